@@ -1,0 +1,142 @@
+"""The command `python -m testbed`."""
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from testbed import build, cache, nodes, providers, versions
+from testbed.errors import ClusterError
+from testbed.phases import say
+
+DEFAULT_NAME = "fairlead"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; 1 when it failed, with what to do next on standard error."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.run(options) or 0)
+    except ClusterError as error:
+        say(f"error: {error}")
+        for note in getattr(error, "__notes__", []):
+            say(note)
+        return 1
+    except KeyboardInterrupt:
+        say("interrupted; `up` goes on from here, `down` removes what there is")
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m testbed", description=__doc__)
+    parser.add_argument("--name", default=os.environ.get("FAIRLEAD_CLUSTER", DEFAULT_NAME), help="of the cluster (default: %(default)s)")
+    parser.add_argument("--provider", choices=providers.NAMES, default=os.environ.get("FAIRLEAD_PROVIDER"),
+                        help="how to have a cluster (default: what is up; else kind where Docker can run it, local where it cannot)")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    up = commands.add_parser("up", help="raise the cluster, or heal what is broken of it")
+    up.add_argument("--kubernetes", choices=versions.KUBERNETES, help=f"version (default: what is up, else {versions.KUBERNETES[0]})")
+    up.add_argument("--node", action=argparse.BooleanOptionalAction, help="with a real node (default: where there can be one)")
+    up.set_defaults(run=_up)
+
+    commands.add_parser("down", help="leave nothing of it").set_defaults(run=_down)
+    commands.add_parser("status", help="its parts and how they fare; exit 1 when one is not well").set_defaults(run=_status)
+    commands.add_parser("env", help="what a shell needs: eval \"$(python -m testbed env)\"").set_defaults(run=_env)
+
+    many = commands.add_parser("nodes", help="have N kwok nodes, adding and removing as it takes")
+    many.add_argument("count", type=_count, metavar="N")
+    many.add_argument("--template", type=Path, metavar="FILE", help="of the nodes (default: the testbed's own)")
+    many.add_argument("--seed", type=int, default=0, help="the same seed gives the same nodes (default: %(default)s)")
+    many.set_defaults(run=_nodes)
+
+    load = commands.add_parser("load", help="bring images to the real node")
+    load.add_argument("archive", type=Path, metavar="IMAGE-ARCHIVE", help="what `docker save` writes")
+    load.set_defaults(run=_load)
+
+    logs = commands.add_parser("logs", help="what a component wrote, or all of them")
+    logs.add_argument("component", nargs="?")
+    logs.set_defaults(run=_logs)
+
+    builds = commands.add_parser("build", help="build into the cache what a cluster is made of")
+    builds.add_argument("--kubernetes", choices=versions.KUBERNETES, default=versions.KUBERNETES[0])
+    builds.set_defaults(run=_build)
+    return parser
+
+
+def _provider(options: argparse.Namespace, **wanted: object) -> providers.Provider:
+    return providers.choose(options.name, options.provider, **wanted)
+
+
+def _up(options: argparse.Namespace) -> None:
+    provider = _provider(options, kubernetes=options.kubernetes, node=options.node)
+    provider.up()
+    say(f'ready; to use it: eval "$({_this_command()} env)"')
+
+
+def _down(options: argparse.Namespace) -> None:
+    _provider(options).down()
+
+
+def _status(options: argparse.Namespace) -> int:
+    provider = _provider(options)
+    parts = provider.status()
+    if not parts:
+        print(f"the cluster {options.name} is down")
+        return 1
+    width = max(len(part.name) for part in parts)
+    for part in parts:
+        print(f"{part.name:{width}}  {part.state:8}  {part.detail}".rstrip())
+    return int(not all(part.is_well for part in parts))
+
+
+def _env(options: argparse.Namespace) -> None:
+    provider = _provider(options)
+    folders = ":".join(map(str, provider.programs()))
+    print(f"export KUBECONFIG={shlex.quote(str(provider.kubeconfig()))}")
+    if folders:
+        print(f'export PATH={shlex.quote(folders)}:"$PATH"')
+
+
+def _nodes(options: argparse.Namespace) -> None:
+    provider = _provider(options)
+    template = nodes.read_template(options.template) if options.template else nodes.default_template()
+    nodes.ensure(provider, nodes.make(options.count, template, seed=options.seed))
+
+
+def _load(options: argparse.Namespace) -> None:
+    if not options.archive.is_file():
+        raise ClusterError(f"there is no file {options.archive}", cure="name what `docker save` wrote")
+    _provider(options).load(options.archive)
+
+
+def _logs(options: argparse.Namespace) -> None:
+    logs = _provider(options).logs()
+    if options.component and options.component not in logs:
+        raise ClusterError(f"there is no log of {options.component}", cure=f"name one of: {', '.join(logs) or 'none, as nothing ran yet'}")
+    for name, text in logs.items():
+        if options.component in (None, name):
+            print(text if options.component else "\n".join(f"{name} | {line}" for line in text.splitlines()))
+
+
+def _build(options: argparse.Namespace) -> None:
+    names = [*versions.PROGRAMS]
+    paths = build.build(versions.program(name, options.kubernetes) for name in names)
+    for path in paths.values():
+        print(path)
+    say(f"all of it lies in {cache.root()}")
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if not 0 <= count <= 20_000:
+        raise argparse.ArgumentTypeError("between 0 and 20000")
+    return count
+
+
+def _this_command() -> str:
+    """How this very command is called: what is printed must work when it is pasted."""
+    python = Path(sys.executable)
+    near = python.relative_to(Path.cwd()) if python.is_relative_to(Path.cwd()) else python
+    return f"{near} -m testbed"

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Writes the Go modules that the testbed builds from: one folder for each Kubernetes version, one for the tools
+# and one for CoreDNS, apart because their versions of shared modules differ. Run it to add or raise a version,
+# then list the version in ../versions.py and commit what changed.
+set -euo pipefail
+cd "$(dirname "$0")"
+export GOFLAGS=-mod=mod GOWORK=off
+
+module() { # FOLDER REQUIREMENT... -- COMMAND...
+  local folder=$1; shift
+  rm -rf "$folder" && mkdir -p "$folder"
+  (
+    cd "$folder"
+    go mod init "fairlead.dev/testbed/${folder//\//-}" 2>/dev/null
+    go mod edit -go 1.26.0  # not that of the machine this runs on; tidy raises it where a dependency asks for more
+    while [ "$1" != -- ]; do go mod edit -require "$1"; shift; done
+    shift
+    for command in "$@"; do go mod edit -tool "$command"; done
+    if [ -n "${STAGING_OF:-}" ]; then
+      # k8s.io/kubernetes replaces its staging modules by folders of its own tree; as a dependency they are named
+      go mod download "k8s.io/kubernetes@v$STAGING_OF"
+      local mod; mod=$(go env GOMODCACHE)/cache/download/k8s.io/kubernetes/@v/v$STAGING_OF.mod
+      sed -n 's|^\t*\(k8s.io/[a-z-]*\) => ./staging/.*|\1|p' "$mod" | while read -r staged; do
+        go mod edit -replace "$staged=$staged@v0.${STAGING_OF#1.}"
+      done
+    fi
+    go mod tidy
+  )
+}
+
+kubernetes() {
+  STAGING_OF=$1 module "kubernetes/$1" "k8s.io/kubernetes@v$1" -- \
+    k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubectl,kubelet,kube-proxy}
+}
+
+kubernetes 1.37.1
+kubernetes 1.36.3
+kubernetes 1.35.4
+module tools go.etcd.io/etcd/server/v3@v3.7.3 sigs.k8s.io/kwok@v0.8.0 helm.sh/helm/v4@v4.3.1 sigs.k8s.io/kind@v0.33.0 -- \
+  go.etcd.io/etcd/server/v3 sigs.k8s.io/kwok/cmd/kwok helm.sh/helm/v4/cmd/helm sigs.k8s.io/kind
+module coredns github.com/coredns/coredns@v1.15.0 -- github.com/coredns/coredns

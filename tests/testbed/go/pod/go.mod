@@ -1,0 +1,3 @@
+module fairlead.dev/testbed/pod
+
+go 1.26.0

@@ -1,0 +1,44 @@
+"""Images of one static program each, made without any image builder."""
+
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def archive(tag: str, program: Path, *, entrypoint: Sequence[str] = (), command: Sequence[str] = ()) -> bytes:
+    """A docker archive of an image whose only file is the program; the same program gives the same bytes."""
+    layer = _tar({program.name: program.read_bytes()}, mode=0o755)
+    config = _json({
+        "architecture": _architecture(program),
+        "os": "linux",
+        "config": {"Entrypoint": [*entrypoint] or [f"/{program.name}"], "Cmd": [*command] or None, "WorkingDir": "/"},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
+        "history": [{"created_by": "fairlead testbed"}],
+    })
+    name = f"{hashlib.sha256(config).hexdigest()}.json"
+    manifest = _json([{"Config": name, "RepoTags": [tag], "Layers": ["layer.tar"]}])
+    return _tar({"manifest.json": manifest, name: config, "layer.tar": layer}, mode=0o644)
+
+
+def _architecture(program: Path) -> str:
+    """What the ELF header says the program runs on."""
+    with program.open("rb") as file:
+        machine = int.from_bytes(file.read(20)[18:], "little")
+    return {0x3E: "amd64", 0xB7: "arm64"}.get(machine, "amd64")
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, sort_keys=True).encode()
+
+
+def _tar(files: dict[str, bytes], *, mode: int) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name, data in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(data), mode
+            tar.addfile(entry, io.BytesIO(data))
+    return buffer.getvalue()

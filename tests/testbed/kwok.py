@@ -1,0 +1,3 @@
+"""Nodes that are only objects."""
+
+LABEL = ("fairlead.dev/testbed", "kwok")

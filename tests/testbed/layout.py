@@ -1,0 +1,102 @@
+"""Where a local cluster's parts listen and lie: decided once, kept in its folder, so that a restart finds it the same."""
+
+import dataclasses
+import ipaddress
+import json
+import random
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed import cache
+from testbed.errors import ClusterError
+
+_PORTS = range(21000, 29000)  # below the range that outgoing connections take theirs from
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The facts about one local cluster that outlive its processes."""
+
+    name: str
+    kubernetes: str
+    network: str = ""  # of the sandbox; empty: no sandbox, everything listens on loopback
+    api_port: int = 6443
+    etcd_port: int = 2379
+    etcd_peer_port: int = 2380
+    manager_port: int = 10257
+
+    @property
+    def folder(self) -> Path:
+        """Everything this cluster keeps."""
+        return folder_of(self.name)
+
+    @property
+    def has_node(self) -> bool:
+        """Whether the cluster has a sandbox with a real node."""
+        return bool(self.network)
+
+    @property
+    def host(self) -> str:
+        """The address that the API server is reached at."""
+        return str(ipaddress.ip_network(self.network)[2]) if self.network else "127.0.0.1"
+
+    @property
+    def server(self) -> str:
+        """The URL of the API server."""
+        return f"https://{self.host}:{self.api_port}"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig."""
+        return self.folder / "kubeconfig"
+
+    def save(self) -> None:
+        """Keep it."""
+        cache.write(self.folder / "layout.json", json.dumps(dataclasses.asdict(self), indent=2))
+
+
+def folder_of(name: str) -> Path:
+    """The folder of the cluster of that name."""
+    return cache.clusters() / name
+
+
+def load(name: str) -> Layout | None:
+    """The layout of the cluster of that name, if there is one."""
+    try:
+        return Layout(**json.loads((folder_of(name) / "layout.json").read_text()))
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+
+
+def with_free_ports(layout: Layout, *, randomly: random.Random | None = None) -> Layout:
+    """The same on ports of loopback that nothing listens on and no other cluster was given."""
+    taken = {port for other in _others(layout.name) for port in _ports(other)}
+    candidates = [port for port in (randomly or random.SystemRandom()).sample(_PORTS, 400) if port not in taken]
+    free = [port for port in candidates if is_free(port)][:4]
+    if len(free) < 4:
+        raise ClusterError(f"no four free ports between {_PORTS.start} and {_PORTS.stop}", cure="take down clusters you do not need")
+    api, etcd, peer, manager = free
+    return dataclasses.replace(layout, api_port=api, etcd_port=etcd, etcd_peer_port=peer, manager_port=manager)
+
+
+def is_free(port: int) -> bool:
+    """Whether one could listen on that port of loopback now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+def _others(name: str) -> list[Layout]:
+    if not cache.clusters().exists():
+        return []
+    names = [path.name for path in cache.clusters().iterdir() if path.name != name]
+    return [other for other in map(load, names) if other and not other.has_node]
+
+
+def _ports(layout: Layout) -> tuple[int, ...]:
+    return layout.api_port, layout.etcd_port, layout.etcd_peer_port, layout.manager_port

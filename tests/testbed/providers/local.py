@@ -1,0 +1,177 @@
+"""A cluster of processes on this machine, with one real node where this machine can have one."""
+
+import dataclasses
+import shutil
+import ssl
+import subprocess
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+
+from testbed import build, cache, control_plane, process, sandbox
+from testbed import layout as layouts
+from testbed.api import Api
+from testbed.errors import ClusterError
+from testbed.layout import Layout
+from testbed.phases import Phases, say
+from testbed.providers import Part
+from testbed.real_node import RealNode
+from testbed.supervisor import Supervisor
+from testbed.versions import KUBERNETES, program
+
+
+class Local:
+    """The provider `local`."""
+
+    def __init__(self, name: str, *, kubernetes: str | None = None, node: bool | None = None) -> None:
+        """`kubernetes` and `node` are what is asked for; None takes what is up, else the newest and what can be had."""
+        self.name = name
+        self.phases = Phases()
+        self._wanted_version = kubernetes
+        self._wanted_node = node
+        self._folder = layouts.folder_of(name)
+
+    def up(self) -> None:
+        """Raise the cluster, or heal what is broken of it."""
+        with cache.locked(f"cluster-{self.name}", doing=f"working on the cluster {self.name}"):
+            layout = self._settle()
+            names = [*control_plane.PROGRAMS, "kubectl", "pod", *(RealNode.PROGRAMS if layout.has_node else ())]
+            with self.phases.phase("programs"):
+                programs = build.build(program(name, layout.kubernetes) for name in names)
+            with self.phases.phase("control plane"):
+                layout = self._raise_control_plane(layout, programs)
+            if layout.has_node:
+                self._node(layout, programs).up(self.phases)
+            say(str(self.phases))
+
+    def down(self) -> None:
+        """Leave nothing of it."""
+        with cache.locked(f"cluster-{self.name}", doing=f"working on the cluster {self.name}"):
+            self._clear()
+
+    def status(self) -> Sequence[Part]:
+        """Its parts; none when it is down."""
+        layout = layouts.load(self.name)
+        if layout is None:
+            return []
+        running = process.running(self._folder)
+        names = [*(("sandbox",) if layout.has_node else ()), *control_plane.PROGRAMS,
+                 *(RealNode.COMPONENTS if layout.has_node else ())]
+        names += sorted(running.keys() - {*names})
+        return [
+            Part(name, "running", f"process {running[name].pid}")
+            if name in running
+            else Part(name, "dead", f"`python -m testbed up` starts it again; its log: {process.log_of(self._folder, name)}")
+            for name in names
+        ]
+
+    def kubeconfig(self) -> Path:
+        """The file that lets kubectl and everything else reach it."""
+        return self._layout().kubeconfig
+
+    def programs(self) -> Sequence[Path]:
+        """The folders of kubectl and helm."""
+        wanted = [program("kubectl", self._layout().kubernetes), program("helm")]
+        return [build.path(one).parent for one in wanted]
+
+    def load(self, archive: Path) -> None:
+        """Bring the images of an archive to the real node."""
+        layout = self._layout()
+        if not layout.has_node:
+            raise ClusterError(f"{self.name} has no real node to load images into",
+                               cure="raise it as root on Linux: `python -m testbed down`, then `up`")
+        self._node(layout, {}).load(archive)
+
+    def logs(self) -> dict[str, str]:
+        """What each component wrote, by its name."""
+        return {path.stem: path.read_text(errors="replace") for path in sorted((self._folder / "logs").glob("*.log"))}
+
+    def _layout(self) -> Layout:
+        layout = layouts.load(self.name)
+        if layout is None:
+            raise ClusterError(f"there is no cluster {self.name}", cure="`python -m testbed up` (or `make cluster`) raises it")
+        return layout
+
+    def _settle(self) -> Layout:
+        """Decide what the cluster is: what it was, or anew."""
+        layout = layouts.load(self.name)
+        if layout is None:
+            self._clear()  # what a start that was cut off may have left
+            node = sandbox.is_possible() if self._wanted_node is None else self._wanted_node
+            if node and (why := sandbox.obstacle()):
+                raise ClusterError(f"there can be no real node here: {why}", cure="`up --no-node` does without")
+            layout = Layout(self.name, self._wanted_version or KUBERNETES[0])
+            return dataclasses.replace(layout, network=str(sandbox.free_network())) if node else layouts.with_free_ports(layout)
+        for what, wanted, there in (("Kubernetes", self._wanted_version, layout.kubernetes),
+                                    ("a real node:", self._wanted_node, layout.has_node)):
+            if wanted is not None and wanted != there:
+                raise ClusterError(f"the cluster {self.name} is there with {what} {there}, not {wanted}",
+                                   cure="`python -m testbed down` first, or give this one another --name")
+        return layout
+
+    def _raise_control_plane(self, layout: Layout, programs: dict[str, Path]) -> Layout:
+        layout = self._make_room(layout)
+        layout.save()
+        if layout.has_node:
+            self._node(layout, programs).enter()
+        supervisor = self._supervisor(layout)
+        keys = control_plane.make_keys(layout)
+        api = Api(layout.kubeconfig)
+        supervisor.ensure(control_plane.etcd(layout, programs), lambda: True)
+        supervisor.ensure(control_plane.apiserver(layout, programs, keys), lambda: api.text("/readyz") == "ok")
+        supervisor.ensure(control_plane.controller_manager(layout, programs, keys), lambda: _answers(layout.host, layout.manager_port))
+        supervisor.ensure(control_plane.scheduler(layout, programs), lambda: True)
+        accounts = "/api/v1/namespaces/default/serviceaccounts/default"
+        supervisor.wait("kube-controller-manager", lambda: api.exists(accounts), within_s=30)  # without it no pod can be made
+        api.close()
+        return layout
+
+    def _make_room(self, layout: Layout) -> Layout:
+        """Move the cluster where somebody else has taken its ports or its network meanwhile."""
+        running = process.running(self._folder)
+        if layout.has_node:
+            if "sandbox" in running or sandbox.is_network_free(layout.network):
+                return layout
+            return dataclasses.replace(layout, network=str(sandbox.free_network()))
+        ports = {"etcd": (layout.etcd_port, layout.etcd_peer_port), "kube-apiserver": (layout.api_port,),
+                 "kube-controller-manager": (layout.manager_port,)}
+        if all(layouts.is_free(port) for name, own in ports.items() if name not in running for port in own):
+            return layout
+        process.kill_all(self._folder)
+        return layouts.with_free_ports(layout)
+
+    def _supervisor(self, layout: Layout) -> Supervisor:
+        return Supervisor(self._folder, sandbox.Sandbox(self._folder).enter if layout.has_node else lambda: [])
+
+    def _node(self, layout: Layout, programs: dict[str, Path]) -> RealNode:
+        return RealNode(layout, programs, self._supervisor(layout))
+
+    def _clear(self) -> None:
+        process.kill_all(self._folder)
+        if sandbox.is_possible():
+            sandbox.Sandbox(self._folder).down()
+        _unmount_below(self._folder)
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._folder.exists():
+            raise ClusterError(f"{self._folder} cannot be removed", cure="see what is in it and whose it is")
+
+
+def _answers(host: str, port: int) -> bool:
+    """Whether the health page is served; its certificate is of the component's own making."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with urllib.request.urlopen(f"https://{host}:{port}/healthz", timeout=2, context=context) as answer:  # noqa: S310
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _unmount_below(folder: Path) -> None:
+    try:
+        lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    except FileNotFoundError:
+        return
+    for point in sorted((line.split()[4] for line in lines), reverse=True):
+        if Path(point).is_relative_to(folder):
+            subprocess.run(["umount", "--lazy", point], check=False, capture_output=True)

@@ -1,0 +1,54 @@
+"""Sees to it that a component runs and is ready, and says what is wrong when it does not."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from testbed import process
+from testbed.errors import ClusterError
+from testbed.phases import say
+from testbed.process import Component
+
+_POLL_S = 0.05
+_GRACE_S = 10.0
+
+
+class Supervisor:
+    """Starts and restarts the components of one cluster."""
+
+    def __init__(self, cluster: Path, enter: Callable[[], Sequence[str]]) -> None:
+        """`enter` gives the command that enters the components' namespaces; an empty one where they have none."""
+        self.cluster = cluster
+        self._enter = enter
+
+    def ensure(self, component: Component, is_ready: Callable[[], bool], *, within_s: float = 30) -> None:
+        """See that a component runs and is ready; one that runs but does not answer is started again."""
+        name = component.name
+        if process.find(self.cluster, name):
+            try:
+                self.wait(name, is_ready, within_s=_GRACE_S)
+            except ClusterError:
+                say(f"{name} runs but is not ready: starting it again")
+                process.kill(found for found in [process.find(self.cluster, name)] if found)
+            else:
+                return
+        process.start(self.cluster, component, enter=self._enter())
+        self.wait(name, is_ready, within_s=within_s)
+
+    def wait(self, name: str, is_ready: Callable[[], bool], *, within_s: float) -> None:
+        """Wait until a component is ready. It may end before it is; then there is nothing to wait for."""
+        end = time.monotonic() + within_s
+        log = process.log_of(self.cluster, name)
+        wrong = ""
+        while True:
+            try:
+                if is_ready() and process.find(self.cluster, name):
+                    return
+            except ClusterError as error:
+                wrong = f": {error.what}"
+            if process.is_gone(self.cluster, name):
+                raise ClusterError(f"{name} ended", log=log, cure="mend what its log says and call `up` again")
+            if time.monotonic() > end:
+                raise ClusterError(f"{name} was not ready within {within_s:g} s{wrong}", log=log,
+                                   cure="call `up` again, which goes on from here, or `down` to begin anew")
+            time.sleep(_POLL_S)

