@@ -1,47 +1,29 @@
-"""The ways to have a cluster, behind one small protocol."""
+"""The ways to have a cluster: processes of our own, kind, or one that exists."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
+from testbed import cache, machine
+from testbed.errors import ClusterError
+from testbed.phases import say
+from testbed.providers.existing import Existing
+from testbed.providers.kind import Kind
+from testbed.providers.local import Local
+from testbed.providers.protocol import Part, Provider
 
+NAMES = ("local", "kind", "existing")
+_CLASSES: dict[str, type[Local] | type[Kind] | type[Existing]] = {"local": Local, "kind": Kind, "existing": Existing}
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a cluster and how it fares."""
-
-    name: str
-    state: str
-    detail: str = ""
-
-    @property
-    def is_well(self) -> bool:
-        """Whether nothing has to be done about it."""
-        return self.state == "running"
+__all__ = ("NAMES", "Existing", "Kind", "Local", "Part", "Provider", "choose")
 
 
-class Provider(Protocol):
-    """Raises one cluster and takes it down. Whatever it raises again is healed; whatever it did not start is left alone."""
-
-    name: str
-
-    def up(self) -> None:
-        """Raise the cluster, or heal what is broken of it."""
-
-    def down(self) -> None:
-        """Leave nothing of it."""
-
-    def status(self) -> Sequence[Part]:
-        """Its parts; none when it is down."""
-
-    def kubeconfig(self) -> Path:
-        """The file that lets kubectl and everything else reach it."""
-
-    def programs(self) -> Sequence[Path]:
-        """The folders of its kubectl and the like, for PATH."""
-
-    def load(self, archive: Path) -> None:
-        """Bring the images of an archive (docker save, OCI) to its real nodes."""
-
-    def logs(self) -> dict[str, str]:
-        """What each component wrote, by its name."""
+def choose(name: str, provider: str | None = None, *, kubernetes: str | None = None, node: bool | None = None) -> Provider:
+    """The provider of the cluster of that name: the one asked for, the one that raised it, or the best for this machine."""
+    raised_by = cache.clusters() / name / "provider"
+    there = raised_by.read_text().strip() if raised_by.exists() else None
+    if provider and there and provider != there:
+        raise ClusterError(f"the cluster {name} was raised by {there}, not {provider}",
+                           cure=f"`python -m testbed --provider {there} down` first, or give this one another --name")
+    chosen = provider or there
+    if not chosen:
+        why = machine.docker_obstacle()
+        chosen = "local" if why else "kind"
+        say(f"provider: {chosen}{f' ({why})' if why else ''}")
+    return _CLASSES[chosen](name, kubernetes=kubernetes, node=node)

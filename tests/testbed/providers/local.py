@@ -14,7 +14,7 @@ from testbed.api import Api
 from testbed.errors import ClusterError
 from testbed.layout import Layout
 from testbed.phases import Phases, say
-from testbed.providers import Part
+from testbed.providers.protocol import Part
 from testbed.real_node import RealNode
 from testbed.supervisor import Supervisor
 from testbed.versions import KUBERNETES, program

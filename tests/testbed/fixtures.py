@@ -1,0 +1,200 @@
+"""pytest fixtures. Clusters are raised once a run, when the first test asks for one, and are gone when it ends."""
+
+import hashlib
+import itertools
+import os
+import subprocess
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from testbed import build, cache, kwok, nodes, process, sandbox
+from testbed.api import Api, Object
+from testbed.errors import ClusterError
+from testbed.layout import folder_of, is_free
+from testbed.providers import Local, Provider, choose
+from testbed.supervisor import Supervisor
+from testbed.versions import KUBERNETES, program
+
+_CHECKOUT = Path(__file__).parents[2]
+_SCHEDULER_READY_S = 30
+
+
+@dataclass(slots=True)
+class Cluster:
+    """A cluster that tests share."""
+
+    provider: Provider
+    kubernetes: str
+    api: Api = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.api = Api(self.kubeconfig)
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig."""
+        return self.provider.kubeconfig()
+
+    @property
+    def folder(self) -> Path:
+        """Where the components of the cluster that tests start keep their logs."""
+        return folder_of(self.provider.cluster)
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """A kube-scheduler of its own."""
+
+    process: str
+    log: Path
+
+    def says(self) -> str:
+        """What it has logged so far."""
+        return self.log.read_text(errors="replace")
+
+
+Kubectl = Callable[..., str]
+StartScheduler = Callable[[Object], Scheduler]
+MakeNodes = Callable[..., list[str]]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Which Kubernetes the tests run on."""
+    parser.addoption("--kubernetes", choices=KUBERNETES, default=os.environ.get("FAIRLEAD_KUBERNETES", KUBERNETES[0]),
+                     help="version of the clusters that tests run on")
+
+
+@pytest.fixture(scope="session")
+def kubernetes_version(pytestconfig: pytest.Config) -> str:
+    """The version of the clusters that tests run on."""
+    return str(pytestconfig.getoption("--kubernetes"))
+
+
+@pytest.fixture(scope="session")
+def this_run() -> Iterator[str]:
+    """What the clusters of this checkout's tests are called after; nobody else has it while we run."""
+    name = hashlib.sha256(str(_CHECKOUT).encode()).hexdigest()[:6]
+    with cache.locked(f"tests-{name}", doing="running the tests of this checkout"):
+        yield name
+
+
+@pytest.fixture(scope="session")
+def control_plane(kubernetes_version: str, this_run: str, pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    """A cluster of processes, without any real node."""
+    provider = Local(f"test-plane-{this_run}", kubernetes=kubernetes_version, node=False)
+    yield from _raised(provider, kubernetes_version, pytestconfig)
+
+
+@pytest.fixture(scope="session")
+def cluster(kubernetes_version: str, this_run: str, pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    """A cluster with a real node, where this machine can have one."""
+    name = f"test-cluster-{this_run}"
+    provider = choose(name, os.environ.get("FAIRLEAD_PROVIDER"), kubernetes=kubernetes_version)
+    if isinstance(provider, Local) and (why := sandbox.obstacle()):
+        pytest.skip(f"no real node here: {why}")
+    yield from _raised(provider, kubernetes_version, pytestconfig)
+
+
+def _raised(provider: Provider, version: str, config: pytest.Config) -> Iterator[Cluster]:
+    provider.down()  # what a run that was killed may have left
+    config.stash.setdefault(RAISED, []).append(provider)
+    try:
+        provider.up()
+        cluster = Cluster(provider, version)
+        yield cluster
+        cluster.api.close()
+    finally:
+        provider.down()
+        config.stash[RAISED].remove(provider)
+
+
+RAISED = pytest.StashKey[list[Provider]]()
+
+
+@pytest.fixture
+def ground(request: pytest.FixtureRequest) -> Cluster:
+    """The cluster that this test is about: the one with a real node if it asks for it, else the control plane."""
+    found: Cluster = request.getfixturevalue("cluster" if "cluster" in request.fixturenames else "control_plane")
+    return found
+
+
+@pytest.fixture
+def namespace(ground: Cluster) -> Iterator[str]:
+    """A fresh namespace."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    ground.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    yield name
+    ground.api.delete(f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture
+def kubectl(ground: Cluster) -> Kubectl:
+    """Call kubectl; what it printed."""
+    command = build.build([program("kubectl", ground.kubernetes)])["kubectl"]
+    return _caller(command, ground.kubeconfig)
+
+
+@pytest.fixture
+def helm(ground: Cluster) -> Kubectl:
+    """Call helm; what it printed."""
+    return _caller(build.build([program("helm")])["helm"], ground.kubeconfig)
+
+
+def _caller(command: Path, kubeconfig: Path) -> Kubectl:
+    def call(*arguments: str, stdin: str = "") -> str:
+        answer = subprocess.run([str(command), *arguments], input=stdin, capture_output=True, text=True, check=False,
+                                env={"KUBECONFIG": str(kubeconfig), "PATH": os.environ.get("PATH", ""), "HOME": str(kubeconfig.parent)})
+        if answer.returncode:
+            raise ClusterError(f"{command.name} {' '.join(arguments)}: {answer.stderr.strip() or answer.stdout.strip()}")
+        return answer.stdout
+
+    return call
+
+
+@pytest.fixture
+def kwok_nodes(ground: Cluster) -> Iterator[MakeNodes]:
+    """Make kwok nodes that are there for this test alone: `kwok_nodes(50)`, or with a template and a seed; their names."""
+
+    def make(count: int, template: nodes.Template | None = None, *, seed: int = 0) -> list[str]:
+        wanted = nodes.make(count, template or nodes.default_template(), seed=seed)
+        nodes.ensure(ground.folder, ground.kubeconfig, wanted)
+        return [str(node["metadata"]["name"]) for node in wanted]
+
+    yield make
+    nodes.ensure(ground.folder, ground.kubeconfig, [])
+
+
+@pytest.fixture
+def scheduler(ground: Cluster) -> Iterator[StartScheduler]:
+    """Start a real kube-scheduler with a configuration (a KubeSchedulerConfiguration; the kubeconfig is filled in)."""
+    with ExitStack() as started:
+        yield lambda config: _start_scheduler(ground, config, started)
+
+
+_numbers = itertools.count(1)
+
+
+def _start_scheduler(ground: Cluster, config: Object, started: ExitStack) -> Scheduler:
+    name = f"test-scheduler-{next(_numbers)}"
+    document: dict[str, Any] = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"kubeconfig": str(ground.kubeconfig), "qps": 1000, "burst": 2000},
+        "leaderElection": {"leaderElect": False},
+    }
+    file = ground.folder / f"{name}.yaml"
+    cache.write(file, yaml.safe_dump(document | config))
+    port = next(port for port in range(29000, 30000) if is_free(port))
+    command = [str(build.build([program("kube-scheduler", ground.kubernetes)])["kube-scheduler"]), f"--config={file}",
+               "--bind-address=127.0.0.1", f"--secure-port={port}", f"--cert-dir={ground.folder}/pki/{name}", "-v=4"]
+    supervisor = Supervisor(ground.folder, list)
+    started.callback(file.unlink)
+    started.callback(lambda: process.kill(found for found in [process.find(ground.folder, name)] if found))
+    supervisor.ensure(process.Component(name, command), lambda: kwok.answers("127.0.0.1", port, "/readyz"), within_s=_SCHEDULER_READY_S)
+    return Scheduler(name, process.log_of(ground.folder, name))
