@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import yaml
 
-from testbed import build, cache, kwok, nodes, process, sandbox
+from testbed import build, cache, nodes, process, sandbox
 from testbed.api import Api, Object
 from testbed.errors import ClusterError
 from testbed.layout import folder_of, is_free
 from testbed.providers import Local, Provider, choose
-from testbed.supervisor import Supervisor
+from testbed.supervisor import Supervisor, answers
 from testbed.versions import KUBERNETES, program
 
 _CHECKOUT = Path(__file__).parents[2]
@@ -196,5 +196,5 @@ def _start_scheduler(ground: Cluster, config: Object, started: ExitStack) -> Sch
     supervisor = Supervisor(ground.folder, list)
     started.callback(file.unlink)
     started.callback(lambda: process.kill(found for found in [process.find(ground.folder, name)] if found))
-    supervisor.ensure(process.Component(name, command), lambda: kwok.answers("127.0.0.1", port, "/readyz"), within_s=_SCHEDULER_READY_S)
+    supervisor.ensure(process.Component(name, command), lambda: answers("127.0.0.1", port, "/readyz"), within_s=_SCHEDULER_READY_S)
     return Scheduler(name, process.log_of(ground.folder, name))

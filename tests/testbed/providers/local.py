@@ -2,9 +2,7 @@
 
 import dataclasses
 import shutil
-import ssl
 import subprocess
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,24 +14,24 @@ from testbed.layout import Layout
 from testbed.phases import Phases, say
 from testbed.providers.protocol import Part
 from testbed.real_node import RealNode
-from testbed.supervisor import Supervisor
+from testbed.supervisor import Supervisor, answers
 from testbed.versions import KUBERNETES, program
 
 
 class Local:
     """The provider `local`."""
 
-    def __init__(self, name: str, *, kubernetes: str | None = None, node: bool | None = None) -> None:
+    def __init__(self, cluster: str, *, kubernetes: str | None = None, node: bool | None = None) -> None:
         """`kubernetes` and `node` are what is asked for; None takes what is up, else the newest and what can be had."""
-        self.name = name
+        self.cluster = cluster
         self.phases = Phases()
         self._wanted_version = kubernetes
         self._wanted_node = node
-        self._folder = layouts.folder_of(name)
+        self._folder = layouts.folder_of(cluster)
 
     def up(self) -> None:
         """Raise the cluster, or heal what is broken of it."""
-        with cache.locked(f"cluster-{self.name}", doing=f"working on the cluster {self.name}"):
+        with cache.locked(f"cluster-{self.cluster}", doing=f"working on the cluster {self.cluster}"):
             layout = self._settle()
             names = [*control_plane.PROGRAMS, "kubectl", "pod", *(RealNode.PROGRAMS if layout.has_node else ())]
             with self.phases.phase("programs"):
@@ -46,12 +44,12 @@ class Local:
 
     def down(self) -> None:
         """Leave nothing of it."""
-        with cache.locked(f"cluster-{self.name}", doing=f"working on the cluster {self.name}"):
+        with cache.locked(f"cluster-{self.cluster}", doing=f"working on the cluster {self.cluster}"):
             self._clear()
 
     def status(self) -> Sequence[Part]:
         """Its parts; none when it is down."""
-        layout = layouts.load(self.name)
+        layout = layouts.load(self.cluster)
         if layout is None:
             return []
         running = process.running(self._folder)
@@ -78,7 +76,7 @@ class Local:
         """Bring the images of an archive to the real node."""
         layout = self._layout()
         if not layout.has_node:
-            raise ClusterError(f"{self.name} has no real node to load images into",
+            raise ClusterError(f"{self.cluster} has no real node to load images into",
                                cure="raise it as root on Linux: `python -m testbed down`, then `up`")
         self._node(layout, {}).load(archive)
 
@@ -87,25 +85,25 @@ class Local:
         return {path.stem: path.read_text(errors="replace") for path in sorted((self._folder / "logs").glob("*.log"))}
 
     def _layout(self) -> Layout:
-        layout = layouts.load(self.name)
+        layout = layouts.load(self.cluster)
         if layout is None:
-            raise ClusterError(f"there is no cluster {self.name}", cure="`python -m testbed up` (or `make cluster`) raises it")
+            raise ClusterError(f"there is no cluster {self.cluster}", cure="`python -m testbed up` (or `make cluster`) raises it")
         return layout
 
     def _settle(self) -> Layout:
         """Decide what the cluster is: what it was, or anew."""
-        layout = layouts.load(self.name)
+        layout = layouts.load(self.cluster)
         if layout is None:
             self._clear()  # what a start that was cut off may have left
             node = sandbox.is_possible() if self._wanted_node is None else self._wanted_node
             if node and (why := sandbox.obstacle()):
                 raise ClusterError(f"there can be no real node here: {why}", cure="`up --no-node` does without")
-            layout = Layout(self.name, self._wanted_version or KUBERNETES[0])
+            layout = Layout(self.cluster, self._wanted_version or KUBERNETES[0])
             return dataclasses.replace(layout, network=str(sandbox.free_network())) if node else layouts.with_free_ports(layout)
         for what, wanted, there in (("Kubernetes", self._wanted_version, layout.kubernetes),
                                     ("a real node:", self._wanted_node, layout.has_node)):
             if wanted is not None and wanted != there:
-                raise ClusterError(f"the cluster {self.name} is there with {what} {there}, not {wanted}",
+                raise ClusterError(f"the cluster {self.cluster} is there with {what} {there}, not {wanted}",
                                    cure="`python -m testbed down` first, or give this one another --name")
         return layout
 
@@ -119,7 +117,7 @@ class Local:
         api = Api(layout.kubeconfig)
         supervisor.ensure(control_plane.etcd(layout, programs), lambda: True)
         supervisor.ensure(control_plane.apiserver(layout, programs, keys), lambda: api.text("/readyz") == "ok")
-        supervisor.ensure(control_plane.controller_manager(layout, programs, keys), lambda: _answers(layout.host, layout.manager_port))
+        supervisor.ensure(control_plane.controller_manager(layout, programs, keys), lambda: answers(layout.host, layout.manager_port))
         supervisor.ensure(control_plane.scheduler(layout, programs), lambda: True)
         accounts = "/api/v1/namespaces/default/serviceaccounts/default"
         supervisor.wait("kube-controller-manager", lambda: api.exists(accounts), within_s=30)  # without it no pod can be made
@@ -154,17 +152,6 @@ class Local:
         shutil.rmtree(self._folder, ignore_errors=True)
         if self._folder.exists():
             raise ClusterError(f"{self._folder} cannot be removed", cure="see what is in it and whose it is")
-
-
-def _answers(host: str, port: int) -> bool:
-    """Whether the health page is served; its certificate is of the component's own making."""
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    try:
-        with urllib.request.urlopen(f"https://{host}:{port}/healthz", timeout=2, context=context) as answer:  # noqa: S310
-            return bool(answer.status == 200)
-    except OSError:
-        return False
 
 
 def _unmount_below(folder: Path) -> None:

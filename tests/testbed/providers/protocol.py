@@ -23,7 +23,7 @@ class Part:
 class Provider(Protocol):
     """Raises one cluster and takes it down. Whatever it raises again is healed; whatever it did not start is left alone."""
 
-    name: str
+    cluster: str
 
     def up(self) -> None:
         """Raise the cluster, or heal what is broken of it."""

@@ -1,0 +1,5 @@
+"""existing."""
+
+
+class Existing:
+    cluster: str

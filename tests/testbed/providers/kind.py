@@ -1,0 +1,5 @@
+"""kind."""
+
+
+class Kind:
+    cluster: str
