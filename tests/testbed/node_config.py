@@ -74,7 +74,8 @@ def proxy(kubeconfig: Path) -> str:
     return yaml.safe_dump({
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
         "clientConnection": {"kubeconfig": str(kubeconfig)}, "hostnameOverride": NODE,
-        "mode": "nftables", "clusterCIDR": PODS, "oomScoreAdj": 0,
+        # a Service answers a moment after its pods are ready, not up to a second later
+        "mode": "nftables", "nftables": {"minSyncPeriod": "100ms"}, "clusterCIDR": PODS, "oomScoreAdj": 0,
         "healthzBindAddress": "127.0.0.1:10256", "metricsBindAddress": "127.0.0.1:10249",
         "conntrack": {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
     }, sort_keys=False)

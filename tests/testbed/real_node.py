@@ -4,10 +4,11 @@ import ipaddress
 import os
 import subprocess
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import IO
 
-from testbed import cache, certs, images, kubeconfig, node_config
+from testbed import cache, certs, images, kubeconfig, node_config, process
 from testbed.api import Api, wait_for
 from testbed.errors import ClusterError
 from testbed.layout import Layout
@@ -18,7 +19,7 @@ from testbed.sandbox import Sandbox
 from testbed.supervisor import Supervisor
 
 _MANIFESTS = Path(__file__).parent / "manifests"
-_DNS = "/apis/apps/v1/namespaces/kube-system/deployments/coredns"
+_LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NODE}"
 
 
 class RealNode:
@@ -47,12 +48,12 @@ class RealNode:
             self._supervisor.ensure(containerd, lambda: self._ctr("version").returncode == 0)
             self._load_own_images()
         with phases.phase("real node"):
-            self._supervisor.ensure(self._kubelet(), lambda: _is_ready(api), within_s=60)
+            self._supervisor.ensure(self._kubelet(), lambda: self._is_ready(api), within_s=60)
             proxy = [str(self._programs["kube-proxy"]), f"--config={self._folder}/proxy.yaml"]
             self._supervisor.ensure(Component("kube-proxy", proxy), self._services_answer)
         with phases.phase("CoreDNS"):
             self._apply("coredns.yaml")
-            wait_for("CoreDNS to be available", lambda: _is_available(api), timeout_s=90)
+            wait_for("CoreDNS to answer", self._names_resolve, timeout_s=90)
         api.close()
 
     def load(self, archive: Path) -> None:
@@ -109,6 +110,19 @@ class RealNode:
             f"--hostname-override={NODE}", f"--node-ip={self._layout.host}", "--node-labels=fairlead.dev/testbed=real",
         ])
 
+    def _is_ready(self, api: Api) -> bool:
+        """Whether the node says so, and says it since this kubelet runs: what the last one said may still stand there."""
+        kubelet = process.find(self._layout.folder, "kubelet")
+        conditions = api.get(f"/api/v1/nodes/{NODE}").get("status", {}).get("conditions", [])
+        renewed = datetime.fromisoformat(api.get(_LEASE)["spec"]["renewTime"])
+        return kubelet is not None and renewed.timestamp() > kubelet.create_time() and any(
+            one["type"] == "Ready" and one["status"] == "True" for one in conditions
+        )
+
+    def _names_resolve(self) -> bool:
+        """Whether a name of the cluster is known, asked through kube-proxy as pods do."""
+        return self._inside(str(self._programs["pod"]), "resolve", "kubernetes.default.svc.cluster.local").returncode == 0
+
     def _services_answer(self) -> bool:
         """Whether the API server can be reached from the node at its Service's address."""
         answer = self._inside(str(self._programs["pod"]), "get", "http://10.96.0.1:443/")
@@ -128,13 +142,3 @@ class RealNode:
         environment = {"PATH": os.environ.get("PATH", ""), "HOME": str(self._folder)}
         return subprocess.run([*self._sandbox.enter(), *command], stdin=stdin or subprocess.DEVNULL, capture_output=True, check=False,
                               env=environment)
-
-
-def _is_ready(api: Api) -> bool:
-    conditions = api.get(f"/api/v1/nodes/{NODE}").get("status", {}).get("conditions", [])
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
-
-
-def _is_available(api: Api) -> bool:
-    status = api.get(_DNS).get("status", {})
-    return bool(status.get("availableReplicas")) and status.get("updatedReplicas") == status.get("replicas")

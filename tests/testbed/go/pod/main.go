@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,14 +13,21 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
+)
+
+const (
+	patience   = 15 * time.Second
+	clusterDNS = "10.96.0.10:53"
 )
 
 const usage = `usage:
   pod pause            reap children until SIGTERM or SIGINT
   pod serve ADDRESS    answer every HTTP request with this host's name
-  pod get URL          print what the URL answers; exit 1 when that is not 200
+  pod get URL          print what the URL answers, trying for 15 s; exit 1 when that is not 200
+  pod resolve NAME     print the addresses that the cluster's DNS gives for a name; exit 1 when it does not
   pod sleep SECONDS    exit 0 after that time
   pod exit CODE        exit with that code`
 
@@ -35,6 +43,8 @@ func main() {
 		serve(argument)
 	case "get":
 		get(argument)
+	case "resolve":
+		resolve(argument)
 	case "sleep":
 		time.Sleep(time.Duration(number(argument)) * time.Second)
 	case "exit":
@@ -77,19 +87,48 @@ func serve(address string) {
 	}
 }
 
+// get goes on trying for a while, as a Service is known everywhere only a moment after it is made.
 func get(url string) {
 	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
 		DialContext: (&net.Dialer{Timeout: 3 * time.Second}).DialContext,
 	}}
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		body, err := fetch(&client, url)
+		os.Stdout.Write(body)
+		if err == nil {
+			return
+		}
+		if len(body) > 0 || time.Now().After(end) {
+			fail(err.Error())
+		}
+	}
+}
+
+func fetch(client *http.Client, url string) ([]byte, error) {
 	answer, err := client.Get(url)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = errors.New(answer.Status)
+	}
+	return body, err
+}
+
+// resolve asks the cluster's DNS, whatever this machine's own settings are.
+func resolve(name string) {
+	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, clusterDNS)
+	}}
+	limit, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	addresses, err := resolver.LookupHost(limit, name)
 	if err != nil {
 		fail(err.Error())
 	}
-	defer answer.Body.Close()
-	io.Copy(os.Stdout, answer.Body)
-	if answer.StatusCode != http.StatusOK {
-		fail(answer.Status)
-	}
+	fmt.Println(strings.Join(addresses, " "))
 }
 
 func number(text string) int {

@@ -1,0 +1,59 @@
+# `make` lists what there is to do.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+BIN := .venv/bin
+NODES ?= 10
+KUBERNETES ?=
+OLDER := 1.36.3 1.35.4
+
+.PHONY: help setup check format unit test test-matrix record lock build cluster cluster-down clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## make .venv what the lock file says
+	@scripts/setup
+
+check: setup ## lint, types, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: setup ## mend what the linter can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+unit: setup ## the tests that need no cluster
+	$(BIN)/pytest tests/unit
+
+test: check ## everything: checks, and tests on a real cluster that it raises itself
+	$(BIN)/python -m testbed build
+	$(BIN)/pytest
+
+test-matrix: setup ## the tests that need a cluster, on the older versions of Kubernetes too
+	@failed=; for version in $(OLDER); do \
+	  echo "Kubernetes $$version"; \
+	  $(BIN)/python -m testbed build --kubernetes $$version && $(BIN)/pytest tests/integration tests/e2e --kubernetes $$version \
+	    || failed="$$failed $$version"; \
+	done; [ -z "$$failed" ] || { echo "failed on:$$failed"; exit 1; }
+
+record: setup ## write anew what the scheduler sends, of every version, to tests/data/wire
+	@for version in 1.37.1 $(OLDER); do $(BIN)/pytest tests/integration/contract --record --kubernetes $$version || exit 1; done
+
+lock: setup ## write the lock files anew from pyproject.toml
+	scripts/lock
+
+build: setup ## build what a cluster is made of into the cache
+	$(BIN)/python -m testbed build $(if $(KUBERNETES),--kubernetes $(KUBERNETES))
+
+cluster: setup ## raise a cluster with NODES kwok nodes (KUBERNETES=version)
+	@$(BIN)/python -m testbed up $(if $(KUBERNETES),--kubernetes $(KUBERNETES))
+	@$(BIN)/python -m testbed nodes $(NODES)
+	@echo 'to use it: eval "$$(.venv/bin/python -m testbed env)"'
+
+cluster-down: setup ## take it down without a trace
+	@$(BIN)/python -m testbed down
+
+clean: ## remove what the targets above wrote into the checkout
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache
