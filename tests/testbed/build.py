@@ -39,6 +39,7 @@ def build(programs: Iterable[Program]) -> dict[str, Path]:
     wanted = [*programs]
     if any(not path(program).exists() for program in wanted):
         with cache.locked("build", doing="building"):
+            shutil.rmtree(_temporary(), ignore_errors=True)  # of a build that was killed: nobody else builds now
             missing = sorted((one for one in wanted if not path(one).exists()), key=lambda one: str(one.module))
             for module, group in groupby(missing, key=lambda one: one.module):
                 _build_module(module, [*group])
@@ -50,7 +51,7 @@ def _build_module(module: Path, programs: list[Program]) -> None:
     variables = {variable for program in programs for variable in program.variables}
     flags = " ".join(["-s -w", *(f"-X {name}={value}" for name, value in sorted(variables))])
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(dir=_made(cache.root() / "tmp")) as folder:
+    with tempfile.TemporaryDirectory(dir=_made(_temporary())) as folder:
         command = [str(toolchain.go()), "build", "-v", "-trimpath", "-ldflags", flags, "-o", f"{folder}/",
                    *(program.package for program in programs)]
         log = cache.root() / "logs" / f"build-{module.name}.log"
@@ -104,6 +105,10 @@ def _progress(what: str, log: Path, began: float) -> Iterator[None]:
     finally:
         done.set()
         reporter.join()
+
+
+def _temporary() -> Path:
+    return cache.root() / "tmp"
 
 
 def _made(folder: Path) -> Path:

@@ -47,7 +47,7 @@ def program(name: str, version: str = KUBERNETES[0]) -> Program:
     return _OTHERS[name] if name in _OTHERS else kubernetes(name, version)
 
 
-_OTHERS = {
+_OTHERS: dict[str, Program] = {
     one.name: one
     for one in (
         Program("etcd", ETCD, MODULES / "tools", "go.etcd.io/etcd/server/v3"),

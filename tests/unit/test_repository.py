@@ -1,0 +1,52 @@
+"""Promises of the repository that no other tool holds."""
+
+import operator
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).parents[2]
+_LOCKS = sorted(path.relative_to(_ROOT).as_posix() for path in [*_ROOT.glob("*.lock"), *_ROOT.glob("tests/testbed/go/*.lock")])
+
+
+def test_operator_is_a_source_root_and_never_a_package() -> None:
+    assert not (_ROOT / "operator" / "__init__.py").exists(), "an operator/__init__.py hides the standard library's operator"
+    assert operator.eq(1, 1)
+
+
+def test_the_lock_files_are_there() -> None:
+    assert {"requirements.lock", "requirements-dev.lock"} <= {*_LOCKS}
+
+
+@pytest.mark.parametrize("lock", _LOCKS)
+def test_a_lock_file_has_hashes_and_no_addresses(lock: str) -> None:
+    text = (_ROOT / lock).read_text()
+    requirements = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]
+    assert requirements
+    assert [one.splitlines()[0] for one in requirements if "--hash=sha256:" not in one] == []
+    assert re.findall(r"https?://|--index-url|--extra-index-url|--find-links| @ ", text) == []
+
+
+def test_everything_that_pyproject_names_is_locked() -> None:
+    project = tomllib.loads((_ROOT / "pyproject.toml").read_text())
+    for lock, wanted in {
+        "requirements.lock": project["project"]["dependencies"],
+        "requirements-dev.lock": [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]],
+    }.items():
+        locked = set(re.findall(r"^([a-z0-9._-]+)==", (_ROOT / lock).read_text(), flags=re.MULTILINE))
+        assert {re.split(r"[^a-z0-9._-]", one)[0] for one in wanted} - locked == set(), "run `make lock`"
+
+
+def test_the_makefile_is_small_and_explains_itself() -> None:
+    text = (_ROOT / "Makefile").read_text()
+    targets = re.findall(r"^([a-z-]+):(?!=)(.*)$", text, flags=re.MULTILINE)
+    assert len(targets) <= 15
+    assert [name for name, rest in targets if "## " not in rest] == []
+    assert set(re.findall(r"\.PHONY: (.*)", text)[0].split()) == {name for name, _ in targets}
+
+
+def test_ci_runs_the_test_command_and_nothing_else() -> None:
+    lines = [line for line in (_ROOT / ".ci" / "run").read_text().splitlines() if line and not line.startswith("#")]
+    assert lines == ["set -euo pipefail", 'cd "$(dirname "$0")/.."', "exec make test"]
