@@ -140,8 +140,6 @@ def test_a_lock_file_that_somebody_left_holds_nobody_up(local: Local, folder: Pa
 
 _MOMENTS = {
     "as soon as it begins": lambda _: True,
-    "when its layout is written": lambda folder: (folder / "layout.json").exists(),
-    "when etcd has been started": lambda folder: process.find(folder, "etcd"),
     "when the API server has been started": lambda folder: process.find(folder, "kube-apiserver"),
     **({"when its namespaces are being made": lambda folder: process.all_of(folder),
         "when the kubelet has been started": lambda folder: process.find(folder, "kubelet")} if sandbox.is_possible() else {}),

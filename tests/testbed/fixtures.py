@@ -17,7 +17,7 @@ import yaml
 from testbed import build, cache, nodes, process, sandbox
 from testbed.api import Api, Object
 from testbed.errors import ClusterError
-from testbed.layout import folder_of, is_free
+from testbed.layout import folder_of, free_ports
 from testbed.providers import Local, Provider, choose
 from testbed.supervisor import Supervisor, answers
 from testbed.versions import KUBERNETES, program
@@ -190,7 +190,7 @@ def _start_scheduler(ground: Cluster, config: Object, started: ExitStack) -> Sch
     }
     file = ground.folder / f"{name}.yaml"
     cache.write(file, yaml.safe_dump(document | config))
-    port = next(port for port in range(29000, 30000) if is_free(port))
+    port, = free_ports(1)
     command = [str(build.build([program("kube-scheduler", ground.kubernetes)])["kube-scheduler"]), f"--config={file}",
                "--bind-address=127.0.0.1", f"--secure-port={port}", f"--cert-dir={ground.folder}/pki/{name}", "-v=4"]
     supervisor = Supervisor(ground.folder, list)

@@ -2,9 +2,11 @@
 
 import dataclasses
 import ipaddress
+import itertools
 import json
 import random
 import socket
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,15 +71,19 @@ def load(name: str) -> Layout | None:
         return None
 
 
-def with_free_ports(layout: Layout, *, randomly: random.Random | None = None) -> Layout:
+def with_free_ports(layout: Layout) -> Layout:
     """The same on ports of loopback that nothing listens on and no other cluster was given."""
-    taken = {port for other in _others(layout.name) for port in _ports(other)}
-    candidates = [port for port in (randomly or random.SystemRandom()).sample(_PORTS, 400) if port not in taken]
-    free = [port for port in candidates if is_free(port)][:4]
-    if len(free) < 4:
-        raise ClusterError(f"no four free ports between {_PORTS.start} and {_PORTS.stop}", cure="take down clusters you do not need")
-    api, etcd, peer, manager = free
+    api, etcd, peer, manager = free_ports(4, taken={port for other in _others(layout.name) for port in _ports(other)})
     return dataclasses.replace(layout, api_port=api, etcd_port=etcd, etcd_peer_port=peer, manager_port=manager)
+
+
+def free_ports(count: int, *, taken: Collection[int] = ()) -> list[int]:
+    """Ports of loopback that nothing listens on. Drawn by lot, so that two who look at once seldom find the same."""
+    drawn = random.SystemRandom().sample(_PORTS, len(_PORTS))
+    free = list(itertools.islice((port for port in drawn if port not in taken and is_free(port)), count))
+    if len(free) < count:
+        raise ClusterError(f"no {count} free ports between {_PORTS.start} and {_PORTS.stop}", cure="take down clusters you do not need")
+    return free
 
 
 def is_free(port: int) -> bool:
