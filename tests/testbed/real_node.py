@@ -19,7 +19,6 @@ from testbed.sandbox import Sandbox
 from testbed.supervisor import Supervisor
 
 _MANIFESTS = Path(__file__).parent / "manifests"
-_LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NODE}"
 
 
 class RealNode:
@@ -113,10 +112,13 @@ class RealNode:
     def _is_ready(self, api: Api) -> bool:
         """Whether the node says so, and says it since this kubelet runs: what the last one said may still stand there."""
         kubelet = process.find(self._layout.folder, "kubelet")
+        if kubelet is None:
+            return False
         conditions = api.get(f"/api/v1/nodes/{NODE}").get("status", {}).get("conditions", [])
-        renewed = datetime.fromisoformat(api.get(_LEASE)["spec"]["renewTime"])
-        return kubelet is not None and renewed.timestamp() > kubelet.create_time() and any(
-            one["type"] == "Ready" and one["status"] == "True" for one in conditions
+        return any(
+            one["type"] == "Ready" and one["status"] == "True"
+            and datetime.fromisoformat(one["lastHeartbeatTime"]).timestamp() >= int(kubelet.create_time())
+            for one in conditions
         )
 
     def _names_resolve(self) -> bool:
