@@ -211,8 +211,8 @@ def obstacle() -> str:
         return "this is not Linux"
     if os.geteuid():
         return "this is not root"
-    if missing := [program for program in ("unshare", "nsenter", "ip") if not shutil.which(program)]:
-        return f"{sentence(missing)} cannot be found (packages util-linux and iproute2)"
+    if missing := [program for program in ("unshare", "nsenter") if not shutil.which(program)]:
+        return f"{sentence(missing)} cannot be found (package util-linux)"
     answer = subprocess.run(["unshare", "--net", "--mount", "--uts", "--pid", "--fork", "--mount-proc", "true"],
                             capture_output=True, text=True, check=False)
     return "" if answer.returncode == 0 else answer.stderr.strip() or "unshare failed"

@@ -1,17 +1,17 @@
 """A cluster of processes on this machine, with one real node where this machine can have one."""
 
 import dataclasses
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed import build, cache, control_plane, process, sandbox
+from testbed import build, control_plane, packages, process, sandbox
 from testbed import layout as layouts
 from testbed.api import Api
 from testbed.errors import ClusterError
 from testbed.layout import Layout
 from testbed.phases import Phases, say
+from testbed.providers import folder as folders
 from testbed.providers.protocol import Part
 from testbed.real_node import RealNode
 from testbed.supervisor import Supervisor, answers
@@ -20,6 +20,8 @@ from testbed.versions import KUBERNETES, program
 
 class Local:
     """The provider `local`."""
+
+    NAME = "local"
 
     def __init__(self, cluster: str, *, kubernetes: str | None = None, node: bool | None = None) -> None:
         """`kubernetes` and `node` are what is asked for; None takes what is up, else the newest and what can be had."""
@@ -31,8 +33,9 @@ class Local:
 
     def up(self) -> None:
         """Raise the cluster, or heal what is broken of it."""
-        with cache.locked(f"cluster-{self.cluster}", doing=f"working on the cluster {self.cluster}"):
+        with folders.held(self.cluster, self.NAME):
             layout = self._settle()
+            folders.claim(self.cluster, self.NAME)
             names = [*control_plane.PROGRAMS, "kubectl", "pod", *(RealNode.PROGRAMS if layout.has_node else ())]
             with self.phases.phase("programs"):
                 programs = build.build(program(name, layout.kubernetes) for name in names)
@@ -44,7 +47,7 @@ class Local:
 
     def down(self) -> None:
         """Leave nothing of it."""
-        with cache.locked(f"cluster-{self.cluster}", doing=f"working on the cluster {self.cluster}"):
+        with folders.held(self.cluster, self.NAME):
             self._clear()
 
     def status(self) -> Sequence[Part]:
@@ -69,8 +72,7 @@ class Local:
 
     def programs(self) -> Sequence[Path]:
         """The folders of kubectl and helm."""
-        wanted = [program("kubectl", self._layout().kubernetes), program("helm")]
-        return [build.path(one).parent for one in wanted]
+        return folders.programs(self._layout().kubernetes)
 
     def load(self, archive: Path) -> None:
         """Bring the images of an archive to the real node."""
@@ -82,7 +84,7 @@ class Local:
 
     def logs(self) -> dict[str, str]:
         """What each component wrote, by its name."""
-        return {path.stem: path.read_text(errors="replace") for path in sorted((self._folder / "logs").glob("*.log"))}
+        return folders.logs(self._folder)
 
     def _layout(self) -> Layout:
         layout = layouts.load(self.cluster)
@@ -98,6 +100,8 @@ class Local:
             node = sandbox.is_possible() if self._wanted_node is None else self._wanted_node
             if node and (why := sandbox.obstacle()):
                 raise ClusterError(f"there can be no real node here: {why}", cure="`up --no-node` does without")
+            if node:
+                packages.ensure()
             layout = Layout(self.cluster, self._wanted_version or KUBERNETES[0])
             return dataclasses.replace(layout, network=str(sandbox.free_network())) if node else layouts.with_free_ports(layout)
         for what, wanted, there in (("Kubernetes", self._wanted_version, layout.kubernetes),
@@ -149,9 +153,7 @@ class Local:
         if sandbox.is_possible():
             sandbox.Sandbox(self._folder).down()
         _unmount_below(self._folder)
-        shutil.rmtree(self._folder, ignore_errors=True)
-        if self._folder.exists():
-            raise ClusterError(f"{self._folder} cannot be removed", cure="see what is in it and whose it is")
+        folders.remove(self._folder)
 
 
 def _unmount_below(folder: Path) -> None:

@@ -1,0 +1,128 @@
+"""What a real node needs of the operating system, and how to get it.
+
+Programs are looked for, never packages: a machine with Docker's own containerd.io has all that is needed, and Debian's
+containerd would replace it.
+"""
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from testbed import cache
+from testbed.errors import ClusterError, sentence
+from testbed.node_config import PLUGIN_FOLDERS
+from testbed.phases import say
+
+_PROGRAMS = {
+    "containerd": "containerd",
+    "containerd-shim-runc-v2": "containerd",
+    "ctr": "containerd",
+    "runc": "runc",
+    "nft": "nftables",
+    "iptables": "iptables",
+    "conntrack": "conntrack",
+    "ip": "iproute2",
+    "nsenter": "util-linux",
+    "unshare": "util-linux",
+    "mount": "mount",
+    "umount": "mount",
+}
+_PLUGINS = dict.fromkeys(("bridge", "host-local", "loopback", "portmap"), "containernetworking-plugins")
+PACKAGES: Mapping[str, str] = _PROGRAMS | _PLUGINS
+"""The Debian package of each program, which Ubuntu calls the same."""
+
+# What a package starts its services with. Covered by /bin/true in a mount namespace of the installation's own, nothing
+# is started and, unlike with a policy-rc.d, nothing can be left behind.
+_STARTERS = ("/usr/bin/deb-systemd-invoke", "/usr/sbin/invoke-rc.d")
+_QUIETLY = 'for one in $STARTERS; do mount --bind /bin/true "$one" || exit 1; done; exec "$@"'
+_SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # where an ordinary user's PATH does not look
+
+
+def ensure() -> None:
+    """Install what is missing, where we may."""
+    missing = find_missing(_find)
+    if not missing:
+        return
+    distribution = _distribution()
+    if os.geteuid() or not is_debian(distribution):
+        raise refusal(missing, distribution)
+    _install(packages_of(missing), missing)
+
+
+def find_missing(find: Callable[[str], object]) -> list[str]:
+    """The programs that are not there."""
+    return [name for name in PACKAGES if not find(name)]
+
+
+def packages_of(missing: Iterable[str]) -> list[str]:
+    """The packages that bring these programs."""
+    return sorted({PACKAGES[name] for name in missing})
+
+
+def install_command(packages: Iterable[str]) -> list[str]:
+    """What installs packages and takes away none."""
+    return ["apt-get", "install", "-y", "--no-install-recommends", "--no-remove", *packages]
+
+
+def is_debian(distribution: Mapping[str, str]) -> bool:
+    """Whether it is Debian, Ubuntu or made from them."""
+    return bool({"debian", "ubuntu"} & {distribution.get("ID", ""), *distribution.get("ID_LIKE", "").split()})
+
+
+def refusal(missing: Sequence[str], distribution: Mapping[str, str]) -> ClusterError:
+    """What to tell where we must not install."""
+    packages = packages_of(missing)
+    if is_debian(distribution):
+        cure = f"sudo {' '.join(install_command(packages))}"
+    else:
+        cure = f"install what has them here (on Debian: {', '.join(packages)}); or `up --no-node` does without"
+    return ClusterError(f"a real node needs {sentence(missing)}, not found here", cure=cure)
+
+
+def _install(packages: Sequence[str], missing: Sequence[str]) -> None:
+    command = install_command(packages)
+    log = cache.root() / "logs" / "packages.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    say(
+        f"installing what a real node needs ({sentence(missing)}), starting no services: {' '.join(command)} (log: {log})"
+    )
+    log.write_text("")
+    if _run(command, log) and (_run(["apt-get", "update"], log) or _run(command, log)):  # its lists may be old, or none
+        raise ClusterError(
+            f"`{' '.join(command)}` failed", log=log, cure="run it by hand and see, or do without: `up --no-node`"
+        )
+    if still := find_missing(_find):
+        raise ClusterError(f"{sentence(packages)} are installed, but there is still no {sentence(still)}", log=log)
+
+
+def _run(command: Sequence[str], log: Path) -> int:
+    """Run it where it cannot start services; its exit status."""
+    enter = (
+        ["unshare", "--mount", "--propagation=private", "/bin/sh", "-c", _QUIETLY, "sh"]
+        if shutil.which("unshare")
+        else []
+    )
+    environment = {
+        **os.environ,
+        "DEBIAN_FRONTEND": "noninteractive",
+        "STARTERS": " ".join(path for path in _STARTERS if Path(path).exists()),
+    }
+    with log.open("a") as output:
+        return subprocess.run(
+            [*enter, *command], stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, check=False
+        ).returncode
+
+
+def _find(name: str) -> str | None:
+    folders = PLUGIN_FOLDERS if name in _PLUGINS else (*os.environ.get("PATH", "").split(os.pathsep), *_SYSTEM_FOLDERS)
+    return shutil.which(name, path=os.pathsep.join(folders))
+
+
+def _distribution() -> Mapping[str, str]:
+    try:
+        return platform.freedesktop_os_release()
+    except OSError:
+        return {}

@@ -1,0 +1,76 @@
+"""What the clusters of every provider have in common: a folder that says who raised them, a lock, logs and programs."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from testbed import build, cache, process
+from testbed.errors import ClusterError
+from testbed.layout import folder_of
+from testbed.providers.protocol import Part
+from testbed.versions import KUBERNETES, program
+
+
+def raised_by(cluster: str) -> str | None:
+    """The name of the provider that raised the cluster, or was about to."""
+    try:
+        return _marker(cluster).read_text().strip() or None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def check(cluster: str, provider: str) -> None:
+    """Refuse a cluster that another provider raised, which alone knows how to take it down."""
+    there = raised_by(cluster)
+    if there not in (None, provider):
+        raise ClusterError(
+            f"the cluster {cluster} was raised by {there}, not {provider}",
+            cure=f"`python -m testbed --provider {there} down` first, or give this one another --name",
+        )
+
+
+def claim(cluster: str, provider: str) -> None:
+    """Say who raises the cluster, before anything is started: what a start leaves when it is cut off is found again."""
+    cache.write(_marker(cluster), f"{provider}\n")
+
+
+@contextmanager
+def held(cluster: str, provider: str) -> Iterator[None]:
+    """Have the cluster to oneself."""
+    with cache.locked(f"cluster-{cluster}", doing=f"working on the cluster {cluster}"):
+        check(cluster, provider)
+        yield
+
+
+def remove(folder: Path) -> None:
+    """Remove what the cluster kept. Its processes have to be gone, or they would write there again."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        raise ClusterError(f"{folder} cannot be removed", cure="see what is in it and whose it is")
+
+
+def logs(folder: Path) -> dict[str, str]:
+    """What each process that the testbed started wrote, by its name."""
+    return {path.stem: path.read_text(errors="replace") for path in sorted((folder / "logs").glob("*.log"))}
+
+
+def processes(folder: Path) -> list[Part]:
+    """The processes that the testbed started for a cluster that it does not consist of."""
+    return [Part(name, "running", f"process {one.pid}") for name, one in sorted(process.running(folder).items())]
+
+
+def programs(kubernetes: str) -> Sequence[Path]:
+    """The folders of kubectl and helm, which are there when this returns."""
+    paths = build.build([program("kubectl", kubernetes), program("helm")])
+    return [path.parent for path in paths.values()]
+
+
+def nearest(version: str) -> str:
+    """The version we can build that suits a server of another: of its minor version, else the newest."""
+    minor = version.removeprefix("v").split(".")[:2]
+    return next((one for one in KUBERNETES if one.split(".")[:2] == minor), KUBERNETES[0])
+
+
+def _marker(cluster: str) -> Path:
+    return folder_of(cluster) / "provider"
