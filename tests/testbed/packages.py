@@ -86,9 +86,7 @@ def _install(packages: Sequence[str], missing: Sequence[str]) -> None:
     command = install_command(packages)
     log = cache.root() / "logs" / "packages.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    say(
-        f"installing what a real node needs ({sentence(missing)}), starting no services: {' '.join(command)} (log: {log})"
-    )
+    say(f"installing {sentence(missing)}, starting no services: {' '.join(command)} (log: {log})")
     log.write_text("")
     if _run(command, log) and (_run(["apt-get", "update"], log) or _run(command, log)):  # its lists may be old, or none
         raise ClusterError(
