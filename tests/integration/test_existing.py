@@ -78,7 +78,7 @@ def test_a_kubeconfig_that_now_names_another_cluster_is_refused(
 ) -> None:
     existing.up()
     monkeypatch.setenv("KUBECONFIG", str(_elsewhere(existing.kubeconfig(), tmp_path)))
-    with pytest.raises(ClusterError, match="now names https://127.0.0.1:"):
+    with pytest.raises(ClusterError, match=r"now names https://127\.0\.0\.1:"):
         existing.up()
 
 

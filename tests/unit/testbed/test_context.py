@@ -82,8 +82,8 @@ _WRONG = {
         "has no cluster 'lost'",
     ),
     "a certificate that is not there": (
-        "{current-context: x, contexts: [{name: x, context: {cluster: c}}],"
-        " clusters: [{name: c, cluster: {server: s, certificate-authority: gone.crt}}]}",
+        """{current-context: x, contexts: [{name: x, context: {cluster: c}}],
+            clusters: [{name: c, cluster: {server: s, certificate-authority: gone.crt}}]}""",
         "gone.crt, which the kubeconfig names, cannot be read",
     ),
 }

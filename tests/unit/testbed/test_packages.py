@@ -97,6 +97,6 @@ def test_who_is_not_root_is_told_and_nothing_is_run(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(packages.os, "geteuid", lambda: 1000)
     monkeypatch.setattr(packages, "_distribution", lambda: {"ID": "debian"})
     monkeypatch.setattr(packages, "_find", lambda name: name != "conntrack")
-    with pytest.raises(ClusterError, match="sudo apt-get install .* conntrack"):
+    with pytest.raises(ClusterError, match=r"sudo apt-get install .* conntrack"):
         packages.ensure()
     assert not apt.calls

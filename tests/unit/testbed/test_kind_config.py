@@ -1,0 +1,51 @@
+from typing import Any
+
+import pytest
+import yaml
+
+from testbed.providers import kind_config
+from testbed.versions import KUBERNETES
+
+
+def test_the_node_carries_the_label_of_real_nodes() -> None:
+    config = kind_config.cluster()
+    assert (config["kind"], config["apiVersion"]) == ("Cluster", "kind.x-k8s.io/v1alpha4")
+    assert config["nodes"] == [{"role": "control-plane", "labels": {"fairlead.dev/testbed": "real"}}]
+
+
+@pytest.mark.parametrize("version", KUBERNETES)
+def test_the_image_is_that_of_the_version_asked_for(version: str) -> None:
+    image = kind_config.cluster(version)["nodes"][0]["image"]
+    assert image == f"kindest/node:v{version}"
+    assert kind_config.version_of(image) == version
+
+
+_IMAGES = {"kindest/node:v1.37.0@sha256:a1ed": "1.37.0", "kindest/node:latest": None, "sha256:a1ed56": None, "": None}
+
+
+@pytest.mark.parametrize(("image", "wanted"), _IMAGES.items(), ids=_IMAGES)
+def test_the_version_is_read_from_the_name_of_the_image(image: str, wanted: str | None) -> None:
+    assert kind_config.version_of(image) == wanted
+
+
+def _arguments(part: dict[str, Any]) -> dict[str, str]:
+    given = part["extraArgs"]
+    return given if isinstance(given, dict) else {one["name"]: one["value"] for one in given}
+
+
+def test_both_versions_of_kubeadms_configuration_say_the_same() -> None:
+    old, new = map(yaml.safe_load, kind_config.cluster()["kubeadmConfigPatches"])
+    assert (old["apiVersion"], new["apiVersion"]) == ("kubeadm.k8s.io/v1beta3", "kubeadm.k8s.io/v1beta4")
+    assert isinstance(old["apiServer"]["extraArgs"], dict)
+    assert isinstance(new["apiServer"]["extraArgs"], list)
+    for part in ("apiServer", "controllerManager", "scheduler"):
+        assert _arguments(old[part]) == _arguments(new[part])
+    assert _arguments(old["etcd"]["local"]) == _arguments(new["etcd"]["local"])
+
+
+def test_thousands_of_nodes_are_handled_fast() -> None:
+    patch = yaml.safe_load(kind_config.cluster()["kubeadmConfigPatches"][1])
+    assert _arguments(patch["controllerManager"])["kube-api-qps"] == "2000"
+    assert _arguments(patch["controllerManager"])["enable-hostpath-provisioner"] == "true"
+    assert _arguments(patch["apiServer"])["max-requests-inflight"] == "3000"
+    assert _arguments(patch["etcd"]["local"])["unsafe-no-fsync"] == "true"
