@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,7 @@ def test_the_lists_are_fetched_only_when_they_have_to_be(
     apt = Apt(*answers)
     monkeypatch.setenv("FAIRLEAD_CACHE", str(tmp_path))
     monkeypatch.setattr(packages, "_run", apt)
-    monkeypatch.setattr(packages.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(packages, "_distribution", lambda: {"ID": "debian"})
     monkeypatch.setattr(packages, "_find", lambda name: name != "conntrack" or (apt.calls and not apt.answers))
     if wrong:
@@ -94,7 +95,7 @@ def test_the_lists_are_fetched_only_when_they_have_to_be(
 def test_who_is_not_root_is_told_and_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     apt = Apt()
     monkeypatch.setattr(packages, "_run", apt)
-    monkeypatch.setattr(packages.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(packages, "_distribution", lambda: {"ID": "debian"})
     monkeypatch.setattr(packages, "_find", lambda name: name != "conntrack")
     with pytest.raises(ClusterError, match=r"sudo apt-get install .* conntrack"):

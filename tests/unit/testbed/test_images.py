@@ -1,0 +1,67 @@
+import hashlib
+import io
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed import images
+
+_TAG = "fairlead.dev/spec:1"
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "server"
+    path.write_bytes(b"\x7fELF" + bytes(14) + (0xB7).to_bytes(2, "little") + b"the rest")
+    return path
+
+
+def _files(archive: bytes) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        return {member.name: (tar.extractfile(member) or io.BytesIO()).read() for member in tar}
+
+
+def _config(archive: bytes) -> Any:
+    files = _files(archive)
+    return json.loads(files[json.loads(files["manifest.json"])[0]["Config"]])
+
+
+def test_the_same_program_gives_the_same_bytes_whenever_it_was_built(program: Path, tmp_path: Path) -> None:
+    other = tmp_path / "elsewhere" / "server"
+    other.parent.mkdir()
+    other.write_bytes(program.read_bytes())
+    assert images.archive(_TAG, program) == images.archive(_TAG, other)
+    other.write_bytes(program.read_bytes() + b"!")
+    assert images.archive(_TAG, program) != images.archive(_TAG, other)
+
+
+def test_the_archive_is_what_docker_load_reads(program: Path) -> None:
+    files = _files(images.archive(_TAG, program))
+    [manifest] = json.loads(files["manifest.json"])
+    assert manifest["RepoTags"] == [_TAG]
+    assert [*files] == ["manifest.json", manifest["Config"], *manifest["Layers"]]
+    assert manifest["Config"] == f"{hashlib.sha256(files[manifest['Config']]).hexdigest()}.json"
+    layers = [f"sha256:{hashlib.sha256(files[name]).hexdigest()}" for name in manifest["Layers"]]
+    assert json.loads(files[manifest["Config"]])["rootfs"] == {"type": "layers", "diff_ids": layers}
+
+
+def test_the_layer_holds_the_program_and_may_run_it(program: Path) -> None:
+    files = _files(images.archive(_TAG, program))
+    with tarfile.open(fileobj=io.BytesIO(files["layer.tar"])) as tar:
+        [member] = tar.getmembers()
+        assert (member.name, member.mode) == ("server", 0o755)
+    assert _files(files["layer.tar"])["server"] == program.read_bytes()
+
+
+def test_the_image_runs_the_program_with_what_it_is_given(program: Path) -> None:
+    plain = _config(images.archive(_TAG, program))
+    assert plain["config"] == {"Entrypoint": ["/server"], "Cmd": None, "WorkingDir": "/"}
+    given = _config(images.archive(_TAG, program, entrypoint=["/server", "-v"], command=["pause"]))
+    assert (given["config"]["Entrypoint"], given["config"]["Cmd"]) == (["/server", "-v"], ["pause"])
+
+
+def test_the_architecture_is_the_programs(program: Path) -> None:
+    assert _config(images.archive(_TAG, program))["architecture"] == "arm64"
