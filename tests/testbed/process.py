@@ -19,6 +19,7 @@ from testbed.errors import ClusterError
 _CLUSTER, _COMPONENT, _PROGRAM = (f"FAIRLEAD_TESTBED_{part}" for part in ("CLUSTER", "COMPONENT", "PROGRAM"))
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _GONE_AFTER_S = 10.0
+_POLL_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +97,11 @@ def kill(processes: Iterable[psutil.Process]) -> None:
             victim.kill()  # psutil compares the time of birth first: an id that was given anew is not touched
         except psutil.NoSuchProcess:
             continue
-    _, alive = psutil.wait_procs(victims, timeout=_GONE_AFTER_S)
-    if alive := [victim for victim in alive if _is_alive(victim)]:
-        raise ClusterError(f"these processes do not die: {alive}", cure="look at what they wait for in /proc/PID/stack")
+    end = time.monotonic() + _GONE_AFTER_S
+    while alive := [victim for victim in victims if _is_alive(victim)]:
+        if time.monotonic() > end:
+            raise ClusterError(f"these processes do not die: {alive}", cure="look at what they wait for in /proc/PID/stack")
+        time.sleep(_POLL_S)
 
 
 def kill_all(cluster: Path) -> None:
@@ -118,7 +121,11 @@ def _component(process: psutil.Process) -> str:
 
 
 def _is_alive(process: psutil.Process) -> bool:
+    """Whether it still holds anything. A zombie does not, and process 1 may reap it late or, in a container, never."""
     try:
-        return bool(process.is_running()) and process.status() != psutil.STATUS_ZOMBIE
+        if not process.is_running():
+            return False
+        # what is called a zombie while it has threads is one whose first thread alone has ended
+        return process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1
     except psutil.NoSuchProcess:
         return False

@@ -62,8 +62,7 @@ def test_a_program_is_told_apart_from_what_it_started(cluster: Path) -> None:
     found = _running(cluster, "parent")
     wait_for("the child", lambda: len(process.all_of(cluster)) == 2, every_s=0.01)
     assert process.find(cluster, "parent") == found
-    found.kill()
-    found.wait()
+    process.kill([found])
     assert process.find(cluster, "parent") is None
     assert not process.is_gone(cluster, "parent")
 
@@ -83,6 +82,11 @@ def test_killing_what_has_ended_is_no_error(cluster: Path) -> None:
     found = _running(cluster, "sleeper")
     process.kill([found])
     process.kill([found])
+
+
+def test_what_nobody_reaps_is_not_waited_for(cluster: Path, stranger: "subprocess.Popen[bytes]") -> None:
+    process.kill([psutil.Process(stranger.pid)])
+    assert psutil.Process(stranger.pid).status() == psutil.STATUS_ZOMBIE  # until we, its parent, ask for it
 
 
 def test_the_environment_of_the_shell_does_not_reach_it(cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
