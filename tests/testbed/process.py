@@ -60,16 +60,20 @@ def find(cluster: Path, name: str) -> psutil.Process | None:
 
 
 def running(cluster: Path) -> dict[str, psutil.Process]:
-    """The components that run, by name. What a component starts inherits its mark, and is told apart by its program."""
-    found: dict[str, psutil.Process] = {}
+    """The components that run, by name. What a component starts inherits its mark, and is told apart by its program.
+
+    The eldest is the component: a child that it has forked is called like it until it becomes what it is to be.
+    """
+    found: dict[str, tuple[float, psutil.Process]] = {}
     for process in all_of(cluster):
         try:
-            environment, command = process.environ(), process.cmdline()
+            environment, command, born = process.environ(), process.cmdline(), process.create_time()
         except psutil.Error:
             continue
-        if command and Path(command[0]).name == environment.get(_PROGRAM):
-            found[environment[_COMPONENT]] = process
-    return found
+        name = environment.get(_COMPONENT, "")
+        if command and Path(command[0]).name == environment.get(_PROGRAM) and (name not in found or born < found[name][0]):
+            found[name] = born, process
+    return {name: process for name, (_, process) in found.items()}
 
 
 def is_gone(cluster: Path, name: str) -> bool:

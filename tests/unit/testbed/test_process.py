@@ -12,8 +12,8 @@ from testbed.errors import ClusterError
 from testbed.process import Component
 
 _SLEEPER = Component("sleeper", ["sleep", "600"])
-# what it starts inherits its mark: a shell that ends before what it started
-_PARENT = Component("parent", ["sh", "-c", "echo started; sleep 600; true"])
+# what it starts inherits its mark, and outlives it
+_PARENT = Component("parent", ["bash", "-c", "sleep 600; true"])
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_another_clusters_process_is_not_found(cluster: Path, tmp_path: Path) ->
 def test_a_program_is_told_apart_from_what_it_started(cluster: Path) -> None:
     process.start(cluster, _PARENT)
     found = _running(cluster, "parent")
-    wait_for("the child", lambda: len(process.all_of(cluster)) == 2, every_s=0.01)
+    wait_for("the child", lambda: "sleep" in [one.name() for one in process.all_of(cluster)], every_s=0.01)
     assert process.find(cluster, "parent") == found
     process.kill([found])
     assert process.find(cluster, "parent") is None
