@@ -60,7 +60,7 @@ class Existing:
             say(f"{self.cluster} is {context} with Kubernetes {version}")
 
     def down(self) -> None:
-        """Remove what the testbed made: its processes first, which would make it again, then its nodes and its folder."""
+        """Remove what the testbed made: its processes, which would make it again, its nodes, its folder."""
         with folders.held(self.cluster, self.NAME):
             process.kill_all(self._folder)
             if self._copy.exists():

@@ -1,4 +1,3 @@
-import random
 import socket
 from pathlib import Path
 
@@ -9,10 +8,6 @@ from testbed.errors import ClusterError
 from testbed.layout import Layout
 
 _PORTS = ("api_port", "etcd_port", "etcd_peer_port", "manager_port")
-
-
-def _same() -> random.Random:
-    return random.Random(1)  # noqa: S311  what is picked must be the same each time
 
 
 def _ports(one: Layout) -> set[int]:
@@ -52,20 +47,30 @@ def test_in_a_sandbox_it_is_the_second_address_of_its_network() -> None:
     assert (one.server, one.has_node) == ("https://10.89.3.2:6443", True)
 
 
-def test_its_ports_are_four_and_no_other_clusters(own_cache: Path) -> None:
-    first = layout.with_free_ports(Layout("one", "1.36.3"), randomly=_same())
+@pytest.fixture
+def eight_ports(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """All the ports there are, of which nobody listens on any."""
+    monkeypatch.setattr(layout, "_PORTS", range(1, 9))
+    monkeypatch.setattr(layout, "is_free", lambda _: True)
+    return {*range(1, 9)}
+
+
+def test_its_ports_are_four_and_no_other_clusters(own_cache: Path, eight_ports: set[int]) -> None:
+    first = layout.with_free_ports(Layout("one", "1.36.3"))
     assert len(_ports(first)) == 4
-    again = layout.with_free_ports(Layout("two", "1.36.3"), randomly=_same())
-    assert _ports(again) == _ports(first)  # nobody has them yet
     first.save()
-    second = layout.with_free_ports(Layout("two", "1.36.3"), randomly=_same())
-    assert not _ports(first) & _ports(second)
+    second = layout.with_free_ports(Layout("two", "1.36.3"))
+    assert _ports(second) == eight_ports - _ports(first)
+    second.save()
+    with pytest.raises(ClusterError, match="no 4 free ports"):
+        layout.with_free_ports(Layout("three", "1.36.3"))
+    layout.with_free_ports(first)  # its own are not another cluster's
 
 
-def test_its_own_ports_are_not_another_clusters(own_cache: Path) -> None:
-    first = layout.with_free_ports(Layout("one", "1.36.3"), randomly=_same())
-    first.save()
-    assert _ports(layout.with_free_ports(first, randomly=_same())) == _ports(first)
+def test_a_cluster_in_a_sandbox_takes_no_port_of_loopback(own_cache: Path, eight_ports: set[int]) -> None:
+    Layout("one", "1.36.3", network="10.89.3.0/24", api_port=1, etcd_port=2, etcd_peer_port=3, manager_port=4).save()
+    layout.with_free_ports(Layout("two", "1.36.3")).save()
+    layout.with_free_ports(Layout("three", "1.36.3"))
 
 
 def test_a_port_that_somebody_listens_on_is_not_free() -> None:
@@ -73,9 +78,3 @@ def test_a_port_that_somebody_listens_on_is_not_free() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         assert not layout.is_free(taken.getsockname()[1])
-
-
-def test_where_no_port_is_free_it_says_so(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "is_free", lambda _: False)
-    with pytest.raises(ClusterError, match="no four free ports"):
-        layout.with_free_ports(Layout("one", "1.36.3"))
