@@ -7,9 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed import build, cache, nodes, providers, versions
+from testbed import build, control_plane, nodes, packages, providers, sandbox, versions
 from testbed.errors import ClusterError
 from testbed.phases import say
+from testbed.real_node import RealNode
 
 DEFAULT_NAME = "fairlead"
 
@@ -59,20 +60,19 @@ def _parser() -> argparse.ArgumentParser:
     logs.add_argument("component", nargs="?")
     logs.set_defaults(run=_logs)
 
-    builds = commands.add_parser("build", help="build into the cache what a cluster is made of")
+    builds = commands.add_parser("build", help="obtain and build what a cluster is made of")
     builds.add_argument("--kubernetes", choices=versions.KUBERNETES, default=versions.KUBERNETES[0])
     builds.set_defaults(run=_build)
     return parser
 
 
-def _provider(options: argparse.Namespace, **wanted: object) -> providers.Provider:
-    return providers.choose(options.name, options.provider, **wanted)
+def _provider(options: argparse.Namespace) -> providers.Provider:
+    return providers.choose(options.name, options.provider)
 
 
 def _up(options: argparse.Namespace) -> None:
-    provider = _provider(options, kubernetes=options.kubernetes, node=options.node)
-    provider.up()
-    say(f'ready; to use it: eval "$({_this_command()} env)"')
+    providers.choose(options.name, options.provider, kubernetes=options.kubernetes, node=options.node).up()
+    say(f'ready; to use it: eval "$({_this_command(options)} env)"')
 
 
 def _down(options: argparse.Namespace) -> None:
@@ -121,11 +121,13 @@ def _logs(options: argparse.Namespace) -> None:
 
 
 def _build(options: argparse.Namespace) -> None:
-    names = [*versions.PROGRAMS]
+    names = [*control_plane.PROGRAMS, "kubectl", "kwok", "helm", "pod"]
+    if sandbox.is_possible():
+        packages.ensure()
+        names += RealNode.PROGRAMS
     paths = build.build(versions.program(name, options.kubernetes) for name in names)
     for path in paths.values():
         print(path)
-    say(f"all of it lies in {cache.root()}")
 
 
 def _count(text: str) -> int:
@@ -135,8 +137,8 @@ def _count(text: str) -> int:
     return count
 
 
-def _this_command() -> str:
+def _this_command(options: argparse.Namespace) -> str:
     """How this very command is called: what is printed must work when it is pasted."""
     python = Path(sys.executable)
     near = python.relative_to(Path.cwd()) if python.is_relative_to(Path.cwd()) else python
-    return f"{near} -m testbed"
+    return f"{near} -m testbed{'' if options.name == DEFAULT_NAME else f' --name {shlex.quote(options.name)}'}"
