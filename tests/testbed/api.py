@@ -33,7 +33,7 @@ class Api:
         from kubernetes import client, config  # noqa: PLC0415  half a second, which not every command needs
 
         settings = client.Configuration()
-        config.load_kube_config(str(kubeconfig), client_configuration=settings)
+        config.load_kube_config(str(kubeconfig), client_configuration=settings)  # type: ignore[no-untyped-call]
         self.url = str(settings.host)
         self._headers = {"Accept": "application/json", "Content-Type": "application/json"}
         if token := settings.get_api_key_with_prefix("authorization"):
