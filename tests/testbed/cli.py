@@ -7,8 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed import build, cache, nodes, providers, versions
+from testbed import build, cache, node_template, node_template_file, nodes, providers, versions
 from testbed.errors import ClusterError
+from testbed.layout import folder_of
 from testbed.phases import say
 
 DEFAULT_NAME = "fairlead"
@@ -101,8 +102,9 @@ def _env(options: argparse.Namespace) -> None:
 
 def _nodes(options: argparse.Namespace) -> None:
     provider = _provider(options)
-    template = nodes.read_template(options.template) if options.template else nodes.default_template()
-    nodes.ensure(provider, nodes.make(options.count, template, seed=options.seed))
+    template = node_template_file.read_template(options.template) if options.template else node_template_file.default_template()
+    made = node_template.make(options.count, template, seed=options.seed)
+    nodes.ensure(folder_of(provider.cluster), provider.kubeconfig(), made)
 
 
 def _load(options: argparse.Namespace) -> None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import certs, kubeconfig
-from testbed.kwok import LABEL
 from testbed.layout import Layout
 from testbed.process import Component
 
@@ -100,13 +99,4 @@ def scheduler(layout: Layout, programs: Mapping[str, Path]) -> Component:
     return Component("kube-scheduler", [
         str(programs["kube-scheduler"]), f"--kubeconfig={layout.folder}/pki/kube-scheduler.kubeconfig",
         "--secure-port=0", "--leader-elect=false", "--profiling=false", *_FAST,
-    ])
-
-
-def kwok(program: Path, kubeconfig_path: Path, stages: Path) -> Component:
-    """The controller of nodes that are only objects. It leaves every node alone that does not carry our label."""
-    name, value = LABEL
-    return Component("kwok", [
-        str(program), f"--kubeconfig={kubeconfig_path}", f"--config={stages}", f"--manage-nodes-with-label-selector={name}={value}",
-        "--node-lease-duration-seconds=40", "--cidr=10.128.0.0/9",
     ])

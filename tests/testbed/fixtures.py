@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 import yaml
 
-from testbed import build, cache, nodes, process, sandbox
+from testbed import build, cache, node_template, nodes, process, sandbox
 from testbed.api import Api, Object
 from testbed.errors import ClusterError
 from testbed.layout import folder_of, is_free
+from testbed.node_template import Template
+from testbed.node_template_file import default_template
 from testbed.providers import Local, Provider, choose
 from testbed.supervisor import Supervisor, answers
 from testbed.versions import KUBERNETES, program
@@ -162,8 +164,8 @@ def _caller(command: Path, kubeconfig: Path) -> Kubectl:
 def kwok_nodes(ground: Cluster) -> Iterator[MakeNodes]:
     """Make kwok nodes that are there for this test alone: `kwok_nodes(50)`, or with a template and a seed; their names."""
 
-    def make(count: int, template: nodes.Template | None = None, *, seed: int = 0) -> list[str]:
-        wanted = nodes.make(count, template or nodes.default_template(), seed=seed)
+    def make(count: int, template: Template | None = None, *, seed: int = 0) -> list[str]:
+        wanted = node_template.make(count, template or default_template(), seed=seed)
         nodes.ensure(ground.folder, ground.kubeconfig, wanted)
         return [str(node["metadata"]["name"]) for node in wanted]
 

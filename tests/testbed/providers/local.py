@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed import build, cache, control_plane, process, sandbox
+from testbed import build, cache, control_plane, kwok, process, sandbox
 from testbed import layout as layouts
 from testbed.api import Api
 from testbed.errors import ClusterError
@@ -40,6 +40,7 @@ class Local:
                 layout = self._raise_control_plane(layout, programs)
             if layout.has_node:
                 self._node(layout, programs).up(self.phases)
+            kwok.heal(self._folder, layout.kubeconfig)
             say(str(self.phases))
 
     def down(self) -> None:
@@ -54,7 +55,7 @@ class Local:
             return []
         running = process.running(self._folder)
         names = [*(("sandbox",) if layout.has_node else ()), *control_plane.PROGRAMS,
-                 *(RealNode.COMPONENTS if layout.has_node else ())]
+                 *(RealNode.COMPONENTS if layout.has_node else ()), *(("kwok",) if kwok.is_wanted(self._folder) else ())]
         names += sorted(running.keys() - {*names})
         return [
             Part(name, "running", f"process {running[name].pid}")
