@@ -38,7 +38,7 @@ def component(executable: Path, kubeconfig: Path) -> Component:
     """The command. It leaves every node alone that does not carry our label."""
     return Component(_NAME, [
         str(executable), f"--kubeconfig={kubeconfig}", f"--config={STAGES}", f"--manage-nodes-with-label-selector={SELECTOR}",
-        f"--node-lease-duration-seconds={_LEASE_S}", f"--cidr={_PODS}",
+        f"--node-lease-duration-seconds={_LEASE_S}", f"--cidr={_PODS}", "-v=WARN",  # else a line for each lease renewed
     ])
 
 
