@@ -74,7 +74,7 @@ def test_nodes_are_added_removed_and_replaced_as_it_takes(ground: Cluster, kwok_
 
 def test_a_node_that_is_not_ours_is_never_touched(ground: Cluster, kwok_nodes: MakeNodes) -> None:
     foreign = make(1, equal(name="foreign"))[0]
-    foreign["metadata"]["labels"].pop(kwok.LABEL[0])
+    foreign["metadata"] = {"name": "foreign"}
     ground.api.create("/api/v1/nodes", foreign)
     try:
         kwok_nodes(3)
