@@ -24,7 +24,9 @@ def taints(node: Object) -> list[str]:
 def make_pod(api: Api, namespace: str, name: str = "pod", **fields: Any) -> str:
     """Create a pod on the nodes that the default scheduler finds; its path."""
     metadata = {"name": name} | fields.pop("metadata", {})
-    api.create(f"/api/v1/namespaces/{namespace}/pods", {"metadata": metadata, "spec": {"containers": [CONTAINER]} | fields})
+    api.create(
+        f"/api/v1/namespaces/{namespace}/pods", {"metadata": metadata, "spec": {"containers": [CONTAINER]} | fields}
+    )
     return f"/api/v1/namespaces/{namespace}/pods/{name}"
 
 
@@ -42,8 +44,11 @@ def test_a_thousand_nodes_become_ready(ground: Cluster, kwok_nodes: MakeNodes) -
 
 def test_nodes_keep_what_their_template_says(ground: Cluster, kwok_nodes: MakeNodes) -> None:
     capacity = {"cpu": "3", "memory": "5Gi", "example.com/fpga": "2"}
-    part = {"metadata": {"labels": {"example.com/rack": "r1"}}, "spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]},
-            "status": {"capacity": capacity, "allocatable": {"cpu": "2900m"}, "nodeInfo": {"architecture": "arm64"}}}
+    part = {
+        "metadata": {"labels": {"example.com/rack": "r1"}},
+        "spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]},
+        "status": {"capacity": capacity, "allocatable": {"cpu": "2900m"}, "nodeInfo": {"architecture": "arm64"}},
+    }
     (name,) = kwok_nodes(1, Template([Pool("one", part)]))
     node = ground.api.get(f"/api/v1/nodes/{name}")
     assert node["status"]["capacity"] == capacity | {"pods": "110"}
@@ -82,7 +87,9 @@ def test_a_node_that_is_not_ours_is_never_touched(ground: Cluster, kwok_nodes: M
         seen = ground.api.get("/api/v1/nodes/foreign")
         assert "Ready" not in {kind for kind, status in conditions(seen).items() if status == "True"}
         assert not ground.api.exists("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/foreign")
-        with pytest.raises(ClusterError, match="1 nodes have names that are wanted for kwok nodes, such as foreign-00000"):
+        with pytest.raises(
+            ClusterError, match="1 nodes have names that are wanted for kwok nodes, such as foreign-00000"
+        ):
             ground.api.create("/api/v1/nodes", foreign | {"metadata": {"name": "foreign-00000"}})
             kwok_nodes(1, equal(name="foreign"))
     finally:
@@ -103,7 +110,9 @@ def test_the_pods_of_a_deployment_run(ground: Cluster, kwok_nodes: MakeNodes, na
 def test_a_pod_with_everything_runs(ground: Cluster, kwok_nodes: MakeNodes, namespace: str) -> None:
     kwok_nodes(1, equal())
     path = make_pod(
-        ground.api, namespace, initContainers=[CONTAINER | {"name": "before"}, CONTAINER | {"name": "beside", "restartPolicy": "Always"}],
+        ground.api,
+        namespace,
+        initContainers=[CONTAINER | {"name": "before"}, CONTAINER | {"name": "beside", "restartPolicy": "Always"}],
         readinessGates=[{"conditionType": "example.com/open"}],
     )
     pod = wait_until(ground.api, path, "runs", lambda pod: pod["status"]["phase"] == "Running")
@@ -127,7 +136,10 @@ def test_a_job_runs_for_as_long_as_its_annotation_says(ground: Cluster, kwok_nod
     kwok_nodes(1, equal())
     jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
     for name, runs_for in (("short", "10ms"), ("long", "1h")):
-        template = {"metadata": {"annotations": {kwok.RUNS_FOR: runs_for}}, "spec": {"containers": [CONTAINER], "restartPolicy": "Never"}}
+        template = {
+            "metadata": {"annotations": {kwok.RUNS_FOR: runs_for}},
+            "spec": {"containers": [CONTAINER], "restartPolicy": "Never"},
+        }
         ground.api.create(jobs, {"metadata": {"name": name}, "spec": {"template": template}})
     wait_until(ground.api, f"{jobs}/long", "its pod is ready", lambda job: job["status"].get("ready") == 1)
     wait_until(ground.api, f"{jobs}/short", "is complete", lambda job: job["status"].get("succeeded") == 1)
@@ -136,7 +148,9 @@ def test_a_job_runs_for_as_long_as_its_annotation_says(ground: Cluster, kwok_nod
 
 def test_a_pod_is_deleted_gracefully(ground: Cluster, kwok_nodes: MakeNodes, namespace: str) -> None:
     kwok_nodes(1, equal())
-    path = make_pod(ground.api, namespace, metadata={"finalizers": ["example.com/wait"]}, terminationGracePeriodSeconds=3600)
+    path = make_pod(
+        ground.api, namespace, metadata={"finalizers": ["example.com/wait"]}, terminationGracePeriodSeconds=3600
+    )
     wait_until(ground.api, path, "runs", lambda pod: pod["status"]["phase"] == "Running")
     ground.api.delete(path)
     ended = wait_until(ground.api, path, "its containers end", lambda pod: pod["status"]["phase"] == "Failed")
@@ -150,7 +164,10 @@ def test_a_pod_that_cannot_start_says_why_until_it_can(ground: Cluster, kwok_nod
     path = make_pod(ground.api, namespace, metadata={"annotations": {kwok.WAITING: "ImagePullBackOff"}})
 
     def waits(pod: Object) -> bool:
-        return any(one["state"].get("waiting", {}).get("reason") == "ImagePullBackOff" for one in pod["status"].get("containerStatuses", []))
+        return any(
+            one["state"].get("waiting", {}).get("reason") == "ImagePullBackOff"
+            for one in pod["status"].get("containerStatuses", [])
+        )
 
     pod = wait_until(ground.api, path, "waits", waits)
     assert (pod["status"]["phase"], conditions(pod)["Ready"]) == ("Pending", "False")
@@ -159,17 +176,23 @@ def test_a_pod_that_cannot_start_says_why_until_it_can(ground: Cluster, kwok_nod
     assert not waits(pod)
 
 
-@pytest.mark.parametrize(("why", "want_status", "want_taint"), [
-    ("container runtime is down", "False", "node.kubernetes.io/not-ready"),
-    ("Unknown", "Unknown", "node.kubernetes.io/unreachable"),
-])
-def test_a_node_is_lost_and_comes_back(ground: Cluster, kwok_nodes: MakeNodes, namespace: str, why: str, want_status: str,
-                                       want_taint: str) -> None:
+@pytest.mark.parametrize(
+    ("why", "want_status", "want_taint"),
+    [
+        ("container runtime is down", "False", "node.kubernetes.io/not-ready"),
+        ("Unknown", "Unknown", "node.kubernetes.io/unreachable"),
+    ],
+)
+def test_a_node_is_lost_and_comes_back(
+    ground: Cluster, kwok_nodes: MakeNodes, namespace: str, why: str, want_status: str, want_taint: str
+) -> None:
     name, other = kwok_nodes(2, equal())
     node, pod = f"/api/v1/nodes/{name}", make_pod(ground.api, namespace, nodeName=name)
     wait_until(ground.api, pod, "is Ready", lambda pod: conditions(pod).get("Ready") == "True")
     ground.api.patch(node, {"metadata": {"annotations": {kwok.NOT_READY: why}}})
-    lost = wait_until(ground.api, node, "is tainted", lambda node: want_taint in taints(node), timeout_s=AFTER_THE_NODE_MONITOR_S)
+    lost = wait_until(
+        ground.api, node, "is tainted", lambda node: want_taint in taints(node), timeout_s=AFTER_THE_NODE_MONITOR_S
+    )
     assert conditions(lost)["Ready"] == want_status
     assert conditions(ground.api.get(f"/api/v1/nodes/{other}"))["Ready"] == "True"
     ground.api.patch(node, {"metadata": {"annotations": {kwok.NOT_READY: None}}})
@@ -213,8 +236,9 @@ def test_nothing_is_left_when_no_nodes_are_wanted(ground: Cluster, kwok_nodes: M
     assert not process.find(ground.folder, "kwok")
 
 
-def test_nodes_that_do_not_become_ready_are_counted_and_one_is_named(ground: Cluster, kwok_nodes: MakeNodes,
-                                                                     monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nodes_that_do_not_become_ready_are_counted_and_one_is_named(
+    ground: Cluster, kwok_nodes: MakeNodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(nodes, "_takes_pods", lambda node: not node["metadata"]["name"].endswith("1"))
     monkeypatch.setattr(nodes, "_timeout_s", lambda count: 1)
     with pytest.raises(ClusterError, match="1 of 3 kwok nodes are not Ready, such as kwok-00001"):

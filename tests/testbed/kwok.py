@@ -36,10 +36,18 @@ _PARALLEL = 16
 
 def component(executable: Path, kubeconfig: Path) -> Component:
     """The command. It leaves every node alone that does not carry our label."""
-    return Component(_NAME, [
-        str(executable), f"--kubeconfig={kubeconfig}", f"--config={STAGES}", f"--manage-nodes-with-label-selector={SELECTOR}",
-        f"--node-lease-duration-seconds={_LEASE_S}", f"--cidr={_PODS}", "-v=WARN",  # else a line for each lease renewed
-    ])
+    return Component(
+        _NAME,
+        [
+            str(executable),
+            f"--kubeconfig={kubeconfig}",
+            f"--config={STAGES}",
+            f"--manage-nodes-with-label-selector={SELECTOR}",
+            f"--node-lease-duration-seconds={_LEASE_S}",
+            f"--cidr={_PODS}",
+            "-v=WARN",  # else a line for each lease renewed
+        ],
+    )
 
 
 def start(folder: Path, kubeconfig: Path) -> None:
@@ -53,7 +61,9 @@ def start(folder: Path, kubeconfig: Path) -> None:
             end(folder)
             forget_leases(api, _names(api))
             cache.write(record, told)
-        Supervisor(folder, list).ensure(component(executable, kubeconfig), lambda: _tends_all(api), within_s=_TAKEN_OVER_WITHIN_S)
+        Supervisor(folder, list).ensure(
+            component(executable, kubeconfig), lambda: _tends_all(api), within_s=_TAKEN_OVER_WITHIN_S
+        )
 
 
 def end(folder: Path) -> None:

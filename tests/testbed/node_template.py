@@ -43,12 +43,23 @@ class Template:
     name: str = field(default="kwok")
 
 
-def equal(*, cpu: str = "8", memory: str = "32Gi", pods: int = 110, name: str = "kwok", labels: Mapping[str, str] | None = None,
-          taints: Sequence[Mapping[str, str]] = (), extended: Mapping[str, str] | None = None) -> Template:
+def equal(
+    *,
+    cpu: str = "8",
+    memory: str = "32Gi",
+    pods: int = 110,
+    name: str = "kwok",
+    labels: Mapping[str, str] | None = None,
+    taints: Sequence[Mapping[str, str]] = (),
+    extended: Mapping[str, str] | None = None,
+) -> Template:
     """Nodes that differ in nothing but their names: all that they have is to be had."""
     capacity = {"cpu": cpu, "memory": memory, "pods": str(pods), **(extended or {})}
     spec = {"taints": [dict(taint) for taint in taints]} if taints else {}
-    return Template([Pool("equal", {"metadata": {"labels": dict(labels or {})}, "spec": spec, "status": {"capacity": capacity}})], name)
+    return Template(
+        [Pool("equal", {"metadata": {"labels": dict(labels or {})}, "spec": spec, "status": {"capacity": capacity}})],
+        name,
+    )
 
 
 def make(count: int, template: Template, *, seed: int = 0) -> list[Object]:
@@ -79,8 +90,15 @@ def _complete(node: Object, name: str, address: str) -> Object:
     status = node.get("status", {})
     capacity = {"pods": _PODS} | status.get("capacity", {})
     ids = {kind: str(uuid.uuid5(_IDS, f"{name}/{kind}")) for kind in ("machineID", "systemUUID", "bootID")}
-    versions = {"kubeletVersion": f"kwok-v{KWOK}", "kubeProxyVersion": f"kwok-v{KWOK}", "containerRuntimeVersion": f"kwok://{KWOK}",
-                "kernelVersion": "", "osImage": "", "operatingSystem": "linux", "architecture": "amd64"}
+    versions = {
+        "kubeletVersion": f"kwok-v{KWOK}",
+        "kubeProxyVersion": f"kwok-v{KWOK}",
+        "containerRuntimeVersion": f"kwok://{KWOK}",
+        "kernelVersion": "",
+        "osImage": "",
+        "operatingSystem": "linux",
+        "architecture": "amd64",
+    }
     own = {
         "apiVersion": "v1",
         "kind": "Node",

@@ -57,19 +57,28 @@ class _Reader:
         listed = self._list(top["pools"], "pools") if "pools" in top else [{"name": "all"}]
         pools = [self._pool(pool, f"pools[{index}]", common, vary) for index, pool in enumerate(listed)]
         if not pools:
-            self._wrong("pools", "is empty", "write one pool at least, or leave `pools` out where all nodes are of one kind")
+            self._wrong(
+                "pools", "is empty", "write one pool at least, or leave `pools` out where all nodes are of one kind"
+            )
         return Template(pools, name)
 
     def _pool(self, value: object, field: str, common: Object, vary: Sequence[Sequence[Alternative]]) -> Pool:
         pool = self._map(value, field, ("name", "weight", "node", "vary"))
         if not isinstance(pool.get("name"), str):
             self._wrong(f"{field}.name", "is missing" if "name" not in pool else "is not text", "give the pool a name")
-        read = Pool(pool["name"], merge(common, self._node(pool.get("node", {}), f"{field}.node")),
-                    [*vary, *self._vary(pool.get("vary", []), f"{field}.vary")], self._weight(pool, field))
+        read = Pool(
+            pool["name"],
+            merge(common, self._node(pool.get("node", {}), f"{field}.node")),
+            [*vary, *self._vary(pool.get("vary", []), f"{field}.vary")],
+            self._weight(pool, field),
+        )
         for resource in _NEEDED:
             if not _always_has(read, resource):
-                self._wrong(f"the pool {read.name}", f"has nodes without {resource}", f"write status.capacity.{resource} in its `node`, "
-                            "or in every alternative of one of its choices")
+                self._wrong(
+                    f"the pool {read.name}",
+                    f"has nodes without {resource}",
+                    f"write status.capacity.{resource} in its `node`, or in every alternative of one of its choices",
+                )
         return read
 
     def _vary(self, value: object, field: str) -> list[list[Alternative]]:
@@ -91,21 +100,37 @@ class _Reader:
         metadata = self._map(node.get("metadata", {}), f"{field}.metadata", ("labels", "annotations"))
         spec = self._map(node.get("spec", {}), f"{field}.spec", ("taints", "unschedulable"))
         status = self._map(node.get("status", {}), f"{field}.status", ("capacity", "allocatable", "nodeInfo", "images"))
-        self._each(metadata, "labels", f"{field}.metadata", lambda text: isinstance(text, str) and _LABEL.fullmatch(text) is not None,
-                   'write text of up to 63 letters, digits, `-`, `_` and `.`, and quote what YAML reads as something else: "true", "1"')
+        self._each(
+            metadata,
+            "labels",
+            f"{field}.metadata",
+            lambda text: isinstance(text, str) and _LABEL.fullmatch(text) is not None,
+            'write text of up to 63 letters, digits, `-`, `_` and `.`, and quote what YAML reads as something else: "true", "1"',
+        )
         for parent, key, place in ((metadata, "annotations", "metadata"), (status, "nodeInfo", "status")):
-            self._each(parent, key, f"{field}.{place}", lambda text: isinstance(text, str), 'write text, in quotes where need be: "true"')
+            self._each(
+                parent,
+                key,
+                f"{field}.{place}",
+                lambda text: isinstance(text, str),
+                'write text, in quotes where need be: "true"',
+            )
         for key in ("capacity", "allocatable"):
             self._each(status, key, f"{field}.status", _is_quantity, "write an amount such as 4, 500m or 16Gi")
             if key in status:
                 status = status | {key: {name: str(amount) for name, amount in status[key].items()}}
         for index, taint in enumerate(self._list(spec.get("taints", []), f"{field}.spec.taints")):
             place = f"{field}.spec.taints[{index}]"
-            if not self._map(taint, place, ("key", "value", "effect")).get("key") or taint.get("effect") not in _EFFECTS:
+            if (
+                not self._map(taint, place, ("key", "value", "effect")).get("key")
+                or taint.get("effect") not in _EFFECTS
+            ):
                 self._wrong(place, f"is {taint!r}", f"give it a key and one of the effects {sentence(_EFFECTS)}")
         return {name: part for name, part in (("metadata", metadata), ("spec", spec), ("status", status)) if part}
 
-    def _each(self, parent: Mapping[str, Any], key: str, field: str, is_right: Callable[[object], bool], cure: str) -> None:
+    def _each(
+        self, parent: Mapping[str, Any], key: str, field: str, is_right: Callable[[object], bool], cure: str
+    ) -> None:
         for name, value in self._map(parent.get(key, {}), f"{field}.{key}").items():
             if not is_right(value):
                 self._wrong(f"{field}.{key}.{name}", f"is {value!r}", cure)
@@ -145,4 +170,8 @@ def _is_quantity(value: object) -> bool:
 
 
 def _kind(value: object) -> str:
-    return "empty" if value is None else {list: "a list", dict: "a map", str: "text", bool: "true or false"}.get(type(value), "a number")
+    return (
+        "empty"
+        if value is None
+        else {list: "a list", dict: "a map", str: "text", bool: "true or false"}.get(type(value), "a number")
+    )

@@ -37,8 +37,10 @@ def ensure(folder: Path, kubeconfig: Path, wanted: list[Object]) -> None:
     with kwok.locked(folder), contextlib.closing(Api(kubeconfig)) as api:
         ours, others = _there(api)
         if strangers := sorted(others & bodies.keys()):
-            raise ClusterError(f"{len(strangers)} nodes have names that are wanted for kwok nodes, such as {strangers[0]}",
-                               cure="give the template another `name`")
+            raise ClusterError(
+                f"{len(strangers)} nodes have names that are wanted for kwok nodes, such as {strangers[0]}",
+                cure="give the template another `name`",
+            )
         stale = [name for name, made_from in ours.items() if name in bodies and made_from != _made_from(bodies[name])]
         if stale or not bodies:
             kwok.end(folder)  # it would not notice in time that the lease of a new node is not the one it held
@@ -57,8 +59,13 @@ def _marked(node: Object) -> Object:
     """The node with the mark of what it was made from, which tells later whether it is still the one that is wanted."""
     digest = hashlib.sha256(json.dumps(node, sort_keys=True).encode()).hexdigest()[:16]
     metadata = node["metadata"]
-    return node | {"metadata": metadata | {"labels": metadata.get("labels", {}) | dict([LABEL]),
-                                           "annotations": metadata.get("annotations", {}) | {MADE_FROM: digest}}}
+    return node | {
+        "metadata": metadata
+        | {
+            "labels": metadata.get("labels", {}) | dict([LABEL]),
+            "annotations": metadata.get("annotations", {}) | {MADE_FROM: digest},
+        }
+    }
 
 
 def _made_from(node: Object) -> str:
@@ -85,7 +92,11 @@ def _remove(api: Api, names: list[str]) -> None:
     _delete_all(api, (f"{_NODES}/{name}" for name in names))
     kwok.forget_leases(api, names)
     gone = {*names}
-    pods = [pod["metadata"] for pod in api.items("/api/v1/pods", fieldSelector="spec.nodeName!=") if pod["spec"]["nodeName"] in gone]
+    pods = [
+        pod["metadata"]
+        for pod in api.items("/api/v1/pods", fieldSelector="spec.nodeName!=")
+        if pod["spec"]["nodeName"] in gone
+    ]
     _delete_all(api, (f"/api/v1/namespaces/{pod['namespace']}/pods/{pod['name']}" for pod in pods))
 
 
@@ -107,8 +118,14 @@ def _well(node: Object) -> Object:
     if kwok.NOT_READY in node["metadata"]["annotations"]:
         return node
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status",
-             "lastHeartbeatTime": now, "lastTransitionTime": now}
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "message": "kubelet is posting ready status",
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": now,
+    }
     return node | {"status": node["status"] | {"phase": "Running", "conditions": [ready]}}
 
 
@@ -120,8 +137,12 @@ def _wait_until_ready(api: Api, folder: Path, bodies: dict[str, Object]) -> None
     def look() -> bool:
         nonlocal reported
         if process.is_gone(folder, "kwok"):
-            raise ClusterError("kwok ended", log=process.log_of(folder, "kwok"), cure="mend what its log says and call this again")
-        nodes = api.items(_NODES, labelSelector=kwok.SELECTOR, resourceVersion="0")  # from memory, as there may be thousands
+            raise ClusterError(
+                "kwok ended", log=process.log_of(folder, "kwok"), cure="mend what its log says and call this again"
+            )
+        nodes = api.items(
+            _NODES, labelSelector=kwok.SELECTOR, resourceVersion="0"
+        )  # from memory, as there may be thousands
         waiting.difference_update(str(node["metadata"]["name"]) for node in nodes if _takes_pods(node))
         if waiting and time.monotonic() - reported > 2:
             say(f"  {len(bodies) - len(waiting)} of {len(bodies)} kwok nodes are Ready")
@@ -131,8 +152,11 @@ def _wait_until_ready(api: Api, folder: Path, bodies: dict[str, Object]) -> None
     try:
         wait_for("the kwok nodes", look, timeout_s=_timeout_s(len(bodies)), every_s=0.1 + len(bodies) / 2000)
     except ClusterError as error:
-        raise ClusterError(f"{len(waiting)} of {len(bodies)} kwok nodes are not Ready, such as {min(waiting)}: {error.what}",
-                           log=process.log_of(folder, "kwok"), cure="see `kubectl describe node`, and call this again") from error
+        raise ClusterError(
+            f"{len(waiting)} of {len(bodies)} kwok nodes are not Ready, such as {min(waiting)}: {error.what}",
+            log=process.log_of(folder, "kwok"),
+            cure="see `kubectl describe node`, and call this again",
+        ) from error
 
 
 def _timeout_s(count: int) -> float:

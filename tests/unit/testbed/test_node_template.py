@@ -40,14 +40,25 @@ def test_nodes_are_made_anew_and_share_nothing() -> None:
 
 
 def test_pools_are_drawn_by_their_weights() -> None:
-    drawn = collections.Counter(node["metadata"]["labels"]["example.com/pool"] for node in make(4000, default_template()))
-    assert {pool: round(count / 4000, 1) for pool, count in drawn.items()} == {"general": 0.8, "memory": 0.1, "gpu": 0.1}
+    drawn = collections.Counter(
+        node["metadata"]["labels"]["example.com/pool"] for node in make(4000, default_template())
+    )
+    assert {pool: round(count / 4000, 1) for pool, count in drawn.items()} == {
+        "general": 0.8,
+        "memory": 0.1,
+        "gpu": 0.1,
+    }
     assert 0.72 < drawn["general"] / 4000 < 0.78
 
 
 def test_alternatives_are_drawn_by_their_weights() -> None:
-    sizes = [Alternative({"status": {"capacity": {"cpu": "1"}}}, weight=9), Alternative({"status": {"capacity": {"cpu": "2"}}})]
-    drawn = collections.Counter(node["status"]["capacity"]["cpu"] for node in make(2000, Template([Pool("only", {}, [sizes])])))
+    sizes = [
+        Alternative({"status": {"capacity": {"cpu": "1"}}}, weight=9),
+        Alternative({"status": {"capacity": {"cpu": "2"}}}),
+    ]
+    drawn = collections.Counter(
+        node["status"]["capacity"]["cpu"] for node in make(2000, Template([Pool("only", {}, [sizes])]))
+    )
     assert 0.87 < drawn["1"] / 2000 < 0.93
 
 
@@ -68,8 +79,12 @@ def test_names_and_addresses_are_told_apart() -> None:
 def test_nodes_are_json_and_have_what_a_kubelet_would_say() -> None:
     for node in json.loads(json.dumps(make(300, default_template()))):
         assert node["metadata"]["labels"].keys() >= {
-            "kubernetes.io/hostname", "kubernetes.io/arch", "kubernetes.io/os", "topology.kubernetes.io/region",
-            "topology.kubernetes.io/zone", "node.kubernetes.io/instance-type",
+            "kubernetes.io/hostname",
+            "kubernetes.io/arch",
+            "kubernetes.io/os",
+            "topology.kubernetes.io/region",
+            "topology.kubernetes.io/zone",
+            "node.kubernetes.io/instance-type",
         }
         assert node["status"]["capacity"].keys() == node["status"]["allocatable"].keys() >= {"cpu", "memory", "pods"}
         assert node["status"]["capacity"]["pods"] == "110"
@@ -79,12 +94,17 @@ def test_nodes_are_json_and_have_what_a_kubelet_would_say() -> None:
 def test_only_nodes_with_gpus_are_tainted() -> None:
     for node in make(300, default_template()):
         has_gpus = "nvidia.com/gpu" in node["status"]["capacity"]
-        assert [taint["key"] for taint in node.get("spec", {}).get("taints", [])] == (["nvidia.com/gpu"] if has_gpus else [])
+        assert [taint["key"] for taint in node.get("spec", {}).get("taints", [])] == (
+            ["nvidia.com/gpu"] if has_gpus else []
+        )
 
 
 def test_equal_nodes_differ_in_nothing_but_who_they_are() -> None:
     nodes = make(3, equal(cpu="2", memory="4Gi", pods=5, extended={"example.com/fpga": "1"}))
-    assert all(node["status"]["allocatable"] == {"cpu": "2", "memory": "4Gi", "pods": "5", "example.com/fpga": "1"} for node in nodes)
+    assert all(
+        node["status"]["allocatable"] == {"cpu": "2", "memory": "4Gi", "pods": "5", "example.com/fpga": "1"}
+        for node in nodes
+    )
 
 
 def test_a_file_without_pools_is_of_one_kind(tmp_path: Path) -> None:
@@ -118,20 +138,33 @@ WRONG: dict[str, tuple[object, str]] = {
     "a choice without alternatives": (MINIMAL | {"vary": [[]]}, "vary[0] is empty"),
     "a choice that is not a list": (MINIMAL | {"vary": [{"spec": {}}]}, "vary[0] is a map, not a list"),
     "a part that nodes do not have": ({"node": {"kind": "Node"}}, "node.kind is not known here"),
-    "a status that is made for each node": ({"node": {"status": {"addresses": []}}}, "node.status.addresses is not known here"),
+    "a status that is made for each node": (
+        {"node": {"status": {"addresses": []}}},
+        "node.status.addresses is not known here",
+    ),
     "a label that is not text": (
-        MINIMAL | {"vary": [[{"metadata": {"labels": {"gpu": True}}}]]}, "vary[0][0].metadata.labels.gpu is True",
+        MINIMAL | {"vary": [[{"metadata": {"labels": {"gpu": True}}}]]},
+        "vary[0][0].metadata.labels.gpu is True",
     ),
     "a label that is too long": ({"node": {"metadata": {"labels": {"a": "x" * 64}}}}, "node.metadata.labels.a is 'xxx"),
-    "an annotation that is not text": ({"node": {"metadata": {"annotations": {"a": 1}}}}, "node.metadata.annotations.a is 1"),
-    "an amount that is none": (
-        {"node": {"status": {"capacity": {"cpu": "lots"}}}}, "node.status.capacity.cpu is 'lots'",
+    "an annotation that is not text": (
+        {"node": {"metadata": {"annotations": {"a": 1}}}},
+        "node.metadata.annotations.a is 1",
     ),
-    "a taint without an effect": (MINIMAL | {"pools": [{"name": "a", "node": {"spec": {"taints": [{"key": "a"}]}}}]},
-                                  "pools[0].node.spec.taints[0] is {'key': 'a'}"),
+    "an amount that is none": (
+        {"node": {"status": {"capacity": {"cpu": "lots"}}}},
+        "node.status.capacity.cpu is 'lots'",
+    ),
+    "a taint without an effect": (
+        MINIMAL | {"pools": [{"name": "a", "node": {"spec": {"taints": [{"key": "a"}]}}}]},
+        "pools[0].node.spec.taints[0] is {'key': 'a'}",
+    ),
     "nodes without memory": ({"node": {"status": {"capacity": {"cpu": 1}}}}, "the pool all has nodes without memory"),
     "memory in some alternatives only": (
-        {"node": {"status": {"capacity": {"cpu": 1}}}, "vary": [[{"status": {"capacity": {"memory": 1}}}, {"spec": {}}]]},
+        {
+            "node": {"status": {"capacity": {"cpu": 1}}},
+            "vary": [[{"status": {"capacity": {"memory": 1}}}, {"spec": {}}]],
+        },
         "the pool all has nodes without memory",
     ),
 }
