@@ -87,10 +87,10 @@ def test_a_node_that_is_not_ours_is_never_touched(ground: Cluster, kwok_nodes: M
         seen = ground.api.get("/api/v1/nodes/foreign")
         assert "Ready" not in {kind for kind, status in conditions(seen).items() if status == "True"}
         assert not ground.api.exists("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/foreign")
+        ground.api.create("/api/v1/nodes", foreign | {"metadata": {"name": "foreign-00000"}})
         with pytest.raises(
             ClusterError, match="1 nodes have names that are wanted for kwok nodes, such as foreign-00000"
         ):
-            ground.api.create("/api/v1/nodes", foreign | {"metadata": {"name": "foreign-00000"}})
             kwok_nodes(1, equal(name="foreign"))
     finally:
         for name in ("foreign", "foreign-00000"):
@@ -224,6 +224,17 @@ def test_kwok_is_left_alone_when_it_is_well(ground: Cluster, kwok_nodes: MakeNod
     assert process.find(ground.folder, "kwok") == before
 
 
+def test_kwok_is_started_anew_when_the_cluster_is_reached_otherwise(ground: Cluster, kwok_nodes: MakeNodes) -> None:
+    kwok_nodes(3, equal())
+    before = process.find(ground.folder, "kwok")
+    assert before
+    with ground.kubeconfig.open("a") as file:
+        file.write("# changed\n")
+    kwok.heal(ground.folder, ground.kubeconfig)
+    assert not before.is_running()
+    assert process.find(ground.folder, "kwok")
+
+
 def test_nothing_is_left_when_no_nodes_are_wanted(ground: Cluster, kwok_nodes: MakeNodes, namespace: str) -> None:
     kwok_nodes(3, equal())
     path = make_pod(ground.api, namespace)
@@ -240,6 +251,6 @@ def test_nodes_that_do_not_become_ready_are_counted_and_one_is_named(
     ground: Cluster, kwok_nodes: MakeNodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nodes, "_takes_pods", lambda node: not node["metadata"]["name"].endswith("1"))
-    monkeypatch.setattr(nodes, "_timeout_s", lambda count: 1)
+    monkeypatch.setattr(nodes, "_timeout_s", lambda _count: 1)
     with pytest.raises(ClusterError, match="1 of 3 kwok nodes are not Ready, such as kwok-00001"):
         kwok_nodes(3, equal())

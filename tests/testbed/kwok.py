@@ -5,7 +5,7 @@ holds the leases of the nodes, and would wait until they run out. So what it hol
 """
 
 import contextlib
-import datetime
+import datetime as dt
 import hashlib
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +28,7 @@ _RECORD = "kwok.started"
 # A lease is renewed after a quarter of this: seldom enough for thousands of nodes on a small machine, and well before
 # the 40 seconds after which the strictest node-lifecycle controller takes a node for lost.
 _LEASE_S = 80
-_STALE = datetime.timedelta(seconds=_LEASE_S // 4 + 10)
+_STALE = dt.timedelta(seconds=_LEASE_S // 4 + 10)
 _TAKEN_OVER_WITHIN_S = 60.0
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 _PARALLEL = 16
@@ -103,14 +103,14 @@ def forget_leases(api: Api, names: Iterable[str]) -> None:
 
 def _tends_all(api: Api) -> bool:
     """Whether no node of ours is without a fresh lease."""
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     fresh = {str(lease["metadata"]["name"]) for lease in api.items(_LEASES) if _is_fresh(lease, now)}
     return fresh.issuperset(_names(api))
 
 
-def _is_fresh(lease: Object, now: datetime.datetime) -> bool:
+def _is_fresh(lease: Object, now: dt.datetime) -> bool:
     renewed = lease["spec"].get("renewTime")
-    return bool(renewed) and now - datetime.datetime.fromisoformat(renewed) < _STALE
+    return bool(renewed) and now - dt.datetime.fromisoformat(renewed) < _STALE
 
 
 def _names(api: Api) -> list[str]:

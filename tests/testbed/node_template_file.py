@@ -105,7 +105,7 @@ class _Reader:
             "labels",
             f"{field}.metadata",
             lambda text: isinstance(text, str) and _LABEL.fullmatch(text) is not None,
-            'write text of up to 63 letters, digits, `-`, `_` and `.`, and quote what YAML reads as something else: "true", "1"',
+            'write text of up to 63 letters, digits, `-`, `_` and `.`, in quotes where need be: "true"',
         )
         for parent, key, place in ((metadata, "annotations", "metadata"), (status, "nodeInfo", "status")):
             self._each(

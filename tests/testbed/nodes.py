@@ -5,7 +5,7 @@ otherwise count on a later node of the same name.
 """
 
 import contextlib
-import datetime
+import datetime as dt
 import hashlib
 import json
 import time
@@ -117,7 +117,7 @@ def _well(node: Object) -> Object:
     """The node as one that is well from the start: waiting for kwok to say so would cost another write for each."""
     if kwok.NOT_READY in node["metadata"]["annotations"]:
         return node
-    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     ready = {
         "type": "Ready",
         "status": "True",

@@ -55,7 +55,8 @@ class Local:
             return []
         running = process.running(self._folder)
         names = [*(("sandbox",) if layout.has_node else ()), *control_plane.PROGRAMS,
-                 *(RealNode.COMPONENTS if layout.has_node else ()), *(("kwok",) if kwok.is_wanted(self._folder) else ())]
+                 *(RealNode.COMPONENTS if layout.has_node else ()),
+                 *(("kwok",) if kwok.is_wanted(self._folder) else ())]
         names += sorted(running.keys() - {*names})
         return [
             Part(name, "running", f"process {running[name].pid}")
