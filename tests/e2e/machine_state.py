@@ -15,7 +15,10 @@ _SYSCTLS = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/p
 def look(own: Path) -> dict[str, list[str]]:
     """By kind, everything that is there now, but for what belongs to clusters other than the one in that folder."""
     others = [Sandbox(path).link for path in cache.clusters().glob("*") if path != own]
-    return {kind: [line for line in lines if not any(link in line for link in others)] for kind, lines in _everything(own).items()}
+    return {
+        kind: [line for line in lines if not any(link in line for link in others)]
+        for kind, lines in _everything(own).items()
+    }
 
 
 def _everything(own: Path) -> dict[str, list[str]]:

@@ -16,13 +16,19 @@ _REAL = {"fairlead.dev/testbed": "real"}
 
 def _deployment(name: str, *, replicas: int, path: str = "/", image: str = POD_IMAGE) -> Object:
     container = {
-        "name": "serve", "image": image, "imagePullPolicy": "IfNotPresent", "args": ["serve", ":8080"],
+        "name": "serve",
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "args": ["serve", ":8080"],
         "readinessProbe": {"httpGet": {"path": path, "port": 8080}, "periodSeconds": 1, "failureThreshold": 1},
     }
     return {
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
         "spec": {
-            "replicas": replicas, "selector": {"matchLabels": {"app": name}},
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
             "template": {
                 "metadata": {"labels": {"app": name}},
@@ -33,15 +39,24 @@ def _deployment(name: str, *, replicas: int, path: str = "/", image: str = POD_I
 
 
 def _service(name: str) -> Object:
-    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name},
-            "spec": {"selector": {"app": name}, "ports": [{"port": 80, "targetPort": 8080}]}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name},
+        "spec": {"selector": {"app": name}, "ports": [{"port": 80, "targetPort": 8080}]},
+    }
 
 
 def _pod(name: str, *arguments: str, image: str = POD_IMAGE) -> Object:
     return {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
-        "spec": {"nodeSelector": _REAL, "restartPolicy": "Never",
-                 "containers": [{"name": "pod", "image": image, "imagePullPolicy": "Never", "args": [*arguments]}]},
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {
+            "nodeSelector": _REAL,
+            "restartPolicy": "Never",
+            "containers": [{"name": "pod", "image": image, "imagePullPolicy": "Never", "args": [*arguments]}],
+        },
     }
 
 
@@ -60,9 +75,13 @@ def test_the_node_says_its_true_version_and_is_a_real_one(cluster: Cluster) -> N
 
 
 def test_a_deployment_is_reached_by_the_name_of_its_service_from_another_pod(
-    cluster: Cluster, namespace: str, kubectl: Kubectl,
+    cluster: Cluster,
+    namespace: str,
+    kubectl: Kubectl,
 ) -> None:
-    kubectl("apply", "-n", namespace, "-f", "-", stdin=yaml.safe_dump_all([_deployment("web", replicas=2), _service("web")]))
+    kubectl(
+        "apply", "-n", namespace, "-f", "-", stdin=yaml.safe_dump_all([_deployment("web", replicas=2), _service("web")])
+    )
     kubectl("rollout", "status", "-n", namespace, "deployment/web", "--timeout=60s")
     url = f"http://web.{namespace}.svc.cluster.local"
     kubectl("apply", "-n", namespace, "-f", "-", stdin=yaml.safe_dump(_pod("caller", "get", url)))
@@ -72,13 +91,18 @@ def test_a_deployment_is_reached_by_the_name_of_its_service_from_another_pod(
 
 
 def test_a_rolling_update_whose_probe_fails_does_not_complete_and_takes_no_replica_away(
-    cluster: Cluster, namespace: str, kubectl: Kubectl,
+    cluster: Cluster,
+    namespace: str,
+    kubectl: Kubectl,
 ) -> None:
     kubectl("apply", "-n", namespace, "-f", "-", stdin=yaml.safe_dump(_deployment("web", replicas=2)))
     kubectl("rollout", "status", "-n", namespace, "deployment/web", "--timeout=60s")
     broken = _deployment("web", replicas=2)
     broken["spec"]["template"]["spec"]["containers"][0]["readinessProbe"] = {
-        "httpGet": {"path": "/", "port": 9}, "periodSeconds": 1, "failureThreshold": 1}
+        "httpGet": {"path": "/", "port": 9},
+        "periodSeconds": 1,
+        "failureThreshold": 1,
+    }
     broken["spec"]["progressDeadlineSeconds"] = 5
     kubectl("apply", "-n", namespace, "-f", "-", stdin=yaml.safe_dump(broken))
 
@@ -92,7 +116,9 @@ def test_a_rolling_update_whose_probe_fails_does_not_complete_and_takes_no_repli
     assert status["availableReplicas"] == 2
 
 
-def test_an_image_of_ones_own_is_loaded_and_run(cluster: Cluster, namespace: str, kubectl: Kubectl, tmp_path: Path) -> None:
+def test_an_image_of_ones_own_is_loaded_and_run(
+    cluster: Cluster, namespace: str, kubectl: Kubectl, tmp_path: Path
+) -> None:
     tag = f"example.com/own/{namespace}:1"
     archive = tmp_path / "own.tar"
     archive.write_bytes(images.archive(tag, build.build([program("pod")])["pod"]))
@@ -101,7 +127,9 @@ def test_an_image_of_ones_own_is_loaded_and_run(cluster: Cluster, namespace: str
     assert wait_for("the pod to end", _phase_of(cluster, namespace, "own")) == "Succeeded"
 
 
-def test_a_chart_is_installed(cluster: Cluster, namespace: str, kubectl: Kubectl, helm: Kubectl, tmp_path: Path) -> None:
+def test_a_chart_is_installed(
+    cluster: Cluster, namespace: str, kubectl: Kubectl, helm: Kubectl, tmp_path: Path
+) -> None:
     chart = tmp_path / "chart"
     (chart / "templates").mkdir(parents=True)
     (chart / "Chart.yaml").write_text(yaml.safe_dump({"apiVersion": "v2", "name": "web", "version": "0.1.0"}))

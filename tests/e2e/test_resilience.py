@@ -31,7 +31,7 @@ def folder(this_run: str) -> Path:
 
 @pytest.fixture(scope="module")
 def before(folder: Path) -> dict[str, list[str]]:
-    """This machine before there was anything of the cluster."""
+    """The machine before there was anything of the cluster."""
     return machine_state.look(folder)
 
 
@@ -60,11 +60,22 @@ def _check_it_is_well(local: Local) -> None:
 
 def _check_it_runs_pods(api: Api) -> None:
     name = f"new-{os.urandom(3).hex()}"
-    api.create(_NEW, {"metadata": {"name": name}, "spec": {
-        "restartPolicy": "Never", "nodeSelector": {"kubernetes.io/hostname": NODE},
-        "containers": [{"name": "pod", "image": "fairlead.dev/testbed/pod:1", "args": ["resolve", "kubernetes.default"]}],
-    }})
-    ended = wait_for("a new pod to end", lambda: _phase(api, name) if _phase(api, name) in ("Succeeded", "Failed") else None)
+    api.create(
+        _NEW,
+        {
+            "metadata": {"name": name},
+            "spec": {
+                "restartPolicy": "Never",
+                "nodeSelector": {"kubernetes.io/hostname": NODE},
+                "containers": [
+                    {"name": "pod", "image": "fairlead.dev/testbed/pod:1", "args": ["resolve", "kubernetes.default"]}
+                ],
+            },
+        },
+    )
+    ended = wait_for(
+        "a new pod to end", lambda: _phase(api, name) if _phase(api, name) in ("Succeeded", "Failed") else None
+    )
     assert ended == "Succeeded", api.text(f"{_NEW}/{name}/log")
     api.delete(f"{_NEW}/{name}")
 
@@ -112,8 +123,14 @@ _OF_THE_NODE = ("containerd", "kubelet", "kube-proxy") if sandbox.is_possible() 
 _KILLS: dict[str, Callable[[Path], None]] = {
     **{f"{name} is killed": _kill_component(name) for name in (*_CONTROL_PLANE, *_OF_THE_NODE)},
     "the API server hangs": _freeze("kube-apiserver"),
-    **({"the holder of the namespaces is killed": _kill_component("sandbox"),
-        "the first process of the node is killed": _kill_first_process_of_the_node} if sandbox.is_possible() else {}),
+    **(
+        {
+            "the holder of the namespaces is killed": _kill_component("sandbox"),
+            "the first process of the node is killed": _kill_first_process_of_the_node,
+        }
+        if sandbox.is_possible()
+        else {}
+    ),
     "everything is killed at once": _kill_everything,
     "everything is killed and keys are lost": _kill_everything_and_lose_the_layout,
 }
@@ -141,20 +158,39 @@ def test_a_lock_file_that_somebody_left_holds_nobody_up(local: Local, folder: Pa
 _MOMENTS = {
     "as soon as it begins": lambda _: True,
     "when the API server has been started": lambda folder: process.find(folder, "kube-apiserver"),
-    **({"when its namespaces are being made": lambda folder: process.all_of(folder),
-        "when the kubelet has been started": lambda folder: process.find(folder, "kubelet")} if sandbox.is_possible() else {}),
+    **(
+        {
+            "when its namespaces are being made": lambda folder: process.all_of(folder),
+            "when the kubelet has been started": lambda folder: process.find(folder, "kubelet"),
+        }
+        if sandbox.is_possible()
+        else {}
+    ),
 }
 
 
 @pytest.mark.parametrize("moment", _MOMENTS.values(), ids=_MOMENTS.keys())
 def test_up_can_be_killed_and_called_again(
-    moment: Callable[[Path], object], this_run: str, kubernetes_version: str,
+    moment: Callable[[Path], object],
+    this_run: str,
+    kubernetes_version: str,
 ) -> None:
     local = Local(f"test-cut-{this_run}", kubernetes=kubernetes_version)
     folder = folder_of(local.cluster)
     local.down()
     before = machine_state.look(folder)
-    command = [sys.executable, "-m", "testbed", "--name", local.cluster, "--provider", "local", "up", "--kubernetes", kubernetes_version]
+    command = [
+        sys.executable,
+        "-m",
+        "testbed",
+        "--name",
+        local.cluster,
+        "--provider",
+        "local",
+        "up",
+        "--kubernetes",
+        kubernetes_version,
+    ]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
     with subprocess.Popen(command, env=environment, start_new_session=True, stderr=subprocess.DEVNULL) as up:
         wait_for("the moment", lambda: moment(folder) or up.poll() is not None, every_s=0.005)

@@ -1,1 +1,1 @@
-"""A real cluster on a bare machine: control plane as processes, one real node, kwok nodes; or kind; or an existing one."""
+"""A real cluster on a bare machine: processes, a real node, kwok nodes; or kind; or an existing one."""

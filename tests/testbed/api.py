@@ -30,7 +30,7 @@ class Api:
     """Talks to the API server that a kubeconfig names. Safe to share between threads."""
 
     def __init__(self, kubeconfig: Path) -> None:
-        from kubernetes import client, config  # noqa: PLC0415  half a second, which not every command needs
+        from kubernetes import client, config
 
         settings = client.Configuration()
         config.load_kube_config(str(kubeconfig), client_configuration=settings)  # type: ignore[no-untyped-call]
@@ -39,9 +39,14 @@ class Api:
         if token := settings.get_api_key_with_prefix("authorization"):
             self._headers["Authorization"] = token
         self._pool = urllib3.PoolManager(
-            maxsize=_PARALLEL, block=True, retries=False, timeout=urllib3.Timeout(connect=5, read=60),
+            maxsize=_PARALLEL,
+            block=True,
+            retries=False,
+            timeout=urllib3.Timeout(connect=5, read=60),
             cert_reqs="CERT_REQUIRED" if settings.verify_ssl else "CERT_NONE",
-            ca_certs=settings.ssl_ca_cert, cert_file=settings.cert_file, key_file=settings.key_file,
+            ca_certs=settings.ssl_ca_cert,
+            cert_file=settings.cert_file,
+            key_file=settings.key_file,
         )
 
     def close(self) -> None:
@@ -110,19 +115,22 @@ class Api:
             for _ in pool.map(create, bodies):
                 pass
 
-    def _json(self, method: str, path: str, body: Object | None, query: dict[str, str],
-              headers: dict[str, str] | None = None) -> Object:
+    def _json(
+        self, method: str, path: str, body: Object | None, query: dict[str, str], headers: dict[str, str] | None = None
+    ) -> Object:
         answer: Object = json.loads(self._request(method, path, body, query, headers))
         return answer
 
-    def _request(self, method: str, path: str, body: Object | None, query: dict[str, str],
-                 headers: dict[str, str] | None = None) -> bytes:
+    def _request(
+        self, method: str, path: str, body: Object | None, query: dict[str, str], headers: dict[str, str] | None = None
+    ) -> bytes:
         target = self.url + path
         if query:
             target += f"?{urlencode(query)}"
         try:
-            answer = self._pool.request(method, target, headers=self._headers | (headers or {}),
-                                        body=None if body is None else json.dumps(body))
+            answer = self._pool.request(
+                method, target, headers=self._headers | (headers or {}), body=None if body is None else json.dumps(body)
+            )
         except urllib3.exceptions.HTTPError as error:
             raise ClusterError(f"{method} {target}: {error}", cure="see `python -m testbed status`") from error
         if answer.status >= 400:
@@ -141,7 +149,9 @@ def wait_for(what: str, look: Callable[[], T | None], *, timeout_s: float = 60, 
         except ClusterError as error:
             wrong = error
         if time.monotonic() >= end:
-            raise ClusterError(f"waited {timeout_s:g} s for {what}" + (f"; the last answer was: {wrong}" if wrong else ""))
+            raise ClusterError(
+                f"waited {timeout_s:g} s for {what}" + (f"; the last answer was: {wrong}" if wrong else "")
+            )
         time.sleep(every_s)
 
 

@@ -52,16 +52,35 @@ def _build_module(module: Path, programs: list[Program]) -> None:
     flags = " ".join(["-s -w", *(f"-X {name}={value}" for name, value in sorted(variables))])
     began = time.monotonic()
     with tempfile.TemporaryDirectory(dir=_made(_temporary())) as folder:
-        command = [str(toolchain.go()), "build", "-v", "-trimpath", "-ldflags", flags, "-o", f"{folder}/",
-                   *(program.package for program in programs)]
+        command = [
+            str(toolchain.go()),
+            "build",
+            "-v",
+            "-trimpath",
+            "-ldflags",
+            flags,
+            "-o",
+            f"{folder}/",
+            *(program.package for program in programs),
+        ]
         log = cache.root() / "logs" / f"build-{module.name}.log"
         _made(log.parent)
         with log.open("w") as output, _progress(what, log, began):
-            failed = subprocess.run(command, cwd=module, env=environment(), stdin=subprocess.DEVNULL, stdout=output,
-                                    stderr=subprocess.STDOUT, check=False).returncode
+            failed = subprocess.run(
+                command,
+                cwd=module,
+                env=environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                check=False,
+            ).returncode
         if failed:
-            raise ClusterError(f"building {what} failed (in {module})", log=log,
-                               cure="see that the Go module proxy answers and the disk has 5 GB free, and call this again")
+            raise ClusterError(
+                f"building {what} failed (in {module})",
+                log=log,
+                cure="see that the Go module proxy answers and the disk has 5 GB free, and call this again",
+            )
         for program in programs:
             _place(Path(folder) / built_name(program), path(program))
     print(f"built {what} in {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
@@ -76,7 +95,12 @@ def built_name(program: Program) -> str:
 def environment() -> dict[str, str]:
     """The environment of the go command: nothing of the user's settings may change what is built."""
     kept = {name: value for name, value in os.environ.items() if name not in ("GOFLAGS", "GOWORK", "GOOS", "GOARCH")}
-    return kept | {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -buildvcs=false", "GOWORK": "off", "GOTOOLCHAIN": "local"}
+    return kept | {
+        "CGO_ENABLED": "0",
+        "GOFLAGS": "-mod=readonly -buildvcs=false",
+        "GOWORK": "off",
+        "GOTOOLCHAIN": "local",
+    }
 
 
 def _place(built: Path, target: Path) -> None:

@@ -1,6 +1,6 @@
 """The keys of a cluster: its authority, and the certificates that its parts show each other."""
 
-import datetime
+import datetime as dt
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from testbed import cache
 
-_VALID = datetime.timedelta(days=3650)
-_SKEW = datetime.timedelta(hours=1)
+_VALID = dt.timedelta(days=3650)
+_SKEW = dt.timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,9 @@ class Authority:
         if not _is_there(self.pair):
             key = ec.generate_private_key(ec.SECP256R1())
             name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "fairlead-testbed")])
-            builder = _builder(name, name, key).add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            builder = _builder(name, name, key).add_extension(
+                x509.BasicConstraints(ca=True, path_length=0), critical=True
+            )
             usage = _usage(key_cert_sign=True, crl_sign=True)
             _write(self.pair, builder.add_extension(usage, critical=True).sign(key, hashes.SHA256()), key)
 
@@ -43,7 +45,9 @@ class Authority:
         """The certificate to trust."""
         return self.pair.certificate
 
-    def issue(self, file: str, common_name: str, *, organizations: Sequence[str] = (), hosts: Sequence[str] = ()) -> Pair:
+    def issue(
+        self, file: str, common_name: str, *, organizations: Sequence[str] = (), hosts: Sequence[str] = ()
+    ) -> Pair:
         """The pair of that file name, issued where it is not there yet; `hosts` makes it a server's as well."""
         pair = _pair(self.folder, file)
         if _is_there(pair) and _covers(pair, hosts):
@@ -53,10 +57,12 @@ class Authority:
         if not isinstance(issuer_key, ec.EllipticCurvePrivateKey):
             raise TypeError(f"{self.pair.key} is not an elliptic curve key")
         key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([
-            *(x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization) for organization in organizations),
-            x509.NameAttribute(NameOID.COMMON_NAME, common_name),
-        ])
+        subject = x509.Name(
+            [
+                *(x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization) for organization in organizations),
+                x509.NameAttribute(NameOID.COMMON_NAME, common_name),
+            ]
+        )
         purposes = [ExtendedKeyUsageOID.CLIENT_AUTH, *([ExtendedKeyUsageOID.SERVER_AUTH] if hosts else [])]
         builder = (
             _builder(subject, issuer.subject, key)
@@ -65,7 +71,9 @@ class Authority:
             .add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
         )
         if hosts:
-            builder = builder.add_extension(x509.SubjectAlternativeName([_alternative(host) for host in hosts]), critical=False)
+            builder = builder.add_extension(
+                x509.SubjectAlternativeName([_alternative(host) for host in hosts]), critical=False
+            )
         _write(pair, builder.sign(issuer_key, hashes.SHA256()), key)
         return pair
 
@@ -75,7 +83,9 @@ def signing_key(folder: Path) -> Pair:
     pair = Pair(folder / "sa.pub", folder / "sa.key")
     if not _is_there(pair):
         key = ec.generate_private_key(ec.SECP256R1())
-        public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+        public = key.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
         cache.write(pair.key, _private(key), mode=0o600)
         cache.write(pair.certificate, public)
     return pair
@@ -105,7 +115,7 @@ def _alternative(host: str) -> x509.GeneralName:
 
 
 def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -119,8 +129,15 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivate
 
 def _usage(*, digital_signature: bool = False, key_cert_sign: bool = False, crl_sign: bool = False) -> x509.KeyUsage:
     return x509.KeyUsage(
-        digital_signature=digital_signature, key_cert_sign=key_cert_sign, crl_sign=crl_sign, content_commitment=False,
-        key_encipherment=False, data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
+        digital_signature=digital_signature,
+        key_cert_sign=key_cert_sign,
+        crl_sign=crl_sign,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
     )
 
 

@@ -7,8 +7,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed import build, control_plane, nodes, packages, providers, sandbox, versions
+from testbed import (
+    build,
+    control_plane,
+    node_template,
+    node_template_file,
+    nodes,
+    packages,
+    providers,
+    sandbox,
+    versions,
+)
 from testbed.errors import ClusterError
+from testbed.layout import folder_of
 from testbed.phases import say
 from testbed.real_node import RealNode
 
@@ -32,19 +43,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m testbed", description=__doc__)
-    parser.add_argument("--name", default=os.environ.get("FAIRLEAD_CLUSTER", DEFAULT_NAME), help="of the cluster (default: %(default)s)")
-    parser.add_argument("--provider", choices=providers.NAMES, default=os.environ.get("FAIRLEAD_PROVIDER"),
-                        help="how to have a cluster (default: what is up; else kind where Docker can run it, local where it cannot)")
+    parser.add_argument(
+        "--name", default=os.environ.get("FAIRLEAD_CLUSTER", DEFAULT_NAME), help="of the cluster (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--provider",
+        choices=providers.NAMES,
+        default=os.environ.get("FAIRLEAD_PROVIDER"),
+        help="how to have a cluster (default: what is up; else kind where Docker can run it, local where it cannot)",
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     up = commands.add_parser("up", help="raise the cluster, or heal what is broken of it")
-    up.add_argument("--kubernetes", choices=versions.KUBERNETES, help=f"version (default: what is up, else {versions.KUBERNETES[0]})")
-    up.add_argument("--node", action=argparse.BooleanOptionalAction, help="with a real node (default: where there can be one)")
+    up.add_argument(
+        "--kubernetes",
+        choices=versions.KUBERNETES,
+        help=f"version (default: what is up, else {versions.KUBERNETES[0]})",
+    )
+    up.add_argument(
+        "--node", action=argparse.BooleanOptionalAction, help="with a real node (default: where there can be one)"
+    )
     up.set_defaults(run=_up)
 
     commands.add_parser("down", help="leave nothing of it").set_defaults(run=_down)
-    commands.add_parser("status", help="its parts and how they fare; exit 1 when one is not well").set_defaults(run=_status)
-    commands.add_parser("env", help="what a shell needs: eval \"$(python -m testbed env)\"").set_defaults(run=_env)
+    commands.add_parser("status", help="its parts and how they fare; exit 1 when one is not well").set_defaults(
+        run=_status
+    )
+    commands.add_parser("env", help='what a shell needs: eval "$(python -m testbed env)"').set_defaults(run=_env)
 
     many = commands.add_parser("nodes", help="have N kwok nodes, adding and removing as it takes")
     many.add_argument("count", type=_count, metavar="N")
@@ -101,8 +126,13 @@ def _env(options: argparse.Namespace) -> None:
 
 def _nodes(options: argparse.Namespace) -> None:
     provider = _provider(options)
-    template = nodes.read_template(options.template) if options.template else nodes.default_template()
-    nodes.ensure(provider, nodes.make(options.count, template, seed=options.seed))
+    template = (
+        node_template_file.read_template(options.template)
+        if options.template
+        else node_template_file.default_template()
+    )
+    made = node_template.make(options.count, template, seed=options.seed)
+    nodes.ensure(folder_of(provider.cluster), provider.kubeconfig(), made)
 
 
 def _load(options: argparse.Namespace) -> None:
@@ -114,7 +144,10 @@ def _load(options: argparse.Namespace) -> None:
 def _logs(options: argparse.Namespace) -> None:
     logs = _provider(options).logs()
     if options.component and options.component not in logs:
-        raise ClusterError(f"there is no log of {options.component}", cure=f"name one of: {', '.join(logs) or 'none, as nothing ran yet'}")
+        raise ClusterError(
+            f"there is no log of {options.component}",
+            cure=f"name one of: {', '.join(logs) or 'none, as nothing ran yet'}",
+        )
     for name, text in logs.items():
         if options.component in (None, name):
             print(text if options.component else "\n".join(f"{name} | {line}" for line in text.splitlines()))

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import certs, kubeconfig
-from testbed.kwok import LABEL
 from testbed.layout import Layout
 from testbed.process import Component
 
@@ -30,8 +29,16 @@ def make_keys(layout: Layout) -> Keys:
     """Issue what is missing, and write the kubeconfigs of the parts that call the API server."""
     folder = layout.folder / "pki"
     authority = certs.Authority(folder)
-    hosts = ["localhost", "127.0.0.1", layout.host, _FIRST_SERVICE, "kubernetes", "kubernetes.default", "kubernetes.default.svc",
-             "kubernetes.default.svc.cluster.local"]
+    hosts = [
+        "localhost",
+        "127.0.0.1",
+        layout.host,
+        _FIRST_SERVICE,
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "kubernetes.default.svc.cluster.local",
+    ]
     users = {
         "admin": ("fairlead-testbed", "system:masters"),
         "kube-controller-manager": ("system:kube-controller-manager", ""),
@@ -45,68 +52,103 @@ def make_keys(layout: Layout) -> Keys:
         authority=authority,
         server=authority.issue("kube-apiserver", "kube-apiserver", hosts=hosts),
         service_accounts=certs.signing_key(folder),
-        kubelet_client=authority.issue("kubelet-client", "kube-apiserver-kubelet-client", organizations=["system:masters"]),
+        kubelet_client=authority.issue(
+            "kubelet-client", "kube-apiserver-kubelet-client", organizations=["system:masters"]
+        ),
     )
 
 
 def etcd(layout: Layout, programs: Mapping[str, Path]) -> Component:
     """The store. It need not survive the machine, so it does not wait for the disk."""
     client, peer = f"http://127.0.0.1:{layout.etcd_port}", f"http://127.0.0.1:{layout.etcd_peer_port}"
-    return Component("etcd", [
-        str(programs["etcd"]), f"--data-dir={layout.folder}/etcd", "--unsafe-no-fsync",
-        f"--listen-client-urls={client}", f"--advertise-client-urls={client}",
-        f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=default={peer}",
-        "--quota-backend-bytes=8589934592", "--log-level=warn",
-    ])
+    return Component(
+        "etcd",
+        [
+            str(programs["etcd"]),
+            f"--data-dir={layout.folder}/etcd",
+            "--unsafe-no-fsync",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=default={peer}",
+            "--quota-backend-bytes=8589934592",
+            "--log-level=warn",
+        ],
+    )
 
 
 def apiserver(layout: Layout, programs: Mapping[str, Path], keys: Keys) -> Component:
     """The API server, with the authorization and the admission that a cluster has by default."""
-    return Component("kube-apiserver", [
-        str(programs["kube-apiserver"]), f"--etcd-servers=http://127.0.0.1:{layout.etcd_port}",
-        f"--bind-address={'0.0.0.0' if layout.has_node else '127.0.0.1'}", f"--secure-port={layout.api_port}",  # noqa: S104  in its own namespace
-        f"--advertise-address={layout.host}", f"--service-cluster-ip-range={SERVICES}",
-        f"--tls-cert-file={keys.server.certificate}", f"--tls-private-key-file={keys.server.key}",
-        f"--client-ca-file={keys.authority.certificate}",
-        f"--kubelet-client-certificate={keys.kubelet_client.certificate}", f"--kubelet-client-key={keys.kubelet_client.key}",
-        f"--kubelet-certificate-authority={keys.authority.certificate}",
-        "--kubelet-preferred-address-types=InternalIP,Hostname",
-        "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-        f"--service-account-key-file={keys.service_accounts.certificate}",
-        f"--service-account-signing-key-file={keys.service_accounts.key}",
-        "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--allow-privileged=true",
-        # without a real node there is no route from here to the endpoints of loopback, which the API server refuses to be
-        *([] if layout.has_node else ["--endpoint-reconciler-type=none"]),
-        # one client asks for thousands of things at once here
-        "--max-requests-inflight=3000", "--max-mutating-requests-inflight=1000", "--profiling=false",
-    ])
+    return Component(
+        "kube-apiserver",
+        [
+            str(programs["kube-apiserver"]),
+            f"--etcd-servers=http://127.0.0.1:{layout.etcd_port}",
+            f"--bind-address={'0.0.0.0' if layout.has_node else '127.0.0.1'}",  # noqa: S104  in a namespace of its own
+            f"--secure-port={layout.api_port}",
+            f"--advertise-address={layout.host}",
+            f"--service-cluster-ip-range={SERVICES}",
+            f"--tls-cert-file={keys.server.certificate}",
+            f"--tls-private-key-file={keys.server.key}",
+            f"--client-ca-file={keys.authority.certificate}",
+            f"--kubelet-client-certificate={keys.kubelet_client.certificate}",
+            f"--kubelet-client-key={keys.kubelet_client.key}",
+            f"--kubelet-certificate-authority={keys.authority.certificate}",
+            "--kubelet-preferred-address-types=InternalIP,Hostname",
+            "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+            f"--service-account-key-file={keys.service_accounts.certificate}",
+            f"--service-account-signing-key-file={keys.service_accounts.key}",
+            "--authorization-mode=Node,RBAC",
+            "--enable-admission-plugins=NodeRestriction",
+            "--allow-privileged=true",
+            # the API server refuses to be an endpoint on loopback, which without a real node it is
+            *([] if layout.has_node else ["--endpoint-reconciler-type=none"]),
+            # one client asks for thousands of things at once here
+            "--max-requests-inflight=3000",
+            "--max-mutating-requests-inflight=1000",
+            "--profiling=false",
+        ],
+    )
 
 
 def controller_manager(layout: Layout, programs: Mapping[str, Path], keys: Keys) -> Component:
     """The controllers: Deployments, Jobs, endpoints, the node lifecycle, garbage collection."""
     own = f"{layout.folder}/pki/kube-controller-manager.kubeconfig"
-    return Component("kube-controller-manager", [
-        str(programs["kube-controller-manager"]), f"--kubeconfig={own}", f"--authentication-kubeconfig={own}",
-        f"--authorization-kubeconfig={own}", f"--bind-address={layout.host}", f"--secure-port={layout.manager_port}",
-        f"--cert-dir={layout.folder}/pki/kube-controller-manager", "--leader-elect=false", "--use-service-account-credentials=true",
-        f"--service-account-private-key-file={keys.service_accounts.key}", f"--root-ca-file={keys.authority.certificate}",
-        f"--cluster-signing-cert-file={keys.authority.certificate}", f"--cluster-signing-key-file={keys.authority.pair.key}",
-        "--profiling=false", *_FAST,
-    ])
+    return Component(
+        "kube-controller-manager",
+        [
+            str(programs["kube-controller-manager"]),
+            f"--kubeconfig={own}",
+            f"--authentication-kubeconfig={own}",
+            f"--authorization-kubeconfig={own}",
+            f"--bind-address={layout.host}",
+            f"--secure-port={layout.manager_port}",
+            f"--cert-dir={layout.folder}/pki/kube-controller-manager",
+            "--leader-elect=false",
+            "--use-service-account-credentials=true",
+            f"--service-account-private-key-file={keys.service_accounts.key}",
+            f"--root-ca-file={keys.authority.certificate}",
+            f"--cluster-signing-cert-file={keys.authority.certificate}",
+            f"--cluster-signing-key-file={keys.authority.pair.key}",
+            # the one left out annotates every node, again and again while their number grows, for kubelets of old
+            "--controllers=*,-ttl-controller",
+            "--profiling=false",
+            *_FAST,
+        ],
+    )
 
 
 def scheduler(layout: Layout, programs: Mapping[str, Path]) -> Component:
     """The default scheduler, which those see to that name no other."""
-    return Component("kube-scheduler", [
-        str(programs["kube-scheduler"]), f"--kubeconfig={layout.folder}/pki/kube-scheduler.kubeconfig",
-        "--secure-port=0", "--leader-elect=false", "--profiling=false", *_FAST,
-    ])
-
-
-def kwok(program: Path, kubeconfig_path: Path, stages: Path) -> Component:
-    """The controller of nodes that are only objects. It leaves every node alone that does not carry our label."""
-    name, value = LABEL
-    return Component("kwok", [
-        str(program), f"--kubeconfig={kubeconfig_path}", f"--config={stages}", f"--manage-nodes-with-label-selector={name}={value}",
-        "--node-lease-duration-seconds=40", "--cidr=10.128.0.0/9",
-    ])
+    return Component(
+        "kube-scheduler",
+        [
+            str(programs["kube-scheduler"]),
+            f"--kubeconfig={layout.folder}/pki/kube-scheduler.kubeconfig",
+            "--secure-port=0",
+            "--leader-elect=false",
+            "--profiling=false",
+            *_FAST,
+        ],
+    )

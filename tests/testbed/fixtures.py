@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 import yaml
 
-from testbed import build, cache, nodes, process, sandbox
+from testbed import build, cache, node_template, nodes, process, sandbox
 from testbed.api import Api, Object
 from testbed.errors import ClusterError
 from testbed.layout import folder_of, free_ports
+from testbed.node_template import Template
+from testbed.node_template_file import default_template
 from testbed.providers import Local, Provider, choose
 from testbed.supervisor import Supervisor, answers
 from testbed.versions import KUBERNETES, program
@@ -67,8 +69,12 @@ MakeNodes = Callable[..., list[str]]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Which Kubernetes the tests run on."""
-    parser.addoption("--kubernetes", choices=KUBERNETES, default=os.environ.get("FAIRLEAD_KUBERNETES", KUBERNETES[0]),
-                     help="version of the clusters that tests run on")
+    parser.addoption(
+        "--kubernetes",
+        choices=KUBERNETES,
+        default=os.environ.get("FAIRLEAD_KUBERNETES", KUBERNETES[0]),
+        help="version of the clusters that tests run on",
+    )
 
 
 @pytest.fixture(scope="session")
@@ -149,10 +155,18 @@ def helm(ground: Cluster) -> Kubectl:
 
 def _caller(command: Path, kubeconfig: Path) -> Kubectl:
     def call(*arguments: str, stdin: str = "") -> str:
-        answer = subprocess.run([str(command), *arguments], input=stdin, capture_output=True, text=True, check=False,
-                                env={"KUBECONFIG": str(kubeconfig), "PATH": os.environ.get("PATH", ""), "HOME": str(kubeconfig.parent)})
+        answer = subprocess.run(
+            [str(command), *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={"KUBECONFIG": str(kubeconfig), "PATH": os.environ.get("PATH", ""), "HOME": str(kubeconfig.parent)},
+        )
         if answer.returncode:
-            raise ClusterError(f"{command.name} {' '.join(arguments)}: {answer.stderr.strip() or answer.stdout.strip()}")
+            raise ClusterError(
+                f"{command.name} {' '.join(arguments)}: {answer.stderr.strip() or answer.stdout.strip()}"
+            )
         return answer.stdout
 
     return call
@@ -160,10 +174,10 @@ def _caller(command: Path, kubeconfig: Path) -> Kubectl:
 
 @pytest.fixture
 def kwok_nodes(ground: Cluster) -> Iterator[MakeNodes]:
-    """Make kwok nodes that are there for this test alone: `kwok_nodes(50)`, or with a template and a seed; their names."""
+    """Make kwok nodes for this test alone: `kwok_nodes(50)`, or with a template and a seed; their names."""
 
-    def make(count: int, template: nodes.Template | None = None, *, seed: int = 0) -> list[str]:
-        wanted = nodes.make(count, template or nodes.default_template(), seed=seed)
+    def make(count: int, template: Template | None = None, *, seed: int = 0) -> list[str]:
+        wanted = node_template.make(count, template or default_template(), seed=seed)
         nodes.ensure(ground.folder, ground.kubeconfig, wanted)
         return [str(node["metadata"]["name"]) for node in wanted]
 
@@ -184,17 +198,26 @@ _numbers = itertools.count(1)
 def _start_scheduler(ground: Cluster, config: Object, started: ExitStack) -> Scheduler:
     name = f"test-scheduler-{next(_numbers)}"
     document: dict[str, Any] = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"kubeconfig": str(ground.kubeconfig), "qps": 1000, "burst": 2000},
         "leaderElection": {"leaderElect": False},
     }
     file = ground.folder / f"{name}.yaml"
     cache.write(file, yaml.safe_dump(document | config))
-    port, = free_ports(1)
-    command = [str(build.build([program("kube-scheduler", ground.kubernetes)])["kube-scheduler"]), f"--config={file}",
-               "--bind-address=127.0.0.1", f"--secure-port={port}", f"--cert-dir={ground.folder}/pki/{name}", "-v=4"]
+    (port,) = free_ports(1)
+    command = [
+        str(build.build([program("kube-scheduler", ground.kubernetes)])["kube-scheduler"]),
+        f"--config={file}",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={port}",
+        f"--cert-dir={ground.folder}/pki/{name}",
+        "-v=4",
+    ]
     supervisor = Supervisor(ground.folder, list)
     started.callback(file.unlink)
     started.callback(lambda: process.kill(found for found in [process.find(ground.folder, name)] if found))
-    supervisor.ensure(process.Component(name, command), lambda: answers("127.0.0.1", port, "/readyz"), within_s=_SCHEDULER_READY_S)
+    supervisor.ensure(
+        process.Component(name, command), lambda: answers("127.0.0.1", port, "/readyz"), within_s=_SCHEDULER_READY_S
+    )
     return Scheduler(name, process.log_of(ground.folder, name))

@@ -11,13 +11,19 @@ from pathlib import Path
 def archive(tag: str, program: Path, *, entrypoint: Sequence[str] = (), command: Sequence[str] = ()) -> bytes:
     """A docker archive of an image whose only file is the program; the same program gives the same bytes."""
     layer = _tar({program.name: program.read_bytes()}, mode=0o755)
-    config = _json({
-        "architecture": _architecture(program),
-        "os": "linux",
-        "config": {"Entrypoint": [*entrypoint] or [f"/{program.name}"], "Cmd": [*command] or None, "WorkingDir": "/"},
-        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
-        "history": [{"created_by": "fairlead testbed"}],
-    })
+    config = _json(
+        {
+            "architecture": _architecture(program),
+            "os": "linux",
+            "config": {
+                "Entrypoint": [*entrypoint] or [f"/{program.name}"],
+                "Cmd": [*command] or None,
+                "WorkingDir": "/",
+            },
+            "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
+            "history": [{"created_by": "fairlead testbed"}],
+        }
+    )
     name = f"{hashlib.sha256(config).hexdigest()}.json"
     manifest = _json([{"Config": name, "RepoTags": [tag], "Layers": ["layer.tar"]}])
     return _tar({"manifest.json": manifest, name: config, "layer.tar": layer}, mode=0o644)

@@ -14,8 +14,18 @@ def write(path: Path, *, server: str, authority: Authority, user: str, pair: Pai
     document = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": "testbed", "cluster": {"server": server, "certificate-authority-data": _inline(authority.certificate)}}],
-        "users": [{"name": user, "user": {"client-certificate-data": _inline(pair.certificate), "client-key-data": _inline(pair.key)}}],
+        "clusters": [
+            {
+                "name": "testbed",
+                "cluster": {"server": server, "certificate-authority-data": _inline(authority.certificate)},
+            }
+        ],
+        "users": [
+            {
+                "name": user,
+                "user": {"client-certificate-data": _inline(pair.certificate), "client-key-data": _inline(pair.key)},
+            }
+        ],
         "contexts": [{"name": "testbed", "context": {"cluster": "testbed", "user": user}}],
         "current-context": "testbed",
     }

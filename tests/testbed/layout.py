@@ -1,4 +1,4 @@
-"""Where a local cluster's parts listen and lie: decided once, kept in its folder, so that a restart finds it the same."""
+"""Where a local cluster's parts listen and lie: decided once, and kept so that a restart finds it the same."""
 
 import dataclasses
 import ipaddress
@@ -82,7 +82,9 @@ def free_ports(count: int, *, taken: Collection[int] = ()) -> list[int]:
     drawn = random.SystemRandom().sample(_PORTS, len(_PORTS))
     free = list(itertools.islice((port for port in drawn if port not in taken and is_free(port)), count))
     if len(free) < count:
-        raise ClusterError(f"no {count} free ports between {_PORTS.start} and {_PORTS.stop}", cure="take down clusters you do not need")
+        raise ClusterError(
+            f"no {count} free ports between {_PORTS.start} and {_PORTS.stop}", cure="take down clusters you do not need"
+        )
     return free
 
 

@@ -19,16 +19,31 @@ def docker_obstacle() -> str:
     if not shutil.which("docker"):
         return "there is no docker command"
     try:
-        answer = subprocess.run(["docker", "version", "--format", "{{.Server.Version}}"], capture_output=True, text=True, check=False,
-                                timeout=_TIMEOUT_S)
+        answer = subprocess.run(
+            ["docker", "version", "--format", "{{.Server.Version}}"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_TIMEOUT_S,
+        )
         if answer.returncode:
             return f"no Docker engine answers: {_last_line(answer.stderr)}"
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "probe.tar")
             file.write_bytes(images.archive(_PROBE, build.build([program("pod")])["pod"]))
-            subprocess.run(["docker", "load", "--quiet", "--input", str(file)], capture_output=True, check=False, timeout=_TIMEOUT_S)
-        answer = subprocess.run(["docker", "run", "--rm", "--privileged", "--network=none", _PROBE, "exit", "0"], capture_output=True,
-                                text=True, check=False, timeout=_TIMEOUT_S)
+            subprocess.run(
+                ["docker", "load", "--quiet", "--input", str(file)],
+                capture_output=True,
+                check=False,
+                timeout=_TIMEOUT_S,
+            )
+        answer = subprocess.run(
+            ["docker", "run", "--rm", "--privileged", "--network=none", _PROBE, "exit", "0"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_TIMEOUT_S,
+        )
         subprocess.run(["docker", "image", "rm", _PROBE], capture_output=True, check=False, timeout=_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         return "Docker does not answer within a minute"

@@ -45,11 +45,23 @@ def start(cluster: Path, component: Component, *, enter: Sequence[str] = ()) -> 
     log.parent.mkdir(parents=True, exist_ok=True)
     # the shell leaves at once, so that the component is nobody's child and never a zombie of ours
     script = f"{shlex.join(component.command)} </dev/null >>{shlex.quote(str(log))} 2>&1 &"
-    environment = {"PATH": _PATH, "HOME": str(cluster), _CLUSTER: str(cluster), _COMPONENT: component.name,
-                   _PROGRAM: Path(component.command[0]).name}
+    environment = {
+        "PATH": _PATH,
+        "HOME": str(cluster),
+        _CLUSTER: str(cluster),
+        _COMPONENT: component.name,
+        _PROGRAM: Path(component.command[0]).name,
+    }
     try:
-        subprocess.run([*enter, "/bin/sh", "-c", script], env=environment | dict(component.environment), check=True,
-                       start_new_session=True, stdin=subprocess.DEVNULL, capture_output=True, cwd=cluster)
+        subprocess.run(
+            [*enter, "/bin/sh", "-c", script],
+            env=environment | dict(component.environment),
+            check=True,
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            cwd=cluster,
+        )
     except (OSError, subprocess.CalledProcessError) as error:
         raise ClusterError(f"{component.name} could not be started: {error}", log=log) from error
 
@@ -71,7 +83,11 @@ def running(cluster: Path) -> dict[str, psutil.Process]:
         except psutil.Error:
             continue
         name = environment.get(_COMPONENT, "")
-        if command and Path(command[0]).name == environment.get(_PROGRAM) and (name not in found or born < found[name][0]):
+        if (
+            command
+            and Path(command[0]).name == environment.get(_PROGRAM)
+            and (name not in found or born < found[name][0])
+        ):
             found[name] = born, process
     return {name: process for name, (_, process) in found.items()}
 
@@ -104,7 +120,9 @@ def kill(processes: Iterable[psutil.Process]) -> None:
     end = time.monotonic() + _GONE_AFTER_S
     while alive := [victim for victim in victims if _is_alive(victim)]:
         if time.monotonic() > end:
-            raise ClusterError(f"these processes do not die: {alive}", cure="look at what they wait for in /proc/PID/stack")
+            raise ClusterError(
+                f"these processes do not die: {alive}", cure="look at what they wait for in /proc/PID/stack"
+            )
         time.sleep(_POLL_S)
 
 

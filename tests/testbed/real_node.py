@@ -60,19 +60,31 @@ class RealNode:
         with archive.open("rb") as file:
             answer = self._ctr("images", "import", "-", stdin=file)
         if answer.returncode:
-            raise ClusterError(f"{archive} could not be loaded: {answer.stderr.decode(errors='replace').strip()}",
-                               cure="give it what `docker save` or `buildah push IMAGE docker-archive:FILE` writes")
+            raise ClusterError(
+                f"{archive} could not be loaded: {answer.stderr.decode(errors='replace').strip()}",
+                cure="give it what `docker save` or `buildah push IMAGE docker-archive:FILE` writes",
+            )
 
     def _configure(self) -> None:
         plugins = next((folder for folder in PLUGIN_FOLDERS if Path(folder, "bridge").exists()), None)
         if plugins is None:
-            raise ClusterError(f"there are no CNI plugins in {', '.join(PLUGIN_FOLDERS)}",
-                               cure="install the package containernetworking-plugins")
+            raise ClusterError(
+                f"there are no CNI plugins in {', '.join(PLUGIN_FOLDERS)}",
+                cure="install the package containernetworking-plugins",
+            )
         authority = certs.Authority(self._layout.folder / "pki")
-        kubelet = authority.issue("kubelet", f"system:node:{NODE}", organizations=["system:nodes"], hosts=[NODE, self._layout.host])
+        kubelet = authority.issue(
+            "kubelet", f"system:node:{NODE}", organizations=["system:nodes"], hosts=[NODE, self._layout.host]
+        )
         proxy = authority.issue("kube-proxy", "system:kube-proxy")
         for user, pair in (("kubelet", kubelet), ("kube-proxy", proxy)):
-            kubeconfig.write(self._folder / f"{user}.kubeconfig", server=self._layout.server, authority=authority, user=user, pair=pair)
+            kubeconfig.write(
+                self._folder / f"{user}.kubeconfig",
+                server=self._layout.server,
+                authority=authority,
+                user=user,
+                pair=pair,
+            )
         files = {
             "containerd.toml": node_config.containerd(self._folder, plugins, self._snapshotter()),
             "cni/10-testbed.conflist": node_config.network(),
@@ -85,9 +97,18 @@ class RealNode:
 
     def _snapshotter(self) -> str:
         """`native` where this machine's own disk is an overlay, which cannot lie on another."""
-        self._inside("mkdir", "-p", "/var/lib/probe/lower", "/var/lib/probe/upper", "/var/lib/probe/work", "/var/lib/probe/merged")
+        self._inside(
+            "mkdir",
+            "-p",
+            "/var/lib/probe/lower",
+            "/var/lib/probe/upper",
+            "/var/lib/probe/work",
+            "/var/lib/probe/merged",
+        )
         options = "lowerdir=/var/lib/probe/lower,upperdir=/var/lib/probe/upper,workdir=/var/lib/probe/work"
-        mounted = self._inside("mount", "-t", "overlay", "-o", options, "overlay", "/var/lib/probe/merged").returncode == 0
+        mounted = (
+            self._inside("mount", "-t", "overlay", "-o", options, "overlay", "/var/lib/probe/merged").returncode == 0
+        )
         if mounted:
             self._inside("umount", "/var/lib/probe/merged")
         self._inside("rm", "-rf", "/var/lib/probe")
@@ -96,7 +117,11 @@ class RealNode:
     def _load_own_images(self) -> None:
         """The images that the node cannot do without, unless it has them."""
         there = self._ctr("images", "list", "-q").stdout.decode().split()
-        for tag, program, command in ((PAUSE_IMAGE, "pod", ["pause"]), (POD_IMAGE, "pod", []), (DNS_IMAGE, "coredns", [])):
+        for tag, program, command in (
+            (PAUSE_IMAGE, "pod", ["pause"]),
+            (POD_IMAGE, "pod", []),
+            (DNS_IMAGE, "coredns", []),
+        ):
             if tag not in there:
                 file = self._folder / "image.tar"
                 cache.write(file, images.archive(tag, self._programs[program], command=command))
@@ -104,26 +129,36 @@ class RealNode:
                 file.unlink()
 
     def _kubelet(self) -> Component:
-        return Component("kubelet", [
-            str(self._programs["kubelet"]), f"--config={self._folder}/kubelet.yaml", f"--kubeconfig={self._folder}/kubelet.kubeconfig",
-            f"--hostname-override={NODE}", f"--node-ip={self._layout.host}", "--node-labels=fairlead.dev/testbed=real",
-        ])
+        return Component(
+            "kubelet",
+            [
+                str(self._programs["kubelet"]),
+                f"--config={self._folder}/kubelet.yaml",
+                f"--kubeconfig={self._folder}/kubelet.kubeconfig",
+                f"--hostname-override={NODE}",
+                f"--node-ip={self._layout.host}",
+                "--node-labels=fairlead.dev/testbed=real",
+            ],
+        )
 
     def _is_ready(self, api: Api) -> bool:
-        """Whether the node says so, and says it since this kubelet runs: what the last one said may still stand there."""
+        """Whether the node says so since this kubelet runs: what the last one said may still stand there."""
         kubelet = process.find(self._layout.folder, "kubelet")
         if kubelet is None:
             return False
         conditions = api.get(f"/api/v1/nodes/{NODE}").get("status", {}).get("conditions", [])
         return any(
-            one["type"] == "Ready" and one["status"] == "True"
+            one["type"] == "Ready"
+            and one["status"] == "True"
             and datetime.fromisoformat(one["lastHeartbeatTime"]).timestamp() >= int(kubelet.create_time())
             for one in conditions
         )
 
     def _names_resolve(self) -> bool:
         """Whether a name of the cluster is known, asked through kube-proxy as pods do."""
-        return self._inside(str(self._programs["pod"]), "resolve", "kubernetes.default.svc.cluster.local").returncode == 0
+        return (
+            self._inside(str(self._programs["pod"]), "resolve", "kubernetes.default.svc.cluster.local").returncode == 0
+        )
 
     def _services_answer(self) -> bool:
         """Whether the API server can be reached from the node at its Service's address."""
@@ -131,8 +166,16 @@ class RealNode:
         return b"HTTP request to an HTTPS server" in answer.stdout
 
     def _apply(self, manifest: str) -> None:
-        command = [str(self._programs["kubectl"]), f"--kubeconfig={self._layout.kubeconfig}", "apply", "--server-side",
-                   "--force-conflicts", "--field-manager=fairlead-testbed", "-f", str(_MANIFESTS / manifest)]
+        command = [
+            str(self._programs["kubectl"]),
+            f"--kubeconfig={self._layout.kubeconfig}",
+            "apply",
+            "--server-side",
+            "--force-conflicts",
+            "--field-manager=fairlead-testbed",
+            "-f",
+            str(_MANIFESTS / manifest),
+        ]
         answer = subprocess.run(command, capture_output=True, text=True, check=False)
         if answer.returncode:
             raise ClusterError(f"{manifest} could not be applied: {answer.stderr.strip()}", cure="call `up` again")
@@ -142,5 +185,10 @@ class RealNode:
 
     def _inside(self, *command: str, stdin: IO[bytes] | None = None) -> subprocess.CompletedProcess[bytes]:
         environment = {"PATH": os.environ.get("PATH", ""), "HOME": str(self._folder)}
-        return subprocess.run([*self._sandbox.enter(), *command], stdin=stdin or subprocess.DEVNULL, capture_output=True, check=False,
-                              env=environment)
+        return subprocess.run(
+            [*self._sandbox.enter(), *command],
+            stdin=stdin or subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            env=environment,
+        )

@@ -1,4 +1,4 @@
-"""What a test run keeps: tests are marked by what they ask for, a failure leaves the logs, and nothing is skipped quietly."""
+"""What a test run keeps: tests are marked by what they ask for, failures leave logs, nothing is skipped quietly."""
 
 import os
 import re

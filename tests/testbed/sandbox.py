@@ -28,8 +28,14 @@ _NETWORKS = ipaddress.IPv4Network("10.89.0.0/16")
 _CGROUPS = Path("/sys/fs/cgroup")
 # What the kubelet wants of the kernel. It would set this for the whole machine; instead it is shown files that
 # say so already.
-_SYSCTLS = {"vm/overcommit_memory": "1", "vm/panic_on_oom": "0", "kernel/panic": "10", "kernel/panic_on_oops": "1",
-            "kernel/keys/root_maxkeys": "1000000", "kernel/keys/root_maxbytes": "25000000"}
+_SYSCTLS = {
+    "vm/overcommit_memory": "1",
+    "vm/panic_on_oom": "0",
+    "kernel/panic": "10",
+    "kernel/panic_on_oops": "1",
+    "kernel/keys/root_maxkeys": "1000000",
+    "kernel/keys/root_maxbytes": "25000000",
+}
 _READY = "/run/sandbox-is-ready"
 
 
@@ -72,14 +78,28 @@ class Sandbox:
             return
         self.down()
         _make_cgroup(self.cgroup)
-        command = ["unshare", "--net", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--propagation=private",
-                   "--mount-proc", str(pause), "pause"]
+        command = [
+            "unshare",
+            "--net",
+            "--mount",
+            "--uts",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--propagation=private",
+            "--mount-proc",
+            str(pause),
+            "pause",
+        ]
         process.start(self.cluster, process.Component(_NAME, command))
         end = time.monotonic() + 5
         while self.holder() is None:
             if time.monotonic() > end:
-                raise ClusterError("the node's namespaces could not be made", log=process.log_of(self.cluster, _NAME),
-                                   cure="this needs root with CAP_SYS_ADMIN; `up --no-node` does without")
+                raise ClusterError(
+                    "the node's namespaces could not be made",
+                    log=process.log_of(self.cluster, _NAME),
+                    cure="this needs root with CAP_SYS_ADMIN; `up --no-node` does without",
+                )
             time.sleep(0.02)
         self._join(network)
         self._furnish(hostname)
@@ -101,8 +121,12 @@ class Sandbox:
         _run("ip", "link", "add", self.link, "type", "veth", "peer", "name", "eth0", "netns", str(holder.pid))
         _run("ip", "address", "add", f"{here}/{network.prefixlen}", "dev", self.link)
         _run("ip", "link", "set", self.link, "up")
-        for line in (f"address add {there}/{network.prefixlen} dev eth0", "link set eth0 up", "link set lo up",
-                     f"route add default via {here}"):
+        for line in (
+            f"address add {there}/{network.prefixlen} dev eth0",
+            "link set eth0 up",
+            "link set lo up",
+            f"route add default via {here}",
+        ):
             _run(*self.enter(), "ip", *line.split())
 
     def _furnish(self, hostname: str) -> None:
@@ -115,8 +139,10 @@ class Sandbox:
         lines.append("mount -t tmpfs -o mode=755 tmpfs /run")
         lines.append("mkdir -p /run/sysctl")
         for number, (name, value) in enumerate(_SYSCTLS.items()):
-            lines.append(f"[ ! -e /proc/sys/{name} ] || [ \"$(cat /proc/sys/{name})\" = {value} ] || "
-                         f"{{ echo {value} > /run/sysctl/{number}; mount --bind /run/sysctl/{number} /proc/sys/{name}; }}")
+            lines.append(
+                f'[ ! -e /proc/sys/{name} ] || [ "$(cat /proc/sys/{name})" = {value} ] || '
+                f"{{ echo {value} > /run/sysctl/{number}; mount --bind /run/sysctl/{number} /proc/sys/{name}; }}"
+            )
         lines += ["echo 1 > /proc/sys/net/ipv4/ip_forward", f"touch {_READY}"]
         _run(*self.enter(), "/bin/sh", "-c", "\n".join(lines))
 
@@ -139,7 +165,9 @@ def is_network_free(network: str) -> bool:
 
 
 def _networks() -> list[ipaddress.IPv4Network]:
-    answer = subprocess.run(["ip", "-json", "-4", "route", "show", "table", "all"], capture_output=True, text=True, check=True)
+    answer = subprocess.run(
+        ["ip", "-json", "-4", "route", "show", "table", "all"], capture_output=True, text=True, check=True
+    )
     targets = [str(route.get("dst", "default")) for route in json.loads(answer.stdout or "[]")]
     return [ipaddress.IPv4Network(target, strict=False) for target in targets if target not in ("default", "0.0.0.0/0")]
 
@@ -185,8 +213,9 @@ def _remove_cgroup(name: str) -> None:
                         Path(folder).rmdir()
                     except OSError:
                         if attempt == 99:
-                            raise ClusterError(f"the control group {folder} is still in use",
-                                               cure=f"see {folder}/cgroup.procs") from None
+                            raise ClusterError(
+                                f"the control group {folder} is still in use", cure=f"see {folder}/cgroup.procs"
+                            ) from None
                         time.sleep(0.05)
                         continue
                 break
@@ -195,8 +224,10 @@ def _remove_cgroup(name: str) -> None:
 def _run(*command: str) -> None:
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     if answer.returncode:
-        raise ClusterError(f"`{' '.join(command)}` failed: {answer.stderr.strip() or answer.stdout.strip()}",
-                           cure="`python -m testbed down`, then `up` again")
+        raise ClusterError(
+            f"`{' '.join(command)}` failed: {answer.stderr.strip() or answer.stdout.strip()}",
+            cure="`python -m testbed down`, then `up` again",
+        )
 
 
 def is_possible() -> bool:
@@ -213,6 +244,10 @@ def obstacle() -> str:
         return "this is not root"
     if missing := [program for program in ("unshare", "nsenter") if not shutil.which(program)]:
         return f"{sentence(missing)} cannot be found (package util-linux)"
-    answer = subprocess.run(["unshare", "--net", "--mount", "--uts", "--pid", "--fork", "--mount-proc", "true"],
-                            capture_output=True, text=True, check=False)
+    answer = subprocess.run(
+        ["unshare", "--net", "--mount", "--uts", "--pid", "--fork", "--mount-proc", "true"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return "" if answer.returncode == 0 else answer.stderr.strip() or "unshare failed"

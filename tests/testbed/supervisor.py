@@ -51,8 +51,11 @@ class Supervisor:
             if process.is_gone(self.cluster, name):
                 raise ClusterError(f"{name} ended", log=log, cure="mend what its log says and call `up` again")
             if time.monotonic() > end:
-                raise ClusterError(f"{name} was not ready within {within_s:g} s{wrong}", log=log,
-                                   cure="call `up` again, which goes on from here, or `down` to begin anew")
+                raise ClusterError(
+                    f"{name} was not ready within {within_s:g} s{wrong}",
+                    log=log,
+                    cure="call `up` again, which goes on from here, or `down` to begin anew",
+                )
             time.sleep(_POLL_S)
 
 

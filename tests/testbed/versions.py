@@ -26,7 +26,9 @@ class Program:
     @property
     def sources(self) -> tuple[Path, ...]:
         """The files that decide what is built."""
-        return tuple(sorted(path for path in self.module.iterdir() if path.name.startswith("go.") or path.suffix == ".go"))
+        return tuple(
+            sorted(path for path in self.module.iterdir() if path.name.startswith("go.") or path.suffix == ".go")
+        )
 
 
 def kubernetes(name: str, version: str) -> Program:
@@ -52,8 +54,13 @@ _OTHERS: dict[str, Program] = {
     for one in (
         Program("etcd", ETCD, MODULES / "tools", "go.etcd.io/etcd/server/v3"),
         Program("kwok", KWOK, MODULES / "tools", "sigs.k8s.io/kwok/cmd/kwok"),
-        Program("helm", HELM, MODULES / "tools", "helm.sh/helm/v4/cmd/helm",
-                (("helm.sh/helm/v4/internal/version.version", f"v{HELM}"),)),
+        Program(
+            "helm",
+            HELM,
+            MODULES / "tools",
+            "helm.sh/helm/v4/cmd/helm",
+            (("helm.sh/helm/v4/internal/version.version", f"v{HELM}"),),
+        ),
         Program("kind", KIND, MODULES / "tools", "sigs.k8s.io/kind"),
         Program("coredns", COREDNS, MODULES / "coredns", "github.com/coredns/coredns"),
         Program("pod", POD, MODULES / "pod", "."),

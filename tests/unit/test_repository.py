@@ -8,11 +8,15 @@ from pathlib import Path
 import pytest
 
 _ROOT = Path(__file__).parents[2]
-_LOCKS = sorted(path.relative_to(_ROOT).as_posix() for path in [*_ROOT.glob("*.lock"), *_ROOT.glob("tests/testbed/go/*.lock")])
+_LOCKS = sorted(
+    path.relative_to(_ROOT).as_posix() for path in [*_ROOT.glob("*.lock"), *_ROOT.glob("tests/testbed/go/*.lock")]
+)
 
 
 def test_operator_is_a_source_root_and_never_a_package() -> None:
-    assert not (_ROOT / "operator" / "__init__.py").exists(), "an operator/__init__.py hides the standard library's operator"
+    assert not (_ROOT / "operator" / "__init__.py").exists(), (
+        "an operator/__init__.py hides the standard library's operator"
+    )
     assert operator.eq(1, 1)
 
 

@@ -18,7 +18,7 @@ __all__ = ("NAMES", "Existing", "Kind", "Local", "Part", "Provider", "choose")
 def choose(
     name: str, provider: str | None = None, *, kubernetes: str | None = None, node: bool | None = None
 ) -> Provider:
-    """The provider of the cluster of that name: the one asked for, the one that raised it, or the best for this machine."""
+    """The provider of that cluster: the one asked for, the one that raised it, or the best for this machine."""
     if provider:
         folder.check(name, provider)
     chosen = provider or folder.raised_by(name)

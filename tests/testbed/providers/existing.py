@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import yaml
 
-from testbed import cache, process
+from testbed import cache, kwok, process
 from testbed.api import Api, ApiError, Object
 from testbed.errors import ClusterError
 from testbed.kwok import LABEL
@@ -57,6 +57,7 @@ class Existing:
                 new.unlink(missing_ok=True)
                 if not self._copy.exists():
                     folders.remove(self._folder)
+            kwok.heal(self._folder, self._copy)
             say(f"{self.cluster} is {context} with Kubernetes {version}")
 
     def down(self) -> None:

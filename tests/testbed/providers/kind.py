@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from testbed import cache, machine, process
+from testbed import cache, kwok, machine, process
 from testbed.api import Api
 from testbed.errors import ClusterError, sentence
 from testbed.layout import folder_of
@@ -43,6 +43,7 @@ class Kind:
             self._check(containers)
             if not (containers and self._is_healed(containers)):
                 self._create(instead_of=containers)
+            kwok.heal(self._folder, self.kubeconfig())
             say(str(self.phases))
 
     def down(self) -> None:

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed import build, control_plane, packages, process, sandbox
+from testbed import build, control_plane, kwok, packages, process, sandbox
 from testbed import layout as layouts
 from testbed.api import Api
 from testbed.errors import ClusterError
@@ -43,6 +43,7 @@ class Local:
                 layout = self._raise_control_plane(layout, programs)
             if layout.has_node:
                 self._node(layout, programs).up(self.phases)
+            kwok.heal(self._folder, layout.kubeconfig)
             say(str(self.phases))
 
     def down(self) -> None:
@@ -56,13 +57,19 @@ class Local:
         if layout is None:
             return []
         running = process.running(self._folder)
-        names = [*(("sandbox",) if layout.has_node else ()), *control_plane.PROGRAMS,
-                 *(RealNode.COMPONENTS if layout.has_node else ())]
+        names = [
+            *(("sandbox",) if layout.has_node else ()),
+            *control_plane.PROGRAMS,
+            *(RealNode.COMPONENTS if layout.has_node else ()),
+            *(("kwok",) if kwok.is_wanted(self._folder) else ()),
+        ]
         names += sorted(running.keys() - {*names})
         return [
             Part(name, "running", f"process {running[name].pid}")
             if name in running
-            else Part(name, "dead", f"`python -m testbed up` starts it again; its log: {process.log_of(self._folder, name)}")
+            else Part(
+                name, "dead", f"`python -m testbed up` starts it again; its log: {process.log_of(self._folder, name)}"
+            )
             for name in names
         ]
 
@@ -78,8 +85,10 @@ class Local:
         """Bring the images of an archive to the real node."""
         layout = self._layout()
         if not layout.has_node:
-            raise ClusterError(f"{self.cluster} has no real node to load images into",
-                               cure="raise it as root on Linux: `python -m testbed down`, then `up`")
+            raise ClusterError(
+                f"{self.cluster} has no real node to load images into",
+                cure="raise it as root on Linux: `python -m testbed down`, then `up`",
+            )
         self._node(layout, {}).load(archive)
 
     def logs(self) -> dict[str, str]:
@@ -89,7 +98,9 @@ class Local:
     def _layout(self) -> Layout:
         layout = layouts.load(self.cluster)
         if layout is None:
-            raise ClusterError(f"there is no cluster {self.cluster}", cure="`python -m testbed up` (or `make cluster`) raises it")
+            raise ClusterError(
+                f"there is no cluster {self.cluster}", cure="`python -m testbed up` (or `make cluster`) raises it"
+            )
         return layout
 
     def _settle(self) -> Layout:
@@ -103,12 +114,20 @@ class Local:
             if node:
                 packages.ensure()
             layout = Layout(self.cluster, self._wanted_version or KUBERNETES[0])
-            return dataclasses.replace(layout, network=str(sandbox.free_network())) if node else layouts.with_free_ports(layout)
-        for what, wanted, there in (("Kubernetes", self._wanted_version, layout.kubernetes),
-                                    ("a real node:", self._wanted_node, layout.has_node)):
+            return (
+                dataclasses.replace(layout, network=str(sandbox.free_network()))
+                if node
+                else layouts.with_free_ports(layout)
+            )
+        for what, wanted, there in (
+            ("Kubernetes", self._wanted_version, layout.kubernetes),
+            ("a real node:", self._wanted_node, layout.has_node),
+        ):
             if wanted is not None and wanted != there:
-                raise ClusterError(f"the cluster {self.cluster} is there with {what} {there}, not {wanted}",
-                                   cure="`python -m testbed down` first, or give this one another --name")
+                raise ClusterError(
+                    f"the cluster {self.cluster} is there with {what} {there}, not {wanted}",
+                    cure="`python -m testbed down` first, or give this one another --name",
+                )
         return layout
 
     def _raise_control_plane(self, layout: Layout, programs: dict[str, Path]) -> Layout:
@@ -121,10 +140,14 @@ class Local:
         api = Api(layout.kubeconfig)
         supervisor.ensure(control_plane.etcd(layout, programs), lambda: True)
         supervisor.ensure(control_plane.apiserver(layout, programs, keys), lambda: api.text("/readyz") == "ok")
-        supervisor.ensure(control_plane.controller_manager(layout, programs, keys), lambda: answers(layout.host, layout.manager_port))
+        supervisor.ensure(
+            control_plane.controller_manager(layout, programs, keys), lambda: answers(layout.host, layout.manager_port)
+        )
         supervisor.ensure(control_plane.scheduler(layout, programs), lambda: True)
         accounts = "/api/v1/namespaces/default/serviceaccounts/default"
-        supervisor.wait("kube-controller-manager", lambda: api.exists(accounts), within_s=30)  # without it no pod can be made
+        supervisor.wait(
+            "kube-controller-manager", lambda: api.exists(accounts), within_s=30
+        )  # without it no pod can be made
         api.close()
         return layout
 
@@ -135,15 +158,18 @@ class Local:
             if "sandbox" in running or sandbox.is_network_free(layout.network):
                 return layout
             return dataclasses.replace(layout, network=str(sandbox.free_network()))
-        ports = {"etcd": (layout.etcd_port, layout.etcd_peer_port), "kube-apiserver": (layout.api_port,),
-                 "kube-controller-manager": (layout.manager_port,)}
+        ports = {
+            "etcd": (layout.etcd_port, layout.etcd_peer_port),
+            "kube-apiserver": (layout.api_port,),
+            "kube-controller-manager": (layout.manager_port,),
+        }
         if all(layouts.is_free(port) for name, own in ports.items() if name not in running for port in own):
             return layout
         process.kill_all(self._folder)
         return layouts.with_free_ports(layout)
 
     def _supervisor(self, layout: Layout) -> Supervisor:
-        return Supervisor(self._folder, sandbox.Sandbox(self._folder).enter if layout.has_node else lambda: [])
+        return Supervisor(self._folder, sandbox.Sandbox(self._folder).enter if layout.has_node else list)
 
     def _node(self, layout: Layout, programs: dict[str, Path]) -> RealNode:
         return RealNode(layout, programs, self._supervisor(layout))

@@ -21,7 +21,7 @@ class Part:
 
 
 class Provider(Protocol):
-    """Raises one cluster and takes it down. Whatever it raises again is healed; whatever it did not start is left alone."""
+    """Raises one cluster, heals it, and takes it down. What it did not start is left alone."""
 
     cluster: str
 

@@ -1,11 +1,12 @@
 import json
+import tomllib
 from pathlib import Path
 from types import MappingProxyType
 
 import pytest
 import yaml
 
-from testbed import certs, control_plane, node_config
+from testbed import certs, control_plane, kwok, node_config
 from testbed.kwok import LABEL
 from testbed.layout import Layout
 from testbed.process import Component
@@ -76,7 +77,7 @@ def test_the_keys_stay_while_the_address_does(own_cache: Path) -> None:
 
 
 def test_kwok_sees_to_no_node_but_those_that_carry_our_label() -> None:
-    flags = _flags(control_plane.kwok(Path("/bin/kwok"), Path("/config"), Path("/stages")))
+    flags = _flags(kwok.component(Path("/bin/kwok"), Path("/config")))
     assert flags["--manage-nodes-with-label-selector"] == "=".join(LABEL)
 
 
@@ -89,7 +90,6 @@ def test_the_pods_network_is_one_the_node_remembers_only_while_it_runs() -> None
 
 
 def test_containerd_is_told_the_plugins_the_snapshotter_and_our_pause() -> None:
-    tomllib = pytest.importorskip("tomllib")
     plugins = tomllib.loads(node_config.containerd(Path("/node"), "/opt/cni/bin", "native"))["plugins"]
     config = plugins["io.containerd.grpc.v1.cri"]
     assert config["cni"] == {"bin_dir": "/opt/cni/bin", "conf_dir": "/node/cni"}
