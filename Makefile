@@ -50,7 +50,6 @@ build: setup ## build what a cluster is made of into the cache
 cluster: setup ## raise a cluster with NODES kwok nodes (KUBERNETES=version)
 	@$(BIN)/python -m testbed up $(if $(KUBERNETES),--kubernetes $(KUBERNETES))
 	@$(BIN)/python -m testbed nodes $(NODES)
-	@echo 'to use it: eval "$$(.venv/bin/python -m testbed env)"'
 
 cluster-down: setup ## take it down without a trace
 	@$(BIN)/python -m testbed down

@@ -133,6 +133,7 @@ def _nodes(options: argparse.Namespace) -> None:
     )
     made = node_template.make(options.count, template, seed=options.seed)
     nodes.ensure(folder_of(provider.cluster), provider.kubeconfig(), made)
+    say(f"the cluster {options.name} has {options.count} kwok nodes, all of them Ready")
 
 
 def _load(options: argparse.Namespace) -> None:

@@ -119,16 +119,21 @@ class Local:
                 if node
                 else layouts.with_free_ports(layout)
             )
-        for what, wanted, there in (
-            ("Kubernetes", self._wanted_version, layout.kubernetes),
-            ("a real node:", self._wanted_node, layout.has_node),
-        ):
-            if wanted is not None and wanted != there:
-                raise ClusterError(
-                    f"the cluster {self.cluster} is there with {what} {there}, not {wanted}",
-                    cure="`python -m testbed down` first, or give this one another --name",
-                )
+        self._check(layout)
         return layout
+
+    def _check(self, layout: Layout) -> None:
+        """Refuse to make what is there into something else."""
+        there = ""
+        if self._wanted_version not in (None, layout.kubernetes):
+            there = f"runs Kubernetes {layout.kubernetes}, not {self._wanted_version}"
+        elif self._wanted_node not in (None, layout.has_node):
+            there = "has a real node" if layout.has_node else "has no real node"
+        if there:
+            raise ClusterError(
+                f"the cluster {self.cluster} {there}",
+                cure="`python -m testbed down` first, or give this one another --name",
+            )
 
     def _raise_control_plane(self, layout: Layout, programs: dict[str, Path]) -> Layout:
         layout = self._make_room(layout)
