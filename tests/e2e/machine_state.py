@@ -7,7 +7,7 @@ from pathlib import Path
 from testbed import cache, process
 from testbed.sandbox import Sandbox
 
-_PLACES = ("/run", "/var/lib", "/var/log", "/etc", "/opt", "/tmp", "/var/tmp")  # noqa: S108
+_PLACES = ("/run", "/var/lib", "/var/log", "/etc", "/opt")
 _WORDS = ("containerd", "kubelet", "kube-", "cni", "etcd", "fairlead", "coredns", "kwok")
 _SYSCTLS = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward")
 

@@ -231,8 +231,7 @@ def test_kwok_is_started_anew_when_the_cluster_is_reached_otherwise(ground: Clus
     with ground.kubeconfig.open("a") as file:
         file.write("# changed\n")
     kwok.heal(ground.folder, ground.kubeconfig)
-    assert not before.is_running()
-    assert process.find(ground.folder, "kwok")
+    assert process.find(ground.folder, "kwok") not in (before, None)
 
 
 def test_nothing_is_left_when_no_nodes_are_wanted(ground: Cluster, kwok_nodes: MakeNodes, namespace: str) -> None:
