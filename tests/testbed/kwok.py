@@ -57,12 +57,12 @@ def start(folder: Path, kubeconfig: Path) -> None:
     record = folder / _RECORD
     with contextlib.closing(Api(kubeconfig)) as api:
         is_same = is_wanted(folder) and record.read_text() == told
-        if not (is_same and process.find(folder, _NAME) and _tends_all(api)):
+        if not (is_same and process.find(folder, _NAME) and tends_all(api)):
             end(folder)
             forget_leases(api, _names(api))
             cache.write(record, told)
         Supervisor(folder, list).ensure(
-            component(executable, kubeconfig), lambda: _tends_all(api), within_s=_TAKEN_OVER_WITHIN_S
+            component(executable, kubeconfig), lambda: tends_all(api), within_s=_TAKEN_OVER_WITHIN_S
         )
 
 
@@ -101,7 +101,7 @@ def forget_leases(api: Api, names: Iterable[str]) -> None:
             pass
 
 
-def _tends_all(api: Api) -> bool:
+def tends_all(api: Api) -> bool:
     """Whether no node of ours is without a fresh lease."""
     now = dt.datetime.now(dt.UTC)
     fresh = {str(lease["metadata"]["name"]) for lease in api.items(_LEASES) if _is_fresh(lease, now)}

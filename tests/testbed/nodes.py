@@ -130,7 +130,7 @@ def _well(node: Object) -> Object:
 
 
 def _wait_until_ready(api: Api, folder: Path, bodies: dict[str, Object]) -> None:
-    """Wait until all are Ready and free of the taints that keep pods off new nodes, but those meant not to be."""
+    """Wait until kwok tends all, and they are Ready and free of the taints of new nodes, but those meant not to be."""
     waiting = {name for name, body in bodies.items() if kwok.NOT_READY not in body["metadata"]["annotations"]}
     reported = time.monotonic()
 
@@ -147,7 +147,7 @@ def _wait_until_ready(api: Api, folder: Path, bodies: dict[str, Object]) -> None
         if waiting and time.monotonic() - reported > 2:
             say(f"  {len(bodies) - len(waiting)} of {len(bodies)} kwok nodes are Ready")
             reported = time.monotonic()
-        return not waiting
+        return not waiting and kwok.tends_all(api)
 
     try:
         wait_for("the kwok nodes", look, timeout_s=_timeout_s(len(bodies)), every_s=0.1 + len(bodies) / 2000)
