@@ -1,0 +1,85 @@
+"""What scores do, and what may be left out of them."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from extender import Answer, Reply, Scene
+from extender.replies import scoring, scoring_all, unscored
+from testbed.api import Object
+
+_NODES, _PODS = 50, 400
+_MANY, _FEW = 45, 25
+_PODS_OF_A_NODE = 110
+
+_LOTS: Mapping[str, tuple[bool, Reply, range]] = {
+    "a node that nobody scores takes part in no lot": (False, unscored, range(1, _FEW)),
+    "a zero is a lot": (False, scoring_all(0), range(_MANY, _NODES + 1)),
+    "an entry that does not prioritize gives every node a lot": (True, unscored, range(_MANY, _NODES + 1)),
+}
+
+
+@pytest.mark.parametrize("case", _LOTS)
+def test_who_draws_lots_between_equal_nodes(scene: Scene, case: str, record_property: Callable[[str, object], None]) -> None:
+    """Equal nodes, so large that a pod does not tell in the in-tree scores."""
+    has_gate, reply, want = _LOTS[case]
+    scene.make_nodes(_NODES, cpu="100000", pods=_PODS_OF_A_NODE)
+    scene.recorder.replies["scores/prioritize"] = reply
+    gate = [scene.recorder.entry("gate", "filter", "preempt")] if has_gate else []
+    scene.start(*gate, scene.recorder.entry("scores", "prioritize"))
+    scene.make_pods([f"web-{number}" for number in range(_PODS)])
+    used = Counter(scene.all_placed())
+    record_property("nodes used", len(used))
+    record_property("most pods on a node", max(used.values()))
+    print(case, len(used), max(used.values()))
+    assert len(used) in want
+
+
+_SCORES = {"n1": 2, "n2": 5, "n3": 0, "n4": 3}
+_RANKED = ["n2", "n4", "n1", "n3"]
+
+_RANKINGS: Mapping[str, tuple[Reply, list[str]]] = {
+    "scores as they are": (scoring(_SCORES), _RANKED),
+    "all scores raised by a constant, past ten": (scoring({node: score + 7 for node, score in _SCORES.items()}), _RANKED),
+    "all scores lowered by a constant, below zero": (scoring({node: score - 4 for node, score in _SCORES.items()}), _RANKED),
+    "zeros left out": (scoring({node: score for node, score in _SCORES.items() if score}), _RANKED),
+    "the order of the reply does not matter": (scoring(dict(reversed(_SCORES.items()))), _RANKED),
+    "a node named twice is given the sum": (lambda request: [{"Host": "n1", "Score": 2}] * 2 + scoring(_SCORES)(request), ["n1", *_RANKED[:2], "n3"]),
+}
+
+
+@pytest.mark.parametrize("case", _RANKINGS)
+def test_nodes_fill_in_the_order_of_their_scores(scene: Scene, case: str) -> None:
+    """Each node takes one pod, so that the pods, one after another, tell the ranking."""
+    reply, want = _RANKINGS[case]
+    scene.make_nodes(4, pods=1)
+    scene.recorder.replies["scores/prioritize"] = reply
+    scene.start(scene.recorder.entry("gate", "filter"), scene.recorder.entry("scores", "prioritize"))
+    seen = []
+    for number in range(4):
+        scene.make_pod(f"web-{number}")
+        seen.append(scene.placed(f"web-{number}"))
+    assert seen == want
+
+
+def test_a_lone_survivor_is_not_scored(scene: Scene) -> None:
+    scene.make_nodes(1)
+    scene.start(scene.recorder.entry("gate", "filter", "prioritize"))
+    scene.make_pod("web")
+    assert scene.placed("web") == "n1"
+    assert [call.path for call in scene.recorder.calls] == ["gate/filter"]
+
+
+def test_a_fraction_costs_the_whole_reply(scene: Scene) -> None:
+    """And nobody is told: it is as if nothing had been said, and the pod is placed."""
+    def reply(request: Object) -> Answer:
+        return Answer(b'[{"Host": "n1", "Score": 1.0}, {"Host": "n2", "Score": 10}]')
+
+    scene.make_nodes(2)
+    scene.recorder.replies["scores/prioritize"] = reply
+    scene.start(scene.recorder.entry("scores", "prioritize"), parallelism=1)
+    names = [f"web-{number}" for number in range(12)]
+    scene.make_pods(names)
+    assert set(scene.all_placed()) == {"n1", "n2"}
+    assert {reason for name in names for reason, _ in scene.events(name)} == {"Scheduled"}
