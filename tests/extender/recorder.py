@@ -17,13 +17,12 @@ from typing import Self
 
 from aiohttp import web
 
-from extender.replies import DEFAULTS, Answer, Reply
+from extender.replies import DEFAULTS, Answer, Form, Reply
 from testbed.api import Object
 from testbed.certs import Authority
 
 _HOST = "127.0.0.1"
 _KEEP_ALIVE_S = 120.0  # the scheduler keeps idle connections for 90 s and does not repeat a call that meets a closed one
-_BODY_LIMIT_BYTES = 64 * 1024**2
 _SHUTDOWN_S = 1.0
 
 
@@ -119,7 +118,7 @@ class Recorder:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(self._authority.certificate))
         context.load_cert_chain(self._server.certificate, self._server.key)
         context.verify_mode = ssl.CERT_REQUIRED
-        server = web.Server(self._handle, keepalive_timeout=_KEEP_ALIVE_S, access_log=None, client_max_size=_BODY_LIMIT_BYTES)
+        server = web.Server(self._handle, keepalive_timeout=_KEEP_ALIVE_S, access_log=None)
         runner = web.ServerRunner(server, shutdown_timeout=_SHUTDOWN_S)
         await runner.setup()
         try:
@@ -143,7 +142,14 @@ class Recorder:
             answer = Answer(b"", status=500)
         if not isinstance(answer, Answer):
             answer = Answer(json.dumps(answer).encode())
-        response = web.Response(body=answer.body, status=answer.status, content_type="application/json")
-        if answer.is_chunked:
-            response.enable_chunked_encoding()
+        if answer.form is Form.LENGTH:
+            return web.Response(body=answer.body, status=answer.status, content_type="application/json")
+        response = web.StreamResponse(status=answer.status, headers={"Content-Type": "application/json"})
+        response.enable_chunked_encoding()
+        await response.prepare(request)
+        if answer.form is Form.CHUNKED_WHOLE:
+            await response.write_eof(answer.body)
+        else:
+            await response.write(answer.body)
+            await response.write_eof()
         return response

@@ -2,9 +2,18 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from testbed.api import Object
+
+
+class Form(Enum):
+    """How the end of a body is told."""
+
+    LENGTH = "by its length"
+    CHUNKED_WHOLE = "by a last chunk that is sent with the rest"
+    CHUNKED_APART = "by a last chunk that is sent by itself"
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +22,7 @@ class Answer:
 
     body: bytes
     status: int = 200
-    is_chunked: bool = False
+    form: Form = Form.LENGTH
 
 
 Reply = Callable[[Object], Object | list[Object] | Answer]

@@ -11,6 +11,7 @@ from extender.recorder import Call, Recorder
 from testbed.api import Api, Object, wait_for
 
 URGENT = "urgent"
+_LABEL = "scene"
 _NODES, _CLASSES = "/api/v1/nodes", "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
@@ -24,7 +25,7 @@ class Scene:
     start_scheduler: Callable[[Object], Callable[[], str]]
     """Starts a scheduler and gives what reads its log."""
     log: Callable[[], str] = str
-    _nodes: list[str] = field(default_factory=list)
+    nodes: list[str] = field(default_factory=list)
 
     def open(self) -> None:
         """Have what pods need before the first one is made."""
@@ -36,18 +37,17 @@ class Scene:
     def close(self) -> None:
         """Take the nodes away: what runs next counts on its own."""
         self.api.delete(self._pods)
-        for name in self._nodes:
-            self.api.delete(f"{_NODES}/{name}")
+        self.api.delete(_NODES, labelSelector=f"{_LABEL}={self.name}")
 
-    def make_nodes(self, count: int, *, cpu: str = "4", pods: int = 110) -> list[str]:
+    def make_nodes(self, count: int, *, cpu: str = "4", memory: str = "64Gi", pods: int = 110) -> list[str]:
         """Equal nodes `n1`, `n2` and so on, ready and without taints. The scheduler is started after them: it must know them all."""
         names = [f"n{number}" for number in range(1, count + 1)]
-        self._nodes += names
-        capacity = {"cpu": cpu, "memory": "64Gi", "pods": str(pods)}
+        self.nodes += names
+        capacity = {"cpu": cpu, "memory": memory, "pods": str(pods)}
         ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
         status = {"capacity": capacity, "allocatable": capacity, "conditions": [ready]}
         self.api.create_all(_NODES, [
-            {"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}, "status": status} for name in names
+            {"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, _LABEL: self.name}}, "status": status} for name in names
         ])
         wait_for("the nodes to be without taints", self._is_untainted)
         return names
@@ -104,13 +104,13 @@ class Scene:
 
         return wait_for(f"{name} to be refused as {reason}", message)
 
-    def events(self, name: str) -> list[tuple[str, str]]:
+    def events(self, name: str) -> set[tuple[str, str]]:
         """Reason and note of the pod's events, once there are any."""
         path = f"/apis/events.k8s.io/v1/namespaces/{self.name}/events"
 
-        def notes() -> list[tuple[str, str]] | None:
+        def notes() -> set[tuple[str, str]] | None:
             found = self.api.items(path, fieldSelector=f"regarding.name={name}")
-            return [(str(one["reason"]), str(one["note"])) for one in found] or None
+            return {(str(one["reason"]), str(one["note"])) for one in found} or None
 
         return wait_for(f"an event about {name}", notes)
 
@@ -129,5 +129,5 @@ class Scene:
         return f"/api/v1/namespaces/{self.name}/pods"
 
     def _is_untainted(self) -> bool:
-        mine = [node for node in self.api.items(_NODES) if node["metadata"]["name"] in self._nodes]
+        mine = [node for node in self.api.items(_NODES) if node["metadata"]["name"] in self.nodes]
         return not any(node["spec"].get("taints") for node in mine)

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import ssl
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -9,12 +10,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from extender import Answer, Recorder, Scene
-from extender.replies import passing
-from testbed.api import Object
+from extender.replies import Form, passing
 from testbed.certs import Authority
 
 _PODS = 20
-_LONG = "x" * 20_000
 
 
 def test_a_caller_without_a_certificate_is_turned_away(recorder: Recorder) -> None:
@@ -40,7 +39,8 @@ def test_a_scheduler_without_a_certificate_is_turned_away(scene: Scene) -> None:
     scene.make_nodes(1)
     scene.start(scene.recorder.entry("gate", "filter", tlsConfig=scene.recorder.tls(certificate=False)))
     scene.make_pod("web")
-    assert "certificate required" in scene.refusal("web", "SchedulerError")
+    # the alert that says why is sometimes overtaken by the end of the connection
+    assert re.search("certificate required|EOF|reset", scene.refusal("web", "SchedulerError"))
     assert scene.recorder.calls == []
 
 
@@ -52,22 +52,23 @@ def test_the_scheduler_trusts_only_the_authority_that_it_was_given(scene: Scene,
     assert "certificate signed by unknown authority" in scene.refusal("web", "SchedulerError")
 
 
-@pytest.mark.parametrize(("chunked", "status", "want_connections"), [
-    pytest.param(False, 200, 1, id="a reply with Content-Length keeps its connection"),
-    pytest.param(True, 200, _PODS, id="a long chunked reply costs its connection"),
-])
-def test_how_many_connections_the_calls_take(scene: Scene, chunked: bool, status: int, want_connections: int) -> None:
-    def reply(request: Object) -> Answer:
-        return Answer(json.dumps(passing(request) | {"Unknown": _LONG}).encode(), is_chunked=chunked)
+_FORMS = {
+    "a reply with Content-Length keeps its connection": (Form.LENGTH, 1),
+    "so does a chunked reply that is sent in one piece": (Form.CHUNKED_WHOLE, 1),
+    "a chunked reply whose end is sent by itself costs it": (Form.CHUNKED_APART, _PODS),
+}
 
+
+@pytest.mark.parametrize("case", _FORMS)
+def test_how_many_connections_the_calls_take(scene: Scene, case: str) -> None:
+    form, want_connections = _FORMS[case]
     scene.make_nodes(1)
-    scene.recorder.replies["gate/filter"] = reply
+    scene.recorder.replies["gate/filter"] = lambda request: Answer(json.dumps(passing(request)).encode(), form=form)
     scene.start(scene.recorder.entry("gate", "filter"))
     scene.make_pods([f"web-{number}" for number in range(_PODS)])
     scene.all_placed()
     calls = scene.recorder.of("gate/filter")
-    assert len(calls) == _PODS
-    assert len({call.connection for call in calls}) == want_connections
+    assert (len(calls), len({call.connection for call in calls})) == (_PODS, want_connections)
 
 
 def test_the_entries_of_one_extender_share_no_connection(scene: Scene) -> None:

@@ -31,7 +31,7 @@ _REPLIES: Mapping[str, tuple[Object, str]] = {
     ),
     "an empty reply refuses all nodes without a reason": (
         {},
-        "0/2 nodes are available: . preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.",
+        "0/2 nodes are available: preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.",
     ),
     "a name that nobody asked about is counted all the same": (
         {"FailedAndUnresolvableNodes": {"n1": "full of cats", "n2": "full of cats", "stranger": "full of cats"}},
@@ -41,16 +41,24 @@ _REPLIES: Mapping[str, tuple[Object, str]] = {
 }
 
 
-def test_what_users_read_follows_from_the_reply(scene: Scene) -> None:
+def test_what_users_read_follows_from_the_reply(scene: Scene, kubernetes_version: str) -> None:
     by_pod = {case.replace(" ", "-").replace(",", ""): case for case in _REPLIES}
     scene.make_nodes(2)
     scene.recorder.replies["gate/filter"] = lambda request: _REPLIES[by_pod[request["Pod"]["metadata"]["name"]]][0]
     scene.start(scene.recorder.entry("gate", "filter"))
     scene.make_pods(by_pod)
-    assert {case: scene.refusal(pod) for pod, case in by_pod.items()} == {case: want for case, (_, want) in _REPLIES.items()}
+    wanted = {case: _as_said_by(kubernetes_version, want) for case, (_, want) in _REPLIES.items()}
+    assert {case: scene.refusal(pod) for pod, case in by_pod.items()} == wanted
     assert {case: scene.events(pod) for pod, case in by_pod.items()} == {
-        case: [("FailedScheduling", want)] for case, (_, want) in _REPLIES.items()
+        case: {("FailedScheduling", want)} for case, want in wanted.items()
     }
+
+
+def _as_said_by(version: str, message: str) -> str:
+    """Up to 1.36 a plugin that had nothing to do says so before preemption does."""
+    if version.startswith(("1.35.", "1.36.")):
+        return message.replace("preemption: ", "no new claims to deallocate, preemption: ")
+    return message
 
 
 def test_a_failed_node_that_lacks_nothing_else_makes_preemption_fail(scene: Scene) -> None:
@@ -75,10 +83,10 @@ def test_nobody_reads_reasons_while_a_node_survives(scene: Scene, reply: Reply) 
     scene.start(scene.recorder.entry("gate", "filter"))
     scene.make_pod("web")
     assert scene.placed("web") == "n2"
-    assert scene.events("web") == [("Scheduled", f"Successfully assigned {scene.name}/web to n2")]
+    assert scene.events("web") == {("Scheduled", f"Successfully assigned {scene.name}/web to n2")}
 
 
-def test_reasons_left_out_are_missed_when_a_later_entry_leaves_no_node(scene: Scene) -> None:
+def test_reasons_left_out_are_missed_when_a_later_entry_leaves_no_node(scene: Scene, kubernetes_version: str) -> None:
     scene.make_nodes(2)
     scene.recorder.replies["first/filter"] = lambda request: (
         refusing("n1", reason="full of cats" if request["Pod"]["metadata"]["name"] == "told" else "")(request)
@@ -86,7 +94,7 @@ def test_reasons_left_out_are_missed_when_a_later_entry_leaves_no_node(scene: Sc
     scene.recorder.replies["second/filter"] = refusing("n2", reason="full of dogs")
     scene.start(scene.recorder.entry("first", "filter"), scene.recorder.entry("second", "filter"))
     scene.make_pods(["told", "untold"])
-    preemption = "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+    preemption = _as_said_by(kubernetes_version, "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.")
     assert scene.refusal("told") == f"0/2 nodes are available: 1 full of cats, 1 full of dogs. {preemption}"
     assert scene.refusal("untold") == f"0/2 nodes are available: 1 full of dogs. {preemption}"
     assert {tuple(call.nodes) for call in scene.recorder.of("second/filter")} == {("n2",)}

@@ -1,0 +1,66 @@
+"""`--write-config-to` is the scheduler's own strict check of a configuration, and needs no API server."""
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from testbed import build
+from testbed.api import Object
+from testbed.versions import program
+
+_ENTRY: Object = {"urlPrefix": "https://127.0.0.1:1/gate", "filterVerb": "filter", "httpTimeout": "1s", "nodeCacheCapable": True}
+_SCORES: Object = _ENTRY | {"prioritizeVerb": "prioritize"}
+
+_GOOD: Mapping[str, Object] = {
+    "an entry that filters": {"extenders": [_ENTRY]},
+    "a weight where something is prioritized": {"extenders": [_SCORES | {"weight": 1}]},
+    "a wrong URL": {"extenders": [_ENTRY | {"urlPrefix": "htp:/nowhere at all"}]},
+    "a CA that is not there": {"extenders": [_ENTRY | {"enableHTTPS": True, "tlsConfig": {"caFile": "/nowhere"}}]},
+}
+_BAD: Mapping[str, tuple[Object, str]] = {
+    "an unknown field": ({"extenders": [_ENTRY | {"nodeCache": True}]}, 'strict decoding error: unknown field "extenders[0].nodeCache"'),
+    "weight 0 where something is prioritized": (
+        {"extenders": [_SCORES | {"weight": 0}]}, "extenders[0].weight: Invalid value: 0: must have a positive weight applied to it",
+    ),
+    "a time without a unit": ({"extenders": [_ENTRY | {"httpTimeout": 1}]}, "cannot unmarshal number into Go struct field"),
+    "two that bind": ({"extenders": [_ENTRY | {"bindVerb": "bind"}] * 2}, "only one extender can implement bind"),
+    "arguments that a plugin does not know": (
+        {"profiles": [{"pluginConfig": [{"name": "NodeResourcesFit", "args": {"ignored": ["cpu"]}}]}]}, 'unknown field "ignored"',
+    ),
+    "arguments that a plugin refuses": (
+        {"profiles": [{"pluginConfig": [{"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 101}}]}]},
+        "hardPodAffinityWeight: Invalid value: 101: not in valid range [0, 100]",
+    ),
+    "two profiles of one name": ({"profiles": [{"schedulerName": "twice"}] * 2}, 'profiles[1].schedulerName: Duplicate value'),
+}
+
+
+@pytest.mark.parametrize("case", _GOOD)
+def test_it_accepts(kubernetes_version: str, tmp_path: Path, case: str) -> None:
+    checked = _check(kubernetes_version, tmp_path, _GOOD[case])
+    assert checked.returncode == 0, checked.stderr
+    written = yaml.safe_load((tmp_path / "written.yaml").read_text())
+    assert written["extenders"][0]["urlPrefix"] == _GOOD[case]["extenders"][0]["urlPrefix"]
+
+
+@pytest.mark.parametrize("case", _BAD)
+def test_it_refuses_and_the_last_line_says_why(kubernetes_version: str, tmp_path: Path, case: str) -> None:
+    config, want = _BAD[case]
+    checked = _check(kubernetes_version, tmp_path, config)
+    assert checked.returncode == 1
+    quoted = checked.stderr.splitlines()[-1].partition(" err=")[2]
+    assert want in json.loads(quoted)
+    assert not (tmp_path / "written.yaml").exists()
+
+
+def _check(version: str, folder: Path, config: Object) -> subprocess.CompletedProcess[str]:
+    document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"} | config
+    (folder / "config.yaml").write_text(yaml.safe_dump(document))
+    scheduler = build.build([program("kube-scheduler", version)])["kube-scheduler"]
+    command = [str(scheduler), f"--config={folder}/config.yaml", f"--write-config-to={folder}/written.yaml",
+               f"--cert-dir={folder}", "--master=http://127.0.0.1:1"]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30, cwd=folder)
