@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from aiohttp import web
@@ -22,8 +21,10 @@ from testbed.api import Object
 from testbed.certs import Authority
 
 _HOST = "127.0.0.1"
-_KEEP_ALIVE_S = 120.0  # the scheduler keeps idle connections for 90 s and does not repeat a call that meets a closed one
+# longer than the 90 s of the scheduler, which does not repeat a call that meets a connection just closed
+_KEEP_ALIVE_S = 120.0
 _SHUTDOWN_S = 1.0
+_BY_NAME = ("NodeNames", "NodeNameToMetaVictims", "NodeNameToVictims")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +62,11 @@ def nodes_of(request: Object) -> list[str]:
         return [request["Node"]]
     if request.get("Nodes"):
         return [node["metadata"]["name"] for node in request["Nodes"]["items"]]
-    return list(request.get("NodeNames") or request.get("NodeNameToMetaVictims") or request.get("NodeNameToVictims") or [])
+    return next((list(request[key]) for key in _BY_NAME if request.get(key)), [])
 
 
 class Recorder:
-    """An extender on loopback. Tests read `calls` and set `replies`, by path; until then it passes, echoes and says nothing."""
+    """An extender on loopback. Tests read `calls` and set `replies`, by path; until then it lets everything pass."""
 
     def __init__(self, keys: Path) -> None:
         """`keys` is the folder of its authority and certificates, made there on first use."""
@@ -83,7 +84,7 @@ class Recorder:
         self._ready.result(timeout=10)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         loop, stop, _ = self._ready.result()
         loop.call_soon_threadsafe(stop.set)
         self._thread.join()
@@ -93,8 +94,13 @@ class Recorder:
         _, _, port = self._ready.result()
         weight = {"weight": 1} if "prioritize" in verbs else {}
         return {
-            "urlPrefix": f"https://{_HOST}:{port}/{name}", **{f"{verb}Verb": verb for verb in verbs}, **weight,
-            "enableHTTPS": True, "tlsConfig": self.tls(), "httpTimeout": "5s", "nodeCacheCapable": True,
+            "urlPrefix": f"https://{_HOST}:{port}/{name}",
+            **{f"{verb}Verb": verb for verb in verbs},
+            **weight,
+            "enableHTTPS": True,
+            "tlsConfig": self.tls(),
+            "httpTimeout": "5s",
+            "nodeCacheCapable": True,
         } | fields
 
     def tls(self, *, certificate: bool = True) -> Object:

@@ -28,8 +28,22 @@ class Answer:
 Reply = Callable[[Object], Object | list[Object] | Answer]
 
 
+def always(reply: Object | list[Object] | Answer) -> Reply:
+    """The same, whatever was asked."""
+
+    def answer(_: Object) -> Object | list[Object] | Answer:
+        return reply
+
+    return answer
+
+
+def by_pod(replies: Mapping[str, Reply]) -> Reply:
+    """Filter, prioritize, preempt: a reply of its own for each pod, by name."""
+    return lambda request: replies[request["Pod"]["metadata"]["name"]](request)
+
+
 def passing(request: Object, refused: Collection[str] = ()) -> Object:
-    """The reply to a filter request that lets all nodes pass but some, in the form that was asked in, without reasons."""
+    """Filter: let all nodes pass but some, in the form that was asked in and without reasons."""
     if request["NodeNames"] is not None:
         return {"NodeNames": [name for name in request["NodeNames"] if name not in refused]}
     return {"Nodes": {"items": [node for node in request["Nodes"]["items"] if node["metadata"]["name"] not in refused]}}
@@ -45,9 +59,9 @@ def refusing(*nodes: str, reason: str = "") -> Reply:
     return reply
 
 
-def scoring(scores: Mapping[str, int]) -> Reply:
+def scoring(scores: Mapping[str, float]) -> Reply:
     """Prioritize: these scores, whatever was asked."""
-    return lambda request: [{"Host": host, "Score": score} for host, score in scores.items()]
+    return always([{"Host": host, "Score": score} for host, score in scores.items()])
 
 
 def scoring_all(score: int) -> Reply:
@@ -55,23 +69,28 @@ def scoring_all(score: int) -> Reply:
     return lambda request: [{"Host": host, "Score": score} for host in request["NodeNames"]]
 
 
-def unscored(request: Object) -> list[Object]:
-    """Prioritize: no node is named."""
-    return []
-
-
 def victims(request: Object, dropped: Collection[str] = ()) -> Object:
-    """The reply to a preempt request that keeps all candidates but some, with the victims that the scheduler proposed."""
+    """Preempt: keep all candidates but some, with the victims that the scheduler proposed."""
     candidates: Mapping[str, Any] = request["NodeNameToMetaVictims"] or request["NodeNameToVictims"]
-    return {"NodeNameToMetaVictims": {
-        node: {"Pods": [{"UID": _uid(pod)} for pod in proposed["Pods"]], "NumPDBViolations": proposed["NumPDBViolations"]}
-        for node, proposed in candidates.items() if node not in dropped
-    }}
+    return {
+        "NodeNameToMetaVictims": {
+            node: {
+                "Pods": [{"UID": _uid(pod)} for pod in proposed["Pods"]],
+                "NumPDBViolations": proposed["NumPDBViolations"],
+            }
+            for node, proposed in candidates.items()
+            if node not in dropped
+        }
+    }
 
 
 def dropping(*nodes: str) -> Reply:
     """Preempt: keep all candidates but these."""
     return lambda request: victims(request, nodes)
+
+
+unscored = always([])
+"""Prioritize: no node is named."""
 
 
 def _uid(pod: Object) -> str:

@@ -4,14 +4,14 @@ Nothing runs on these nodes: a pod counts as placed when it names a node, and a 
 is given no time to end. The pods tolerate everything, since the node controller taints a node that no kubelet reports.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from extender.recorder import Call, Recorder
 from testbed.api import Api, Object, wait_for
 
 URGENT = "urgent"
-_LABEL = "scene"
+_LABEL, _TTL = "scene", "node.alpha.kubernetes.io/ttl"
 _NODES, _CLASSES = "/api/v1/nodes", "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
@@ -31,8 +31,8 @@ class Scene:
         """Have what pods need before the first one is made."""
         account = f"/api/v1/namespaces/{self.name}/serviceaccounts/default"
         wait_for("the namespace's service account", lambda: self.api.exists(account))
-        urgent = {"metadata": {"name": URGENT}, "value": 1000, "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-        self.api.apply(f"{_CLASSES}/{URGENT}", urgent)
+        kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+        self.api.apply(f"{_CLASSES}/{URGENT}", {**kind, "metadata": {"name": URGENT}, "value": 1000})
 
     def close(self) -> None:
         """Take the nodes away: what runs next counts on its own."""
@@ -40,42 +40,37 @@ class Scene:
         self.api.delete(_NODES, labelSelector=f"{_LABEL}={self.name}")
 
     def make_nodes(self, count: int, *, cpu: str = "4", memory: str = "64Gi", pods: int = 110) -> list[str]:
-        """Equal nodes `n1`, `n2` and so on, ready and without taints. The scheduler is started after them: it must know them all."""
+        """Equal nodes `n1`, `n2` and so on, ready and without taints; before the scheduler, which then knows them."""
         names = [f"n{number}" for number in range(1, count + 1)]
         self.nodes += names
         capacity = {"cpu": cpu, "memory": memory, "pods": str(pods)}
         ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
         status = {"capacity": capacity, "allocatable": capacity, "conditions": [ready]}
-        self.api.create_all(_NODES, [
-            {"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, _LABEL: self.name}}, "status": status} for name in names
-        ])
-        wait_for("the nodes to be without taints", self._is_untainted)
+        labels = {_LABEL: self.name}
+        self.api.create_all(
+            _NODES, [{"metadata": {"name": name, "labels": labels}, "status": status} for name in names]
+        )
+        wait_for("the controllers to have seen the nodes", self._is_settled)
         return names
 
     def start(self, *entries: Object, **config: object) -> None:
         """Start the scheduler with these entries of `extenders`."""
         self.log = self.start_scheduler({"profiles": [{"schedulerName": self.name}], "extenders": [*entries]} | config)
 
-    def make_pod(self, name: str, *, on: str = "", cpu: str = "0", urgent: bool = False) -> None:
-        """A pod that waits for the scheduler, or that is `on` a node from the start."""
-        self.make_pods([name], on=on, cpu=cpu, urgent=urgent)
+    def make_pod(self, name: str, *, on: str = "", cpu: str = "0", urgent: bool = False, **metadata: object) -> None:
+        """A pod that waits for the scheduler, or that is `on` a node from the start; with these labels, annotations."""
+        self.api.create(self._pods, self._pod(name, on=on, cpu=cpu, urgent=urgent, metadata=metadata))
 
-    def make_pods(self, names: Collection[str], *, on: str = "", cpu: str = "0", urgent: bool = False) -> None:
+    def make_pods(self, names: Iterable[str], *, on: str = "", cpu: str = "0", urgent: bool = False) -> None:
         """Equal pods."""
-        spec = {
-            "schedulerName": self.name, "terminationGracePeriodSeconds": 0, "automountServiceAccountToken": False,
-            "tolerations": [{"operator": "Exists"}],
-            "containers": [{"name": "main", "image": "main", "resources": {"requests": {"cpu": cpu}}}],
-            **({"nodeName": on} if on else {}), **({"priorityClassName": URGENT} if urgent else {}),
-        }
-        self.api.create_all(self._pods, [{"metadata": {"name": name}, "spec": spec} for name in names])
+        self.api.create_all(self._pods, [self._pod(name, on=on, cpu=cpu, urgent=urgent, metadata={}) for name in names])
 
     def bind(self, request: Object, **metadata: object) -> Object:
         """Bind: what the extender owes the scheduler; `metadata` goes to the Binding."""
-        self.api.create(f"{self._pods}/{request['PodName']}/binding", {
-            "apiVersion": "v1", "kind": "Binding", "metadata": {"name": request["PodName"], "uid": request["PodUID"], **metadata},
-            "target": {"apiVersion": "v1", "kind": "Node", "name": request["Node"]},
-        })
+        name, uid, node = (str(request[key]) for key in ("PodName", "PodUID", "Node"))
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, "uid": uid, **metadata}}
+        self.api.create(f"{self._pods}/{name}/binding", binding | {"target": target})
         return {"Error": ""}
 
     def pod(self, name: str) -> Object:
@@ -116,18 +111,35 @@ class Scene:
 
     def living(self) -> set[str]:
         """The pods that nobody deletes."""
-        return {str(pod["metadata"]["name"]) for pod in self.api.items(self._pods) if "deletionTimestamp" not in pod["metadata"]}
+        found = [pod["metadata"] for pod in self.api.items(self._pods)]
+        return {str(metadata["name"]) for metadata in found if "deletionTimestamp" not in metadata}
 
     def called(self, path: str, *, pod: str, times: int = 1) -> list[Call]:
         """The calls of an entry's verb about a pod, once there are that many."""
-        enough = wait_for(f"{times} calls of {path} about {pod}",
-                          lambda: calls if len(calls := self.recorder.of(path, pod=pod)) >= times else None)
-        return enough
+
+        def enough() -> list[Call] | None:
+            calls = self.recorder.of(path, pod=pod)
+            return calls if len(calls) >= times else None
+
+        return wait_for(f"{times} calls of {path} about {pod}", enough)
 
     @property
     def _pods(self) -> str:
         return f"/api/v1/namespaces/{self.name}/pods"
 
-    def _is_untainted(self) -> bool:
+    def _pod(self, name: str, *, on: str, cpu: str, urgent: bool, metadata: Mapping[str, object]) -> Object:
+        spec = {
+            "schedulerName": self.name,
+            "terminationGracePeriodSeconds": 0,
+            "automountServiceAccountToken": False,
+            "tolerations": [{"operator": "Exists"}],
+            "containers": [{"name": "main", "image": "main", "resources": {"requests": {"cpu": cpu}}}],
+            **({"nodeName": on} if on else {}),
+            **({"priorityClassName": URGENT} if urgent else {}),
+        }
+        return {"metadata": {"name": name, **metadata}, "spec": spec}
+
+    def _is_settled(self) -> bool:
+        """Whether nothing will change a node any more: each has lost its taints and got the annotation of its own."""
         mine = [node for node in self.api.items(_NODES) if node["metadata"]["name"] in self.nodes]
-        return not any(node["spec"].get("taints") for node in mine)
+        return all(_TTL in node["metadata"].get("annotations", {}) and not node["spec"].get("taints") for node in mine)

@@ -9,6 +9,11 @@ from testbed.api import Object
 from testbed.fixtures import Cluster, StartScheduler
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Whether the bodies of requests are kept anew."""
+    parser.addoption("--record", action="store_true", help="keep this scheduler's requests in tests/data/wire")
+
+
 @pytest.fixture
 def recorder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorder]:
     """An extender that records. A reply that raised is the test's failure, whatever the scheduler made of it."""

@@ -8,11 +8,12 @@ from testbed.api import ApiError
 
 def test_annotations_of_the_binding_arrive_on_the_pod(scene: Scene) -> None:
     scene.make_nodes(1)
-    scene.recorder.replies["gate/bind"] = lambda request: scene.bind(request, annotations={"fairlead.dev/class": "a100"})
+    annotations = {"fairlead.dev/class": "a100"}
+    scene.recorder.replies["gate/bind"] = lambda request: scene.bind(request, annotations=annotations)
     scene.start(scene.recorder.entry("gate", "filter", "bind"))
     scene.make_pod("web")
     assert scene.placed("web") == "n1"
-    assert scene.pod("web")["metadata"]["annotations"] == {"fairlead.dev/class": "a100"}
+    assert scene.pod("web")["metadata"]["annotations"] == annotations
 
 
 def test_a_binding_is_for_the_pod_of_that_uid_and_only_once(scene: Scene) -> None:

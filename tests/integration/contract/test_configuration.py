@@ -1,4 +1,7 @@
-"""`--write-config-to` is the scheduler's own strict check of a configuration, and needs no API server."""
+"""`--write-config-to` is the scheduler's own strict check of a configuration.
+
+It needs no API server. It does build the extenders, so that the files which `tlsConfig` names have to be there.
+"""
 
 import json
 import subprocess
@@ -12,30 +15,48 @@ from testbed import build
 from testbed.api import Object
 from testbed.versions import program
 
-_ENTRY: Object = {"urlPrefix": "https://127.0.0.1:1/gate", "filterVerb": "filter", "httpTimeout": "1s", "nodeCacheCapable": True}
+_ENTRY: Object = {"urlPrefix": "https://127.0.0.1:1/gate", "filterVerb": "filter", "httpTimeout": "1s"}
 _SCORES: Object = _ENTRY | {"prioritizeVerb": "prioritize"}
 
 _GOOD: Mapping[str, Object] = {
     "an entry that filters": {"extenders": [_ENTRY]},
     "a weight where something is prioritized": {"extenders": [_SCORES | {"weight": 1}]},
     "a wrong URL": {"extenders": [_ENTRY | {"urlPrefix": "htp:/nowhere at all"}]},
-    "a CA that is not there": {"extenders": [_ENTRY | {"enableHTTPS": True, "tlsConfig": {"caFile": "/nowhere"}}]},
 }
 _BAD: Mapping[str, tuple[Object, str]] = {
-    "an unknown field": ({"extenders": [_ENTRY | {"nodeCache": True}]}, 'strict decoding error: unknown field "extenders[0].nodeCache"'),
-    "weight 0 where something is prioritized": (
-        {"extenders": [_SCORES | {"weight": 0}]}, "extenders[0].weight: Invalid value: 0: must have a positive weight applied to it",
+    "an unknown field": (
+        {"extenders": [_ENTRY | {"nodeCache": True}]},
+        'strict decoding error: unknown field "extenders[0].nodeCache"',
     ),
-    "a time without a unit": ({"extenders": [_ENTRY | {"httpTimeout": 1}]}, "cannot unmarshal number into Go struct field"),
+    "weight 0 where something is prioritized": (
+        {"extenders": [_SCORES | {"weight": 0}]},
+        "extenders[0].weight: Invalid value: 0: must have a positive weight applied to it",
+    ),
+    "a time without a unit": (
+        {"extenders": [_ENTRY | {"httpTimeout": 1}]},
+        "cannot unmarshal number into Go struct field",
+    ),
     "two that bind": ({"extenders": [_ENTRY | {"bindVerb": "bind"}] * 2}, "only one extender can implement bind"),
+    "a CA that is not there": (
+        {"extenders": [_ENTRY | {"enableHTTPS": True, "tlsConfig": {"caFile": "/nowhere/ca.crt"}}]},
+        "couldn't build extenders: open /nowhere/ca.crt: no such file or directory",
+    ),
+    "a CA together with insecure": (
+        {"extenders": [_ENTRY | {"enableHTTPS": True, "tlsConfig": {"caData": "eA==", "insecure": True}}]},
+        "specifying a root certificates file with the insecure flag is not allowed",
+    ),
     "arguments that a plugin does not know": (
-        {"profiles": [{"pluginConfig": [{"name": "NodeResourcesFit", "args": {"ignored": ["cpu"]}}]}]}, 'unknown field "ignored"',
+        {"profiles": [{"pluginConfig": [{"name": "NodeResourcesFit", "args": {"ignored": ["cpu"]}}]}]},
+        'unknown field "ignored"',
     ),
     "arguments that a plugin refuses": (
         {"profiles": [{"pluginConfig": [{"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 101}}]}]},
         "hardPodAffinityWeight: Invalid value: 101: not in valid range [0, 100]",
     ),
-    "two profiles of one name": ({"profiles": [{"schedulerName": "twice"}] * 2}, 'profiles[1].schedulerName: Duplicate value'),
+    "two profiles of one name": (
+        {"profiles": [{"schedulerName": "twice"}] * 2},
+        "profiles[1].schedulerName: Duplicate value",
+    ),
 }
 
 
@@ -61,6 +82,11 @@ def _check(version: str, folder: Path, config: Object) -> subprocess.CompletedPr
     document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"} | config
     (folder / "config.yaml").write_text(yaml.safe_dump(document))
     scheduler = build.build([program("kube-scheduler", version)])["kube-scheduler"]
-    command = [str(scheduler), f"--config={folder}/config.yaml", f"--write-config-to={folder}/written.yaml",
-               f"--cert-dir={folder}", "--master=http://127.0.0.1:1"]
+    command = [
+        str(scheduler),
+        f"--config={folder}/config.yaml",
+        f"--write-config-to={folder}/written.yaml",
+        f"--cert-dir={folder}",
+        "--master=http://127.0.0.1:1",
+    ]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30, cwd=folder)

@@ -25,7 +25,9 @@ def test_a_caller_without_a_certificate_is_turned_away(recorder: Recorder) -> No
             context.load_cert_chain(tls["certFile"], tls["keyFile"])
         connection = http.client.HTTPSConnection(str(url.netloc), context=context, timeout=5)
         try:
-            connection.request("POST", "/gate/filter", json.dumps({"Pod": {"metadata": {"name": "web"}}, "NodeNames": []}))
+            connection.request(
+                "POST", "/gate/filter", json.dumps({"Pod": {"metadata": {"name": "web"}}, "NodeNames": []})
+            )
             assert connection.getresponse().status == 200
             assert certificate
         except (ssl.SSLError, ConnectionError):
@@ -76,7 +78,9 @@ def test_the_entries_of_one_extender_share_no_connection(scene: Scene) -> None:
     scene.start(scene.recorder.entry("gate", "filter"), scene.recorder.entry("scores", "prioritize"))
     scene.make_pods([f"web-{number}" for number in range(_PODS)])
     scene.all_placed()
-    filters, scores = ({call.connection for call in scene.recorder.of(path)} for path in ("gate/filter", "scores/prioritize"))
+    filters, scores = (
+        {call.connection for call in scene.recorder.of(path)} for path in ("gate/filter", "scores/prioritize")
+    )
     assert (len(filters), len(scores), filters & scores) == (1, 1, set())
 
 
@@ -87,6 +91,9 @@ def test_a_call_is_plain_http_with_a_length_and_no_name_of_its_own(scene: Scene)
     scene.placed("web")
     [call] = scene.recorder.calls
     assert dict(call.headers) == {
-        "Host": urlsplit(scene.recorder.entry("gate")["urlPrefix"]).netloc, "User-Agent": "Go-http-client/1.1",
-        "Content-Type": "application/json", "Content-Length": str(len(call.body)), "Accept-Encoding": "gzip",
+        "Host": urlsplit(scene.recorder.entry("gate")["urlPrefix"]).netloc,
+        "User-Agent": "Go-http-client/1.1",
+        "Content-Type": "application/json",
+        "Content-Length": str(len(call.body)),
+        "Accept-Encoding": "gzip",
     }

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from extender import Reply, Scene
-from extender.replies import dropping, refusing, victims
+from extender.replies import always, dropping, refusing, victims
 
 _PREEMPT: Mapping[str, tuple[Reply | None, set[str]]] = {
     "without a preempt verb the pods of a vetoed node die for nothing": (None, {"urgent"}),
@@ -46,7 +46,7 @@ def test_no_candidate_left_means_no_eviction(scene: Scene) -> None:
 def test_an_invented_victim_stops_preemption(scene: Scene) -> None:
     scene.make_nodes(1, cpu="2")
     scene.make_pod("victim", on="n1", cpu="2")
-    scene.recorder.replies["gate/preempt"] = lambda request: {"NodeNameToMetaVictims": {"n1": {"Pods": [{"UID": "nobody"}]}}}
+    scene.recorder.replies["gate/preempt"] = always({"NodeNameToMetaVictims": {"n1": {"Pods": [{"UID": "nobody"}]}}})
     scene.start(scene.recorder.entry("gate", "filter", "preempt"))
     scene.make_pod("urgent", cpu="2", urgent=True)
     assert "but the pod is not found on that node" in scene.refusal("urgent")

@@ -5,26 +5,27 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from extender import Answer, Reply, Scene
-from extender.replies import scoring, scoring_all, unscored
-from testbed.api import Object
+from extender import Reply, Scene
+from extender.replies import always, by_pod, scoring, scoring_all, unscored
+
+Note = Callable[[str, object], None]
 
 _NODES, _PODS = 50, 400
 _MANY, _FEW = 45, 25
-_PODS_OF_A_NODE = 110
 
 _LOTS: Mapping[str, tuple[bool, Reply, range]] = {
     "a node that nobody scores takes part in no lot": (False, unscored, range(1, _FEW)),
     "a zero is a lot": (False, scoring_all(0), range(_MANY, _NODES + 1)),
     "an entry that does not prioritize gives every node a lot": (True, unscored, range(_MANY, _NODES + 1)),
 }
+"""Whether there is a gate, what is said of scores, and how many of the nodes then get pods."""
 
 
 @pytest.mark.parametrize("case", _LOTS)
-def test_who_draws_lots_between_equal_nodes(scene: Scene, case: str, record_property: Callable[[str, object], None]) -> None:
+def test_who_draws_lots_between_equal_nodes(scene: Scene, case: str, record_property: Note) -> None:
     """Nodes so large that no pod changes an in-tree score; the ballast takes those off their maximum."""
     has_gate, reply, want = _LOTS[case]
-    for node in scene.make_nodes(_NODES, cpu="1000000", memory="1Pi", pods=_PODS_OF_A_NODE):
+    for node in scene.make_nodes(_NODES, cpu="1000000", memory="1Pi"):
         scene.make_pod(f"ballast-{node}", on=node, cpu="1000")
     scene.recorder.replies["scores/prioritize"] = reply
     gate = [scene.recorder.entry("gate", "filter", "preempt")] if has_gate else []
@@ -33,20 +34,27 @@ def test_who_draws_lots_between_equal_nodes(scene: Scene, case: str, record_prop
     used = Counter(scene.all_placed()) - Counter(scene.nodes)
     record_property("nodes used", len(used))
     record_property("most pods on a node", max(used.values()))
-    print(case, len(used), max(used.values()))
     assert len(used) in want
 
 
 _SCORES = {"n1": 2, "n2": 5, "n3": 0, "n4": 3}
 _RANKED = ["n2", "n4", "n1", "n3"]
 
+
+def _shifted(by: int) -> dict[str, int]:
+    return {node: score + by for node, score in _SCORES.items()}
+
+
 _RANKINGS: Mapping[str, tuple[Reply, list[str]]] = {
     "scores as they are": (scoring(_SCORES), _RANKED),
-    "all scores raised by a constant, past ten": (scoring({node: score + 7 for node, score in _SCORES.items()}), _RANKED),
-    "all scores lowered by a constant, below zero": (scoring({node: score - 4 for node, score in _SCORES.items()}), _RANKED),
+    "all scores raised by a constant, past ten": (scoring(_shifted(7)), _RANKED),
+    "all scores lowered by a constant, below zero": (scoring(_shifted(-4)), _RANKED),
     "zeros left out": (scoring({node: score for node, score in _SCORES.items() if score}), _RANKED),
     "the order of the reply does not matter": (scoring(dict(reversed(_SCORES.items()))), _RANKED),
-    "a node named twice is given the sum": (lambda request: [{"Host": "n1", "Score": 2}] * 2 + scoring(_SCORES)(request), ["n1", *_RANKED[:2], "n3"]),
+    "a node named twice is given the sum": (
+        always([{"Host": host, "Score": score} for host, score in [("n1", 3), ("n2", 5), ("n4", 4), ("n1", 3)]]),
+        ["n1", "n2", "n4", "n3"],
+    ),
 }
 
 
@@ -73,14 +81,12 @@ def test_a_lone_survivor_is_not_scored(scene: Scene) -> None:
 
 
 def test_a_fraction_costs_the_whole_reply(scene: Scene) -> None:
-    """And nobody is told: it is as if nothing had been said, and the pod is placed."""
-    def reply(request: Object) -> Answer:
-        return Answer(b'[{"Host": "n1", "Score": 1.0}, {"Host": "n2", "Score": 10}]')
-
+    """And nobody is told. n2, which the reply prefers by far, is left to the in-tree scores, which prefer n1."""
     scene.make_nodes(2)
-    scene.recorder.replies["scores/prioritize"] = reply
-    scene.start(scene.recorder.entry("scores", "prioritize"), parallelism=1)
-    names = [f"web-{number}" for number in range(12)]
-    scene.make_pods(names)
-    assert set(scene.all_placed()) == {"n1", "n2"}
-    assert {reason for name in names for reason, _ in scene.events(name)} == {"Scheduled"}
+    scene.make_pod("ballast", on="n2", cpu="3")
+    replies = {"whole": scoring({"n1": 1, "n2": 100}), "fraction": scoring({"n1": 1.0, "n2": 100})}
+    scene.recorder.replies["scores/prioritize"] = by_pod(replies)
+    scene.start(scene.recorder.entry("scores", "prioritize"))
+    scene.make_pods(replies)
+    assert {pod: scene.placed(pod) for pod in replies} == {"whole": "n2", "fraction": "n1"}
+    assert {reason for reason, _ in scene.events("fraction")} == {"Scheduled"}
