@@ -4,7 +4,7 @@ Nothing runs on these nodes: a pod counts as placed when it names a node, and a 
 is given no time to end. The pods tolerate everything, since the node controller taints a node that no kubelet reports.
 """
 
-import datetime
+import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -45,8 +45,8 @@ class Scene:
         names = [f"n{number}" for number in range(1, count + 1)]
         self.nodes += names
         capacity = {"cpu": cpu, "memory": memory, "pods": str(pods)}
-        # without a time of its own, a node is taken for the one of that name which an earlier test left without a heartbeat
-        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        # without a time, a node is taken for the one of its name that an earlier test left without a heartbeat
+        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         heartbeat = {"lastHeartbeatTime": now, "lastTransitionTime": now}
         ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", **heartbeat}
         status = {"capacity": capacity, "allocatable": capacity, "conditions": [ready]}

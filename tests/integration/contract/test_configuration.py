@@ -13,6 +13,7 @@ import yaml
 
 from testbed import build
 from testbed.api import Object
+from testbed.certs import Authority
 from testbed.versions import program
 
 _ENTRY: Object = {"urlPrefix": "https://127.0.0.1:1/gate", "filterVerb": "filter", "httpTimeout": "1s"}
@@ -37,10 +38,6 @@ _BAD: Mapping[str, tuple[Object, str]] = {
         "cannot unmarshal number into Go struct field",
     ),
     "two that bind": ({"extenders": [_ENTRY | {"bindVerb": "bind"}] * 2}, "only one extender can implement bind"),
-    "a CA that is not there": (
-        {"extenders": [_ENTRY | {"enableHTTPS": True, "tlsConfig": {"caFile": "/nowhere/ca.crt"}}]},
-        "couldn't build extenders: open /nowhere/ca.crt: no such file or directory",
-    ),
     "a CA together with insecure": (
         {"extenders": [_ENTRY | {"enableHTTPS": True, "tlsConfig": {"caData": "eA==", "insecure": True}}]},
         "specifying a root certificates file with the insecure flag is not allowed",
@@ -73,9 +70,25 @@ def test_it_refuses_and_the_last_line_says_why(kubernetes_version: str, tmp_path
     config, want = _BAD[case]
     checked = _check(kubernetes_version, tmp_path, config)
     assert checked.returncode == 1
-    quoted = checked.stderr.splitlines()[-1].partition(" err=")[2]
-    assert want in json.loads(quoted)
+    assert want in _last_line(checked)
     assert not (tmp_path / "written.yaml").exists()
+
+
+@pytest.mark.parametrize("missing", ["", "caFile", "certFile", "keyFile"])
+def test_it_reads_the_files_that_tls_names(kubernetes_version: str, tmp_path: Path, missing: str) -> None:
+    authority = Authority(tmp_path / "keys")
+    pair = authority.issue("scheduler", "scheduler")
+    tls = {"caFile": authority.certificate, "certFile": pair.certificate, "keyFile": pair.key}
+    files = {key: str(file) + (".gone" if key == missing else "") for key, file in tls.items()}
+    checked = _check(kubernetes_version, tmp_path, {"extenders": [_ENTRY | {"enableHTTPS": True, "tlsConfig": files}]})
+    assert checked.returncode == bool(missing), checked.stderr
+    if missing:
+        assert f"couldn't build extenders: open {files[missing]}" in _last_line(checked)
+
+
+def _last_line(checked: subprocess.CompletedProcess[str]) -> str:
+    said: str = json.loads(checked.stderr.splitlines()[-1].partition(" err=")[2])
+    return said
 
 
 def _check(version: str, folder: Path, config: Object) -> subprocess.CompletedProcess[str]:

@@ -49,7 +49,7 @@ def test_four_verbs_arrive_as_the_contract_says(
     }
     for sample, body in samples.items():
         check(kubernetes_version, sample, body)
-        if pytestconfig.getoption("--record"):
+        if pytestconfig.getoption("--record", default=False):
             wire.write(kubernetes_version, sample, body)
         kept = wire.read(kubernetes_version, sample)
         assert wire.outline(kept) == wire.outline(body), "`make record` brings what is kept up to date"
