@@ -1,0 +1,33 @@
+"""When a refused pod is tried again."""
+
+import re
+
+from extender import Scene
+from extender.replies import refusing
+from testbed.api import wait_for
+
+_ATTEMPT = r'moved to an internal scheduling queue" pod="[^"]*/web" event="ScheduleAttemptFailure" queue="(\w+)"'
+_ROUNDS = 3
+
+
+def test_an_object_of_storage_capacity_wakes_a_refused_pod(scene: Scene) -> None:
+    """Before we touch the object, the scheduler's log says that the pod lies where only an event gets it out."""
+    scene.make_nodes(1)
+    scene.recorder.replies["gate/filter"] = refusing("n1", reason="full of cats")
+    scene.start(scene.recorder.entry("gate", "filter"))
+    scene.make_pod("web")
+    path = f"/apis/storage.k8s.io/v1/namespaces/{scene.name}/csistoragecapacities"
+    for number in range(_ROUNDS):
+        calls = wait_for("the refused pod to be put away", lambda: _calls_when_parked(scene))
+        if number:
+            scene.api.patch(f"{path}/wake", {"metadata": {"annotations": {"touched": str(number)}}})
+        else:
+            scene.api.create(path, {"metadata": {"name": "wake"}, "storageClassName": "none"})
+        scene.called("gate/filter", pod="web", times=calls + 1)
+
+
+def _calls_when_parked(scene: Scene) -> int | None:
+    """How often the pod was tried, if each attempt is over and the last one put it among the unschedulable."""
+    queues = re.findall(_ATTEMPT, scene.log())
+    calls = len(scene.recorder.of("gate/filter", pod="web"))
+    return calls if queues and queues[-1] == "Unschedulable" and len(queues) == calls else None
