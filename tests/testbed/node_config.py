@@ -27,6 +27,8 @@ state = "/run/containerd"
 oom_score = 0
 [grpc]
   address = "{SOCKET}"
+[plugins."io.containerd.internal.v1.opt"]
+  path = "{folder}/opt"
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "{PAUSE_IMAGE}"
   # without CAP_SYS_RESOURCE nothing may be made less likely to be killed than we are
