@@ -12,7 +12,7 @@ from extender.recorder import Call, Recorder
 from testbed.api import Api, Object, wait_for
 
 URGENT = "urgent"
-_LABEL, _TTL = "scene", "node.alpha.kubernetes.io/ttl"
+_LABEL = "scene"
 _NODES, _CLASSES = "/api/v1/nodes", "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
@@ -144,6 +144,6 @@ class Scene:
         return {"metadata": {"name": name, **metadata}, "spec": spec}
 
     def _is_settled(self) -> bool:
-        """Whether nothing will change a node any more: each has lost its taints and got the annotation of its own."""
+        """Whether nothing will change a node any more: each has lost the taints of a new one."""
         mine = [node for node in self.api.items(_NODES) if node["metadata"]["name"] in self.nodes]
-        return all(_TTL in node["metadata"].get("annotations", {}) and not node["spec"].get("taints") for node in mine)
+        return not any(node["spec"].get("taints") for node in mine)
