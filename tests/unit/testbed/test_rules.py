@@ -1,0 +1,57 @@
+"""What a test run keeps, seen on runs of its own."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from testbed import rules
+
+_TESTS = str(Path(__file__).parents[2])
+_SKIPS = {
+    "a skipped test": ("@pytest.mark.skip(reason='too hard')\n", 1),
+    "a skipped test of kind's": ("@pytest.mark.kind\n@pytest.mark.skip(reason='no Docker')\n", 0),
+    "a test that is expected to fail": ("@pytest.mark.xfail(strict=True, raises=AssertionError)\n", 0),
+}
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A folder with our rules, for a run of its own."""
+    monkeypatch.setenv("PYTHONPATH", _TESTS)
+    pytester.makeini("[pytest]")  # and none of what stands above it
+    pytester.makeconftest('pytest_plugins = ["testbed.fixtures", "testbed.rules"]')
+    return pytester
+
+
+@pytest.mark.parametrize("case", _SKIPS)
+def test_where_everything_can_be_had_a_skip_fails_the_run(run: pytest.Pytester, case: str) -> None:
+    mark, want = _SKIPS[case]
+    body = "assert False" if "xfail" in mark else "pass"
+    run.makepyfile(f"import pytest\n\n{mark}def test_one() -> None:\n    {body}\n")
+    result = run.runpytest_subprocess()
+    can_have_all = sys.platform == "linux" and os.geteuid() == 0
+    assert result.ret == (want if can_have_all else 0)
+    assert ("skipped where nothing may be" in result.stdout.str()) == bool(want and can_have_all)
+
+
+_ASKS: Mapping[str, tuple[str, str]] = {
+    "a test that asks for the cluster": ("cluster", "cluster"),
+    "a test that asks for the control plane": ("control_plane", "control_plane"),
+    "a test that asks for what lies on one": ("namespace", "control_plane"),
+}
+
+
+@pytest.mark.parametrize("case", _ASKS)
+def test_a_test_is_marked_by_what_it_asks_for(run: pytest.Pytester, case: str) -> None:
+    fixture, mark = _ASKS[case]
+    run.makepyfile(f"def test_one({fixture}): pass\n\n\ndef test_another(): pass\n")
+    result = run.runpytest_subprocess("--collect-only", "-q", "-m", mark)
+    assert "test_one" in result.stdout.str()
+    assert "test_another" not in result.stdout.str()
+
+
+def test_every_mark_is_explained() -> None:
+    assert all(meaning.startswith("needs") for meaning in rules._MARKS.values())
