@@ -26,6 +26,20 @@ def test_an_object_of_storage_capacity_wakes_a_refused_pod(scene: Scene) -> None
         scene.called("gate/filter", pod="web", times=calls + 1)
 
 
+def test_an_idle_scheduler_does_not_wait_for_the_backoff(scene: Scene) -> None:
+    """It takes a refused pod from the backoff queue when it has nothing else to do; an hour is never waited for."""
+    scene.make_nodes(1)
+    scene.recorder.replies["gate/filter"] = refusing("n1", reason="full of cats")
+    hour = {"podInitialBackoffSeconds": 3600, "podMaxBackoffSeconds": 3600}
+    scene.start(scene.recorder.entry("gate", "filter"), **hour)
+    scene.make_pod("web")
+    path = f"/api/v1/namespaces/{scene.name}/pods/web"
+    for number in range(_ROUNDS):
+        calls = wait_for("the refused pod to be put away", lambda: _calls_when_parked(scene))
+        scene.api.patch(path, {"metadata": {"annotations": {"touched": str(number)}}})
+        scene.called("gate/filter", pod="web", times=calls + 1)
+
+
 def _calls_when_parked(scene: Scene) -> int | None:
     """How often the pod was tried, if each attempt is over and the last one put it among the unschedulable."""
     queues = re.findall(_ATTEMPT, scene.log())
