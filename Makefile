@@ -39,7 +39,10 @@ test-matrix: setup ## the tests that need a cluster, on the older versions of Ku
 	done; [ -z "$$failed" ] || { echo "failed on:$$failed"; exit 1; }
 
 record: setup ## write anew what the scheduler sends, of every version, to tests/data/wire
-	@for version in 1.37.1 $(OLDER); do $(BIN)/pytest tests/integration/contract --record --kubernetes $$version || exit 1; done
+	@for version in 1.37.1 $(OLDER); do \
+	  $(BIN)/python -m testbed build --kubernetes $$version \
+	    && $(BIN)/pytest tests/integration/contract/test_wire.py --record --kubernetes $$version || exit 1; \
+	done
 
 lock: setup ## write the lock files anew from pyproject.toml
 	scripts/lock
