@@ -70,10 +70,6 @@ class Api:
         """Create an object in the collection."""
         return self._json("POST", path, body, {})
 
-    def replace(self, path: str, body: Object) -> Object:
-        """Replace an object or its subresource."""
-        return self._json("PUT", path, body, {})
-
     def patch(self, path: str, body: Object) -> Object:
         """Merge into an object or its subresource."""
         return self._json("PATCH", path, body, {}, {"Content-Type": "application/merge-patch+json"})
