@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from testbed import cache, process
+from testbed import cache, process, sandbox
 from testbed.sandbox import Sandbox
 
 _PLACES = ("/run", "/var/lib", "/var/log", "/etc", "/opt")
@@ -22,17 +22,24 @@ def look(own: Path) -> dict[str, list[str]]:
 
 
 def _everything(own: Path) -> dict[str, list[str]]:
-    return {
+    ours = {
         "processes": sorted(one.name() for one in process.all_of(own)),
+        "files": sorted(_files()),
+        "folder": sorted(str(path) for path in own.glob("**/*")),
+    }
+    return ours | (_of_the_kernel() if sandbox.is_possible() else {})
+
+
+def _of_the_kernel() -> dict[str, list[str]]:
+    """What only root could have changed, and can see."""
+    return {
         "mounts": sorted(line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()),
         "links": sorted(path.name for path in Path("/sys/class/net").iterdir()),
         "routes": _lines("ip", "route", "show", "table", "all"),
         "namespaces": _lines("ip", "netns", "list"),
         "firewall rules": _lines("nft", "list", "ruleset"),
         "control groups": sorted(path for path, _, _ in os.walk("/sys/fs/cgroup") if "fairlead" in path),
-        "files": sorted(_files()),
         "settings": [f"{name}={Path('/proc/sys', name).read_text().strip()}" for name in _SYSCTLS],
-        "folder": sorted(str(path) for path in own.glob("**/*")),
     }
 
 
