@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from testbed import (
     build,
@@ -120,6 +121,11 @@ def _env(options: argparse.Namespace) -> None:
     provider = _provider(options)
     folders = ":".join(map(str, provider.programs()))
     print(f"export KUBECONFIG={shlex.quote(str(provider.kubeconfig()))}")
+    if isinstance(provider, providers.Local) and any(name.lower() == "https_proxy" for name in os.environ):
+        host = urlsplit(provider.server()).hostname  # which no proxy reaches
+        print(
+            f'export NO_PROXY="${{NO_PROXY:-${{no_proxy:-}}}},{host}" no_proxy="${{no_proxy:-${{NO_PROXY:-}}}},{host}"'
+        )
     if folders:
         print(f'export PATH={shlex.quote(folders)}:"$PATH"')
 

@@ -176,7 +176,8 @@ class RealNode:
             "-f",
             str(_MANIFESTS / manifest),
         ]
-        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+        # without the user's environment, whose proxy knows nothing of addresses on this machine
+        answer = subprocess.run(command, env={"HOME": str(self._folder)}, capture_output=True, text=True, check=False)
         if answer.returncode:
             raise ClusterError(f"{manifest} could not be applied: {answer.stderr.strip()}", cure="call `up` again")
 

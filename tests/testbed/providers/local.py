@@ -77,6 +77,10 @@ class Local:
         """The file that lets kubectl and everything else reach it."""
         return self._layout().kubeconfig
 
+    def server(self) -> str:
+        """The URL of the API server."""
+        return self._layout().server
+
     def programs(self) -> Sequence[Path]:
         """The folders of kubectl and helm."""
         return folders.programs(self._layout().kubernetes)
