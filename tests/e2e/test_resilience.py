@@ -118,11 +118,16 @@ def _kill_everything_and_lose_the_layout(folder: Path) -> None:
     (folder / "pki" / "kube-apiserver.key").unlink()
 
 
+def _lose_the_authority(folder: Path) -> None:
+    (folder / "pki" / "ca.crt").unlink()
+
+
 _CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 _OF_THE_NODE = ("containerd", "kubelet", "kube-proxy") if sandbox.is_possible() else ()
 _KILLS: dict[str, Callable[[Path], None]] = {
     **{f"{name} is killed": _kill_component(name) for name in (*_CONTROL_PLANE, *_OF_THE_NODE)},
-    "the API server hangs": _freeze("kube-apiserver"),
+    **{f"{name} is stopped": _freeze(name) for name in ("kube-apiserver", "kube-scheduler", *_OF_THE_NODE)},
+    "the authority is lost while everything runs": _lose_the_authority,
     **(
         {
             "the holder of the namespaces is killed": _kill_component("sandbox"),

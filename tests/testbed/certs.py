@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -40,6 +41,11 @@ class Authority:
             usage = _usage(key_cert_sign=True, crl_sign=True)
             _write(self.pair, builder.add_extension(usage, critical=True).sign(key, hashes.SHA256()), key)
 
+    @staticmethod
+    def is_in(folder: Path) -> bool:
+        """Whether there is one in the folder already."""
+        return _is_there(_pair(folder, "ca"))
+
     @property
     def certificate(self) -> Path:
         """The certificate to trust."""
@@ -50,12 +56,12 @@ class Authority:
     ) -> Pair:
         """The pair of that file name, issued where it is not there yet; `hosts` makes it a server's as well."""
         pair = _pair(self.folder, file)
-        if _is_there(pair) and _covers(pair, hosts):
-            return pair
         issuer = x509.load_pem_x509_certificate(self.certificate.read_bytes())
         issuer_key = serialization.load_pem_private_key(self.pair.key.read_bytes(), password=None)
         if not isinstance(issuer_key, ec.EllipticCurvePrivateKey):
             raise TypeError(f"{self.pair.key} is not an elliptic curve key")
+        if _is_there(pair) and _covers(pair, hosts, issuer):
+            return pair
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name(
             [
@@ -99,8 +105,13 @@ def _is_there(pair: Pair) -> bool:
     return pair.certificate.exists() and pair.key.exists()
 
 
-def _covers(pair: Pair, hosts: Sequence[str]) -> bool:
+def _covers(pair: Pair, hosts: Sequence[str], issuer: x509.Certificate) -> bool:
+    """Whether the certificate is of this authority, not of one that was lost, and names the hosts."""
     certificate = x509.load_pem_x509_certificate(pair.certificate.read_bytes())
+    try:
+        certificate.verify_directly_issued_by(issuer)
+    except InvalidSignature:
+        return False
     if not hosts:
         return True
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value

@@ -25,6 +25,7 @@ from testbed.phases import say
 from testbed.real_node import RealNode
 
 DEFAULT_NAME = "fairlead"
+_MOST_NODES = 20_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,6 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for note in getattr(error, "__notes__", []):
             say(note)
         return 1
+    except BrokenPipeError:  # of `logs | head`, whose reader has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except KeyboardInterrupt:
         say("interrupted; `up` goes on from here, `down` removes what there is")
         return 130
@@ -45,12 +49,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m testbed", description=__doc__)
     parser.add_argument(
-        "--name", default=os.environ.get("FAIRLEAD_CLUSTER", DEFAULT_NAME), help="of the cluster (default: %(default)s)"
+        "--name",
+        default=os.environ.get("FAIRLEAD_CLUSTER") or DEFAULT_NAME,
+        help="of the cluster (default: %(default)s)",
     )
     parser.add_argument(
         "--provider",
         choices=providers.NAMES,
-        default=os.environ.get("FAIRLEAD_PROVIDER"),
+        default=os.environ.get("FAIRLEAD_PROVIDER") or None,
         help="how to have a cluster (default: what is up; else kind where Docker can run it, local where it cannot)",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -103,6 +109,7 @@ def _up(options: argparse.Namespace) -> None:
 
 def _down(options: argparse.Namespace) -> None:
     _provider(options).down()
+    say(f"the cluster {options.name} is gone")
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -123,9 +130,7 @@ def _env(options: argparse.Namespace) -> None:
     print(f"export KUBECONFIG={shlex.quote(str(provider.kubeconfig()))}")
     if isinstance(provider, providers.Local) and any(name.lower() == "https_proxy" for name in os.environ):
         host = urlsplit(provider.server()).hostname  # which no proxy reaches
-        print(
-            f'export NO_PROXY="${{NO_PROXY:-${{no_proxy:-}}}},{host}" no_proxy="${{no_proxy:-${{NO_PROXY:-}}}},{host}"'
-        )
+        print(f'export NO_PROXY="${{NO_PROXY:-$no_proxy}},{host}"')
     if folders:
         print(f'export PATH={shlex.quote(folders)}:"$PATH"')
 
@@ -144,7 +149,7 @@ def _nodes(options: argparse.Namespace) -> None:
 
 def _load(options: argparse.Namespace) -> None:
     if not options.archive.is_file():
-        raise ClusterError(f"there is no file {options.archive}", cure="name what `docker save` wrote")
+        raise ClusterError(f"{options.archive} is no file", cure="name what `docker save` wrote")
     _provider(options).load(options.archive)
 
 
@@ -171,10 +176,9 @@ def _build(options: argparse.Namespace) -> None:
 
 
 def _count(text: str) -> int:
-    count = int(text)
-    if not 0 <= count <= 20_000:
-        raise argparse.ArgumentTypeError("between 0 and 20000")
-    return count
+    if not text.isdecimal() or int(text) > _MOST_NODES:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number between 0 and {_MOST_NODES}")
+    return int(text)
 
 
 def _this_command(options: argparse.Namespace) -> str:

@@ -58,6 +58,11 @@ def make_keys(layout: Layout) -> Keys:
     )
 
 
+def has_authority(layout: Layout) -> bool:
+    """Whether there is what its keys are issued by."""
+    return certs.Authority.is_in(layout.folder / "pki")
+
+
 def etcd(layout: Layout, programs: Mapping[str, Path]) -> Component:
     """The store. It need not survive the machine, so it does not wait for the disk."""
     client, peer = f"http://127.0.0.1:{layout.etcd_port}", f"http://127.0.0.1:{layout.etcd_peer_port}"

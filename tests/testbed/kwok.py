@@ -57,7 +57,8 @@ def start(folder: Path, kubeconfig: Path) -> None:
     record = folder / _RECORD
     with contextlib.closing(Api(kubeconfig)) as api:
         is_same = is_wanted(folder) and record.read_text() == told
-        if not (is_same and process.find(folder, _NAME) and tends_all(api)):
+        found = process.find(folder, _NAME)
+        if not (is_same and found and process.state(found) == "running" and tends_all(api)):
             end(folder)
             forget_leases(api, _names(api))
             cache.write(record, told)

@@ -5,6 +5,7 @@ import ipaddress
 import itertools
 import json
 import random
+import re
 import socket
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathlib import Path
 from testbed import cache
 from testbed.errors import ClusterError
 
+_NAME = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _PORTS = range(21000, 29000)  # below the range that outgoing connections take theirs from
 
 
@@ -59,7 +61,12 @@ class Layout:
 
 
 def folder_of(name: str) -> Path:
-    """The folder of the cluster of that name."""
+    """The folder of the cluster of that name, which `down` removes: so a name must not lead anywhere else."""
+    if not re.fullmatch(_NAME, name):
+        raise ClusterError(
+            f"{name!r} cannot be the name of a cluster",
+            cure="use up to 63 small letters, digits and hyphens, with a letter or digit at each end",
+        )
     return cache.clusters() / name
 
 

@@ -92,6 +92,14 @@ def running(cluster: Path) -> dict[str, psutil.Process]:
     return {name: process for name, (_, process) in found.items()}
 
 
+def state(process: psutil.Process) -> str:
+    """`running`; or `stopped`, by somebody's signal, which no wait would end."""
+    try:
+        return "stopped" if process.status() == psutil.STATUS_STOPPED else "running"
+    except psutil.NoSuchProcess:
+        return "dead"
+
+
 def is_gone(cluster: Path, name: str) -> bool:
     """Whether nothing is left of a component, also not a process that is just becoming it."""
     return not any(_component(process) == name for process in all_of(cluster))

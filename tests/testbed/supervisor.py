@@ -26,7 +26,11 @@ class Supervisor:
     def ensure(self, component: Component, is_ready: Callable[[], bool], *, within_s: float = 30) -> None:
         """See that a component runs and is ready; one that runs but does not answer is started again."""
         name = component.name
-        if process.find(self.cluster, name):
+        found = process.find(self.cluster, name)
+        if found and process.state(found) == "stopped":
+            say(f"{name} is stopped: starting it again")
+            process.kill([found])
+        elif found:
             try:
                 self.wait(name, is_ready, within_s=_GRACE_S)
             except ClusterError:

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
+
 from testbed import build, cache, process
 from testbed.errors import ClusterError
 from testbed.layout import folder_of
@@ -45,6 +47,8 @@ def held(cluster: str, provider: str) -> Iterator[None]:
 
 def remove(folder: Path) -> None:
     """Remove what the cluster kept. Its processes have to be gone, or they would write there again."""
+    if folder.parent != cache.clusters():
+        raise ValueError(f"{folder} is no folder of a cluster")
     shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
         raise ClusterError(f"{folder} cannot be removed", cure="see what is in it and whose it is")
@@ -57,7 +61,12 @@ def logs(folder: Path) -> dict[str, str]:
 
 def processes(folder: Path) -> list[Part]:
     """The processes that the testbed started for a cluster that it does not consist of."""
-    return [Part(name, "running", f"process {one.pid}") for name, one in sorted(process.running(folder).items())]
+    return [part(name, one) for name, one in sorted(process.running(folder).items())]
+
+
+def part(name: str, found: psutil.Process) -> Part:
+    """A process as a part of its cluster."""
+    return Part(name, process.state(found), f"process {found.pid}")
 
 
 def programs(kubernetes: str) -> Sequence[Path]:

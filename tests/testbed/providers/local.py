@@ -54,9 +54,10 @@ class Local:
     def status(self) -> Sequence[Part]:
         """Its parts; none when it is down."""
         layout = layouts.load(self.cluster)
-        if layout is None:
-            return []
         running = process.running(self._folder)
+        if layout is None:
+            lost = [Part("layout.json", "lost", "`up` raises the cluster anew, `down` removes it")] if running else []
+            return [*lost, *folders.processes(self._folder)]
         names = [
             *(("sandbox",) if layout.has_node else ()),
             *control_plane.PROGRAMS,
@@ -65,7 +66,7 @@ class Local:
         ]
         names += sorted(running.keys() - {*names})
         return [
-            Part(name, "running", f"process {running[name].pid}")
+            folders.part(name, running[name])
             if name in running
             else Part(
                 name, "dead", f"`python -m testbed up` starts it again; its log: {process.log_of(self._folder, name)}"
@@ -111,7 +112,9 @@ class Local:
         """Decide what the cluster is: what it was, or anew."""
         layout = layouts.load(self.cluster)
         if layout is None:
-            self._clear()  # what a start that was cut off may have left
+            if (self._folder / "etcd").exists():
+                say(f"{self.cluster} has lost its layout.json: what there is of it is removed, and it is raised anew")
+            self._clear()  # also what a start that was cut off may have left
             node = sandbox.is_possible() if self._wanted_node is None else self._wanted_node
             if node and (why := sandbox.obstacle()):
                 raise ClusterError(f"there can be no real node here: {why}", cure="`up --no-node` does without")
@@ -129,6 +132,8 @@ class Local:
     def _check(self, layout: Layout) -> None:
         """Refuse to make what is there into something else."""
         there = ""
+        if self._wanted_node and (why := sandbox.obstacle()):
+            raise ClusterError(f"there can be no real node here: {why}", cure="`up --no-node` does without")
         if self._wanted_version not in (None, layout.kubernetes):
             there = f"runs Kubernetes {layout.kubernetes}, not {self._wanted_version}"
         elif self._wanted_node not in (None, layout.has_node):
@@ -142,6 +147,8 @@ class Local:
     def _raise_control_plane(self, layout: Layout, programs: dict[str, Path]) -> Layout:
         layout = self._make_room(layout)
         layout.save()
+        if not control_plane.has_authority(layout):  # what runs believes in one that is lost
+            process.kill_all(self._folder)
         if layout.has_node:
             self._node(layout, programs).enter()
         supervisor = self._supervisor(layout)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed import layout
+from testbed import cache, layout
 from testbed.errors import ClusterError
 from testbed.layout import Layout
 
@@ -78,3 +78,14 @@ def test_a_port_that_somebody_listens_on_is_not_free() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         assert not layout.is_free(taken.getsockname()[1])
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "/tmp/x", "a/b", "a b", "A", "-a", "a-", "a\n", "a" * 64])  # noqa: S108
+def test_a_name_that_could_lead_elsewhere_is_refused(name: str) -> None:
+    with pytest.raises(ClusterError, match="cannot be the name of a cluster"):
+        layout.folder_of(name)
+
+
+@pytest.mark.parametrize("name", ["a", "fairlead", "my-cluster-2", "a" * 63])
+def test_an_ordinary_name_is_a_folder_among_the_clusters(name: str) -> None:
+    assert layout.folder_of(name).parent == cache.clusters()
