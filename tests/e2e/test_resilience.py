@@ -13,6 +13,7 @@ import pytest
 from e2e import machine_state
 from testbed import cache, process, sandbox
 from testbed.api import Api, wait_for
+from testbed.fixtures import raised
 from testbed.layout import folder_of
 from testbed.node_config import NODE
 from testbed.providers import Local
@@ -36,17 +37,14 @@ def before(folder: Path) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def local(folder: Path, before: dict[str, list[str]], kubernetes_version: str) -> Iterator[Local]:
+def local(
+    folder: Path, before: dict[str, list[str]], kubernetes_version: str, pytestconfig: pytest.Config
+) -> Iterator[Local]:
     """The cluster, with something in it that has to be there after every kill."""
     local = Local(folder.name, kubernetes=kubernetes_version)
-    try:
-        local.up()
-        api = Api(local.kubeconfig())
-        api.create("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "kept"}, "data": {"a": "b"}})
-        api.close()
+    with raised(local, kubernetes_version, pytestconfig) as cluster:
+        cluster.api.create("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "kept"}, "data": {"a": "b"}})
         yield local
-    finally:
-        local.down()
 
 
 def _check_it_is_well(local: Local) -> None:

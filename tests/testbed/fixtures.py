@@ -6,7 +6,7 @@ import os
 import subprocess
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -95,7 +95,8 @@ def this_run() -> Iterator[str]:
 def control_plane(kubernetes_version: str, this_run: str, pytestconfig: pytest.Config) -> Iterator[Cluster]:
     """A cluster of processes, without any real node."""
     provider = Local(f"test-plane-{this_run}", kubernetes=kubernetes_version, node=False)
-    yield from _raised(provider, kubernetes_version, pytestconfig)
+    with raised(provider, kubernetes_version, pytestconfig) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")
@@ -105,14 +106,21 @@ def cluster(kubernetes_version: str, this_run: str, pytestconfig: pytest.Config)
     provider = choose(name, os.environ.get("FAIRLEAD_PROVIDER"), kubernetes=kubernetes_version)
     if isinstance(provider, Local) and (why := sandbox.obstacle()):
         pytest.skip(f"no real node here: {why}")
-    yield from _raised(provider, kubernetes_version, pytestconfig)
+    with raised(provider, kubernetes_version, pytestconfig) as cluster:
+        yield cluster
 
 
-def _raised(provider: Provider, version: str, config: pytest.Config) -> Iterator[Cluster]:
+@contextmanager
+def raised(provider: Provider, version: str, config: pytest.Config) -> Iterator[Cluster]:
+    """A cluster that is up meanwhile, and whose logs are kept when a test fails."""
     provider.down()  # what a run that was killed may have left
     config.stash.setdefault(RAISED, []).append(provider)
     try:
-        provider.up()
+        try:
+            provider.up()
+        except ClusterError:
+            keep_logs(provider, config.rootpath / LOGS / "raising")  # there is nothing to keep once it is down
+            raise
         cluster = Cluster(provider, version)
         yield cluster
         cluster.api.close()
@@ -121,6 +129,15 @@ def _raised(provider: Provider, version: str, config: pytest.Config) -> Iterator
         config.stash[RAISED].remove(provider)
 
 
+def keep_logs(provider: Provider, folder: Path) -> None:
+    """Save what every component of a cluster wrote."""
+    for name, text in provider.logs().items():
+        file = folder / provider.cluster / f"{name}.log"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+
+LOGS = Path("build/test-logs")
 RAISED = pytest.StashKey[list[Provider]]()
 
 

@@ -137,10 +137,16 @@ def kill(processes: Iterable[psutil.Process]) -> None:
 def kill_all(cluster: Path) -> None:
     """Kill every process of a cluster, also those that are just being started."""
     end = time.monotonic() + _GONE_AFTER_S
-    while victims := all_of(cluster):
+    while victims := all_of(cluster) or _all_a_moment_later(cluster):
         kill(victims)
         if time.monotonic() > end:
             raise ClusterError(f"processes of {cluster.name} keep appearing: {victims}", cure="stop who starts them")
+
+
+def _all_a_moment_later(cluster: Path) -> list[psutil.Process]:
+    """What a first look missed: a process that is just becoming another program has no environment for a moment."""
+    time.sleep(_POLL_S)
+    return all_of(cluster)
 
 
 def _component(process: psutil.Process) -> str:

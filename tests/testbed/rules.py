@@ -4,13 +4,11 @@ import os
 import re
 import sys
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 
-from testbed.fixtures import RAISED
+from testbed.fixtures import LOGS, RAISED, keep_logs
 
-_LOGS = Path("build/test-logs")
 _MARKS = {
     "control_plane": "needs a control plane of processes",
     "cluster": "needs a cluster with a real node",
@@ -41,12 +39,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """Keep the logs of every component when a test fails; remember what was skipped."""
     report = yield
     if report.failed:
-        folder = item.config.rootpath / _LOGS / re.sub(r"[^\w.-]+", "_", item.nodeid)
+        folder = item.config.rootpath / LOGS / re.sub(r"[^\w.-]+", "_", item.nodeid)
         for provider in item.config.stash.get(RAISED, []):
-            for name, text in provider.logs().items():
-                file = folder / provider.cluster / f"{name}.log"
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text)
+            keep_logs(provider, folder)
         if folder.exists():
             report.sections.append(("logs of the components", str(folder)))
     if report.skipped and not hasattr(report, "wasxfail") and not item.get_closest_marker("kind"):

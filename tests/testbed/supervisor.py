@@ -13,6 +13,7 @@ from testbed.process import Component
 
 _POLL_S = 0.05
 _GRACE_S = 10.0
+_LOOKS = 5  # a process that is just becoming another program has no environment for a moment, and so no mark
 
 
 class Supervisor:
@@ -46,13 +47,15 @@ class Supervisor:
         end = time.monotonic() + within_s
         log = process.log_of(self.cluster, name)
         wrong = ""
+        gone = 0
         while True:
             try:
                 if is_ready() and process.find(self.cluster, name):
                     return
             except ClusterError as error:
                 wrong = f": {error.what}"
-            if process.is_gone(self.cluster, name):
+            gone = gone + 1 if process.is_gone(self.cluster, name) else 0
+            if gone > _LOOKS:
                 raise ClusterError(f"{name} ended", log=log, cure="mend what its log says and call `up` again")
             if time.monotonic() > end:
                 raise ClusterError(
