@@ -9,6 +9,7 @@ from testbed import build, images
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 from testbed.node_config import NODE, POD_IMAGE
+from testbed.readiness import is_ready
 from testbed.versions import program
 
 _REAL = {"fairlead.dev/testbed": "real"}
@@ -140,9 +141,5 @@ def test_a_chart_is_installed(
 
 def test_kwok_nodes_lie_beside_the_real_one(cluster: Cluster, kwok_nodes: Callable[[int], list[str]]) -> None:
     names = kwok_nodes(20)
-    ready = {
-        node["metadata"]["name"]
-        for node in cluster.api.items("/api/v1/nodes")
-        if any(one["type"] == "Ready" and one["status"] == "True" for one in node["status"]["conditions"])
-    }
+    ready = {node["metadata"]["name"] for node in cluster.api.items("/api/v1/nodes") if is_ready(node)}
     assert ready == {NODE, *names}

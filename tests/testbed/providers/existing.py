@@ -20,7 +20,7 @@ from testbed.providers import context as contexts
 from testbed.providers import folder as folders
 from testbed.providers.context import Context
 from testbed.providers.protocol import Part
-from testbed.providers.readiness import is_ready
+from testbed.readiness import is_ready
 
 _KWOK = "{}={}".format(*LABEL)
 

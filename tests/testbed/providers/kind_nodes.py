@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from testbed.api import Api, wait_for
 from testbed.control_plane import PODS
 from testbed.providers.kind_config import REAL
-from testbed.providers.readiness import is_ready
+from testbed.readiness import is_ready
 
 _NAMESPACES = ("kube-system", "local-path-storage")
 _SHARE = PODS.replace("/16", "/24")

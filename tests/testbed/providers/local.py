@@ -110,14 +110,14 @@ class Local:
 
     def _settle(self) -> Layout:
         """Decide what the cluster is: what it was, or anew."""
+        if self._wanted_node and (why := sandbox.obstacle()):
+            raise ClusterError(f"there can be no real node here: {why}", cure="`up --no-node` does without")
         layout = layouts.load(self.cluster)
         if layout is None:
             if (self._folder / "etcd").exists():
                 say(f"{self.cluster} has lost its layout.json: what there is of it is removed, and it is raised anew")
             self._clear()  # also what a start that was cut off may have left
             node = sandbox.is_possible() if self._wanted_node is None else self._wanted_node
-            if node and (why := sandbox.obstacle()):
-                raise ClusterError(f"there can be no real node here: {why}", cure="`up --no-node` does without")
             if node:
                 packages.ensure()
             layout = Layout(self.cluster, self._wanted_version or KUBERNETES[0])
@@ -132,8 +132,6 @@ class Local:
     def _check(self, layout: Layout) -> None:
         """Refuse to make what is there into something else."""
         there = ""
-        if self._wanted_node and (why := sandbox.obstacle()):
-            raise ClusterError(f"there can be no real node here: {why}", cure="`up --no-node` does without")
         if self._wanted_version not in (None, layout.kubernetes):
             there = f"runs Kubernetes {layout.kubernetes}, not {self._wanted_version}"
         elif self._wanted_node not in (None, layout.has_node):
