@@ -1,0 +1,1 @@
+"""What the functions of the language do, on the values of `values`."""

@@ -1,0 +1,78 @@
+"""How values of the language are held in Python.
+
+| CEL | Python |
+| --- | --- |
+| int, double, bool, string, bytes, null | int, float, bool, str, bytes, None: exactly these classes |
+| uint | `UInt` |
+| timestamp, duration | `Timestamp`, `Duration`: nanoseconds, since the epoch or signed |
+| list | list or tuple, never changed once made |
+| map | dict, never changed once made; a key that is a bool is a `BoolKey` (for Python `True == 1`) |
+| optional | `Some` or `NONE` |
+| type | `TypeName` |
+| message | a struct of `messages` |
+
+The subclasses of int make comparisons of one type native; arithmetic on them gives plain ints and is wrapped anew.
+Only values whose type is `dyn` are ever asked for their class.
+"""
+
+from enum import Enum
+from typing import Final
+
+INT_MIN: Final = -(1 << 63)
+INT_MAX: Final = (1 << 63) - 1
+UINT_MAX: Final = (1 << 64) - 1
+
+
+class UInt(int):
+    """An unsigned 64-bit integer."""
+
+    __slots__ = ()
+
+
+class Timestamp(int):
+    """Nanoseconds since the epoch, from year 1 to year 9999."""
+
+    __slots__ = ()
+
+
+class Duration(int):
+    """Nanoseconds, signed."""
+
+    __slots__ = ()
+
+
+class TypeName(str):
+    """A type as a value."""
+
+    __slots__ = ()
+
+
+class BoolKey(Enum):
+    """A bool as the key of a map."""
+
+    FALSE = False
+    TRUE = True
+
+
+class Some:
+    """An optional that has a value."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"optional.of({self.value!r})"
+
+
+class Nothing:
+    """An optional without a value."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "optional.none()"
+
+
+NONE: Final = Nothing()
