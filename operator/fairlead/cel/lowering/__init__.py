@@ -1,0 +1,1 @@
+"""A checked expression becomes Python byte code, through `ast`: see `lowerer` for how, `program` for what comes out."""

@@ -1,0 +1,126 @@
+"""Names, fields, elements: what an expression reads."""
+
+import ast
+from typing import Final
+
+from fairlead.cel.checked import DYN, OPTIONAL, Call, Const, Ident, Select, Type
+from fairlead.cel.engine_types import PACKAGE
+from fairlead.cel.errors import CelError, Kind
+from fairlead.cel.lowering import optionals
+from fairlead.cel.lowering.builder import NotLoweredError, Out, attribute, compare, const, either, index, load, walrus
+from fairlead.cel.lowering.context import Context
+from fairlead.cel.lowering.scope import VARIABLES
+from fairlead.cel.messages import NO_INT, NO_TEXT, empty
+from fairlead.cel.schema import element, messages
+from fairlead.cel.values import BoolKey, Timestamp, TypeName
+
+_EPOCH: Final = Timestamp(0)
+_FALSE_KEY, _TRUE_KEY = BoolKey.FALSE, BoolKey.TRUE
+
+
+def no_element(at: int, size: int) -> object:
+    """An index outside of its list."""
+    raise CelError(Kind.INDEX, f"index {at} of a list of {size}")
+
+
+def absent_number(field: str) -> object:
+    """A field that is a number or a text is absent, and has no zero value."""
+    raise CelError(Kind.NO_VALUE, f"{field} is absent")
+
+
+def name(lo: Context, node: Ident) -> Out:
+    """What a name stands for."""
+    if node.name in lo.bound:
+        return lo.bound[node.name]
+    full = lo.checked.names.get(node.id, node.name)
+    if full.startswith(VARIABLES):
+        return lo.variable(full.removeprefix(VARIABLES))
+    if full in lo.roots:
+        return Out(lo.roots[full])
+    if lo.type_of(node).name == "type":
+        return Out(lo.ref(TypeName(full)))
+    raise NotLoweredError(full)
+
+
+def message_of(type_: Type) -> str | None:
+    """The name in the schema of a type that is a message of ours."""
+    package, _, short = type_.name.partition(".")
+    return short if package == PACKAGE and short in messages() else None
+
+
+def read_field(lo: Context, held: ast.expr, message: str, field: str) -> Out:
+    """A field of a message; its zero value if it is absent."""
+    value = attribute(held, field)
+    match messages()[message][field]:
+        case "bool":
+            return Out(compare(value, ast.Is(), const(True)))
+        case "timestamp":
+            return Out(ast.BoolOp(ast.Or(), [value, lo.ref(_EPOCH)]))
+        case "dyn":
+            temp = lo.fresh()
+            there = compare(walrus(temp, value), ast.IsNot(), const(None))
+            return Out(either(there, load(temp), lo.call(absent_number, const(field))), raises=True)
+    return Out(value)
+
+
+def has_field(lo: Context, held: ast.expr, message: str, field: str) -> ast.expr:
+    """Whether a field of a message is there."""
+    value = attribute(held, field)
+    type_ = messages()[message][field]
+    match type_:
+        case "string":
+            return compare(value, ast.IsNot(), lo.ref(NO_TEXT))
+        case "int":
+            return compare(value, ast.IsNot(), lo.ref(NO_INT))
+        case "bool" | "timestamp" | "dyn":
+            return compare(value, ast.IsNot(), const(None))
+    if element(type_) is not None:
+        return compare(ast.Call(load("len"), [value], []), ast.NotEq(), const(0))
+    return compare(value, ast.IsNot(), lo.ref(empty(type_)))
+
+
+def select(lo: Context, node: Select) -> Out:
+    """`operand.field`, `has(operand.field)`."""
+    type_ = lo.type_of(node.operand)
+    if type_.name == OPTIONAL:
+        return optionals.select(lo, node)
+    held = lo.lower(node.operand)
+    if message := message_of(type_):
+        if node.test_only:
+            return Out(has_field(lo, held.expr, message, node.field), held.raises)
+        found = read_field(lo, held.expr, message, node.field)
+        return Out(found.expr, held.raises or found.raises)
+    if type_.name == "map":
+        if node.test_only:
+            return Out(compare(const(node.field), ast.In(), held.expr), held.raises)
+        return Out(index(held.expr, const(node.field)), raises=True)
+    raise NotLoweredError(f"selection from {type_}")
+
+
+def map_key(lo: Context, key: ast.expr, type_: Type) -> ast.expr:
+    """A key as maps hold it."""
+    if type_.name == "bool":
+        return either(key, lo.ref(_TRUE_KEY), lo.ref(_FALSE_KEY))
+    if type_ == DYN:
+        raise NotLoweredError("a key of type dyn")
+    return key
+
+
+def element_of(lo: Context, node: Call) -> Out:
+    """`list[i]`, `map[key]`."""
+    held, key = lo.sequence(node.args)
+    type_ = lo.type_of(node.args[0])
+    if type_.name == "map" and DYN not in type_.params[:1]:
+        return Out(index(held.expr, map_key(lo, key.expr, lo.type_of(node.args[1]))), raises=True)
+    if type_.name == "list" and lo.type_of(node.args[1]).name == "int":
+        constant = node.args[1]
+        if isinstance(constant, Const) and isinstance(constant.value, int) and constant.value >= 0:
+            return Out(index(held.expr, key.expr), raises=True)
+        at, items = lo.fresh(), lo.fresh()
+        if key.raises:
+            held = lo.spill(held)
+        size = ast.Call(load("len"), [walrus(items, held.expr)], [])
+        inside = ast.Compare(const(0), [ast.LtE(), ast.Lt()], [walrus(at, key.expr), size])
+        beyond = lo.call(no_element, load(at), ast.Call(load("len"), [load(items)], []))
+        return Out(either(inside, index(load(items), load(at)), beyond), raises=True)
+    raise NotLoweredError(f"an element of {type_}")

@@ -1,0 +1,120 @@
+"""What the lowering of every kind of node shares: the checked expression, what is in scope, the order of evaluation."""
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from fairlead.cel.checked import Checked, Comprehension, ListExpr, Node, Type, walk
+from fairlead.cel.lowering.builder import MAX_STEPS, Builder, Out, Statements, compare, const, load
+
+
+@dataclass(slots=True, kw_only=True)
+class Context(Builder):
+    """One expression, and the variables that it uses, being lowered."""
+
+    checked: Checked
+    roots: Mapping[str, ast.expr]  # how the facts are reached
+    variables: Mapping[str, Checked] = field(default_factory=dict)
+    bound: dict[str, Out] = field(default_factory=dict)  # what macros bind
+    hoisted: dict[int, tuple[Out, str | None]] = field(default_factory=dict)  # done for the pod: value, steps taken
+    counter: str = "steps"
+    single_loop: bool = False  # so that nobody has to count
+    counts: bool = False  # whether any loop was written that uses the counter
+
+    def lower(self, node: Node) -> Out:
+        """Write the code of an expression."""
+        raise NotImplementedError
+
+    def variable(self, name: str) -> Out:
+        """Write the code of a variable of the policy."""
+        raise NotImplementedError
+
+    def type_of(self, node: Node) -> Type:
+        """The static type of an expression."""
+        return self.checked.type_of(node)
+
+    def sequence(self, nodes: Sequence[Node]) -> list[Out]:
+        """Lower the operands of a call: from left to right, all of them, the first error wins."""
+        parts: list[tuple[Out, Statements]] = []
+        for node in nodes:
+            with self.inside() as block:
+                out = self.lower(node)
+            parts.append((out, block))
+        loops = [has_loop(node) for node in nodes]
+        if any(out.raises and any(loops[at + 1 :]) for at, (out, _) in enumerate(parts)):
+            return self._all_evaluated(parts)
+        last = max((at for at, (_, block) in enumerate(parts) if block), default=-1)
+        outs = []
+        for at, (out, block) in enumerate(parts):
+            self.block += block
+            outs.append(self.spill(out) if at < last else out)
+        return outs
+
+    def _all_evaluated(self, parts: Sequence[tuple[Out, Statements]]) -> list[Out]:
+        """As the engine does: an operand that raised keeps none of the others from counting its loop steps."""
+        error = self.fresh("e")
+        self.assign(error, const(None))
+        outs = []
+        for out, block in parts:
+            name = self.fresh()
+            with self.inside() as body:
+                body += block
+                self.assign(name, out.expr)
+            if out.raises:
+                self.catch_first(body, error)
+            else:
+                self.block += body
+            outs.append(Out(load(name), out.raises))
+        self.raise_kept(error)
+        return outs
+
+    def catch_first(self, body: Statements, error: str, then: Statements | None = None) -> None:
+        """Keep the first error in a name and go on."""
+        caught = self.fresh("x")
+        keep: Statements = [ast.Assign([ast.Name(error, ast.Store())], load(caught))]
+        nothing_yet = compare(load(error), ast.Is(), const(None))
+        self.guard(body, [ast.If(nothing_yet, keep, []), *(then or [])], caught)
+
+    def catch_last(self, body: Statements, error: str, then: Statements | None = None) -> None:
+        """Keep the last error in a name and go on."""
+        caught = self.fresh("x")
+        self.guard(body, [ast.Assign([ast.Name(error, ast.Store())], load(caught)), *(then or [])], caught)
+
+    def raise_kept(self, error: str) -> None:
+        """Raise what was kept, if anything was."""
+        self.branch(compare(load(error), ast.IsNot(), const(None)), [ast.Raise(load(error), None)])
+
+    def count_step(self, amount: ast.expr | None = None) -> None:
+        """Take part of the budget of the evaluation."""
+        self.counts = True
+        self.block.append(ast.AugAssign(ast.Name(self.counter, ast.Store()), ast.Add(), amount or const(1)))
+        over = compare(load(self.counter), ast.Gt(), const(MAX_STEPS))
+        self.branch(over, [ast.Expr(ast.Call(load("over_limit"), [], []))])
+
+    @contextmanager
+    def binding(self, values: Mapping[str, Out]) -> Iterator[None]:
+        """Names of a macro, while its body is lowered."""
+        before = dict(self.bound)
+        self.bound.update(values)
+        try:
+            yield
+        finally:
+            self.bound = before
+
+
+def has_loop(node: Node) -> bool:
+    """Whether evaluating it takes loop steps."""
+    return any(loops(node))
+
+
+def loops(node: Node) -> Iterator[Comprehension]:
+    """The comprehensions that are loops; `bind` is not."""
+    for part in walk(node):
+        match part:
+            case Comprehension(range=ListExpr(elements=())):
+                pass
+            case Comprehension():
+                yield part
+
+

@@ -1,0 +1,100 @@
+"""`&&`, `||` and `?:`. An operand that raises is absorbed when the other one decides."""
+
+import ast
+
+from fairlead.cel.checked import DYN, Call, Node
+from fairlead.cel.errors import CelError, Kind
+from fairlead.cel.lowering.builder import Out, Statements, all_of, any_of, any_raises, compare, const, either, load, negate
+from fairlead.cel.lowering.context import Context
+
+
+def as_bool(value: object) -> bool:
+    """What an operator of logic takes."""
+    if value is True or value is False:
+        return value
+    raise CelError(Kind.NO_OVERLOAD, "no such overload: a bool is wanted")
+
+
+def operand(lo: Context, node: Node) -> Out:
+    """An operand of logic; only `dyn` may turn out not to be a bool."""
+    out = lo.lower(node)
+    if lo.type_of(node) == DYN:
+        return Out(lo.call(as_bool, out.expr), raises=True)
+    return out
+
+
+def junction(lo: Context, node: Call, *, conjunction: bool) -> Out:
+    """`left && right`, or `left || right`."""
+    with lo.inside() as left_block:
+        left = operand(lo, node.args[0])
+    with lo.inside() as right_block:
+        right = operand(lo, node.args[1])
+    if left.raises:
+        return _absorbing(lo, (left, left_block), (right, right_block), conjunction=conjunction)
+    lo.block += left_block
+    if not right_block:
+        join = all_of if conjunction else any_of
+        return Out(join(left.expr, right.expr), right.raises)
+    name = lo.fresh()
+    lo.assign(name, left.expr)
+    with lo.inside() as then:
+        then += right_block
+        lo.assign(name, right.expr)
+    lo.branch(_undecided(name, conjunction=conjunction), then)
+    return Out(load(name), right.raises)
+
+
+def _absorbing(
+    lo: Context, left: tuple[Out, Statements], right: tuple[Out, Statements], *, conjunction: bool
+) -> Out:
+    """The left side may raise: the right side is asked all the same, and if it does not decide, the error stands."""
+    name, error = lo.fresh(), lo.fresh("e")
+    lo.assign(error, const(None))
+    with lo.inside() as first:
+        first += left[1]
+        lo.assign(name, left[0].expr)
+    with lo.inside() as unknown:
+        lo.assign(name, const(conjunction))
+    lo.catch_last(first, error, unknown)
+    with lo.inside() as second:
+        with lo.inside() as body:
+            body += right[1]
+            lo.assign(name, right[0].expr)
+        if right[0].raises:
+            with lo.inside() as handler:
+                lo.raise_kept(error)
+                lo.block.append(ast.Raise(None, None))
+            lo.guard(body, handler)
+        else:
+            second += body
+        kept = compare(load(error), ast.IsNot(), const(None))
+        lo.branch(all_of(_undecided(name, conjunction=conjunction), kept), [ast.Raise(load(error), None)])
+    lo.branch(_undecided(name, conjunction=conjunction), second)
+    return Out(load(name), raises=True)
+
+
+def _undecided(name: str, *, conjunction: bool) -> ast.expr:
+    return load(name) if conjunction else negate(load(name))
+
+
+def negation(lo: Context, node: Call) -> Out:
+    """`!value`."""
+    value = operand(lo, node.args[0])
+    return Out(negate(value.expr), value.raises)
+
+
+def conditional(lo: Context, node: Call) -> Out:
+    """`test ? then : otherwise`."""
+    test = operand(lo, node.args[0])
+    with lo.inside() as then_block:
+        then = lo.lower(node.args[1])
+    with lo.inside() as else_block:
+        otherwise = lo.lower(node.args[2])
+    may_raise = any_raises(test, then, otherwise)
+    if not then_block and not else_block:
+        return Out(either(test.expr, then.expr, otherwise.expr), may_raise)
+    name = lo.fresh()
+    for block, out in ((then_block, then), (else_block, otherwise)):
+        block.append(ast.Assign([ast.Name(name, ast.Store())], out.expr))
+    lo.branch(test.expr, then_block, else_block)
+    return Out(load(name), may_raise)

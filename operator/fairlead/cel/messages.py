@@ -1,0 +1,109 @@
+"""Objects of the API as the lowered code reads them: one struct for each message of `schema`.
+
+A field that is absent reads as the zero value of its type, and `has()` tells whether it was there, both without a
+branch in the common case: strings and numbers default to zero values of a class of their own, known by identity;
+messages to one empty instance; bools and timestamps to None (they cannot be subclassed, or are `null` on the wire);
+lists and maps to empty ones, which `has()` does not tell from absent.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.cel.schema import element, messages
+from fairlead.cel.values import Timestamp
+
+
+class AbsentText(str):
+    """The zero value of a string that is absent."""
+
+    __slots__ = ()
+
+
+class AbsentInt(int):
+    """The zero value of an int that is absent."""
+
+    __slots__ = ()
+
+
+NO_TEXT: Final = AbsentText()
+NO_INT: Final = AbsentInt()
+NO_LIST: Final[tuple[Any, ...]] = ()
+NO_MAP: Final[Mapping[str, Any]] = MappingProxyType({})
+
+_SCALARS: Final[Mapping[str, tuple[object, object]]] = {
+    "string": (str, NO_TEXT),
+    "int": (int, NO_INT),
+    "bool": (bool | None, None),
+    "timestamp": (Timestamp | None, None),
+    "dyn": (int | str | None, None),
+}
+
+
+@cache
+def struct(name: str) -> type[msgspec.Struct]:
+    """The class that holds a message."""
+    fields: list[tuple[str, Any, Any]] = []
+    for field, type_ in messages()[name].items():
+        inner = element(type_)
+        if type_ in _SCALARS:
+            fields.append((field, *_SCALARS[type_]))
+        elif inner is None:
+            fields.append((field, struct(type_), empty(type_)))
+        elif type_.startswith("list"):
+            fields.append((field, list[_held(inner)], NO_LIST))  # type: ignore[misc]
+        else:
+            fields.append((field, dict[str, _held(inner)], NO_MAP))  # type: ignore[misc]
+    return msgspec.defstruct(name, fields, frozen=True, kw_only=True, gc=False, eq=False)
+
+
+@cache
+def empty(name: str) -> msgspec.Struct:
+    """What a message reads as that is absent."""
+    return struct(name)()
+
+
+def _held(type_: str) -> Any:  # noqa: ANN401 - a type, for msgspec
+    return _SCALARS[type_][0] if type_ in _SCALARS else struct(type_)
+
+
+def from_json(name: str, obj: object) -> msgspec.Struct:
+    """An object as the API gives it; unknown fields are passed over, nulls count as absent."""
+    return msgspec.convert(without_nulls(obj), struct(name), dec_hook=decode_scalar)
+
+
+def without_nulls(value: object) -> object:
+    """The same, without fields that are null: written by hand or by old clients, they mean absent."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    return value
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def decode_scalar(type_: type, value: object) -> object:
+    """For msgspec: what it does not decode by itself."""
+    if type_ is Timestamp and isinstance(value, str):
+        return Timestamp((msgspec.convert(value, datetime) - _EPOCH) // timedelta(microseconds=1) * 1000)
+    raise NotImplementedError(f"{type_.__name__} from {type(value).__name__}")
+
+
+def is_present(value: object, type_: str) -> bool:
+    """What `has()` says of a field of this type."""
+    match type_:
+        case "string":
+            return value is not NO_TEXT
+        case "int":
+            return value is not NO_INT
+        case "bool" | "timestamp" | "dyn":
+            return value is not None
+    if element(type_) is not None:
+        return bool(value)
+    return value is not empty(type_)
