@@ -1,0 +1,43 @@
+"""What the engine says when an expression raises, sorted into kinds.
+
+Its errors are text with a status code in front, and the code tells less than the words do. The first line of the table
+that is found in the text decides.
+"""
+
+from typing import Final
+
+from fairlead.cel.errors import Kind
+
+_WORDS: Final = (
+    ("duplicate key", Kind.DUPLICATE_KEY),
+    ("Iteration budget exceeded", Kind.LIMIT),
+    ("vector::reserve", Kind.LIMIT),
+    ("Key not found in map", Kind.NO_SUCH_KEY),
+    ("Index error: index=", Kind.INDEX),
+    ("No matching overloads found", Kind.NO_OVERLOAD),
+    ("Index error: expected integer type", Kind.NO_OVERLOAD),
+    ("Invalid map key type", Kind.NO_OVERLOAD),
+    ("Invalid container type", Kind.NO_OVERLOAD),
+    ("Applying SELECT to non-message type", Kind.NO_OVERLOAD),
+    ("integer overflow", Kind.OVERFLOW),
+    ("timestamp overflow", Kind.OVERFLOW),
+    ("above maximum allowed", Kind.OVERFLOW),
+    ("below minimum allowed", Kind.OVERFLOW),
+    ("divide by zero", Kind.DIVIDE_BY_ZERO),
+    ("modulus by zero", Kind.DIVIDE_BY_ZERO),
+    ("cannot convert string", Kind.CONVERSION),
+    ("conversion", Kind.CONVERSION),
+    ("out of int64 range", Kind.CONVERSION),
+    ("out of uint64 range", Kind.CONVERSION),
+    ("malformed UTF-8", Kind.CONVERSION),
+    ("invalid base64 data", Kind.CONVERSION),
+    ("optional.none() dereference", Kind.NO_VALUE),
+    ("regular expression", Kind.PATTERN),
+    ("invalid replacement string", Kind.PATTERN),
+    ("NOT_FOUND", Kind.NO_SUCH_KEY),
+)
+
+
+def kind_of(message: str) -> Kind:
+    """Sort the engine's text of an error; what the table does not know is an argument out of bounds."""
+    return next((kind for words, kind in _WORDS if words in message), Kind.ARGUMENT)

@@ -1,0 +1,264 @@
+"""Conversions, strings, times and the math extension are what the engine says they are."""
+
+import os
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fairlead.cel.functions.table import FUNCTIONS
+from fairlead.cel.functions.timetext import duration_to_string, timestamp_to_string
+from oracle import ask, literal, outcome_of, overloads_of
+from oracle import strategies as any_
+
+EXAMPLES = int(os.environ.get("FAIRLEAD_EXAMPLES", "150"))
+
+_space = st.text(st.sampled_from(" \t\n\v\f\r\x1c\x85\xa0"), max_size=1)
+_number_noise = st.text(st.sampled_from("0123456789+-.eExXpP_ naif()NAI\0٣"), max_size=8)
+integer_texts = (
+    st.builds(
+        "{}{}{}{}{}".format,
+        _space,
+        st.sampled_from(["", "", "+", "-", "--", "+ "]),
+        st.sampled_from(["", "", "0", "00000000000000000000"]),
+        any_.ints.map(abs) | st.integers(0, 2**66),
+        _space,
+    )
+    | _number_noise
+)
+double_texts = (
+    st.builds(
+        "{}{}{}{}{}".format,
+        _space,
+        st.sampled_from(["", "+", "-"]),
+        st.sampled_from(
+            ["0", "1", "1.5", ".5", "5.", ".", "123456789012345678901234567890", "0.1", "4.9", "1.7976931348623158"]
+        )
+        | st.floats(0, allow_nan=False, allow_infinity=False).map(repr)
+        | st.sampled_from(
+            ["inf", "Infinity", "nan", "NaN(a_1)", "0x1.8", "0X.8", "0x1.fffffffffffff8", "0x12345678901234567"]
+        ),
+        st.sampled_from(
+            ["", "", "e5", "E-5", "e+308", "e309", "e-324", "e", "e99999999999", "p3", "p-1075", "p1023", "p"]
+        ),
+        _space,
+    )
+    | _number_noise
+)
+bool_texts = st.sampled_from(
+    ["true", "True", "TRUE", "t", "T", "1", "0", "false", "f", "F", "FALSE", "False", "tRUE", "on", " 1"]
+)
+_duration_numbers = st.sampled_from(
+    ["", "0", "1", "1.5", ".5", "1.", ".", "0.25", "0.1", "0.000000001", "0.9999999999999999999"]
+) | (
+    any_.ints.map(str)
+    | st.integers(0, 10**6).map(str)
+    | st.decimals(0, 10**6, places=4).map(str)
+    | st.integers(0, 10**19).map("0.{:019}".format)
+    | st.integers(0, 10**16).map("0.{:016}".format)
+)
+duration_texts = st.builds(
+    "{}{}".format,
+    st.sampled_from(["", "", "", "-", "+", "--", " "]),
+    st.lists(
+        st.builds("{}{}".format, _duration_numbers, st.sampled_from(["ns", "us", "ms", "s", "m", "h", "d", ""])),
+        max_size=3,
+    ).map("".join)
+    | st.sampled_from(["inf", "0", "315576000000.999999999s", "315576000000.9999999999s", "315576000001s", "infs"]),
+)
+_fields = st.integers(0, 70).map(str) | st.integers(0, 12).map("{:02}".format) | st.integers(0, 31).map("{:02}".format)
+timestamp_texts = st.builds(
+    "{}{}-{}-{}{}{}:{}:{}{}{}{}".format,
+    _space,
+    st.sampled_from(
+        [
+            "2020",
+            "1",
+            "0001",
+            "9999",
+            "10000",
+            "0",
+            "-1",
+            "1969",
+            "1900",
+            "2000",
+            "292277026596",
+            "292277026597",
+            "9" * 20,
+        ]
+    )
+    | st.integers(1, 9999).map("{:04}".format),
+    st.integers(1, 12) | _fields,
+    st.integers(1, 31) | _fields,
+    st.sampled_from(["T", "T", "t", " "]),
+    st.integers(0, 23) | _fields,
+    st.integers(0, 59) | _fields,
+    st.integers(55, 60) | _fields,
+    st.sampled_from(
+        ["", "", ".", ".5", ".123", ".123456789", ".9999999999", ".99999999999999999999", ".0000000005", ".a"]
+    ),
+    st.sampled_from(
+        [
+            "Z",
+            "Z",
+            "z",
+            "",
+            "+00:00",
+            "-00:00",
+            "+01:30",
+            "-0130",
+            "+01",
+            "+1:00",
+            "+24:00",
+            "-23:59:59",
+            "+010203",
+            "+01:0",
+        ]
+    ),
+    _space | st.just("\0x"),
+) | st.sampled_from(["infinite-future", " infinite-past ", "2020-01-01", ""])
+base64_texts = st.text(st.sampled_from("YWJjZA+/_-=. \n\0é"), max_size=9) | st.binary(max_size=9).map(
+    lambda data: __import__("base64").b64encode(data).decode()
+)
+positions = st.integers(-2, 9)
+shifts = st.sampled_from([-1, 0, 1, 31, 62, 63, 64, 65, 2**62]) | st.integers(0, 63)
+parts = st.text(st.sampled_from("abé😀"), max_size=2)
+number = {"int": any_.ints, "uint": any_.uints, "double": any_.doubles}
+
+CASES: dict[str, tuple[str, *tuple[st.SearchStrategy[object], ...]]] = {
+    "bool_to_bool": ("bool({})", any_.bools),
+    "bool_to_string": ("string({})", any_.bools),
+    "bytes_to_bytes": ("bytes({})", any_.bytestrings),
+    "bytes_to_string": ("string({})", any_.bytestrings),
+    "double_to_double": ("double({})", any_.doubles),
+    "double_to_int64": ("int({})", any_.doubles),
+    "double_to_string": ("string({})", any_.doubles),
+    "double_to_uint64": ("uint({})", any_.doubles),
+    "duration_to_duration": ("duration({})", any_.durations),
+    "duration_to_string": ("string({})", any_.durations),
+    "int64_to_double": ("double({})", any_.ints),
+    "int64_to_int64": ("int({})", any_.ints),
+    "int64_to_string": ("string({})", any_.ints),
+    "int64_to_timestamp": ("timestamp({})", any_.ints | st.integers(-63_000_000_000, 254_000_000_000)),
+    "int64_to_uint64": ("uint({})", any_.ints),
+    "string_to_bool": ("bool({})", bool_texts | any_.texts),
+    "string_to_bytes": ("bytes({})", any_.texts),
+    "string_to_double": ("double({})", double_texts),
+    "string_to_duration": ("duration({})", duration_texts),
+    "string_to_int64": ("int({})", integer_texts),
+    "string_to_string": ("string({})", any_.texts),
+    "string_to_timestamp": ("timestamp({})", timestamp_texts),
+    "string_to_uint64": ("uint({})", integer_texts),
+    "timestamp_to_int64": ("int({})", any_.timestamps),
+    "timestamp_to_string": ("string({})", any_.timestamps),
+    "timestamp_to_timestamp": ("timestamp({})", any_.timestamps),
+    "uint64_to_double": ("double({})", any_.uints),
+    "uint64_to_int64": ("int({})", any_.uints),
+    "uint64_to_string": ("string({})", any_.uints),
+    "uint64_to_uint64": ("uint({})", any_.uints),
+    "base64_decode_string": ("base64.decode({})", base64_texts),
+    "base64_encode_bytes": ("base64.encode({})", any_.bytestrings),
+    "add_bytes": ("{} + {}", any_.bytestrings, any_.bytestrings),
+    "add_string": ("{} + {}", any_.texts, any_.texts),
+    "bytes_size": ("{}.size()", any_.bytestrings),
+    "size_bytes": ("size({})", any_.bytestrings),
+    "string_size": ("{}.size()", any_.texts),
+    "size_string": ("size({})", any_.texts),
+    "contains_string": ("{}.contains({})", any_.few_texts, parts),
+    "starts_with_string": ("{}.startsWith({})", any_.few_texts, parts),
+    "ends_with_string": ("{}.endsWith({})", any_.few_texts, parts),
+    "string_char_at_int": ("{}.charAt({})", any_.texts, positions | any_.ints),
+    "string_index_of_string": ("{}.indexOf({})", any_.few_texts, parts),
+    "string_index_of_string_int": ("{}.indexOf({}, {})", any_.few_texts, parts, positions | any_.ints),
+    "string_last_index_of_string": ("{}.lastIndexOf({})", any_.few_texts, parts),
+    "string_last_index_of_string_int": ("{}.lastIndexOf({}, {})", any_.few_texts, parts, positions | any_.ints),
+    "string_lower_ascii": ("{}.lowerAscii()", any_.texts),
+    "string_upper_ascii": ("{}.upperAscii()", any_.texts),
+    "string_replace_string_string": ("{}.replace({}, {})", any_.few_texts, parts, parts),
+    "string_replace_string_string_int": ("{}.replace({}, {}, {})", any_.few_texts, parts, parts, positions | any_.ints),
+    "string_split_string": ("{}.split({})", any_.few_texts, parts),
+    "string_split_string_int": ("{}.split({}, {})", any_.few_texts, parts, positions | any_.ints),
+    "string_substring_int": ("{}.substring({})", any_.few_texts, positions | any_.ints),
+    "string_substring_int_int": ("{}.substring({}, {})", any_.few_texts, positions | any_.ints, positions | any_.ints),
+    "string_trim": ("{}.trim()", any_.texts),
+    "string_reverse": ("{}.reverse()", any_.texts),
+    "strings_quote": ("strings.quote({})", any_.texts),
+    "list_join": ("{}.join()", st.lists(any_.texts, max_size=4)),
+    "list_join_string": ("{}.join({})", st.lists(any_.few_texts, max_size=4), parts),
+    "add_timestamp_duration": ("{} + {}", any_.timestamps, any_.durations),
+    "add_duration_timestamp": ("{} + {}", any_.durations, any_.timestamps),
+    "add_duration_duration": ("{} + {}", any_.durations, any_.durations),
+    "subtract_timestamp_duration": ("{} - {}", any_.timestamps, any_.durations),
+    "subtract_duration_duration": ("{} - {}", any_.durations, any_.durations),
+    "subtract_timestamp_timestamp": ("{} - {}", any_.timestamps, any_.timestamps),
+    "timestamp_to_year": ("{}.getFullYear()", any_.timestamps),
+    "timestamp_to_month": ("{}.getMonth()", any_.timestamps),
+    "timestamp_to_day_of_month_1_based": ("{}.getDate()", any_.timestamps),
+    "timestamp_to_day_of_month": ("{}.getDayOfMonth()", any_.timestamps),
+    "timestamp_to_day_of_year": ("{}.getDayOfYear()", any_.timestamps),
+    "timestamp_to_day_of_week": ("{}.getDayOfWeek()", any_.timestamps),
+    **{
+        f"{of}_to_{field}": ("{}.get" + field.capitalize() + "()", values)
+        for of, values in (("timestamp", any_.timestamps), ("duration", any_.durations))
+        for field in ("hours", "minutes", "seconds", "milliseconds")
+    },
+    **{
+        f"math_@{which}_{left}_{right}": (name + "({}, {})", number[left], number[right])
+        for which, name in (("max", "math.greatest"), ("min", "math.least"))
+        for left in number
+        for right in number
+    },
+    **{
+        f"math_@{which}_{of}": (name + "({})", number[of])
+        for which, name in (("max", "math.greatest"), ("min", "math.least"))
+        for of in number
+    },
+    **{
+        f"math_@{which}_list_{of}": (name + "({})", st.lists(number[of], min_size=1, max_size=4))
+        for which, name in (("max", "math.greatest"), ("min", "math.least"))
+        for of in number
+    },
+    **{f"math_{name}_{of}": (f"math.{name}({{}})", number[of]) for name in ("abs", "sign", "sqrt") for of in number},
+    **{
+        f"math_{name}_double": (f"math.{name}({{}})", any_.doubles)
+        for name in ("ceil", "floor", "round", "trunc", "isNaN", "isInf", "isFinite")
+    },
+    **{
+        f"math_{name}_{of}_{of}": (f"math.{name}({{}}, {{}})", number[of], number[of])
+        for name in ("bitAnd", "bitOr", "bitXor")
+        for of in ("int", "uint")
+    },
+    **{f"math_bitNot_{of}_{of}": ("math.bitNot({})", number[of]) for of in ("int", "uint")},
+    **{
+        f"math_{name}_{of}_int": (f"math.{name}({{}}, {{}})", number[of], shifts)
+        for name in ("bitShiftLeft", "bitShiftRight")
+        for of in ("int", "uint")
+    },
+}
+
+# The engine's Python types cut moments to microseconds.
+_EXACT: dict[str, Callable[[int], str]] = {"Timestamp": timestamp_to_string, "Duration": duration_to_string}
+
+
+@pytest.mark.parametrize("overload", CASES)
+def test_an_overload_is_what_the_engine_says(overload: str) -> None:
+    template, *strategies = CASES[overload]
+    seen = False
+
+    @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(st.tuples(*strategies))
+    def compare(arguments: tuple[object, ...]) -> None:
+        nonlocal seen
+        expression = template.format(*map(literal, arguments))
+        if not seen:
+            assert overload in overloads_of(expression)
+            seen = True
+        function = FUNCTIONS[overload]
+        ours = outcome_of(function, *arguments)
+        if write := _EXACT.get(ours.value.partition(" ")[0]):
+            ours = outcome_of(lambda: write(function(*arguments)))
+            expression = f"string({expression})"
+        assert ours == ask(expression), expression
+
+    compare()
