@@ -1,0 +1,54 @@
+"""Expressions on the engine itself: those that are not lowered, and the reference that the others are compared with."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from cel_expr_python import cel
+
+from fairlead.cel.engine_errors import kind_of
+from fairlead.cel.engine_types import timestamp, to_engine
+from fairlead.cel.errors import Abort, CelError
+from fairlead.cel.schema import NAMESPACE, NODE, PLACED_POD, POD
+from fairlead.cel.values import BoolKey, Duration, Timestamp
+
+_MESSAGES = {"pod": POD, "node": NODE, "namespaceObject": NAMESPACE, "victim": PLACED_POD}
+
+
+def facts(roots: Mapping[str, object]) -> dict[str, Any]:
+    """The variables of the environment as the engine takes them."""
+    return {name: _fact(name, value) for name, value in roots.items()}
+
+
+def _fact(name: str, value: Any) -> Any:
+    if name in _MESSAGES:
+        return to_engine(_MESSAGES[name], value)
+    if name == "pods":
+        return [to_engine(PLACED_POD, pod) for pod in value]
+    return plain(value)
+
+
+def plain(value: Any) -> Any:
+    """A value of ours as the engine takes it."""
+    if isinstance(value, Timestamp):
+        return timestamp(value)
+    if isinstance(value, Duration):
+        raise NotImplementedError
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key.value if isinstance(key, BoolKey) else key: plain(item) for key, item in value.items()}
+    return value
+
+
+def evaluate(expression: cel.Expression, data: Mapping[str, Any]) -> cel.Value:
+    """Ask the engine; its errors become ours."""
+    try:
+        value = expression.eval(data=data)
+    except RuntimeError as error:
+        raise Abort(kind_of(str(error)), str(error)) from error
+    if value.type() == cel.Type.ERROR:
+        text = str(value.value())
+        raise CelError(kind_of(text), text)
+    return value
+
+
