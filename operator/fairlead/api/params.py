@@ -51,6 +51,25 @@ class Check:
         return self.found(model) if self.found else self.message
 
 
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A change that is refused. Only the API server can do that, for it knows what the object was."""
+
+    rule: str
+    """CEL; `self` is the object, `oldSelf` what it was."""
+    message: str
+    field: str
+
+    def marker(self) -> dict[str, str]:
+        """The rule as a CRD carries it."""
+        return {
+            "rule": self.rule,
+            "message": self.message,
+            "fieldPath": f".{self.field}",
+            "reason": "FieldValueForbidden",
+        }
+
+
 class Params(BaseModel):
     """The base of every part of the custom resource, and of the parameters of every strategy.
 
@@ -76,6 +95,11 @@ class Params(BaseModel):
         """What spans the fields of this model."""
         return ()
 
+    @classmethod
+    def transitions(cls) -> tuple[Transition, ...]:
+        """Which changes are refused."""
+        return ()
+
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, value: object) -> object:
@@ -86,9 +110,8 @@ class Params(BaseModel):
 
     @model_validator(mode="after")
     def _checked(self) -> Self:
-        failed = [*self._duplicates()]
-        failed += [(((check.field,) if check.field else ()), check.says(self)) for check in self.checks()
-                   if not check.holds(self)]  # fmt: skip
+        broken = [check for check in self.checks() if not check.holds(self)]
+        failed = [*self._duplicates(), *(((check.field,) if check.field else (), check.says(self)) for check in broken)]
         if failed:
             raise PydanticCustomError("failed_checks", "several fields do not fit together", {"failed": failed})
         return self
@@ -104,8 +127,9 @@ class Params(BaseModel):
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         found = handler.resolve_ref_schema(handler(schema))
         found[LIST_KEYS] = [*cls.list_keys]
-        if checks := cls.checks():
-            found[VALIDATIONS] = [check.marker() for check in checks]
+        markers = [check.marker() for check in cls.checks()] + [one.marker() for one in cls.transitions()]
+        if markers:
+            found[VALIDATIONS] = markers
         return found
 
 

@@ -21,6 +21,8 @@ class Shape:
     message: str
     bounds: tuple[str, str] | None = None
     """For durations: the shortest and the longest."""
+    but_not: tuple[str, ...] = ()
+    """Strings of this form that are refused all the same."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         def check(text: str) -> str:
@@ -38,13 +40,15 @@ class Shape:
     def rule(self) -> str:
         """The same in CEL."""
         rule = f"self.matches('^{self.pattern}$')"
+        if self.but_not:
+            rule += f" && !(self in [{', '.join(repr(word) for word in self.but_not)}])"
         if self.bounds:
             low, high = self.bounds
             rule += f" && duration(self) >= duration('{low}') && duration(self) <= duration('{high}')"
         return rule
 
     def _fits(self, text: str) -> bool:
-        if not re.fullmatch(self.pattern, text):
+        if not re.fullmatch(self.pattern, text) or text in self.but_not:
             return False
         if not self.bounds:
             return True
@@ -74,6 +78,14 @@ class Duration(str):
         return core_schema.no_info_after_validator_function(cls, text)
 
 
+_WORDS_OF_CEL = (
+    *("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop"),
+    *("namespace", "null", "package", "return", "true", "var", "void", "while"),
+)
+_WORDS_OF_CEL = (
+    *("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop"),
+    *("namespace", "null", "package", "return", "true", "var", "void", "while"),
+)
 _DNS_LABEL = Shape(
     "[a-z0-9]([-a-z0-9]*[a-z0-9])?", "write lower-case letters, digits and '-', beginning and ending with no '-'"
 )
@@ -87,11 +99,18 @@ _LABEL_VALUE = Shape(
 )
 _IDENTIFIER = Shape(
     "[a-z][A-Za-z0-9]*",
-    "write a name that expressions can use, such as freeCores: letters and digits, lower-case first",
+    "write a name that expressions can use, such as freeCores: letters and digits, lower-case first, no word of CEL",
+    but_not=_WORDS_OF_CEL,
+)
+_SUBDOMAIN = Shape(
+    "[a-z0-9]([-a-z0-9.]*[a-z0-9])?",
+    "write lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit",
 )
 
 Name = Annotated[str, Field(min_length=1, max_length=63), _DNS_LABEL]
 """What a rule, an item, a namespace or an object is called."""
+ObjectName = Annotated[str, Field(min_length=1, max_length=63), _SUBDOMAIN]
+"""The name of an object of the cluster."""
 Identifier = Annotated[str, Field(min_length=1, max_length=63), _IDENTIFIER]
 """A name that expressions use."""
 QualifiedKey = Annotated[str, Field(min_length=1, max_length=317), _QUALIFIED]
