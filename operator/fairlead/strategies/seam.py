@@ -19,7 +19,7 @@ from typing import Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 from msgspec import Struct
 
 from fairlead.api.params import Params
-from fairlead.strategies.facts import Condition, Controller, NodeFacts, PodFacts, PodOnNode, Unknown
+from fairlead.strategies.facts import Condition, Controller, NodeFacts, PodFacts, PodOnNode, Stamped, Unknown
 from fairlead.strategies.reads import ANNOTATIONS, CONDITIONS, LABELS, Path, PodsRead, Reads
 
 __all__ = [
@@ -29,6 +29,8 @@ __all__ = [
     "PASS",
     "Condition",
     "Controller",
+    "Decide",
+    "DecideOf",
     "Filter",
     "FilterOf",
     "NodeFacts",
@@ -38,10 +40,13 @@ __all__ = [
     "PodFacts",
     "PodOnNode",
     "PodsRead",
+    "Rate",
+    "RateOf",
     "Reads",
     "Reject",
     "Score",
     "ScoreOf",
+    "Stamped",
     "Strategy",
     "Timed",
     "Trace",
@@ -133,7 +138,9 @@ class ScoreOf(Generic[_Pod, _Node]):
 
 
 Filter: TypeAlias = FilterOf[PodFacts, NodeFacts]
+Decide: TypeAlias = DecideOf[NodeFacts]
 Score: TypeAlias = ScoreOf[PodFacts, NodeFacts]
+Rate: TypeAlias = RateOf[NodeFacts]
 
 _P = TypeVar("_P", bound=Params)
 _R = TypeVar("_R")
