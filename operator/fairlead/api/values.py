@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -87,7 +87,8 @@ _WORDS_OF_CEL = (
     *("namespace", "null", "package", "return", "true", "var", "void", "while"),
 )
 _DNS_LABEL = Shape(
-    "[a-z0-9]([-a-z0-9]*[a-z0-9])?", "write lower-case letters, digits and '-', beginning and ending with no '-'"
+    "[a-z0-9]([-a-z0-9]*[a-z0-9])?",
+    "write a name such as gpu-class: lower-case letters, digits and '-', a letter or digit at both ends",
 )
 _QUALIFIED = Shape(
     r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?",
@@ -95,7 +96,7 @@ _QUALIFIED = Shape(
 )
 _LABEL_VALUE = Shape(
     "([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?",
-    "write letters, digits, '-', '_' and '.', beginning and ending with a letter or digit",
+    "write a label's value: at most 63 letters, digits, '-', '_' and '.', a letter or digit at both ends",
 )
 _IDENTIFIER = Shape(
     "[a-z][A-Za-z0-9]*",
@@ -104,7 +105,7 @@ _IDENTIFIER = Shape(
 )
 _SUBDOMAIN = Shape(
     "[a-z0-9]([-a-z0-9.]*[a-z0-9])?",
-    "write lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit",
+    "write a name such as gpu-pool: lower-case letters, digits, '-' and '.', a letter or digit at both ends",
 )
 
 Name = Annotated[str, Field(min_length=1, max_length=63), _DNS_LABEL]
@@ -117,5 +118,7 @@ QualifiedKey = Annotated[str, Field(min_length=1, max_length=317), _QUALIFIED]
 """The key of a label or an annotation."""
 LabelValue = Annotated[str, Field(max_length=63), _LABEL_VALUE]
 """The value of a label."""
+WHOLE = BeforeValidator(lambda value: int(value) if isinstance(value, float) and value.is_integer() else value)
+"""Takes 2.0 for a whole number, as the API server does. It stands behind the bounds of the number."""
 Expression = Annotated[str, Field(min_length=1, max_length=4096)]
 """CEL; what it may read depends on where it stands."""
