@@ -82,10 +82,6 @@ _WORDS_OF_CEL = (
     *("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop"),
     *("namespace", "null", "package", "return", "true", "var", "void", "while"),
 )
-_WORDS_OF_CEL = (
-    *("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop"),
-    *("namespace", "null", "package", "return", "true", "var", "void", "while"),
-)
 _DNS_LABEL = Shape(
     "[a-z0-9]([-a-z0-9]*[a-z0-9])?",
     "write a name such as gpu-class: lower-case letters, digits and '-', a letter or digit at both ends",
