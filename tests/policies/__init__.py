@@ -1,1 +1,1 @@
-"""Policies to test with: good ones that every reader must take, and bad ones that it must refuse with the right words."""
+"""Policies to test with: good ones that every reader takes, bad ones that it refuses with the right words."""

@@ -68,7 +68,7 @@ BAD: dict[str, Bad] = {
         policy() | {"metadata": {"name": "a" * 64}},
         "metadata.name",
         "Too long",
-        "must be at most 63 characters, not 64",
+        "must have at most 63 characters, not 64",
     ),
     "a name of the object with capitals": Bad(
         policy() | {"metadata": {"name": "Gpu"}},
@@ -93,7 +93,7 @@ BAD: dict[str, Bad] = {
     "a priority beyond its bounds": Bad(
         policy(priority=1_000_001),
         "spec.priority",
-        "less than or equal to 1e+06",
+        "less than or equal to 1000000",
         "must be at most 1000000, not 1000001",
     ),
     "a failure policy in small letters": Bad(
@@ -148,7 +148,7 @@ BAD: dict[str, Bad] = {
         selector(**{"my tier": "gold"}), "spec.match.podSelector.matchLabels", A_KEY
     ),
     "a label value that no label can have": Bad(
-        selector(tier="pure gold"), "spec.match.podSelector.matchLabels", "write a label's value"
+        selector(tier="pure gold"), "spec.match.podSelector.matchLabels[tier]", "write a label's value"
     ),
     "a label value that is a number": Bad(
         policy(match={"podSelector": {"matchLabels": {"tier": 1}}}),
@@ -208,7 +208,7 @@ BAD: dict[str, Bad] = {
     "an age for an annotation without a time": Bad(
         data(nodeAnnotation={"key": "a"}, maxAge="60s"),
         "spec.data[0].maxAge",
-        "maxAge needs the time the value was written: give nodeAnnotation.timeKey, or write the value as ValueCommaTime",
+        "maxAge needs the time the value was written: give nodeAnnotation.timeKey, or write the value as",
     ),
     "an age in words": Bad(
         data(nodeAnnotation={"key": "a", "timeKey": "b"}, maxAge="5 minutes"), "spec.data[0].maxAge", A_DURATION
@@ -217,7 +217,7 @@ BAD: dict[str, Bad] = {
         data(nodeAnnotation={"key": "a", "timeKey": "b"}, maxAge=60),
         "spec.data[0].maxAge",
         "must be of type string",
-        "must be a string, not 60; write it in quotes",
+        f"must be a string, not 60; {A_DURATION}",
     ),
     "an age of nothing": Bad(
         data(nodeAnnotation={"key": "a", "timeKey": "b"}, maxAge="0s"), "spec.data[0].maxAge", A_DURATION
@@ -254,7 +254,10 @@ BAD: dict[str, Bad] = {
     ),
     # Filters and scores
     "a map of filters instead of a list": Bad(
-        policy(filters=_TRUE), "spec.filters", "must be of type array", "must be a list, not a map"
+        policy(filters={}), "spec.filters", "must be of type array", "must be a list, not a map"
+    ),
+    "a map of filters with fields instead of a list": Bad(
+        policy(filters=_TRUE), "spec.filters", 'unknown field "spec.filters.expression"', "must be a list, not a map"
     ),
     "a filter that is only an expression": Bad(
         policy(filters=["true"]), "spec.filters[0]", "must be of type object", "must be a map of fields, not 'true'"
@@ -266,7 +269,7 @@ BAD: dict[str, Bad] = {
     "a filter whose name has capitals": Bad(rule(name="GpuClass"), "spec.filters[0].name", A_NAME),
     "a filter whose name is of another script": Bad(rule(name="größe"), "spec.filters[0].name", A_NAME),
     "a name that is too long": Bad(
-        rule(name="n" * 64), "spec.filters[0].name", "Too long", "must be at most 63 characters, not 64"
+        rule(name="n" * 64), "spec.filters[0].name", "Too long", "must have at most 63 characters, not 64"
     ),
     "two filters of one name": Bad(
         policy(filters=[_TRUE, _TRUE]), "spec.filters[1]", 'Duplicate value: {"name":"a"}', "name 'a' is there already"
@@ -275,13 +278,13 @@ BAD: dict[str, Bad] = {
         rule(expression="x" * 4097),
         "spec.filters[0].expression",
         "Too long",
-        "must be at most 4096 characters, not 4097",
+        "must have at most 4096 characters, not 4097",
     ),
     "an expression that is a truth and no string": Bad(
         rule(expression=True), "spec.filters[0].expression", "must be of type string", "must be a string, not true"
     ),
     "a reason that is too long": Bad(
-        rule(reason="r" * 257), "spec.filters[0].reason", "Too long", "must be at most 256 characters, not 257"
+        rule(reason="r" * 257), "spec.filters[0].reason", "Too long", "must have at most 256 characters, not 257"
     ),
     "a field that is nearly right": Bad(
         rule(onErr="Pass"), "spec.filters[0].onErr", 'unknown field "spec.filters[0].onErr"', "did you mean onError?"
@@ -306,6 +309,55 @@ BAD: dict[str, Bad] = {
         "spec.filters[0].resolvable",
         "must be of type boolean",
         "must be true or false, not 'true'",
+    ),
+    "a filter with nothing that decides": Bad(
+        policy(filters=[{"name": "a"}]),
+        "spec.filters[0]",
+        "give exactly one of expression, nodeReadiness; found none",
+    ),
+    "a filter with two things that decide": Bad(
+        rule(nodeReadiness={"conditions": [{"type": "NetworkReady"}]}),
+        "spec.filters[0]",
+        "give exactly one of expression, nodeReadiness; found expression nodeReadiness",
+    ),
+    "a score with nothing that decides": Bad(
+        policy(scores=[{"name": "a", "weight": 2}]), "spec.scores[0]", "expression is missing"
+    ),
+    "a score by a strategy that only filters": Bad(
+        policy(scores=[{"name": "a", "nodeReadiness": {"conditions": [{"type": "NetworkReady"}]}}]),
+        "spec.scores[0].nodeReadiness",
+        'unknown field "spec.scores[0].nodeReadiness"',
+        "there is no such field",
+    ),
+    "a strategy with nothing to wait for": Bad(
+        policy(filters=[{"name": "a", "nodeReadiness": {}}]),
+        "spec.filters[0].nodeReadiness",
+        "give at least one item in",
+    ),
+    "a strategy that waits too long": Bad(
+        policy(filters=[{"name": "a", "nodeReadiness": {"holdOff": "2h", "conditions": [{"type": "NetworkReady"}]}}]),
+        "spec.filters[0].nodeReadiness.holdOff",
+        "write a duration such as 90s, 5m or 1h30m, from 0s to 1h",
+    ),
+    "a selector of a strategy with a bad operator": Bad(
+        policy(
+            filters=[
+                {
+                    "name": "a",
+                    "nodeReadiness": {
+                        "pods": [
+                            {
+                                "name": "cache",
+                                "namespace": "kube-system",
+                                "selector": {"matchExpressions": [{"key": "a", "operator": "In"}]},
+                            }
+                        ]
+                    },
+                }
+            ]
+        ),
+        "spec.filters[0].nodeReadiness.pods[0].selector.matchExpressions[0].values",
+        "the operators In and NotIn need at least one value",
     ),
     "more filters than there may be": Bad(
         policy(filters=[{"name": f"f{i}", "expression": "true"} for i in range(33)]),

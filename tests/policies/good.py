@@ -59,6 +59,18 @@ spec:
   failurePolicy: Fail
 """)
 
+READINESS: Object = yaml.safe_load("""
+daemonSets:
+- {namespace: kube-system, name: cilium}
+- {namespace: kube-system, name: node-local-dns, whenAbsent: Pass}
+pods:
+- {name: registry-facade, namespace: gitpod, selector: {matchLabels: {component: registry-facade}}, minReady: 1}
+conditions: [{type: NetworkReady, status: "True"}]
+labels: [{key: example.org/images-warm, value: "true"}]
+holdOff: 20s
+choose: {podAnnotation: example.org/needs}
+""")
+
 GOOD: dict[str, Object] = {
     "everything that a policy can say": EVERYTHING,
     "nothing at all": policy(),
@@ -115,5 +127,6 @@ GOOD: dict[str, Object] = {
         variables=[{"name": "load", "expression": "1.0"}],
         data=[{"name": "load", "nodeLabel": {"key": "load"}}],
     ),
+    "a strategy with all its parameters": policy(filters=[{"name": "daemons-ready", "nodeReadiness": READINESS}]),
     "a status that somebody sent along": policy() | {"status": {"observedGeneration": 3, "conditions": []}},
 }

@@ -5,16 +5,18 @@ looked at: it is what an operator once said, not what somebody wants.
 """
 
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sized
 from difflib import get_close_matches
 from typing import TypeVar
 
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.api.params import Params
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
+from fairlead.api.values import Shape
 
 P = TypeVar("P", bound=SchedulerExtenderPolicy)
 
@@ -32,11 +34,13 @@ _KINDS = {
     "finite_number": "a finite number",
     "bool_type": "true or false",
 }
-_LIMITS: dict[str, Callable[[Mapping[str, object]], str]] = {
+_SIZES: dict[str, Callable[[Mapping[str, object]], str]] = {
     "string_too_short": lambda limits: f"at least {limits['min_length']} characters",
     "string_too_long": lambda limits: f"at most {limits['max_length']} characters",
     "too_short": lambda limits: f"at least {limits['min_length']} items",
     "too_long": lambda limits: f"at most {limits['max_length']} items",
+}
+_LIMITS: dict[str, Callable[[Mapping[str, object]], str]] = {
     "greater_than_equal": lambda limits: f"at least {limits['ge']}",
     "less_than_equal": lambda limits: f"at most {limits['le']}",
     "greater_than": lambda limits: f"more than {limits['gt']}",
@@ -66,21 +70,29 @@ def _translated(detail: ErrorDetails, model: type[Params]) -> Iterator[FieldErro
             what, _, cure = message.partition(": ")
             yield FieldError(path + below, what, cure)
     elif kind == "missing":
-        yield FieldError(path, "is missing", _documented(path, model))
+        yield FieldError(path, "is missing", _documented(_field(path, model)))
     elif kind == "extra_forbidden":
         yield FieldError(path, "there is no such field", _nearest(str(path[-1]), _fields(path[:-1], model)))
     elif kind == "literal_error":
-        allowed = _literals(path, model)
+        allowed = [word for word in _parts(_field(path, model)) if isinstance(word, str)]
         wanted = f"is not one of {', '.join(allowed)}" if len(allowed) > 1 else f"is not {allowed[0]}"
         yield FieldError(path, f"{shown(value)} {wanted}", _quoted(value, allowed))
     elif kind == "shape":
         yield FieldError(path, f"{shown(value)} is not possible here", context["message"])
     elif kind in _KINDS:
-        yield FieldError(path, f"must be {_KINDS[kind]}, not {shown(value)}", _in_quotes(kind, value))
+        yield FieldError(
+            path, f"must be {_KINDS[kind]}, not {shown(value)}", _as_text(kind, value, _field(path, model))
+        )
     elif kind in ("string_too_short", "too_short") and not value:
-        yield FieldError(path, "must not be empty", "leave the field out or fill it in")
+        field = _field(path, model)
+        yield FieldError(path, "must not be empty", "" if not field or field.is_required() else "leave it out")
+    elif kind == "too_short" and isinstance(value, Sized) and len(value) >= context["min_length"]:
+        return  # it is short of items because some of them are wrong, which is said anyway
+    elif kind in _SIZES:
+        size = len(value) if isinstance(value, Sized) else 0
+        yield FieldError(path, f"must have {_SIZES[kind](context)}, not {size}")
     elif kind in _LIMITS:
-        yield FieldError(path, f"must be {_LIMITS[kind](context)}, not {_measured(kind, value)}")
+        yield FieldError(path, f"must be {_LIMITS[kind](context)}, not {shown(value)}")
     else:
         yield FieldError(path, detail["msg"][:1].lower() + detail["msg"][1:])
 
@@ -106,12 +118,12 @@ def shown(value: object) -> str:
             return f"a {type(value).__name__}"
 
 
-def _measured(kind: str, value: object) -> str:
-    return f"{len(value)}" if kind.startswith(("string_", "too_")) and isinstance(value, typing.Sized) else shown(value)
-
-
-def _in_quotes(kind: str, value: object) -> str:
-    return "write it in quotes" if kind == "string_type" and isinstance(value, bool | int | float) else ""
+def _as_text(kind: str, value: object, field: FieldInfo | None) -> str:
+    """How to write a number or a truth where a text belongs."""
+    if kind != "string_type" or not isinstance(value, bool | int | float):
+        return ""
+    shapes = [one for one in _parts(field) if isinstance(one, Shape) and one.bounds]
+    return shapes[0].message if shapes else "write it in quotes"
 
 
 def _quoted(value: object, allowed: list[str]) -> str:
@@ -138,36 +150,36 @@ def _fields(path: FieldPath, model: type[Params]) -> list[str]:
     return [field.alias or name for name, field in here.model_fields.items()] if here else []
 
 
-def _documented(path: FieldPath, model: type[Params]) -> str:
+def _documented(field: FieldInfo | None) -> str:
     """The first sentence that documents a field."""
-    here = _model_at(path[:-1], model)
-    for field in here.model_fields.values() if here else ():
-        if field.alias == path[-1] and field.description:
-            sentence = " ".join(field.description.split()).partition(". ")[0].removesuffix(".")
-            return sentence[0].lower() + sentence[1:]
-    return ""
+    sentence = " ".join(((field and field.description) or "").split()).partition(". ")[0].removesuffix(".")
+    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
 
 
-def _literals(path: FieldPath, model: type[Params]) -> list[str]:
+def _field(path: FieldPath, model: type[Params]) -> FieldInfo | None:
     here = _model_at(path[:-1], model)
-    for field in here.model_fields.values() if here else ():
-        if field.alias == path[-1]:
-            return [str(word) for word in _arguments(field.annotation) if isinstance(word, str)]
-    return []
+    fields = here.model_fields.values() if here and path else ()
+    return next((field for field in fields if field.alias == path[-1]), None)
 
 
 def _model_at(path: FieldPath, model: type[Params]) -> type[Params] | None:
     here: type[Params] | None = model
     for segment in path:
         if isinstance(segment, str) and here is not None:
-            below = [field.annotation for field in here.model_fields.values() if field.alias == segment]
-            found = [one for annotation in below for one in _arguments(annotation) if isinstance(one, type)]
-            here = next((one for one in found if issubclass(one, Params)), None)
+            field = next((field for field in here.model_fields.values() if field.alias == segment), None)
+            models = [one for one in _parts(field) if isinstance(one, type) and issubclass(one, Params)]
+            here = models[0] if models else None
     return here
 
 
-def _arguments(annotation: object) -> Iterator[object]:
-    """What an annotation is made of, down to the leaves."""
+def _parts(field: FieldInfo | None) -> Iterator[object]:
+    """What a field's annotation is made of: types, words that it allows, and marks."""
+    if field is not None:
+        yield from field.metadata
+        yield from _unwrapped(field.annotation)
+
+
+def _unwrapped(annotation: object) -> Iterator[object]:
     yield annotation
     for one in typing.get_args(annotation):
-        yield from _arguments(one)
+        yield from _unwrapped(one)
