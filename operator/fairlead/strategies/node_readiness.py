@@ -155,7 +155,7 @@ def _items(params: NodeReadiness) -> Iterator[_Item]:
 
 
 def _item(name: str, kind: str, reason: str, probe: _Probe, reads: Path | PodsRead) -> _Item:
-    return _Item(name, Reject(reason), Unknown(f"{kind} {name}", "does not say since when it holds"), probe, reads)
+    return _Item(name, Reject(reason), Unknown(f"the time of {kind} {name}", "is missing"), probe, reads)
 
 
 def _daemon(wanted: DaemonSetItem) -> _Item:

@@ -115,7 +115,8 @@ class RateOf(Protocol[_Node]):
         """Rate a node."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Without slots: Python 3.11 cannot make a frozen dataclass with slots through an alias of its generic.
+@dataclass(frozen=True, kw_only=True)
 class FilterOf(Generic[_Pod, _Node]):
     """A compiled filter that needs facts of these types; one that needs less stands in for one that needs more."""
 
@@ -127,7 +128,7 @@ class FilterOf(Generic[_Pod, _Node]):
     """Whether any of its rejections is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ScoreOf(Generic[_Pod, _Node]):
     """A compiled score; types as in `FilterOf`."""
 
