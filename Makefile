@@ -39,7 +39,7 @@ test-matrix: setup ## the tests that need a cluster, on the older versions of Ku
 	done; [ -z "$$failed" ] || { echo "failed on:$$failed"; exit 1; }
 
 crds: setup ## write crds/ anew from the models
-	$(BIN)/python scripts/crds.py
+	$(BIN)/python scripts/write_crds.py
 
 record: setup ## write anew what the scheduler sends, of every version, to tests/data/wire
 	@for version in 1.37.1 $(OLDER); do \

@@ -35,10 +35,11 @@ def render_path(path: FieldPath) -> str:
     """A path as Kubernetes writes it: `spec.filters[2].expression`, `spec.match.podSelector.matchLabels[team/x]`."""
     text = ""
     for segment in path:
-        plain = isinstance(segment, str) and _PLAIN.fullmatch(segment)
-        text += f".{segment}" if plain else f"[{_cut(str(segment))}]"
+        shown = _cut(str(segment))
+        text += f".{shown}" if _PLAIN.fullmatch(shown) else f"[{shown}]"
     return text.removeprefix(".")
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _SEGMENT_MAX else f"{text[:_SEGMENT_MAX]}..."
+    shown = text if len(text) <= _SEGMENT_MAX else f"{text[:_SEGMENT_MAX]}..."
+    return shown if shown.isprintable() else repr(shown)

@@ -40,6 +40,11 @@ class Check:
     found_rule: str = ""
     """...and the same in CEL."""
 
+    @property
+    def path(self) -> tuple[str, ...]:
+        """Where it says that something is wrong."""
+        return tuple(self.field.split(".")) if self.field else ()
+
     def marker(self) -> dict[str, str]:
         """The rule as a CRD carries it."""
         blame = {"fieldPath": f".{self.field}"} if self.field else {}
@@ -103,15 +108,15 @@ class Params(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, value: object) -> object:
-        """Null is absent: the API server prunes it before it looks."""
+        """Null is absent, also in a map: the API server prunes it before it looks."""
         if not isinstance(value, Mapping):
             return value
-        return {key: one for key, one in value.items() if one is not None}
+        return {key: _pruned(one) for key, one in value.items() if one is not None}
 
     @model_validator(mode="after")
     def _checked(self) -> Self:
         broken = [check for check in self.checks() if not check.holds(self)]
-        failed = [*self._duplicates(), *(((check.field,) if check.field else (), check.says(self)) for check in broken)]
+        failed = [*self._duplicates(), *((check.path, check.says(self)) for check in broken)]
         if failed:
             raise PydanticCustomError("failed_checks", "several fields do not fit together", {"failed": failed})
         return self
@@ -133,6 +138,10 @@ class Params(BaseModel):
         return found
 
 
+def _pruned(value: object) -> object:
+    return {key: one for key, one in value.items() if one is not None} if isinstance(value, dict) else value
+
+
 def repeated(items: tuple[object, ...]) -> Iterator[tuple[int, str]]:
     """Where a list says something again, and what."""
     seen = set()
@@ -151,21 +160,24 @@ def repeated(items: tuple[object, ...]) -> Iterator[tuple[int, str]]:
 
 def exactly_one_of(*fields: str) -> Check:
     """Refuse an object with none of these fields, or with several. They are named as the object spells them."""
-    names = ", ".join(fields)
-    given = "[" + ", ".join(f"has(self.{name}) ? '{name}' : ''" for name in fields) + "].filter(name, name != '')"
-    allowed = f"give exactly one of {names}" if len(fields) > 1 else f"{names} is missing"
 
     def found(model: Params) -> list[str]:
-        set_fields = {field.alias or name for name, field in type(model).model_fields.items()
-                      if getattr(model, name) is not None}  # fmt: skip
-        return [name for name in fields if name in set_fields]
+        given = {field.alias for name, field in type(model).model_fields.items() if getattr(model, name) is not None}
+        return [name for name in fields if name in given]
+
+    if len(fields) == 1:
+        message = f"{fields[0]} is missing"
+        return Check(f"has(self.{fields[0]})", lambda model: bool(found(model)), message)
+    allowed = f"give exactly one of {', '.join(fields)}"
+    each = "".join(f" + (has(self.{name}) ? ' {name}' : '')" for name in fields)
+    none = " && ".join(f"!has(self.{name})" for name in fields)
 
     return Check(
-        rule=f"{given}.size() == 1",
+        rule=" + ".join(f"(has(self.{name}) ? 1 : 0)" for name in fields) + " == 1",
         holds=lambda model: len(found(model)) == 1,
         message=allowed,
-        found=lambda model: f"{allowed}; found {', '.join(found(model)) or 'none'}",
-        found_rule=f"'{allowed}; found ' + ({given}.size() == 0 ? 'none' : {given}.join(', '))",
+        found=lambda model: f"{allowed}; found {' '.join(found(model)) or 'none'}",
+        found_rule=f"'{allowed}; found'{each} + ({none} ? ' none' : '')",
     )
 
 

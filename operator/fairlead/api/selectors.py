@@ -1,4 +1,8 @@
-"""Label selectors as Kubernetes writes them."""
+"""Label selectors as Kubernetes writes them.
+
+Their lists are short, because a strategy may hold a selector in each of its items, and the API server reckons the cost
+of checking a policy from all lists being full.
+"""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -19,7 +23,7 @@ class Requirement(Params):
     """The label."""
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
     """How the label relates to the values. In and NotIn need values, Exists and DoesNotExist take none."""
-    values: Annotated[Listed[LabelValue], Field(max_length=32)] = ()
+    values: Annotated[Listed[LabelValue], Field(max_length=16)] = ()
     """The values that In and NotIn compare with."""
 
     @classmethod
@@ -46,7 +50,7 @@ class LabelSelector(Params):
 
     list_keys: ClassVar[tuple[str, ...]] = ()
 
-    match_labels: Annotated[dict[QualifiedKey, LabelValue], Field(max_length=32)] = Field(default_factory=dict)
+    match_labels: Annotated[dict[QualifiedKey, LabelValue], Field(max_length=16)] = Field(default_factory=dict)
     """Labels with the value each must have."""
-    match_expressions: Annotated[Listed[Requirement], Field(max_length=16)] = ()
+    match_expressions: Annotated[Listed[Requirement], Field(max_length=6)] = ()
     """Conditions on labels."""

@@ -8,7 +8,7 @@ from fairlead.api.params import Listed, Params
 
 _Text = Annotated[str, Field(max_length=1024)]
 _Word = Annotated[str, Field(max_length=64)]
-_Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
+_Count = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
 _Time = Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"})]
 
 

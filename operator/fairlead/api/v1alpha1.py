@@ -12,25 +12,30 @@ from fairlead.api.names import DEFAULT_SCHEDULER_NAME, KIND
 from fairlead.api.params import Check, Listed, Params, Transition
 from fairlead.api.rules import Binding, Condition, Filter, Match, Preemption, Protection, Rule, Score, Variable
 from fairlead.api.status import Status
-from fairlead.api.values import Name, ObjectName
+from fairlead.api.values import WHOLE, Name, ObjectName
 
 RULES_MAX = 32
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One kind of rule: where its list stands, in CEL and in Python, and the field of `spec` that holds it."""
+    """One kind of rule: where its list stands, in CEL and in Python."""
 
     rule: str
-    field: str
     of: Callable[["Spec"], Sequence[Condition | Rule | Protection]]
+
+    @property
+    def is_there(self) -> str:
+        """In CEL, whether there is such a list: `orValue` would hide from the estimated cost how long it can be."""
+        parts = self.rule.split(".")
+        return " && ".join(f"has({'.'.join(parts[:count])})" for count in range(2, len(parts) + 1))
 
 
 _KINDS = {
-    "condition": _Kind("self.?match.?conditions.orValue([])", "match", lambda spec: spec.match.conditions),
-    "filter": _Kind("self.?filters.orValue([])", "filters", lambda spec: spec.filters),
-    "score": _Kind("self.?scores.orValue([])", "scores", lambda spec: spec.scores),
-    "protection": _Kind("self.?preemption.?protect.orValue([])", "preemption", lambda spec: spec.preemption.protect),
+    "condition": _Kind("self.match.conditions", lambda spec: spec.match.conditions),
+    "filter": _Kind("self.filters", lambda spec: spec.filters),
+    "score": _Kind("self.scores", lambda spec: spec.scores),
+    "protection": _Kind("self.preemption.protect", lambda spec: spec.preemption.protect),
 }
 
 
@@ -56,9 +61,9 @@ class Spec(Params):
     """The scheduler that the policy is for; pods opt in with spec.schedulerName. It cannot be changed, nor added or
     removed later. fairlead when absent."""
     mode: Literal["Enforce", "Off"] = "Enforce"
-    """Enforce applies the policy. "Off" compiles it and reports on it, and never applies it; write it in quotes, for YAML
-    reads the bare word as false. Enforce when absent."""
-    priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
+    """Enforce applies the policy. "Off" compiles it and reports on it, and never applies it; write it in quotes, for
+    YAML reads the bare word as false. Enforce when absent."""
+    priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000), WHOLE] = 0
     """The order between policies that match one pod: higher first, then by name. It decides which reason is reported
     and who writes an annotation that several want. 0 when absent."""
     match: Match = Match()
@@ -114,14 +119,14 @@ def _names_differ(one: str, other: str) -> Check:
         taken = {rule.name for rule in first.of(spec)}
         return [rule.name for rule in second.of(spec) if rule.name in taken]
 
-    is_taken = f"{first.rule}.exists(a, a.name == b.name)"
+    differ = f"{second.rule}.all(b, !{first.rule}.exists(a, a.name == b.name))"
     return Check(
-        rule=f"{second.rule}.all(b, !{is_taken})",
+        rule=f"!({first.is_there} && {second.is_there}) || {differ}",
         holds=lambda spec: not common(spec),
         message=message,
+        # The API server cannot say which: it does not know how long a text from a list may get.
         found=lambda spec: f"{message}; found {', '.join(common(spec))}",
-        found_rule=f"'{message}; found ' + {second.rule}.filter(b, {is_taken}).map(b, b.name).join(', ')",
-        field=second.field,
+        field=second.rule.removeprefix("self."),
     )
 
 
@@ -129,9 +134,9 @@ class SchedulerExtenderPolicy(Params):
     """Which nodes pods may use, which they should prefer, whom they may evict and how they are bound."""
 
     api_version: Literal["fairlead.dev/v1alpha1"]
-    """The version of this resource."""
+    """The version of this resource, fairlead.dev/v1alpha1."""
     kind: Literal["SchedulerExtenderPolicy"]
-    """SchedulerExtenderPolicy."""
+    """The kind of this resource, SchedulerExtenderPolicy."""
     metadata: Metadata
     """The policy's name, and what else Kubernetes keeps about every object."""
     spec: Spec

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -39,7 +39,7 @@ class Shape:
 
     def rule(self) -> str:
         """The same in CEL."""
-        rule = f"self.matches('^{self.pattern}$')"
+        rule = f"self.matches(r'^{self.pattern}$')"
         if self.but_not:
             rule += f" && !(self in [{', '.join(repr(word) for word in self.but_not)}])"
         if self.bounds:
@@ -48,7 +48,7 @@ class Shape:
         return rule
 
     def _fits(self, text: str) -> bool:
-        if not re.fullmatch(self.pattern, text) or text in self.but_not:
+        if not re.fullmatch(self.pattern, text, re.ASCII) or text in self.but_not:
             return False
         if not self.bounds:
             return True
@@ -74,7 +74,7 @@ class Duration(str):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        text = core_schema.str_schema(min_length=2, max_length=durations.MAX_LENGTH, strict=True)
+        text = core_schema.str_schema(min_length=1, max_length=durations.MAX_LENGTH, strict=True)
         return core_schema.no_info_after_validator_function(cls, text)
 
 
@@ -82,20 +82,19 @@ _WORDS_OF_CEL = (
     *("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop"),
     *("namespace", "null", "package", "return", "true", "var", "void", "while"),
 )
-_WORDS_OF_CEL = (
-    *("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop"),
-    *("namespace", "null", "package", "return", "true", "var", "void", "while"),
-)
+# The API server reckons the cost of a pattern by its length, times all the places where a policy may have one.
+_LETTER_OR_DIGIT = r"[^\W_]"
 _DNS_LABEL = Shape(
-    "[a-z0-9]([-a-z0-9]*[a-z0-9])?", "write lower-case letters, digits and '-', beginning and ending with no '-'"
+    "[a-z0-9]([-a-z0-9]*[a-z0-9])?",
+    "write a name such as gpu-class: lower-case letters, digits and '-', a letter or digit at both ends",
 )
 _QUALIFIED = Shape(
-    r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?",
+    rf"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?{_LETTER_OR_DIGIT}([-\w.]{{0,61}}{_LETTER_OR_DIGIT})?",
     "write a key such as gpu or example.com/gpu: after the '/' at most 63 letters, digits, '-', '_' and '.'",
 )
 _LABEL_VALUE = Shape(
-    "([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?",
-    "write letters, digits, '-', '_' and '.', beginning and ending with a letter or digit",
+    rf"({_LETTER_OR_DIGIT}([-\w.]*{_LETTER_OR_DIGIT})?)?",
+    "write a label's value: at most 63 letters, digits, '-', '_' and '.', a letter or digit at both ends",
 )
 _IDENTIFIER = Shape(
     "[a-z][A-Za-z0-9]*",
@@ -104,7 +103,7 @@ _IDENTIFIER = Shape(
 )
 _SUBDOMAIN = Shape(
     "[a-z0-9]([-a-z0-9.]*[a-z0-9])?",
-    "write lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit",
+    "write a name such as gpu-pool: lower-case letters, digits, '-' and '.', a letter or digit at both ends",
 )
 
 Name = Annotated[str, Field(min_length=1, max_length=63), _DNS_LABEL]
@@ -117,5 +116,7 @@ QualifiedKey = Annotated[str, Field(min_length=1, max_length=317), _QUALIFIED]
 """The key of a label or an annotation."""
 LabelValue = Annotated[str, Field(max_length=63), _LABEL_VALUE]
 """The value of a label."""
+WHOLE = BeforeValidator(lambda value: int(value) if isinstance(value, float) and value.is_integer() else value)
+"""Takes 2.0 for a whole number, as the API server does. It stands behind the bounds of the number."""
 Expression = Annotated[str, Field(min_length=1, max_length=4096)]
 """CEL; what it may read depends on where it stands."""
