@@ -27,6 +27,11 @@ def _fact(name: str, value: Any) -> Any:
     return plain(value)
 
 
+def plain_time(now: int) -> Any:
+    """A moment as the engine takes it."""
+    return timestamp(now)
+
+
 def plain(value: Any) -> Any:
     """A value of ours as the engine takes it."""
     if isinstance(value, Timestamp):
