@@ -28,6 +28,7 @@ from fairlead.policy.compiled import (
 from fairlead.policy.errors import Fault, PolicyError, in_expression, in_field
 from fairlead.policy.expressions import Compiled
 from fairlead.policy.rules import filter_of, score_of
+from fairlead.strategies.labels import matcher
 from fairlead.strategies.seam import Filter, Score, Strategy
 
 T = TypeVar("T")
@@ -118,8 +119,8 @@ class _Compiler:
             priority=spec.priority,
             match=Match(
                 None if spec.match.namespaces is None else frozenset(spec.match.namespaces),
-                selector(spec.match.namespace_selector),
-                selector(spec.match.pod_selector),
+                _selector(spec.match.namespace_selector),
+                _selector(spec.match.pod_selector),
                 tuple(self.conditions),
             ),
             data=spec.data,
@@ -272,14 +273,8 @@ def _circle(start: str, uses: Mapping[str, set[str]]) -> list[str]:
         way.append(following)
 
 
-def selector(written_selector: LabelSelector | None) -> Selector | None:
-    """A label selector that can be asked."""
-    if written_selector is None:
-        return None
-    return Selector(
-        tuple(written_selector.match_labels.items()),
-        tuple((each.key, each.operator, frozenset(each.values)) for each in written_selector.match_expressions),
-    )
+def _selector(written_selector: LabelSelector | None) -> Selector | None:
+    return None if written_selector is None else matcher(written_selector)
 
 
 def spec_hash(policy: SchedulerExtenderPolicy) -> str:

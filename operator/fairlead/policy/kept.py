@@ -6,19 +6,19 @@ with the clock looked at between them.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from fairlead.policy.compiled import CompiledPolicy, FilterRule
+from fairlead.policy.compiled import CompiledPolicy
 from fairlead.policy.facts import NodeView
 from fairlead.policy.nodes import Nodes
-from fairlead.policy.rules import RAISED, Raised, raised
+from fairlead.policy.rules import Raised
 from fairlead.strategies.facts import Unknown
-from fairlead.strategies.seam import PASS, Pass, Reject
+from fairlead.strategies.reads import Reads
+from fairlead.strategies.seam import PASS, Normalize, Pass, Reject, Timed
 
 SLICE: Final = 128
-_TODO, _PASSED = 0, 1
 Clock = Callable[[], int]
 
 
@@ -38,160 +38,210 @@ class Refusal:
     rule: str
     reason: str
     resolvable: bool
-    raised: Raised | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True, eq=False)
-class BoundRule:
-    """A filter for one class of pods, with its outcome for every slot."""
+class Bound:
+    """A rule for one class of pods."""
 
     policy: CompiledPolicy
-    rule: FilterRule
+    name: str
+    reads: Reads
+    is_volatile: bool  # a verdict holds at its moment only
     decide: Callable[..., Any]
     view: Callable[[int], NodeView | None]
-    codes: bytearray = field(default_factory=bytearray)
-    outcomes: list[Refusal | None] = field(default_factory=lambda: [None, None])
-    _known: dict[tuple[str, bool], int] = field(default_factory=dict)
     until: list[tuple[int, int]] = field(default_factory=list)
     errors: list[Raised] = field(default_factory=list)
     evaluations: int = 0
 
-    @property
-    def is_volatile(self) -> bool:
-        """Whether a verdict holds at its moment only."""
-        return self.rule.expression is not None and self.rule.filter.reads.now
+    def start(self, size: int) -> None:
+        """Forget everything; there are so many slots."""
+        self.until.clear()
+        self.grow(size)
 
-    def compute(self, slots: Iterable[int], now: int) -> None:
+    def grow(self, size: int) -> None:
+        """Make room for so many slots."""
+        raise NotImplementedError
+
+    def compute(self, slots: Sequence[int], now: int) -> None:
+        """Evaluate the rule for the nodes in these slots."""
+        raise NotImplementedError
+
+    def expired(self, now: int) -> set[int]:
+        """The slots whose verdict holds no longer."""
+        found = set()
+        while self.until and self.until[0][0] <= now:
+            found.add(heapq.heappop(self.until)[1])
+        return found
+
+    def keep_until(self, until: int | None, slot: int) -> None:
+        """Evaluate again at that moment."""
+        if until is not None:
+            heapq.heappush(self.until, (until, slot))
+
+    def keep_error(self, error: object) -> None:
+        """What an expression raised, for the status."""
+        if isinstance(error, Raised) and len(self.errors) < _ERRORS:
+            self.errors.append(error)
+
+
+@dataclass(slots=True, eq=False)
+class BoundFilter(Bound):
+    """A filter for one class of pods, with its outcome for every slot."""
+
+    rejects_on_error: bool = True
+    resolvable: bool = False
+    codes: bytearray = field(default_factory=bytearray)
+    outcomes: list[Refusal | None] = field(default_factory=lambda: [None, None])
+    _known: dict[tuple[str, bool], int] = field(default_factory=dict)
+
+    def grow(self, size: int) -> None:
+        """Nothing is known of new slots."""
+        self.codes.extend(bytes(size - len(self.codes)))
+
+    def compute(self, slots: Sequence[int], now: int) -> None:
         """Judge the nodes in these slots."""
         view, decide, codes = self.view, self.decide, self.codes
+        self.evaluations += len(slots)
         for slot in slots:
             node = view(slot)
             if node is None:
-                codes[slot] = _PASSED
+                codes[slot] = PASSED
                 continue
-            self.evaluations += 1
-            try:
-                verdict = decide(node, now)
-            except RAISED as error:
-                verdict = raised(error)
-            codes[slot] = _PASSED if verdict is PASS else self._code(verdict, slot)
+            verdict = decide(node, now)
+            codes[slot] = PASSED if verdict is PASS else self._code(verdict, slot)
 
     def _code(self, verdict: Pass | Reject | Unknown, slot: int) -> int:
-        if verdict.until is not None:
-            heapq.heappush(self.until, (verdict.until, slot))
+        self.keep_until(verdict.until, slot)
         if isinstance(verdict, Pass):
-            return _PASSED
+            return PASSED
         if isinstance(verdict, Reject):
-            return self._refusal(verdict.reason, self.rule.resolvable, None)
-        if isinstance(verdict, Raised) and len(self.errors) < _ERRORS:
-            self.errors.append(verdict)
-        if not self.rule.rejects_on_error:
-            return _PASSED
-        return self._refusal(str(verdict), False, verdict if isinstance(verdict, Raised) else None)
+            return self._refusal(verdict.reason, self.resolvable)
+        self.keep_error(verdict)
+        return self._refusal(str(verdict), False) if self.rejects_on_error else PASSED
 
-    def _refusal(self, reason: str, resolvable: bool, error: Raised | None) -> int:  # noqa: FBT001 - of the verdict
+    def _refusal(self, reason: str, resolvable: bool) -> int:  # noqa: FBT001 - of the verdict
         key = (reason, resolvable)
         code = self._known.get(key)
         if code is None:
             if len(self.outcomes) == _CODES:
-                return _CODES - 1
+                return _CODES - 1  # a rule with so many reasons: the last stands for the rest
             code = self._known[key] = len(self.outcomes)
-            self.outcomes.append(Refusal(self.policy.name, self.rule.name, reason, resolvable, error))
+            self.outcomes.append(Refusal(self.policy.name, self.name, reason, resolvable))
         return code
 
-    def expired(self, now: int) -> list[int]:
-        """The slots whose verdict holds no longer."""
-        found = []
-        while self.until and self.until[0][0] <= now:
-            found.append(heapq.heappop(self.until)[1])
-        return found
+
+@dataclass(slots=True, eq=False)
+class BoundScore(Bound):
+    """A score for one class of pods, with its raw value for every slot."""
+
+    normalize: Normalize = "None"
+    weight: int = 1
+    values: list[float | None] = field(default_factory=list)
+
+    def grow(self, size: int) -> None:
+        """Nothing is known of new slots."""
+        self.values.extend([None] * (size - len(self.values)))
+
+    def compute(self, slots: Sequence[int], now: int) -> None:
+        """Rate the nodes in these slots."""
+        view, decide, values = self.view, self.decide, self.values
+        self.evaluations += len(slots)
+        for slot in slots:
+            node = view(slot)
+            value = None if node is None else decide(node, now)
+            if value is None or value.__class__ is float:
+                values[slot] = value
+            elif isinstance(value, Timed):
+                self.keep_until(value.until, slot)
+                values[slot] = value.value
+            else:
+                self.keep_until(value.until, slot)
+                self.keep_error(value)
+                values[slot] = None
 
 
 _ERRORS: Final = 16
 _CODES: Final = 256
+PASSED: Final = 1
 
 
 @dataclass(slots=True, eq=False)
-class ClassVerdicts:
-    """All verdicts for one class of pods."""
+class Kept:
+    """What is kept of some rules for one class of pods."""
 
-    rules: Sequence[BoundRule]
+    rules: Sequence[Bound]
     nodes: Nodes
-    refused: dict[str, Refusal] = field(default_factory=dict)
     position: int = -1
-    waiting: list[tuple[BoundRule, list[int]]] = field(default_factory=list)
+    waiting: list[tuple[Bound, list[int]]] = field(default_factory=list)
     touched: set[int] = field(default_factory=set)
 
     def refresh(self, now: int, clock: Clock, deadline: int) -> None:
-        """Bring all verdicts up to date. Raises TooSlowError; the next call goes on where this one ended."""
+        """Bring everything up to date. Raises TooSlowError; the next call goes on where this one ended."""
         self._read_journal(now)
         while self.waiting:
             rule, slots = self.waiting[-1]
-            while slots:
-                part = slots[-SLICE:]
-                rule.compute(part, now)
-                del slots[-SLICE:]
-                if slots and clock() > deadline:
-                    raise TooSlowError(rule.policy.name)
-            self.waiting.pop()
-            if self.waiting and clock() > deadline:
+            if clock() > deadline:
                 raise TooSlowError(rule.policy.name)
-        self._combine()
+            rule.compute(slots[-SLICE:], now)
+            del slots[-SLICE:]
+            if not slots:
+                self.waiting.pop()
 
     def _read_journal(self, now: int) -> None:
         entries = None if self.position < 0 else self.nodes.since(self.position)
         size = len(self.nodes.views)
+        everything = list(self.nodes.slots.values())
         if entries is None:
-            self.waiting = [(rule, list(self.nodes.slots.values())) for rule in self.rules]
             for rule in self.rules:
-                rule.codes = bytearray(size)
-                rule.until.clear()
-            self.refused = {}
-            self.touched = set(self.nodes.slots.values())
+                rule.start(size)
+            self.waiting = [(rule, everything.copy()) for rule in self.rules if everything]
+            self.touched.update(everything)
         else:
-            dirty: list[set[int]] = [set(rule.expired(now)) for rule in self.rules]
+            dirty: list[set[int]] = [rule.expired(now) for rule in self.rules]
             for slot, change, policy in entries:
                 self.touched.add(slot)
-                for at, rule in enumerate(self.rules):
-                    if change is None or (
-                        policy in (None, rule.policy.name) and rule.rule.filter.reads.affected_by(change)
-                    ):
-                        dirty[at].add(slot)
+                for slots, rule in zip(dirty, self.rules, strict=True):
+                    if change is None or (policy in (None, rule.policy.name) and rule.reads.affected_by(change)):
+                        slots.add(slot)
             for rule, slots in zip(self.rules, dirty, strict=True):
-                rule.codes.extend(bytes(size - len(rule.codes)))
+                rule.grow(size)
                 if rule.is_volatile:
-                    slots = set(self.nodes.slots.values())
+                    slots.update(everything)
                 if slots:
                     self.waiting.append((rule, sorted(slots)))
                     self.touched |= slots
         self.position = self.nodes.head
 
-    def _combine(self) -> None:
-        """The first refusal of each node that was touched, in the order of the rules."""
-        if not self.touched:
-            return
-        if len(self.touched) > len(self.nodes.slots) // 2:
-            self._combine_all()
-        else:
-            for slot in self.touched:
-                node = self.nodes.views[slot]
-                if node is None:
-                    continue
-                refusal = next((r.outcomes[r.codes[slot]] for r in self.rules if r.codes[slot] > _PASSED), None)
-                if refusal is None:
-                    self.refused.pop(node.name, None)
-                else:
-                    self.refused[node.name] = refusal
-        for name in [name for name in self.refused if name not in self.nodes.slots] if self.refused else ():
-            del self.refused[name]
-        self.touched.clear()
 
-    def _combine_all(self) -> None:
-        names = {slot: name for name, slot in self.nodes.slots.items()}
-        refused: dict[str, Refusal] = {}
-        for rule in reversed(self.rules):
-            outcomes = rule.outcomes
-            for slot, code in enumerate(rule.codes):
-                if code > _PASSED and slot in names:
-                    refused[names[slot]] = outcomes[code]  # type: ignore[assignment]
-        self.refused = refused
+@dataclass(slots=True, eq=False)
+class KeptVerdicts(Kept):
+    """The verdicts of filters: which nodes pass, and why the others do not."""
+
+    passed: set[str] = field(default_factory=set)
+    refused: dict[str, Refusal] = field(default_factory=dict)
+    _names: dict[int, str] = field(default_factory=dict)  # of the nodes that are in one of them, by slot
+
+    def refresh(self, now: int, clock: Clock, deadline: int) -> None:
+        """As `Kept` does; then the first refusal of each node that was touched, in the order of the rules."""
+        Kept.refresh(self, now, clock, deadline)
+        filters: Sequence[BoundFilter] = self.rules  # type: ignore[assignment]
+        names, passed, refused = self._names, self.passed, self.refused
+        views, name_of = self.nodes.views, self.nodes.names
+        by_rule = [(rule.codes, rule.outcomes) for rule in filters]
+        for slot in self.touched if names else ():
+            before = names.pop(slot, None)
+            if before is not None:
+                passed.discard(before)
+                refused.pop(before, None)
+        for slot in self.touched:
+            if views[slot] is None:
+                continue
+            name = names[slot] = name_of[slot]
+            for codes, outcomes in by_rule:
+                if (code := codes[slot]) > PASSED:
+                    refused[name] = outcomes[code]  # type: ignore[assignment]
+                    break
+            else:
+                passed.add(name)
+        self.touched.clear()

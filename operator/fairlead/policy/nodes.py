@@ -18,6 +18,7 @@ class Nodes:
     """All nodes, each in a slot of its own, that it keeps while it lives."""
 
     slots: dict[str, int] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)  # by slot
     views: list[NodeView | None] = field(default_factory=list)
     data: dict[str, list[Data | None]] = field(default_factory=dict)  # by policy, then by slot
     journal: list[tuple[int, Change | None, str | None]] = field(default_factory=list)  # None: all; the policy of data
@@ -37,6 +38,8 @@ class Nodes:
             slot = self._unused.pop() if self._unused else len(self.views)
             if slot == len(self.views):
                 self.views.append(None)
+                self.names.append(name)
+            self.names[slot] = name
             self.slots[name] = slot
             change = None
         self.views[slot] = view

@@ -21,9 +21,9 @@ def matches(match: Match, pod: PodView, now: int) -> Raised | bool:
     """Whether a policy is for a pod; what a condition raised, if no other says that it is not."""
     if match.namespaces is not None and pod.namespace not in match.namespaces:
         return False
-    if match.namespace_selector and not match.namespace_selector.matches(pod.namespaceObject.metadata.labels):
+    if match.namespace_selector and not match.namespace_selector(pod.namespaceObject.metadata.labels):
         return False
-    if match.pod_selector and not match.pod_selector.matches(pod.labels):
+    if match.pod_selector and not match.pod_selector(pod.labels):
         return False
     undecided: Raised | None = None
     for condition in match.conditions:
