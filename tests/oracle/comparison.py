@@ -15,7 +15,7 @@ from oracle.literals import literal
 Case = tuple[str, *tuple[st.SearchStrategy[object], ...]]
 """An expression with a place for each operand, and the operands to try."""
 
-EXAMPLES = int(os.environ.get("FAIRLEAD_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("FAIRLEAD_EXAMPLES", "100"))
 
 thorough = settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
