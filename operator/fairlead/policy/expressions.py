@@ -58,6 +58,10 @@ class Compiled:
             return self._program.for_pod(pod)
         return lambda node, now: self._on_engine(pod, node, now)
 
+    def traced(self, pod: Any, force: Mapping[int, bool]) -> Callable[[Any, int], tuple[Any, dict[int, object]]]:
+        """As `for_pod`, with the value of every part by its id; some may be forced to be true or false."""
+        return self._program.traced(pod, force)
+
     @cached_property
     def _trees(self) -> Mapping[str, Any]:
         return {name: variable.expression.checked for name, variable in self.variables.items()}
