@@ -79,6 +79,7 @@ GOOD: dict[str, Object] = {
     "nulls, which mean nothing": policy(
         match=None, filters=[{"name": "a", "expression": "true", "reason": None}], failurePolicy=None
     ),
+    "nulls in a map, which mean nothing either": policy(match={"podSelector": {"matchLabels": {"a": None, "b": "c"}}}),
     "binding where the failure policy is not written": policy(
         binding={"annotations": [{"key": "fairlead.dev/a", "expression": "'x'", "onError": "Reject"}]}
     ),
@@ -126,6 +127,9 @@ GOOD: dict[str, Object] = {
         filters=[{"name": "load", "expression": "data.load < variables.load"}],
         variables=[{"name": "load", "expression": "1.0"}],
         data=[{"name": "load", "nodeLabel": {"key": "load"}}],
+    ),
+    "parts that a policy's owner might order otherwise": policy(
+        scores=[{"expression": "1.0", "name": "b"}], filters=[{"expression": "true", "name": "a"}]
     ),
     "a strategy with all its parameters": policy(filters=[{"name": "daemons-ready", "nodeReadiness": READINESS}]),
     "a status that somebody sent along": policy() | {"status": {"observedGeneration": 3, "conditions": []}},
