@@ -103,7 +103,9 @@ GOOD: dict[str, Object] = {
         scores=[{"name": "a", "weight": 1, "expression": "1.0"}, {"name": "b", "weight": 1000, "expression": "1.0"}],
         data=[{"name": "a", "nodeLabel": {"key": "a"}, "factor": -1e18, "default": 1e18}],
     ),
-    "a whole number written with a point": policy(scores=[{"name": "a", "weight": 2.0, "expression": "1.0"}]),
+    "a whole number written with a point": policy(
+        priority=3.0, scores=[{"name": "a", "weight": 2.0, "expression": "1.0"}]
+    ),
     "a value with its time after a comma": data(
         nodeAnnotation={"key": "example.com/load", "format": "ValueCommaTime"}, maxAge="1h30m"
     ),

@@ -36,6 +36,8 @@ class Thing(Params):
     """More values."""
     parts: Listed["Thing"] = ()
     """What it is made of."""
+    count: Annotated[int, Field(ge=1)] | None = None
+    """How many."""
     wait: Annotated[Duration, within("1m", "1h")] = Duration("1m")
     """How long it waits."""
 
@@ -72,6 +74,13 @@ def test_a_status_of_a_newer_operator_is_read() -> None:
     )
     assert (status.serving_generation, status.observed_generation) == (3, None)
     assert (status.rules[0].name, status.rules[0].uses, status.rules[0].errors) == ("a", ("data.load",), None)
+
+
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    count = Thing.model_validate({"count": 2.0}).count
+    assert (count, type(count)) == (2, int)
+    with pytest.raises(ValidationError, match="integer"):
+        Thing.model_validate({"count": 2.5})
 
 
 def test_what_is_read_cannot_be_changed() -> None:
