@@ -33,7 +33,7 @@ class Check:
     holds: Callable[[Any], bool]
     """The same in Python."""
     message: str
-    """What is wrong and what would be right, in one sentence."""
+    """What is wrong, a colon, and what would be right."""
     field: str = ""
     """The field to blame, as the object spells it; empty: the object itself."""
     found: Callable[[Any], str] | None = None
