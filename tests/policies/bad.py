@@ -159,6 +159,9 @@ BAD: dict[str, Bad] = {
     "a label value that no label can have": Bad(
         selector(tier="pure gold"), "spec.match.podSelector.matchLabels[tier]", "write a label's value"
     ),
+    "a label value of another script": Bad(
+        selector(tier="größe"), "spec.match.podSelector.matchLabels[tier]", "write a label's value"
+    ),
     "a label value that is a number": Bad(
         policy(match={"podSelector": {"matchLabels": {"tier": 1}}}),
         "spec.match.podSelector.matchLabels.tier",

@@ -29,9 +29,9 @@ def keeps_contract(strategy: Strategy, params: Params, scene: Scene) -> None:
     """All of it, for one scene."""
     for rule, again in zip(_rules(strategy, params), _rules(strategy, params), strict=True):
         answer = _ask(rule, scene.pod, scene.node, scene.now)
+        _sound(rule, answer)
         assert answer == _ask(again, scene.pod, scene.node, scene.now), "same facts, another answer"
         assert rule.reads == again.reads, "same parameters, other reads"
-        _sound(rule, answer)
         _declared(rule, scene, answer)
         _traced(rule, scene, answer)
         _timely(rule, scene, answer)

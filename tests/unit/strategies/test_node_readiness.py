@@ -1,6 +1,6 @@
 """nodeReadiness, as a table: what is asked for, how the node is, what comes of it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -11,8 +11,9 @@ from pydantic import ValidationError
 from fairlead.strategies import node_readiness
 from fairlead.strategies.node_readiness import WAITING
 from fairlead.strategies.node_readiness_params import NodeReadiness
-from fairlead.strategies.seam import PASS, Condition, Controller, PodsRead, Reads, Reject, Unknown, Verdict
+from fairlead.strategies.seam import PASS, Condition, Controller, PodsRead, Reads, Reject, Stamped, Unknown, Verdict
 from strategykit.facts import Node, Notes, OnNode, Pod
+from strategykit.watched import WatchedNode
 
 S = 1_000_000_000
 NOW = 1_800_000_000 * S
@@ -29,17 +30,21 @@ HOLD = {"holdOff": "20s"}
 CHOOSE = {"choose": {"podAnnotation": "needs"}}
 ALL = CILIUM | {"pods": [FACADES]} | NETWORK | WARM | CHECKED
 
+BARE = Node()
+PICKY = Pod(annotations={"needs": "x"})
 NO_CILIUM = Reject("daemon cilium is not ready")
 NO_FACADES = Reject("pods facades are not ready")
 NO_NETWORK = Reject("condition NetworkReady is not True")
 
 
 def cilium(**changed: Any) -> OnNode:
-    return OnNode(**{"controller": Controller("DaemonSet", "cilium"), "ready_since": NOW - 60 * S} | changed)
+    usual: dict[str, Any] = {"controller": Controller("DaemonSet", "cilium"), "ready_since": NOW - 60 * S}
+    return OnNode(**usual | changed)
 
 
 def facade(**changed: Any) -> OnNode:
-    return OnNode(**{"namespace": "images", "labels": {"part": "facade"}, "ready_since": NOW - 60 * S} | changed)
+    usual: dict[str, Any] = {"namespace": "images", "labels": {"part": "facade"}, "ready_since": NOW - 60 * S}
+    return OnNode(**usual | changed)
 
 
 def network(status: str = "True", since: int | None = NOW - 60 * S) -> dict[str, Condition]:
@@ -50,10 +55,9 @@ def network(status: str = "True", since: int | None = NOW - 60 * S) -> dict[str,
 class Case:
     params: dict[str, Any]
     want: Verdict
-    node: Node = Node()
+    node: Node = BARE
     needs: str | None = None
     """The pod's own annotation."""
-    reads_now: bool = field(default=False)
 
 
 def facades(**changed: Any) -> dict[str, Any]:
@@ -61,8 +65,8 @@ def facades(**changed: Any) -> dict[str, Any]:
 
 
 def labelled(since: int | None, **labels: str) -> Node:
-    stamps = {} if since is None else {("labels", key): since for key in labels}
-    return Node(labels=labels, stamps=stamps)  # type: ignore[arg-type] - mypy makes the key's first part a str
+    stamps: dict[tuple[Stamped, str], int] = {} if since is None else {("labels", key): since for key in labels}
+    return Node(labels=labels, stamps=stamps)
 
 
 CASES = {
@@ -138,7 +142,9 @@ CASES = {
     "an annotation that is not there is refused": Case(CHECKED, Reject("annotation checked is missing")),
     "an annotation with the value passes": Case(CHECKED_YES, PASS, Node(annotations={"checked": "yes"})),
     "an annotation with another value is refused": Case(
-        CHECKED_YES, Reject("annotation checked does not have the value that is wanted"), Node(annotations={"checked": ""})
+        CHECKED_YES,
+        Reject("annotation checked does not have the value that is wanted"),
+        Node(annotations={"checked": ""}),
     ),
     # several
     "the first that is missing is said, in the order of the lists": Case(ALL, NO_CILIUM),
@@ -185,21 +191,21 @@ CASES = {
     ),
     "a condition without a time cannot be waited for": Case(
         NETWORK | HOLD,
-        Unknown("condition NetworkReady", "does not say since when it holds"),
+        Unknown("the time of condition NetworkReady", "is missing"),
         Node(conditions=network(since=None)),
     ),
     "without a hold-off a time that is not there does not matter": Case(
         NETWORK, PASS, Node(conditions=network(since=None))
     ),
     "a label without a time cannot be waited for": Case(
-        WARM | HOLD, Unknown("label warm", "does not say since when it holds"), labelled(None, warm="yes")
+        WARM | HOLD, Unknown("the time of label warm", "is missing"), labelled(None, warm="yes")
     ),
     "pods with a time are counted before one without": Case(
         CILIUM | HOLD, PASS, Node(pods=[cilium(ready_since=None), cilium()])
     ),
     "too few pods with a time cannot be waited for": Case(
         facades(minReady=2) | HOLD,
-        Unknown("pods facades", "does not say since when it holds"),
+        Unknown("the time of pods facades", "is missing"),
         Node(pods=[facade(ready_since=None), facade()]),
     ),
     "who waits for one thing waits, whatever is not known of another": Case(
@@ -213,7 +219,9 @@ CASES = {
     # choose
     "a pod without the annotation needs all": Case(ALL | CHOOSE, NO_CILIUM),
     "a pod needs what it names": Case(ALL | CHOOSE, PASS, Node(conditions=network()), needs="NetworkReady"),
-    "a pod is refused for what it names": Case(ALL | CHOOSE, NO_NETWORK, Node(pods=[cilium()]), needs="cilium,NetworkReady"),
+    "a pod is refused for what it names": Case(
+        ALL | CHOOSE, NO_NETWORK, Node(pods=[cilium()]), needs="cilium,NetworkReady"
+    ),
     "the order is the policy's and not the pod's": Case(ALL | CHOOSE, NO_CILIUM, needs="NetworkReady,cilium"),
     "spaces, empty names and repetitions do not matter": Case(
         ALL | CHOOSE, NO_NETWORK, Node(pods=[cilium()]), needs=" ,, cilium ,cilium,\tNetworkReady\n,"
@@ -229,10 +237,16 @@ CASES = {
         ALL | CHOOSE, Unknown("choose", f"names '{'x' * 62}…', which is no item of the rule"), needs="x" * 250_000
     ),
     "only what a pod names is waited for": Case(
-        NETWORK | WARM | HOLD | CHOOSE, PASS, Node(conditions=network(since=NOW), labels={"warm": ""}, stamps={("labels", "warm"): 0}), needs="warm"
+        NETWORK | WARM | HOLD | CHOOSE, PASS, labelled(0, warm=""), needs="warm"
+    ),
+    "what a pod names is waited for": Case(
+        NETWORK | WARM | HOLD | CHOOSE,
+        Reject(WAITING, until=NOW + 20 * S),
+        Node(conditions=network(since=NOW)),
+        needs="NetworkReady",
     ),
     "without choose the annotation means nothing": Case(ALL, NO_CILIUM, needs="NetworkReady"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -247,6 +261,12 @@ def test_a_verdict_that_needs_no_time_is_made_once() -> None:
     one = node_readiness.compile_filter(NodeReadiness.model_validate(CILIUM)).for_pod(Pod())
     assert one(Node(), NOW) is one(Node(name="n2"), NOW)
     assert one(Node(pods=[cilium()]), NOW) is PASS
+
+
+def test_without_a_trace_nothing_is_asked_behind_the_first_that_is_missing() -> None:
+    rule = node_readiness.compile_filter(NodeReadiness.model_validate(CILIUM | NETWORK))
+    blind = WatchedNode(Node(), Reads(pods=rule.reads.pods))
+    assert rule.for_pod(Pod())(blind, NOW) == NO_CILIUM
 
 
 def test_reads_name_what_is_used_and_no_more() -> None:
