@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 
 import pytest
 import yaml
@@ -20,6 +21,7 @@ _POLICIES = "/apis/fairlead.dev/v1alpha1/schedulerextenderpolicies"
 # As kubectl asks: a field that is not there is refused, not dropped.
 _TRY = f"{_POLICIES}?dryRun=All&fieldValidation=Strict"
 _FOREVER = "schedulerName cannot be changed, added or removed: create another policy instead"
+_EXAMPLES = Path(__file__).parents[2] / "examples"
 _SPOILT = 500
 _FILTER = {"name": "a", "expression": "true"}
 
@@ -53,6 +55,15 @@ def no_policies(api: Api) -> Iterator[None]:
 def test_a_good_policy_is_taken_as_it_is(api: Api, good: Object) -> None:
     made = api.create(_TRY, good)
     assert made["spec"] == _without_nulls(good["spec"]), "nothing is added to what the owner wrote"
+
+
+@pytest.mark.parametrize("example", sorted(_EXAMPLES.glob("*.yaml")), ids=lambda file: file.stem)
+def test_an_example_is_taken(api: Api, example: Path) -> None:
+    policies = [one for one in yaml.safe_load_all(example.read_text()) if one["kind"] == "SchedulerExtenderPolicy"]
+    assert policies
+    for one in policies:
+        api.create(_TRY, one)
+        parse_policy(one, installed_policy())
 
 
 @pytest.mark.parametrize("bad", [pytest.param(bad, id=sentence) for sentence, bad in BAD.items()])
