@@ -134,9 +134,7 @@ def _constant_key(node: Node) -> tuple[Node, str, Node] | None:
     return None
 
 
-def _undeclared_data(
-    text: str, checked: Checked, environment: Environment, key: str, at: Node
-) -> Iterator[Diagnostic]:
+def _undeclared_data(text: str, checked: Checked, environment: Environment, key: str, at: Node) -> Iterator[Diagnostic]:
     if key in environment.data:
         return
     line, column = place(text, checked.positions.get(at.id, 0) + isinstance(at, Select))

@@ -8,7 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.cel.checked import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, Select, StructExpr, children
+from fairlead.cel.checked import (
+    Call,
+    Checked,
+    Comprehension,
+    Const,
+    Ident,
+    ListExpr,
+    Node,
+    Select,
+    StructExpr,
+    children,
+)
 from fairlead.cel.lowering.scope import VARIABLES, roots_of
 
 NODES: Final = 5_000
@@ -40,7 +51,7 @@ class _Estimate:
             case Comprehension():
                 size = self.size(node.range, sizes)
                 bound = {**sizes, node.accumulator: size}
-                bound |= {name: FIELD for name in (node.variable, node.variable2)}
+                bound |= dict.fromkeys((node.variable, node.variable2), FIELD)
                 inside = sum(self.steps(part, bound) for part in (node.condition, node.step))
                 return self.steps(node.range, sizes) + size * (1 + inside) + self.steps(node.result, bound)
         return sum(self.steps(child, sizes) for child in children(node))

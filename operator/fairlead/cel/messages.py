@@ -67,7 +67,7 @@ def empty(name: str) -> msgspec.Struct:
     return struct(name)()
 
 
-def _held(type_: str) -> Any:  # noqa: ANN401 - a type, for msgspec
+def _held(type_: str) -> Any:
     return _SCALARS[type_][0] if type_ in _SCALARS else struct(type_)
 
 

@@ -74,7 +74,7 @@ def _walk_fold(
         inner[name] = element if is_list else None
     if node.variable2:
         inner[node.variable] = None
-    for part in (node.condition, node.step, node.result):
+    for part in (node.result,) if is_bind else (node.condition, node.step, node.result):
         yield from _walk(checked, variables, part, inner)
 
 

@@ -24,6 +24,7 @@ _BINARY: Final[Mapping[str, int]] = {
     "_%_": 5,
 }
 _UNARY, _POSTFIX = 6, 7
+_WRITTEN: Final[Mapping[str, str]] = {"math.@max": "math.greatest", "math.@min": "math.least"}
 
 
 def text(node: Node) -> str:
@@ -81,7 +82,7 @@ def _call(node: Call) -> tuple[str, int]:
             return f"{_at_least(held, _POSTFIX)}.sortBy({name}, {_added(step)})", _POSTFIX
         case Call(member=True, args=(target, *rest)):
             return f"{_at_least(target, _POSTFIX)}.{node.function}({', '.join(map(text, rest))})", _POSTFIX
-    return f"{node.function}({', '.join(map(text, node.args))})", _POSTFIX
+    return f"{_WRITTEN.get(node.function, node.function)}({', '.join(map(text, node.args))})", _POSTFIX
 
 
 def _macro(node: Comprehension) -> str:

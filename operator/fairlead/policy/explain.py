@@ -103,14 +103,16 @@ def explain(pod: PodView, matched: Sequence[Matched], nodes: Nodes, name: str, n
         assert view is not None  # noqa: S101 - its slot is taken
         if each.undecided:
             filters += [
-                RuleExplained(each.policy.name, rule.name, "Refused", UNDECIDED, steps=(Step("match", each.undecided.detail),))
+                RuleExplained(
+                    each.policy.name, rule.name, "Refused", UNDECIDED, steps=(Step("match", each.undecided.detail),)
+                )
                 for rule in sorted(each.policy.filters, key=lambda rule: rule.name)[:1]
             ]
             continue
         for rule in sorted(each.policy.filters, key=lambda rule: rule.name):
             filters.append(_filter(each.policy.name, rule, pod, view, now))
-        for score in sorted(each.policy.scores, key=lambda rule: rule.name):
-            scores.append(_score(each.policy.name, score, pod, view, now))
+        in_order = sorted(each.policy.scores, key=lambda rule: rule.name)
+        scores += [_score(each.policy.name, score, pod, view, now) for score in in_order]
     return NodeExplained(name, not any(rule.outcome == "Refused" for rule in filters), filters, scores)
 
 
