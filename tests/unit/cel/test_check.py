@@ -31,7 +31,8 @@ REFUSED: dict[str, tuple[str, int, str]] = {
         "pods.exists(p, p.spec.hostNetwork)",
         23,
         (
-            "`hostNetwork` is no field that pods on a node are kept with; pods on a node are kept without it; its fields"
+            "`hostNetwork` is no field that pods on a node are kept with; pods on a node are kept without it; its"
+            " fields"
             " are containers, initContainers, nodeName, priority, schedulingGroup"
         ),
     ),
@@ -46,7 +47,8 @@ REFUSED: dict[str, tuple[str, int, str]] = {
         "victim.spec.priority > 1",
         1,
         (
-            "`victim` cannot be read in a rule; there are allocatable, data, free, namespaceObject, node, now, pod, pods,"
+            "`victim` cannot be read in a rule; there are allocatable, data, free, namespaceObject, node, now, pod,"
+            " pods,"
             " request, requested"
         ),
     ),
@@ -119,7 +121,8 @@ REFUSED: dict[str, tuple[str, int, str]] = {
         "pods.exists(p, p.metadata.annotations.exists(k, k == 'a'))",
         27,
         (
-            "annotations of pods on a node are kept only for keys that are written out; read them as annotations['key'] or"
+            "annotations of pods on a node are kept only for keys that are written out; read them as"
+            " annotations['key'] or"
             " annotations[?'key']"
         ),
     ),
