@@ -67,13 +67,17 @@ class Compiled:
         return {name: variable.expression.checked for name, variable in self.variables.items()}
 
     @cached_property
+    def _wanted(self) -> Mapping[str, Any]:
+        return engine.wanted(reads(self.expression.checked, {}))
+
+    @cached_property
     def _program(self) -> Program:
         return Program(self.expression.checked, self._trees)
 
     def _on_engine(self, pod: Any, node: Any, now: int) -> Any:
         facts: dict[str, Any] = {name: getattr(pod, name) for name in self.roots if name in _POD_LEVEL}
         facts |= {name: getattr(node, name) for name in self.roots if name not in (*_POD_LEVEL, "now")}
-        data = engine.facts({name: value for name, value in facts.items() if value is not None})
+        data = engine.facts({name: value for name, value in facts.items() if value is not None}, self._wanted)
         if "now" in self.roots:
             data["now"] = engine.plain_time(now)
         for name in names_of(self.expression.checked, self.expression.checked.root):

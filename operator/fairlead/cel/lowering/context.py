@@ -116,5 +116,3 @@ def loops(node: Node) -> Iterator[Comprehension]:
                 pass
             case Comprehension():
                 yield part
-
-

@@ -51,9 +51,7 @@ def map_of(lo: Context, node: StructExpr) -> Out:
     if len(set(constants)) == len(keys) and not any(entry.optional for entry in node.entries):
         return Out(ast.Dict(list(made_keys), values), any_raises(*parts))
     flags = const(tuple(entry.optional for entry in node.entries))
-    made = lo.call(
-        make_map, ast.Tuple(list(made_keys), ast.Load()), ast.Tuple(values, ast.Load()), flags
-    )
+    made = lo.call(make_map, ast.Tuple(list(made_keys), ast.Load()), ast.Tuple(values, ast.Load()), flags)
     return Out(made, any_raises(*parts))
 
 
@@ -67,5 +65,3 @@ def make_map(keys: Sequence[object], values: Sequence[object], optional: Sequenc
             raise Abort(Kind.DUPLICATE_KEY, f"the key {key!r} stands twice in a map")
         made[key] = value.value if maybe else value  # type: ignore[attr-defined]
     return made
-
-

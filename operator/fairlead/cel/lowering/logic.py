@@ -4,7 +4,18 @@ import ast
 
 from fairlead.cel.checked import DYN, Call, Node
 from fairlead.cel.errors import CelError, Kind
-from fairlead.cel.lowering.builder import Out, Statements, all_of, any_of, any_raises, compare, const, either, load, negate
+from fairlead.cel.lowering.builder import (
+    Out,
+    Statements,
+    all_of,
+    any_of,
+    any_raises,
+    compare,
+    const,
+    either,
+    load,
+    negate,
+)
 from fairlead.cel.lowering.context import Context
 
 
@@ -44,9 +55,7 @@ def junction(lo: Context, node: Call, *, conjunction: bool) -> Out:
     return Out(load(name), right.raises)
 
 
-def _absorbing(
-    lo: Context, left: tuple[Out, Statements], right: tuple[Out, Statements], *, conjunction: bool
-) -> Out:
+def _absorbing(lo: Context, left: tuple[Out, Statements], right: tuple[Out, Statements], *, conjunction: bool) -> Out:
     """The left side may raise: the right side is asked all the same, and if it does not decide, the error stands."""
     name, error = lo.fresh(), lo.fresh("e")
     lo.assign(error, const(None))

@@ -145,7 +145,9 @@ def select(lo: Context, node: Select) -> Out:
             out = bare(lo, node.operand)
             lo.assign(held, out.expr)
             there = compare(load(held), ast.IsNot(), _NONE)
-            return Out(ast.BoolOp(ast.And(), [there, access.has_field(lo, load(held), message, node.field)]), out.raises)
+            return Out(
+                ast.BoolOp(ast.And(), [there, access.has_field(lo, load(held), message, node.field)]), out.raises
+            )
         raise NotLoweredError("has() of an optional")
     if not is_bare(lo, node):
         raise NotLoweredError("an optional of an optional")
