@@ -4,6 +4,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cel_expr_python import cel
@@ -15,6 +16,7 @@ from fairlead.cel.values import BoolKey, Duration, Nothing, Some, Timestamp, Typ
 EXTENSIONS = ("lists", "sets", "two-var-comprehensions", "regex", "math", "strings", "optional", "bindings", "encoders")
 
 _MICROSECOND_NS = 1_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TYPE_NAMES = {
     "NULL": "null_type",
     "TIMESTAMP": "google.protobuf.Timestamp",
@@ -104,10 +106,9 @@ def _decode(result: Any) -> object:
     if name.startswith("MAP"):
         return {key: _decode(element) for key, element in value.items()}
     if name == "TIMESTAMP":
-        return Timestamp(round(value.timestamp() * 1_000_000) * _MICROSECOND_NS)
+        return Timestamp((value - _EPOCH) // timedelta(microseconds=1) * _MICROSECOND_NS)
     if name == "DURATION":
-        microseconds = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
-        return Duration(microseconds * _MICROSECOND_NS)
+        return Duration(value // timedelta(microseconds=1) * _MICROSECOND_NS)
     if name == "TYPE":
         type_name = value.name()
         return TypeName(_TYPE_NAMES.get(type_name, type_name.partition("<")[0].lower()))

@@ -117,3 +117,9 @@ close_values = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(keys, inner, max_size=2) | inner.map(Some),
     max_leaves=3,
 )
+# The engine's Python types cannot give optionals back.
+plain_values = st.recursive(
+    scalars | _close.filter(lambda value: value is not NONE),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
+    max_leaves=5,
+)

@@ -4,6 +4,7 @@ Values of different types are unequal, and unordered is an error. Numbers of dif
 integer meets a double rounded to a double, so that 2**53 + 1 equals 2.0**53: the engine does so.
 """
 
+from collections.abc import Sequence
 from operator import ge, gt, le, lt
 from typing import Any, Final
 
@@ -55,7 +56,7 @@ def not_equal(left: object, right: object) -> bool:
     return not equal(left, right)
 
 
-def contains(values: list[object] | tuple[object, ...], value: object) -> bool:
+def contains(values: Sequence[object], value: object) -> bool:
     """Decide whether a list has an element that equals a value."""
     return any(equal(element, value) for element in values)
 

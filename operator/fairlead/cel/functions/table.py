@@ -10,7 +10,18 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from fairlead.cel.functions import conversions, encoders, equality, maths, strings, times, timetext
+from fairlead.cel.functions import (
+    conversions,
+    encoders,
+    equality,
+    lists,
+    maths,
+    optionals,
+    own,
+    strings,
+    times,
+    timetext,
+)
 from fairlead.cel.values import UInt
 
 Function = Callable[..., Any]
@@ -108,6 +119,9 @@ _TIMES: Final[dict[str, Function]] = {
         "timestamp_to_year",
     )
 }
+_ARITHMETIC: Final = ("int64", "uint64", "double")
+_ORDERED: Final = ("bool", "bytes", "double", "duration", "int64", "string", "timestamp", "uint64")
+_RELATIONS: Final = ("less", "less_equals", "greater", "greater_equals")
 _SINGLE: Final = ("int", "uint", "double")
 _MATHS: Final[dict[str, Function]] = {
     **{f"math_@{which}_{kind}": conversions.identity for which in ("max", "min") for kind in _SINGLE},
@@ -150,4 +164,119 @@ _MATHS: Final[dict[str, Function]] = {
     "math_trunc_double": maths.math_trunc_double,
 }
 
-FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(_CONVERSIONS | _STRINGS | _TIMES | _MATHS)
+_SORTABLE: Final = (
+    "bool",
+    "bytes",
+    "double",
+    "google.protobuf.Duration",
+    "google.protobuf.Timestamp",
+    "int",
+    "string",
+    "uint",
+)
+_LISTS: Final[dict[str, Function]] = {
+    **{f"list_{kind}_sort": lists.list_sort for kind in _SORTABLE},
+    **{f"list_{kind}_sortByAssociatedKeys": lists.list_sort_by_associated_keys for kind in _SORTABLE},
+    **{
+        name: getattr(lists, name)
+        for name in (
+            "add_list",
+            "list_distinct",
+            "list_first",
+            "list_flatten",
+            "list_flatten_int",
+            "list_last",
+            "list_range",
+            "list_reverse",
+            "list_sets_contains_list",
+            "list_sets_equivalent_list",
+            "list_sets_intersects_list",
+            "list_slice",
+        )
+    },
+}
+_OPTIONALS: Final[dict[str, Function]] = {
+    "list_optindex_optional_int": optionals.list_optindex_optional_int,
+    "map_optindex_optional_value": optionals.map_optindex_optional_value,
+    "optional_hasValue": optionals.optional_has_value,
+    "optional_list_optindex_optional_int": optionals.optional_optindex_optional_value,
+    "optional_map_optindex_optional_value": optionals.optional_optindex_optional_value,
+    "optional_none": optionals.optional_none,
+    "optional_of": optionals.optional_of,
+    "optional_ofNonZeroValue": optionals.optional_of_non_zero_value,
+    "optional_orValue_value": optionals.optional_or_value_value,
+    "optional_or_optional": optionals.optional_or_optional,
+    "optional_value": optionals.optional_value,
+    "select_optional_field": optionals.select_optional_field,
+}
+
+FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
+    _CONVERSIONS
+    | _STRINGS
+    | _TIMES
+    | _MATHS
+    | _LISTS
+    | _OPTIONALS
+    | {declaration.overload_id: declaration.implementation for declaration in own.DECLARATIONS}
+)
+
+# Constant patterns: the second operand is compiled once, `regex.Pattern(pattern)`, and the method takes the others.
+PATTERN_METHODS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "matches": "matches",
+        "matches_string": "matches",
+        "regex_extractAll_string_string": "extract_all",
+        "regex_extract_string_string": "extract",
+        "regex_replace_string_string_string": "replace",
+        "regex_replace_string_string_string_int": "replace_some",
+    }
+)
+
+# Why the engine has to evaluate what uses them.
+LEFT_TO_THE_ENGINE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "@mapInsert_map_key_value": "the engine declares transformMap but has no such function: it gives up",
+        "@mapInsert_map_map": "the engine declares transformMapEntry but has no such function: it gives up",
+        "duration_to_int64": "declared, but the engine has no such function: an error",
+        "int64_to_duration": "declared, but the engine has no such function: an error",
+        "optional_list_index_int": "in an optional, the engine wraps the error of a bad index as if it were a value",
+        "optional_map_index_value": "in an optional, the engine wraps the error of a bad key as if it were a value",
+        "string_format": "formatting is large and rare",
+        **{
+            f"timestamp_to_{field}": "time zones need their database"
+            for field in (
+                "day_of_month_1_based_with_tz",
+                "day_of_month_with_tz",
+                "day_of_week_with_tz",
+                "day_of_year_with_tz",
+                "hours_with_tz",
+                "milliseconds_with_tz",
+                "minutes_with_tz",
+                "month_with_tz",
+                "seconds_tz",
+                "year_with_tz",
+            )
+        },
+    }
+)
+
+# Operators and what macros are made of: written out by the lowering.
+WRITTEN_OUT: Final = frozenset(
+    {
+        "conditional",
+        "equals",
+        "in_list",
+        "in_map",
+        "index_list",
+        "index_map",
+        "logical_and",
+        "logical_not",
+        "logical_or",
+        "not_equals",
+        "not_strictly_false",
+        *(f"{operation}_{kind}" for operation in ("add", "divide", "multiply", "subtract") for kind in _ARITHMETIC),
+        *(f"modulo_{kind}" for kind in ("int64", "uint64")),
+        *(f"negate_{kind}" for kind in ("int64", "double")),
+        *(f"{relation}_{kind}" for relation in _RELATIONS for kind in _ORDERED),
+    }
+)

@@ -1,18 +1,12 @@
 """Conversions, strings, times and the math extension are what the engine says they are."""
 
-import os
-from collections.abc import Callable
+from base64 import b64encode
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fairlead.cel.functions.table import FUNCTIONS
-from fairlead.cel.functions.timetext import duration_to_string, timestamp_to_string
-from oracle import ask, literal, outcome_of, overloads_of
 from oracle import strategies as any_
-
-EXAMPLES = int(os.environ.get("FAIRLEAD_EXAMPLES", "150"))
+from oracle.comparison import Case, compare_overload
 
 _space = st.text(st.sampled_from(" \t\n\v\f\r\x1c\x85\xa0"), max_size=1)
 _number_noise = st.text(st.sampled_from("0123456789+-.eExXpP_ naif()NAI\0٣"), max_size=8)
@@ -119,14 +113,14 @@ timestamp_texts = st.builds(
     _space | st.just("\0x"),
 ) | st.sampled_from(["infinite-future", " infinite-past ", "2020-01-01", ""])
 base64_texts = st.text(st.sampled_from("YWJjZA+/_-=. \n\0é"), max_size=9) | st.binary(max_size=9).map(
-    lambda data: __import__("base64").b64encode(data).decode()
+    lambda data: b64encode(data).decode()
 )
 positions = st.integers(-2, 9)
 shifts = st.sampled_from([-1, 0, 1, 31, 62, 63, 64, 65, 2**62]) | st.integers(0, 63)
 parts = st.text(st.sampled_from("abé😀"), max_size=2)
 number = {"int": any_.ints, "uint": any_.uints, "double": any_.doubles}
 
-CASES: dict[str, tuple[str, *tuple[st.SearchStrategy[object], ...]]] = {
+CASES: dict[str, Case] = {
     "bool_to_bool": ("bool({})", any_.bools),
     "bool_to_string": ("string({})", any_.bools),
     "bytes_to_bytes": ("bytes({})", any_.bytestrings),
@@ -237,28 +231,7 @@ CASES: dict[str, tuple[str, *tuple[st.SearchStrategy[object], ...]]] = {
     },
 }
 
-# The engine's Python types cut moments to microseconds.
-_EXACT: dict[str, Callable[[int], str]] = {"Timestamp": timestamp_to_string, "Duration": duration_to_string}
-
 
 @pytest.mark.parametrize("overload", CASES)
 def test_an_overload_is_what_the_engine_says(overload: str) -> None:
-    template, *strategies = CASES[overload]
-    seen = False
-
-    @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(st.tuples(*strategies))
-    def compare(arguments: tuple[object, ...]) -> None:
-        nonlocal seen
-        expression = template.format(*map(literal, arguments))
-        if not seen:
-            assert overload in overloads_of(expression)
-            seen = True
-        function = FUNCTIONS[overload]
-        ours = outcome_of(function, *arguments)
-        if write := _EXACT.get(ours.value.partition(" ")[0]):
-            ours = outcome_of(lambda: write(function(*arguments)))
-            expression = f"string({expression})"
-        assert ours == ask(expression), expression
-
-    compare()
+    compare_overload(overload, *CASES[overload])

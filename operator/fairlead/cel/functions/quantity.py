@@ -1,0 +1,192 @@
+"""Kubernetes' quantities: `250m`, `1.5Gi`, `2e3`.
+
+What text is one, and what it is worth, is as in `resource.ParseQuantity` of apimachinery, oddities included: no digits
+at all are zero, but not before a `Pi`. The worth is an integer of nano units, away from zero if there is more to it,
+and with a binary suffix not above the 64 bits. Of operations on them, this only depends on the worth: whether one is
+an integer is not a matter of how it was written, and its float is the nearest.
+"""
+
+import re
+from typing import ClassVar, Final
+
+from fairlead.cel.errors import CelError, Kind
+from fairlead.cel.values import INT_MAX, INT_MIN
+
+NANO: Final = 10**9
+EXPONENT_MAX: Final = 400
+"""Beyond, Kubernetes computes with numbers of any length; here it is an error. No float reaches there either."""
+DIGITS_MAX: Final = 1_000
+
+_TEXT: Final = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:([numkMGTPE]?)|([KMGTPE])i|[eE]([+-]?[0-9]+))")
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY: Final = {"K": 10, "M": 20, "G": 30, "T": 40, "P": 50, "E": 60}
+_DIGITS_NEEDED_FROM: Final = 50  # of binary exponents
+_INT32: Final = 1 << 32
+
+
+class Quantity:
+    """An amount, in billionths."""
+
+    __slots__ = ("nano",)
+
+    cel_type: ClassVar[str] = "kubernetes.Quantity"
+
+    def __init__(self, nano: int) -> None:
+        self.nano = nano
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quantity) and self.nano == other.nano
+
+    def __hash__(self) -> int:
+        return hash(self.nano)
+
+    def __bool__(self) -> bool:
+        return self.nano != 0
+
+    def __repr__(self) -> str:
+        return f"quantity({canonical(self)!r})"
+
+
+def parse(text: str) -> Quantity | None:
+    """Read a quantity, or None if the text is not one."""
+    match = _TEXT.fullmatch(text) if text and text.isascii() else None
+    if match is None:
+        return None
+    whole, fraction = match[2].lstrip("0"), match[3] or ""
+    has_digits = bool(match[2] or fraction)
+    if len(whole) + len(fraction) > DIGITS_MAX:
+        raise CelError(Kind.OVERFLOW, "quantity out of range: too many digits")
+    unscaled = int(whole + fraction or 0)
+    if match[5]:
+        binary = _BINARY[match[5]]
+        if not has_digits and binary >= _DIGITS_NEEDED_FROM:
+            return None
+        nano = min(_round_up((unscaled << binary) * NANO, 10 ** len(fraction)), INT_MAX * NANO)
+    else:
+        exponent = _DECIMAL[match[4]] if match[4] is not None else _read_exponent(match[6])
+        if exponent is None or (not has_digits and exponent < _DECIMAL["n"]):
+            return None
+        nano = _scale(unscaled, exponent - len(fraction) + 9)
+    return Quantity(-nano if match[1] == "-" else nano)
+
+
+def quantity(text: str) -> Quantity:
+    """Read a quantity."""
+    if (parsed := parse(text)) is None:
+        raise CelError(Kind.CONVERSION, f"cannot convert string to quantity: {text[:50]!r}")
+    return parsed
+
+
+def is_quantity(text: str) -> bool:
+    """Decide whether a text is a quantity."""
+    try:
+        return parse(text) is not None
+    except CelError:
+        return False
+
+
+def to_float(text: str) -> float | None:
+    """Read a quantity as a number, for data that stands in annotations and labels."""
+    try:
+        return None if (parsed := parse(text)) is None else as_approximate_float(parsed)
+    except CelError:
+        return None
+
+
+def canonical(value: Quantity) -> str:
+    """Write the exact decimal number, the same for equal quantities; zero is empty, as the zero of a message is."""
+    whole, fraction = divmod(abs(value.nano), NANO)
+    text = f"{whole}.{fraction:09}".rstrip("0").removesuffix(".") if value.nano else ""
+    return f"-{text}" if value.nano < 0 else text
+
+
+def sign(value: Quantity) -> int:
+    """Get -1, 0 or 1."""
+    return (value.nano > 0) - (value.nano < 0)
+
+
+def is_integer(value: Quantity) -> bool:
+    """Decide whether it is whole and fits into an int."""
+    return value.nano % NANO == 0 and INT_MIN <= value.nano // NANO <= INT_MAX
+
+
+def as_integer(value: Quantity) -> int:
+    """Convert to an int."""
+    if not is_integer(value):
+        raise CelError(Kind.CONVERSION, "cannot convert value to integer")
+    return value.nano // NANO
+
+
+def as_approximate_float(value: Quantity) -> float:
+    """Convert to the nearest double."""
+    try:
+        return value.nano / NANO
+    except OverflowError:
+        return float("-inf") if value.nano < 0 else float("inf")
+
+
+def add(left: Quantity, right: Quantity) -> Quantity:
+    """Add."""
+    return Quantity(left.nano + right.nano)
+
+
+def add_int(left: Quantity, right: int) -> Quantity:
+    """Add an int."""
+    return Quantity(left.nano + right * NANO)
+
+
+def sub(left: Quantity, right: Quantity) -> Quantity:
+    """Subtract."""
+    return Quantity(left.nano - right.nano)
+
+
+def sub_int(left: Quantity, right: int) -> Quantity:
+    """Subtract an int."""
+    return Quantity(left.nano - right * NANO)
+
+
+def is_greater_than(left: Quantity, right: Quantity) -> bool:
+    """Decide whether one is greater than the other."""
+    return left.nano > right.nano
+
+
+def is_less_than(left: Quantity, right: Quantity) -> bool:
+    """Decide whether one is less than the other."""
+    return left.nano < right.nano
+
+
+def compare_to(left: Quantity, right: Quantity) -> int:
+    """Get -1, 0 or 1."""
+    return (left.nano > right.nano) - (left.nano < right.nano)
+
+
+def from_canonical(text: str) -> Quantity:
+    """Read what `canonical` has written."""
+    whole, _, fraction = text.partition(".")
+    magnitude = int(whole.removeprefix("-") or 0) * NANO + int(fraction.ljust(9, "0"))
+    return Quantity(-magnitude if text.startswith("-") else magnitude)
+
+
+def _read_exponent(text: str) -> int | None:
+    """Read an exponent as Kubernetes does: 64 bits, of which it keeps the lower 32."""
+    if len(text.lstrip("+-0")) > len(str(INT_MAX)):
+        return None
+    exponent = int(text)
+    if not INT_MIN <= exponent <= INT_MAX:
+        return None
+    return (exponent + _INT32 // 2) % _INT32 - _INT32 // 2
+
+
+def _scale(unscaled: int, exponent: int) -> int:
+    if not unscaled:
+        return 0
+    if exponent < 0:
+        # Whatever is left of the number after so many places is rounded up to one.
+        return _round_up(unscaled, 10 ** min(-exponent, 2 * DIGITS_MAX))
+    if exponent > EXPONENT_MAX:
+        raise CelError(Kind.OVERFLOW, "quantity out of range: exponent too large")
+    return unscaled * int(10**exponent)
+
+
+def _round_up(number: int, divisor: int) -> int:
+    return -(-number // divisor)

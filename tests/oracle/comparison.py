@@ -1,0 +1,58 @@
+"""Compare an overload here with the engine's, on generated operands."""
+
+import os
+from collections.abc import Callable
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fairlead.cel.functions.table import FUNCTIONS
+from fairlead.cel.functions.timetext import duration_to_string, timestamp_to_string
+from fairlead.cel.values import Some
+from oracle.engine import ask, outcome_of, overloads_of
+from oracle.literals import literal
+
+Case = tuple[str, *tuple[st.SearchStrategy[object], ...]]
+"""An expression with a place for each operand, and the operands to try."""
+
+EXAMPLES = int(os.environ.get("FAIRLEAD_EXAMPLES", "150"))
+
+thorough = settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+
+# The engine's Python types cut moments to microseconds.
+_EXACT: dict[str, Callable[[int], str]] = {"Timestamp": timestamp_to_string, "Duration": duration_to_string}
+
+
+def compare_overload(
+    overload: str, template: str, *operands: st.SearchStrategy[object], dyn: bool = False, unwrap: bool = False
+) -> None:
+    """Fail with the expression on which the two differ; the checker has to choose this overload for it.
+
+    With `dyn` the operands have no types for the checker, and with `unwrap` the result is an optional.
+    """
+    function = FUNCTIONS[overload]
+    seen = False
+
+    @thorough
+    @given(st.tuples(*operands))
+    def compare(arguments: tuple[object, ...]) -> None:
+        nonlocal seen
+        expression = template.format(*(literal(argument, dyn=dyn) for argument in arguments))
+        if not seen:
+            assert overload in overloads_of(expression)
+            seen = True
+        if unwrap:
+            ours = outcome_of(lambda: _content(function(*arguments)))
+            expression = f"cel.bind(o, {expression}, o.hasValue() ? [dyn(o.value())] : [])"
+        else:
+            ours = outcome_of(function, *arguments)
+        if write := _EXACT.get(ours.value.partition(" ")[0]):
+            ours = outcome_of(lambda: write(function(*arguments)))
+            expression = f"string({expression})"
+        assert ours == ask(expression), expression
+
+    compare()
+
+
+def _content(optional: object) -> list[object]:
+    return [optional.value] if isinstance(optional, Some) else []
