@@ -8,7 +8,8 @@ from typing import Final
 from cel_expr_python import cel
 
 from fairlead.cel.checked import Type
-from fairlead.cel.engine_types import PACKAGE, pool
+from fairlead.cel.engine_types import pool
+from fairlead.cel.schema import PACKAGE
 
 EXTENSIONS: Final = (
     "bindings",
