@@ -8,8 +8,8 @@ from cel_expr_python import cel
 
 from fairlead.cel.checked import OPTIONAL, Call, Checked, Const, Ident, Node, Select, StructExpr, Type, decode, walk
 from fairlead.cel.diagnostics import Diagnostic, place
-from fairlead.cel.engine_types import PACKAGE
 from fairlead.cel.environment import Scope, environment
+from fairlead.cel.schema import PACKAGE
 from fairlead.cel.wording import Names, diagnostics, did_you_mean
 
 MAX_BYTES: Final = 4096

@@ -20,8 +20,8 @@ from fairlead.cel.checked import (
     StructExpr,
     children,
 )
-from fairlead.cel.lowering.scope import VARIABLES, roots_of
-from fairlead.cel.reads import Path
+from fairlead.cel.lowering.analysis import VARIABLES
+from fairlead.cel.reads import Path, reads
 from fairlead.cel.schema import NODE, element, messages
 
 NODES: Final = 5_000
@@ -101,7 +101,8 @@ class _Estimate:
 def worst_case(checked: Checked, variables: Mapping[str, Checked]) -> int:
     """Loop steps of a rule over all nodes of the largest cluster."""
     steps = _Estimate(checked, variables).steps(checked.root, {})
-    return steps if roots_of(checked, variables, checked.root) <= OF_POD else steps * NODES
+    is_of_pod = all(path[0] in OF_POD for path in reads(checked, variables))
+    return steps if is_of_pod else steps * NODES
 
 
 # What the engine itself takes for one node, in microseconds; measured, and rounded up.

@@ -7,9 +7,8 @@ from typing import Any, Final, TypeAlias
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2, wrappers_pb2
 
 from fairlead.cel.messages import is_present
-from fairlead.cel.schema import element, messages
+from fairlead.cel.schema import PACKAGE, element, messages
 
-PACKAGE: Final = "kubernetes"
 QUANTITY: Final = f"{PACKAGE}.Quantity"
 _QUANTITY_FIELD: Final = "canonical"
 

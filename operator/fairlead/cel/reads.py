@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from fairlead.cel.checked import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, Select, children
-from fairlead.cel.lowering.scope import VARIABLES
+from fairlead.cel.lowering.analysis import VARIABLES
 
 Path = tuple[str, ...]
 _OPTIONAL_ACCESS: Final = ("_[_]", "_[?_]", "_?._")

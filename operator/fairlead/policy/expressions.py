@@ -11,7 +11,6 @@ from fairlead.cel.cost import worst_case
 from fairlead.cel.errors import CelError, Kind
 from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.program import Program
-from fairlead.cel.lowering.scope import names_of, roots_of
 from fairlead.cel.reads import OF_PODS, Path, reads
 from fairlead.strategies.reads import EVERY, PodsRead, Reads
 
@@ -50,7 +49,7 @@ class Compiled:
     @cached_property
     def roots(self) -> frozenset[str]:
         """The variables of the environment that it depends on."""
-        return roots_of(self.expression.checked, self._trees, self.expression.checked.root)
+        return frozenset(path[0] for path in self.paths)
 
     def for_pod(self, pod: Any) -> One:
         """Do what depends on the pod alone; the rest is a function of a node's facts and the time."""
@@ -67,6 +66,12 @@ class Compiled:
         return {name: variable.expression.checked for name, variable in self.variables.items()}
 
     @cached_property
+    def _used(self) -> frozenset[str]:
+        """The variables that it names itself."""
+        names = self.expression.checked.names.values()
+        return frozenset(name.removeprefix("variables.") for name in names if name.startswith("variables."))
+
+    @cached_property
     def _wanted(self) -> Mapping[str, Any]:
         return engine.wanted(reads(self.expression.checked, {}))
 
@@ -80,10 +85,8 @@ class Compiled:
         data = engine.facts({name: value for name, value in facts.items() if value is not None}, self._wanted)
         if "now" in self.roots:
             data["now"] = engine.plain_time(now)
-        for name in names_of(self.expression.checked, self.expression.checked.root):
-            if name.startswith("variables."):
-                variable = self.variables[name.removeprefix("variables.")]
-                data[name] = engine.plain(variable.for_pod(pod)(node, now))
+        for name in self._used:
+            data[f"variables.{name}"] = engine.plain(self.variables[name].for_pod(pod)(node, now))
         return engine.evaluate(self.expression.compiled, data).value()
 
 
