@@ -1,12 +1,13 @@
 """A checked expression as something to be evaluated: lowered if it can be, on the engine if not."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, Literal
 
 from fairlead.cel import engine
 from fairlead.cel.check import Expression
+from fairlead.cel.checked import Node
 from fairlead.cel.cost import worst_case
 from fairlead.cel.errors import CelError, Kind
 from fairlead.cel.lowering.builder import NotLoweredError
@@ -60,6 +61,11 @@ class Compiled:
     def traced(self, pod: Any, force: Mapping[int, bool]) -> Callable[[Any, int], tuple[Any, dict[int, object]]]:
         """As `for_pod`, with the value of every part by its id; some may be forced to be true or false."""
         return self._program.traced(pod, force)
+
+    def part(self, node: Node) -> "Compiled":
+        """A part of the expression by itself; one inside of a macro lacks what the macro binds."""
+        checked = replace(self.expression.checked, root=node)
+        return Compiled(replace(self.expression, checked=checked), self.variables)
 
     @cached_property
     def _trees(self) -> Mapping[str, Any]:
