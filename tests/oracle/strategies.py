@@ -87,7 +87,9 @@ durations = st.builds(
     st.sampled_from([1, -1]),
 )
 microsecond_timestamps = timestamps.map(lambda moment: Timestamp(moment // 1_000 * 1_000))
-microsecond_durations = durations.map(lambda span: Duration(span // 1_000_000 * 1_000_000))
+microsecond_durations = durations.map(
+    lambda span: Duration(abs(span) // 1_000_000 * (1_000_000 if span > 0 else -1_000_000))
+)
 types = st.sampled_from(["int", "uint", "double", "bool", "string", "bytes", "null_type", "list", "map", "type"]).map(
     TypeName
 )
