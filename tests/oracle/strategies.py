@@ -60,7 +60,7 @@ doubles = (
     | st.integers(0, 2**64 - 1).map(lambda bits: struct.unpack("<d", bits.to_bytes(8, "little"))[0])
     | st.decimals(-(10**9), 10**9, places=3).map(float)
 )
-near_ints = st.sampled_from([2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2, 2**62, 2**62 + 1, INT_MAX])
+near_ints = st.sampled_from([2**53 - 1, 2**53, 2**53 + 1, INT_MAX])
 texts = st.text(st.sampled_from(_CHARACTERS), max_size=8) | st.text(
     st.characters(exclude_categories=["Cs"]), max_size=8
 )
