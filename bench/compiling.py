@@ -1,0 +1,71 @@
+"""From a policy as it was written to one that can be evaluated."""
+
+from itertools import pairwise
+from time import perf_counter
+from typing import Final
+
+from bench import cluster
+from bench.measure import MILLI, Benchmark, Benchmarks, Size, steady, timed
+from bench.report import main
+from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
+from fairlead.policy.compile import Rules, compile_steps
+
+_FILTERS: Final = (
+    *cluster.FILTERS,
+    "!pods.exists(p, p.metadata.namespace == pod.metadata.namespace && p.spec.priority > pod.spec.priority)",
+    "node.status.conditions.all(c, c.type == 'Ready' || c.status != 'True')",
+    "node.metadata.labels['zone'] in ['z1'] || pod.spec.containers.all(c, c.image.startsWith('registry.example.org/'))",
+)
+_SCORES: Final = (
+    *cluster.SCORES,
+    "pods.filter(p, p.metadata.labels[?'app'] == pod.metadata.labels[?'app']).size()",
+    "free['cpu'] > 4.0 ? 100.0 : free['cpu'] * 25.0",
+)
+_CONDITIONS: Final = ("pod.metadata.labels[?'team'].orValue('none') != 'none'",)
+
+
+def whole(size: Size) -> list[float]:
+    """A policy of ten rules, at one stretch."""
+    return [(looks[-1] - looks[0]) * MILLI for looks in _looks(size)]
+
+
+def stretch(size: Size) -> list[float]:
+    """The longest time between two pauses."""
+    return [max(later - sooner for sooner, later in pairwise(looks)) * MILLI for looks in _looks(size)]
+
+
+def first(_: Size) -> list[float]:
+    """The longest stretch of the first policy of a process, which finds nothing prepared."""
+    return [max(later - sooner for sooner, later in pairwise(_once())) * MILLI]
+
+
+def parsed(size: Size) -> list[float]:
+    """What comes before: the same policy from plain data to its model, checked."""
+    return timed(lambda _: _parse(), size.rounds, lambda: None)
+
+
+def _parse() -> SchedulerExtenderPolicy:
+    return cluster.written(cluster.plain(_FILTERS, _SCORES, _CONDITIONS))
+
+
+def _looks(size: Size) -> list[list[float]]:
+    _once()
+    with steady():
+        return [_once() for _ in range(size.rounds)]
+
+
+def _once() -> list[float]:
+    """When it began, paused and ended."""
+    steps = compile_steps(_parse(), Rules())
+    return [perf_counter(), *(perf_counter() for _ in steps), perf_counter()]
+
+
+BENCHMARKS: Final[Benchmarks] = {
+    "compile-first-stretch": Benchmark("ms", first),
+    "compile-10-rules": Benchmark("ms", whole),
+    "compile-longest-stretch": Benchmark("ms", stretch),
+    "parse-10-rules": Benchmark("ms", parsed),
+}
+
+if __name__ == "__main__":
+    main(BENCHMARKS)
