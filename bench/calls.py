@@ -1,12 +1,13 @@
 """What the extender asks the engine of policies: filter and prioritize, with nothing kept and with everything kept."""
 
-from time import perf_counter
+from itertools import count
 from typing import Final
 
 from bench import cluster
-from bench.measure import MILLI, Benchmark, Benchmarks, Size, steady, timed
+from bench.measure import Benchmark, Benchmarks, Size, timed
 from bench.report import main
 from fairlead.policy.evaluate import Evaluator
+from fairlead.policy.facts import NodeView
 from fairlead.strategies.reads import Change
 
 
@@ -29,15 +30,17 @@ def changed(size: Size) -> list[float]:
     asking, pod = _asking(size), cluster.pod()
     cluster.ask(asking, pod, cluster.names(size.nodes))
     change = Change(node=frozenset({("metadata", "labels", "gpu")}))
-    samples = []
-    for at in range(size.rounds):
-        view, asked = cluster.node(at * 7 % size.nodes), cluster.names(size.nodes)
-        with steady():
-            start = perf_counter()
-            asking.nodes.put(view, change)
-            cluster.ask(asking, pod, asked)
-            samples.append((perf_counter() - start) * MILLI)
-    return samples
+    turns = count(step=7)
+
+    def prepare() -> tuple[NodeView, list[str]]:
+        return cluster.node(next(turns) % size.nodes), cluster.names(size.nodes)
+
+    def call(given: tuple[NodeView, list[str]]) -> None:
+        view, asked = given
+        asking.nodes.put(view, change)
+        cluster.ask(asking, pod, asked)
+
+    return timed(call, size.rounds, prepare)
 
 
 def rated(size: Size) -> list[float]:

@@ -95,7 +95,9 @@ def main(benchmarks: Benchmarks) -> None:
 
 def parser() -> argparse.ArgumentParser:
     """What a subject and the collector can be told."""
-    made = argparse.ArgumentParser(description="Print how fast the product is, and where that falls short.")
+    made = argparse.ArgumentParser(
+        prog="bench", description="Print how fast the product is, and where that falls short."
+    )
     made.add_argument("name", nargs="?", default="", help="measure only what has this text in its name")
     made.add_argument("--json", action="store_true", help="print JSON")
     return made
