@@ -42,8 +42,10 @@ test-matrix: setup ## the tests that need a cluster, on the older versions of Ku
 bench: setup ## print how fast the product is, and what falls short (ONLY=text in a name)
 	@$(BIN)/python -m bench $(ONLY)
 
-crds: setup ## write crds/ anew from the models
+crds: setup ## write what is generated: the CRD from the models, the types of the rule language
 	$(BIN)/python scripts/write_crds.py
+	$(BIN)/python scripts/write_types.py
+	$(BIN)/python scripts/write_features.py
 
 record: setup ## write anew what the scheduler sends, of every version, to tests/data/wire
 	@for version in 1.37.1 $(OLDER); do \

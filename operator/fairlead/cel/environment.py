@@ -8,9 +8,10 @@ from typing import Final
 from cel_expr_python import cel
 
 from fairlead.cel.checked import Type
-from fairlead.cel.engine_types import PACKAGE, pool, quantity_message, quantity_text
+from fairlead.cel.engine_types import pool, quantity_message, quantity_text
 from fairlead.cel.functions.own import DECLARATIONS
 from fairlead.cel.functions.quantity import canonical, from_canonical
+from fairlead.cel.schema import PACKAGE
 
 EXTENSIONS: Final = (
     "bindings",
@@ -50,7 +51,18 @@ class Scope:
     roots: tuple[str, ...]
 
 
-_OF_NODE: Final = ("pod", "node", "namespaceObject", "free", "requested", "allocatable", "request", "pods", "data", "now")
+_OF_NODE: Final = (
+    "pod",
+    "node",
+    "namespaceObject",
+    "free",
+    "requested",
+    "allocatable",
+    "request",
+    "pods",
+    "data",
+    "now",
+)
 CONDITION: Final = Scope("a condition of match", ("pod", "namespaceObject", "now"))
 RULE: Final = Scope("a rule", _OF_NODE)
 PROTECTION: Final = Scope("a protection", (*_OF_NODE, "victim"))
