@@ -1,5 +1,6 @@
 """From a policy as it was written to one that can be evaluated."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from time import perf_counter
 from typing import Final
@@ -8,6 +9,7 @@ from bench import cluster
 from bench.measure import MILLI, Benchmark, Benchmarks, Size, steady, timed
 from bench.report import main
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
+from fairlead.cel.check import MAX_BYTES
 from fairlead.policy.compile import Rules, compile_steps
 
 _FILTERS: Final = (
@@ -39,13 +41,20 @@ def first(_: Size) -> list[float]:
     return [max(later - sooner for sooner, later in pairwise(_once())) * MILLI]
 
 
+def largest(size: Size) -> list[float]:
+    """The longest stretch of a policy of one expression that is as long as it may be."""
+    rule = " || ".join(["node.metadata.labels['a'] == 'b'"] * (MAX_BYTES // 36))
+    rounds = max(2, size.rounds // 5)
+    return [max(later - sooner for sooner, later in pairwise(_once([rule]))) * MILLI for _ in range(rounds)]
+
+
 def parsed(size: Size) -> list[float]:
     """What comes before: the same policy from plain data to its model, checked."""
     return timed(lambda _: _parse(), size.rounds, lambda: None)
 
 
-def _parse() -> SchedulerExtenderPolicy:
-    return cluster.written(cluster.plain(_FILTERS, _SCORES, _CONDITIONS))
+def _parse(filters: Sequence[str] = _FILTERS) -> SchedulerExtenderPolicy:
+    return cluster.written(cluster.plain(filters, _SCORES, _CONDITIONS))
 
 
 def _looks(size: Size) -> list[list[float]]:
@@ -54,9 +63,9 @@ def _looks(size: Size) -> list[list[float]]:
         return [_once() for _ in range(size.rounds)]
 
 
-def _once() -> list[float]:
+def _once(filters: Sequence[str] = _FILTERS) -> list[float]:
     """When it began, paused and ended."""
-    steps = compile_steps(_parse(), Rules())
+    steps = compile_steps(_parse(filters), Rules())
     return [perf_counter(), *(perf_counter() for _ in steps), perf_counter()]
 
 
@@ -64,6 +73,7 @@ BENCHMARKS: Final[Benchmarks] = {
     "compile-first-stretch": Benchmark("ms", first),
     "compile-10-rules": Benchmark("ms", whole),
     "compile-longest-stretch": Benchmark("ms", stretch),
+    "compile-largest-expression-stretch": Benchmark("ms", largest),
     "parse-10-rules": Benchmark("ms", parsed),
 }
 
