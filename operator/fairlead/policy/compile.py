@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -44,9 +44,11 @@ class Rules:
     annotation_prefixes: tuple[str, ...] = ("fairlead.dev/",)
 
 
-def compile_policy(policy: SchedulerExtenderPolicy, rules: Rules) -> CompiledPolicy:
-    """Compile at one stretch. Raises PolicyError."""
-    return finish(compile_steps(policy, rules))
+def compile_policy(
+    policy: SchedulerExtenderPolicy, rules: Rules, *, unknown: Collection[str] = ()
+) -> CompiledPolicy:
+    """Compile at one stretch; nothing is said of what uses an unknown variable. Raises PolicyError."""
+    return finish(compile_steps(policy, rules, unknown=unknown))
 
 
 def finish(steps: Generator[None, None, T]) -> T:
@@ -59,9 +61,11 @@ def finish(steps: Generator[None, None, T]) -> T:
             return result
 
 
-def compile_steps(policy: SchedulerExtenderPolicy, rules: Rules) -> Generator[None, None, CompiledPolicy]:
+def compile_steps(
+    policy: SchedulerExtenderPolicy, rules: Rules, *, unknown: Collection[str] = ()
+) -> Generator[None, None, CompiledPolicy]:
     """Compile, pausing after each expression so that others are served meanwhile. Raises PolicyError at the end."""
-    compiler = _Compiler(policy, rules)
+    compiler = _Compiler(policy, rules, broken=set(unknown))
     yield from compiler.run()
     if compiler.faults:
         raise PolicyError(tuple(compiler.faults))
