@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from time import perf_counter
+from time import thread_time
 from typing import Final
 
 from bench import cluster
@@ -66,7 +66,7 @@ def _looks(size: Size) -> list[list[float]]:
 def _once(filters: Sequence[str] = _FILTERS) -> list[float]:
     """When it began, paused and ended."""
     steps = compile_steps(_parse(filters), Rules())
-    return [perf_counter(), *(perf_counter() for _ in steps), perf_counter()]
+    return [thread_time(), *(thread_time() for _ in steps), thread_time()]
 
 
 BENCHMARKS: Final[Benchmarks] = {

@@ -5,6 +5,7 @@ import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
+from time import perf_counter
 from typing import Final
 
 import yaml
@@ -24,6 +25,7 @@ def lint(size: Size) -> list[float]:
             lambda _: subprocess.run(command, check=True, stdout=subprocess.DEVNULL),
             max(1, size.rounds // 10),
             lambda: None,
+            perf_counter,
         )
 
 
