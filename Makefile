@@ -4,9 +4,10 @@ SHELL := /bin/bash
 BIN := .venv/bin
 NODES ?= 10
 KUBERNETES ?=
+ONLY ?=
 OLDER := 1.36.3 1.35.4
 
-.PHONY: help setup check format unit test test-matrix crds record lock build cluster cluster-down clean
+.PHONY: help setup check format unit test test-matrix bench crds record lock build cluster cluster-down clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +38,9 @@ test-matrix: setup ## the tests that need a cluster, on the older versions of Ku
 	  $(BIN)/python -m testbed build --kubernetes $$version && $(BIN)/pytest tests/integration tests/e2e --kubernetes $$version \
 	    || failed="$$failed $$version"; \
 	done; [ -z "$$failed" ] || { echo "failed on:$$failed"; exit 1; }
+
+bench: setup ## print how fast the product is, and what falls short (ONLY=text in a name)
+	@$(BIN)/python -m bench $(ONLY)
 
 crds: setup ## write what is generated: the CRD from the models, the types of the rule language
 	$(BIN)/python scripts/write_crds.py
