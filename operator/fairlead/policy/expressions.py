@@ -5,14 +5,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Literal
 
+from cel_expr_python import cel
+
 from fairlead.cel import engine
 from fairlead.cel.check import Expression
 from fairlead.cel.cost import worst_case
+from fairlead.cel.environment import PROTECTION, ROOTS, environment
 from fairlead.cel.errors import CelError, Kind
 from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.program import Program
-from fairlead.cel.lowering.scope import names_of, roots_of
+from fairlead.cel.lowering.scope import roots_of
 from fairlead.cel.reads import OF_PODS, Path, reads
+from fairlead.policy.references import replaced
 from fairlead.strategies.reads import EVERY, PodsRead, Reads
 
 Evaluation = Literal["Lowered", "Engine"]
@@ -44,13 +48,14 @@ class Compiled:
         try:
             self._program.check()
         except NotLoweredError:
+            _ = self._for_engine
             return "Engine"
         return "Lowered"
 
     @cached_property
     def roots(self) -> frozenset[str]:
         """The variables of the environment that it depends on."""
-        return roots_of(self.expression.checked, self._trees, self.expression.checked.root)
+        return roots_of(self.expression.checked, self._trees, self.expression.checked.root) & ROOTS.keys()
 
     def for_pod(self, pod: Any) -> One:
         """Do what depends on the pod alone; the rest is a function of a node's facts and the time."""
@@ -70,17 +75,47 @@ class Compiled:
     def _program(self) -> Program:
         return Program(self.expression.checked, self._trees)
 
+    @cached_property
+    def _for_engine(self) -> cel.Expression:
+        """The same with its variables written into it, so that the engine computes those that are needed."""
+        if not self.variables:
+            return self.expression.compiled
+        text = f"({replaced(self.expression.text, _bound_name)}\n)"
+        for name in reversed(_in_order(self.variables)):
+            held = replaced(self.variables[name].expression.text, _bound_name)
+            text = f"cel.bind({_bound_name(name)}, ({held}\n), {text})"
+        return environment(PROTECTION, {}).compile(text)
+
     def _on_engine(self, pod: Any, node: Any, now: int) -> Any:
         facts: dict[str, Any] = {name: getattr(pod, name) for name in self.roots if name in _POD_LEVEL}
         facts |= {name: getattr(node, name) for name in self.roots if name not in (*_POD_LEVEL, "now")}
-        data = engine.facts({name: value for name, value in facts.items() if value is not None})
+        given = engine.facts({name: value for name, value in facts.items() if value is not None})
         if "now" in self.roots:
-            data["now"] = engine.plain_time(now)
-        for name in names_of(self.expression.checked, self.expression.checked.root):
-            if name.startswith("variables."):
-                variable = self.variables[name.removeprefix("variables.")]
-                data[name] = engine.plain(variable.for_pod(pod)(node, now))
-        return engine.evaluate(self.expression.compiled, data).value()
+            given["now"] = engine.plain_time(now)
+        try:
+            return engine.evaluate(self._for_engine, given).value()
+        except CelError as error:
+            if error.kind is Kind.NO_SUCH_KEY and "data" in self.roots:
+                self._raise_missing(node.data)
+            raise
+
+    def _raise_missing(self, data: Mapping[str, float]) -> None:
+        """The engine knows no more than that a key is missing; the data know why."""
+        for path in sorted(self.paths):
+            if path[0] == "data" and len(path) > 1:
+                _ = data[path[1]]
+
+
+def _bound_name(variable: str) -> str:
+    return f"variables_{variable}_of_the_policy"
+
+
+def _in_order(variables: Mapping[str, Compiled]) -> list[str]:
+    """Each after those that it uses."""
+    ordered: dict[str, None] = {}
+    for name, variable in variables.items():
+        ordered |= dict.fromkeys([*_in_order(variable.variables), name])
+    return list(ordered)
 
 
 def as_reads(paths: frozenset[Path]) -> Reads:
