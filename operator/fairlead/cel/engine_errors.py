@@ -35,6 +35,7 @@ _WORDS: Final = (
     ("optional.none() dereference", Kind.NO_VALUE),
     ("regular expression", Kind.PATTERN),
     ("invalid replacement string", Kind.PATTERN),
+    ("unable to find descriptor for type URL", Kind.NO_VALUE),  # a field of type dyn that is absent
     ("NOT_FOUND", Kind.NO_SUCH_KEY),
 )
 

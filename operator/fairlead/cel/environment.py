@@ -8,9 +8,10 @@ from typing import Final
 from cel_expr_python import cel
 
 from fairlead.cel.checked import Type
-from fairlead.cel.engine_types import PACKAGE, pool, quantity_message, quantity_text
+from fairlead.cel.engine_types import pool, quantity_message, quantity_text
 from fairlead.cel.functions.own import DECLARATIONS
 from fairlead.cel.functions.quantity import canonical, from_canonical
+from fairlead.cel.schema import PACKAGE
 
 EXTENSIONS: Final = (
     "bindings",

@@ -11,6 +11,7 @@ from functools import cache
 from importlib import resources
 from typing import Final
 
+PACKAGE: Final = "kubernetes"
 POD: Final = "Pod"
 NODE: Final = "Node"
 NAMESPACE: Final = "Namespace"

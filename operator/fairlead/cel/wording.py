@@ -10,9 +10,8 @@ from difflib import get_close_matches
 from typing import Final
 
 from fairlead.cel.diagnostics import Diagnostic
-from fairlead.cel.engine_types import PACKAGE
 from fairlead.cel.environment import ROOTS, Scope
-from fairlead.cel.schema import messages
+from fairlead.cel.schema import PACKAGE, messages
 from fairlead.cel.vocabulary import FUNCTIONS, MACROS
 
 _ERROR: Final = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*?)(?=\n \| |\nERROR: |\Z| \[[A-Z_]+\]\Z)", re.DOTALL)

@@ -1,6 +1,6 @@
 """The expressions of one policy: variables first, each after those that it uses, then whatever uses them."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -10,7 +10,7 @@ from fairlead.cel.check import VALUE, Environment, ExpressionError, Want, check
 from fairlead.cel.cost import BUDGET, NODES, PODS
 from fairlead.cel.diagnostics import Diagnostic, place
 from fairlead.cel.environment import PROTECTION, Scope
-from fairlead.cel.lowering.scope import VARIABLES, names_of
+from fairlead.cel.lowering.analysis import VARIABLES
 from fairlead.policy.errors import Fault, in_expression, in_field
 from fairlead.policy.expressions import Compiled
 from fairlead.policy.references import references
@@ -64,8 +64,7 @@ class Expressions:
             self.faults += [in_expression(path, found, text) for found in error.diagnostics]
             return None
         yield
-        named = names_of(expression.checked, expression.checked.root)
-        made = Compiled(expression, self._used(name.removeprefix(VARIABLES) for name in named if VARIABLES in name))
+        made = Compiled(expression, self._used(expression.checked.names.values()))
         if (steps := made.worst_case) > BUDGET:
             fault = f"may take {steps:,} loop steps on {NODES:,} nodes with {PODS} pods each, {BUDGET:,} are allowed"
             self.faults.append(in_field(path, fault, "loop over the pods of a node once, not inside of another loop"))
@@ -94,10 +93,10 @@ class Expressions:
                 fault = f"the variable `{name}` reads {those}, which {scope.what} cannot see"
                 yield Diagnostic(line, column, fault, f"there are {', '.join(scope.roots)}")
 
-    def _used(self, names: Iterator[str]) -> dict[str, Compiled]:
-        """Variables, and those that they use."""
+    def _used(self, named: Iterable[str]) -> dict[str, Compiled]:
+        """The variables among what an expression names, and those that they use."""
         found: dict[str, Compiled] = {}
-        for name in sorted(names):
+        for name in sorted({full.removeprefix(VARIABLES) for full in named if full.startswith(VARIABLES)}):
             found |= {**self.variables[name].variables, name: self.variables[name]}
         return found
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import Any, Final, Literal
 
+from msgspec import Struct
+
 from fairlead.cel.checked import Call, Const, Ident, Node, walk
 from fairlead.cel.lowering.leaves import leaves
 from fairlead.cel.text import text
@@ -155,11 +157,18 @@ def _steps(expression: Compiled, pod: PodView, view: NodeView, now: int) -> Iter
         if isinstance(node, Const) or _is_macros_own(node):
             continue
         shown = text(node)
-        if node.id in values and shown not in seen:
+        if node.id in values and shown not in seen and _can_be_shown(values[node.id]):
             seen.add(shown)
             yield Step(shown, values[node.id])
     if isinstance(result, Exception):
         yield Step("raised", raised(result).detail)
+
+
+def _can_be_shown(value: object) -> bool:
+    """Whether a value is more than an object that parts of the expression look into."""
+    if isinstance(value, list | tuple):
+        return all(map(_can_be_shown, value))
+    return not isinstance(value, Struct | Mapping)
 
 
 def _is_macros_own(node: Node) -> bool:
@@ -173,27 +182,38 @@ def _is_macros_own(node: Node) -> bool:
 
 
 def closest(expression: Compiled, pod: PodView, view: NodeView, now: int) -> list[Flip]:
-    """The smallest set of comparisons whose flip makes the rule pass; empty if none was found."""
+    """The smallest set of comparisons whose flip makes the rule pass; empty if none was found.
+
+    Of sets of one size those come first that are about the node: a pod is what it is.
+    """
     _, values = expression.traced(pod, {})(view, now)
-    candidates = {node.id: node for node in leaves(expression.expression.checked)}
+    checked = expression.expression.checked
+    candidates = sorted(leaves(checked), key=lambda leaf: not _is_about_node(expression, leaf))
     tries = 0
     for size in range(1, len(candidates) + 1):
-        for chosen in combinations(candidates.values(), size):
+        for chosen in combinations(candidates, size):
             for forced in product(*(_other(values.get(node.id)) for node in chosen)):
                 tries += 1
                 if tries > TRIES:
                     return []
                 force = {node.id: value for node, value in zip(chosen, forced, strict=True)}
                 if expression.traced(pod, force)(view, now)[0] is True:
-                    return [_flip(node, values) for node in chosen]
+                    return [_flip(expression, node, values, (pod, view, now)) for node in chosen]
     return []
+
+
+def _is_about_node(expression: Compiled, node: Node) -> bool:
+    return not {path[0] for path in expression.part(node).paths} <= _OF_POD
 
 
 def _other(value: object) -> tuple[bool, ...]:
     return (not value,) if isinstance(value, bool) else (True, False)
 
 
-def _flip(node: Node, values: Mapping[int, Any]) -> Flip:
+def _flip(expression: Compiled, node: Node, values: Mapping[int, Any], facts: tuple[PodView, NodeView, int]) -> Flip:
+    if node.id not in values:  # `&&` and `||` did not come to it
+        pod, view, now = facts
+        values = expression.part(node).traced(pod, {})(view, now)[1]
     left = right = None
     match node:
         case Call(args=(first, second)):
@@ -204,4 +224,8 @@ def _flip(node: Node, values: Mapping[int, Any]) -> Flip:
 
 
 def _value(node: Node, values: Mapping[int, Any]) -> object:
-    return node.value if isinstance(node, Const) else values.get(node.id)
+    value = node.value if isinstance(node, Const) else values.get(node.id)
+    return value if _can_be_shown(value) else None
+
+
+_OF_POD: Final = frozenset({"pod", "namespaceObject", "request", "now"})

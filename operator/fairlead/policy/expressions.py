@@ -1,7 +1,7 @@
 """A checked expression as something to be evaluated: lowered if it can be, on the engine if not."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, Literal
 
@@ -9,12 +9,12 @@ from cel_expr_python import cel
 
 from fairlead.cel import engine
 from fairlead.cel.check import Expression
+from fairlead.cel.checked import Node
 from fairlead.cel.cost import worst_case
-from fairlead.cel.environment import PROTECTION, ROOTS, environment
+from fairlead.cel.environment import PROTECTION, environment
 from fairlead.cel.errors import CelError, Kind
 from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.program import Program
-from fairlead.cel.lowering.scope import roots_of
 from fairlead.cel.reads import OF_PODS, Path, reads
 from fairlead.policy.references import replaced
 from fairlead.strategies.reads import EVERY, PodsRead, Reads
@@ -55,7 +55,7 @@ class Compiled:
     @cached_property
     def roots(self) -> frozenset[str]:
         """The variables of the environment that it depends on."""
-        return roots_of(self.expression.checked, self._trees, self.expression.checked.root) & ROOTS.keys()
+        return frozenset(path[0] for path in self.paths)
 
     def for_pod(self, pod: Any) -> One:
         """Do what depends on the pod alone; the rest is a function of a node's facts and the time."""
@@ -67,9 +67,18 @@ class Compiled:
         """As `for_pod`, with the value of every part by its id; some may be forced to be true or false."""
         return self._program.traced(pod, force)
 
+    def part(self, node: Node) -> "Compiled":
+        """A part of the expression by itself; one inside of a macro lacks what the macro binds."""
+        checked = replace(self.expression.checked, root=node)
+        return Compiled(replace(self.expression, checked=checked), self.variables)
+
     @cached_property
     def _trees(self) -> Mapping[str, Any]:
         return {name: variable.expression.checked for name, variable in self.variables.items()}
+
+    @cached_property
+    def _wanted(self) -> Mapping[str, Any]:
+        return engine.wanted(self.paths)
 
     @cached_property
     def _program(self) -> Program:
@@ -89,7 +98,7 @@ class Compiled:
     def _on_engine(self, pod: Any, node: Any, now: int) -> Any:
         facts: dict[str, Any] = {name: getattr(pod, name) for name in self.roots if name in _POD_LEVEL}
         facts |= {name: getattr(node, name) for name in self.roots if name not in (*_POD_LEVEL, "now")}
-        given = engine.facts({name: value for name, value in facts.items() if value is not None})
+        given = engine.facts({name: value for name, value in facts.items() if value is not None}, self._wanted)
         if "now" in self.roots:
             given["now"] = engine.plain_time(now)
         try:

@@ -131,6 +131,16 @@ REFUSED: dict[str, tuple[str, int, str]] = {
         1,
         "objects cannot be made here (kubernetes.Pod); compare their fields",
     ),
+    "what the engine checks and cannot evaluate": (
+        "node.metadata.labels.transformMap(k, v, v).size() > 0",
+        51,
+        "transformMap and transformMapEntry cannot be evaluated by the engine; use transformList, or map over the keys",
+    ),
+    "the inside of a quantity": (
+        "quantity('1').canonical == ''",
+        15,
+        "a quantity has no fields; use its functions, such as isGreaterThan()",
+    ),
     "a string for a filter": (
         "pod.metadata.name",
         1,

@@ -4,7 +4,7 @@ import pytest
 
 from fairlead.cel.check import BOOL, VALUE, Environment, check
 from fairlead.cel.checked import Type
-from fairlead.cel.cost import BUDGET, worst_case
+from fairlead.cel.cost import BUDGET, ENGINE_BUDGET, engine_time, worst_case
 from fairlead.cel.environment import RULE
 from fairlead.cel.reads import reads
 
@@ -88,3 +88,21 @@ def test_the_worst_case_is(text: str, want: int) -> None:
 
 def test_the_budget_lets_one_pass_through_and_no_nested_loop() -> None:
     assert COSTS["the containers of pods"][1] <= BUDGET < COSTS["one nested loop"][1]
+
+
+ON_THE_ENGINE: dict[str, tuple[str, bool]] = {
+    "a computed pattern": ("node.metadata.name.matches(node.metadata.labels['pattern'])", True),
+    "text that is formatted for the pod": ("'%s'.format([pod.spec.containers[0].image]) == node.metadata.name", True),
+    "a time zone": ("now.getHours('Europe/Berlin') > 3", True),
+    "one list of the node": ("'%s'.format([node.spec.taints[0].key]) == ''", True),
+    "the pods on the node": ("pods.exists(p, p.metadata.name.matches(node.metadata.name))", False),
+    "the whole node": ("'%s'.format([[node].map(n, n.metadata.name)[0]]) == ''", False),
+    "a loop over many": ("lists.range(20).exists(i, node.metadata.name.matches(string(i)))", False),
+}
+
+
+@pytest.mark.parametrize(("text", "want"), ON_THE_ENGINE.values(), ids=ON_THE_ENGINE)
+def test_the_engine_is_quick_enough_for(text: str, want: bool) -> None:
+    checked = check(text, RULES, BOOL).checked
+    steps = worst_case(checked, {}) // 5_000
+    assert (engine_time(reads(checked, {}), steps) <= ENGINE_BUDGET) is want
