@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from fairlead.policy.bound import Refusal
 from fairlead.policy.compiled import CompiledPolicy
-from fairlead.policy.evaluate import Evaluator, Filtered
+from fairlead.policy.evaluate import CLASSES, Evaluator, Filtered
 from fairlead.policy.facts import NodeView, PodView
-from fairlead.policy.nodes import Nodes
+from fairlead.policy.nodes import JOURNAL, Nodes
 from fairlead.policy.select import Matched, policy_set
 from policykit.building import NOW
 
@@ -34,11 +34,18 @@ class Endless(Clock):
 class Cluster:
     """An evaluator and its nodes."""
 
-    def __init__(self, policies: Iterable[CompiledPolicy], nodes: Iterable[NodeView] = (), **options: int) -> None:
-        self.nodes = Nodes(**({"limit": options.pop("journal")} if "journal" in options else {}))
+    def __init__(
+        self,
+        policies: Iterable[CompiledPolicy],
+        nodes: Iterable[NodeView] = (),
+        *,
+        journal: int = JOURNAL,
+        classes: int = CLASSES,
+    ) -> None:
+        self.nodes = Nodes(journal)
         for one in nodes:
             self.nodes.put(one)
-        self.evaluator = Evaluator(policy_set(policies), self.nodes, **options)
+        self.evaluator = Evaluator(policy_set(policies), self.nodes, classes)
 
     @property
     def names(self) -> list[str]:
@@ -48,7 +55,12 @@ class Cluster:
         return self.evaluator.policies.matching(pod, "fairlead", now)
 
     def filter(
-        self, pod: PodView, names: Sequence[str] | None = None, now: int = NOW, clock: Clock | None = None, deadline: int = NEVER
+        self,
+        pod: PodView,
+        names: Sequence[str] | None = None,
+        now: int = NOW,
+        clock: Clock | None = None,
+        deadline: int = NEVER,
     ) -> Filtered:
         asked = self.names if names is None else names
         return self.evaluator.filter(pod, "fairlead", asked, now=now, clock=clock or Endless(), deadline=deadline)
@@ -63,7 +75,12 @@ class Cluster:
         return next(iter(self.filter(pod, now=now).refused.values()), None)
 
     def scores(
-        self, pod: PodView, names: Sequence[str] | None = None, now: int = NOW, clock: Clock | None = None, deadline: int = NEVER
+        self,
+        pod: PodView,
+        names: Sequence[str] | None = None,
+        now: int = NOW,
+        clock: Clock | None = None,
+        deadline: int = NEVER,
     ) -> list[float]:
         asked = self.names if names is None else names
         return self.evaluator.scores(pod, "fairlead", asked, now=now, clock=clock or Endless(), deadline=deadline)

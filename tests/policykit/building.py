@@ -71,7 +71,7 @@ def pod(
     request: Mapping[str, float] | None = None,
     **spec: Any,
 ) -> PodView:
-    metadata = {"name": name, "namespace": namespace, "uid": f"u-{name}"}
+    metadata: dict[str, Any] = {"name": name, "namespace": namespace, "uid": f"u-{name}"}
     metadata |= {"labels": dict(labels or {}), "annotations": dict(annotations or {})}
     holder = None if of_namespace is None else ns(namespace, of_namespace)
     return PodView(from_json("Pod", {"metadata": metadata, "spec": spec}), holder, request or {})
@@ -104,7 +104,12 @@ def node(
 
 
 def placed(
-    name: str = "q", *, labels: Mapping[str, str] | None = None, namespace: str = "ml", phase: str = "Running", **spec: Any
+    name: str = "q",
+    *,
+    labels: Mapping[str, str] | None = None,
+    namespace: str = "ml",
+    phase: str = "Running",
+    **spec: Any,
 ) -> PlacedPod:
     metadata = {"name": name, "namespace": namespace, "uid": f"u-{name}", "labels": dict(labels or {})}
     return placed_pod({"metadata": metadata, "spec": spec, "status": {"phase": phase}})

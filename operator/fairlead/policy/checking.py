@@ -2,11 +2,12 @@
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from fairlead.api.errors import FieldPath
 from fairlead.api.rules import Variable
 from fairlead.cel.check import VALUE, Environment, ExpressionError, Want, check
+from fairlead.cel.checked import Checked, Ident, walk
 from fairlead.cel.cost import BUDGET, NODES, PODS
 from fairlead.cel.diagnostics import Diagnostic, place
 from fairlead.cel.environment import PROTECTION, Scope
@@ -14,6 +15,8 @@ from fairlead.cel.lowering.analysis import VARIABLES
 from fairlead.policy.errors import Fault, in_expression, in_field
 from fairlead.policy.expressions import Compiled
 from fairlead.policy.references import references
+
+PARTS_MAX: Final = 5_000
 
 T = TypeVar("T")
 Steps = Generator[None, None, T]
@@ -27,6 +30,7 @@ class Expressions:
     data: Sequence[str]
     faults: list[Fault] = field(default_factory=list)
     variables: dict[str, Compiled] = field(default_factory=dict)
+    _parts: dict[str, int] = field(default_factory=dict)
     _broken: set[str] = field(default_factory=set)  # variables that do not compile: whoever uses them is not to blame
     _environments: dict[str, Environment] = field(default_factory=dict)
 
@@ -47,6 +51,7 @@ class Expressions:
                     self._broken.add(name)
                 else:
                     self.variables[name] = made
+                    self._parts[name] = self._parts_of(made.expression.checked)
             self._environments.clear()
 
     def compiled(self, path: FieldPath, text: str, scope: Scope, want: Want) -> Steps[Compiled | None]:
@@ -64,6 +69,10 @@ class Expressions:
             self.faults += [in_expression(path, found, text) for found in error.diagnostics]
             return None
         yield
+        if (parts := self._parts_of(expression.checked)) > PARTS_MAX:
+            fault = f"has {parts:,} parts with its variables written out, {PARTS_MAX:,} are allowed"
+            self.faults.append(in_field(path, fault, "use variables less often"))
+            return None
         made = Compiled(expression, self._used(expression.checked.names.values()))
         if (steps := made.worst_case) > BUDGET:
             fault = f"may take {steps:,} loop steps on {NODES:,} nodes with {PODS} pods each, {BUDGET:,} are allowed"
@@ -99,6 +108,12 @@ class Expressions:
         for name in sorted({full.removeprefix(VARIABLES) for full in named if full.startswith(VARIABLES)}):
             found |= {**self.variables[name].variables, name: self.variables[name]}
         return found
+
+    def _parts_of(self, checked: Checked) -> int:
+        """How large the code becomes, into which the variables are written at each place that names them."""
+        parts = list(walk(checked.root))
+        named = (checked.names.get(part.id, "").removeprefix(VARIABLES) for part in parts if isinstance(part, Ident))
+        return len(parts) + sum(self._parts.get(name, 0) for name in named)
 
     def _circles(self, uses: Mapping[str, set[str]], declared: Mapping[str, tuple[int, str]]) -> None:
         """Name every circle once; whoever uses one of them is not to blame."""

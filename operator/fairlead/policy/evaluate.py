@@ -118,6 +118,8 @@ class Evaluator:
         try:
             self._data.refresh(now, clock, deadline)
             for kept in reversed(self._kept.values()):
+                if clock() > deadline:
+                    return False
                 kept.verdicts.refresh(now, clock, deadline)
                 kept.scores.refresh(now, clock, deadline)
         except TooSlowError:

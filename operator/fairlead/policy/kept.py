@@ -43,12 +43,14 @@ class Kept(Generic[B]):
         """Bring everything up to date. Raises TooSlowError; the next call goes on where this one ended."""
         self._read_journal(now)
         for rule in self.rules:
-            if rule.waiting and not rule.is_volatile:
-                _work(rule, now, clock, deadline)
-        for rule in self.rules:  # last, for what was computed at another moment is of no use
             if rule.is_volatile:
                 rule.wait_for(self.nodes.slots.values())
-                _work(rule, now, clock, deadline)
+        # Those that hold at this moment only come last: what was computed of them at another is of no use.
+        behind = [rule for rule in sorted(self.rules, key=lambda rule: rule.is_volatile) if rule.waiting]
+        for at, rule in enumerate(behind):
+            if at and clock() > deadline:
+                raise TooSlowError(rule.policy.name)
+            _work(rule, now, clock, deadline)
 
     def _read_journal(self, now: int) -> None:
         entries = None if self.position < 0 else self.nodes.since(self.position)
@@ -71,7 +73,7 @@ class Kept(Generic[B]):
 
 
 def _work(rule: Bound, now: int, clock: Clock, deadline: int) -> None:
-    """Compute what waits. One slice is always done, so that a rule gets on however late it is asked."""
+    """Compute what waits. One slice is always done, so that it gets on however late it is asked."""
     before = clock()
     waiting = rule.waiting
     while waiting:

@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.policy.compile import Rules
+from fairlead.api.params import Params
+from fairlead.api.parse import parse_policy
+from fairlead.api.v1alpha1 import policy_model
+from fairlead.policy.compile import Rules, compile_policy
 from fairlead.strategies.seam import Filter, Reads, Reject, Strategy, Unknown
-from policykit import INSTALLED, NOW, SECOND, Cluster, node, pod, policy
+from policykit import INSTALLED, NOW, SECOND, Cluster, node, obj, pod, policy
 
 LOAD = [{"name": "load", "nodeAnnotation": {"key": "load", "timeKey": "at"}, "maxAge": "60s"}]
 KEY = "node.metadata.labels['gpu'] == 'a'"
@@ -96,7 +99,9 @@ SETS = st.lists(
     st.fixed_dictionaries(
         {
             "filters": st.dictionaries(st.sampled_from("abc"), st.sampled_from(EXPRESSIONS), max_size=2),
-            "scores": st.dictionaries(st.sampled_from("xyz"), st.sampled_from(["free['cpu']", "33.3", "0.1"]), max_size=3),
+            "scores": st.dictionaries(
+                st.sampled_from("xyz"), st.sampled_from(["free['cpu']", "33.3", "0.1"]), max_size=3
+            ),
             "priority": st.integers(0, 1),
         }
     ),
@@ -131,7 +136,7 @@ def test_refusals_are_of_the_nodes_asked_about_only() -> None:
     assert list(found.passed) == []
 
 
-RESOLVABLE = {
+RESOLVABLE: dict[str, tuple[dict[str, Any], bool]] = {
     "what the policy says counts for an expression": ({"expression": "false", "resolvable": True}, True),
     "without it nothing is resolvable": ({"expression": "false"}, False),
     "a strategy tells it of each refusal": ({"rooms": {"full": True}}, True),
@@ -143,12 +148,6 @@ RESOLVABLE = {
 
 
 def _cluster_with_rooms(rule: dict[str, Any]) -> Cluster:
-    from fairlead.api.parse import parse_policy
-    from fairlead.api.params import Params
-    from fairlead.api.v1alpha1 import policy_model
-    from fairlead.policy.compile import compile_policy
-    from policykit import obj
-
     class Rooms(Params):
         full: bool = False
 

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -57,7 +58,7 @@ def test_scores_never_leave_0_to_100_and_keep_the_order(values: list[float | Non
             for value, score in zip(values, found, strict=True)
             if value is not None and math.isfinite(value)
         )
-        assert all(one[1] <= other[1] for one, other in zip(pairs, pairs[1:], strict=False))
+        assert all(one[1] <= other[1] for one, other in pairwise(pairs))
 
 
 @given(
