@@ -97,3 +97,21 @@ def test_a_bad_policy_has_faults(name: str) -> None:
     found = inspect(BAD[name].policy, MODEL, RULES)
     assert found.policy is None
     assert found.faults
+
+
+OF_THE_ENGINE: dict[str, tuple[str, list[str]]] = {
+    "the pods of each node": (
+        "!pods.exists(p, p.metadata.name.matches(p.metadata.labels['app']))",
+        ["spec.filters[0].expression: runs on the engine, where it may take 4,758 us for a node"],
+    ),
+    "a pattern from the node": ("pod.metadata.name.matches(node.metadata.labels['pattern'])", []),
+    "about the pod alone": ("pod.spec.containers.exists(c, c.image.matches(pod.metadata.name))", []),
+}
+
+
+@pytest.mark.parametrize(("expression", "want"), OF_THE_ENGINE.values(), ids=OF_THE_ENGINE)
+def test_what_is_too_slow_on_the_engine_is_refused(expression: str, want: list[str]) -> None:
+    found = faults_of({"filters": [{"name": "rule", "expression": expression}]})
+    assert [
+        fault.partition(" for a node")[0] + " for a node" if "us for" in fault else fault for fault in found
+    ] == want
