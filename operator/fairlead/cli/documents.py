@@ -36,6 +36,7 @@ class Node:
     start: int
     end: int
     tag: str = ""
+    outer: int = 0  # where it begins with its anchor and its tag
     size: int = 1  # values that it stands for
 
 
@@ -52,7 +53,6 @@ class Sequence(Node):
     """A list."""
 
     items: list[Node] = field(default_factory=list)
-    flow: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -60,7 +60,6 @@ class Mapping(Node):
     """A map, its entries in order, nothing merged."""
 
     entries: list[tuple[Node, Node]] = field(default_factory=list)
-    flow: bool = False
 
 
 def documents(source: Source) -> Iterator[Node]:
@@ -104,7 +103,7 @@ class _Builder:
             case yaml.ScalarEvent():
                 start = self._after_properties(event)
                 tag = _tag(event.tag, implicit=event.implicit[0] or event.implicit[1])
-                node = Scalar(start, event.end_mark.index, tag, value=event.value, style=_style(event.style))
+                node = Scalar(start, event.end_mark.index, tag, event.start_mark.index, value=event.value, style=_style(event.style))
                 self._name(event.anchor, node)
                 self._add(node)
             case yaml.SequenceStartEvent() | yaml.MappingStartEvent():
@@ -114,7 +113,7 @@ class _Builder:
                 kind = Sequence if isinstance(event, yaml.SequenceStartEvent) else Mapping
                 start = self._after_properties(event)
                 tag = _tag(event.tag, implicit=event.implicit)
-                self._open.append((kind(start, start, tag, flow=bool(event.flow_style)), event.anchor))
+                self._open.append((kind(start, start, tag, event.start_mark.index), event.anchor))
                 self._keys.append(None)
             case yaml.SequenceEndEvent() | yaml.MappingEndEvent():
                 closed, anchor = self._open.pop()

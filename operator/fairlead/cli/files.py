@@ -32,8 +32,10 @@ def files(names: list[str]) -> Iterator[File]:
                 seen.add(STDIN)
                 yield _read_stdin()
             continue
-        found = list(_below(name)) if Path(name).is_dir() else [name]
-        if not found:
+        unread: list[OSError] = []
+        found = list(_below(name, unread)) if name and Path(name).is_dir() else [name]
+        yield from (File(str(error.filename), unreadable=_said(error)) for error in unread)
+        if not found and not unread:
             yield File(name, unreadable="no file in this directory ends in .yaml, .yml or .json")
         for one in found:
             real = os.path.realpath(one)
@@ -42,10 +44,10 @@ def files(names: list[str]) -> Iterator[File]:
                 yield _read(one)
 
 
-def _below(directory: str) -> Iterator[str]:
+def _below(directory: str, unread: list[OSError]) -> Iterator[str]:
     """In order; hidden directories are left out, and one that links lead to twice is walked once."""
     walked: set[str] = set()
-    for where, directories, names in os.walk(directory, followlinks=True):
+    for where, directories, names in os.walk(directory, onerror=unread.append, followlinks=True):
         real = os.path.realpath(where)
         if real in walked:
             directories.clear()
@@ -66,8 +68,7 @@ def _read(name: str) -> File:
                 return File(name, too_large=True)
             data = file.read(BYTES_MAX + 1)
     except (OSError, ValueError) as error:
-        said = error.strerror if isinstance(error, OSError) else str(error)
-        return File(name, unreadable=(said or str(error)).lower())
+        return File(name, unreadable=_said(error))
     return File(name, data, too_large=len(data) > BYTES_MAX)
 
 
@@ -75,5 +76,10 @@ def _read_stdin() -> File:
     try:
         data = sys.stdin.buffer.read(BYTES_MAX + 1)
     except OSError as error:
-        return File(STDIN, unreadable=(error.strerror or str(error)).lower())
+        return File(STDIN, unreadable=_said(error))
     return File("<stdin>", data, too_large=len(data) > BYTES_MAX)
+
+
+def _said(error: OSError | ValueError) -> str:
+    said = error.strerror if isinstance(error, OSError) else None
+    return (said or str(error)).lower()

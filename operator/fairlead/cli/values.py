@@ -80,7 +80,7 @@ class _Reader:
         wanted = {"int": int, "float": (int, float), "bool": bool, "null": type(None)}.get(node.tag.removeprefix(_TAG))
         if wanted is None:
             hint = "a text that begins with '!' must be in quotes"
-            self.faults.append(Misread(path, node.start, f"the tag {_shown(node.tag)} means nothing here", hint))
+            self.faults.append(Misread(path, node.outer, f"the tag {_shown(node.tag)} means nothing here", hint))
             return node.value
         if not isinstance(value, wanted):  # type: ignore[arg-type]
             self.faults.append(Misread(path, node.start, f"{_shown(node.value)} is not what its tag says", "leave the tag out"))
@@ -89,7 +89,7 @@ class _Reader:
     def _check_tag(self, node: Node, path: FieldPath) -> None:
         if node.tag and type(node) not in _COLLECTION_TAGS.get(node.tag, ()):
             hint = "a text that begins with '!' must be in quotes"
-            self.faults.append(Misread(path, node.start, f"the tag {_shown(node.tag)} means nothing here", hint))
+            self.faults.append(Misread(path, node.outer, f"the tag {_shown(node.tag)} means nothing here", hint))
 
     def _map(self, node: Mapping, path: FieldPath) -> dict[str, object]:
         found: dict[str, object] = {}

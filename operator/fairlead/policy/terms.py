@@ -196,7 +196,7 @@ class _Allowed:
             case "_!=_" | "not in":
                 self.without += values
             case _ if isinstance(values[0], int | float) and not isinstance(values[0], bool):
-                bound = (float(values[0]), operator in ("_<_", "_>_"))
+                bound = (values[0], operator in ("_<_", "_>_"))
                 if operator in ("_<_", "_<=_"):
                     self.high = min(self.high, bound, key=lambda one: (one[0], not one[1]))
                 else:
