@@ -15,10 +15,9 @@ from fairlead.cli.positions import index_in_file
 from fairlead.cli.source import BrokenError, Source, decode, refuse_unprintable, so_far
 from fairlead.cli.values import VALUES_MAX, find, text_at, to_data
 from fairlead.policy.compile import Rules, compile_policy
-from fairlead.policy.compiled import CompiledPolicy
+from fairlead.policy.compiled import AnnotationRule, CompiledPolicy, ExpressionRule, FilterRule, ScoreRule
 from fairlead.policy.errors import PolicyError
-from fairlead.policy.warnings import Warning as Said
-from fairlead.policy.warnings import warnings, why_on_engine
+from fairlead.policy.warnings import PolicyWarning, warnings, why_on_engine
 from fairlead.strategies.registry import installed
 
 _GROUP: Final = "fairlead.dev/"
@@ -69,7 +68,8 @@ class Checker:
     def _broken(self, file: str, source: Source, broken: BrokenError) -> None:
         line, column = source.place(broken.index)
         text = source.line(line)
-        finding = Finding(file, line, column, "error", "", broken.message, broken.hint, shown=text)
+        shown_ = text if text.strip() else None
+        finding = Finding(file, line, column, "error", "", broken.message, broken.hint, shown=shown_)
         self.report.findings.append(finding)
 
     def _document(self, file: str, source: Source, document: Node) -> None:
@@ -139,7 +139,7 @@ class Checker:
         text = place.source.line(line)
         self._add(place, error.path, line, column, at.message, at.hint, shown=text)
 
-    def _warning(self, place: _Place, warning: Said) -> None:
+    def _warning(self, place: _Place, warning: PolicyWarning) -> None:
         line, column = _at(place, warning.path)
         severity: Severity = warning.severity
         made = self._add(place, warning.path, line, column, warning.message, warning.hint, severity)
@@ -216,7 +216,7 @@ def _rules(place: _Place, policy: SchedulerExtenderPolicy, compiled: CompiledPol
         *(("spec", "preemption", "protect", at) for at in range(len(policy.spec.preemption.protect))),
         *(("spec", "binding", "annotations", at) for at in range(len(annotations))),
     ]
-    made = (
+    made: tuple[ExpressionRule | FilterRule | ScoreRule | AnnotationRule, ...] = (
         *compiled.match.conditions,
         *compiled.filters,
         *compiled.scores,

@@ -16,11 +16,12 @@ DEPTH_MAX: Final = 200
 NODES_MAX: Final = 500_000
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # thirty times faster where there is libyaml
 
+_WHOLE: Final = "put a text that begins with a quote, a bracket or a brace in quotes as a whole, or under '|'"
 _HINTS: Final = {
     "mapping values are not allowed": "put a text that holds ': ' in quotes, or under '|' on a line of its own",
     "cannot start any token": "indent with spaces, and put a text that begins with a tab, '%', '@' or '`' in quotes",
-    "expected key": "put a text that begins with a quote, a bracket or a brace in quotes as a whole, or under '|'",
-    "expected <block end>": "put a text that begins with a quote, a bracket or a brace in quotes as a whole, or under '|'",
+    "expected key": _WHOLE,
+    "expected <block end>": _WHOLE,
     "could not find expected ':'": "each line of a map is 'key: value'",
     "unexpected end of stream": "close the quote",
     "undefined alias": "put a text that begins with '*' in quotes",
@@ -70,7 +71,7 @@ def documents(source: Source) -> Iterator[Node]:
         for event in yaml.parse(source.text, Loader=_LOADER):
             count += 1
             if count > NODES_MAX:
-                raise BrokenError(event.start_mark.index, f"there are more than {NODES_MAX:,} values", "split the file")
+                raise BrokenError(_start(event), f"there are more than {NODES_MAX:,} values", "split the file")
             if isinstance(event, yaml.DocumentStartEvent):
                 builder = _Builder(source)
             elif isinstance(event, yaml.DocumentEndEvent):
@@ -103,22 +104,29 @@ class _Builder:
             case yaml.ScalarEvent():
                 start = self._after_properties(event)
                 tag = _tag(event.tag, implicit=event.implicit[0] or event.implicit[1])
-                node = Scalar(start, event.end_mark.index, tag, event.start_mark.index, value=event.value, style=_style(event.style))
+                node = Scalar(
+                    start,
+                    _end(event),
+                    tag,
+                    _start(event),
+                    value=event.value,
+                    style=_style(event.style),
+                )
                 self._name(event.anchor, node)
                 self._add(node)
             case yaml.SequenceStartEvent() | yaml.MappingStartEvent():
                 if len(self._open) >= DEPTH_MAX:
                     fault = f"this is nested more than {DEPTH_MAX} deep"
-                    raise BrokenError(event.start_mark.index, fault, "no object of Kubernetes is")
+                    raise BrokenError(_start(event), fault, "no object of Kubernetes is")
                 kind = Sequence if isinstance(event, yaml.SequenceStartEvent) else Mapping
                 start = self._after_properties(event)
                 tag = _tag(event.tag, implicit=event.implicit)
-                self._open.append((kind(start, start, tag, event.start_mark.index), event.anchor))
+                self._open.append((kind(start, start, tag, _start(event)), event.anchor))
                 self._keys.append(None)
             case yaml.SequenceEndEvent() | yaml.MappingEndEvent():
                 closed, anchor = self._open.pop()
                 self._keys.pop()
-                closed.end = event.end_mark.index
+                closed.end = _end(event)
                 self._name(anchor, closed)
                 self._add(closed)
             case yaml.AliasEvent():
@@ -126,10 +134,10 @@ class _Builder:
 
     def _named(self, event: yaml.AliasEvent) -> Node:
         if event.anchor in {anchor for _, anchor in self._open}:
-            raise BrokenError(event.start_mark.index, f"*{event.anchor} stands inside of what it names", "write it out")
+            raise BrokenError(_start(event), f"*{event.anchor} stands inside of what it names", "write it out")
         if event.anchor not in self._anchors:
             hint = _HINTS["undefined alias"]
-            raise BrokenError(event.start_mark.index, f"there is no anchor &{event.anchor} above", hint)
+            raise BrokenError(_start(event), f"there is no anchor &{event.anchor} above", hint)
         return self._anchors[event.anchor]
 
     def _name(self, anchor: str | None, node: Node) -> None:
@@ -152,15 +160,15 @@ class _Builder:
 
     def _after_properties(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> int:
         """Where the thing itself begins: the parser counts an anchor and a tag as part of it."""
-        text, at, end = self._source.text, event.start_mark.index, event.end_mark.index
+        text, at, end = self._source.text, _start(event), _end(event)
         if event.anchor is None and event.tag is None:
-            return int(at)
+            return at
         end = len(text) if isinstance(event, yaml.CollectionStartEvent) else max(at, end)
         while at < end and text[at] in "&!":
             while at < end and text[at] not in " \t\r\n":
                 at += 1
             at = _after_blanks(text, at, end)
-        return int(at)
+        return at
 
 
 def _after_blanks(text: str, at: int, end: int) -> int:
@@ -178,6 +186,14 @@ def _after_blanks(text: str, at: int, end: int) -> int:
 def _tag(tag: str | None, *, implicit: bool) -> str:
     """A tag that somebody wrote; the parsers also give every quoted text one."""
     return "" if tag is None or (implicit and tag != "!") else tag
+
+
+def _start(event: yaml.Event) -> int:
+    return event.start_mark.index if event.start_mark else 0
+
+
+def _end(event: yaml.Event) -> int:
+    return event.end_mark.index if event.end_mark else 0
 
 
 def _style(style: str | None) -> str:

@@ -61,6 +61,8 @@ def _below(directory: str, unread: list[OSError]) -> Iterator[str]:
 
 
 def _read(name: str) -> File:
+    if not name:
+        return File(name, unreadable="a file has a name")
     try:
         with Path(name).open("rb") as file:
             size = os.fstat(file.fileno()).st_size if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else 0

@@ -1,11 +1,12 @@
-"""`fairlead lint FILE|DIR|-...`: everything that is wrong with policies, and what will surprise, before they are applied.
+"""`fairlead lint FILE|DIR|-...`: what is wrong with policies, and what will surprise, before they are applied.
 
 Exit code: 0 without errors (warnings and notes are none), 1 with errors in what was read, 2 if something could not be
 read or was not asked for rightly.
 
-`-o json` prints one object: `findings`, each with file, line, column, severity (error, warning or note), field, message,
-hint, reason, policy and rule; `rules`, each with file, line, policy, name, kind, evaluation, why, uses and expression;
-`summary` with policies, ignored, errors, warnings, notes, expressions and lowered. Fields may be added, none goes.
+`-o json` prints one object: `findings`, each with file, line, column, severity (error, warning or note), field,
+message, hint, reason, policy and rule; `rules`, each with file, line, policy, name, kind, evaluation, why, uses and
+expression; `summary` with policies, ignored, errors, warnings, notes, expressions and lowered. Fields may be added and
+none goes.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING, Final, TextIO
 
 if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - it has no public name
+    from fairlead.cli.arguments import Commands
 
 _ERRORS: Final = 1
 _USAGE: Final = 2
@@ -25,8 +26,8 @@ def add_to(commands: "Commands") -> None:
     parser = commands.add_parser(
         "lint",
         help="say what is wrong with policies before they are applied",
-        description="Say what is wrong with policies, and what will surprise, before they are applied. Exit code 0 without "
-        "errors, 1 with errors, 2 if something cannot be read.",
+        description="Say what is wrong with policies, and what will surprise, before they are applied. "
+        "Exit code 0 without errors, 1 with errors, 2 if something cannot be read.",
     )
     parser.add_argument("files", nargs="+", metavar="FILE|DIR|-", help="YAML or JSON; - is standard input")
     parser.add_argument("-o", "--output", choices=["text", "json"], default="text", help="text when absent")

@@ -144,8 +144,9 @@ def _runs(value: str) -> Iterator[tuple[str, str]]:
 
 
 def _spread(blanks: str, text: str, places: range) -> list[int]:
-    """Give each blank of a value a place: ends of lines in turn, what stands before them from the left, the rest from
-    the right, behind the indentation.
+    """Give each blank of a value a place.
+
+    Ends of lines in turn, what stands before them from the left, the rest from the right, behind the indentation.
     """
     if not places:
         return [places.start] * len(blanks)

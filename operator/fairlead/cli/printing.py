@@ -52,8 +52,9 @@ def _finding(finding: Finding, *, colour: bool) -> Iterator[str]:
     said = f"{finding.field}: {finding.message}" if finding.field else finding.message
     hint, _, more = finding.hint.partition("\n")
     said = f"{said}; {hint}" if hint else said
-    yield f"{_painted(_clean(where), _BOLD, colour)} {_painted(finding.severity, _COLOURS[finding.severity], colour)}: " + (
-        _clean(said)
+    yield (
+        f"{_painted(_clean(where), _BOLD, colour)} {_painted(finding.severity, _COLOURS[finding.severity], colour)}: "
+        + (_clean(said))
     )
     for line in more.splitlines():
         yield f"    {_clean(line)}".rstrip()
@@ -64,7 +65,7 @@ def _finding(finding: Finding, *, colour: bool) -> Iterator[str]:
         yield f"    {_painted(caret, _COLOURS['caret'], colour)}"
 
 
-def _painted(text: str, colour: str, is_wanted: bool) -> str:  # noqa: FBT001 - what it is about is the text
+def _painted(text: str, colour: str, is_wanted: bool) -> str:  # noqa: FBT001 - it is about the text
     return f"{colour}{text}{_RESET}" if is_wanted else text
 
 
@@ -76,13 +77,14 @@ def _clean(text: str) -> str:
 def _rules(rules: list[Rule]) -> Iterator[str]:
     for rule in rules:
         uses = ", ".join(rule.uses) or "nothing"
-        said = f"{rule.file}:{rule.line}: {rule.policy}: {rule.kind.lower()} {rule.name}: {rule.evaluation.lower()}, uses {uses}"
-        yield _clean(said)
+        what = f"{rule.kind.lower()} {rule.name}: {rule.evaluation.lower()}, uses {uses}"
+        yield _clean(f"{rule.file}:{rule.line}: {rule.policy}: {what}")
 
 
 def _share(expressions: list[Rule]) -> str:
     on_engine = [rule for rule in expressions if rule.evaluation != "Lowered"]
-    said = f"{len(expressions) - len(on_engine)} of {_counted(len(expressions), 'expression')} are lowered"
+    verb = "is" if len(expressions) == 1 else "are"
+    said = f"{len(expressions) - len(on_engine)} of {_counted(len(expressions), 'expression')} {verb} lowered"
     if not on_engine:
         return said
     each = [

@@ -50,7 +50,7 @@ class Source:
 
 
 def decode(data: bytes) -> Source:
-    """The text of a file, in one of the encodings that YAML allows. Raises BrokenError, its index in the text so far."""
+    """The text of a file in one of YAML's encodings. Raises BrokenError, its index being that in the text so far."""
     encoding, skipped = _encoding(data)
     body = data[skipped:]
     try:
@@ -75,7 +75,9 @@ def refuse_unprintable(source: Source) -> None:
     if found := _UNPRINTABLE.search(source.text):
         code = f"U+{ord(found[0]):04X}"
         raise BrokenError(
-            found.start(), f"the character {code} is not allowed in YAML", "remove it, or write it as an escape in double quotes"
+            found.start(),
+            f"the character {code} is not allowed in YAML",
+            "remove it, or write it as an escape in double quotes",
         )
 
 

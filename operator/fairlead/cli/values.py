@@ -83,7 +83,9 @@ class _Reader:
             self.faults.append(Misread(path, node.outer, f"the tag {_shown(node.tag)} means nothing here", hint))
             return node.value
         if not isinstance(value, wanted):  # type: ignore[arg-type]
-            self.faults.append(Misread(path, node.start, f"{_shown(node.value)} is not what its tag says", "leave the tag out"))
+            self.faults.append(
+                Misread(path, node.start, f"{_shown(node.value)} is not what its tag says", "leave the tag out")
+            )
         return value
 
     def _check_tag(self, node: Node, path: FieldPath) -> None:
@@ -188,6 +190,7 @@ def _merged(node: Mapping, depth: int = 0) -> Iterator[tuple[str, Node, Node]]:
 
 
 _MERGES_MAX: Final = 20
+_SHOWN_MAX: Final = 60
 
 
 def _resolved(text: str) -> object:
@@ -207,5 +210,5 @@ def _resolved(text: str) -> object:
 
 
 def _shown(text: str) -> str:
-    text = text if len(text) <= 60 else f"{text[:60]}..."  # noqa: PLR2004 - a line's worth
+    text = text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."
     return repr(text)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from fairlead import __version__
 
 if TYPE_CHECKING:
-    from fairlead.cli.lint import Commands
+    from fairlead.cli.arguments import Commands
 
 
 def add_to(commands: "Commands") -> None:

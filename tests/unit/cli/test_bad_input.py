@@ -19,69 +19,137 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "no YAML": ("a: [1, 2\nb: 3\n", "a.yaml:2:2: this is no YAML: did not find expected ',' or ']'"),
     "a colon in a plain text": (
         spec("filters:\n- name: a\n  expression: true ? b: c\n"),
-        "a.yaml:7:25: this is no YAML: mapping values are not allowed in this context; put a text that holds ': ' in "
-        "quotes, or under '|' on a line of its own",
+        (
+            "a.yaml:7:25: this is no YAML: mapping values are not allowed in this context; put a text that holds ': ' "
+            "in quotes, or under '|' on a line of its own"
+        ),
     ),
     "a text that begins with a quote": (
         spec("filters:\n- name: a\n  expression: 'x' in node.metadata.labels\n"),
-        "a.yaml:7:21: this is no YAML: did not find expected key; put a text that begins with a quote, a bracket or a "
-        "brace in quotes as a whole, or under '|'",
+        (
+            "a.yaml:7:21: this is no YAML: did not find expected key; put a text that begins with a quote, a bracket or "
+            "a brace in quotes as a whole, or under '|'"
+        ),
     ),
     "a text that begins with an exclamation mark": (
         spec("filters:\n- name: a\n  expression: !has(node.spec.unschedulable)\n"),
-        "a.yaml:7:17: spec.filters[0].expression: the tag '!has(node.spec.unschedulable)' means nothing here; a text that "
-        "begins with '!' must be in quotes",
+        (
+            "a.yaml:7:17: spec.filters[0].expression: the tag '!has(node.spec.unschedulable)' means nothing here; a "
+            "text that begins with '!' must be in quotes"
+        ),
     ),
     "a tab for indentation": (
         "a:\n\tb: 1\n",
-        "a.yaml:2:1: this is no YAML: found character that cannot start any token; indent with spaces, and put a text "
-        "that begins with a tab, '%', '@' or '`' in quotes",
+        (
+            "a.yaml:2:1: this is no YAML: found character that cannot start any token; indent with spaces, and put a "
+            "text that begins with a tab, '%', '@' or '`' in quotes"
+        ),
     ),
-    "an alias for nothing": ("a: *b\n", "a.yaml:1:4: there is no anchor &b above; put a text that begins with '*' in quotes"),
+    "an alias for nothing": (
+        "a: *b\n",
+        "a.yaml:1:4: there is no anchor &b above; put a text that begins with '*' in quotes",
+    ),
     "an alias for what it stands in": ("a: &b [*b]\n", "a.yaml:1:8: *b stands inside of what it names; write it out"),
-    "a billion laughs": (_LAUGHS, "a.yaml:1:1: written out this is a great many values, 200,000 are allowed; use fewer aliases"),
-    "a billion merges": (_MERGES, "a.yaml:1:1: written out this is a great many values, 200,000 are allowed; use fewer aliases"),
-    "nested without end": ("[" * 100_000, "a.yaml:1:201: this is nested more than 200 deep; no object of Kubernetes is"),
+    "a billion laughs": (
+        _LAUGHS,
+        "a.yaml:1:1: written out this is a great many values, 200,000 are allowed; use fewer aliases",
+    ),
+    "a billion merges": (
+        _MERGES,
+        "a.yaml:1:1: written out this is a great many values, 200,000 are allowed; use fewer aliases",
+    ),
+    "nested without end": (
+        "[" * 100_000,
+        "a.yaml:1:201: this is nested more than 200 deep; no object of Kubernetes is",
+    ),
     "nested without end, by lines": (
         "- " * 100_000,
         "a.yaml:1:401: this is nested more than 200 deep; no object of Kubernetes is",
     ),
-    "nested maps without end": ('{"a":' * 100_000, "a.yaml:1:1001: this is nested more than 200 deep; no object of Kubernetes is"),
-    "a NUL": ("a: b\nc: \0\n", "a.yaml:2:4: the character U+0000 is not allowed in YAML; remove it, or write it as an escape in double quotes"),
-    "an escape of a terminal": ("a: \x1b[31m", "a.yaml:1:4: the character U+001B is not allowed in YAML; remove it, or write it as an escape in double quotes"),
-    "bytes that are no text": (b"a: b\nc: \xff\xfe", "a.yaml:2:4: this is not text in UTF-8: byte 0xff; save the file as UTF-8"),
-    "half of UTF-16": (b"\xff\xfea\0\x3d\xd8", "a.yaml:1:2: this is not text in UTF-16-LE: byte 0x3d; save the file as UTF-8"),
-    "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "a.yaml:1:1: this is not text in UTF-8: byte 0x89; save the file as UTF-8"),
+    "nested maps without end": (
+        '{"a":' * 100_000,
+        "a.yaml:1:1001: this is nested more than 200 deep; no object of Kubernetes is",
+    ),
+    "a NUL": (
+        "a: b\nc: \0\n",
+        "a.yaml:2:4: the character U+0000 is not allowed in YAML; remove it, or write it as an escape in double quotes",
+    ),
+    "an escape of a terminal": (
+        "a: \x1b[31m",
+        "a.yaml:1:4: the character U+001B is not allowed in YAML; remove it, or write it as an escape in double quotes",
+    ),
+    "bytes that are no text": (
+        b"a: b\nc: \xff\xfe",
+        "a.yaml:2:4: this is not text in UTF-8: byte 0xff; save the file as UTF-8",
+    ),
+    "half of UTF-16": (
+        b"\xff\xfea\0\x3d\xd8",
+        "a.yaml:1:2: this is not text in UTF-16-LE: byte 0x3d; save the file as UTF-8",
+    ),
+    "a picture": (
+        b"\x89PNG\r\n\x1a\n" + bytes(range(256)),
+        "a.yaml:1:1: this is not text in UTF-8: byte 0x89; save the file as UTF-8",
+    ),
     "a field twice": (
         spec("mode: Enforce\npriority: 3\nmode: 'Off'\n"),
         "a.yaml:7:3: spec.mode: 'mode' stands here already, in line 5; remove one of them",
     ),
     "a key that is a list": (f"{HEAD}spec: {{[1]: 2}}\n", "a.yaml:4:8: spec: a key must be a text; write it in quotes"),
-    "a merge of a text": (f"{HEAD}spec: {{<<: x}}\n", "a.yaml:4:12: spec: << takes a map, or a list of maps; name one as *anchor"),
-    "a tag that lies": (f"{HEAD}spec: {{priority: !!int x}}\n", "a.yaml:4:24: spec.priority: 'x' is not what its tag says; leave the tag out"),
+    "a merge of a text": (
+        f"{HEAD}spec: {{<<: x}}\n",
+        "a.yaml:4:12: spec: << takes a map, or a list of maps; name one as *anchor",
+    ),
+    "a tag that lies": (
+        f"{HEAD}spec: {{priority: !!int x}}\n",
+        "a.yaml:4:24: spec.priority: 'x' is not what its tag says; leave the tag out",
+    ),
     "infinity": (spec("priority: .inf\n"), "a.yaml:5:13: spec.priority: must be a whole number, not inf"),
-    "no number": (spec("data: [{name: a, nodeLabel: {key: a}, factor: .nan}]\n"), "a.yaml:5:49: spec.data[0].factor: must be a finite number, not nan"),
-    "a number of ten thousand digits": (spec(f"priority: {'9' * 10_000}\n"), "a.yaml:5:13: spec.priority: must be a whole number, not inf"),
-    "a field that there is not": (spec("filter: []\n"), "a.yaml:5:3: spec.filter: there is no such field; did you mean filters?"),
-    "a value of the wrong kind": (spec("priority: high\n"), "a.yaml:5:13: spec.priority: must be a whole number, not 'high'"),
-    "a list where a text belongs": (spec("schedulerName:\n- a\n"), "a.yaml:5:3: spec.schedulerName: must be a string, not a list"),
+    "no number": (
+        spec("data: [{name: a, nodeLabel: {key: a}, factor: .nan}]\n"),
+        "a.yaml:5:49: spec.data[0].factor: must be a finite number, not nan",
+    ),
+    "a number of ten thousand digits": (
+        spec(f"priority: {'9' * 10_000}\n"),
+        "a.yaml:5:13: spec.priority: must be a whole number, not inf",
+    ),
+    "a field that there is not": (
+        spec("filter: []\n"),
+        "a.yaml:5:3: spec.filter: there is no such field; did you mean filters?",
+    ),
+    "a value of the wrong kind": (
+        spec("priority: high\n"),
+        "a.yaml:5:13: spec.priority: must be a whole number, not 'high'",
+    ),
+    "a list where a text belongs": (
+        spec("schedulerName:\n- a\n"),
+        "a.yaml:5:3: spec.schedulerName: must be a string, not a list",
+    ),
     "another version": (
         HEAD.replace("v1alpha1", "v2") + "spec: {}\n",
         "a.yaml:1:13: apiVersion: 'fairlead.dev/v2' is not fairlead.dev/v1alpha1; did you mean fairlead.dev/v1alpha1?",
     ),
     "a kind that is nearly ours": (
         HEAD.replace("Policy", "Polcy") + "spec: {}\n",
-        "a.yaml:2:7: kind: 'SchedulerExtenderPolcy' is not SchedulerExtenderPolicy; did you mean SchedulerExtenderPolicy?",
+        (
+            "a.yaml:2:7: kind: 'SchedulerExtenderPolcy' is not SchedulerExtenderPolicy; did you mean "
+            "SchedulerExtenderPolicy?"
+        ),
     ),
     "no spec": (HEAD, "a.yaml:1:1: spec: is missing; what is wanted"),
     "a spec that is null": (f"{HEAD}spec:\n", "a.yaml:4:6: spec: is missing; what is wanted"),
     "an item of a list": (
-        "kind: List\nitems:\n- apiVersion: fairlead.dev/v1alpha1\n  kind: SchedulerExtenderPolicy\n  metadata: {name: a}\n  spec: {mode: X}\n",
+        (
+            "kind: List\nitems:\n- apiVersion: fairlead.dev/v1alpha1\n  kind: SchedulerExtenderPolicy\n"
+            "  metadata: {name: a}\n  spec: {mode: X}\n"
+        ),
         "a.yaml:6:16: spec.mode: 'X' is not one of Enforce, Off",
     ),
     "a field of what is merged in": (
-        "apiVersion: fairlead.dev/v1alpha1\nkind: SchedulerExtenderPolicy\nmetadata: {name: a, labels: &x {name: 7}}\n"
-        "spec:\n  filters: [{<<: *x, expression: node.spec.unschedulable}]\n",
+        (
+            "apiVersion: fairlead.dev/v1alpha1\nkind: SchedulerExtenderPolicy\n"
+            "metadata: {name: a, labels: &x {name: 7}}\n"
+            "spec:\n  filters: [{<<: *x, expression: node.spec.unschedulable}]\n"
+        ),
         "a.yaml:3:39: spec.filters[0].name: must be a string, not 7; write it in quotes",
     ),
     "a name in another script": (
@@ -160,12 +228,33 @@ def test_a_policy_before_the_fault_is_looked_at() -> None:
 
 def test_two_policies_of_one_name_are_told_of_each_other() -> None:
     [error] = errors_of(GOOD, "# another file\n" + GOOD)
-    assert said(error) == "b.yaml:4:18: metadata.name: another policy is called 'some': a.yaml:3; give one of them another name"
+    assert (
+        said(error)
+        == "b.yaml:4:18: metadata.name: another policy is called 'some': a.yaml:3; give one of them another name"
+    )
 
 
 def test_nothing_raises_whatever_bytes_there_are() -> None:
-    generator = random.Random(7)
-    pieces = [b"\0", b"\xff", b"{", b"[", b"- ", b": ", b"&a ", b"*a", b"<<", b"|\n", b">2\n", b"'", b'"\\', b"\n", b"\t", b"!", b"\xc3\xa9"]
+    generator = random.Random(7)  # noqa: S311 - nothing secret
+    pieces = [
+        b"\0",
+        b"\xff",
+        b"{",
+        b"[",
+        b"- ",
+        b": ",
+        b"&a ",
+        b"*a",
+        b"<<",
+        b"|\n",
+        b">2\n",
+        b"'",
+        b'"\\',
+        b"\n",
+        b"\t",
+        b"!",
+        b"\xc3\xa9",
+    ]
     good = GOOD.encode()
     checker = Checker()
     for _ in range(600):

@@ -103,7 +103,7 @@ def _with_x(node: Node) -> list[Scalar]:
 @pytest.mark.parametrize("text", CASES.values(), ids=CASES)
 def test_a_place_in_the_value_leads_to_the_place_in_the_file(text: str) -> None:
     assert text.count("X") == 1
-    scalar = [found for document in documents(Source(text)) for found in _with_x(document)][0]
+    scalar = next(found for document in documents(Source(text)) for found in _with_x(document))
     assert index_in_file(text, scalar, scalar.value.index("X")) == text.index("X")
 
 
@@ -165,7 +165,7 @@ _TEXTS = st.text(st.sampled_from("ab 'é\"\\\n\t:#[{,&*!|>%-\u00a0?\U0001f600字
     end=st.sampled_from(["\n", "\r\n"]),
     is_unicode=st.booleans(),
 )
-def test_whatever_was_written_is_found(  # noqa: PLR0913 - what a text can be written as
+def test_whatever_was_written_is_found(
     before: str, after: str, style: str | None, width: int, indent: int, end: str, is_unicode: bool
 ) -> None:
     value = f"{before}X{after}"
@@ -183,7 +183,7 @@ def test_whatever_was_written_is_found(  # noqa: PLR0913 - what a text can be wr
         allow_unicode=is_unicode,
         width=width,
         indent=indent,
-        line_break=end,  # type: ignore[arg-type] # the stubs know one of them only
+        line_break=end,
     )
     [document] = documents(Source(text))
     _, scalar, there = find(document, ("k", 0, "e"))
@@ -194,9 +194,9 @@ def test_whatever_was_written_is_found(  # noqa: PLR0913 - what a text can be wr
     found = offsets(text, scalar)
     assert found is not None
     assert text[found[value.index("X")]] == "X"
-    assert [text[at] for at, character in zip(found, value, strict=True) if character.isalnum() and character in "ab"] == [
-        character for character in value if character in "ab"
-    ]
+    assert [
+        text[at] for at, character in zip(found, value, strict=True) if character.isalnum() and character in "ab"
+    ] == [character for character in value if character in "ab"]
 
 
 def test_every_case_is_found_by_the_parser_without_libyaml_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +204,7 @@ def test_every_case_is_found_by_the_parser_without_libyaml_too(monkeypatch: pyte
     refused = set()
     for sentence, text in CASES.items():
         try:
-            scalar = [found for document in documents(Source(text)) for found in _with_x(document)][0]
+            scalar = next(found for document in documents(Source(text)) for found in _with_x(document))
         except BrokenError:
             refused.add(sentence)
             continue

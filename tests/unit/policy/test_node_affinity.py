@@ -63,11 +63,24 @@ def passes(expression: Compiled, name: str, labels: Mapping[str, str], *, reject
 
 TOLD = {
     "a value": (f"{_L}['a'] == 'x'", [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["x"]}]}]),
-    "a value, the other way round": (f"'x' == {_L}['a']", [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["x"]}]}]),
-    "a field in place of a key": (f"{_L}.a == 'x'", [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["x"]}]}]),
+    "a value, the other way round": (
+        f"'x' == {_L}['a']",
+        [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["x"]}]}],
+    ),
+    "a field in place of a key": (
+        f"{_L}.a == 'x'",
+        [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["x"]}]}],
+    ),
     "not a value, and absent raises": (
         f"{_L}['a'] != 'x'",
-        [{"matchExpressions": [{"key": "a", "operator": "Exists"}, {"key": "a", "operator": "NotIn", "values": ["x"]}]}],
+        [
+            {
+                "matchExpressions": [
+                    {"key": "a", "operator": "Exists"},
+                    {"key": "a", "operator": "NotIn", "values": ["x"]},
+                ]
+            }
+        ],
     ),
     "not a value, and absent will do": (
         f"{_L}[?'a'].orValue('') != 'x'",
@@ -89,7 +102,10 @@ TOLD = {
         ],
     ),
     "there": (f"'a' in {_L}", [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}]),
-    "there, asked otherwise": (f"has({_L}.a) && {_L}[?'a'].hasValue()", [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}]),
+    "there, asked otherwise": (
+        f"has({_L}.a) && {_L}[?'a'].hasValue()",
+        [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}],
+    ),
     "not there": (f"!('a' in {_L})", [{"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}]),
     "two labels": (
         f"{_L}['a'] == 'x' && 'b' in {_L}",
@@ -102,7 +118,10 @@ TOLD = {
             {"matchExpressions": [{"key": "b", "operator": "Exists"}]},
         ],
     ),
-    "a name": ("node.metadata.name == 'n'", [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}]),
+    "a name": (
+        "node.metadata.name == 'n'",
+        [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}],
+    ),
     "no node": (f"{_L}['a'] == 'x' && {_L}['a'] == 'y'", []),
     "every node": (f"'a' in {_L} || !('a' in {_L})", [{}]),
 }

@@ -7,7 +7,7 @@ from write_crds import installed_policy
 
 from fairlead.api.parse import parse_policy
 from fairlead.policy.compile import Rules, compile_policy
-from fairlead.policy.warnings import Reason, Warning, warnings  # noqa: A004 - the word that the status uses
+from fairlead.policy.warnings import PolicyWarning, Reason, warnings
 from fairlead.strategies.registry import installed
 
 _MODEL = installed_policy()
@@ -16,7 +16,7 @@ _GOOD = {"name": "good", "expression": "node.spec.unschedulable == false"}
 _L = "node.metadata.labels"
 
 
-def said_of(**spec: Any) -> list[Warning]:
+def said_of(**spec: Any) -> list[PolicyWarning]:
     policy = {
         "apiVersion": "fairlead.dev/v1alpha1",
         "kind": "SchedulerExtenderPolicy",
@@ -27,15 +27,15 @@ def said_of(**spec: Any) -> list[Warning]:
     return warnings(compile_policy(parsed, _RULES), parsed)
 
 
-def of_filter(expression: str, **more: Any) -> list[Warning]:
+def of_filter(expression: str, **more: Any) -> list[PolicyWarning]:
     return said_of(filters=[{"name": "it", "expression": expression, **more}])
 
 
-def of_score(expression: str, **more: Any) -> list[Warning]:
+def of_score(expression: str, **more: Any) -> list[PolicyWarning]:
     return said_of(scores=[{"name": "it", "expression": expression, **more}])
 
 
-def reasons(found: list[Warning]) -> list[str]:
+def reasons(found: list[PolicyWarning]) -> list[str]:
     return [str(warning.reason) for warning in found]
 
 
@@ -244,7 +244,9 @@ def test_a_variable_that_decides_is_followed() -> None:
 
 def test_variables_that_double_at_each_step_are_given_up_on() -> None:
     variables = [{"name": "v0", "expression": "node.spec.unschedulable"}]
-    variables += [{"name": f"v{at}", "expression": f"variables.v{at - 1} && variables.v{at - 1}"} for at in range(1, 13)]
+    variables += [
+        {"name": f"v{at}", "expression": f"variables.v{at - 1} && variables.v{at - 1}"} for at in range(1, 13)
+    ]
     assert said_of(variables=variables, filters=[{"name": "a", "expression": "variables.v12"}]) == []
 
 
@@ -256,7 +258,10 @@ def test_a_policy_that_is_off_or_empty_says_so() -> None:
 
 
 def test_a_protection_may_protect_everything_but_not_nothing() -> None:
-    for expression, want in {"true": [], "victim.spec.priority > 2 && victim.spec.priority < 1": ["NeverPasses"]}.items():
+    for expression, want in {
+        "true": [],
+        "victim.spec.priority > 2 && victim.spec.priority < 1": ["NeverPasses"],
+    }.items():
         protect = [{"name": "a", "expression": expression}]
         assert reasons(said_of(preemption={"protect": protect})) == want
 
