@@ -21,6 +21,7 @@ from fairlead.policy.warnings import PolicyWarning, warnings, why_on_engine
 from fairlead.strategies.registry import installed
 
 _GROUP: Final = "fairlead.dev/"
+_MISREAD_MAX: Final = 100  # as many as are said of fields
 _NO_SUCH_FIELD: Final = "there is no such field"
 
 
@@ -92,7 +93,7 @@ class Checker:
         report.policies += 1
         before = len(report.findings)
         data, misread = to_data(place.root, place.source)
-        for fault in misread:
+        for fault in misread[:_MISREAD_MAX]:
             line, column = place.source.place(fault.index)
             self._add(place, fault.path, line, column, fault.message, fault.hint)
         if not misread:

@@ -45,7 +45,7 @@ def to_data(node: Node, source: Source) -> tuple[object, list[Misread]]:
     """Plain data, and everything that is wrong with it."""
     if node.size > VALUES_MAX:
         fault = f"written out this is {_about(node.size)} values, {VALUES_MAX:,} are allowed"
-        return None, [Misread((), node.start, fault, "use fewer aliases")]
+        return None, [Misread((), node.start, fault, "use fewer aliases, or split it")]
     reader = _Reader(source, [])
     return reader.data(node, ()), reader.faults
 

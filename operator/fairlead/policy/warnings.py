@@ -1,7 +1,7 @@
 """What is legal in a policy and hardly meant, and what will surprise its owner.
 
-The severity follows from the reason: `warning` for what is surely or very likely a mistake, `note` for what is meant and
-behaves in a way that somebody should know of. Nothing is said that is only perhaps so.
+The severity follows from the reason: `warning` for what is surely or very likely a mistake, `note` for what is meant
+and behaves in a way that somebody should know of. Nothing is said that is only perhaps so.
 """
 
 from collections.abc import Iterator
