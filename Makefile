@@ -38,8 +38,10 @@ test-matrix: setup ## the tests that need a cluster, on the older versions of Ku
 	    || failed="$$failed $$version"; \
 	done; [ -z "$$failed" ] || { echo "failed on:$$failed"; exit 1; }
 
-crds: setup ## write crds/ anew from the models
+crds: setup ## write what is generated: the CRD from the models, the types of the rule language
 	$(BIN)/python scripts/write_crds.py
+	$(BIN)/python scripts/write_types.py
+	$(BIN)/python scripts/write_features.py
 
 record: setup ## write anew what the scheduler sends, of every version, to tests/data/wire
 	@for version in 1.37.1 $(OLDER); do \

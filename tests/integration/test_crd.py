@@ -1,14 +1,18 @@
 """What the API server makes of the CRD, and of good and bad policies."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 
 import pytest
 import yaml
-from write_crds import FILE
+from write_crds import FILE, installed_policy
 
+from fairlead.api import InvalidObjectError, parse_policy
 from policies.bad import BAD, Bad
 from policies.good import EVERYTHING, GOOD, Object, policy
+from policies.spoilt import spoilt
 from testbed.api import Api, ApiError, wait_for
 from testbed.fixtures import Cluster, Kubectl
 
@@ -17,6 +21,8 @@ _POLICIES = "/apis/fairlead.dev/v1alpha1/schedulerextenderpolicies"
 # As kubectl asks: a field that is not there is refused, not dropped.
 _TRY = f"{_POLICIES}?dryRun=All&fieldValidation=Strict"
 _FOREVER = "schedulerName cannot be changed, added or removed: create another policy instead"
+_EXAMPLES = Path(__file__).parents[2] / "examples"
+_SPOILT = 500
 _FILTER = {"name": "a", "expression": "true"}
 
 
@@ -51,6 +57,15 @@ def test_a_good_policy_is_taken_as_it_is(api: Api, good: Object) -> None:
     assert made["spec"] == _without_nulls(good["spec"]), "nothing is added to what the owner wrote"
 
 
+@pytest.mark.parametrize("example", sorted(_EXAMPLES.glob("*.yaml")), ids=lambda file: file.stem)
+def test_an_example_is_taken(api: Api, example: Path) -> None:
+    policies = [one for one in yaml.safe_load_all(example.read_text()) if one["kind"] == "SchedulerExtenderPolicy"]
+    assert policies
+    for one in policies:
+        api.create(_TRY, one)
+        parse_policy(one, installed_policy())
+
+
 @pytest.mark.parametrize("bad", [pytest.param(bad, id=sentence) for sentence, bad in BAD.items()])
 def test_a_bad_policy_is_refused_with_what_its_owner_must_read(api: Api, bad: Bad) -> None:
     with pytest.raises(ApiError) as refused:
@@ -58,6 +73,26 @@ def test_a_bad_policy_is_refused_with_what_its_owner_must_read(api: Api, bad: Ba
     assert refused.value.status in (400, 422)
     assert bad.want_server in refused.value.message
     assert f"{bad.want_field}: " in refused.value.message or f'unknown field "{bad.want_field}' in refused.value.message
+
+
+def test_what_is_spoilt_at_random_is_refused_here_when_it_is_refused_offline(api: Api) -> None:
+    model = installed_policy()
+    differ: list[str] = []
+    for seed in range(_SPOILT):
+        one = spoilt(seed)
+        here = _refusal(partial(api.create, _TRY, one))
+        offline = _refusal(partial(parse_policy, one, model))
+        if bool(here) != bool(offline):
+            differ.append(f"{seed}: the API server says {here or 'yes'}; offline says {offline or 'yes'}")
+    assert differ == []
+
+
+def _refusal(ask: Callable[[], object]) -> str:
+    try:
+        ask()
+    except (ApiError, InvalidObjectError) as refused:
+        return str(refused)
+    return ""
 
 
 CHANGES_REFUSED = {

@@ -76,6 +76,15 @@ BAD: dict[str, Bad] = {
         "lowercase RFC 1123",
         "lower-case letters, digits, '-' and '.'",
     ),
+    "a name of the object with nothing between two dots": Bad(
+        policy() | {"metadata": {"name": "gpu..pool"}},
+        "metadata.name",
+        "lowercase RFC 1123",
+        "lower-case letters, digits, '-' and '.'",
+    ),
+    "a field that is not there, with nothing in it": Bad(
+        policy(filter=None), "spec.filter", 'unknown field "spec.filter"', "did you mean filters?"
+    ),
     # Of the spec
     "a scheduler name with a dot": Bad(policy(schedulerName="my.scheduler"), "spec.schedulerName", A_NAME),
     "an empty scheduler name": Bad(
@@ -149,6 +158,9 @@ BAD: dict[str, Bad] = {
     ),
     "a label value that no label can have": Bad(
         selector(tier="pure gold"), "spec.match.podSelector.matchLabels[tier]", "write a label's value"
+    ),
+    "a label value of another script": Bad(
+        selector(tier="größe"), "spec.match.podSelector.matchLabels[tier]", "write a label's value"
     ),
     "a label value that is a number": Bad(
         policy(match={"podSelector": {"matchLabels": {"tier": 1}}}),

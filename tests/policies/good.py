@@ -79,6 +79,7 @@ GOOD: dict[str, Object] = {
     "nulls, which mean nothing": policy(
         match=None, filters=[{"name": "a", "expression": "true", "reason": None}], failurePolicy=None
     ),
+    "nulls in a map, which mean nothing either": policy(match={"podSelector": {"matchLabels": {"a": None, "b": "c"}}}),
     "binding where the failure policy is not written": policy(
         binding={"annotations": [{"key": "fairlead.dev/a", "expression": "'x'", "onError": "Reject"}]}
     ),
@@ -102,7 +103,9 @@ GOOD: dict[str, Object] = {
         scores=[{"name": "a", "weight": 1, "expression": "1.0"}, {"name": "b", "weight": 1000, "expression": "1.0"}],
         data=[{"name": "a", "nodeLabel": {"key": "a"}, "factor": -1e18, "default": 1e18}],
     ),
-    "a whole number written with a point": policy(scores=[{"name": "a", "weight": 2.0, "expression": "1.0"}]),
+    "a whole number written with a point": policy(
+        priority=3.0, scores=[{"name": "a", "weight": 2.0, "expression": "1.0"}]
+    ),
     "a value with its time after a comma": data(
         nodeAnnotation={"key": "example.com/load", "format": "ValueCommaTime"}, maxAge="1h30m"
     ),
@@ -126,6 +129,9 @@ GOOD: dict[str, Object] = {
         filters=[{"name": "load", "expression": "data.load < variables.load"}],
         variables=[{"name": "load", "expression": "1.0"}],
         data=[{"name": "load", "nodeLabel": {"key": "load"}}],
+    ),
+    "parts that a policy's owner might order otherwise": policy(
+        scores=[{"expression": "1.0", "name": "b"}], filters=[{"expression": "true", "name": "a"}]
     ),
     "a strategy with all its parameters": policy(filters=[{"name": "daemons-ready", "nodeReadiness": READINESS}]),
     "a status that somebody sent along": policy() | {"status": {"observedGeneration": 3, "conditions": []}},

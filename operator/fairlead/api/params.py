@@ -7,7 +7,8 @@ CRD carries none, so that an object stays what its owner wrote.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Self, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, Strict, model_validator
 from pydantic.alias_generators import to_camel
@@ -32,7 +33,7 @@ class Check:
     holds: Callable[[Any], bool]
     """The same in Python."""
     message: str
-    """What is wrong and what would be right, in one sentence."""
+    """What is wrong, a colon, and what would be right."""
     field: str = ""
     """The field to blame, as the object spells it; empty: the object itself."""
     found: Callable[[Any], str] | None = None
@@ -107,11 +108,12 @@ class Params(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_nulls(cls, value: object) -> object:
-        """Null is absent, also in a map: the API server prunes it before it looks."""
+    def _as_the_api_server_reads(cls, value: object) -> object:
+        """Null is absent, also in a map, and 2.0 is a whole number. A field that is not known stays what it is."""
         if not isinstance(value, Mapping):
             return value
-        return {key: _pruned(one) for key, one in value.items() if one is not None}
+        types = {field.alias: field.annotation for field in cls.model_fields.values()}
+        return {key: _read(one, types.get(key)) for key, one in value.items() if one is not None or key not in types}
 
     @model_validator(mode="after")
     def _checked(self) -> Self:
@@ -138,8 +140,16 @@ class Params(BaseModel):
         return found
 
 
-def _pruned(value: object) -> object:
-    return {key: one for key, one in value.items() if one is not None} if isinstance(value, dict) else value
+def _read(value: object, of: object) -> object:
+    if isinstance(value, dict) and get_origin(of) is dict:
+        return {key: one for key, one in value.items() if one is not None}
+    if isinstance(value, float) and value.is_integer() and _is_int(of):
+        return int(value)
+    return value
+
+
+def _is_int(of: object) -> bool:
+    return of is int or (get_origin(of) in (UnionType, Union, Annotated) and any(_is_int(one) for one in get_args(of)))
 
 
 def repeated(items: tuple[object, ...]) -> Iterator[tuple[int, str]]:

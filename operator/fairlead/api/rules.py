@@ -6,7 +6,7 @@ from pydantic import Field
 
 from fairlead.api.params import Check, Listed, Params, exactly_one_of
 from fairlead.api.selectors import LabelSelector
-from fairlead.api.values import WHOLE, Expression, Identifier, Name, QualifiedKey
+from fairlead.api.values import Expression, Identifier, Name, QualifiedKey
 
 
 class Condition(Params):
@@ -83,7 +83,7 @@ class Filter(Rule):
 class Score(Rule):
     """A rule that prefers nodes. It gives points by an expression or by one built-in strategy."""
 
-    weight: Annotated[int, Field(ge=1, le=1000), WHOLE] = 1
+    weight: Annotated[int, Field(ge=1, le=1000)] = 1
     """How much the rule counts, as the weight of a plugin of the scheduler: it adds weight times its score, from 0 to
     100, to the score of the node. 1 when absent."""
     expression: Expression | None = None

@@ -12,7 +12,7 @@ from fairlead.api.names import DEFAULT_SCHEDULER_NAME, KIND
 from fairlead.api.params import Check, Listed, Params, Transition
 from fairlead.api.rules import Binding, Condition, Filter, Match, Preemption, Protection, Rule, Score, Variable
 from fairlead.api.status import Status
-from fairlead.api.values import WHOLE, Name, ObjectName
+from fairlead.api.values import Name, ObjectName
 
 RULES_MAX = 32
 
@@ -63,7 +63,7 @@ class Spec(Params):
     mode: Literal["Enforce", "Off"] = "Enforce"
     """Enforce applies the policy. "Off" compiles it and reports on it, and never applies it; write it in quotes, for
     YAML reads the bare word as false. Enforce when absent."""
-    priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000), WHOLE] = 0
+    priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
     """The order between policies that match one pod: higher first, then by name. It decides which reason is reported
     and who writes an annotation that several want. 0 when absent."""
     match: Match = Match()

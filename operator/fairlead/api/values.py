@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -102,7 +102,7 @@ _IDENTIFIER = Shape(
     but_not=_WORDS_OF_CEL,
 )
 _SUBDOMAIN = Shape(
-    "[a-z0-9]([-a-z0-9.]*[a-z0-9])?",
+    r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*",
     "write a name such as gpu-pool: lower-case letters, digits, '-' and '.', a letter or digit at both ends",
 )
 
@@ -116,7 +116,5 @@ QualifiedKey = Annotated[str, Field(min_length=1, max_length=317), _QUALIFIED]
 """The key of a label or an annotation."""
 LabelValue = Annotated[str, Field(max_length=63), _LABEL_VALUE]
 """The value of a label."""
-WHOLE = BeforeValidator(lambda value: int(value) if isinstance(value, float) and value.is_integer() else value)
-"""Takes 2.0 for a whole number, as the API server does. It stands behind the bounds of the number."""
 Expression = Annotated[str, Field(min_length=1, max_length=4096)]
 """CEL; what it may read depends on where it stands."""

@@ -8,8 +8,9 @@ from cel_expr_python import cel
 
 from fairlead.cel.checked import OPTIONAL, Call, Checked, Const, Ident, Node, Select, StructExpr, Type, decode, walk
 from fairlead.cel.diagnostics import Diagnostic, place
-from fairlead.cel.engine_types import PACKAGE
+from fairlead.cel.engine_types import QUANTITY
 from fairlead.cel.environment import Scope, environment
+from fairlead.cel.schema import PACKAGE
 from fairlead.cel.wording import Names, diagnostics, did_you_mean
 
 MAX_BYTES: Final = 4096
@@ -110,6 +111,13 @@ def _refused(text: str, checked: Checked, environment: Environment) -> Iterator[
             case StructExpr(message=message) if message:
                 line, column = place(text, checked.positions.get(node.id, 0))
                 yield Diagnostic(line, column, f"objects cannot be made here ({message})", "compare their fields")
+            case Select(operand=holder) if checked.type_of(holder).name == QUANTITY:
+                line, column = place(text, checked.positions.get(node.id, 0) + 1)
+                yield Diagnostic(line, column, "a quantity has no fields", "use its functions, such as isGreaterThan()")
+            case Call(function="cel.@mapInsert"):
+                line, column = place(text, checked.positions.get(checked.root.id, 0))
+                fault = "transformMap and transformMapEntry cannot be evaluated by the engine"
+                yield Diagnostic(line, column, fault, "use transformList, or map over the keys")
         if (read := _constant_key(node)) is not None:
             holder, key, at = read
             constant_reads.add(holder.id)
@@ -134,9 +142,7 @@ def _constant_key(node: Node) -> tuple[Node, str, Node] | None:
     return None
 
 
-def _undeclared_data(
-    text: str, checked: Checked, environment: Environment, key: str, at: Node
-) -> Iterator[Diagnostic]:
+def _undeclared_data(text: str, checked: Checked, environment: Environment, key: str, at: Node) -> Iterator[Diagnostic]:
     if key in environment.data:
         return
     line, column = place(text, checked.positions.get(at.id, 0) + isinstance(at, Select))

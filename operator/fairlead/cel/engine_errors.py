@@ -23,9 +23,10 @@ _WORDS: Final = (
     ("timestamp overflow", Kind.OVERFLOW),
     ("above maximum allowed", Kind.OVERFLOW),
     ("below minimum allowed", Kind.OVERFLOW),
+    ("quantity out of range", Kind.OVERFLOW),
     ("divide by zero", Kind.DIVIDE_BY_ZERO),
     ("modulus by zero", Kind.DIVIDE_BY_ZERO),
-    ("cannot convert string", Kind.CONVERSION),
+    ("cannot convert", Kind.CONVERSION),
     ("conversion", Kind.CONVERSION),
     ("out of int64 range", Kind.CONVERSION),
     ("out of uint64 range", Kind.CONVERSION),
@@ -34,6 +35,7 @@ _WORDS: Final = (
     ("optional.none() dereference", Kind.NO_VALUE),
     ("regular expression", Kind.PATTERN),
     ("invalid replacement string", Kind.PATTERN),
+    ("unable to find descriptor for type URL", Kind.NO_VALUE),  # a field of type dyn that is absent
     ("NOT_FOUND", Kind.NO_SUCH_KEY),
 )
 

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.cel.schema import element, messages
+from fairlead.cel.functions.equality import equal
+from fairlead.cel.schema import PACKAGE, element, messages
 from fairlead.cel.values import Timestamp
 
 
@@ -43,6 +44,8 @@ _SCALARS: Final[Mapping[str, tuple[object, object]]] = {
     "dyn": (int | str | None, None),
 }
 
+_ZEROS: Final[Mapping[str, object]] = {"string": "", "int": 0, "bool": False, "timestamp": Timestamp(0)}
+
 
 @cache
 def struct(name: str) -> type[msgspec.Struct]:
@@ -58,7 +61,36 @@ def struct(name: str) -> type[msgspec.Struct]:
             fields.append((field, list[_held(inner)], NO_LIST))  # type: ignore[misc]
         else:
             fields.append((field, dict[str, _held(inner)], NO_MAP))  # type: ignore[misc]
-    return msgspec.defstruct(name, fields, frozen=True, kw_only=True, gc=False, eq=False)
+    special = {"cel_type": f"{PACKAGE}.{name}", "__eq__": _equal, "__hash__": object.__hash__, "__bool__": _has_any}
+    return msgspec.defstruct(name, fields, frozen=True, kw_only=True, gc=False, eq=False, namespace=special)
+
+
+def _equal(left: Any, right: object) -> bool:
+    """As the engine: two messages are equal that have the same fields, and equal values in them."""
+    if left is right:
+        return True
+    if left.__class__ is not right.__class__:
+        return False
+    for field, type_ in messages()[left.__class__.__name__].items():
+        one, other = getattr(left, field), getattr(right, field)
+        there = is_present(one, type_)
+        if there is not is_present(other, type_) or (there and not equal(one, other)):
+            return False
+    return True
+
+
+def _has_any(value: Any) -> bool:
+    """Whether any field is there: a message without fields is the zero value of its type."""
+    return any(is_present(getattr(value, field), type_) for field, type_ in messages()[value.__class__.__name__].items())
+
+
+def zero(type_: str) -> object:
+    """What an absent field of this type reads as."""
+    if type_ in _ZEROS:
+        return _ZEROS[type_]
+    if element(type_) is None:
+        return empty(type_)
+    return NO_LIST if type_.startswith("list") else {}
 
 
 @cache
@@ -67,7 +99,7 @@ def empty(name: str) -> msgspec.Struct:
     return struct(name)()
 
 
-def _held(type_: str) -> Any:  # noqa: ANN401 - a type, for msgspec
+def _held(type_: str) -> Any:
     return _SCALARS[type_][0] if type_ in _SCALARS else struct(type_)
 
 

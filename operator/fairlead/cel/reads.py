@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from fairlead.cel.checked import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, Select, children
-from fairlead.cel.lowering.scope import VARIABLES
+from fairlead.cel.lowering.analysis import VARIABLES
 
 Path = tuple[str, ...]
 _OPTIONAL_ACCESS: Final = ("_[_]", "_[?_]", "_?._")
@@ -30,7 +30,8 @@ def _covered(path: Path, found: set[Path]) -> bool:
 def _walk(checked: Checked, variables: Mapping[str, Checked], node: Node, bound: _Bound) -> Iterator[Path]:
     match node:
         case Ident() if node.name not in bound and (name := _variable(checked, node)):
-            yield from reads(variables[name], variables)
+            if name in variables:
+                yield from reads(variables[name], variables)
             return
         case Comprehension():
             yield from _walk_fold(checked, variables, node, bound)
@@ -74,7 +75,7 @@ def _walk_fold(
         inner[name] = element if is_list else None
     if node.variable2:
         inner[node.variable] = None
-    for part in (node.condition, node.step, node.result):
+    for part in (node.result,) if is_bind else (node.condition, node.step, node.result):
         yield from _walk(checked, variables, part, inner)
 
 

@@ -10,10 +10,9 @@ from difflib import get_close_matches
 from typing import Final
 
 from fairlead.cel.diagnostics import Diagnostic
-from fairlead.cel.engine_types import PACKAGE
 from fairlead.cel.environment import ROOTS, Scope
+from fairlead.cel.schema import PACKAGE, messages
 from fairlead.cel.vocabulary import FUNCTIONS, MACROS
-from fairlead.cel.schema import messages
 
 _ERROR: Final = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*?)(?=\n \| |\nERROR: |\Z| \[[A-Z_]+\]\Z)", re.DOTALL)
 _KEPT: Final = 5  # after that many, the rest follows from the first
@@ -34,7 +33,7 @@ def diagnostics(error: str, source: str, names: Names) -> list[Diagnostic]:
     found = [
         _worded(int(line), int(column), message, source, names)
         for line, column, message in _ERROR.findall(error)
-        if int(line) > 0
+        if int(line) > 0 and "*error*" not in message  # what follows from another fault
     ]
     if not found:
         return [Diagnostic(1, 1, error.splitlines()[0])]
@@ -86,8 +85,15 @@ def _undefined_field(match: re.Match[str], place: _Place, _: Names) -> _Worded:
     kept = f"pods on a node are kept without it; its fields are {', '.join(fields)}"
     if message.startswith("Placed"):
         return offset, f"`{field}` is no field that pods on a node are kept with", did_you_mean(field, fields) or kept
-    hint = did_you_mean(field, fields) or f"its fields are {_listed(fields)}"
+    hint = did_you_mean(field, fields) or _below(field, fields) or f"its fields are {_listed(fields)}"
     return offset, f"{message} has no field `{field}`", hint
+
+
+def _below(name: str, fields: Mapping[str, str]) -> str:
+    """The nearest name among the fields of the fields: the way to it was cut short."""
+    deeper = {inner: f"{field}.{inner}" for field, type_ in fields.items() for inner in messages().get(type_, ())}
+    near = get_close_matches(name, sorted(deeper), n=1, cutoff=0.8)
+    return f"did you mean `{deeper[near[0]]}`?" if near else ""
 
 
 def _undeclared(match: re.Match[str], place: _Place, names: Names) -> _Worded:
@@ -96,10 +102,13 @@ def _undeclared(match: re.Match[str], place: _Place, names: Names) -> _Worded:
         return _undeclared_function(name, place)
     if name.startswith("variables"):
         short = name.removeprefix("variables").removeprefix(".").split(".")[0]
-        declared = f"declared are {_listed(names.variables)}" if names.variables else "none is declared above this place"
+        declared = (
+            f"declared are {_listed(names.variables)}" if names.variables else "none is declared above this place"
+        )
         return 1, f"there is no variable `{short}` in `variables`", did_you_mean(short, names.variables) or declared
     root = name.split(".")[0]
-    offset = -len(root) if place.rest.startswith(".") else 0
+    found = [match.start() for match in re.finditer(rf"(?<![\w.]){re.escape(root)}\b", place.before)]
+    offset = found[-1] - len(place.before) if found and place.rest.startswith(".") else 0
     if root in ROOTS:
         return offset, f"`{root}` cannot be read in {names.scope.what}", f"there are {_listed(names.scope.roots)}"
     hint = did_you_mean(root, [*names.scope.roots, "variables"])
@@ -171,7 +180,11 @@ def _reserved(match: re.Match[str], _place: _Place, _: Names) -> _Worded:
 def _syntax(match: re.Match[str], place: _Place, _: Names) -> _Worded:
     text = match[1]
     if "<EOF>' expecting ':'" in text:
-        return 0, "syntax error: `?` wants a `:`", "an optional field is read with `.?field`, a default is `x.orValue(y)`"
+        return (
+            0,
+            "syntax error: `?` wants a `:`",
+            "an optional field is read with `.?field`, a default is `x.orValue(y)`",
+        )
     if text.startswith(("mismatched input '<EOF>'", "missing")) and not place.rest.strip():
         return 0, "syntax error: the expression ends too early", "close every bracket and quote"
     if "token recognition error at: '= '" in text or place.rest.startswith("= "):
@@ -212,7 +225,7 @@ def did_you_mean(name: str, candidates: Collection[str], *, call: str = "") -> s
 
 def _listed(names: Collection[str]) -> str:
     shown = sorted(names)
-    return ", ".join(shown[:12]) + (", ..." if len(shown) > 12 else "")  # noqa: PLR2004 - a line's worth
+    return ", ".join(shown[:12]) + (", ..." if len(shown) > 12 else "")
 
 
 def _and(types: list[str]) -> str:

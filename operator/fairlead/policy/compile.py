@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -28,6 +28,7 @@ from fairlead.policy.compiled import (
 from fairlead.policy.errors import Fault, PolicyError, in_expression, in_field
 from fairlead.policy.expressions import Compiled
 from fairlead.policy.rules import filter_of, score_of
+from fairlead.strategies.labels import matcher
 from fairlead.strategies.seam import Filter, Score, Strategy
 
 T = TypeVar("T")
@@ -43,9 +44,11 @@ class Rules:
     annotation_prefixes: tuple[str, ...] = ("fairlead.dev/",)
 
 
-def compile_policy(policy: SchedulerExtenderPolicy, rules: Rules) -> CompiledPolicy:
-    """Compile at one stretch. Raises PolicyError."""
-    return finish(compile_steps(policy, rules))
+def compile_policy(
+    policy: SchedulerExtenderPolicy, rules: Rules, *, unknown: Collection[str] = ()
+) -> CompiledPolicy:
+    """Compile at one stretch; nothing is said of what uses an unknown variable. Raises PolicyError."""
+    return finish(compile_steps(policy, rules, unknown=unknown))
 
 
 def finish(steps: Generator[None, None, T]) -> T:
@@ -58,9 +61,11 @@ def finish(steps: Generator[None, None, T]) -> T:
             return result
 
 
-def compile_steps(policy: SchedulerExtenderPolicy, rules: Rules) -> Generator[None, None, CompiledPolicy]:
+def compile_steps(
+    policy: SchedulerExtenderPolicy, rules: Rules, *, unknown: Collection[str] = ()
+) -> Generator[None, None, CompiledPolicy]:
     """Compile, pausing after each expression so that others are served meanwhile. Raises PolicyError at the end."""
-    compiler = _Compiler(policy, rules)
+    compiler = _Compiler(policy, rules, broken=set(unknown))
     yield from compiler.run()
     if compiler.faults:
         raise PolicyError(tuple(compiler.faults))
@@ -118,8 +123,8 @@ class _Compiler:
             priority=spec.priority,
             match=Match(
                 None if spec.match.namespaces is None else frozenset(spec.match.namespaces),
-                selector(spec.match.namespace_selector),
-                selector(spec.match.pod_selector),
+                _selector(spec.match.namespace_selector),
+                _selector(spec.match.pod_selector),
                 tuple(self.conditions),
             ),
             data=spec.data,
@@ -272,14 +277,8 @@ def _circle(start: str, uses: Mapping[str, set[str]]) -> list[str]:
         way.append(following)
 
 
-def selector(written_selector: LabelSelector | None) -> Selector | None:
-    """A label selector that can be asked."""
-    if written_selector is None:
-        return None
-    return Selector(
-        tuple(written_selector.match_labels.items()),
-        tuple((each.key, each.operator, frozenset(each.values)) for each in written_selector.match_expressions),
-    )
+def _selector(written_selector: LabelSelector | None) -> Selector | None:
+    return None if written_selector is None else matcher(written_selector)
 
 
 def spec_hash(policy: SchedulerExtenderPolicy) -> str:

@@ -1,6 +1,6 @@
 """A policy as the engine holds it: immutable, everything that can be resolved is."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -51,29 +51,8 @@ class AnnotationRule:
     rejects_on_error: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Selector:
-    """A label selector, ready to be asked."""
-
-    labels: tuple[tuple[str, str], ...] = ()
-    requirements: tuple[tuple[str, str, frozenset[str]], ...] = ()
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels is meant, by the rules of Kubernetes."""
-        return all(labels.get(key) == value for key, value in self.labels) and all(
-            _holds(labels.get(key), operator, values) for key, operator, values in self.requirements
-        )
-
-
-def _holds(value: str | None, operator: str, values: frozenset[str]) -> bool:
-    match operator:
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "Exists":
-            return value is not None
-    return value is None
+Selector = Callable[[Mapping[str, str]], bool]
+"""Whether an object with these labels is meant."""
 
 
 @dataclass(frozen=True, slots=True)

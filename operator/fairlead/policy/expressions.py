@@ -1,17 +1,17 @@
 """A checked expression as something to be evaluated: lowered if it can be, on the engine if not."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, Literal
 
 from fairlead.cel import engine
 from fairlead.cel.check import Expression
+from fairlead.cel.checked import Node
 from fairlead.cel.cost import worst_case
 from fairlead.cel.errors import CelError, Kind
 from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.program import Program
-from fairlead.cel.lowering.scope import names_of, roots_of
 from fairlead.cel.reads import OF_PODS, Path, reads
 from fairlead.strategies.reads import EVERY, PodsRead, Reads
 
@@ -50,7 +50,7 @@ class Compiled:
     @cached_property
     def roots(self) -> frozenset[str]:
         """The variables of the environment that it depends on."""
-        return roots_of(self.expression.checked, self._trees, self.expression.checked.root)
+        return frozenset(path[0] for path in self.paths)
 
     def for_pod(self, pod: Any) -> One:
         """Do what depends on the pod alone; the rest is a function of a node's facts and the time."""
@@ -58,9 +58,28 @@ class Compiled:
             return self._program.for_pod(pod)
         return lambda node, now: self._on_engine(pod, node, now)
 
+    def traced(self, pod: Any, force: Mapping[int, bool]) -> Callable[[Any, int], tuple[Any, dict[int, object]]]:
+        """As `for_pod`, with the value of every part by its id; some may be forced to be true or false."""
+        return self._program.traced(pod, force)
+
+    def part(self, node: Node) -> "Compiled":
+        """A part of the expression by itself; one inside of a macro lacks what the macro binds."""
+        checked = replace(self.expression.checked, root=node)
+        return Compiled(replace(self.expression, checked=checked), self.variables)
+
     @cached_property
     def _trees(self) -> Mapping[str, Any]:
         return {name: variable.expression.checked for name, variable in self.variables.items()}
+
+    @cached_property
+    def _used(self) -> frozenset[str]:
+        """The variables that it names itself."""
+        names = self.expression.checked.names.values()
+        return frozenset(name.removeprefix("variables.") for name in names if name.startswith("variables."))
+
+    @cached_property
+    def _wanted(self) -> Mapping[str, Any]:
+        return engine.wanted(reads(self.expression.checked, {}))
 
     @cached_property
     def _program(self) -> Program:
@@ -69,13 +88,11 @@ class Compiled:
     def _on_engine(self, pod: Any, node: Any, now: int) -> Any:
         facts: dict[str, Any] = {name: getattr(pod, name) for name in self.roots if name in _POD_LEVEL}
         facts |= {name: getattr(node, name) for name in self.roots if name not in (*_POD_LEVEL, "now")}
-        data = engine.facts({name: value for name, value in facts.items() if value is not None})
+        data = engine.facts({name: value for name, value in facts.items() if value is not None}, self._wanted)
         if "now" in self.roots:
             data["now"] = engine.plain_time(now)
-        for name in names_of(self.expression.checked, self.expression.checked.root):
-            if name.startswith("variables."):
-                variable = self.variables[name.removeprefix("variables.")]
-                data[name] = engine.plain(variable.for_pod(pod)(node, now))
+        for name in self._used:
+            data[f"variables.{name}"] = engine.plain(self.variables[name].for_pod(pod)(node, now))
         return engine.evaluate(self.expression.compiled, data).value()
 
 

@@ -178,12 +178,19 @@ class NodeView:
 
     def facing(self, victim: Any) -> "NodeView":
         """The same, asked about one of its pods."""
+        return self._with(self.data, victim)
+
+    def with_data(self, data: Data) -> "NodeView":
+        """The same, with the data of another policy."""
+        return self._with(data, self.victim)
+
+    def _with(self, data: Data, victim: Any) -> "NodeView":
         return NodeView(
             self.node,
             pods=self.pods,
             allocatable=self.allocatable,
             requested=self.requested,
-            data=self.data,
+            data=data,
             since=self._since,
             victim=victim,
         )

@@ -9,6 +9,7 @@ from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from policies.bad import A_NAME, BAD, Bad
 from policies.good import EVERYTHING, GOOD, Object, policy
+from policies.spoilt import spoilt
 
 POLICY = installed_policy()
 
@@ -174,6 +175,19 @@ def test_the_absurd_is_refused_in_a_few_short_words(obj: object, want: str) -> N
     assert len(said) <= 101
     assert max(map(len, said)) < 1000
     "\n".join(said).encode()
+
+
+def test_whatever_is_spoilt_is_read_or_refused_and_never_breaks_the_reader() -> None:
+    said = [_refusal(spoilt(seed)) for seed in range(1000)]
+    assert 500 < sum(map(bool, said)) < 1000
+
+
+def _refusal(obj: object) -> str:
+    try:
+        parse(obj)
+    except InvalidObjectError as refused:
+        return str(refused)
+    return ""
 
 
 def test_a_status_is_not_looked_at() -> None:

@@ -6,6 +6,7 @@ from pydantic import Field, ValidationError
 from fairlead.api.durations import parse_duration
 from fairlead.api.errors import FieldError, InvalidObjectError, render_path
 from fairlead.api.params import DataName, Listed, Params, data_names, exactly_one_of
+from fairlead.api.status import Status
 from fairlead.api.values import Duration, within
 
 DURATIONS = {"0s": 0, "90s": 90, "5m": 300, "1h": 3600, "1h30m": 5400, "1h30m5s": 5405, "168h": 604_800, "1h5s": 3605}
@@ -35,6 +36,8 @@ class Thing(Params):
     """More values."""
     parts: Listed["Thing"] = ()
     """What it is made of."""
+    count: Annotated[int, Field(ge=1)] | None = None
+    """How many."""
     wait: Annotated[Duration, within("1m", "1h")] = Duration("1m")
     """How long it waits."""
 
@@ -58,6 +61,26 @@ def test_the_values_that_parameters_name_are_found_with_their_paths() -> None:
         (("spec", "parts", 0, "values", 1), "rackPower"),
     ]
     assert isinstance(thing.value, DataName)
+
+
+def test_a_status_of_a_newer_operator_is_read() -> None:
+    status = Status.model_validate(
+        {
+            "servingGeneration": 3,
+            "later": {"more": 1},
+            "rules": [{"name": "a", "kind": "Filter", "uses": ["data.load"], "later": 1}],
+            "warnings": [{"reason": "Conflict", "count": 2}],
+        }
+    )
+    assert (status.serving_generation, status.observed_generation) == (3, None)
+    assert (status.rules[0].name, status.rules[0].uses, status.rules[0].errors) == ("a", ("data.load",), None)
+
+
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    count = Thing.model_validate({"count": 2.0}).count
+    assert (count, type(count)) == (2, int)
+    with pytest.raises(ValidationError, match="integer"):
+        Thing.model_validate({"count": 2.5})
 
 
 def test_what_is_read_cannot_be_changed() -> None:

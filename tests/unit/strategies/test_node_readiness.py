@@ -13,6 +13,7 @@ from fairlead.strategies.node_readiness import WAITING
 from fairlead.strategies.node_readiness_params import NodeReadiness
 from fairlead.strategies.seam import PASS, Condition, Controller, PodsRead, Reads, Reject, Stamped, Unknown, Verdict
 from strategykit.facts import Node, Notes, OnNode, Pod
+from strategykit.watched import WatchedNode
 
 S = 1_000_000_000
 NOW = 1_800_000_000 * S
@@ -238,6 +239,12 @@ CASES = {
     "only what a pod names is waited for": Case(
         NETWORK | WARM | HOLD | CHOOSE, PASS, labelled(0, warm=""), needs="warm"
     ),
+    "what a pod names is waited for": Case(
+        NETWORK | WARM | HOLD | CHOOSE,
+        Reject(WAITING, until=NOW + 20 * S),
+        Node(conditions=network(since=NOW)),
+        needs="NetworkReady",
+    ),
     "without choose the annotation means nothing": Case(ALL, NO_CILIUM, needs="NetworkReady"),
 }
 
@@ -254,6 +261,12 @@ def test_a_verdict_that_needs_no_time_is_made_once() -> None:
     one = node_readiness.compile_filter(NodeReadiness.model_validate(CILIUM)).for_pod(Pod())
     assert one(Node(), NOW) is one(Node(name="n2"), NOW)
     assert one(Node(pods=[cilium()]), NOW) is PASS
+
+
+def test_without_a_trace_nothing_is_asked_behind_the_first_that_is_missing() -> None:
+    rule = node_readiness.compile_filter(NodeReadiness.model_validate(CILIUM | NETWORK))
+    blind = WatchedNode(Node(), Reads(pods=rule.reads.pods))
+    assert rule.for_pod(Pod())(blind, NOW) == NO_CILIUM
 
 
 def test_reads_name_what_is_used_and_no_more() -> None:

@@ -3,28 +3,39 @@
 import ast
 from typing import Final
 
-from fairlead.cel.checked import DYN, OPTIONAL, Call, Const, Ident, Select, Type
-from fairlead.cel.engine_types import PACKAGE
+from fairlead.cel.checked import OPTIONAL, Call, Const, Ident, Select, Type
 from fairlead.cel.errors import CelError, Kind
-from fairlead.cel.lowering import optionals
-from fairlead.cel.lowering.builder import NotLoweredError, Out, attribute, compare, const, either, index, load, walrus
+from fairlead.cel.lowering import dynamic, optionals
+from fairlead.cel.lowering.analysis import VARIABLES
+from fairlead.cel.lowering.builder import (
+    NotLoweredError,
+    Out,
+    any_of,
+    attribute,
+    compare,
+    const,
+    either,
+    index,
+    load,
+    native,
+    walrus,
+)
 from fairlead.cel.lowering.context import Context
-from fairlead.cel.lowering.scope import VARIABLES
 from fairlead.cel.messages import NO_INT, NO_TEXT, empty
-from fairlead.cel.schema import element, messages
+from fairlead.cel.schema import PACKAGE, element, messages
 from fairlead.cel.values import BoolKey, Timestamp, TypeName
 
 _EPOCH: Final = Timestamp(0)
-_FALSE_KEY, _TRUE_KEY = BoolKey.FALSE, BoolKey.TRUE
+_KEYS: Final = frozenset({"string", "int", "uint", "bool"})
 
 
 def no_element(at: int, size: int) -> object:
-    """An index outside of its list."""
+    """Refuse an index outside of its list."""
     raise CelError(Kind.INDEX, f"index {at} of a list of {size}")
 
 
 def absent_number(field: str) -> object:
-    """A field that is a number or a text is absent, and has no zero value."""
+    """Refuse to read a field that is a number or a text, is absent, and has no zero value."""
     raise CelError(Kind.NO_VALUE, f"{field} is absent")
 
 
@@ -51,15 +62,22 @@ def message_of(type_: Type) -> str | None:
 def read_field(lo: Context, held: ast.expr, message: str, field: str) -> Out:
     """A field of a message; its zero value if it is absent."""
     value = attribute(held, field)
-    match messages()[message][field]:
+    type_ = messages()[message][field]
+    match type_:
         case "bool":
             return Out(compare(value, ast.Is(), const(True)))
+        case "string":
+            return Out(any_of(value, const("")))
+        case "int":
+            return Out(any_of(value, const(0)))
         case "timestamp":
-            return Out(ast.BoolOp(ast.Or(), [value, lo.ref(_EPOCH)]))
+            return Out(any_of(value, lo.ref(_EPOCH)))
         case "dyn":
             temp = lo.fresh()
             there = compare(walrus(temp, value), ast.IsNot(), const(None))
             return Out(either(there, load(temp), lo.call(absent_number, const(field))), raises=True)
+    if type_.startswith("map<"):
+        return Out(any_of(value, load("EMPTY")))
     return Out(value)
 
 
@@ -91,36 +109,43 @@ def select(lo: Context, node: Select) -> Out:
         found = read_field(lo, held.expr, message, node.field)
         return Out(found.expr, held.raises or found.raises)
     if type_.name == "map":
+        held = native(held)
         if node.test_only:
             return Out(compare(const(node.field), ast.In(), held.expr), held.raises)
         return Out(index(held.expr, const(node.field)), raises=True)
-    raise NotLoweredError(f"selection from {type_}")
+    wanted = dynamic.has if node.test_only else dynamic.select
+    return Out(lo.call(wanted, held.expr, const(node.field)), raises=True)
+
+
+def is_native_key(held: Type, key: Type) -> bool:
+    """Whether a key is known to be what this map has as keys."""
+    return held.name == "map" and held.params[0] == key and key.name in _KEYS
 
 
 def map_key(lo: Context, key: ast.expr, type_: Type) -> ast.expr:
     """A key as maps hold it."""
     if type_.name == "bool":
-        return either(key, lo.ref(_TRUE_KEY), lo.ref(_FALSE_KEY))
-    if type_ == DYN:
-        raise NotLoweredError("a key of type dyn")
+        return either(key, lo.ref(BoolKey.TRUE), lo.ref(BoolKey.FALSE))
     return key
 
 
 def element_of(lo: Context, node: Call) -> Out:
     """`list[i]`, `map[key]`."""
-    held, key = lo.sequence(node.args)
-    type_ = lo.type_of(node.args[0])
-    if type_.name == "map" and DYN not in type_.params[:1]:
-        return Out(index(held.expr, map_key(lo, key.expr, lo.type_of(node.args[1]))), raises=True)
-    if type_.name == "list" and lo.type_of(node.args[1]).name == "int":
-        constant = node.args[1]
-        if isinstance(constant, Const) and isinstance(constant.value, int) and constant.value >= 0:
-            return Out(index(held.expr, key.expr), raises=True)
-        at, items = lo.fresh(), lo.fresh()
-        if key.raises:
-            held = lo.spill(held)
-        size = ast.Call(load("len"), [walrus(items, held.expr)], [])
-        inside = ast.Compare(const(0), [ast.LtE(), ast.Lt()], [walrus(at, key.expr), size])
-        beyond = lo.call(no_element, load(at), ast.Call(load("len"), [load(items)], []))
-        return Out(either(inside, index(load(items), load(at)), beyond), raises=True)
-    raise NotLoweredError(f"an element of {type_}")
+    type_, key_type = (lo.type_of(arg) for arg in node.args)
+    if type_.name == OPTIONAL:
+        raise NotLoweredError("the engine takes the error of a bad index into an optional for a value")
+    held, key = lo.natives(node.args)
+    if is_native_key(type_, key_type):
+        return Out(index(held.expr, map_key(lo, key.expr, key_type)), raises=True)
+    if type_.name != "list" or key_type.name != "int":
+        return Out(lo.call(dynamic.index, held.expr, key.expr), raises=True)
+    constant = node.args[1]
+    if isinstance(constant, Const) and isinstance(constant.value, int) and constant.value >= 0:
+        return Out(index(held.expr, key.expr), raises=True)
+    at, items = lo.fresh(), lo.fresh()
+    if key.raises:
+        held = lo.spill(held)
+    size = ast.Call(load("len"), [walrus(items, held.expr)], [])
+    inside = ast.Compare(const(0), [ast.LtE(), ast.Lt()], [walrus(at, key.expr), size])
+    beyond = lo.call(no_element, load(at), ast.Call(load("len"), [load(items)], []))
+    return Out(either(inside, index(load(items), load(at)), beyond), raises=True)

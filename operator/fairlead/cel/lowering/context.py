@@ -1,12 +1,14 @@
 """What the lowering of every kind of node shares: the checked expression, what is in scope, the order of evaluation."""
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
-from fairlead.cel.checked import Checked, Comprehension, ListExpr, Node, Type, walk
-from fairlead.cel.lowering.builder import MAX_STEPS, Builder, Out, Statements, compare, const, load
+from fairlead.cel.checked import DYN, Checked, Node, Type
+from fairlead.cel.lowering.analysis import NEVER, Analysis
+from fairlead.cel.lowering.builder import MAX_STEPS, Builder, Out, Statements, compare, const, load, native
 
 
 @dataclass(slots=True, kw_only=True)
@@ -14,8 +16,8 @@ class Context(Builder):
     """One expression, and the variables that it uses, being lowered."""
 
     checked: Checked
+    analysis: Analysis
     roots: Mapping[str, ast.expr]  # how the facts are reached
-    variables: Mapping[str, Checked] = field(default_factory=dict)
     bound: dict[str, Out] = field(default_factory=dict)  # what macros bind
     hoisted: dict[int, tuple[Out, str | None]] = field(default_factory=dict)  # done for the pod: value, steps taken
     counter: str = "steps"
@@ -30,18 +32,34 @@ class Context(Builder):
         """Write the code of a variable of the policy."""
         raise NotImplementedError
 
+    def traced(self, node: Node, out: Out) -> Out:  # noqa: ARG002 - for those that trace
+        """Tell what the value of an expression is, if anybody wants to know."""
+        return out
+
     def type_of(self, node: Node) -> Type:
-        """The static type of an expression."""
-        return self.checked.type_of(node)
+        """The type that the value of an expression surely has."""
+        type_ = self.analysis.types[node.id]
+        return DYN if type_ == NEVER else type_
+
+    def has_loop(self, node: Node) -> bool:
+        """Whether evaluating it takes loop steps."""
+        return node.id in self.analysis.looping
+
+    def natives(self, nodes: Sequence[Node]) -> list[Out]:
+        """Lower operands for code that does not tell an absent field from its zero value."""
+        return [native(out) for out in self.sequence(nodes)]
 
     def sequence(self, nodes: Sequence[Node]) -> list[Out]:
         """Lower the operands of a call: from left to right, all of them, the first error wins."""
+        return self.in_order([partial(self.lower, node) for node in nodes], [self.has_loop(node) for node in nodes])
+
+    def in_order(self, lowerings: Sequence[Callable[[], Out]], loops: Sequence[bool]) -> list[Out]:
+        """The same for operands that are lowered in ways of their own; `loops` tells which of them loop."""
         parts: list[tuple[Out, Statements]] = []
-        for node in nodes:
+        for lowering in lowerings:
             with self.inside() as block:
-                out = self.lower(node)
+                out = lowering()
             parts.append((out, block))
-        loops = [has_loop(node) for node in nodes]
         if any(out.raises and any(loops[at + 1 :]) for at, (out, _) in enumerate(parts)):
             return self._all_evaluated(parts)
         last = max((at for at, (_, block) in enumerate(parts) if block), default=-1)
@@ -101,20 +119,3 @@ class Context(Builder):
             yield
         finally:
             self.bound = before
-
-
-def has_loop(node: Node) -> bool:
-    """Whether evaluating it takes loop steps."""
-    return any(loops(node))
-
-
-def loops(node: Node) -> Iterator[Comprehension]:
-    """The comprehensions that are loops; `bind` is not."""
-    for part in walk(node):
-        match part:
-            case Comprehension(range=ListExpr(elements=())):
-                pass
-            case Comprehension():
-                yield part
-
-

@@ -3,9 +3,10 @@
 import ast
 from collections.abc import Sequence
 
-from fairlead.cel.checked import DYN, Const, ListExpr, StructExpr
+from fairlead.cel.checked import DYN, Const, ListExpr, Node, StructExpr
 from fairlead.cel.errors import Abort, Kind
-from fairlead.cel.lowering import access
+from fairlead.cel.functions.equality import map_key
+from fairlead.cel.lowering.access import is_native_key
 from fairlead.cel.lowering.builder import NotLoweredError, Out, any_raises, const
 from fairlead.cel.lowering.context import Context
 from fairlead.cel.values import NONE, UInt
@@ -20,15 +21,12 @@ def constant(lo: Context, node: Const) -> Out:
 
 def list_of(lo: Context, node: ListExpr) -> Out:
     """`[a, ?b]`."""
-    if not node.optional:
-        parts = lo.sequence(node.elements)
-        return Out(ast.List([part.expr for part in parts], ast.Load()), any_raises(*parts))
     parts = lo.sequence(node.elements)
-    wrapped = [
-        lo.call(listed, part.expr) if at in node.optional else ast.List([part.expr], ast.Load())
+    elements: list[ast.expr] = [
+        ast.Starred(lo.call(listed, part.expr), ast.Load()) if at in node.optional else part.expr
         for at, part in enumerate(parts)
     ]
-    return Out(ast.List([ast.Starred(part, ast.Load()) for part in wrapped], ast.Load()), any_raises(*parts))
+    return Out(ast.List(elements, ast.Load()), any_raises(*parts))
 
 
 def listed(optional: object) -> Sequence[object]:
@@ -40,32 +38,37 @@ def map_of(lo: Context, node: StructExpr) -> Out:
     """`{key: value, ?key: value}`."""
     if node.message:
         raise NotLoweredError(f"an object of type {node.message}")
-    keys = [entry.key for entry in node.entries if not isinstance(entry.key, str)]
-    key_type = lo.type_of(node).params[0] if lo.type_of(node).params else DYN
-    if key_type == DYN and keys:
-        raise NotLoweredError("a map with keys of several types")
+    keys = [entry.key for entry in node.entries if isinstance(entry.key, Node)]
+    if _integers_may_meet(lo, keys):
+        raise NotLoweredError("a map in which an int and a uint may be equal keys")
     parts = lo.sequence([part for entry, key in zip(node.entries, keys, strict=True) for part in (key, entry.value)])
-    made_keys = [access.map_key(lo, part.expr, key_type) for part in parts[::2]]
+    made_keys = [part.expr for part in parts[::2]]
     values = [part.expr for part in parts[1::2]]
-    constants = [key.value for key in keys if isinstance(key, Const)]
-    if len(set(constants)) == len(keys) and not any(entry.optional for entry in node.entries):
+    texts = {key.value for key in keys if isinstance(key, Const) and isinstance(key.value, str)}
+    if len(texts) == len(keys) and not any(entry.optional for entry in node.entries):
         return Out(ast.Dict(list(made_keys), values), any_raises(*parts))
     flags = const(tuple(entry.optional for entry in node.entries))
-    made = lo.call(
-        make_map, ast.Tuple(list(made_keys), ast.Load()), ast.Tuple(values, ast.Load()), flags
-    )
-    return Out(made, any_raises(*parts))
+    made = lo.call(make_map, ast.Tuple(made_keys, ast.Load()), ast.Tuple(values, ast.Load()), flags)
+    known = all(is_native_key(lo.type_of(node), lo.type_of(key)) for key in keys)
+    return Out(made, any_raises(*parts) or not known)
+
+
+def _integers_may_meet(lo: Context, keys: Sequence[Node]) -> bool:
+    """For the engine 1 and 1u are two keys; in a dict they are one."""
+    types = [lo.type_of(key) for key in keys]
+    unknown = types.count(DYN)
+    ints, uints = (sum(type_.name == name for type_ in types) for name in ("int", "uint"))
+    return (ints and uints) or unknown > 1 or (unknown and (ints or uints))  # type: ignore[return-value]
 
 
 def make_map(keys: Sequence[object], values: Sequence[object], optional: Sequence[bool]) -> dict[object, object]:
-    """A map whose keys may meet."""
+    """Make a map whose keys may meet, or may be none."""
     made: dict[object, object] = {}
-    for key, value, maybe in zip(keys, values, optional, strict=True):
+    for given, value, maybe in zip(keys, values, optional, strict=True):
+        key = map_key(given)
         if maybe and value is NONE:
             continue
         if key in made:
             raise Abort(Kind.DUPLICATE_KEY, f"the key {key!r} stands twice in a map")
         made[key] = value.value if maybe else value  # type: ignore[attr-defined]
     return made
-
-

@@ -3,23 +3,16 @@
 import ast
 
 from fairlead.cel.checked import DYN, Call, Node
-from fairlead.cel.errors import CelError, Kind
+from fairlead.cel.lowering import dynamic
 from fairlead.cel.lowering.builder import Out, Statements, all_of, any_of, any_raises, compare, const, either, load, negate
 from fairlead.cel.lowering.context import Context
-
-
-def as_bool(value: object) -> bool:
-    """What an operator of logic takes."""
-    if value is True or value is False:
-        return value
-    raise CelError(Kind.NO_OVERLOAD, "no such overload: a bool is wanted")
 
 
 def operand(lo: Context, node: Node) -> Out:
     """An operand of logic; only `dyn` may turn out not to be a bool."""
     out = lo.lower(node)
     if lo.type_of(node) == DYN:
-        return Out(lo.call(as_bool, out.expr), raises=True)
+        return Out(lo.call(dynamic.as_bool, out.expr), raises=True)
     return out
 
 

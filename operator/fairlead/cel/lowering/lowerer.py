@@ -1,37 +1,48 @@
 """From the checked expression to Python, one kind of node at a time.
 
-The static types that the checker found decide what is written: comparisons and arithmetic of one type are native,
-only values of type `dyn` are asked for their class when they are there.
+What a value surely is decides what is written: comparisons and arithmetic of one type are native, only values of type
+`dyn` are asked for their class when they are there.
 
 What depends on the pod alone is *hoisted*: computed once for a class of pods, in the function that makes the function
 that is called for each node. If a hoisted part raises, the caller takes the plain code instead, in which it raises
 where it stands.
 """
 
-from collections.abc import Collection
+import ast
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from fairlead.cel.checked import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, Select, StructExpr
 from fairlead.cel.lowering import access, literals, macros, operators
-from fairlead.cel.lowering.builder import NotLoweredError, Out, Statements, const, load
-from fairlead.cel.lowering.context import Context, has_loop
-from fairlead.cel.lowering.scope import hoistable, roots_of
+from fairlead.cel.lowering.analysis import Analysis
+from fairlead.cel.lowering.builder import NotLoweredError, Out, Statements, const, index, load
+from fairlead.cel.lowering.context import Context
+from fairlead.cel.lowering.leaves import is_leaf
 
 
 @dataclass(slots=True, kw_only=True)
 class Lowerer(Context):
     """One expression, and the variables that it uses, being lowered."""
 
+    variables: Mapping[str, Checked]
+    analyses: Mapping[str, Analysis]
     for_pod: Collection[str]  # the roots that are there before any node is
     hoist: bool
+    trace: bool = False  # tell every value, and let leaves be forced
     outer: Statements = field(default_factory=list)
     _done: dict[tuple[int, int], tuple[Out, str | None]] = field(default_factory=dict)
     _hoisting: bool = False
+    _in_variable: bool = False
 
     def lower(self, node: Node) -> Out:
         """Write the code of an expression."""
+        if self.trace and not self._in_variable:
+            return self._traced(node)
         if self.hoist and not self._hoisting and self._is_hoistable(node):
             return self._hoisted(node)
+        return self._lowered(node)
+
+    def _lowered(self, node: Node) -> Out:
         match node:
             case Const():
                 return literals.constant(self, node)
@@ -50,8 +61,11 @@ class Lowerer(Context):
         raise NotLoweredError(type(node).__name__)
 
     def _is_hoistable(self, node: Node) -> bool:
-        roots = roots_of(self.checked, self.variables, node)
-        return not roots & set(self.bound) and hoistable(roots, node, self.for_pod)
+        """Whether it depends on the pod alone, and is worth a name."""
+        names = self.analysis.names[node.id]
+        if not names.issubset(self.for_pod) or isinstance(node, Const) or not names.isdisjoint(self.bound):
+            return False
+        return not (isinstance(node, Ident) and node.name in names)
 
     def _hoisted(self, node: Node) -> Out:
         """Compute it in the outer function; the steps that it took there are counted where it is used."""
@@ -60,11 +74,11 @@ class Lowerer(Context):
             inner, self.block, self._hoisting = self.block, self.outer, True
             name, steps = self.fresh("h"), None
             try:
-                if has_loop(node):
+                if self.has_loop(node):
                     self.assign(self.counter, const(0))
                 out = self.lower(node)
                 self.assign(name, out.expr)
-                if has_loop(node) and not self.single_loop:
+                if self.has_loop(node) and not self.single_loop:
                     steps = self.fresh("n")
                     self.assign(steps, load(self.counter))
             finally:
@@ -77,14 +91,34 @@ class Lowerer(Context):
 
     def variable(self, name: str) -> Out:
         """Write the code of a variable in place: an evaluation of its own, with a budget of its own."""
-        checked, counter, bound = self.checked, self.counter, self.bound
-        self.checked, self.counter, self.bound = self.variables[name], self.fresh("steps"), {}
+        kept = self.checked, self.analysis, self.counter, self.bound, self._in_variable
+        self.checked, self.analysis = self.variables[name], self.analyses[name]
+        self.counter, self.bound, self._in_variable = self.fresh("steps"), {}, True
+        root = self.checked.root
         try:
             with self.inside() as block:
-                out = self.lower(self.checked.root)
-            if has_loop(self.checked.root):
+                out = self.lower(root)
+            if self.has_loop(root):
                 self.assign(self.counter, const(0))
             self.block += block
         finally:
-            self.checked, self.counter, self.bound = checked, counter, bound
+            self.checked, self.analysis, self.counter, self.bound, self._in_variable = kept
         return out
+
+    def _traced(self, node: Node) -> Out:
+        """The same, told to the recorder; the code of a leaf is passed over when its value is forced."""
+        if not is_leaf(self.checked, node):
+            return self.traced(node, self._lowered(node))
+        name = self.fresh()
+        with self.inside() as block:
+            out = self.traced(node, self._lowered(node))
+            self.assign(name, out.expr)
+        forced: Statements = [ast.Assign([ast.Name(name, ast.Store())], index(load("force"), const(node.id)))]
+        self.branch(ast.Compare(const(node.id), [ast.In()], [load("force")]), forced, block)
+        return Out(load(name), out.raises)
+
+    def traced(self, node: Node, out: Out) -> Out:
+        """Tell the value to the recorder."""
+        if not self.trace or self._in_variable or isinstance(node, Const):
+            return out
+        return Out(ast.Call(load("record"), [const(node.id), out.expr], []), out.raises)

@@ -1,18 +1,22 @@
 """Optionals: mostly never made. `labels[?'a'].orValue('b')` is a lookup with a default.
 
 An optional that is only asked for its value is lowered *bare*: the value itself, or `NONE`. Where it is kept (in a
-list, as a result, in another optional) it is boxed. An optional of an optional is always boxed, since its value may be
-`NONE`.
+list, as a result, in another optional) it is boxed. An optional of an optional, or of a value whose type is not known,
+is always boxed, since its value may be `NONE`.
 """
 
 import ast
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from fairlead.cel.checked import DYN, OPTIONAL, Call, Const, Node, Select, Type
 from fairlead.cel.errors import CelError, Kind
-from fairlead.cel.lowering import access
+from fairlead.cel.functions import optionals as boxes
+from fairlead.cel.lowering import access, dynamic
+from fairlead.cel.lowering.analysis import NEVER
 from fairlead.cel.lowering.builder import (
-    NotLoweredError,
     Out,
+    all_of,
     any_raises,
     attribute,
     compare,
@@ -21,114 +25,118 @@ from fairlead.cel.lowering.builder import (
     index,
     load,
     method,
+    native,
     walrus,
 )
 from fairlead.cel.lowering.context import Context
-from fairlead.cel.values import NONE
 
-_NONE = load("NONE")
+_NONE: Final = load("NONE")
 
 
 def no_value() -> object:
-    """`value()` of an empty optional."""
+    """Refuse `value()` of an empty optional."""
     raise CelError(Kind.NO_VALUE, "optional.none() has no value")
 
 
-def _inner(lo: Context, node: Node) -> Type:
-    type_ = lo.type_of(node)
-    return type_.params[0] if type_.params else DYN
+def _content(type_: Type) -> Type | None:
+    """What an optional of this type holds, if it can be bare."""
+    if type_.name != OPTIONAL or not type_.params:
+        return None
+    inner = type_.params[0]
+    return None if inner in (DYN, NEVER) or inner.name == OPTIONAL else inner
 
 
-def is_bare(lo: Context, node: Node) -> bool:
-    """Whether this optional can be lowered without its box."""
-    if _inner(lo, node).name in (OPTIONAL, DYN.name):
+def _has_bare_form(lo: Context, node: Node) -> bool:
+    if _content(lo.type_of(node)) is None:
         return False
     match node:
-        case Call(function="_?._" | "_[?_]"):
-            return True
-        case Select(operand=operand, test_only=False):
-            return lo.type_of(operand).name == OPTIONAL
+        case Call(function="_?._", args=(operand, _)) | Select(operand=operand, test_only=False):
+            held = _looked_into(lo, operand)
+            return held.name == "map" or access.message_of(held) is not None
+        case Call(function="_[?_]", args=(operand, key)):
+            held, key_type = _looked_into(lo, operand), lo.type_of(key)
+            return access.is_native_key(held, key_type) or (held.name == "list" and key_type.name == "int")
     return False
 
 
-def bare(lo: Context, node: Node) -> Out:
-    """The value of an optional, or NONE."""
-    if not is_bare(lo, node):
-        boxed = lo.lower(node)
-        name = lo.fresh()
-        empty = compare(walrus(name, boxed.expr), ast.Is(), _NONE)
-        return Out(either(empty, _NONE, attribute(load(name), "value")), boxed.raises)
-    match node:
-        case Call(args=(operand, Const(value=str(field))), function="_?._"):
-            return _field(lo, operand, field)
-        case Call(args=(operand, key)):
-            return _element(lo, operand, key)
-        case Select(operand=operand, field=field):
-            return _field(lo, operand, field)
-    raise NotLoweredError("an optional")
-
-
-def _start(lo: Context, operand: Node) -> tuple[Out, Type, bool]:
-    """What is looked into, its type, and whether it may be missing itself."""
+def _looked_into(lo: Context, operand: Node) -> Type:
+    """The type of what is looked into, out of its optional; DYN if it has to be asked."""
     type_ = lo.type_of(operand)
-    if type_.name != OPTIONAL:
-        return lo.lower(operand), type_, False
-    inner = _inner(lo, operand)
-    if inner.name == OPTIONAL:
-        raise NotLoweredError("an optional of an optional")
-    return bare(lo, operand), inner, True
+    return (_content(type_) or DYN) if type_.name == OPTIONAL else type_
 
 
-def _unless_missing(name: str, value: ast.expr, *, maybe: bool) -> ast.expr:
-    return either(compare(load(name), ast.Is(), _NONE), _NONE, value) if maybe else value
+def bare(lo: Context, node: Node) -> Out:
+    """The value of an optional whose content has a known type, or NONE."""
+    if not _has_bare_form(lo, node):
+        out = lo.lower(node)
+        name = lo.fresh()
+        empty = compare(walrus(name, out.expr), ast.Is(), _NONE)
+        return Out(either(empty, _NONE, attribute(load(name), "value")), out.raises)
+    match node:
+        case Call(args=(operand, Const(value=str(field))), function="_?._") | Select(operand=operand, field=field):
+            return lo.traced(node, _field(lo, operand, field))
+        case Call(args=(operand, key)):
+            return lo.traced(node, _element(lo, operand, key))
+    raise AssertionError(node)
+
+
+def _start(lo: Context, operand: Node) -> tuple[Out, bool]:
+    """What is looked into, and whether it may be missing itself."""
+    if lo.type_of(operand).name == OPTIONAL:
+        return bare(lo, operand), True
+    return native(lo.lower(operand)), False
+
+
+def _unless_missing(held: str, value: ast.expr, *, maybe: bool) -> ast.expr:
+    return either(compare(load(held), ast.Is(), _NONE), _NONE, value) if maybe else value
 
 
 def _field(lo: Context, operand: Node, field: str) -> Out:
-    start, type_, maybe = _start(lo, operand)
+    type_ = _looked_into(lo, operand)
+    start, maybe = _start(lo, operand)
+    if (message := access.message_of(type_)) is None and not maybe:
+        return Out(method(start.expr, "get", const(field), _NONE), start.raises)
     held = lo.fresh()
     lo.assign(held, start.expr)
-    if message := access.message_of(type_):
-        found = access.read_field(lo, load(held), message, field)
-        there = access.has_field(lo, load(held), message, field)
-        return Out(_unless_missing(held, either(there, found.expr, _NONE), maybe=maybe), start.raises)
-    if type_.name == "map":
+    if message is None:
         return Out(_unless_missing(held, method(load(held), "get", const(field), _NONE), maybe=maybe), start.raises)
-    raise NotLoweredError(f"an optional field of {type_}")
+    there = access.has_field(lo, load(held), message, field)
+    return Out(_unless_missing(held, either(there, attribute(load(held), field), _NONE), maybe=maybe), start.raises)
 
 
 def _element(lo: Context, operand: Node, key_node: Node) -> Out:
-    type_ = lo.type_of(operand)
-    if type_.name != OPTIONAL:
-        start, key = lo.sequence([operand, key_node])
-        maybe = False
+    type_, key_type = _looked_into(lo, operand), lo.type_of(key_node)
+    if lo.type_of(operand).name == OPTIONAL:
+        looping = lo.has_loop(operand), lo.has_loop(key_node)
+        start, key = lo.in_order([lambda: bare(lo, operand), lambda: lo.lower(key_node)], looping)
+        maybe = True
     else:
-        start, type_, maybe = _start(lo, operand)
-        start = lo.spill(start)
-        key = lo.lower(key_node)
-    found = _looked_up(lo, start, key, type_, lo.type_of(key_node), maybe=maybe)
-    return Out(found, any_raises(start, key))
+        start, key = lo.natives([operand, key_node])
+        maybe = False
+    made_key = access.map_key(lo, key.expr, key_type)
+    may_raise = any_raises(start, key)
+    if type_.name == "map" and not maybe:
+        return Out(method(start.expr, "get", made_key, _NONE), may_raise)
+    held, at = lo.fresh(), lo.fresh()
+    lo.assign(held, start.expr)
+    lo.assign(at, made_key)
+    if type_.name == "map":
+        return Out(_unless_missing(held, method(load(held), "get", load(at), _NONE), maybe=maybe), may_raise)
+    size = ast.Call(load("len"), [load(held)], [])
+    inside = ast.Compare(const(0), [ast.LtE(), ast.Lt()], [load(at), size])
+    return Out(_unless_missing(held, either(inside, index(load(held), load(at)), _NONE), maybe=maybe), may_raise)
 
 
-def _looked_up(lo: Context, start: Out, key: Out, type_: Type, key_type: Type, *, maybe: bool) -> ast.expr:
-    if type_.name == "map" and type_.params[0] != DYN:
-        if not maybe:
-            return method(start.expr, "get", access.map_key(lo, key.expr, key_type), _NONE)
-        held = lo.fresh()
-        get = method(load(held), "get", access.map_key(lo, key.expr, key_type), _NONE)
-        lo.assign(held, start.expr)
-        return _unless_missing(held, get, maybe=True)
-    if type_.name == "list" and key_type.name == "int":
-        held, at = lo.fresh(), lo.fresh()
-        lo.assign(held, start.expr)
-        lo.assign(at, key.expr)
-        size = ast.Call(load("len"), [load(held)], [])
-        inside = ast.Compare(const(0), [ast.LtE(), ast.Lt()], [load(at), size])
-        return _unless_missing(held, either(inside, index(load(held), load(at)), _NONE), maybe=maybe)
-    raise NotLoweredError(f"an optional element of {type_}")
+def boxed(lo: Context, node: Call) -> Out:
+    """`a.?b`, `a[?b]`, kept."""
+    if _has_bare_form(lo, node):
+        return _box(lo, node)
+    operand, key = lo.sequence(node.args)
+    function = dynamic.optional_field if node.function == "_?._" else dynamic.optional_element
+    return Out(lo.call(function, operand.expr, key.expr), raises=True)
 
 
-def boxed(lo: Context, node: Node) -> Out:
-    """An optional that is kept."""
+def _box(lo: Context, node: Node) -> Out:
     out = bare(lo, node)
     name = lo.fresh()
     empty = compare(walrus(name, out.expr), ast.Is(), _NONE)
@@ -138,55 +146,50 @@ def boxed(lo: Context, node: Node) -> Out:
 
 def select(lo: Context, node: Select) -> Out:
     """A field of an optional: an optional itself; `has()` of it."""
-    if node.test_only:
-        inner = _inner(lo, node.operand)
-        if message := access.message_of(inner):
-            held = lo.fresh()
-            out = bare(lo, node.operand)
-            lo.assign(held, out.expr)
-            there = compare(load(held), ast.IsNot(), _NONE)
-            return Out(ast.BoolOp(ast.And(), [there, access.has_field(lo, load(held), message, node.field)]), out.raises)
-        raise NotLoweredError("has() of an optional")
-    if not is_bare(lo, node):
-        raise NotLoweredError("an optional of an optional")
-    return boxed(lo, node)
+    if not node.test_only:
+        if _has_bare_form(lo, node):
+            return _box(lo, node)
+        held = lo.lower(node.operand)
+        return Out(lo.call(dynamic.optional_field, held.expr, const(node.field)), raises=True)
+    if message := access.message_of(_looked_into(lo, node.operand)):
+        out = lo.spill(bare(lo, node.operand))
+        there = compare(out.expr, ast.IsNot(), _NONE)
+        return Out(all_of(there, access.has_field(lo, out.expr, message, node.field)), out.raises)
+    held = lo.lower(node.operand)
+    return Out(lo.call(dynamic.has, held.expr, const(node.field)), raises=True)
 
 
 def has_value(lo: Context, node: Call) -> Out:
     """`x.hasValue()`."""
-    out = bare_or_boxed(lo, node.args[0])
+    (optional,) = node.args
+    out = bare(lo, optional) if _has_bare_form(lo, optional) else _surely(lo, optional)
     return Out(compare(out.expr, ast.IsNot(), _NONE), out.raises)
 
 
-def bare_or_boxed(lo: Context, node: Node) -> Out:
-    """Whichever is cheaper, where only being there matters."""
-    return bare(lo, node) if is_bare(lo, node) else lo.lower(node)
+def _surely(lo: Context, node: Node) -> Out:
+    """An optional in its box, or an error if it is none."""
+    out = lo.lower(node)
+    if lo.type_of(node).name == OPTIONAL:
+        return out
+    return Out(lo.call(dynamic.as_optional, out.expr), raises=True)
 
 
 def value(lo: Context, node: Call) -> Out:
     """`x.value()`."""
-    if not is_bare(lo, node.args[0]):
-        out = lo.lower(node.args[0])
-        return Out(lo.call(unbox, out.expr), raises=True)
-    out = bare(lo, node.args[0])
+    (optional,) = node.args
+    if not _has_bare_form(lo, optional):
+        return Out(lo.call(boxes.optional_value, lo.lower(optional).expr), raises=True)
+    out = bare(lo, optional)
     name = lo.fresh()
     there = compare(walrus(name, out.expr), ast.IsNot(), _NONE)
     return Out(either(there, load(name), lo.call(no_value)), raises=True)
 
 
-def unbox(optional: object) -> object:
-    """The value of a boxed optional."""
-    if optional is NONE:
-        no_value()
-    return optional.value  # type: ignore[attr-defined]
-
-
 def or_value(lo: Context, node: Call) -> Out:
     """`x.orValue(default)`: the default is looked at only when it is needed."""
     optional, default_node = node.args
-    out = bare(lo, optional) if _inner(lo, optional).name not in (OPTIONAL, DYN.name) else None
-    if out is None:
-        raise NotLoweredError("an optional of an optional")
+    is_bare = _content(lo.type_of(optional)) is not None
+    out = bare(lo, optional) if is_bare else _surely(lo, optional)
     with lo.inside() as block:
         default = lo.lower(default_node)
     if not block and not default.raises and _is_get(out.expr):
@@ -195,11 +198,18 @@ def or_value(lo: Context, node: Call) -> Out:
     name = lo.fresh()
     lo.assign(name, out.expr)
     missing = compare(load(name), ast.Is(), _NONE)
-    may_raise = any_raises(out, default)
+    held = load(name) if is_bare else attribute(load(name), "value")
+    return _chosen(lo, missing, (default, block), Out(held, out.raises))
+
+
+def _chosen(lo: Context, missing: ast.expr, other: tuple[Out, list[ast.stmt]], held: Out) -> Out:
+    out, block = other
+    may_raise = any_raises(held, out)
     if not block:
-        return Out(either(missing, default.expr, load(name)), may_raise)
-    block.append(ast.Assign([ast.Name(name, ast.Store())], default.expr))
-    lo.branch(missing, block)
+        return Out(either(missing, out.expr, held.expr), may_raise)
+    name = lo.fresh()
+    block.append(ast.Assign([ast.Name(name, ast.Store())], out.expr))
+    lo.branch(missing, block, [ast.Assign([ast.Name(name, ast.Store())], held.expr)])
     return Out(load(name), may_raise)
 
 
@@ -211,16 +221,38 @@ def _is_get(expr: ast.expr) -> bool:
 
 
 def or_optional(lo: Context, node: Call) -> Out:
-    """`x.or(y)`."""
-    first = lo.spill(lo.lower(node.args[0]))
+    """`x.or(y)`: the other is looked at only when it is needed."""
+    first = lo.spill(_surely(lo, node.args[0]))
     with lo.inside() as block:
-        second = lo.lower(node.args[1])
-    missing = compare(first.expr, ast.Is(), _NONE)
-    may_raise = any_raises(first, second)
-    if not block:
-        return Out(either(missing, second.expr, first.expr), may_raise)
-    name = lo.fresh()
-    lo.assign(name, first.expr)
-    block.append(ast.Assign([ast.Name(name, ast.Store())], second.expr))
-    lo.branch(missing, block)
-    return Out(load(name), may_raise)
+        second = _surely(lo, node.args[1])
+    return _chosen(lo, compare(first.expr, ast.Is(), _NONE), (second, block), first)
+
+
+def of(lo: Context, node: Call) -> Out:
+    """`optional.of(x)`."""
+    (content,) = lo.sequence(node.args)
+    return Out(ast.Call(load("Some"), [content.expr], []), content.raises)
+
+
+def of_non_zero(lo: Context, node: Call) -> Out:
+    """`optional.ofNonZeroValue(x)`."""
+    (content,) = lo.sequence(node.args)
+    return Out(lo.call(boxes.optional_of_non_zero_value, content.expr), content.raises)
+
+
+def none(_lo: Context, _node: Call) -> Out:
+    """`optional.none()`."""
+    return Out(_NONE)
+
+
+FUNCTIONS: Final[Mapping[str, Callable[[Context, Call], Out]]] = {
+    "_?._": boxed,
+    "_[?_]": boxed,
+    "hasValue": has_value,
+    "value": value,
+    "orValue": or_value,
+    "or": or_optional,
+    "optional.of": of,
+    "optional.ofNonZeroValue": of_non_zero,
+    "optional.none": none,
+}
