@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError, render_path
+from fairlead.api.errors import FieldError, FieldPath, render_path
 from fairlead.api.names import KIND
-from fairlead.api.parse import parse_policy, shown
+from fairlead.api.parse import shown
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, policy_model
 from fairlead.cel.diagnostics import Diagnostic
 from fairlead.cli.documents import Mapping, Node, Scalar, Sequence, documents
@@ -14,9 +14,9 @@ from fairlead.cli.findings import Finding, Report, Rule, Severity
 from fairlead.cli.positions import index_in_file
 from fairlead.cli.source import BrokenError, Source, decode, refuse_unprintable, so_far
 from fairlead.cli.values import VALUES_MAX, find, text_at, to_data
-from fairlead.policy.compile import Rules, compile_policy
+from fairlead.policy.compile import Rules
 from fairlead.policy.compiled import AnnotationRule, CompiledPolicy, ExpressionRule, FilterRule, ScoreRule
-from fairlead.policy.errors import PolicyError
+from fairlead.policy.inspect import inspect
 from fairlead.policy.warnings import PolicyWarning, warnings, why_on_engine
 from fairlead.strategies.registry import installed
 
@@ -97,17 +97,11 @@ class Checker:
             line, column = place.source.place(fault.index)
             self._add(place, fault.path, line, column, fault.message, fault.hint)
         if not misread:
-            try:
-                policy = parse_policy(data, self._model)
-                compiled = compile_policy(policy, self._rules)
-            except InvalidObjectError as invalid:
-                for error in invalid.errors:
-                    self._field_error(place, error)
-            except PolicyError as broken:
-                for found in broken.faults:
-                    self._in_expression(place, found.error, found.at)
-            else:
-                self._compiled(place, policy, compiled)
+            inspected = inspect(data, self._model, self._rules)
+            for found in inspected.faults:
+                self._in_expression(place, found.error, found.at)
+            if inspected.policy is not None and inspected.compiled is not None:
+                self._compiled(place, inspected.policy, inspected.compiled)
         self._is_alone(place)
         report.findings[before:] = sorted(report.findings[before:], key=lambda one: (one.line, one.column))
 

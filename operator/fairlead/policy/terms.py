@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fairlead.cel.checked import Call, Checked, Const, Ident, ListExpr, Node, Select
-from fairlead.cel.environment import ROOTS
+from fairlead.cel.lowering.analysis import VARIABLES
 from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.program import Program
-from fairlead.cel.lowering.scope import VARIABLES, roots_of
+from fairlead.cel.reads import reads
 from fairlead.policy.expressions import Compiled
 from fairlead.policy.rules import RAISED
 
@@ -72,10 +72,11 @@ class Term:
         """Its value, if it is the same whatever there is."""
         if isinstance(self.node, Const):
             return self.node.value
-        if roots_of(self.checked, self.variables, self.node) & set(ROOTS):
+        alone = replace(self.checked, root=self.node)
+        if reads(alone, self.variables):
             return UNKNOWN
         try:
-            return Program(replace(self.checked, root=self.node), self.variables).for_pod(None)(None, 0)
+            return Program(alone, self.variables).for_pod(None)(None, 0)
         except (*RAISED, NotLoweredError):
             return UNKNOWN
 

@@ -7,12 +7,15 @@ and behaves in a way that somebody should know of. Nothing is said that is only 
 from collections.abc import Iterator
 from typing import Final
 
+from fairlead.api.rules import Match
+from fairlead.api.selectors import LabelSelector
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.policy.compiled import AnnotationRule, CompiledPolicy, ExpressionRule, FilterRule, ScoreRule, Selector
+from fairlead.policy.compiled import AnnotationRule, CompiledPolicy, ExpressionRule, FilterRule, ScoreRule
 from fairlead.policy.expressions import Compiled
 from fairlead.policy.reasons import PolicyWarning, Reason, Severity
 from fairlead.policy.rule_warnings import of_filter, of_pod, of_protection, of_score, on_engine, why_on_engine
 from fairlead.policy.terms import possible
+from fairlead.strategies.labels import matcher
 from fairlead.strategies.reads import EVERY
 
 __all__ = ["PolicyWarning", "Reason", "Severity", "warnings", "why_on_engine"]
@@ -24,7 +27,7 @@ def warnings(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) -> list[
     """Everything to be said of a policy that compiles, in the order of its fields."""
     return [
         *_switched_off(compiled),
-        *_match(compiled),
+        *_match(compiled, policy.spec.match),
         *_unused(compiled, policy),
         *(
             warning
@@ -54,17 +57,17 @@ def _switched_off(compiled: CompiledPolicy) -> Iterator[PolicyWarning]:
         yield PolicyWarning(Reason.DOES_NOTHING, ("spec",), "the policy has no rules and changes nothing", hint)
 
 
-def _match(compiled: CompiledPolicy) -> Iterator[PolicyWarning]:
-    match, path = compiled.match, ("spec", "match")
-    for name, selector in (("namespaceSelector", match.namespace_selector), ("podSelector", match.pod_selector)):
+def _match(compiled: CompiledPolicy, written: Match) -> Iterator[PolicyWarning]:
+    path = ("spec", "match")
+    selectors = {"namespaceSelector": written.namespace_selector, "podSelector": written.pod_selector}
+    for name, selector in selectors.items():
         if selector is not None and (key := _contradiction(selector)) is not None:
             said = f"no object has these labels: what is wanted of {key!r} cannot hold together"
-            yield PolicyWarning(
-                Reason.MATCHES_NOTHING, (*path, name), said, "the policy is for no pod at all; remove a part"
-            )
-    if match.namespaces is not None and match.namespace_selector is not None:
-        wanted = [values for key, values in _positive(match.namespace_selector) if key == _NAME_OF_NAMESPACE]
-        if any(values.isdisjoint(match.namespaces) for values in wanted):
+            hint = "the policy is for no pod at all; remove a part"
+            yield PolicyWarning(Reason.MATCHES_NOTHING, (*path, name), said, hint)
+    if written.namespaces is not None and written.namespace_selector is not None:
+        wanted = [values for key, values in _positive(written.namespace_selector) if key == _NAME_OF_NAMESPACE]
+        if any(values.isdisjoint(written.namespaces) for values in wanted):
             said = f"{_NAME_OF_NAMESPACE} is the namespace's name, and none of match.namespaces is meant by it"
             hint = "the policy is for no pod at all: both parts must hold; keep one of them"
             yield PolicyWarning(Reason.MATCHES_NOTHING, (*path, "namespaceSelector"), said, hint)
@@ -81,27 +84,28 @@ def _match(compiled: CompiledPolicy) -> Iterator[PolicyWarning]:
         yield from on_engine(here, condition.expression)
 
 
-def _positive(selector: Selector) -> Iterator[tuple[str, frozenset[str]]]:
-    for key, value in selector.labels:
+def _positive(selector: LabelSelector) -> Iterator[tuple[str, frozenset[str]]]:
+    """The labels of which one of some values is wanted."""
+    for key, value in selector.match_labels.items():
         yield key, frozenset({value})
-    for key, operator, values in selector.requirements:
-        if operator == "In":
-            yield key, values
+    for each in selector.match_expressions:
+        if each.operator == "In":
+            yield each.key, frozenset(each.values)
 
 
-def _contradiction(selector: Selector) -> str | None:
+def _contradiction(selector: LabelSelector) -> str | None:
     """A label of which a selector wants what no label can be."""
-    keys = {key for key, _ in selector.labels} | {key for key, _, _ in selector.requirements}
+    keys = {*selector.match_labels, *(each.key for each in selector.match_expressions)}
     for key in sorted(keys):
-        wanted = [values for name, values in _positive(selector) if name == key]
-        # A label is absent, one of the values that are named, or another one, of which all are alike.
-        named = {value for name, _, values in selector.requirements if name == key for value in values}
-        candidates = [{}, *({key: value} for value in named.union(*wanted)), {key: "\0"}]
-        parts = Selector(
-            tuple(one for one in selector.labels if one[0] == key),
-            tuple(one for one in selector.requirements if one[0] == key),
+        of_key = LabelSelector(
+            match_labels={name: value for name, value in selector.match_labels.items() if name == key},
+            match_expressions=tuple(each for each in selector.match_expressions if each.key == key),
         )
-        if not any(parts.matches(labels) for labels in candidates):
+        # A label is absent, one of the values that are named, or another one, of which all are alike.
+        named = {value for each in of_key.match_expressions for value in each.values} | {*of_key.match_labels.values()}
+        candidates: list[dict[str, str]] = [{}, *({key: value} for value in named), {key: "\0"}]
+        matches = matcher(of_key)
+        if not any(matches(labels) for labels in candidates):
             return key
     return None
 
