@@ -88,7 +88,7 @@ def _share(expressions: list[Rule]) -> str:
     if not on_engine:
         return said
     each = [
-        f"{rule.policy}: {rule.kind.lower()} {rule.name}{f' because of {rule.why}' if rule.why else ''}"
+        f"{rule.policy}: {rule.kind.lower()} {rule.name}{f' ({rule.why})' if rule.why else ''}"
         for rule in on_engine[:_ON_ENGINE_SHOWN]
     ]
     more = [f"{len(on_engine) - len(each)} more"] if len(on_engine) > len(each) else []

@@ -12,8 +12,10 @@ from fairlead.api.errors import FieldPath
 from fairlead.api.selectors import LabelSelector
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cel.check import BOOL, NUMBER, STRING, VALUE, Environment, ExpressionError, Want, check
+from fairlead.cel.checked import Ident, walk
 from fairlead.cel.cost import BUDGET, NODES, PODS
 from fairlead.cel.environment import CONDITION, PROTECTION, RULE, Scope
+from fairlead.cel.lowering.analysis import VARIABLES
 from fairlead.policy.compiled import (
     AnnotationRule,
     CompiledPolicy,
@@ -32,6 +34,7 @@ from fairlead.strategies.labels import matcher
 from fairlead.strategies.seam import Filter, Score, Strategy
 
 T = TypeVar("T")
+_WRITTEN_OUT_MAX: Final = 20_000  # parts; variables that use others twice would double at each step, and never end
 _REFERENCE: Final = re.compile(r"\bvariables\s*\.\s*([A-Za-z_]\w*)")
 _TEXTS: Final = re.compile(r"""//[^\n]*|"{3}.*?"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""", re.DOTALL)
 
@@ -44,9 +47,7 @@ class Rules:
     annotation_prefixes: tuple[str, ...] = ("fairlead.dev/",)
 
 
-def compile_policy(
-    policy: SchedulerExtenderPolicy, rules: Rules, *, unknown: Collection[str] = ()
-) -> CompiledPolicy:
+def compile_policy(policy: SchedulerExtenderPolicy, rules: Rules, *, unknown: Collection[str] = ()) -> CompiledPolicy:
     """Compile at one stretch; nothing is said of what uses an unknown variable. Raises PolicyError."""
     return finish(compile_steps(policy, rules, unknown=unknown))
 
@@ -175,10 +176,12 @@ class _Compiler:
             return None
         used = {name for name in _references(text) if name in self.variables}
         made = Compiled(expression, _with_their_own(used, self.variables))
+        if (parts := _written_out(made, {})) > _WRITTEN_OUT_MAX:
+            fault = f"has {parts:,} parts once its variables are written out, {_WRITTEN_OUT_MAX:,} are allowed"
+            self.faults.append(in_field(path, fault, "let variables use others less often"))
+            return None
         if made.worst_case > BUDGET:
-            fault = (
-                f"may take {made.worst_case:,} loop steps on {NODES:,} nodes with {PODS} pods each, {BUDGET:,} are allowed"
-            )
+            fault = f"may take {made.worst_case:,} loop steps on {NODES:,} nodes with {PODS} pods each, {BUDGET:,} are allowed"
             self.faults.append(in_field(path, fault, "loop over the pods of a node once, not inside of another loop"))
             return None
         _ = made.evaluation
@@ -234,7 +237,9 @@ class _Compiler:
     def _annotation(self, path: FieldPath, rule: written.Annotation) -> None:
         if not rule.key.startswith(self.rules.annotation_prefixes):
             allowed = ", ".join(self.rules.annotation_prefixes)
-            self.faults.append(in_field((*path, "key"), f"{rule.key!r} is not allowed", f"it must begin with {allowed}"))
+            self.faults.append(
+                in_field((*path, "key"), f"{rule.key!r} is not allowed", f"it must begin with {allowed}")
+            )
         if made := self._expression((*path, "expression"), rule.expression, RULE, STRING):
             self.annotations.append(AnnotationRule(rule.key, made, rule.on_error == "Reject"))
             self._report(rule.key, "Annotation", made)
@@ -265,6 +270,20 @@ def _with_their_own(names: set[str], variables: Mapping[str, Compiled]) -> dict[
     for name in names:
         found.update(variables[name].variables)
     return found
+
+
+def _written_out(expression: Compiled, known: dict[str, int]) -> int:
+    """How many parts an expression has with those of its variables, each as often as it is named."""
+    checked, parts = expression.expression.checked, 0
+    for node in walk(checked.root):
+        parts += 1
+        name = checked.names.get(node.id, "") if isinstance(node, Ident) else ""
+        if name.startswith(VARIABLES):
+            variable = name.removeprefix(VARIABLES)
+            if variable not in known:
+                known[variable] = _written_out(expression.variables[variable], known)
+            parts += known[variable]
+    return parts
 
 
 def _circle(start: str, uses: Mapping[str, set[str]]) -> list[str]:

@@ -150,7 +150,7 @@ def on_engine(path: FieldPath, expression: Compiled) -> Iterator[PolicyWarning]:
         return
     cost = "some 25 us for each node instead of one" if expression.roots & _OF_NODE else "once for each kind of pod"
     why = why_on_engine(expression)
-    said = f"this runs on the CEL engine{f' because of {why}' if why else ''}, which takes {cost}"
+    said = f"this runs on the CEL engine{f' ({why})' if why else ''}, which takes {cost}"
     yield PolicyWarning(Reason.RUNS_ON_ENGINE, path, said, "it gives the same, and slower")
 
 
@@ -164,8 +164,8 @@ def _reads_only_labels(expression: Compiled) -> bool:
 
 def _invisible(path: FieldPath, terms: list[dict[str, object]] | None, expression: Compiled) -> PolicyWarning:
     said = (
-        "this reads only labels of nodes, and autoscalers ask no extender: for a pod that it refuses they may add a "
-        "node in vain, or none"
+        "this reads only labels of nodes, and autoscalers ask no extender: for a pod that no node will do for, "
+        "they may add nodes in vain, or none"
     )
     if terms:
         hint = f"pods that say the same themselves are understood by all:\n{as_yaml(terms)}"

@@ -160,6 +160,19 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
         spec("filters:\n- name: a\n  expression: |\n    // how many\n    pod.spec.prority > 3\n"),
         "a.yaml:9:16: spec.filters[0].expression: PodSpec has no field `prority`; did you mean `priority`?",
     ),
+    "variables that double at each step": (
+        spec(
+            "variables:\n- {name: v0, expression: node.spec.unschedulable}\n"
+            + "".join(
+                f"- {{name: v{at}, expression: variables.v{at - 1} && variables.v{at - 1}}}\n" for at in range(1, 32)
+            )
+            + "filters: [{name: a, expression: variables.v31}]\n"
+        ),
+        (
+            "a.yaml:18:29: spec.variables[12].expression: has 24,573 parts once its variables are written out, 20,000 are "
+            "allowed; let variables use others less often"
+        ),
+    ),
     "an expression of 1 MiB": (
         spec(f"filters: [{{name: a, expression: '{'x' * (1 << 20)}'}}]\n"),
         "a.yaml:5:35: spec.filters[0].expression: must have at most 4096 characters, not 1048576",
