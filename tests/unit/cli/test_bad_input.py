@@ -169,8 +169,8 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
             + "filters: [{name: a, expression: variables.v31}]\n"
         ),
         (
-            "a.yaml:18:29: spec.variables[12].expression: has 24,573 parts once its variables are written out, 20,000 are "
-            "allowed; let variables use others less often"
+            "a.yaml:18:29: spec.variables[12].expression: has 24,573 parts once its variables are written out, "
+            "20,000 are allowed; let variables use others less often"
         ),
     ),
     "an expression of 1 MiB": (
