@@ -55,12 +55,6 @@ class Bound:
         """Evaluate the rule for the nodes in these slots."""
         raise NotImplementedError
 
-    def start(self) -> None:
-        """Forget what waits and what ends: everything will be computed."""
-        self.waiting.clear()
-        self._ends.clear()
-        self._queue.clear()
-
     def wait_for(self, slots: Iterable[int]) -> None:
         """Compute these, too."""
         if self.waiting:

@@ -59,7 +59,6 @@ class Kept(Generic[B]):
             rule.grow(size)
         if entries is None:
             for rule in self.rules:
-                rule.start()
                 rule.wait_for(self.nodes.slots.values())
         else:
             dirty = [rule.expired(now) for rule in self.rules]

@@ -263,7 +263,28 @@ def test_verdicts_that_hold_for_a_time_are_remembered_once_for_each_node() -> No
         cluster.nodes.put(node("n", labels={"gpu": "a"}, conditions={"Ready": ("True", stamp)}), change)
         cluster.filter(pod())
     (kept,) = cluster.evaluator._kept.values()
-    assert len(kept.verdicts.rules[0]._queue) < 1_000
+    (rule,) = kept.verdicts.rules
+    assert len(rule._queue) < 1_000
+    assert rule.computed == []
+
+
+def test_the_end_of_a_verdict_that_was_replaced_is_no_reason_to_ask_again() -> None:
+    ready = {"nodeReadiness": {"conditions": [{"type": "Ready"}], "holdOff": "60s"}}
+    cluster = Cluster([policy(filters={"ready": ready})])
+    change = Change(node=frozenset({("status", "conditions", "Ready")}))
+    for status in ("True", "False"):
+        cluster.nodes.put(node("n", conditions={"Ready": (status, "2027-01-15T08:00:00Z")}), change)
+        assert cluster.reasons(pod())
+    with evaluations(cluster) as asked:
+        cluster.filter(pod(), now=NOW + 61 * SECOND)
+    assert asked == {}
+
+
+def test_a_node_that_comes_is_judged_whatever_is_said_to_have_changed() -> None:
+    cluster = _cluster()
+    cluster.filter(pod(labels={"gpu": "a"}))
+    cluster.nodes.put(node("new", labels={"gpu": "a"}), Change())
+    assert "new" in cluster.filter(pod(labels={"gpu": "a"}), ["new", "n1"]).passed
 
 
 def test_idle_time_computes_what_waits() -> None:

@@ -84,6 +84,14 @@ def test_where_a_condition_raises_scores_and_annotations_are_left_out() -> None:
     assert (made.values, made.refusal) == ({}, None)
 
 
+def test_pods_of_which_one_matches_and_one_cannot_be_told_share_nothing() -> None:
+    gold = policy(match={"conditions": {"c": "pod.metadata.labels['tier'] == 'gold'"}}, filters={"f": "true"})
+    cluster = Cluster([gold], [node()])
+    for _ in range(2):
+        assert cluster.refusal(pod(labels={"tier": "gold"})) is None
+        assert cluster.refusal(pod()) is not None
+
+
 def test_where_a_condition_raises_a_policy_without_filters_refuses_nothing() -> None:
     assert not _undecided(scores={"s": "1.0"}).filter(pod()).refused
 
