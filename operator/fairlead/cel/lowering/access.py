@@ -29,9 +29,9 @@ _EPOCH: Final = Timestamp(0)
 _KEYS: Final = frozenset({"string", "int", "uint", "bool"})
 
 
-def no_element(at: int, size: int) -> object:
+def no_element(at: int) -> object:
     """Refuse an index outside of its list."""
-    raise CelError(Kind.INDEX, f"index {at} of a list of {size}")
+    raise CelError(Kind.INDEX, f"no element {at}")
 
 
 def absent_number(field: str) -> object:
@@ -134,18 +134,17 @@ def element_of(lo: Context, node: Call) -> Out:
     type_, key_type = (lo.type_of(arg) for arg in node.args)
     if type_.name == OPTIONAL:
         raise NotLoweredError("the engine takes the error of a bad index into an optional for a value")
-    held, key = lo.natives(node.args)
     if is_native_key(type_, key_type):
+        held, key = lo.natives(node.args)
         return Out(index(held.expr, map_key(lo, key.expr, key_type)), raises=True)
+    held, key = lo.sequence(node.args)
     if type_.name != "list" or key_type.name != "int":
         return Out(lo.call(dynamic.index, held.expr, key.expr), raises=True)
     constant = node.args[1]
     if isinstance(constant, Const) and isinstance(constant.value, int) and constant.value >= 0:
         return Out(index(held.expr, key.expr), raises=True)
-    at, items = lo.fresh(), lo.fresh()
-    if key.raises:
-        held = lo.spill(held)
-    size = ast.Call(load("len"), [walrus(items, held.expr)], [])
+    at = lo.fresh()
+    held = lo.spill(held)
+    size = ast.Call(load("len"), [held.expr], [])
     inside = ast.Compare(const(0), [ast.LtE(), ast.Lt()], [walrus(at, key.expr), size])
-    beyond = lo.call(no_element, load(at), ast.Call(load("len"), [load(items)], []))
-    return Out(either(inside, index(load(items), load(at)), beyond), raises=True)
+    return Out(either(inside, index(held.expr, load(at)), lo.call(no_element, load(at))), raises=True)

@@ -16,7 +16,7 @@ from fairlead.cel.values import NONE, Some
 
 # Lookups are left to Python, whose errors are translated where the evaluation ends.
 CAUGHT: Final = (CelError, KeyError, IndexError)
-MAX_STEPS: Final = 10_000  # as the engine
+MAX_STEPS: Final = 9_999  # the engine gives up at the 10,000th
 
 Statements: TypeAlias = list[ast.stmt]
 

@@ -45,22 +45,26 @@ class Context(Builder):
         """Whether evaluating it takes loop steps."""
         return node.id in self.analysis.looping
 
+    def is_always_evaluated(self, node: Node) -> bool:
+        """Whether it matters to others that it is evaluated: its loops count steps, or it may end the evaluation."""
+        return node.id in self.analysis.looping or node.id in self.analysis.aborting
+
     def natives(self, nodes: Sequence[Node]) -> list[Out]:
         """Lower operands for code that does not tell an absent field from its zero value."""
         return [native(out) for out in self.sequence(nodes)]
 
     def sequence(self, nodes: Sequence[Node]) -> list[Out]:
         """Lower the operands of a call: from left to right, all of them, the first error wins."""
-        return self.in_order([partial(self.lower, node) for node in nodes], [self.has_loop(node) for node in nodes])
+        return self.in_order([partial(self.lower, node) for node in nodes], [self.is_always_evaluated(node) for node in nodes])
 
-    def in_order(self, lowerings: Sequence[Callable[[], Out]], loops: Sequence[bool]) -> list[Out]:
-        """The same for operands that are lowered in ways of their own; `loops` tells which of them loop."""
+    def in_order(self, lowerings: Sequence[Callable[[], Out]], always: Sequence[bool]) -> list[Out]:
+        """The same for operands that are lowered in ways of their own; some are evaluated even after an error."""
         parts: list[tuple[Out, Statements]] = []
         for lowering in lowerings:
             with self.inside() as block:
                 out = lowering()
             parts.append((out, block))
-        if any(out.raises and any(loops[at + 1 :]) for at, (out, _) in enumerate(parts)):
+        if any(out.raises and any(always[at + 1 :]) for at, (out, _) in enumerate(parts)):
             return self._all_evaluated(parts)
         last = max((at for at, (_, block) in enumerate(parts) if block), default=-1)
         outs = []

@@ -191,6 +191,11 @@ def as_bool(value: object) -> bool:
     return no_overload("_&&_", value)
 
 
+def is_no_bool(value: object) -> bool:
+    """Whether a value is none that an operator of logic takes."""
+    return value is not True and value is not False
+
+
 def as_optional(value: object) -> Some | Nothing:
     """What a function of optionals takes."""
     return value if isinstance(value, Some | Nothing) else no_overload("optional", value)

@@ -21,7 +21,7 @@ from fairlead.cel.lowering.builder import (
     negate,
 )
 from fairlead.cel.lowering.context import Context
-from fairlead.cel.lowering.loops import close_loop, open_loop
+from fairlead.cel.lowering.loops import close_loop, end_early, open_loop
 
 
 def fold(lo: Context, node: Comprehension) -> Out:
@@ -44,13 +44,15 @@ def fold(lo: Context, node: Comprehension) -> Out:
 
 def _quantifier(lo: Context, node: Comprehension, predicate_node: Node, *, universal: bool) -> Out:
     """`all`, `exists`: the first element that decides ends the loop, errors before it are forgotten."""
-    loop = open_loop(lo, node)
+    loop = open_loop(lo, node, may_end_early=True)
     result = lo.fresh("r")
     lo.assign(result, const(universal))
     with lo.inside() as test, lo.binding(loop.names):
         predicate = logic.operand(lo, predicate_node)
     decided = negate(predicate.expr) if universal else predicate.expr
-    found: Statements = [ast.Assign([ast.Name(result, ast.Store())], const(not universal)), ast.Break()]
+    with lo.inside() as found:
+        lo.assign(result, const(not universal))
+        end_early(lo, loop)
     error = lo.fresh("e")
     if predicate.raises:
         lo.assign(error, const(None))

@@ -50,6 +50,8 @@ def _has_bare_form(lo: Context, node: Node) -> bool:
     if _content(lo.type_of(node)) is None:
         return False
     match node:
+        case Select(operand=operand) if lo.type_of(operand).name != OPTIONAL:
+            return False  # an entry of a map that is an optional
         case Call(function="_?._", args=(operand, _)) | Select(operand=operand, test_only=False):
             held = _looked_into(lo, operand)
             return held.name == "map" or access.message_of(held) is not None
@@ -107,8 +109,8 @@ def _field(lo: Context, operand: Node, field: str) -> Out:
 def _element(lo: Context, operand: Node, key_node: Node) -> Out:
     type_, key_type = _looked_into(lo, operand), lo.type_of(key_node)
     if lo.type_of(operand).name == OPTIONAL:
-        looping = lo.has_loop(operand), lo.has_loop(key_node)
-        start, key = lo.in_order([lambda: bare(lo, operand), lambda: lo.lower(key_node)], looping)
+        always = lo.is_always_evaluated(operand), lo.is_always_evaluated(key_node)
+        start, key = lo.in_order([lambda: bare(lo, operand), lambda: lo.lower(key_node)], always)
         maybe = True
     else:
         start, key = lo.natives([operand, key_node])
