@@ -12,7 +12,7 @@ from random import Random
 
 from differential.functions import TABLE
 from differential.literals import PATTERNS, SCALARS, literal
-from differential.trouble import limit, trouble
+from differential.trouble import raising, trouble
 from fairlead.cel.schema import element, messages
 
 KEYS = ("string", "string", "int", "uint", "bool")
@@ -42,6 +42,7 @@ VARIABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "held": ("?string", ("pod.metadata.labels[?'gpu']", "pod.?spec.nodeName", "optional.none()")),
     "any": ("dyn", ("dyn(pod.spec.priority)", "dyn(pod)", "[1, 'a', pod.metadata.name][1]", "dyn(variables.number)")),
 }
+Recipe = tuple[int, tuple[tuple[str, str], ...], str]
 _NAMES = ("x", "y", "i", "v", "node", "now")
 _ATOMIC = re.compile(r"[\w.]*(\(.*\))?|'[^']*'", re.DOTALL)
 
@@ -124,18 +125,26 @@ class Grammar:
             return f"?{self.some_type(depth - 1)}"
         return "dyn" if roll < 0.94 else self.random.choice(tuple(PATHS))
 
-    def root(self) -> tuple[str, str]:
-        """An expression, and its type if the checker agrees."""
+    def recipe(self) -> Recipe:
+        """What to make a root of: a line of the table or nothing, and a type."""
         roll = self.random.random()
-        if roll < 0.004:
-            return limit(self.random), "bool"
-        if roll < 0.68:
+        if roll < 0.7:
             line = self.random.choice(productions())
             known: dict[str, str] = {}
             self.complete(line, known)
-            return self.produce(line, known, 3), fill(line.result, known)
-        type_ = self.some_type()
-        return self.inner(type_, 3), type_
+            return productions().index(line), tuple(known.items()), fill(line.result, known)
+        return (-1 if roll < 0.85 else -2), (), self.some_type()
+
+    def root(self, recipe: Recipe, outcome: str | None) -> str:
+        """An expression; if an outcome is wanted, one that surely asks for something that ends so."""
+        at, known, type_ = recipe
+        if at >= 0:
+            text = self.produce(productions()[at], dict(known), 3)
+        else:
+            text = (self.macro(type_, 3) if at == -2 else None) or self.inner(type_, 3)
+        if outcome is None:
+            return text
+        return f"({raising(self.random, outcome)}) ? ({text}) : {self.leaf(type_)}"
 
     def complete(self, line: Production, known: dict[str, str]) -> None:
         for pattern in (line.result, *line.takes):

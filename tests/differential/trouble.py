@@ -18,6 +18,12 @@ RAISING: dict[Kind, tuple[str, ...]] = {
 }
 
 
+def raising(random: Random, outcome: str) -> str:
+    """A bool that ends the evaluation as wanted."""
+    kind = Kind(outcome.removeprefix("abort "))
+    return "lists.range(10000).all(i, true)" if kind == Kind.LIMIT else random.choice(RAISING[kind])
+
+
 def trouble(random: Random, text: str) -> str:
     """An expression of the same type that raises instead, at least if somebody asks for it."""
     test = random.choice(RAISING[random.choice(tuple(RAISING))])

@@ -32,6 +32,7 @@ def bind(lo: Context, node: Comprehension) -> Out:
 
 def _lazily(lo: Context, value: Out, block: Statements, *, counts: bool) -> Out:
     """A value behind a function that computes it once; an error is kept as well."""
+    lo.counts = lo.counts or counts
     kept, error, function = lo.fresh("v"), lo.fresh("e"), lo.fresh("lazy")
     lo.assign(kept, lo.ref(UNSET))
     lo.assign(error, const(None))

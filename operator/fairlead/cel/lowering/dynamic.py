@@ -12,7 +12,7 @@ from fairlead.cel.functions.quantity import Quantity
 from fairlead.cel.lowering.signatures import signatures
 from fairlead.cel.messages import is_present, zero
 from fairlead.cel.schema import messages
-from fairlead.cel.values import NONE, BoolKey, Duration, Nothing, Some, Timestamp, TypeName, UInt
+from fairlead.cel.values import INT_MAX, INT_MIN, NONE, BoolKey, Duration, Nothing, Some, Timestamp, TypeName, UInt
 
 KINDS: Final[Mapping[type, str]] = {
     bool: "b",
@@ -32,6 +32,7 @@ KINDS: Final[Mapping[type, str]] = {
     Nothing: "o",
     Quantity: "Q",
 }
+IN_AN_OPTIONAL: Final = "looked for in an optional"
 _INTEGERS: Final = frozenset({int, UInt})
 
 
@@ -102,14 +103,28 @@ def index(held: Any, key: object) -> object:
         if not 0 <= at < len(held):
             raise CelError(Kind.INDEX, f"index {at} of a list of {len(held)}")
         return held[at]
+    if held is NONE:
+        return NONE
+    if isinstance(held, Some):
+        return _index_optional(held.value, key)
     return no_overload("_[_]", held, key)
+
+
+def _index_optional(held: Any, key: object) -> Some | Nothing:
+    """`optional[key]`: where it fails the engine has an optional of the error; here it is the error."""
+    try:
+        return Some(index(held, key))
+    except KeyError:
+        return NONE
+    except CelError as error:
+        raise CelError(error.kind, f"{error.message}, {IN_AN_OPTIONAL}") from None
 
 
 def _list_index(key: Any) -> int:
     """Numbers of any type are taken if they are whole."""
-    if key.__class__ in _INTEGERS:
+    if key.__class__ in _INTEGERS and key <= INT_MAX:
         return int(key)
-    if key.__class__ is float and key.is_integer():
+    if key.__class__ is float and key.is_integer() and INT_MIN <= key <= INT_MAX:
         return int(key)
     return no_overload("_[_]", key)
 

@@ -40,7 +40,9 @@ def open_loop(lo: Context, node: Comprehension, *, may_end_early: bool = False) 
     has counted one more than it went through, unless nothing was left.
     """
     type_ = lo.type_of(node.range)
-    lowered = native(lo.lower(node.range))
+    lowered = lo.lower(node.range)
+    if type_.name in ("list", "map"):
+        lowered = native(lowered)
     held, known = _iterable(lo, lowered, type_, pairs=bool(node.variable2))
     held = lo.spill(held)
     first = lo.fresh("i")
