@@ -101,10 +101,14 @@ def main() -> int:
 def report(total: Tally, least: int) -> None:
     lowered = total.expressions - total.not_lowered.total()
     print(f"\n\n{show(total.table)}\n")
-    print(f"{total.expressions} expressions, lowered {lowered / max(1, total.expressions):.3%}; {total.refused} were refused by the checker")
+    print(
+        f"{total.expressions} expressions, lowered {lowered / max(1, total.expressions):.3%}; {total.refused} were refused by the checker"
+    )
     for why, count in total.not_lowered.most_common():
         print(f"  not lowered, {count}: {why}")
-    print(f"{total.cases} cases, {len(total.differences)} differences, {len(total.blamed)} of the engine's own (see slots)")
+    print(
+        f"{total.cases} cases, {len(total.differences)} differences, {len(total.blamed)} of the engine's own (see slots)"
+    )
     for difference in sorted(total.differences, key=len)[:50]:
         print(f"  {difference}")
     few = low(total.table, least)

@@ -124,7 +124,9 @@ def run(one: Case) -> Result:
         wants.append(want)
         for name, got in (("hoisted", on_lowered(program, index)), ("plain", on_lowered(program, index, plain=True))):
             if not same(want, got):
-                differences.append(f"{one.text}   {texts if 'variables.' in one.text else ''} on {index} {name}: engine {want}, lowered {got}")
+                differences.append(
+                    f"{one.text}   {texts if 'variables.' in one.text else ''} on {index} {name}: engine {want}, lowered {got}"
+                )
     if differences and (may_share_slots(decode(expanded.serialize()).root) or IN_AN_OPTIONAL in str(differences)):
         return Result(checked, tuple(wants), blamed=tuple(differences))
     return Result(checked, tuple(wants), differences=tuple(differences))

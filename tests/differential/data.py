@@ -13,7 +13,22 @@ from fairlead.cel.messages import from_json
 from fairlead.cel.schema import element, messages
 from fairlead.cel.values import Timestamp
 
-TEXTS = ("", "a", "b", "gpu", "a100", "true", "x y", "-7", "9223372036854775808", "é", "😀b", "2.5", "1h", "2020-01-01T00:00:00Z")
+TEXTS = (
+    "",
+    "a",
+    "b",
+    "gpu",
+    "a100",
+    "true",
+    "x y",
+    "-7",
+    "9223372036854775808",
+    "é",
+    "😀b",
+    "2.5",
+    "1h",
+    "2020-01-01T00:00:00Z",
+)
 KEYS = ("a", "b", "gpu", "x/y", "", "cpu")
 INTS = (0, 1, -1, 2, 5, 100, 1 << 31, (1 << 53) + 1, (1 << 63) - 1, -(1 << 63))
 DOUBLES = (0.0, -0.0, 1.0, 2.0, 0.5, -3.75, 1e300, float("inf"), float("-inf"), float("nan"), 9007199254740992.0)

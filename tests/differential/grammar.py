@@ -37,7 +37,10 @@ PATHS = {
 VARIABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "number": ("int", ("pod.spec.priority", "pod.spec.priority + 1", "1 / pod.spec.priority", "request.size()")),
     "text": ("string", ("pod.metadata.name", "pod.metadata.labels['gpu']", "pod.metadata.labels[?'a'].orValue('any')")),
-    "truth": ("bool", ("pod.spec.priority > 1", "request['cpu'] > 0.5", "pod.spec.containers.exists(c, c.name == 'a')")),
+    "truth": (
+        "bool",
+        ("pod.spec.priority > 1", "request['cpu'] > 0.5", "pod.spec.containers.exists(c, c.name == 'a')"),
+    ),
     "list": ("[int]", ("[1, 2, pod.spec.priority]", "pod.spec.containers.map(c, c.ports.size())")),
     "held": ("?string", ("pod.metadata.labels[?'gpu']", "pod.?spec.nodeName", "optional.none()")),
     "any": ("dyn", ("dyn(pod.spec.priority)", "dyn(pod)", "[1, 'a', pod.metadata.name][1]", "dyn(variables.number)")),
@@ -168,7 +171,9 @@ class Grammar:
 
     @staticmethod
     def is_atomic(text: str) -> bool:
-        return text[:1].isalpha() and text.isidentifier() or re.fullmatch(r"'[^'\\]*'|[a-z]+\.[a-zA-Z]+", text) is not None
+        return (
+            text[:1].isalpha() and text.isidentifier() or re.fullmatch(r"'[^'\\]*'|[a-z]+\.[a-zA-Z]+", text) is not None
+        )
 
     def expression(self, type_: str, depth: int) -> str:
         """Of a type, or of something that hides it, or that raises."""

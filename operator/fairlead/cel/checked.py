@@ -131,9 +131,7 @@ def children(node: Node) -> tuple[Node, ...]:
         case ListExpr():
             return node.elements
         case StructExpr():
-            return tuple(
-                part for entry in node.entries for part in (entry.key, entry.value) if isinstance(part, Node)
-            )
+            return tuple(part for entry in node.entries for part in (entry.key, entry.value) if isinstance(part, Node))
         case Comprehension():
             return (node.range, node.init, node.condition, node.step, node.result)
     return ()

@@ -50,5 +50,3 @@ def evaluate(expression: cel.Expression, data: Mapping[str, Any]) -> cel.Value:
         text = str(value.value())
         raise CelError(kind_of(text), text)
     return value
-
-

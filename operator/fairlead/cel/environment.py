@@ -49,7 +49,18 @@ class Scope:
     roots: tuple[str, ...]
 
 
-_OF_NODE: Final = ("pod", "node", "namespaceObject", "free", "requested", "allocatable", "request", "pods", "data", "now")
+_OF_NODE: Final = (
+    "pod",
+    "node",
+    "namespaceObject",
+    "free",
+    "requested",
+    "allocatable",
+    "request",
+    "pods",
+    "data",
+    "now",
+)
 CONDITION: Final = Scope("a condition of match", ("pod", "namespaceObject", "now"))
 RULE: Final = Scope("a rule", _OF_NODE)
 PROTECTION: Final = Scope("a protection", (*_OF_NODE, "victim"))

@@ -34,8 +34,12 @@ DEPTH_MAX: Final = 100
 NEVER: Final = Type("never")  # of the elements of an empty list
 BOOL: Final = Type("bool")
 INT: Final = Type("int")
-_SCALARS: Final = frozenset({"bool", "int", "uint", "double", "string", "bytes", "null", "timestamp", "duration", "type"})
-_ARITHMETIC: Final = frozenset({"_+_", "_-_", "_*_", "_/_", "_%_", "-_", "math.@max", "math.@min", "math.abs", "math.sign"})
+_SCALARS: Final = frozenset(
+    {"bool", "int", "uint", "double", "string", "bytes", "null", "timestamp", "duration", "type"}
+)
+_ARITHMETIC: Final = frozenset(
+    {"_+_", "_-_", "_*_", "_/_", "_%_", "-_", "math.@max", "math.@min", "math.abs", "math.sign"}
+)
 _KEEP_FIRST: Final = frozenset({"sort", "@sortByAssociatedKeys", "slice", "distinct", "reverse"})
 _ABORTING: Final = frozenset({"lists.range", "regex.replace"})
 
@@ -47,7 +51,9 @@ class Analysis:
     """What is known of the nodes of one expression, by their ids."""
 
     types: dict[int, Type] = field(default_factory=dict)
-    names: dict[int, Names] = field(default_factory=dict)  # free names, the policy's variables replaced by what they use
+    names: dict[int, Names] = field(
+        default_factory=dict
+    )  # free names, the policy's variables replaced by what they use
     looping: set[int] = field(default_factory=set)
     aborting: set[int] = field(default_factory=set)  # what may end the whole evaluation, other than by its loops
     loops: int = 0

@@ -115,7 +115,9 @@ class Builder:
 def native(out: Out) -> Out:
     """The same without the care that an absent field takes: for code to which every zero value is as good."""
     match out.expr:
-        case ast.BoolOp(op=ast.Or(), values=[ast.Attribute() as field, ast.Constant(value="" | 0) | ast.Name(id="EMPTY")]):
+        case ast.BoolOp(
+            op=ast.Or(), values=[ast.Attribute() as field, ast.Constant(value="" | 0) | ast.Name(id="EMPTY")]
+        ):
             return Out(field, out.raises)
     return out
 

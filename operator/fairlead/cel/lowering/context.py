@@ -55,7 +55,9 @@ class Context(Builder):
 
     def sequence(self, nodes: Sequence[Node]) -> list[Out]:
         """Lower the operands of a call: from left to right, all of them, the first error wins."""
-        return self.in_order([partial(self.lower, node) for node in nodes], [self.is_always_evaluated(node) for node in nodes])
+        return self.in_order(
+            [partial(self.lower, node) for node in nodes], [self.is_always_evaluated(node) for node in nodes]
+        )
 
     def in_order(self, lowerings: Sequence[Callable[[], Out]], always: Sequence[bool]) -> list[Out]:
         """The same for operands that are lowered in ways of their own; some are evaluated even after an error."""

@@ -11,7 +11,9 @@ from fairlead.cel.lowering.context import Context
 from fairlead.cel.lowering.dynamic import no_overload
 
 _TYPES = (str, str, int)
-_COUNTED = PATTERN_METHODS["regex_replace_string_string_string_int"]  # asked for nothing, it does not look at the pattern
+_COUNTED = PATTERN_METHODS[
+    "regex_replace_string_string_string_int"
+]  # asked for nothing, it does not look at the pattern
 
 
 def call(lo: Context, node: Call, overload: str) -> Out:

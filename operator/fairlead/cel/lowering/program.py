@@ -1,11 +1,11 @@
 """Byte code: a function for a class of pods that makes the function for a node.
 
-    def make(c):                  # what is known of the pod: c.pod, c.namespaceObject, c.request
-        pod = c.pod
-        h1 = ...                  # what depends on the pod alone
-        def one(v, now):          # v.node, v.free, v.pods, v.data ...
-            return ...
-        return one
+def make(c):                  # what is known of the pod: c.pod, c.namespaceObject, c.request
+    pod = c.pod
+    h1 = ...                  # what depends on the pod alone
+    def one(v, now):          # v.node, v.free, v.pods, v.data ...
+        return ...
+    return one
 """
 
 import ast

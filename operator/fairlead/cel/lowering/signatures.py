@@ -47,7 +47,12 @@ _TIMES: Final = {
     "getFullYear": "year",
     "getMonth": "month",
 }
-_OF_BOTH: Final = {"getHours": "hours", "getMilliseconds": "milliseconds", "getMinutes": "minutes", "getSeconds": "seconds"}
+_OF_BOTH: Final = {
+    "getHours": "hours",
+    "getMilliseconds": "milliseconds",
+    "getMinutes": "minutes",
+    "getSeconds": "seconds",
+}
 _SINGLE: Final = {"i": "int", "u": "uint", "d": "double"}
 
 # Name: kinds and overload, and so on.

@@ -60,7 +60,10 @@ LISTS: dict[str, Case] = {
     "math_@min_list_int": ("math.least({})", st.lists(any_.ints | any_.doubles | any_.uints | any_.texts, max_size=4)),
 }
 SORTS: dict[str, Case] = {
-    **{f"list_{kind}_sort": ("{}.sort()", st.lists(values, min_size=1, max_size=40)) for kind, values in _sortable.items()},
+    **{
+        f"list_{kind}_sort": ("{}.sort()", st.lists(values, min_size=1, max_size=40))
+        for kind, values in _sortable.items()
+    },
 }
 # These make an optional, whose content is compared.
 OPTIONALS: dict[str, Case] = {
