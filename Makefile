@@ -6,7 +6,7 @@ NODES ?= 10
 KUBERNETES ?=
 OLDER := 1.36.3 1.35.4
 
-.PHONY: help setup check format unit test test-matrix record lock build cluster cluster-down clean
+.PHONY: help setup check format unit test test-matrix crds record lock build cluster cluster-down clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,11 @@ test-matrix: setup ## the tests that need a cluster, on the older versions of Ku
 	  $(BIN)/python -m testbed build --kubernetes $$version && $(BIN)/pytest tests/integration tests/e2e --kubernetes $$version \
 	    || failed="$$failed $$version"; \
 	done; [ -z "$$failed" ] || { echo "failed on:$$failed"; exit 1; }
+
+crds: setup ## write what is generated: the CRD from the models, the types of the rule language
+	$(BIN)/python scripts/write_crds.py
+	$(BIN)/python scripts/write_types.py
+	$(BIN)/python scripts/write_features.py
 
 record: setup ## write anew what the scheduler sends, of every version, to tests/data/wire
 	@for version in 1.37.1 $(OLDER); do \

@@ -1,7 +1,8 @@
 """Compare an overload here with the engine's, on generated operands."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from oracle.literals import literal
 Case = tuple[str, *tuple[st.SearchStrategy[object], ...]]
 """An expression with a place for each operand, and the operands to try."""
 
-EXAMPLES = int(os.environ.get("FAIRLEAD_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("FAIRLEAD_EXAMPLES", "60"))
 
 thorough = settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
@@ -41,17 +42,24 @@ def compare_overload(
         if not seen:
             assert overload in overloads_of(expression)
             seen = True
-        if unwrap:
-            ours = outcome_of(lambda: _content(function(*arguments)))
-            expression = f"cel.bind(o, {expression}, o.hasValue() ? [dyn(o.value())] : [])"
-        else:
-            ours = outcome_of(function, *arguments)
-        if write := _EXACT.get(ours.value.partition(" ")[0]):
-            ours = outcome_of(lambda: write(function(*arguments)))
-            expression = f"string({expression})"
-        assert ours == ask(expression), expression
+        compare_call(function, arguments, expression, unwrap=unwrap)
 
     compare()
+
+
+def compare_call(
+    function: Callable[..., Any], arguments: Sequence[object], expression: str, *, unwrap: bool = False
+) -> None:
+    """Fail if a call here and the expression on the engine differ."""
+    if unwrap:
+        ours = outcome_of(lambda: _content(function(*arguments)))
+        expression = f"cel.bind(o, {expression}, o.hasValue() ? [dyn(o.value())] : [])"
+    else:
+        ours = outcome_of(function, *arguments)
+    if write := _EXACT.get(ours.value.partition(" ")[0]):
+        ours = outcome_of(lambda: write(function(*arguments)))
+        expression = f"string({expression})"
+    assert ours == ask(expression), expression
 
 
 def _content(optional: object) -> list[object]:

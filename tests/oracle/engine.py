@@ -11,6 +11,7 @@ from cel_expr_python import cel
 
 from fairlead.cel.engine_errors import kind_of
 from fairlead.cel.errors import Abort, CelError, Kind
+from fairlead.cel.functions.quantity import Quantity, from_canonical
 from fairlead.cel.values import BoolKey, Duration, Nothing, Some, Timestamp, TypeName, UInt
 
 EXTENSIONS = ("lists", "sets", "two-var-comprehensions", "regex", "math", "strings", "optional", "bindings", "encoders")
@@ -112,6 +113,8 @@ def _decode(result: Any) -> object:
     if name == "TYPE":
         type_name = value.name()
         return TypeName(_TYPE_NAMES.get(type_name, type_name.partition("<")[0].lower()))
+    if name == Quantity.cel_type:
+        return from_canonical(value.text)
     return value
 
 

@@ -60,6 +60,7 @@ doubles = (
     | st.integers(0, 2**64 - 1).map(lambda bits: struct.unpack("<d", bits.to_bytes(8, "little"))[0])
     | st.decimals(-(10**9), 10**9, places=3).map(float)
 )
+near_ints = st.sampled_from([2**53 - 1, 2**53, 2**53 + 1, INT_MAX])
 texts = st.text(st.sampled_from(_CHARACTERS), max_size=8) | st.text(
     st.characters(exclude_categories=["Cs"]), max_size=8
 )
@@ -87,7 +88,9 @@ durations = st.builds(
     st.sampled_from([1, -1]),
 )
 microsecond_timestamps = timestamps.map(lambda moment: Timestamp(moment // 1_000 * 1_000))
-microsecond_durations = durations.map(lambda span: Duration(span // 1_000_000 * 1_000_000))
+microsecond_durations = durations.map(
+    lambda span: Duration(abs(span) // 1_000_000 * (1_000_000 if span > 0 else -1_000_000))
+)
 types = st.sampled_from(["int", "uint", "double", "bool", "string", "bytes", "null_type", "list", "map", "type"]).map(
     TypeName
 )

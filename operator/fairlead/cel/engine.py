@@ -1,30 +1,52 @@
 """Expressions on the engine itself: those that are not lowered, and the reference that the others are compared with."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cel_expr_python import cel
 
 from fairlead.cel.engine_errors import kind_of
-from fairlead.cel.engine_types import timestamp, to_engine
+from fairlead.cel.engine_types import Wanted, timestamp, to_engine
 from fairlead.cel.errors import Abort, CelError
+from fairlead.cel.reads import Path
 from fairlead.cel.schema import NAMESPACE, NODE, PLACED_POD, POD
 from fairlead.cel.values import BoolKey, Duration, Timestamp
 
 _MESSAGES = {"pod": POD, "node": NODE, "namespaceObject": NAMESPACE, "victim": PLACED_POD}
 
 
-def facts(roots: Mapping[str, object]) -> dict[str, Any]:
+def wanted(paths: Iterable[Path]) -> dict[str, Wanted]:
+    """What has to be converted for an expression that reads these paths, by variable of the environment."""
+    tree: dict[str, Any] = {}
+    for path in sorted(paths):
+        if path[0] == "pods":
+            tree["pods"] = None
+            continue
+        level = tree
+        for at, step in enumerate(path):
+            if at + 1 == len(path):
+                level[step] = None
+            else:
+                level = level.setdefault(step, {})
+    return tree
+
+
+def facts(roots: Mapping[str, object], tree: Mapping[str, Wanted] | None = None) -> dict[str, Any]:
     """The variables of the environment as the engine takes them."""
-    return {name: _fact(name, value) for name, value in roots.items()}
+    return {name: _fact(name, value, tree.get(name) if tree else None) for name, value in roots.items()}
 
 
-def _fact(name: str, value: Any) -> Any:
+def _fact(name: str, value: Any, below: Wanted) -> Any:
     if name in _MESSAGES:
-        return to_engine(_MESSAGES[name], value)
+        return to_engine(_MESSAGES[name], value, below)
     if name == "pods":
         return [to_engine(PLACED_POD, pod) for pod in value]
     return plain(value)
+
+
+def plain_time(now: int) -> Any:
+    """A moment as the engine takes it."""
+    return timestamp(now)
 
 
 def plain(value: Any) -> Any:

@@ -2,16 +2,19 @@
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2, wrappers_pb2
 
 from fairlead.cel.messages import is_present
 from fairlead.cel.schema import PACKAGE, element, messages
-from fairlead.cel.values import Timestamp
 
 QUANTITY: Final = f"{PACKAGE}.Quantity"
 _QUANTITY_FIELD: Final = "canonical"
+
+_SECOND: Final = 1_000_000_000
+Wanted: TypeAlias = Mapping[str, "Wanted"] | None
+"""The fields of a message or the keys of a map that are wanted, each with what is wanted below it; None is all."""
 
 _Field = descriptor_pb2.FieldDescriptorProto
 _SCALARS: Final[Mapping[str, int]] = {
@@ -88,47 +91,63 @@ def quantity_text(message: Any) -> str:
     return str(getattr(message, _QUANTITY_FIELD))
 
 
-def to_engine(name: str, value: object) -> Any:
-    """A struct of `messages` as the engine's object."""
+def to_engine(name: str, value: object, wanted: Wanted = None) -> Any:
+    """A struct of `messages` as the engine's object; only the fields that are wanted, for they are what it costs."""
     made = message_class(name)()
-    for field, type_ in messages()[name].items():
-        held = getattr(value, field)
-        if not is_present(held, type_):
-            continue
-        inner = element(type_)
-        if inner is None:
-            if type_ in _SCALARS:
-                setattr(made, field, held)
-            else:
-                getattr(made, field).MergeFromString(_serialized(type_, held))
-        elif type_.startswith("list"):
-            if inner in _SCALARS:
-                getattr(made, field).extend(held)
-            else:
-                for item in held:
-                    getattr(made, field).add().MergeFromString(_serialized(inner, item))
-        elif inner in _SCALARS:
-            getattr(made, field).update(held)
-        else:
-            for key, item in held.items():
-                getattr(made, field)[key].MergeFromString(_serialized(inner, item))
+    _fill(made, name, value, wanted)
     return made
 
 
-def _serialized(type_: str, value: Any) -> bytes:
-    """Bytes, because classes of two descriptor pools do not mix."""
-    if isinstance(value, Timestamp):
-        return bytes(timestamp(value).SerializeToString())
-    if type_ == "dyn":
+def _fill(target: Any, name: str, value: object, wanted: Wanted) -> None:
+    fields = messages()[name]
+    for field in fields if wanted is None else wanted:
+        type_ = fields[field]
+        held = getattr(value, field)
+        if not is_present(held, type_):
+            continue
+        below = None if wanted is None else wanted[field]
+        inner = element(type_)
+        if type_ in _SCALARS:
+            setattr(target, field, held)
+        elif inner is None:
+            _fill_one(getattr(target, field), type_, held, below)
+        elif type_.startswith("list"):
+            _fill_list(getattr(target, field), inner, held)
+        else:
+            keys = held if below is None else [key for key in below if key in held]
+            _fill_map(getattr(target, field), inner, {key: held[key] for key in keys})
+
+
+def _fill_one(target: Any, type_: str, value: Any, wanted: Wanted) -> None:
+    if type_ == "timestamp":
+        target.seconds, target.nanos = divmod(value, _SECOND)
+    elif type_ == "dyn":
+        wrap = wrappers_pb2.Int64Value if isinstance(value, int) else wrappers_pb2.StringValue
         packed = any_pb2.Any()
-        packed.Pack(
-            wrappers_pb2.Int64Value(value=value) if isinstance(value, int) else wrappers_pb2.StringValue(value=value)
-        )
-        return packed.SerializeToString()
-    return bytes(to_engine(type_, value).SerializeToString())
+        packed.Pack(wrap(value=value))
+        target.MergeFromString(packed.SerializeToString())  # classes of two descriptor pools do not mix
+    else:
+        target.SetInParent()
+        _fill(target, type_, value, wanted)
+
+
+def _fill_list(target: Any, type_: str, values: Any) -> None:
+    if type_ in _SCALARS:
+        target.extend(values)
+        return
+    for value in values:
+        _fill_one(target.add(), type_, value, None)
+
+
+def _fill_map(target: Any, type_: str, values: Mapping[str, Any]) -> None:
+    if type_ in _SCALARS:
+        target.update(values)
+        return
+    for key, value in values.items():
+        _fill_one(target[key], type_, value, None)
 
 
 def timestamp(value: int) -> Any:
     """A timestamp for the engine, to the nanosecond."""
-    seconds, nanos = divmod(value, 1_000_000_000)
+    seconds, nanos = divmod(value, _SECOND)
     return timestamp_pb2.Timestamp(seconds=seconds, nanos=nanos)

@@ -8,7 +8,9 @@ from typing import Final
 from cel_expr_python import cel
 
 from fairlead.cel.checked import Type
-from fairlead.cel.engine_types import pool
+from fairlead.cel.engine_types import pool, quantity_message, quantity_text
+from fairlead.cel.functions.own import DECLARATIONS
+from fairlead.cel.functions.quantity import canonical, from_canonical
 from fairlead.cel.schema import PACKAGE
 
 EXTENSIONS: Final = (
@@ -72,11 +74,26 @@ def _config() -> cel.EnvConfig:
     return cel.NewEnvConfigFromYaml(f"name: fairlead\nextensions:\n{names}")
 
 
+@cache
+def _functions() -> tuple[cel.FunctionDecl, ...]:
+    """Those that are not the engine's own."""
+    overloads: dict[str, list[cel.Overload]] = {}
+    for one in DECLARATIONS:
+        implementation = one.for_engine(
+            to_message=lambda value: quantity_message(canonical(value)),
+            from_message=lambda message: from_canonical(quantity_text(message)),
+        )
+        types = [cel.Type(name) for name in one.parameters]
+        overload = cel.Overload(one.overload_id, cel.Type(one.result), types, one.is_member, implementation)
+        overloads.setdefault(one.name, []).append(overload)
+    return tuple(cel.FunctionDecl(name, found) for name, found in overloads.items())
+
+
 def environment(scope: Scope, variables: Mapping[str, Type]) -> cel.Env:
     """The engine's environment for a scope and the policy's variables."""
     named = {name: engine_type(ROOTS[name]) for name in scope.roots}
     named |= {f"variables.{name}": engine_type(type_) for name, type_ in variables.items()}
-    return cel.NewEnv(pool(), config=_config(), variables=named)
+    return cel.NewEnv(pool(), config=_config(), variables=named, functions=_functions())
 
 
 def engine_type(type_: Type) -> cel.Type:

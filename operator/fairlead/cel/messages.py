@@ -65,7 +65,7 @@ def struct(name: str) -> type[msgspec.Struct]:
     return msgspec.defstruct(name, fields, frozen=True, kw_only=True, gc=False, eq=False, namespace=special)
 
 
-def _equal(left: Any, right: object) -> bool:  # noqa: ANN401 - a struct
+def _equal(left: Any, right: object) -> bool:
     """As the engine: two messages are equal that have the same fields, and equal values in them."""
     if left is right:
         return True
@@ -79,7 +79,7 @@ def _equal(left: Any, right: object) -> bool:  # noqa: ANN401 - a struct
     return True
 
 
-def _has_any(value: Any) -> bool:  # noqa: ANN401 - a struct
+def _has_any(value: Any) -> bool:
     """Whether any field is there: a message without fields is the zero value of its type."""
     return any(
         is_present(getattr(value, field), type_) for field, type_ in messages()[value.__class__.__name__].items()
@@ -101,7 +101,7 @@ def empty(name: str) -> msgspec.Struct:
     return struct(name)()
 
 
-def _held(type_: str) -> Any:  # noqa: ANN401 - a type, for msgspec
+def _held(type_: str) -> Any:
     return _SCALARS[type_][0] if type_ in _SCALARS else struct(type_)
 
 

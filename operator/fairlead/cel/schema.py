@@ -1,8 +1,8 @@
 """The messages of the rule language: which fields an object has, and of which type.
 
-`kubernetes.json` is generated from the models of the `kubernetes` client (`scripts/kubernetes-types`). A type is
-`string`, `bool`, `int`, `double`, `timestamp`, `dyn` (a number or a text), `list<T>`, `map<T>` (its keys are strings) or
-the name of a message.
+`kubernetes.json` is generated from the models of the `kubernetes` client (`scripts/write_types.py`). A type is
+`string`, `bool`, `int`, `double`, `timestamp`, `dyn` (a number or a text), `list<T>`, `map<T>` (its keys are strings),
+or the name of a message.
 """
 
 import json
@@ -53,7 +53,7 @@ _PLACED: Final[Mapping[str, Fields]] = {
 def messages() -> Mapping[str, Fields]:
     """All messages by name."""
     generated: dict[str, Fields] = json.loads(resources.files(__package__).joinpath("kubernetes.json").read_text())
-    return generated | _PLACED
+    return {**generated, **_PLACED}
 
 
 def element(type_: str) -> str | None:

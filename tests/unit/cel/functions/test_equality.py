@@ -1,6 +1,7 @@
 """Values of any types compare, and have types, as the engine says."""
 
 from collections.abc import Callable
+from copy import deepcopy
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from fairlead.cel.errors import CelError, Kind
 from fairlead.cel.functions import equality
-from fairlead.cel.values import BoolKey, UInt
+from fairlead.cel.values import NONE, BoolKey, Some, UInt
 from oracle import ask, literal, outcome_of
 from oracle import strategies as any_
 from oracle.comparison import thorough
@@ -27,6 +28,12 @@ _near = st.integers(-2, 2).flatmap(
         lambda base: st.sampled_from([base + by, UInt(abs(base + by)), float(base + by)])
     )
 )
+
+
+def _copy(value: object) -> object:
+    return deepcopy(value, {id(NONE): NONE})
+
+
 _pairs = (
     st.tuples(any_.values, any_.values)
     | st.tuples(any_.close_values, any_.close_values)
@@ -34,7 +41,8 @@ _pairs = (
     | st.tuples(_near, _near)
     | st.tuples(any_.scalars, any_.scalars)
     | st.one_of([st.tuples(same, same) for same in (any_.texts, any_.bytestrings, any_.bools, any_.types)])
-    | any_.values.map(lambda value: (value, value))
+    | any_.values.map(lambda value: (value, _copy(value)))
+    | any_.scalars.map(lambda value: ({1: Some(value)}, {1: Some(_copy(value))}))
 )
 
 

@@ -13,6 +13,7 @@ from oracle.comparison import Case, compare_overload, thorough
 
 _positions = st.integers(-2, 6) | any_.ints
 _few_doubles = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, float("inf"), float("nan"), -float("nan")])
+_sizes = st.sampled_from([2, 3, 15, 16, 17, 18, 31, 64, 100])  # about the steps of the sort
 _sortable = {
     "bool": any_.bools,
     "bytes": any_.bytestrings,
@@ -25,7 +26,7 @@ _sortable = {
 }
 _mixed = st.lists(any_.close_values, max_size=4)
 _plain_lists = st.lists(any_.plain_values, max_size=4)
-_any_lists = st.lists(any_.values, max_size=4) | _mixed
+_any_lists = st.lists(any_.values, max_size=4) | _mixed | st.lists(_few_doubles, max_size=4)
 _nested = st.recursive(any_.small, lambda inner: st.lists(inner, max_size=3), max_leaves=8).filter(
     lambda value: isinstance(value, list)
 )
@@ -33,7 +34,10 @@ _optionals = any_.plain_values.map(Some) | st.just(NONE)
 
 LISTS: dict[str, Case] = {
     "add_list": ("{} + {}", _plain_lists, _plain_lists),
-    "list_distinct": ("{}.distinct()", _plain_lists | st.lists(any_.few_texts, max_size=30)),
+    "list_distinct": (
+        "{}.distinct()",
+        _plain_lists | st.lists(any_.few_texts, max_size=30) | st.lists(_few_doubles, max_size=9),
+    ),
     "list_flatten": ("{}.flatten()", _nested),
     "list_flatten_int": ("{}.flatten({})", _nested, st.integers(-1, 4)),
     "list_range": ("lists.range({})", st.integers(0, 50)),
@@ -111,7 +115,7 @@ def test_an_optional_is_what_the_engine_says(overload: str) -> None:
 
 
 @thorough
-@given(st.lists(_few_doubles, max_size=70))
+@given(_sizes.flatmap(lambda size: st.lists(_few_doubles, min_size=size, max_size=size)))
 def test_sorting_takes_the_steps_of_the_engine_around_nan(values: list[float]) -> None:
     assert outcome_of(lists.list_sort, values) == ask(f"{literal(values)}.sort()")
 
@@ -123,7 +127,7 @@ def test_sorting_values_of_several_types_is_refused_alike(values: list[object]) 
 
 
 @thorough
-@given(st.lists(st.integers(0, 1000), max_size=120), st.integers(1, 200))
+@given(_sizes.flatmap(lambda size: st.lists(st.integers(0, 99), min_size=size, max_size=size)), st.integers(1, 50))
 def test_sorting_by_keys_leaves_equals_in_the_order_of_the_engine(values: list[int], coarseness: int) -> None:
     keys = [value // coarseness for value in values]
     want = ask(f"dyn({literal(values)}).sortBy(x, int(dyn(x)) / {coarseness})")

@@ -5,6 +5,7 @@ from base64 import b64encode
 import pytest
 from hypothesis import strategies as st
 
+from fairlead.cel.values import INT_MAX, INT_MIN, Timestamp, UInt
 from oracle import strategies as any_
 from oracle.comparison import Case, compare_overload
 
@@ -59,10 +60,31 @@ duration_texts = st.builds(
         st.builds("{}{}".format, _duration_numbers, st.sampled_from(["ns", "us", "ms", "s", "m", "h", "d", ""])),
         max_size=3,
     ).map("".join)
-    | st.sampled_from(["inf", "0", "315576000000.999999999s", "315576000000.9999999999s", "315576000001s", "infs"]),
+    | st.sampled_from(
+        [
+            "inf",
+            "0",
+            "315576000000.999999999s",
+            "315576000000.9999999999s",
+            "315576000001s",
+            "infs",
+            "0.9999999999999999999s",
+        ]
+    ),
 )
 _fields = st.integers(0, 70).map(str) | st.integers(0, 12).map("{:02}".format) | st.integers(0, 31).map("{:02}".format)
-timestamp_texts = st.builds(
+_valid_timestamps = st.builds(
+    "{}-{:02}-{:02}T{:02}:{:02}:{:02}{}{}".format,
+    st.sampled_from(["2020", "1", "0001", "9999", "10000", "1969", "292277026596", "292277026597"]),
+    st.integers(1, 12),
+    st.integers(1, 28),
+    st.integers(0, 23),
+    st.integers(0, 59),
+    st.sampled_from([0, 1, 59, 60]),
+    st.sampled_from(["", ".5", ".123", ".123456789", ".9999999999", ".99999999999999999999", ".0000000005"]),
+    st.sampled_from(["Z", "z", "+00:00", "+01:30", "-0130", "+01", "-23:59:59", "+010203"]),
+)
+_odd_timestamps = st.builds(
     "{}{}-{}-{}{}{}:{}:{}{}{}{}".format,
     _space,
     st.sampled_from(
@@ -111,13 +133,27 @@ timestamp_texts = st.builds(
         ]
     ),
     _space | st.just("\0x"),
-) | st.sampled_from(["infinite-future", " infinite-past ", "2020-01-01", ""])
-base64_texts = st.text(st.sampled_from("YWJjZA+/_-=. \n\0é"), max_size=9) | st.binary(max_size=9).map(
-    lambda data: b64encode(data).decode()
 )
-positions = st.integers(-2, 9)
+timestamp_texts = (
+    _valid_timestamps | _odd_timestamps | st.sampled_from(["infinite-future", " infinite-past ", "2020-01-01", ""])
+)
+_encoded = st.binary(max_size=9).map(lambda data: b64encode(data).decode())
+base64_texts = (
+    st.text(st.sampled_from("YWJjZA+/_-=. \n\0é"), max_size=9)
+    | _encoded
+    | _encoded.map(lambda text: text.replace("=", "."))
+    | _encoded.map(lambda text: text.removesuffix("="))
+)
+positions = st.integers(0, 4) | st.sampled_from([-1, 5, 6, 7, 100, INT_MAX, INT_MIN])
+few = st.text(st.sampled_from("abé😀"), max_size=4)
 shifts = st.sampled_from([-1, 0, 1, 31, 62, 63, 64, 65, 2**62]) | st.integers(0, 63)
 parts = st.text(st.sampled_from("abé😀"), max_size=2)
+# Half of them where a double cannot tell integers apart.
+near = {
+    "int": st.booleans().flatmap(lambda is_near: any_.near_ints if is_near else any_.ints),
+    "uint": st.booleans().flatmap(lambda is_near: any_.near_ints.map(UInt) if is_near else any_.uints),
+    "double": st.booleans().flatmap(lambda is_near: any_.near_ints.map(float) if is_near else any_.doubles),
+}
 number = {"int": any_.ints, "uint": any_.uints, "double": any_.doubles}
 
 CASES: dict[str, Case] = {
@@ -162,19 +198,19 @@ CASES: dict[str, Case] = {
     "contains_string": ("{}.contains({})", any_.few_texts, parts),
     "starts_with_string": ("{}.startsWith({})", any_.few_texts, parts),
     "ends_with_string": ("{}.endsWith({})", any_.few_texts, parts),
-    "string_char_at_int": ("{}.charAt({})", any_.texts, positions | any_.ints),
+    "string_char_at_int": ("{}.charAt({})", few, positions),
     "string_index_of_string": ("{}.indexOf({})", any_.few_texts, parts),
-    "string_index_of_string_int": ("{}.indexOf({}, {})", any_.few_texts, parts, positions | any_.ints),
+    "string_index_of_string_int": ("{}.indexOf({}, {})", few, parts, positions),
     "string_last_index_of_string": ("{}.lastIndexOf({})", any_.few_texts, parts),
-    "string_last_index_of_string_int": ("{}.lastIndexOf({}, {})", any_.few_texts, parts, positions | any_.ints),
+    "string_last_index_of_string_int": ("{}.lastIndexOf({}, {})", few, parts, positions),
     "string_lower_ascii": ("{}.lowerAscii()", any_.texts),
     "string_upper_ascii": ("{}.upperAscii()", any_.texts),
     "string_replace_string_string": ("{}.replace({}, {})", any_.few_texts, parts, parts),
-    "string_replace_string_string_int": ("{}.replace({}, {}, {})", any_.few_texts, parts, parts, positions | any_.ints),
+    "string_replace_string_string_int": ("{}.replace({}, {}, {})", few, parts, parts, positions),
     "string_split_string": ("{}.split({})", any_.few_texts, parts),
-    "string_split_string_int": ("{}.split({}, {})", any_.few_texts, parts, positions | any_.ints),
-    "string_substring_int": ("{}.substring({})", any_.few_texts, positions | any_.ints),
-    "string_substring_int_int": ("{}.substring({}, {})", any_.few_texts, positions | any_.ints, positions | any_.ints),
+    "string_split_string_int": ("{}.split({}, {})", few, parts, positions),
+    "string_substring_int": ("{}.substring({})", few, positions),
+    "string_substring_int_int": ("{}.substring({}, {})", few, positions, positions),
     "string_trim": ("{}.trim()", any_.texts),
     "string_reverse": ("{}.reverse()", any_.texts),
     "strings_quote": ("strings.quote({})", any_.texts),
@@ -185,7 +221,11 @@ CASES: dict[str, Case] = {
     "add_duration_duration": ("{} + {}", any_.durations, any_.durations),
     "subtract_timestamp_duration": ("{} - {}", any_.timestamps, any_.durations),
     "subtract_duration_duration": ("{} - {}", any_.durations, any_.durations),
-    "subtract_timestamp_timestamp": ("{} - {}", any_.timestamps, any_.timestamps),
+    "subtract_timestamp_timestamp": (
+        "{} - {}",
+        any_.timestamps | st.sampled_from([0, 500_000_000]).map(Timestamp),
+        any_.timestamps | st.integers(9_223_372_036_800, 9_223_372_037_400).map(lambda ms: Timestamp(ms * 1_000_000)),
+    ),
     "timestamp_to_year": ("{}.getFullYear()", any_.timestamps),
     "timestamp_to_month": ("{}.getMonth()", any_.timestamps),
     "timestamp_to_day_of_month_1_based": ("{}.getDate()", any_.timestamps),
@@ -198,7 +238,7 @@ CASES: dict[str, Case] = {
         for field in ("hours", "minutes", "seconds", "milliseconds")
     },
     **{
-        f"math_@{which}_{left}_{right}": (name + "({}, {})", number[left], number[right])
+        f"math_@{which}_{left}_{right}": (name + "({}, {})", near[left], near[right])
         for which, name in (("max", "math.greatest"), ("min", "math.least"))
         for left in number
         for right in number

@@ -1,13 +1,12 @@
-#!/usr/bin/env python3
 """Writes the types of the rule language anew from the models of the installed `kubernetes` client."""
 
 import json
 import re
-import sys
 from pathlib import Path
 
 from kubernetes.client import models
 
+TARGET = Path(__file__).parents[1] / "operator/fairlead/cel/kubernetes.json"
 ROOTS = ("V1Pod", "V1Node", "V1Namespace")
 SCALARS = {"str": "string", "bool": "bool", "int": "int", "float": "double", "datetime": "timestamp", "object": "dyn"}
 LEFT_OUT = {"managedFields"}  # nobody keeps them: they are half of an object's bytes
@@ -19,7 +18,7 @@ def message(model: str) -> str:
 
 
 def type_of(text: str) -> str:
-    """The type of a field in the notation of `schema.py`."""
+    """The type of a field in the notation of `fairlead.cel.schema`."""
     if text in SCALARS:
         return SCALARS[text]
     if found := re.fullmatch(r"[Ll]ist\[(.+)\]", text):
@@ -38,12 +37,17 @@ def messages() -> dict[str, dict[str, str]]:
         if message(model) in found:
             continue
         cls = getattr(models, model)
-        fields = {cls.attribute_map[name]: text for name, text in cls.openapi_types.items()}
+        fields: dict[str, str] = {cls.attribute_map[name]: text for name, text in cls.openapi_types.items()}
         fields = {name: text for name, text in sorted(fields.items()) if name not in LEFT_OUT}
         found[message(model)] = {name: type_of(text) for name, text in fields.items()}
         waiting += [name for text in fields.values() for name in re.findall(r"\w*V\d\w+", text)]
     return dict(sorted(found.items()))
 
 
+def as_text() -> str:
+    """What the file holds."""
+    return json.dumps(messages(), indent=0) + "\n"
+
+
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(json.dumps(messages(), indent=0) + "\n")
+    TARGET.write_text(as_text())

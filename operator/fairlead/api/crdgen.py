@@ -1,0 +1,175 @@
+"""The CRD, made from the models: their JSON schema, rewritten into the structural dialect that the API server takes.
+
+What a model cannot say there is refused here, so that a new field fails in `make crds` and not on somebody's cluster.
+Nothing in `spec` has a default in the schema: an object stays what its owner wrote.
+"""
+
+import hashlib
+import json
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+
+from fairlead.api import names
+from fairlead.api.params import LIST_KEYS
+from fairlead.api.values import VALIDATIONS
+
+Schema = dict[str, Any]
+
+_DROPPED = {"title", "default", "additionalProperties", "propertyNames", "const", LIST_KEYS}
+_KEPT = {
+    *("description", "type", "properties", "required", "items", "enum", "format", "pattern"),
+    *("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", VALIDATIONS),
+}
+_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_EPOCH = "1970-01-01T00:00:00Z"
+
+# Until an operator has looked at an object, tools that wait for it must not take it for healthy.
+_UNSEEN = {
+    "conditions": [
+        {
+            "type": "Ready",
+            "status": "Unknown",
+            "reason": "Pending",
+            "message": "Waiting for the operator",
+            "lastTransitionTime": _EPOCH,
+        }
+    ]
+}
+_COLUMNS = (
+    {"name": "Ready", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].status'},
+    {"name": "Reason", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].reason', "priority": 1},
+    {"name": "Scheduler", "type": "string", "jsonPath": ".status.scheduler.name"},
+    {"name": "Hash", "type": "string", "jsonPath": ".status.scheduler.configHash", "priority": 1},
+    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+)
+
+
+def custom_resource_definition(policy: type[BaseModel]) -> Schema:
+    """The CRD of the policy that `policy_model` made."""
+    raw = policy.model_json_schema(by_alias=True, mode="validation")
+    root = structural(raw, raw.get("$defs", {}))
+    fields = root["properties"]
+    name = fields["metadata"]["properties"]["name"]
+    fields["apiVersion"] = {"type": "string", "description": fields["apiVersion"]["description"]}
+    fields["kind"] = {"type": "string", "description": fields["kind"]["description"]}
+    # Of metadata a schema may restrict nothing but the name, and that without rules.
+    fields["metadata"] = {"type": "object", "properties": {"name": {"type": "string", "maxLength": name["maxLength"]}}}
+    fields["status"]["default"] = _UNSEEN
+    root["required"] = ["spec"]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": names.CRD_NAME, "annotations": {names.SCHEMA_HASH_ANNOTATION: _hash(root)}},
+        "spec": {
+            "group": names.GROUP,
+            "scope": "Cluster",
+            "names": {
+                "kind": names.KIND,
+                "listKind": names.LIST_KIND,
+                "singular": names.SINGULAR,
+                "plural": names.PLURAL,
+                "shortNames": [names.SHORT_NAME],
+                "categories": [*names.CATEGORIES],
+            },
+            "versions": [
+                {
+                    "name": names.VERSION,
+                    "served": True,
+                    "storage": True,
+                    "additionalPrinterColumns": [*_COLUMNS],
+                    "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": root},
+                }
+            ],
+        },
+    }
+
+
+def structural(node: Schema, defs: Schema, above: tuple[str, ...] = ()) -> Schema:
+    """A schema without references, in the words that a CRD may use."""
+    node, above = _resolved(node, defs, above)
+    unknown = {*node} - _KEPT - _DROPPED - {"$defs"}
+    if unknown:
+        raise ValueError(f"a CRD cannot say {', '.join(sorted(unknown))}: {json.dumps(node)[:200]}")
+    made = {key: value for key, value in node.items() if key in _KEPT}
+    if "description" in made:
+        made["description"] = " ".join(made["description"].split())
+    if "const" in node:
+        made |= {"enum": [node["const"]], "type": _TYPES[type(node["const"])]}
+    for side in ("Minimum", "Maximum"):
+        if (bound := made.pop(f"exclusive{side}", None)) is not None:
+            made |= {side.lower(): bound, f"exclusive{side}": True}
+    if made.get("type") == "object":
+        made |= _object(node, defs, above)
+    if made.get("type") == "array":
+        made |= _array(node, defs, above)
+    return made
+
+
+def _resolved(node: Schema, defs: Schema, above: tuple[str, ...]) -> tuple[Schema, tuple[str, ...]]:
+    """The schema behind an optional field or a reference; what stands beside a reference wins."""
+    if "anyOf" in node:
+        rest = {key: value for key, value in node.items() if key != "anyOf"}
+        options = [one for one in node["anyOf"] if one != {"type": "null"}]
+        if len(options) != 1:
+            raise ValueError(f"a field has one type, not {len(options)}: {json.dumps(node)[:200]}")
+        return _resolved(options[0] | rest, defs, above)
+    if "$ref" in node:
+        name = node["$ref"].rpartition("/")[2]
+        if name in above:
+            raise ValueError(f"{name} contains itself")
+        rest = {key: value for key, value in node.items() if key != "$ref"}
+        return _resolved(defs[name] | rest, defs, (*above, name))
+    return node, above
+
+
+def _object(node: Schema, defs: Schema, above: tuple[str, ...]) -> Schema:
+    if "properties" in node:
+        fields = {name: structural(one, defs, above) for name, one in node["properties"].items()}
+        if undocumented := [name for name, one in fields.items() if not one.get("description")]:
+            raise ValueError(f"{node.get('title')} does not say what {', '.join(undocumented)} means")
+        return {"properties": fields}
+    values = node.get("additionalProperties")
+    if not isinstance(values, dict):
+        if values is False:
+            return {}  # an object without fields
+        raise ValueError(f"a map says what its values are: {json.dumps(node)[:200]}")
+    # A CRD has no rules for keys of a map, but a rule of the map can look at each.
+    of_keys = [
+        rule | {"rule": f"self.all(key, {rule['rule'].replace('self', 'key')})"}
+        for rule in node.get("propertyNames", {}).get(VALIDATIONS, [])
+    ]
+    return {"additionalProperties": structural(values, defs, above)} | ({VALIDATIONS: of_keys} if of_keys else {})
+
+
+def _array(node: Schema, defs: Schema, above: tuple[str, ...]) -> Schema:
+    item, _ = _resolved(node["items"], defs, above)
+    made: Schema = {"items": structural(node["items"], defs, above)}
+    if made["items"]["type"] != "object":
+        return made | {"x-kubernetes-list-type": "set"}
+    keys = item.get(LIST_KEYS, [])
+    if not keys:
+        return made | {"x-kubernetes-list-type": "atomic"}
+    if missing := {*keys} - {*made["items"].get("required", [])}:
+        raise ValueError(f"{item.get('title')} is told apart by {', '.join(sorted(missing))}, which is not required")
+    return made | {"x-kubernetes-list-type": "map", LIST_KEYS: [*keys]}
+
+
+def _hash(schema: Schema) -> str:
+    return hashlib.sha256(json.dumps(schema, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def as_yaml(crd: Schema) -> str:
+    """The text of the file in `crds/`, the same bytes every time."""
+    head = "# Made by `make crds` from operator/fairlead/api and the installed strategies. Do not edit.\n"
+    return head + yaml.dump(crd, Dumper=_Plain, sort_keys=False, width=120, allow_unicode=True)
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes what is there twice in full instead of pointing to it."""
+
+    def ignore_aliases(self, _data: object) -> bool:
+        return True

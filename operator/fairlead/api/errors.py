@@ -1,0 +1,45 @@
+"""What is wrong with an object, as values: where, what, and what would be right."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+FieldPath = tuple[str | int, ...]
+
+_PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+_SEGMENT_MAX = 80
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One thing that is wrong with an object, which its owner can mend."""
+
+    path: FieldPath
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        said = f"{self.message}; {self.hint}" if self.hint else self.message
+        return f"{render_path(self.path)}: {said}" if self.path else said
+
+
+class InvalidObjectError(ValueError):
+    """An object that cannot be read, with all that is wrong with it."""
+
+    def __init__(self, errors: Iterable[FieldError]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("\n".join(map(str, self.errors)))
+
+
+def render_path(path: FieldPath) -> str:
+    """A path as Kubernetes writes it: `spec.filters[2].expression`, `spec.match.podSelector.matchLabels[team/x]`."""
+    text = ""
+    for segment in path:
+        shown = _cut(str(segment))
+        text += f".{shown}" if _PLAIN.fullmatch(shown) else f"[{shown}]"
+    return text.removeprefix(".")
+
+
+def _cut(text: str) -> str:
+    shown = text if len(text) <= _SEGMENT_MAX else f"{text[:_SEGMENT_MAX]}..."
+    return shown if shown.isprintable() else repr(shown)

@@ -1,0 +1,213 @@
+"""What every part of the custom resource is made of: the base model, and checks that span fields.
+
+A check is written twice, side by side: in CEL for the API server, and in Python for whoever reads a policy offline.
+Both say the same message; one table of bad objects holds them to that. Defaults of fields are Python's alone: the
+CRD carries none, so that an object stays what its owner wrote.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Self, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, Strict, model_validator
+from pydantic.alias_generators import to_camel
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from fairlead.api.values import VALIDATIONS, Identifier
+
+LIST_KEYS = "x-kubernetes-list-map-keys"
+
+T = TypeVar("T")
+Listed = Annotated[tuple[T, ...], Strict(strict=False)]
+"""A list. Give it a `max_length`; objects in it are keyed by their model's `list_keys`, plain values are a set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Something that one field alone cannot be refused for."""
+
+    rule: str
+    """CEL, for the API server; `self` is the object."""
+    holds: Callable[[Any], bool]
+    """The same in Python."""
+    message: str
+    """What is wrong, a colon, and what would be right."""
+    field: str = ""
+    """The field to blame, as the object spells it; empty: the object itself."""
+    found: Callable[[Any], str] | None = None
+    """What stands in the message's place when it depends on the object..."""
+    found_rule: str = ""
+    """...and the same in CEL."""
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """Where it says that something is wrong."""
+        return tuple(self.field.split(".")) if self.field else ()
+
+    def marker(self) -> dict[str, str]:
+        """The rule as a CRD carries it."""
+        blame = {"fieldPath": f".{self.field}"} if self.field else {}
+        text = {"messageExpression": self.found_rule} if self.found_rule else {}
+        return {"rule": self.rule, "message": self.message} | text | blame
+
+    def says(self, model: object) -> str:
+        """The message for an object that failed."""
+        return self.found(model) if self.found else self.message
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A change that is refused. Only the API server can do that, for it knows what the object was."""
+
+    rule: str
+    """CEL; `self` is the object, `oldSelf` what it was."""
+    message: str
+    field: str
+
+    def marker(self) -> dict[str, str]:
+        """The rule as a CRD carries it."""
+        return {
+            "rule": self.rule,
+            "message": self.message,
+            "fieldPath": f".{self.field}",
+            "reason": "FieldValueForbidden",
+        }
+
+
+class Params(BaseModel):
+    """The base of every part of the custom resource, and of the parameters of every strategy.
+
+    Fields have snake_case names and camelCase aliases. A string under a field is its documentation.
+    """
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+    )
+
+    list_keys: ClassVar[tuple[str, ...]] = ("name",)
+    """What tells the items of a list of this model apart; empty: the list is one value."""
+
+    @classmethod
+    def checks(cls) -> tuple[Check, ...]:
+        """What spans the fields of this model."""
+        return ()
+
+    @classmethod
+    def transitions(cls) -> tuple[Transition, ...]:
+        """Which changes are refused."""
+        return ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_the_api_server_reads(cls, value: object) -> object:
+        """Null is absent, also in a map, and 2.0 is a whole number. A field that is not known stays what it is."""
+        if not isinstance(value, Mapping):
+            return value
+        types = {field.alias: field.annotation for field in cls.model_fields.values()}
+        return {key: _read(one, types.get(key)) for key, one in value.items() if one is not None or key not in types}
+
+    @model_validator(mode="after")
+    def _checked(self) -> Self:
+        broken = [check for check in self.checks() if not check.holds(self)]
+        failed = [*self._duplicates(), *((check.path, check.says(self)) for check in broken)]
+        if failed:
+            raise PydanticCustomError("failed_checks", "several fields do not fit together", {"failed": failed})
+        return self
+
+    def _duplicates(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            if isinstance(value, tuple):
+                for index, key in repeated(value):
+                    yield (field.alias or name, index), f"{key} is there already; each may be there only once"
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        found = handler.resolve_ref_schema(handler(schema))
+        found[LIST_KEYS] = [*cls.list_keys]
+        markers = [check.marker() for check in cls.checks()] + [one.marker() for one in cls.transitions()]
+        if markers:
+            found[VALIDATIONS] = markers
+        return found
+
+
+def _read(value: object, of: object) -> object:
+    if isinstance(value, dict) and get_origin(of) is dict:
+        return {key: one for key, one in value.items() if one is not None}
+    if isinstance(value, float) and value.is_integer() and _is_int(of):
+        return int(value)
+    return value
+
+
+def _is_int(of: object) -> bool:
+    return of is int or (get_origin(of) in (UnionType, Union, Annotated) and any(_is_int(one) for one in get_args(of)))
+
+
+def repeated(items: tuple[object, ...]) -> Iterator[tuple[int, str]]:
+    """Where a list says something again, and what."""
+    seen = set()
+    for index, item in enumerate(items):
+        if isinstance(item, Params):
+            if not item.list_keys:
+                return
+            given = item.model_dump(by_alias=True, include={*item.list_keys})
+            key = ", ".join(f"{key} {given.get(key)!r}" for key in item.list_keys)
+        else:
+            key = repr(item)
+        if key in seen:
+            yield index, key
+        seen.add(key)
+
+
+def exactly_one_of(*fields: str) -> Check:
+    """Refuse an object with none of these fields, or with several. They are named as the object spells them."""
+
+    def found(model: Params) -> list[str]:
+        given = {field.alias for name, field in type(model).model_fields.items() if getattr(model, name) is not None}
+        return [name for name in fields if name in given]
+
+    if len(fields) == 1:
+        message = f"{fields[0]} is missing"
+        return Check(f"has(self.{fields[0]})", lambda model: bool(found(model)), message)
+    allowed = f"give exactly one of {', '.join(fields)}"
+    each = "".join(f" + (has(self.{name}) ? ' {name}' : '')" for name in fields)
+    none = " && ".join(f"!has(self.{name})" for name in fields)
+
+    return Check(
+        rule=" + ".join(f"(has(self.{name}) ? 1 : 0)" for name in fields) + " == 1",
+        holds=lambda model: len(found(model)) == 1,
+        message=allowed,
+        found=lambda model: f"{allowed}; found {' '.join(found(model)) or 'none'}",
+        found_rule=f"'{allowed}; found'{each} + ({none} ? ' none' : '')",
+    )
+
+
+class DataName(str):
+    """The name of an entry of the policy's `data`: whoever compiles the policy checks that it is declared."""
+
+    __slots__ = ()
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(cls, handler.generate_schema(Identifier))
+
+
+def data_names(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], DataName]]:
+    """Every entry of `data` that parameters name, each with the path to where it is named."""
+    if isinstance(value, DataName):
+        yield path, value
+    elif isinstance(value, Params):
+        for name, field in type(value).model_fields.items():
+            yield from data_names(getattr(value, name), (*path, field.alias or name))
+    elif isinstance(value, tuple):
+        for index, one in enumerate(value):
+            yield from data_names(one, (*path, index))

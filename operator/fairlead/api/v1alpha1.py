@@ -1,0 +1,176 @@
+"""The SchedulerExtenderPolicy as a whole. The strategies that rules may name are handed in by whoever knows them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import ConfigDict, Field, create_model
+
+from fairlead.api.data import DataEntry
+from fairlead.api.names import DEFAULT_SCHEDULER_NAME, KIND
+from fairlead.api.params import Check, Listed, Params, Transition
+from fairlead.api.rules import Binding, Condition, Filter, Match, Preemption, Protection, Rule, Score, Variable
+from fairlead.api.status import Status
+from fairlead.api.values import Name, ObjectName
+
+RULES_MAX = 32
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One kind of rule: where its list stands, in CEL and in Python."""
+
+    rule: str
+    of: Callable[["Spec"], Sequence[Condition | Rule | Protection]]
+
+    @property
+    def is_there(self) -> str:
+        """In CEL, whether there is such a list: `orValue` would hide from the estimated cost how long it can be."""
+        parts = self.rule.split(".")
+        return " && ".join(f"has({'.'.join(parts[:count])})" for count in range(2, len(parts) + 1))
+
+
+_KINDS = {
+    "condition": _Kind("self.match.conditions", lambda spec: spec.match.conditions),
+    "filter": _Kind("self.filters", lambda spec: spec.filters),
+    "score": _Kind("self.scores", lambda spec: spec.scores),
+    "protection": _Kind("self.preemption.protect", lambda spec: spec.preemption.protect),
+}
+
+
+class Metadata(Params):
+    """What Kubernetes keeps about every object, as far as we read it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    name: ObjectName
+    """The name of the policy."""
+    uid: str = ""
+    """What tells it from others that had the same name."""
+    generation: int = 0
+    """How often its spec was changed."""
+
+
+class Spec(Params):
+    """What is wanted for the pods of one scheduler."""
+
+    list_keys: ClassVar[tuple[str, ...]] = ()
+
+    scheduler_name: Name = DEFAULT_SCHEDULER_NAME
+    """The scheduler that the policy is for; pods opt in with spec.schedulerName. It cannot be changed, nor added or
+    removed later. fairlead when absent."""
+    mode: Literal["Enforce", "Off"] = "Enforce"
+    """Enforce applies the policy. "Off" compiles it and reports on it, and never applies it; write it in quotes, for
+    YAML reads the bare word as false. Enforce when absent."""
+    priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
+    """The order between policies that match one pod: higher first, then by name. It decides which reason is reported
+    and who writes an annotation that several want. 0 when absent."""
+    match: Match = Match()
+    """Which pods the policy is for. Absent: every pod of the scheduler."""
+    data: Annotated[Listed[DataEntry], Field(max_length=16)] = ()
+    """Values per node that rules read as data."""
+    variables: Annotated[Listed[Variable], Field(max_length=RULES_MAX)] = ()
+    """Values that several expressions use as variables."""
+    filters: Annotated[Listed[Filter], Field(max_length=RULES_MAX)] = ()
+    """Rules that refuse nodes. A pod may use the nodes that pass all of them, in all policies that match it."""
+    scores: Annotated[Listed[Score], Field(max_length=RULES_MAX)] = ()
+    """Rules that prefer nodes. Their scores add up, over all policies that match a pod."""
+    preemption: Preemption = Preemption()
+    """Whom the scheduler may evict to make room for the policy's pods."""
+    binding: Binding | None = None
+    """What is done when a pod is bound. It needs failurePolicy Fail."""
+    failure_policy: Literal["Fail", "Ignore"] = "Fail"
+    """What the scheduler does while the operator cannot be reached: Fail lets the pods wait, Ignore places them
+    without this policy. Fail when absent."""
+
+    @classmethod
+    def checks(cls) -> tuple[Check, ...]:
+        """Binding needs an extender that answers, and rule names tell rules apart."""
+        return (
+            Check(
+                rule="!has(self.binding) || !has(self.failurePolicy) || self.failurePolicy == 'Fail'",
+                holds=lambda self: self.binding is None or self.failure_policy == "Fail",
+                message="binding needs failurePolicy Fail: set it to Fail or remove binding",
+                field="failurePolicy",
+            ),
+            *(_names_differ(one, other) for one, other in combinations(_KINDS, 2)),
+        )
+
+    @classmethod
+    def transitions(cls) -> tuple[Transition, ...]:
+        """A policy stays with its scheduler."""
+        return (
+            Transition(
+                rule="has(self.schedulerName) == has(oldSelf.schedulerName)"
+                " && (!has(self.schedulerName) || self.schedulerName == oldSelf.schedulerName)",
+                message="schedulerName cannot be changed, added or removed: create another policy instead",
+                field="schedulerName",
+            ),
+        )
+
+
+def _names_differ(one: str, other: str) -> Check:
+    """A check that no rule of one kind has the name of a rule of another."""
+    first, second = _KINDS[one], _KINDS[other]
+    message = f"rule names are unique within a policy: give the {other} another name than the {one} has"
+
+    def common(spec: Spec) -> list[str]:
+        taken = {rule.name for rule in first.of(spec)}
+        return [rule.name for rule in second.of(spec) if rule.name in taken]
+
+    differ = f"{second.rule}.all(b, !{first.rule}.exists(a, a.name == b.name))"
+    return Check(
+        rule=f"!({first.is_there} && {second.is_there}) || {differ}",
+        holds=lambda spec: not common(spec),
+        message=message,
+        # The API server cannot say which: it does not know how long a text from a list may get.
+        found=lambda spec: f"{message}; found {', '.join(common(spec))}",
+        field=second.rule.removeprefix("self."),
+    )
+
+
+class SchedulerExtenderPolicy(Params):
+    """Which nodes pods may use, which they should prefer, whom they may evict and how they are bound."""
+
+    api_version: Literal["fairlead.dev/v1alpha1"]
+    """The version of this resource, fairlead.dev/v1alpha1."""
+    kind: Literal["SchedulerExtenderPolicy"]
+    """The kind of this resource, SchedulerExtenderPolicy."""
+    metadata: Metadata
+    """The policy's name, and what else Kubernetes keeps about every object."""
+    spec: Spec
+    """What is wanted."""
+    status: Status = Status()
+    """What the operator says about it."""
+
+
+def policy_model(
+    filters: Mapping[str, type[Params]], scores: Mapping[str, type[Params]]
+) -> type[SchedulerExtenderPolicy]:
+    """The resource whose rules may also name these strategies, each a field that holds its parameters."""
+    spec = create_model(
+        "Spec",
+        __base__=Spec,
+        __doc__=Spec.__doc__,
+        filters=(_list_with(Filter, filters), Spec.model_fields["filters"]),
+        scores=(_list_with(Score, scores), Spec.model_fields["scores"]),
+    )
+    return create_model(
+        KIND,
+        __base__=SchedulerExtenderPolicy,
+        __doc__=SchedulerExtenderPolicy.__doc__,
+        spec=(spec, SchedulerExtenderPolicy.model_fields["spec"]),
+    )
+
+
+def _list_with(rule: type[Rule], strategies: Mapping[str, type[Params]]) -> Any:
+    taken = {str(field.alias) for field in rule.model_fields.values()} & {*strategies}
+    if taken:
+        raise ValueError(f"a {rule.__name__.lower()} has a field of its own called {', '.join(sorted(taken))}")
+    fields: dict[str, Any] = {
+        name: (params | None, Field(default=None, alias=name)) for name, params in sorted(strategies.items())
+    }
+    made = create_model(rule.__name__, __base__=rule, __doc__=rule.__doc__, **fields)
+    made.strategies = tuple(sorted(strategies))
+    return Listed[made]  # type: ignore[valid-type]

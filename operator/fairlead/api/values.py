@@ -1,0 +1,120 @@
+"""Small values: strings that have a form, said in words instead of by showing a pattern."""
+
+import re
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from fairlead.api import durations
+
+VALIDATIONS = "x-kubernetes-validations"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The form of a string, said in words instead of by showing a pattern."""
+
+    pattern: str
+    message: str
+    bounds: tuple[str, str] | None = None
+    """For durations: the shortest and the longest."""
+    but_not: tuple[str, ...] = ()
+    """Strings of this form that are refused all the same."""
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def check(text: str) -> str:
+            if not self._fits(text):
+                raise PydanticCustomError("shape", "{message}", {"message": self.message})
+            return text
+
+        return core_schema.no_info_after_validator_function(check, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        found = handler(schema)
+        found[VALIDATIONS] = [*found.get(VALIDATIONS, []), {"rule": self.rule(), "message": self.message}]
+        return found
+
+    def rule(self) -> str:
+        """The same in CEL."""
+        rule = f"self.matches(r'^{self.pattern}$')"
+        if self.but_not:
+            rule += f" && !(self in [{', '.join(repr(word) for word in self.but_not)}])"
+        if self.bounds:
+            low, high = self.bounds
+            rule += f" && duration(self) >= duration('{low}') && duration(self) <= duration('{high}')"
+        return rule
+
+    def _fits(self, text: str) -> bool:
+        if not re.fullmatch(self.pattern, text, re.ASCII) or text in self.but_not:
+            return False
+        if not self.bounds:
+            return True
+        low, high = (durations.parse_duration(one) for one in self.bounds)
+        return low <= durations.parse_duration(text) <= high
+
+
+def within(low: str, high: str) -> Shape:
+    """Bounds for a `Duration`, as in `Annotated[Duration, within("1s", "1h")]`."""
+    message = f"write a duration such as 90s, 5m or 1h30m, from {low} to {high}"
+    return Shape(durations.PATTERN, message, (low, high))
+
+
+class Duration(str):
+    """A duration as the policy's owner wrote it. Say its bounds with `within`."""
+
+    __slots__ = ()
+
+    @property
+    def seconds(self) -> int:
+        """How long it is."""
+        return durations.parse_duration(self)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        text = core_schema.str_schema(min_length=1, max_length=durations.MAX_LENGTH, strict=True)
+        return core_schema.no_info_after_validator_function(cls, text)
+
+
+_WORDS_OF_CEL = (
+    *("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop"),
+    *("namespace", "null", "package", "return", "true", "var", "void", "while"),
+)
+# The API server reckons the cost of a pattern by its length, times all the places where a policy may have one.
+_LETTER_OR_DIGIT = r"[^\W_]"
+_DNS_LABEL = Shape(
+    "[a-z0-9]([-a-z0-9]*[a-z0-9])?",
+    "write a name such as gpu-class: lower-case letters, digits and '-', a letter or digit at both ends",
+)
+_QUALIFIED = Shape(
+    rf"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?{_LETTER_OR_DIGIT}([-\w.]{{0,61}}{_LETTER_OR_DIGIT})?",
+    "write a key such as gpu or example.com/gpu: after the '/' at most 63 letters, digits, '-', '_' and '.'",
+)
+_LABEL_VALUE = Shape(
+    rf"({_LETTER_OR_DIGIT}([-\w.]*{_LETTER_OR_DIGIT})?)?",
+    "write a label's value: at most 63 letters, digits, '-', '_' and '.', a letter or digit at both ends",
+)
+_IDENTIFIER = Shape(
+    "[a-z][A-Za-z0-9]*",
+    "write a name that expressions can use, such as freeCores: letters and digits, lower-case first, no word of CEL",
+    but_not=_WORDS_OF_CEL,
+)
+_SUBDOMAIN = Shape(
+    r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*",
+    "write a name such as gpu-pool: lower-case letters, digits, '-' and '.', a letter or digit at both ends",
+)
+
+Name = Annotated[str, Field(min_length=1, max_length=63), _DNS_LABEL]
+"""What a rule, an item, a namespace or an object is called."""
+ObjectName = Annotated[str, Field(min_length=1, max_length=63), _SUBDOMAIN]
+"""The name of an object of the cluster."""
+Identifier = Annotated[str, Field(min_length=1, max_length=63), _IDENTIFIER]
+"""A name that expressions use."""
+QualifiedKey = Annotated[str, Field(min_length=1, max_length=317), _QUALIFIED]
+"""The key of a label or an annotation."""
+LabelValue = Annotated[str, Field(max_length=63), _LABEL_VALUE]
+"""The value of a label."""
+Expression = Annotated[str, Field(min_length=1, max_length=4096)]
+"""CEL; what it may read depends on where it stands."""

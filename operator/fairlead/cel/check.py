@@ -1,0 +1,160 @@
+"""From text to a checked expression, or to what is wrong with it."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from cel_expr_python import cel
+
+from fairlead.cel.checked import OPTIONAL, Call, Checked, Const, Ident, Node, Select, StructExpr, Type, decode, walk
+from fairlead.cel.diagnostics import Diagnostic, place
+from fairlead.cel.engine_types import QUANTITY
+from fairlead.cel.environment import Scope, environment
+from fairlead.cel.schema import PACKAGE
+from fairlead.cel.wording import Names, diagnostics, did_you_mean
+
+MAX_BYTES: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """What an expression has to give."""
+
+    what: str
+    types: tuple[str, ...]
+    cure: str
+
+
+BOOL: Final = Want("a bool", ("bool",), "compare it with something")
+NUMBER: Final = Want("a number", ("int", "uint", "double"), "use `condition ? 100.0 : 0.0`, or double(...)")
+STRING: Final = Want("a string", ("string",), "write string(...) around it")
+VALUE: Final = Want("a value", (), "end it with orValue(...)")
+
+
+class ExpressionError(Exception):
+    """An expression that is refused."""
+
+    def __init__(self, found: list[Diagnostic]) -> None:
+        super().__init__("\n".join(map(str, found)))
+        self.diagnostics = found
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What the expressions of one scope of a policy may name."""
+
+    scope: Scope
+    variables: Mapping[str, Type] = field(default_factory=dict)
+    data: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "engine", environment(self.scope, self.variables))
+
+    engine: cel.Env = field(init=False, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression that the engine accepts."""
+
+    text: str
+    type: Type
+    checked: Checked
+    compiled: cel.Expression
+
+
+def check(text: str, environment: Environment, want: Want) -> Expression:
+    """Parse and check; raises ExpressionError with everything that is wrong."""
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > MAX_BYTES:
+        fault = f"the expression has {size} bytes, {MAX_BYTES} are allowed"
+        raise ExpressionError([Diagnostic(1, 1, fault, "split it with variables")])
+    if not text.strip():
+        raise ExpressionError([Diagnostic(1, 1, "the expression is empty", f"write one that gives {want.what}")])
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise ExpressionError([Diagnostic(1, 1, "the expression has a character that no text has", "remove it")])
+    try:
+        compiled = environment.engine.compile(text)
+    except RuntimeError as error:
+        names = Names(environment.scope, tuple(environment.variables))
+        raise ExpressionError(diagnostics(str(error), text, names)) from None
+    checked = decode(compiled.serialize())
+    type_ = checked.type_of(checked.root)
+    found = sorted(set(_refused(text, checked, environment)))
+    if not found and (wrong := _wrong_result(type_, want)):
+        found = [wrong]
+    if found:
+        raise ExpressionError(found)
+    return Expression(text, type_, checked, compiled)
+
+
+def _wrong_result(type_: Type, want: Want) -> Diagnostic | None:
+    if want.types and type_.name not in want.types:
+        if type_.name == "dyn":
+            return Diagnostic(1, 1, f"{want.what} is wanted, and what this gives is known only at run time", want.cure)
+        return Diagnostic(1, 1, f"{want.what} is wanted, this gives {_said(type_)}", want.cure)
+    if type_.name in (OPTIONAL, "type"):
+        return Diagnostic(1, 1, f"{want.what} is wanted, this gives {_said(type_)}", want.cure)
+    return None
+
+
+def _said(type_: Type) -> str:
+    text = str(type_).replace(f"{PACKAGE}.", "").replace(OPTIONAL, "optional").replace("PlacedPod", "pod on a node")
+    return f"{'an' if text[0] in 'aeiou' else 'a'} {text}"
+
+
+def _refused(text: str, checked: Checked, environment: Environment) -> Iterator[Diagnostic]:
+    """What the engine accepts and we do not."""
+    constant_reads = set[int]()
+    for node in walk(checked.root):
+        match node:
+            case StructExpr(message=message) if message:
+                line, column = place(text, checked.positions.get(node.id, 0))
+                yield Diagnostic(line, column, f"objects cannot be made here ({message})", "compare their fields")
+            case Select(operand=holder) if checked.type_of(holder).name == QUANTITY:
+                line, column = place(text, checked.positions.get(node.id, 0) + 1)
+                yield Diagnostic(line, column, "a quantity has no fields", "use its functions, such as isGreaterThan()")
+            case Call(function="cel.@mapInsert"):
+                line, column = place(text, checked.positions.get(checked.root.id, 0))
+                fault = "transformMap and transformMapEntry cannot be evaluated by the engine"
+                yield Diagnostic(line, column, fault, "use transformList, or map over the keys")
+        if (read := _constant_key(node)) is not None:
+            holder, key, at = read
+            constant_reads.add(holder.id)
+            if isinstance(holder, Ident) and checked.names.get(holder.id) == "data":
+                yield from _undeclared_data(text, checked, environment, key, at)
+    for node in walk(checked.root):
+        if _is_annotations_of_placed(checked, node) and node.id not in constant_reads:
+            line, column = place(text, checked.positions.get(node.id, 0) + 1)
+            fault = "annotations of pods on a node are kept only for keys that are written out"
+            yield Diagnostic(line, column, fault, "read them as annotations['key'] or annotations[?'key']")
+
+
+def _constant_key(node: Node) -> tuple[Node, str, Node] | None:
+    """The map, the key and the place of the key, if a key of a map is read that is written out."""
+    match node:
+        case Select(operand=holder, field=key):
+            return holder, key, node
+        case Call(function="_[_]" | "_[?_]" | "_?._", args=(holder, Const(value=str(key)) as at)):
+            return holder, key, at
+        case Call(function="@in", args=(Const(value=str(key)) as at, holder)):
+            return holder, key, at
+    return None
+
+
+def _undeclared_data(text: str, checked: Checked, environment: Environment, key: str, at: Node) -> Iterator[Diagnostic]:
+    if key in environment.data:
+        return
+    line, column = place(text, checked.positions.get(at.id, 0) + isinstance(at, Select))
+    declared = f"declared are {', '.join(sorted(environment.data))}" if environment.data else "the policy declares none"
+    hint = did_you_mean(key, environment.data) or declared
+    yield Diagnostic(line, column, f"there is no entry `{key}` in the policy's data", hint)
+
+
+def _is_annotations_of_placed(checked: Checked, node: Node) -> bool:
+    match node:
+        case Select(operand=holder, field="annotations", test_only=False):
+            return checked.type_of(holder).name == f"{PACKAGE}.PlacedPodMeta"
+        case Call(function="_?._", args=(holder, Const(value="annotations"))):
+            return "PlacedPodMeta" in str(checked.type_of(holder))
+    return False

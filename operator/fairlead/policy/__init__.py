@@ -1,0 +1,1 @@
+"""Compiled policies: for a pod and nodes, verdicts, scores and the reasons for them."""

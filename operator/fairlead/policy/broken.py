@@ -1,0 +1,58 @@
+"""A policy that does not compile and of which nothing that did is known: decision 5.
+
+Its pods are refused, or pass, by its failure policy. They are those that its namespaces and selectors match, conditions
+taken as true; when these cannot be read either, all pods of its scheduler.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fairlead.api.names import DEFAULT_SCHEDULER_NAME
+from fairlead.api.selectors import LabelSelector
+from fairlead.policy.compiled import CompiledPolicy, FilterRule, Match, Selector
+from fairlead.strategies.labels import matcher
+from fairlead.strategies.reads import Reads
+from fairlead.strategies.seam import FilterOf, Reject
+
+
+def standing_for(obj: Mapping[str, Any]) -> CompiledPolicy:
+    """What serves in place of a policy that does not compile, from the object as the API gives it."""
+    metadata, spec = _map(obj.get("metadata")), _map(obj.get("spec"))
+    name = str(metadata.get("name", ""))
+    refuses = spec.get("failurePolicy", "Fail") != "Ignore"
+    reject = Reject(f"policy {name} does not compile")
+    rule = FilterOf(reads=Reads(), for_pod=lambda _: lambda *_: reject, reasons=(reject.reason,))
+    priority = spec.get("priority", 0)
+    return CompiledPolicy(
+        name=name,
+        uid=str(metadata.get("uid", "")),
+        generation=f"{metadata.get('generation', 0)}?",
+        scheduler_name=str(spec.get("schedulerName") or DEFAULT_SCHEDULER_NAME),
+        enforced=spec.get("mode") != "Off",
+        priority=priority if isinstance(priority, int) else 0,
+        match=_match(spec.get("match")),
+        filters=(FilterRule("", rule, True, False),) if refuses else (),
+        rejects_on_failure=refuses,
+    )
+
+
+def _match(written: object) -> Match:
+    match = _map(written)
+    namespaces = match.get("namespaces")
+    if namespaces is not None and not (isinstance(namespaces, list) and all(isinstance(n, str) for n in namespaces)):
+        return Match()
+    try:
+        selectors = [_selector(match.get(field)) for field in ("namespaceSelector", "podSelector")]
+    except ValueError:  # pydantic's, too
+        return Match()
+    return Match(None if namespaces is None else frozenset(namespaces), *selectors)
+
+
+def _selector(written: object) -> Selector | None:
+    return None if written is None else matcher(LabelSelector.model_validate(written, by_alias=True, by_name=False))
+
+
+def _map(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+

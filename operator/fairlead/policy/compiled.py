@@ -1,0 +1,105 @@
+"""A policy as the engine holds it: immutable, everything that can be resolved is."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from fairlead.api.data import DataEntry
+from fairlead.policy.expressions import Compiled, Evaluation
+from fairlead.strategies.reads import Reads, union
+from fairlead.strategies.seam import Filter, Normalize, Score
+
+RuleKind = Literal["Condition", "Filter", "Score", "Protection", "Annotation"]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterRule:
+    """A filter of a policy."""
+
+    name: str
+    filter: Filter
+    rejects_on_error: bool
+    resolvable: bool
+    expression: Compiled | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRule:
+    """A score of a policy."""
+
+    name: str
+    score: Score
+    weight: int
+    normalize: Normalize
+    expression: Compiled | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionRule:
+    """A condition or a protection."""
+
+    name: str
+    expression: Compiled
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationRule:
+    """What is written when a pod is bound."""
+
+    key: str
+    expression: Compiled
+    rejects_on_error: bool
+
+
+Selector = Callable[[Mapping[str, str]], bool]
+"""Whether an object with these labels is meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Which pods a policy is for."""
+
+    namespaces: frozenset[str] | None = None
+    namespace_selector: Selector | None = None
+    pod_selector: Selector | None = None
+    conditions: tuple[ExpressionRule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RuleReport:
+    """What is said of a rule in lint and status."""
+
+    name: str
+    kind: RuleKind
+    evaluation: Evaluation
+    uses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledPolicy:
+    """A policy that compiles."""
+
+    name: str
+    uid: str = ""
+    generation: str = ""
+    scheduler_name: str
+    enforced: bool = True
+    priority: int = 0
+    match: Match = Match()
+    data: tuple[DataEntry, ...] = ()
+    filters: tuple[FilterRule, ...] = ()
+    scores: tuple[ScoreRule, ...] = ()
+    protections: tuple[ExpressionRule, ...] = ()
+    annotations: tuple[AnnotationRule, ...] = ()
+    rejects_on_failure: bool = True
+    reports: tuple[RuleReport, ...] = ()
+    reads: Reads = field(init=False)
+
+    def __post_init__(self) -> None:
+        rules = [rule.filter.reads for rule in self.filters] + [rule.score.reads for rule in self.scores]
+        object.__setattr__(self, "reads", union(rules))
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """Where it stands among others."""
+        return -self.priority, self.name

@@ -1,0 +1,125 @@
+"""A checked expression as something to be evaluated: lowered if it can be, on the engine if not."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final, Literal
+
+from fairlead.cel import engine
+from fairlead.cel.check import Expression
+from fairlead.cel.checked import Node
+from fairlead.cel.cost import worst_case
+from fairlead.cel.errors import CelError, Kind
+from fairlead.cel.lowering.builder import NotLoweredError
+from fairlead.cel.lowering.program import Program
+from fairlead.cel.reads import OF_PODS, Path, reads
+from fairlead.strategies.reads import EVERY, PodsRead, Reads
+
+Evaluation = Literal["Lowered", "Engine"]
+One = Callable[[Any, int], Any]
+_AMOUNTS: Final = ("request", "free", "requested", "allocatable", "data")
+_POD_LEVEL: Final = ("pod", "namespaceObject", "request")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """An expression of a policy with the variables that it may use."""
+
+    expression: Expression
+    variables: Mapping[str, "Compiled"] = field(default_factory=dict)
+
+    @cached_property
+    def paths(self) -> frozenset[Path]:
+        """What it reads."""
+        return reads(self.expression.checked, self._trees)
+
+    @cached_property
+    def worst_case(self) -> int:
+        """Loop steps over all nodes of the largest cluster."""
+        return worst_case(self.expression.checked, self._trees)
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """Where it runs."""
+        try:
+            self._program.check()
+        except NotLoweredError:
+            return "Engine"
+        return "Lowered"
+
+    @cached_property
+    def roots(self) -> frozenset[str]:
+        """The variables of the environment that it depends on."""
+        return frozenset(path[0] for path in self.paths)
+
+    def for_pod(self, pod: Any) -> One:
+        """Do what depends on the pod alone; the rest is a function of a node's facts and the time."""
+        if self.evaluation == "Lowered":
+            return self._program.for_pod(pod)
+        return lambda node, now: self._on_engine(pod, node, now)
+
+    def traced(self, pod: Any, force: Mapping[int, bool]) -> Callable[[Any, int], tuple[Any, dict[int, object]]]:
+        """As `for_pod`, with the value of every part by its id; some may be forced to be true or false."""
+        return self._program.traced(pod, force)
+
+    def part(self, node: Node) -> "Compiled":
+        """A part of the expression by itself; one inside of a macro lacks what the macro binds."""
+        checked = replace(self.expression.checked, root=node)
+        return Compiled(replace(self.expression, checked=checked), self.variables)
+
+    @cached_property
+    def _trees(self) -> Mapping[str, Any]:
+        return {name: variable.expression.checked for name, variable in self.variables.items()}
+
+    @cached_property
+    def _used(self) -> frozenset[str]:
+        """The variables that it names itself."""
+        names = self.expression.checked.names.values()
+        return frozenset(name.removeprefix("variables.") for name in names if name.startswith("variables."))
+
+    @cached_property
+    def _wanted(self) -> Mapping[str, Any]:
+        return engine.wanted(reads(self.expression.checked, {}))
+
+    @cached_property
+    def _program(self) -> Program:
+        return Program(self.expression.checked, self._trees)
+
+    def _on_engine(self, pod: Any, node: Any, now: int) -> Any:
+        facts: dict[str, Any] = {name: getattr(pod, name) for name in self.roots if name in _POD_LEVEL}
+        facts |= {name: getattr(node, name) for name in self.roots if name not in (*_POD_LEVEL, "now")}
+        data = engine.facts({name: value for name, value in facts.items() if value is not None}, self._wanted)
+        if "now" in self.roots:
+            data["now"] = engine.plain_time(now)
+        for name in self._used:
+            data[f"variables.{name}"] = engine.plain(self.variables[name].for_pod(pod)(node, now))
+        return engine.evaluate(self.expression.compiled, data).value()
+
+
+def as_reads(paths: frozenset[Path]) -> Reads:
+    """The same as the engine of policies keeps it."""
+    amounts = {name: frozenset(_amount(path) for path in paths if path[0] == name) for name in _AMOUNTS}
+    return Reads(
+        pod=_below(paths, "pod"),
+        namespace=_below(paths, "namespaceObject"),
+        node=_below(paths, "node"),
+        pods=frozenset({PodsRead()}) if any(path[0] in OF_PODS for path in paths) else frozenset(),
+        now=("now",) in paths,
+        **amounts,
+    )
+
+
+def _amount(path: Path) -> str:
+    return path[1] if len(path) > 1 else EVERY
+
+
+def _below(paths: frozenset[Path], root: str) -> frozenset[Path]:
+    return frozenset(path[1:] for path in paths if path[0] == root)
+
+
+def finite(value: Any) -> float:
+    """A score as a number that can be added up."""
+    number = float(value)
+    if number - number != 0.0:
+        raise CelError(Kind.ARGUMENT, f"the score is {number}")
+    return number

@@ -1,0 +1,32 @@
+"""Which strategies there are: those that the modules of a package hold in `STRATEGY`.
+
+Nothing registers itself and nothing is remembered, so that adding a strategy is adding a file.
+"""
+
+import importlib
+import pkgutil
+from types import ModuleType
+
+from fairlead.strategies.seam import Strategy
+
+
+class StrategyError(Exception):
+    """A module of strategies is not as it must be: a mistake of its author, never of a policy's."""
+
+
+def installed(package: ModuleType | None = None) -> tuple[Strategy, ...]:
+    """The strategies of this package, or of another, sorted by name."""
+    package = package or importlib.import_module(__package__ or __name__)
+    found: dict[str, tuple[Strategy, str]] = {}
+    for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        if "STRATEGY" not in vars(module):
+            continue
+        strategy = module.STRATEGY
+        if not isinstance(strategy, Strategy):
+            raise StrategyError(f"STRATEGY of {module.__name__} must be a Strategy; it is {strategy!r}")
+        if strategy.name in found:
+            other = found[strategy.name][1]
+            raise StrategyError(f"{other} and {module.__name__} both call their strategy {strategy.name}")
+        found[strategy.name] = strategy, module.__name__
+    return tuple(strategy for _, (strategy, _) in sorted(found.items()))

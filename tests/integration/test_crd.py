@@ -1,0 +1,222 @@
+"""What the API server makes of the CRD, and of good and bad policies."""
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+import yaml
+from write_crds import FILE, installed_policy
+
+from fairlead.api import InvalidObjectError, parse_policy
+from policies.bad import BAD, Bad
+from policies.good import EVERYTHING, GOOD, Object, policy
+from policies.spoilt import spoilt
+from testbed.api import Api, ApiError, wait_for
+from testbed.fixtures import Cluster, Kubectl
+
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_POLICIES = "/apis/fairlead.dev/v1alpha1/schedulerextenderpolicies"
+# As kubectl asks: a field that is not there is refused, not dropped.
+_TRY = f"{_POLICIES}?dryRun=All&fieldValidation=Strict"
+_FOREVER = "schedulerName cannot be changed, added or removed: create another policy instead"
+_EXAMPLES = Path(__file__).parents[2] / "examples"
+_SPOILT = 500
+_FILTER = {"name": "a", "expression": "true"}
+
+
+@pytest.fixture(scope="module")
+def api(control_plane: Cluster) -> Iterator[Api]:
+    crd = yaml.safe_load(FILE.read_text())
+    name = f"{_CRDS}/{crd['metadata']['name']}"
+    control_plane.api.create(_CRDS, crd)
+
+    def served() -> bool:
+        said = control_plane.api.get(name)["status"]["conditions"] or []  # null before anybody looked
+        conditions = {one["type"]: one for one in said}
+        assert conditions.get("NonStructuralSchema", {}).get("status") != "True", conditions
+        return str(conditions.get("Established", {}).get("status")) == "True"
+
+    wait_for("the CRD to be served", served)
+    wait_for("policies to be listed", lambda: control_plane.api.get(_POLICIES))
+    yield control_plane.api
+    control_plane.api.delete(name)
+    wait_for("the CRD to be gone", lambda: not control_plane.api.exists(name))
+
+
+@pytest.fixture(autouse=True)
+def no_policies(api: Api) -> Iterator[None]:
+    yield
+    api.delete(_POLICIES)
+
+
+@pytest.mark.parametrize("good", [pytest.param(good, id=sentence) for sentence, good in GOOD.items()])
+def test_a_good_policy_is_taken_as_it_is(api: Api, good: Object) -> None:
+    made = api.create(_TRY, good)
+    assert made["spec"] == _without_nulls(good["spec"]), "nothing is added to what the owner wrote"
+
+
+@pytest.mark.parametrize("example", sorted(_EXAMPLES.glob("*.yaml")), ids=lambda file: file.stem)
+def test_an_example_is_taken(api: Api, example: Path) -> None:
+    policies = [one for one in yaml.safe_load_all(example.read_text()) if one["kind"] == "SchedulerExtenderPolicy"]
+    assert policies
+    for one in policies:
+        api.create(_TRY, one)
+        parse_policy(one, installed_policy())
+
+
+@pytest.mark.parametrize("bad", [pytest.param(bad, id=sentence) for sentence, bad in BAD.items()])
+def test_a_bad_policy_is_refused_with_what_its_owner_must_read(api: Api, bad: Bad) -> None:
+    with pytest.raises(ApiError) as refused:
+        api.create(_TRY, bad.policy)
+    assert refused.value.status in (400, 422)
+    assert bad.want_server in refused.value.message
+    assert f"{bad.want_field}: " in refused.value.message or f'unknown field "{bad.want_field}' in refused.value.message
+
+
+def test_what_is_spoilt_at_random_is_refused_here_when_it_is_refused_offline(api: Api) -> None:
+    model = installed_policy()
+    differ: list[str] = []
+    for seed in range(_SPOILT):
+        one = spoilt(seed)
+        here = _refusal(partial(api.create, _TRY, one))
+        offline = _refusal(partial(parse_policy, one, model))
+        if bool(here) != bool(offline):
+            differ.append(f"{seed}: the API server says {here or 'yes'}; offline says {offline or 'yes'}")
+    assert differ == []
+
+
+def _refusal(ask: Callable[[], object]) -> str:
+    try:
+        ask()
+    except (ApiError, InvalidObjectError) as refused:
+        return str(refused)
+    return ""
+
+
+CHANGES_REFUSED = {
+    "set where it was absent": (policy(), {"schedulerName": "fairlead"}),
+    "set to another where it was absent": (policy(), {"schedulerName": "other"}),
+    "removed": (policy(schedulerName="fairlead"), {"schedulerName": None}),
+    "changed": (policy(schedulerName="fairlead"), {"schedulerName": "other"}),
+    "changed with all the rest": (EVERYTHING, {"schedulerName": "other", "filters": [], "mode": "Off"}),
+}
+CHANGES_ALLOWED = {
+    "something else, where it is absent": (policy(), {"priority": 1}),
+    "something else, where it is set": (policy(schedulerName="fairlead"), {"priority": 1}),
+    "it to itself": (policy(schedulerName="fairlead"), {"schedulerName": "fairlead", "mode": "Off"}),
+    "all rules": (EVERYTHING, {"filters": [], "scores": [], "data": [], "binding": None, "failurePolicy": "Ignore"}),
+}
+
+
+@pytest.mark.parametrize(("was", "change"), CHANGES_REFUSED.values(), ids=CHANGES_REFUSED)
+def test_the_scheduler_name_cannot_be(api: Api, was: Object, change: Object) -> None:
+    api.create(_POLICIES, was)
+    with pytest.raises(ApiError, match=f"spec.schedulerName: .*{_FOREVER}"):
+        api.patch(f"{_POLICIES}/{was['metadata']['name']}", {"spec": change})
+
+
+@pytest.mark.parametrize(("was", "change"), CHANGES_ALLOWED.values(), ids=CHANGES_ALLOWED)
+def test_an_owner_may_change(api: Api, was: Object, change: Object) -> None:
+    made = api.create(_POLICIES, was)
+    changed = api.patch(f"{_POLICIES}/{was['metadata']['name']}", {"spec": change})
+    assert changed["metadata"]["generation"] == made["metadata"]["generation"] + (was["spec"] != changed["spec"])
+    assert {field: changed["spec"].get(field) for field in change} == change
+
+
+def test_two_owners_may_each_have_their_rules_in_one_policy(api: Api, kubectl: Kubectl) -> None:
+    def apply(owner: str, *names: str) -> dict[str, str]:
+        rules = [{"name": name, "expression": f"'{owner}' == '{owner}'"} for name in names]
+        kubectl("apply", "--server-side", f"--field-manager={owner}", "-f-", stdin=json.dumps(policy(filters=rules)))
+        return {one["name"]: one["expression"] for one in api.get(f"{_POLICIES}/some")["spec"]["filters"]}
+
+    assert [*apply("ours", "a", "b")] == ["a", "b"]
+    assert apply("theirs", "c") == {"a": "'ours' == 'ours'", "b": "'ours' == 'ours'", "c": "'theirs' == 'theirs'"}
+    assert {*apply("ours", "b")} == {"b", "c"}
+
+
+def test_a_new_policy_is_not_ready_until_somebody_looked_at_it(api: Api) -> None:
+    api.create(_POLICIES, policy())
+    (ready,) = api.get(f"{_POLICIES}/some")["status"]["conditions"]
+    assert {key: ready[key] for key in ("type", "status", "reason", "lastTransitionTime")} == {
+        "type": "Ready",
+        "status": "Unknown",
+        "reason": "Pending",
+        "lastTransitionTime": "1970-01-01T00:00:00Z",
+    }
+
+
+def test_the_status_is_written_apart_from_the_spec(api: Api) -> None:
+    made = api.create(_POLICIES, policy(filters=[_FILTER]))
+    status = {
+        "observedGeneration": 1,
+        "servingGeneration": 1,
+        "conditions": [
+            {
+                "type": "Ready",
+                "status": "True",
+                "reason": "Serving",
+                "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }
+        ],
+        "scheduler": {"name": "fairlead", "configHash": "abc", "lastGoodConfigHash": "abc"},
+        "rules": [
+            {
+                "name": "a",
+                "kind": "Filter",
+                "uses": ["node.metadata.labels"],
+                "evaluation": "Lowered",
+                "errors": {"count": 1, "lastMessage": "no such key", "lastTime": "2026-01-01T00:00:00Z"},
+            },
+            {"name": "a", "kind": "Annotation"},
+        ],
+        "warnings": [{"reason": "Conflict", "count": 2, "message": "fairlead.dev/a"}],
+    }
+    patched = api.patch(f"{_POLICIES}/some/status", {"status": status, "spec": {"filters": []}})
+    assert patched["status"] == status
+    assert patched["spec"] == made["spec"]
+    assert patched["metadata"]["generation"] == 1
+
+
+def test_kubectl_shows_what_an_owner_looks_for(api: Api, kubectl: Kubectl) -> None:
+    api.create(_POLICIES, policy())
+    ready = {"type": "Ready", "status": "True", "reason": "Serving", "message": ""}
+    ready["lastTransitionTime"] = "2026-01-01T00:00:00Z"
+    scheduler = {"name": "fairlead", "configHash": "abc"}
+    api.patch(f"{_POLICIES}/some/status", {"status": {"conditions": [ready], "scheduler": scheduler}})
+    head, row = (line.split() for line in kubectl("get", "sep").splitlines())
+    assert head == ["NAME", "READY", "SCHEDULER", "AGE"]
+    assert row[:3] == ["some", "True", "fairlead"]
+    head, row = (line.split() for line in kubectl("get", "sep", "-o", "wide").splitlines())
+    assert head == ["NAME", "READY", "REASON", "SCHEDULER", "HASH", "AGE"]
+    assert row[:5] == ["some", "True", "Serving", "fairlead", "abc"]
+    for category in ("fairlead", "scheduling"):
+        assert "schedulerextenderpolicy.fairlead.dev/some" in kubectl("get", category, "-o", "name")
+
+
+def test_kubectl_explains_every_field(api: Api, kubectl: Kubectl) -> None:
+    explained = kubectl("explain", "sep.spec.filters", "--recursive")
+    assert {"expression", "onError", "nodeReadiness", "holdOff"} <= {*explained.split()}
+    assert "What is said about a node that is refused." in kubectl("explain", "sep.spec.filters.reason")
+    document = json.loads(api.text("/openapi/v3/apis/fairlead.dev/v1alpha1"))
+    schema = document["components"]["schemas"]["dev.fairlead.v1alpha1.SchedulerExtenderPolicy"]
+    assert [*_unexplained(schema["properties"]["spec"], "spec")] == []
+    assert [*_unexplained(schema["properties"]["status"], "status")] == []
+
+
+def _unexplained(schema: Object, path: str) -> Iterator[str]:
+    if not schema.get("description"):
+        yield path
+    for name, field in schema.get("properties", {}).items():
+        yield from _unexplained(field, f"{path}.{name}")
+    items = schema.get("items", {})
+    for name, field in items.get("properties", {}).items():
+        yield from _unexplained(field, f"{path}[].{name}")
+
+
+def _without_nulls(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _without_nulls(one) for key, one in value.items() if one is not None}
+    return [_without_nulls(one) for one in value] if isinstance(value, list) else value

@@ -1,0 +1,430 @@
+"""Policies that must be refused, keyed by what is wrong with them, with what their owner must read.
+
+Each is refused by the API server and offline. Both name the same field; where the API server has words of its own for
+something, `server` is what it says and `offline` what we say.
+"""
+
+from dataclasses import dataclass
+
+from policies.good import Object, data, policy
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """A policy that is wrong."""
+
+    policy: Object
+    want_field: str
+    want_server: str
+    want_offline: str = ""
+    """Empty: the same as the API server's."""
+
+
+A_NAME = "write a name such as gpu-class: lower-case letters, digits and '-', a letter or digit at both ends"
+AN_IDENTIFIER = "write a name that expressions can use, such as freeCores: letters and digits, lower-case first"
+A_KEY = "write a key such as gpu or example.com/gpu"
+A_DURATION = "write a duration such as 90s, 5m or 1h30m, from 1s to 168h"
+IS_REQUIRED = "Required value"
+_TRUE = {"name": "a", "expression": "true"}
+
+
+def rule(**fields: object) -> Object:
+    """A policy with a filter of these fields, which is good without them."""
+    return policy(filters=[_TRUE | fields])
+
+
+def score(**fields: object) -> Object:
+    """A policy with a score of these fields, which is good without them."""
+    return policy(scores=[{"name": "a", "expression": "1.0"} | fields])
+
+
+def selector(*expressions: Object, **labels: str) -> Object:
+    """A policy with this pod selector."""
+    return policy(match={"podSelector": {"matchExpressions": [*expressions], "matchLabels": labels}})
+
+
+def same_name(one: Object, other: Object) -> Object:
+    """A policy of these two parts."""
+    return policy(**one, **other)
+
+
+_FILTERS, _SCORES = {"filters": [_TRUE]}, {"scores": [{"name": "a", "expression": "1.0"}]}
+_CONDITIONS, _PROTECT = {"match": {"conditions": [_TRUE]}}, {"preemption": {"protect": [_TRUE]}}
+_UNIQUE = "rule names are unique within a policy"
+
+BAD: dict[str, Bad] = {
+    # The object as a whole
+    "no spec": Bad({k: v for k, v in policy().items() if k != "spec"}, "spec", IS_REQUIRED, "is missing"),
+    "a list for a spec": Bad(
+        policy() | {"spec": []}, "spec", "must be of type object", "must be a map of fields, not a list"
+    ),
+    "a field at the top that is not there": Bad(
+        policy() | {"speck": {}}, "speck", 'unknown field "speck"', "did you mean spec?"
+    ),
+    "a field of the spec that is not there": Bad(
+        policy(filter=[]), "spec.filter", 'unknown field "spec.filter"', "there is no such field; did you mean filters?"
+    ),
+    "a name that is too long for a label": Bad(
+        policy() | {"metadata": {"name": "a" * 64}},
+        "metadata.name",
+        "Too long",
+        "must have at most 63 characters, not 64",
+    ),
+    "a name of the object with capitals": Bad(
+        policy() | {"metadata": {"name": "Gpu"}},
+        "metadata.name",
+        "lowercase RFC 1123",
+        "lower-case letters, digits, '-' and '.'",
+    ),
+    "a name of the object with nothing between two dots": Bad(
+        policy() | {"metadata": {"name": "gpu..pool"}},
+        "metadata.name",
+        "lowercase RFC 1123",
+        "lower-case letters, digits, '-' and '.'",
+    ),
+    "a field that is not there, with nothing in it": Bad(
+        policy(filter=None), "spec.filter", 'unknown field "spec.filter"', "did you mean filters?"
+    ),
+    # Of the spec
+    "a scheduler name with a dot": Bad(policy(schedulerName="my.scheduler"), "spec.schedulerName", A_NAME),
+    "an empty scheduler name": Bad(
+        policy(schedulerName=""), "spec.schedulerName", "at least 1 chars long", "must not be empty"
+    ),
+    "a mode that comes later": Bad(
+        policy(mode="Shadow"), "spec.mode", 'supported values: "Enforce", "Off"', "'Shadow' is not one of Enforce, Off"
+    ),
+    "a mode that YAML read as false": Bad(
+        policy(mode=False), "spec.mode", 'supported values: "Enforce", "Off"', 'write "Off" in quotes'
+    ),
+    "a priority as a word": Bad(
+        policy(priority="high"), "spec.priority", "must be of type integer", "must be a whole number, not 'high'"
+    ),
+    "a priority beyond its bounds": Bad(
+        policy(priority=1_000_001),
+        "spec.priority",
+        "less than or equal to 1000000",
+        "must be at most 1000000, not 1000001",
+    ),
+    "a failure policy in small letters": Bad(
+        policy(failurePolicy="fail"), "spec.failurePolicy", 'supported values: "Fail", "Ignore"', "did you mean Fail?"
+    ),
+    "binding where the scheduler may go on without us": Bad(
+        policy(failurePolicy="Ignore", binding={"annotations": [{"key": "a", "expression": "'x'"}]}),
+        "spec.failurePolicy",
+        "binding needs failurePolicy Fail: set it to Fail or remove binding",
+    ),
+    # Match
+    "no namespace in a list of namespaces": Bad(
+        policy(match={"namespaces": []}), "spec.match.namespaces", "at least 1 items", "must not be empty"
+    ),
+    "a namespace twice": Bad(
+        policy(match={"namespaces": ["ml", "dev", "ml"]}),
+        "spec.match.namespaces[2]",
+        'Duplicate value: "ml"',
+        "'ml' is there already",
+    ),
+    "a namespace by a pattern": Bad(policy(match={"namespaces": ["ml-*"]}), "spec.match.namespaces[0]", A_NAME),
+    "more namespaces than there may be": Bad(
+        policy(match={"namespaces": [f"n{i}" for i in range(65)]}),
+        "spec.match.namespaces",
+        "must have at most 64 items",
+    ),
+    "a condition without an expression": Bad(
+        policy(match={"conditions": [{"name": "a"}]}), "spec.match.conditions[0].expression", IS_REQUIRED, "is missing"
+    ),
+    "In without values": Bad(
+        selector({"key": "a", "operator": "In"}),
+        "spec.match.podSelector.matchExpressions[0].values",
+        "the operators In and NotIn need at least one value",
+    ),
+    "NotIn with no values": Bad(
+        selector({"key": "a", "operator": "NotIn", "values": []}),
+        "spec.match.podSelector.matchExpressions[0].values",
+        "the operators In and NotIn need at least one value",
+    ),
+    "Exists with values": Bad(
+        selector({"key": "a", "operator": "Exists", "values": ["x"]}),
+        "spec.match.podSelector.matchExpressions[0].values",
+        "the operators Exists and DoesNotExist take no values: leave them out",
+    ),
+    "an operator that node affinity has": Bad(
+        selector({"key": "a", "operator": "Gt", "values": ["1"]}),
+        "spec.match.podSelector.matchExpressions[0].operator",
+        'supported values: "In", "NotIn", "Exists", "DoesNotExist"',
+        "'Gt' is not one of In, NotIn, Exists, DoesNotExist",
+    ),
+    "a label with a space in its key": Bad(
+        selector(**{"my tier": "gold"}), "spec.match.podSelector.matchLabels", A_KEY
+    ),
+    "a label value that no label can have": Bad(
+        selector(tier="pure gold"), "spec.match.podSelector.matchLabels[tier]", "write a label's value"
+    ),
+    "a label value of another script": Bad(
+        selector(tier="größe"), "spec.match.podSelector.matchLabels[tier]", "write a label's value"
+    ),
+    "a label value that is a number": Bad(
+        policy(match={"podSelector": {"matchLabels": {"tier": 1}}}),
+        "spec.match.podSelector.matchLabels.tier",
+        "must be of type string",
+        "must be a string, not 1; write it in quotes",
+    ),
+    # Data
+    "a value without a source": Bad(
+        data(), "spec.data[0]", "give exactly one of nodeAnnotation, nodeLabel; found none"
+    ),
+    "a value from two sources": Bad(
+        data(nodeAnnotation={"key": "a"}, nodeLabel={"key": "b"}),
+        "spec.data[0]",
+        "give exactly one of nodeAnnotation, nodeLabel; found nodeAnnotation nodeLabel",
+    ),
+    "a source that comes later": Bad(
+        data(prometheus={"query": "up"}),
+        "spec.data[0].prometheus",
+        'unknown field "spec.data[0].prometheus"',
+        "the fields here are name, nodeAnnotation, nodeLabel, factor, default, maxAge",
+    ),
+    "a value whose name has a dash": Bad(
+        policy(data=[{"name": "free-cores", "nodeLabel": {"key": "a"}}]), "spec.data[0].name", AN_IDENTIFIER
+    ),
+    "a value that is called like a word of CEL": Bad(
+        policy(data=[{"name": "in", "nodeLabel": {"key": "a"}}]), "spec.data[0].name", "no word of CEL"
+    ),
+    "two values of one name": Bad(
+        policy(data=[{"name": "a", "nodeLabel": {"key": "a"}}, {"name": "a", "nodeLabel": {"key": "b"}}]),
+        "spec.data[1]",
+        'Duplicate value: {"name":"a"}',
+        "name 'a' is there already",
+    ),
+    "an annotation key with a space": Bad(
+        data(nodeAnnotation={"key": "my load"}), "spec.data[0].nodeAnnotation.key", A_KEY
+    ),
+    "an annotation without a key": Bad(
+        data(nodeAnnotation={}), "spec.data[0].nodeAnnotation.key", IS_REQUIRED, "is missing"
+    ),
+    "a format that labels do not have": Bad(
+        data(nodeLabel={"key": "a", "format": "ValueCommaTime"}),
+        "spec.data[0].nodeLabel.format",
+        'supported values: "Number", "Quantity"',
+        "'ValueCommaTime' is not one of Number, Quantity",
+    ),
+    "a time in two places": Bad(
+        data(nodeAnnotation={"key": "a", "format": "ValueCommaTime", "timeKey": "b"}),
+        "spec.data[0].nodeAnnotation.timeKey",
+        "the format ValueCommaTime has the time in the value: leave timeKey out",
+    ),
+    "an age for a label": Bad(
+        data(nodeLabel={"key": "a"}, maxAge="60s"),
+        "spec.data[0].maxAge",
+        "a label does not tell when it was written: leave maxAge out or use a nodeAnnotation",
+    ),
+    "an age for an annotation without a time": Bad(
+        data(nodeAnnotation={"key": "a"}, maxAge="60s"),
+        "spec.data[0].maxAge",
+        "maxAge needs the time the value was written: give nodeAnnotation.timeKey, or write the value as",
+    ),
+    "an age in words": Bad(
+        data(nodeAnnotation={"key": "a", "timeKey": "b"}, maxAge="5 minutes"), "spec.data[0].maxAge", A_DURATION
+    ),
+    "an age as a number": Bad(
+        data(nodeAnnotation={"key": "a", "timeKey": "b"}, maxAge=60),
+        "spec.data[0].maxAge",
+        "must be of type string",
+        f"must be a string, not 60; {A_DURATION}",
+    ),
+    "an age of nothing": Bad(
+        data(nodeAnnotation={"key": "a", "timeKey": "b"}, maxAge="0s"), "spec.data[0].maxAge", A_DURATION
+    ),
+    "an age of more than a week": Bad(
+        data(nodeAnnotation={"key": "a", "timeKey": "b"}, maxAge="168h1s"), "spec.data[0].maxAge", A_DURATION
+    ),
+    "an age in days": Bad(
+        data(nodeAnnotation={"key": "a", "timeKey": "b"}, maxAge="7d"), "spec.data[0].maxAge", A_DURATION
+    ),
+    "a factor of nothing": Bad(
+        data(nodeLabel={"key": "a"}, factor=0),
+        "spec.data[0].factor",
+        "a factor of 0 makes every value 0: leave factor out to take values as they are",
+    ),
+    "a default that is out of all proportion": Bad(
+        data(nodeLabel={"key": "a"}, default=1e19),
+        "spec.data[0].default",
+        "less than or equal to 1e+18",
+        "at most 1e+18",
+    ),
+    # Variables
+    "a variable whose name has a dash": Bad(
+        policy(variables=[{"name": "my-var", "expression": "1"}]), "spec.variables[0].name", AN_IDENTIFIER
+    ),
+    "a variable that is called like a word of CEL": Bad(
+        policy(variables=[{"name": "namespace", "expression": "1"}]), "spec.variables[0].name", "no word of CEL"
+    ),
+    "an empty expression": Bad(
+        policy(variables=[{"name": "a", "expression": ""}]),
+        "spec.variables[0].expression",
+        "at least 1 chars long",
+        "must not be empty",
+    ),
+    # Filters and scores
+    "a map of filters instead of a list": Bad(
+        policy(filters={}), "spec.filters", "must be of type array", "must be a list, not a map"
+    ),
+    "a map of filters with fields instead of a list": Bad(
+        policy(filters=_TRUE), "spec.filters", 'unknown field "spec.filters.expression"', "must be a list, not a map"
+    ),
+    "a filter that is only an expression": Bad(
+        policy(filters=["true"]), "spec.filters[0]", "must be of type object", "must be a map of fields, not 'true'"
+    ),
+    "a filter without a name": Bad(
+        policy(filters=[{"expression": "true"}]), "spec.filters[0].name", IS_REQUIRED, "what the rule is called"
+    ),
+    "a filter whose name has a space": Bad(rule(name="gpu class"), "spec.filters[0].name", A_NAME),
+    "a filter whose name has capitals": Bad(rule(name="GpuClass"), "spec.filters[0].name", A_NAME),
+    "a filter whose name is of another script": Bad(rule(name="größe"), "spec.filters[0].name", A_NAME),
+    "a name that is too long": Bad(
+        rule(name="n" * 64), "spec.filters[0].name", "Too long", "must have at most 63 characters, not 64"
+    ),
+    "two filters of one name": Bad(
+        policy(filters=[_TRUE, _TRUE]), "spec.filters[1]", 'Duplicate value: {"name":"a"}', "name 'a' is there already"
+    ),
+    "an expression that is too long": Bad(
+        rule(expression="x" * 4097),
+        "spec.filters[0].expression",
+        "Too long",
+        "must have at most 4096 characters, not 4097",
+    ),
+    "an expression that is a truth and no string": Bad(
+        rule(expression=True), "spec.filters[0].expression", "must be of type string", "must be a string, not true"
+    ),
+    "a reason that is too long": Bad(
+        rule(reason="r" * 257), "spec.filters[0].reason", "Too long", "must have at most 256 characters, not 257"
+    ),
+    "a field that is nearly right": Bad(
+        rule(onErr="Pass"), "spec.filters[0].onErr", 'unknown field "spec.filters[0].onErr"', "did you mean onError?"
+    ),
+    "a field as Python would spell it": Bad(
+        rule(on_error="Pass"),
+        "spec.filters[0].on_error",
+        'unknown field "spec.filters[0].on_error"',
+        "did you mean onError?",
+    ),
+    "a filter with a weight": Bad(
+        rule(weight=2), "spec.filters[0].weight", 'unknown field "spec.filters[0].weight"', "there is no such field"
+    ),
+    "what to do about errors, of another kind of rule": Bad(
+        rule(onError="Omit"),
+        "spec.filters[0].onError",
+        'supported values: "Reject", "Pass"',
+        "is not one of Reject, Pass",
+    ),
+    "a truth in quotes": Bad(
+        rule(resolvable="true"),
+        "spec.filters[0].resolvable",
+        "must be of type boolean",
+        "must be true or false, not 'true'",
+    ),
+    "a filter with nothing that decides": Bad(
+        policy(filters=[{"name": "a"}]),
+        "spec.filters[0]",
+        "give exactly one of expression, nodeReadiness; found none",
+    ),
+    "a filter with two things that decide": Bad(
+        rule(nodeReadiness={"conditions": [{"type": "NetworkReady"}]}),
+        "spec.filters[0]",
+        "give exactly one of expression, nodeReadiness; found expression nodeReadiness",
+    ),
+    "a score with nothing that decides": Bad(
+        policy(scores=[{"name": "a", "weight": 2}]), "spec.scores[0]", "expression is missing"
+    ),
+    "a score by a strategy that only filters": Bad(
+        policy(scores=[{"name": "a", "nodeReadiness": {"conditions": [{"type": "NetworkReady"}]}}]),
+        "spec.scores[0].nodeReadiness",
+        'unknown field "spec.scores[0].nodeReadiness"',
+        "there is no such field",
+    ),
+    "a strategy with nothing to wait for": Bad(
+        policy(filters=[{"name": "a", "nodeReadiness": {}}]),
+        "spec.filters[0].nodeReadiness",
+        "give at least one item in",
+    ),
+    "a strategy that waits too long": Bad(
+        policy(filters=[{"name": "a", "nodeReadiness": {"holdOff": "2h", "conditions": [{"type": "NetworkReady"}]}}]),
+        "spec.filters[0].nodeReadiness.holdOff",
+        "write a duration such as 90s, 5m or 1h30m, from 0s to 1h",
+    ),
+    "a selector of a strategy with a bad operator": Bad(
+        policy(
+            filters=[
+                {
+                    "name": "a",
+                    "nodeReadiness": {
+                        "pods": [
+                            {
+                                "name": "cache",
+                                "namespace": "kube-system",
+                                "selector": {"matchExpressions": [{"key": "a", "operator": "In"}]},
+                            }
+                        ]
+                    },
+                }
+            ]
+        ),
+        "spec.filters[0].nodeReadiness.pods[0].selector.matchExpressions[0].values",
+        "the operators In and NotIn need at least one value",
+    ),
+    "more filters than there may be": Bad(
+        policy(filters=[{"name": f"f{i}", "expression": "true"} for i in range(33)]),
+        "spec.filters",
+        "must have at most 32 items",
+    ),
+    "a weight of nothing": Bad(
+        score(weight=0), "spec.scores[0].weight", "greater than or equal to 1", "must be at least 1, not 0"
+    ),
+    "a weight that is too heavy": Bad(
+        score(weight=1001), "spec.scores[0].weight", "less than or equal to 1000", "must be at most 1000, not 1001"
+    ),
+    "half a weight": Bad(
+        score(weight=0.5), "spec.scores[0].weight", "must be of type integer", "must be a whole number, not 0.5"
+    ),
+    "a weight in quotes": Bad(
+        score(weight="2"), "spec.scores[0].weight", "must be of type integer", "must be a whole number, not '2'"
+    ),
+    "a way of normalizing in small letters": Bad(
+        score(normalize="minmax"),
+        "spec.scores[0].normalize",
+        'supported values: "None", "MinMax", "Rank"',
+        "did you mean MinMax?",
+    ),
+    # One name for two rules
+    "a score with the name of a filter": Bad(same_name(_FILTERS, _SCORES), "spec.scores", _UNIQUE),
+    "a score with the name of a condition": Bad(same_name(_CONDITIONS, _SCORES), "spec.scores", _UNIQUE),
+    "a filter with the name of a condition": Bad(same_name(_CONDITIONS, _FILTERS), "spec.filters", _UNIQUE),
+    "a protection with the name of a filter": Bad(same_name(_FILTERS, _PROTECT), "spec.preemption.protect", _UNIQUE),
+    "a protection with the name of a score": Bad(same_name(_SCORES, _PROTECT), "spec.preemption.protect", _UNIQUE),
+    "a protection with the name of a condition": Bad(
+        same_name(_CONDITIONS, _PROTECT), "spec.preemption.protect", _UNIQUE
+    ),
+    # Preemption and binding
+    "a protection without an expression": Bad(
+        policy(preemption={"protect": [{"name": "a"}]}),
+        "spec.preemption.protect[0].expression",
+        IS_REQUIRED,
+        "is missing",
+    ),
+    "one annotation twice": Bad(
+        policy(binding={"annotations": [{"key": "a", "expression": "'x'"}, {"key": "a", "expression": "'y'"}]}),
+        "spec.binding.annotations[1]",
+        'Duplicate value: {"key":"a"}',
+        "key 'a' is there already",
+    ),
+    "an annotation whose key ends in a slash": Bad(
+        policy(binding={"annotations": [{"key": "fairlead.dev/", "expression": "'x'"}]}),
+        "spec.binding.annotations[0].key",
+        A_KEY,
+    ),
+    "what to do about errors of an annotation, of another kind of rule": Bad(
+        policy(binding={"annotations": [{"key": "a", "expression": "'x'", "onError": "Pass"}]}),
+        "spec.binding.annotations[0].onError",
+        'supported values: "Omit", "Reject"',
+        "is not one of Omit, Reject",
+    ),
+}

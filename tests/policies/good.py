@@ -1,0 +1,138 @@
+"""Policies that must be accepted, by the API server and offline alike, keyed by what is special about them."""
+
+from typing import Any
+
+import yaml
+
+Object = dict[str, Any]
+
+
+def policy(**spec: object) -> Object:
+    """A policy with this spec."""
+    return {
+        "apiVersion": "fairlead.dev/v1alpha1",
+        "kind": "SchedulerExtenderPolicy",
+        "metadata": {"name": "some"},
+        "spec": spec,
+    }
+
+
+def data(**entry: object) -> Object:
+    """A policy with this one entry of data."""
+    return policy(data=[{"name": "load"} | entry])
+
+
+EVERYTHING: Object = yaml.safe_load("""
+apiVersion: fairlead.dev/v1alpha1
+kind: SchedulerExtenderPolicy
+metadata: {name: gpu-pool}
+spec:
+  schedulerName: fairlead
+  mode: Enforce
+  priority: 0
+  match:
+    namespaces: [ml]
+    namespaceSelector: {matchLabels: {team: ml}}
+    podSelector: {matchLabels: {tier: gold}}
+    conditions: [{name: important, expression: pod.spec.priority > 100}]
+  data:
+  - name: load
+    nodeAnnotation: {key: example.com/load, timeKey: example.com/load-time}
+    maxAge: 60s
+  variables:
+  - {name: wants, expression: "pod.metadata.labels[?'gpu'].orValue('any')"}
+  filters:
+  - name: gpu-class
+    expression: variables.wants == 'any' || node.metadata.labels[?'gpu'].orValue('') == variables.wants
+    reason: wrong GPU class
+    resolvable: false
+    onError: Reject
+  scores:
+  - name: cool-first
+    weight: 2
+    expression: 100.0 * (1.0 - data.load)
+    normalize: None
+  preemption:
+    protect: [{name: keepers, expression: "victim.metadata.labels[?'never-evict'].orValue('') == 'true'"}]
+  binding:
+    annotations: [{key: fairlead.dev/class, expression: variables.wants, onError: Omit}]
+  failurePolicy: Fail
+""")
+
+READINESS: Object = yaml.safe_load("""
+daemonSets:
+- {namespace: kube-system, name: cilium}
+- {namespace: kube-system, name: node-local-dns, whenAbsent: Pass}
+pods:
+- {name: registry-facade, namespace: gitpod, selector: {matchLabels: {component: registry-facade}}, minReady: 1}
+conditions: [{type: NetworkReady, status: "True"}]
+labels: [{key: example.org/images-warm, value: "true"}]
+holdOff: 20s
+choose: {podAnnotation: example.org/needs}
+""")
+
+GOOD: dict[str, Object] = {
+    "everything that a policy can say": EVERYTHING,
+    "nothing at all": policy(),
+    "switched off": policy(mode="Off", filters=[{"name": "a", "expression": "true"}]),
+    "empty parts": policy(match={}, filters=[], scores=[], data=[], variables=[], preemption={}, binding={}),
+    "nulls, which mean nothing": policy(
+        match=None, filters=[{"name": "a", "expression": "true", "reason": None}], failurePolicy=None
+    ),
+    "nulls in a map, which mean nothing either": policy(match={"podSelector": {"matchLabels": {"a": None, "b": "c"}}}),
+    "binding where the failure policy is not written": policy(
+        binding={"annotations": [{"key": "fairlead.dev/a", "expression": "'x'", "onError": "Reject"}]}
+    ),
+    "no binding where the scheduler may go on without us": policy(
+        failurePolicy="Ignore", filters=[{"name": "a", "expression": "true", "onError": "Pass", "resolvable": True}]
+    ),
+    "the longest of names, reasons and expressions": policy(
+        schedulerName="s" * 63,
+        filters=[{"name": "n" * 63, "expression": "x" * 4096, "reason": "r" * 256}],
+        variables=[{"name": "v" * 63, "expression": "x" * 4096}],
+    ),
+    "as many rules as there may be": policy(
+        filters=[{"name": f"f{i}", "expression": "x" * 4096} for i in range(32)],
+        scores=[{"name": f"s{i}", "expression": "1.0"} for i in range(32)],
+        variables=[{"name": f"v{i}", "expression": "1.0"} for i in range(32)],
+        match={"conditions": [{"name": f"c{i}", "expression": "true"} for i in range(16)]},
+        preemption={"protect": [{"name": f"p{i}", "expression": "true"} for i in range(16)]},
+    ),
+    "numbers at their bounds": policy(
+        priority=-1_000_000,
+        scores=[{"name": "a", "weight": 1, "expression": "1.0"}, {"name": "b", "weight": 1000, "expression": "1.0"}],
+        data=[{"name": "a", "nodeLabel": {"key": "a"}, "factor": -1e18, "default": 1e18}],
+    ),
+    "a whole number written with a point": policy(
+        priority=3.0, scores=[{"name": "a", "weight": 2.0, "expression": "1.0"}]
+    ),
+    "a value with its time after a comma": data(
+        nodeAnnotation={"key": "example.com/load", "format": "ValueCommaTime"}, maxAge="1h30m"
+    ),
+    "a value that may be a week old": data(nodeAnnotation={"key": "load", "timeKey": "time"}, maxAge="168h"),
+    "a value from a label": data(nodeLabel={"key": "example.com/rack-watts", "format": "Quantity"}, factor=0.001),
+    "selectors with every operator": policy(
+        match={
+            "podSelector": {
+                "matchLabels": {"example.com/tier": "gold", "empty": ""},
+                "matchExpressions": [
+                    {"key": "a", "operator": "In", "values": ["x", ""]},
+                    {"key": "a", "operator": "NotIn", "values": ["y"]},
+                    {"key": "a", "operator": "Exists"},
+                    {"key": "a", "operator": "DoesNotExist", "values": []},
+                ],
+            },
+            "namespaceSelector": {},
+        }
+    ),
+    "one name for a rule, a variable and an entry of data": policy(
+        filters=[{"name": "load", "expression": "data.load < variables.load"}],
+        variables=[{"name": "load", "expression": "1.0"}],
+        data=[{"name": "load", "nodeLabel": {"key": "load"}}],
+    ),
+    "parts that a policy's owner might order otherwise": policy(
+        scores=[{"expression": "1.0", "name": "b"}], filters=[{"expression": "true", "name": "a"}]
+    ),
+    "a strategy with all its parameters": policy(filters=[{"name": "daemons-ready", "nodeReadiness": READINESS}]),
+    "a status that somebody sent along": policy() | {"status": {"observedGeneration": 3, "conditions": []}},
+}

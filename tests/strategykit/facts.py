@@ -1,0 +1,76 @@
+"""Facts written down, so that a test says only what matters to it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from fairlead.strategies.seam import Condition, Controller, PodOnNode, Stamped, Unknown
+
+
+@dataclass(frozen=True)
+class Pod:
+    namespace: str = "ml"
+    name: str = "train"
+    uid: str = "u-train"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class OnNode:
+    namespace: str = "kube-system"
+    name: str = "agent-x"
+    uid: str = "u-agent-x"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    controller: Controller | None = None
+    phase: str = "Running"
+    ready: bool = True
+    ready_since: int | None = 0
+    deleting: bool = False
+
+
+@dataclass(frozen=True)
+class Node:
+    name: str = "n1"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    created: int | None = 0
+    pods: Sequence[PodOnNode] = ()
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
+    stamps: Mapping[tuple[Stamped, str], int] = field(default_factory=dict)
+    values: Mapping[str, float] = field(default_factory=dict)
+
+    def controlled(self, namespace: str, controller: Controller) -> Sequence[PodOnNode]:
+        return [pod for pod in self.pods if pod.namespace == namespace and pod.controller == controller]
+
+    def condition(self, kind: str) -> Condition | None:
+        return self.conditions.get(kind)
+
+    def since(self, where: Stamped, key: str, value: str | None) -> int | None:
+        found = (self.labels if where == "labels" else self.annotations).get(key)
+        if found is None or value not in (None, found):
+            return None
+        return self.stamps.get((where, key))
+
+    def data(self, name: str) -> float | Unknown:
+        return self.values.get(name, Unknown(f"data {name}", "is missing"))
+
+    def without(self, *uids: str) -> "Node":
+        return replace(self, pods=[pod for pod in self.pods if pod.uid not in uids])
+
+
+class Notes:
+    """A trace that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, object] = {}
+        self.items: dict[str, dict[str, object]] = {}
+
+    def note(self, **values: object) -> None:
+        self.values |= values
+
+    def item(self, name: str, /, **values: object) -> None:
+        self.items.setdefault(name, {}).update(values)
+
+    def mentions(self, value: object) -> bool:
+        noted = [*self.values.values(), *(one for item in self.items.values() for one in item.values())]
+        return any(one is value or (type(one) is type(value) and one == value) for one in noted)

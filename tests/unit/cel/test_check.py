@@ -1,0 +1,242 @@
+"""What is refused, where the caret stands, and what cure is named."""
+
+import pytest
+
+from fairlead.cel.check import BOOL, NUMBER, STRING, VALUE, Environment, ExpressionError, Want, check
+from fairlead.cel.checked import Type
+from fairlead.cel.environment import CONDITION, PROTECTION, RULE
+
+STRINGS = Type("list", (Type("string"),))
+RULES = Environment(RULE, {"wants": Type("string"), "zones": STRINGS}, ("load", "rackPower"))
+CONDITIONS = Environment(CONDITION)
+
+# expression, column of the caret (in line 1), what is said
+REFUSED: dict[str, tuple[str, int, str]] = {
+    "a misspelt field": (
+        "pod.spec.prority > 1",
+        10,
+        "PodSpec has no field `prority`; did you mean `priority`?",
+    ),
+    "a field of the wrong level": (
+        "pod.nodeName == ''",
+        5,
+        "Pod has no field `nodeName`; did you mean `spec.nodeName`?",
+    ),
+    "nothing near": (
+        "node.zzz == ''",
+        6,
+        "Node has no field `zzz`; its fields are apiVersion, kind, metadata, spec, status",
+    ),
+    "a field that the mirror does not keep": (
+        "pods.exists(p, p.spec.hostNetwork)",
+        23,
+        (
+            "`hostNetwork` is no field that pods on a node are kept with; pods on a node are kept without it; its"
+            " fields"
+            " are containers, initContainers, nodeName, priority, schedulingGroup"
+        ),
+    ),
+    "a misspelt field of a pod on the node": (
+        "pods.exists(p, p.metadata.lables['a'] == 'b')",
+        27,
+        "`lables` is no field that pods on a node are kept with; did you mean `labels`?",
+    ),
+    "after astral characters": ("'é😀' == pod.metadata.nam", 22, "ObjectMeta has no field `nam`; did you mean `name`?"),
+    "an unknown variable": ("nod.metadata.name == ''", 1, "there is no variable `nod`; did you mean `node`?"),
+    "a variable of another scope": (
+        "victim.spec.priority > 1",
+        1,
+        (
+            "`victim` cannot be read in a rule; there are allocatable, data, free, namespaceObject, node, now, pod,"
+            " pods,"
+            " request, requested"
+        ),
+    ),
+    "a variable of the policy that is misspelt": (
+        "variables.wnats == ''",
+        11,
+        "there is no variable `wnats` in `variables`; did you mean `wants`?",
+    ),
+    "a misspelt function": (
+        "pod.metadata.name.startWith('a')",
+        19,
+        "there is no function `startWith`; did you mean `startsWith`?",
+    ),
+    "a misspelt macro": (
+        "pods.exist(p, p.spec.priority > 1)",
+        6,
+        "there is no function `exist`; did you mean `exists`?",
+    ),
+    "an int for a double": ("free['cpu'] >= 2", 13, "`>=` does not take double and int; write 2.0"),
+    "an int on the left": ("2 <= free['cpu']", 3, "`<=` does not take int and double; write 2.0"),
+    "a double that is computed": (
+        "free['cpu'] > pod.spec.priority",
+        13,
+        "`>` does not take double and int; write double(...) around the int",
+    ),
+    "a quantity as text": (
+        "node.status.allocatable['cpu'] > 2",
+        32,
+        (
+            "`>` does not take string and int; write int(...) or double(...) around the string; for a quantity such as"
+            " 500m, quantity(...)"
+        ),
+    ),
+    "a comparison with null": (
+        "pod.spec.nodeName == null",
+        19,
+        "`==` does not take string and null; a field that is absent is not null: ask has(...)",
+    ),
+    "a number negated": ("!pod.spec.priority", 1, "`!` takes bools, not int; compare it with something"),
+    "one equals sign": ("pod.status.phase = 'x'", 18, "syntax error: there is no `=`; `==` compares"),
+    "an end too early": (
+        "pod.spec.priority >",
+        20,
+        "syntax error: the expression ends too early; close every bracket and quote",
+    ),
+    "a bracket left open": (
+        "size([1, 2]",
+        12,
+        "syntax error: the expression ends too early; close every bracket and quote",
+    ),
+    "a string left open": ("'abc", 1, "syntax error: the string does not end; close the quote"),
+    "two things side by side": ("pod node", 5, "syntax error near `node`"),
+    "the word namespace": (
+        "namespace.metadata.name == 'a'",
+        1,
+        "`namespace` is a reserved word of CEL; the pod's namespace is `namespaceObject`",
+    ),
+    "has() of a map's key": (
+        "has(pod.metadata.labels['a'])",
+        24,
+        "has() takes a field, as in has(pod.spec.priority); for a key of a map write 'key' in map",
+    ),
+    "undeclared data": ("data.laod > 1.0", 6, "there is no entry `laod` in the policy's data; did you mean `load`?"),
+    "undeclared data by key": (
+        "data[?'price'].orValue(1.0) > 1.0",
+        7,
+        "there is no entry `price` in the policy's data; declared are load, rackPower",
+    ),
+    "all annotations of pods on the node": (
+        "pods.exists(p, p.metadata.annotations.exists(k, k == 'a'))",
+        27,
+        (
+            "annotations of pods on a node are kept only for keys that are written out; read them as"
+            " annotations['key'] or"
+            " annotations[?'key']"
+        ),
+    ),
+    "an object made": (
+        "kubernetes.Pod{} == pod",
+        1,
+        "objects cannot be made here (kubernetes.Pod); compare their fields",
+    ),
+    "what the engine checks and cannot evaluate": (
+        "node.metadata.labels.transformMap(k, v, v).size() > 0",
+        51,
+        "transformMap and transformMapEntry cannot be evaluated by the engine; use transformList, or map over the keys",
+    ),
+    "the inside of a quantity": (
+        "quantity('1').canonical == ''",
+        15,
+        "a quantity has no fields; use its functions, such as isGreaterThan()",
+    ),
+    "a string for a filter": (
+        "pod.metadata.name",
+        1,
+        "a bool is wanted, this gives a string; compare it with something",
+    ),
+    "an optional for a filter": (
+        "pod.metadata.labels[?'a']",
+        1,
+        "a bool is wanted, this gives an optional<string>; compare it with something",
+    ),
+    "dyn for a filter": (
+        "dyn(true)",
+        1,
+        "a bool is wanted, and what this gives is known only at run time; compare it with something",
+    ),
+    "nothing at all": ("  ", 1, "the expression is empty; write one that gives a bool"),
+    "too long": (
+        f"'{'x' * 5000}' == ''",
+        1,
+        "the expression has 5008 bytes, 4096 are allowed; split it with variables",
+    ),
+    "too deep": (
+        "(" * 40 + "true" + ")" * 40,
+        1,
+        "the expression is nested more than 32 deep; split it with variables",
+    ),
+    "a number without room": (
+        "99999999999999999999 > 1",
+        1,
+        "the number has no room in int; an int has 64 bits; a double is written 1e20",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "column", "want"), REFUSED.values(), ids=REFUSED)
+def test_an_expression_is_refused_with_place_fault_and_cure(text: str, column: int, want: str) -> None:
+    with pytest.raises(ExpressionError) as refused:
+        check(text, RULES, BOOL)
+    assert [str(one) for one in refused.value.diagnostics] == [f"1:{column}: {want}"]
+
+
+def test_the_caret_stands_under_the_place() -> None:
+    text = "pod.metadata.name == 'a' &&\n\tpod.spec.prority > 1"
+    with pytest.raises(ExpressionError) as refused:
+        check(text, RULES, BOOL)
+    (one,) = refused.value.diagnostics
+    assert one.pointing(text) == "\tpod.spec.prority > 1\n\t         ^"
+
+
+def test_the_caret_knows_how_wide_characters_are() -> None:
+    text = "'日本' == pod.nam"
+    with pytest.raises(ExpressionError) as refused:
+        check(text, RULES, BOOL)
+    assert refused.value.diagnostics[0].pointing(text) == f"{text}\n{' ' * 14}^"
+
+
+def test_all_faults_are_told_at_once() -> None:
+    with pytest.raises(ExpressionError) as refused:
+        check("pod.spec.prority > 1 && node.metadat.name == '' && data.x > 1.0", RULES, BOOL)
+    assert [one.column for one in refused.value.diagnostics] == [10, 30]
+
+
+WANTED: dict[str, tuple[str, Want, Environment]] = {
+    "a filter": ("node.metadata.labels['a'] == variables.wants", BOOL, RULES),
+    "a score that is an int": ("pods.size()", NUMBER, RULES),
+    "a score that is a double": ("100.0 * (1.0 - data.load)", NUMBER, RULES),
+    "an annotation": ("node.metadata.name + string(now)", STRING, RULES),
+    "a list in a variable": ("['a', 'b']", VALUE, RULES),
+    "a list that a variable holds": ("'a' in variables.zones", BOOL, RULES),
+    "a condition": ("pod.spec.priority > 100", BOOL, CONDITIONS),
+    "a protection": ("victim.metadata.labels[?'a'].hasValue()", BOOL, Environment(PROTECTION)),
+    "quantities": ("quantity(node.status.allocatable['cpu']).isGreaterThan(quantity('2'))", BOOL, RULES),
+    "extensions": (
+        "math.greatest([1, 2].sort()[0], 2) == 2 && sets.contains([1], [1]) && 'a,b'.split(',').size() == 2",
+        BOOL,
+        RULES,
+    ),
+    "two variables in a macro": ("pods.all(i, p, i < 10 && p.spec.priority < 100)", BOOL, RULES),
+    "all data": ("data.exists(name, data[name] > 1.0)", BOOL, RULES),
+}
+
+
+@pytest.mark.parametrize(("text", "want", "environment"), WANTED.values(), ids=WANTED)
+def test_a_right_expression_is_accepted(text: str, want: Want, environment: Environment) -> None:
+    assert not want.types or check(text, environment, want).type.name in want.types
+
+
+def test_a_variable_must_hold_a_value() -> None:
+    with pytest.raises(ExpressionError, match="a value is wanted, this gives an optional<string>; end it with orValue"):
+        check("pod.metadata.labels[?'a']", RULES, VALUE)
+
+
+@pytest.mark.parametrize(
+    "text", ["\0", "\ud800 == ''", "'\x00'", "\u200bpod", "x" * 4096, "(" * 2000, "[" * 4000, "!" * 4000, "-" * 4000]
+)
+def test_absurd_input_is_refused_and_nothing_more(text: str) -> None:
+    with pytest.raises(ExpressionError) as refused:
+        check(text, RULES, BOOL)
+    assert all(one.message for one in refused.value.diagnostics)

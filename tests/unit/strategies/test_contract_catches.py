@@ -1,0 +1,160 @@
+"""The contract finds what it is there to find: each of these strategies breaks one promise."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+
+from fairlead.api.params import Params
+from fairlead.strategies.reads import LABELS
+from fairlead.strategies.seam import (
+    PASS,
+    Filter,
+    Pass,
+    PodsRead,
+    Reads,
+    Reject,
+    Score,
+    Strategy,
+    Timed,
+    Trace,
+    Unknown,
+)
+from strategykit.contract import keeps_contract
+from strategykit.generated import NOW, Scene, scenes
+
+
+class Nothing(Params):
+    """Parameters that there are not, but for a word that facts are made of."""
+
+    word: str = "gpu"
+    """A label."""
+
+
+_NO = Reject("no")
+_GPU = frozenset({(*LABELS, "gpu")})
+_PODS = frozenset({PodsRead()})
+
+
+def filters(one: Callable[..., Any], *, resolvable: bool = False, **reads: Any) -> Strategy:
+    def compiled(_: Nothing) -> Filter:
+        return Filter(reads=Reads(**reads), for_pod=lambda _pod: one, reasons=("no",), resolvable=resolvable)
+
+    return Strategy(name="broken", params=Nothing, filter=compiled)
+
+
+def scores(one: Callable[..., Any], **reads: Any) -> Strategy:
+    return Strategy(
+        name="broken", params=Nothing, score=lambda _: Score(reads=Reads(**reads), for_pod=lambda _pod: one)
+    )
+
+
+def some_scenes() -> list[Scene]:
+    """Scenes to be looked at one after the other: what is broken is known and need not be made small."""
+    made: list[Scene] = []
+
+    @settings(max_examples=200, derandomize=True, database=None, phases=[Phase.generate], deadline=None)
+    @given(scenes(Nothing()))
+    def collect(scene: Scene) -> None:
+        made.append(scene)
+
+    collect()
+    return made
+
+
+def holds(strategy: Strategy, scenes: list[Scene]) -> None:
+    for scene in scenes:
+        keeps_contract(strategy, Nothing(), scene)
+
+
+@pytest.fixture(scope="module", name="seen")
+def seen_() -> list[Scene]:
+    return some_scenes()
+
+
+def _has_gpu(node: Any, _now: int, trace: Trace | None = None) -> Any:
+    found = node.labels.get("gpu")
+    if trace is not None:
+        trace.note(gpu=found)
+    return PASS if found is not None else _NO
+
+
+_GOOD = {
+    "a filter on a label": filters(_has_gpu, node=_GPU),
+    "a filter on all labels": filters(lambda node, _now, _trace=None: PASS if len(node.labels) else _NO,
+                                      node=frozenset({LABELS})),
+    "a filter by the clock": filters(
+        lambda _node, now, _trace=None: Reject("no", until=NOW) if now < NOW else PASS, now=True),
+    "a filter on how many pods there are": filters(
+        lambda node, _now, _trace=None: PASS if len(node.pods) < 3 else Reject("no", resolvable=True),
+        resolvable=True, pods=_PODS),
+    "a score by the clock": scores(
+        lambda _node, now, _trace=None: Timed(1.0, NOW) if now < NOW else 2.0, now=True),
+    "a score that cannot decide": scores(lambda _node, _now, _trace=None: Unknown("all", "is lost")),
+}  # fmt: skip
+
+_counter = itertools.count()
+
+_BROKEN = {
+    "it reads a label that is not declared": (filters(_has_gpu), "gpu is not declared"),
+    "it walks all labels where one is declared": (
+        filters(lambda node, _now, _trace=None: PASS if len(node.labels) else _NO, node=_GPU),
+        "labels is not declared"),
+    "it reads pods that are not declared": (
+        filters(lambda node, _now, _trace=None: PASS if node.pods else _NO), "pods is not declared"),
+    "it reads pods of another namespace than declared": (
+        filters(lambda node, _now, _trace=None: PASS if all(pod.ready for pod in node.pods) else _NO,
+                pods=frozenset({PodsRead("gpu")})), "is not declared"),
+    "it reads data that are not declared": (
+        scores(lambda node, _now, _trace=None: node.data("gpu")), "data gpu is not declared"),
+    "it reads the pod and does not declare it": (
+        Strategy(name="broken", params=Nothing, filter=lambda _: Filter(
+            reads=Reads(), reasons=("no",),
+            for_pod=lambda pod: lambda _node, _now, _trace=None: PASS if pod.labels.get("gpu") else _NO)),
+        "gpu is not declared"),
+    "it remembers": (
+        filters(lambda _node, _now, _trace=None: PASS if next(_counter) % 3 else _NO), "another answer"),
+    "it decides otherwise under a trace": (
+        filters(lambda _node, _now, trace=None: PASS if trace is None else _NO), "with a trace"),
+    "its trace is silent": (
+        filters(lambda node, _now, _trace=None: PASS if node.labels.get("gpu") else _NO, node=_GPU),
+        "the trace does not show"),
+    "it reads the clock and does not declare it": (
+        filters(lambda _node, now, _trace=None: Reject("no", until=NOW) if now < NOW else PASS), "until"),
+    "it does not say until when": (
+        filters(lambda _node, now, _trace=None: _NO if now < NOW else PASS, now=True), "nothing but time changed"),
+    "its until is too late": (
+        filters(lambda _node, now, _trace=None: Reject("no", until=NOW + 5) if now < NOW else PASS, now=True),
+        "nothing but time changed"),
+    "its until is past": (filters(lambda _node, _now, _trace=None: Pass(until=NOW), now=True), "and now is"),
+    "its reason is not among its reasons": (
+        filters(lambda _node, _now, _trace=None: Reject("why not")), "not among its reasons"),
+    "it is resolvable and says it is not": (
+        filters(lambda _node, _now, _trace=None: Reject("no", resolvable=True)), "never resolvable"),
+    "it is resolvable and reads no pods": (
+        filters(lambda _node, _now, _trace=None: PASS, resolvable=True), "no eviction"),
+    "it is resolvable and wants pods": (
+        filters(lambda node, _now, _trace=None: PASS if len(node.pods) else _NO, resolvable=True, pods=_PODS),
+        "fewer pods"),
+    "its score is not a number": (scores(lambda _node, _now, _trace=None: float("nan")), "not finite"),
+    "its score is a verdict": (scores(lambda _node, _now, _trace=None: PASS), "a score answered"),
+    "its verdict is a score": (filters(lambda _node, _now, _trace=None: 1.0), "a filter answered"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("strategy", _GOOD.values(), ids=_GOOD)
+def test_what_keeps_the_contract_passes(strategy: Strategy, seen: list[Scene]) -> None:
+    holds(strategy, seen)
+
+
+@pytest.mark.parametrize(("strategy", "want"), _BROKEN.values(), ids=_BROKEN)
+def test_what_breaks_the_contract_is_found(strategy: Strategy, want: str, seen: list[Scene]) -> None:
+    with pytest.raises(AssertionError, match=want):
+        holds(strategy, seen)
+
+
+def test_what_raises_is_found(seen: list[Scene]) -> None:
+    with pytest.raises(KeyError):
+        holds(filters(lambda node, _now, _trace=None: PASS if node.labels["gpu"] else _NO, node=_GPU), seen)

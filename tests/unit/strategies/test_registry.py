@@ -1,0 +1,97 @@
+"""Which strategies are found, and what the author of a wrong module is told."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from fairlead import strategies
+from fairlead.api.params import Params
+from fairlead.strategies import StrategyError, installed
+from fairlead.strategies.seam import Filter, Reads, Strategy
+
+_STRATEGY = """
+from fairlead.api.params import Params
+from fairlead.strategies.seam import Reads, Score, Strategy
+STRATEGY = Strategy(
+    name="{name}",
+    params=Params,
+    score=lambda _: Score(reads=Reads(), for_pod=lambda pod: lambda node, now, trace=None: 1.0),
+)
+"""
+
+Package = Callable[..., ModuleType]
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package]:
+    def made(**modules: str) -> ModuleType:
+        for name, text in {"__init__": "", **modules}.items():
+            (tmp_path / "lab").mkdir(exist_ok=True)
+            (tmp_path / "lab" / f"{name}.py").write_text(text)
+        monkeypatch.syspath_prepend(tmp_path)
+        return __import__("lab")
+
+    yield made
+    for name in [name for name in sys.modules if name.split(".")[0] == "lab"]:
+        del sys.modules[name]
+
+
+def test_node_readiness_is_installed() -> None:
+    assert "nodeReadiness" in {strategy.name for strategy in installed()}
+    assert installed() == installed(strategies)
+
+
+def test_strategies_are_sorted_by_name_and_other_modules_are_passed_by(package: Package) -> None:
+    lab = package(a=_STRATEGY.format(name="zebra"), b=_STRATEGY.format(name="ant"), c="PARAMS = 1")
+    assert [strategy.name for strategy in installed(lab)] == ["ant", "zebra"]
+
+
+def test_two_strategies_of_one_name_are_refused_with_both_modules(package: Package) -> None:
+    lab = package(a=_STRATEGY.format(name="ant"), b=_STRATEGY.format(name="ant"))
+    with pytest.raises(StrategyError, match=r"lab\.a and lab\.b both call their strategy ant"):
+        installed(lab)
+
+
+def test_a_module_whose_strategy_is_something_else_is_refused(package: Package) -> None:
+    with pytest.raises(StrategyError, match=r"STRATEGY of lab\.a must be a Strategy; it is 'ant'"):
+        installed(package(a="STRATEGY = 'ant'"))
+
+
+def test_a_module_that_does_not_import_says_so_itself(package: Package) -> None:
+    with pytest.raises(ZeroDivisionError):
+        installed(package(a="1 / 0"))
+
+
+class One(Params):
+    """One kind of parameters."""
+
+
+class Other(Params):
+    """Another."""
+
+
+def _passes(_: One) -> Filter:
+    return Filter(reads=Reads(), for_pod=lambda _pod: None, reasons=())  # type: ignore[arg-type,return-value]
+
+
+@pytest.mark.parametrize("name", ["NodeReadiness", "node_readiness", "node-readiness", "", "1st"])
+def test_a_name_that_is_no_field_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="like nodeReadiness"):
+        Strategy(name=name, params=One, filter=_passes)
+
+
+def test_a_strategy_without_any_use_is_refused() -> None:
+    with pytest.raises(ValueError, match="neither filters nor scores"):
+        Strategy(name="idle", params=One)
+
+
+def test_parameters_of_another_strategy_are_refused() -> None:
+    strategy = Strategy(name="one", params=One, filter=_passes)
+    assert strategy.score is None
+    assert strategy.filter
+    strategy.filter(One())
+    with pytest.raises(TypeError, match="of type Other, not One"):
+        strategy.filter(Other())
