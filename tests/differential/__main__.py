@@ -6,7 +6,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from random import Random
 
@@ -81,7 +81,7 @@ def main() -> int:
     options = parser.parse_args()
     total, started, number = Tally(), time.monotonic(), 0
     with ProcessPoolExecutor(options.jobs) as pool:
-        running = set()
+        running: set[Future[Tally]] = set()
         while total.cases < options.cases:
             while len(running) < 2 * options.jobs:
                 seed = f"{options.seed}/{number}"
@@ -101,14 +101,11 @@ def main() -> int:
 def report(total: Tally, least: int) -> None:
     lowered = total.expressions - total.not_lowered.total()
     print(f"\n\n{show(total.table)}\n")
-    print(
-        f"{total.expressions} expressions, lowered {lowered / max(1, total.expressions):.3%}; {total.refused} were refused by the checker"
-    )
+    share = lowered / max(1, total.expressions)
+    print(f"{total.expressions} expressions, lowered {share:.3%}; {total.refused} refused by the checker")
     for why, count in total.not_lowered.most_common():
         print(f"  not lowered, {count}: {why}")
-    print(
-        f"{total.cases} cases, {len(total.differences)} differences, {len(total.blamed)} of the engine's own (see slots)"
-    )
+    print(f"{total.cases} cases, {len(total.differences)} differences, {len(total.blamed)} of the engine's (see slots)")
     for difference in sorted(total.differences, key=len)[:50]:
         print(f"  {difference}")
     few = low(total.table, least)

@@ -7,6 +7,11 @@ TABLE = """
 bool: {0} == {1} | T T
 bool: {0} != {1} | T T
 bool: {0} == {1} | T T
+bool: {0} == {0} | double
+bool: {0} == {0} | double
+bool: {0} == {1} | double double
+bool: {0} != {0} | N
+bool: {0} in [{0}] | N
 bool: {0} < {1} | O O
 bool: {0} <= {1} | O O
 bool: {0} > {1} | O O

@@ -88,6 +88,12 @@ def unify(pattern: str, type_: str, known: dict[str, str]) -> bool:
     return unify(key, other_key, known) and unify(value, other, known)
 
 
+def unified(pattern: str, type_: str) -> dict[str, str] | None:
+    """What the letters of a pattern stand for if it is this type."""
+    known: dict[str, str] = {}
+    return known if unify(pattern, type_, known) else None
+
+
 def fill(pattern: str, known: Mapping[str, str]) -> str:
     """A pattern with its letters replaced."""
     return re.sub(r"\b[TKNMO]\b", lambda match: known[match[0]], pattern)
@@ -136,12 +142,16 @@ class Grammar:
             known: dict[str, str] = {}
             self.complete(line, known)
             return productions().index(line), tuple(known.items()), fill(line.result, known)
-        return (-1 if roll < 0.85 else -2), (), self.some_type()
+        if roll < 0.8:
+            return -3, (), "bool"
+        return (-1 if roll < 0.9 else -2), (), self.some_type()
 
     def root(self, recipe: Recipe, outcome: str | None) -> str:
         """An expression; if an outcome is wanted, one that surely asks for something that ends so."""
         at, known, type_ = recipe
-        if at >= 0:
+        if at == -3:
+            text = self.presence(0)
+        elif at >= 0:
             text = self.produce(productions()[at], dict(known), 3)
         else:
             text = (self.macro(type_, 3) if at == -2 else None) or self.inner(type_, 3)
@@ -171,9 +181,9 @@ class Grammar:
 
     @staticmethod
     def is_atomic(text: str) -> bool:
-        return (
-            text[:1].isalpha() and text.isidentifier() or re.fullmatch(r"'[^'\\]*'|[a-z]+\.[a-zA-Z]+", text) is not None
-        )
+        return (text[:1].isalpha() and text.isidentifier()) or re.fullmatch(
+            r"'[^'\\]*'|[a-z]+\.[a-zA-Z]+", text
+        ) is not None
 
     def expression(self, type_: str, depth: int) -> str:
         """Of a type, or of something that hides it, or that raises."""
@@ -199,19 +209,24 @@ class Grammar:
             message, name = self.random.choice(fields_of(type_))
             return f"{self.inner(message, depth - 1)}.{name}"
         if type_ == "bool" and roll < 0.55:
-            message = self.random.choice(tuple(PATHS))
-            return f"has({self.inner(message, depth - 1)}.{self.random.choice(tuple(messages()[message]))})"
+            return self.presence(depth)
         if type_[0] == "?" and roll < 0.6 and fields_of(type_[1:]):
             message, name = self.random.choice(fields_of(type_[1:]))
             if self.random.random() < 0.5:
                 return f"{self.inner(message, depth - 1)}.?{name}"
             return f"{self.member(f'?{message}', depth - 1)}.{self.random.choice(('', '?'))}{name}"
-        fitting = [(line, known) for line in productions() if unify(line.result, type_, known := {})]
+        fitting = [(line, known) for line in productions() if (known := unified(line.result, type_)) is not None]
         if type_ == "dyn" or not fitting:
             return self.leaf(type_) if type_ != "dyn" else self.hidden(depth)
         line, known = self.random.choice(fitting)
         self.complete(line, known)
         return self.produce(line, known, depth)
+
+    def presence(self, depth: int) -> str:
+        message = self.random.choice(tuple(PATHS))
+        scalars = [field for field, type_ in messages()[message].items() if type_ in SCALARS]
+        fields = scalars if scalars and self.random.random() < 0.5 else list(messages()[message])
+        return f"has({self.inner(message, depth - 1)}.{self.random.choice(fields)})"
 
     def member(self, type_: str, depth: int) -> str:
         text = self.expression(type_, depth)
@@ -269,7 +284,7 @@ class Grammar:
         return f"{self.member(type_, depth - 1)}.sortBy({name}, {key})"
 
     def range_of(self, item: str, depth: int) -> tuple[str, str, tuple[str, str]]:
-        """What a macro goes through, and the types of its variables; maps have one entry, as their order is not ours."""
+        """What a macro goes through, and the types of its variables; maps have one entry, for their order."""
         roll = self.random.random()
         if roll < 0.2:
             return "pods", "PlacedPod", ("int", "PlacedPod")

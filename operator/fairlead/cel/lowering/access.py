@@ -65,7 +65,7 @@ def read_field(lo: Context, held: ast.expr, message: str, field: str) -> Out:
     type_ = messages()[message][field]
     match type_:
         case "bool":
-            return Out(compare(value, ast.Is(), const(True)))
+            return Out(compare(value, ast.Is(), const(value=True)))
         case "string":
             return Out(any_of(value, const("")))
         case "int":

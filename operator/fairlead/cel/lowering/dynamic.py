@@ -131,8 +131,8 @@ def _list_index(key: Any) -> int:
 
 def optional_field(held: Any, field: str) -> Some | Nothing:
     """`held.?field`, also of an optional; the engine gives up where there can be no such field."""
-    if held is NONE:
-        return NONE
+    if isinstance(held, Nothing):
+        return held
     wrapped = isinstance(held, Some)
     value = held.value if wrapped else held
     if isinstance(value, dict):
@@ -151,16 +151,16 @@ def optional_field(held: Any, field: str) -> Some | Nothing:
 
 def optional_element(held: Any, key: object) -> Some | Nothing:
     """`held[?key]`, also of an optional."""
-    if held is NONE:
-        return NONE
+    if isinstance(held, Nothing):
+        return held
     value = held.value if isinstance(held, Some) else held
     if isinstance(value, dict):
         try:
             return Some(value[map_key(key)])
         except (KeyError, CelError):
             return NONE
-    if isinstance(value, list | tuple) and key.__class__ is int:
-        return Some(value[key]) if 0 <= key < len(value) else NONE  # type: ignore[operator, index]
+    if isinstance(value, list | tuple) and isinstance(key, int) and key.__class__ is int:
+        return Some(value[key]) if 0 <= key < len(value) else NONE
     return no_overload("_[?_]", held, key)
 
 

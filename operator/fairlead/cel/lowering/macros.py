@@ -112,7 +112,7 @@ def _collect(lo: Context, node: Comprehension, step: Node, predicate_node: Node 
         with lo.inside() as add:
             added = _added(lo, step, result)
         with lo.inside() as test:
-            predicate = logic.operand(lo, predicate_node) if predicate_node else Out(const(True))
+            predicate = logic.operand(lo, predicate_node) if predicate_node else Out(const(value=True))
     may_raise = added or predicate.raises
     if may_raise:
         lo.assign(error, const(None))

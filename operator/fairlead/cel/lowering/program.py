@@ -59,7 +59,7 @@ class Program:
         whole is the result.
         """
 
-        def one(v: Any, now: int) -> tuple[Any, dict[int, object]]:  # noqa: ANN401 - as `One`
+        def one(v: Any, now: int) -> tuple[Any, dict[int, object]]:
             values: dict[int, object] = {}
 
             def record(id_: int, value: object) -> object:
@@ -69,7 +69,7 @@ class Program:
             try:
                 return self._tracing(facts, record, force or {})(v, now), values
             except (*CAUGHT, Abort) as error:
-                return translated(error), values
+                return error if isinstance(error, Abort) else translated(error), values
 
         return one
 
@@ -95,7 +95,7 @@ class Program:
 
     def _compile(self, mode: _Mode) -> Callable[..., One]:
         analysis = self._analyses[""]
-        roots = {name: load(name) for name in (*OF_POD, "now")}
+        roots: dict[str, ast.expr] = {name: load(name) for name in (*OF_POD, "now")}
         roots |= {name: attribute(load("v"), name) for name in OF_NODE}
         lowerer = Lowerer(
             checked=self.checked,
@@ -134,9 +134,9 @@ def _executed(make: ast.FunctionDef, scope: dict[str, object]) -> Callable[..., 
     return made
 
 
-def translated(error: Exception) -> CelError | Abort:
+def translated(error: Exception) -> CelError:
     """An error of the language, also where Python found it."""
-    if isinstance(error, CelError | Abort):
+    if isinstance(error, CelError):
         return error
     if isinstance(error, KeyError):
         key = error.args[0] if error.args else ""
