@@ -89,6 +89,8 @@ def main() -> int:
                 number += 1
             done = next(as_completed(running))
             running.remove(done)
+            for difference in done.result().differences:
+                print(f"\n{difference}", flush=True)
             total.add(done.result())
             rate = total.cases / (time.monotonic() - started)
             print(f"\r{total.cases} cases, {rate:.0f}/s, {len(total.differences)} differences", end="", flush=True)

@@ -59,6 +59,12 @@ def message_of(type_: Type) -> str | None:
     return short if package == PACKAGE and short in messages() else None
 
 
+def message_with(type_: Type, field: str) -> str | None:
+    """The same, if it has that field; where the checker knew no type it could not tell."""
+    name = message_of(type_)
+    return name if name is not None and field in messages()[name] else None
+
+
 def read_field(lo: Context, held: ast.expr, message: str, field: str) -> Out:
     """A field of a message; its zero value if it is absent."""
     value = attribute(held, field)
@@ -103,7 +109,7 @@ def select(lo: Context, node: Select) -> Out:
     if type_.name == OPTIONAL:
         return optionals.select(lo, node)
     held = lo.lower(node.operand)
-    if message := message_of(type_):
+    if message := message_with(type_, node.field):
         if node.test_only:
             return Out(has_field(lo, held.expr, message, node.field), held.raises)
         found = read_field(lo, held.expr, message, node.field)

@@ -21,6 +21,8 @@ class Context(Builder):
     bound: dict[str, Out] = field(default_factory=dict)  # what macros bind
     hoisted: dict[int, tuple[Out, str | None]] = field(default_factory=dict)  # done for the pod: value, steps taken
     counter: str = "steps"
+    optimistic: bool = False  # leave out what absorbs errors: the caller evaluates anew, exactly, if there is one
+    left_out: bool = False  # whether anything was
     single_loop: bool = False  # so that nobody has to count
     counts: bool = False  # whether any loop was written that uses the counter
 
@@ -66,7 +68,7 @@ class Context(Builder):
             with self.inside() as block:
                 out = lowering()
             parts.append((out, block))
-        if any(out.raises and any(always[at + 1 :]) for at, (out, _) in enumerate(parts)):
+        if any(any(always[at + 1 :]) and self.absorbs(out.raises) for at, (out, _) in enumerate(parts)):
             return self._all_evaluated(parts)
         last = max((at for at, (_, block) in enumerate(parts) if block), default=-1)
         outs = []
@@ -92,6 +94,13 @@ class Context(Builder):
             outs.append(Out(load(name), out.raises))
         self.raise_kept(error)
         return outs
+
+    def absorbs(self, raises: bool) -> bool:  # noqa: FBT001 - of the code in question
+        """Whether code is to be written that goes on after an error."""
+        if not raises:
+            return False
+        self.left_out = self.left_out or self.optimistic
+        return not self.optimistic
 
     def catch_first(self, body: Statements, error: str, then: Statements | None = None) -> None:
         """Keep the first error in a name and go on."""

@@ -20,23 +20,23 @@ def junction(lo: Context, node: Call, *, conjunction: bool) -> Out:
     """`left && right`, or `left || right`."""
     may_be_anything = lo.type_of(node.args[0]) == DYN
     with lo.inside() as left_block:
-        left = lo.lower(node.args[0])
+        left = operand(lo, node.args[0]) if lo.optimistic else lo.lower(node.args[0])
     with lo.inside() as right_block:
         right = operand(lo, node.args[1])
-    if left.raises or may_be_anything:
+    if lo.absorbs(left.raises or may_be_anything):
         sides = (left, left_block), (right, right_block)
         return _absorbing(lo, *sides, conjunction=conjunction, may_be_anything=may_be_anything)
     lo.block += left_block
     if not right_block:
         join = all_of if conjunction else any_of
-        return Out(join(left.expr, right.expr), right.raises)
+        return Out(join(left.expr, right.expr), any_raises(left, right))
     name = lo.fresh()
     lo.assign(name, left.expr)
     with lo.inside() as then:
         then += right_block
         lo.assign(name, right.expr)
     lo.branch(_undecided(name, conjunction=conjunction), then)
-    return Out(load(name), right.raises)
+    return Out(load(name), any_raises(left, right))
 
 
 def _absorbing(
