@@ -84,14 +84,14 @@ def select(value: Any, field: str) -> object:
 
 
 def has(value: Any, field: str) -> bool:
-    """`has(value.field)`."""
-    if isinstance(value, Some):
-        value = value.value
+    """`has(value.field)`, also of an optional."""
+    if isinstance(value, Some | Nothing):
+        return optional_field(value, field) is not NONE
     if isinstance(value, dict):
         return field in value
     if isinstance(value, Struct):
         return is_present(getattr(value, field, None), _field_type(value, field))
-    return False if value is NONE else no_overload("has", value)
+    return no_overload("has", value)
 
 
 def index(held: Any, key: object) -> object:

@@ -1,7 +1,7 @@
 """Byte code: a function for a class of pods that makes the function for a node.
 
-`make` is given what is known of the pod (`c.pod`, `c.namespaceObject`, `c.request`) and computes what depends on it alone;
-the function that it gives is asked with what is known of a node (`v.node`, `v.free`, `v.pods`, `v.data`) and the time.
+`make` is given what is known of the pod (`c.pod`, `c.namespaceObject`, `c.request`), computes what depends on it alone,
+and gives a function of what is known of a node (`v.node`, `v.free`, `v.pods`, `v.data`) and the time.
 
 This code hopes that nothing raises and leaves out what absorbs errors, which makes it a third of the size. If something
 does raise, the *plain* code, made when it is first wanted, evaluates from the beginning and exactly.
@@ -23,6 +23,8 @@ from fairlead.cel.lowering.lowerer import Lowerer
 OF_POD: Final = ("pod", "namespaceObject", "request")
 OF_NODE: Final = ("node", "free", "requested", "allocatable", "pods", "data", "victim")
 
+# Python nests no more than 20 loops and handlers; a level of an expression makes one at most.
+_SURELY_NESTED: Final = 18
 _PLACELESS: Final = frozenset({ast.Load, ast.Store})
 
 One = Callable[[Any, int], Any]
@@ -53,7 +55,7 @@ class Program:
         """The same with nothing computed beforehand, and nothing left out."""
         return self._plain(facts)
 
-    def _anew(self, facts: object, v: Any, now: int) -> Any:  # noqa: ANN401 - as `One`
+    def _anew(self, facts: object, v: Any, now: int) -> Any:
         return self._plain(facts)(v, now)
 
     def traced(self, facts: object, force: Mapping[int, bool] | None = None) -> Traced:
@@ -96,6 +98,8 @@ class Program:
     def check(self) -> None:
         """Raise NotLoweredError if this is an expression for the engine."""
         _ = self._hopeful
+        if self._analyses[""].depth > _SURELY_NESTED:
+            _ = self._plain
 
     def _compile(self, mode: _Mode) -> Callable[..., One]:
         analysis = self._analyses[""]
@@ -136,7 +140,7 @@ def _executed(make: ast.FunctionDef, scope: dict[str, object]) -> Callable[..., 
     _place(module)
     try:
         code = compile(module, "<rule>", "exec")
-    except SyntaxError as error:  # Python nests no more than 20 loops and handlers
+    except SyntaxError as error:
         raise NotLoweredError(f"it is nested too deeply: {error.msg}") from None
     exec(code, scope)  # noqa: S102 - a tree that we built, not text
     made: Callable[..., One] = scope["make"]  # type: ignore[assignment]
@@ -148,7 +152,7 @@ def _place(module: ast.Module) -> None:
     left: list[ast.AST] = [module]
     while left:
         node = left.pop()
-        if node._attributes:
+        if node._attributes:  # noqa: SLF001 - named so by the standard library, and documented
             node.lineno, node.col_offset = 1, 0  # type: ignore[attr-defined]
         for name in node._fields:
             part = getattr(node, name, None)
