@@ -6,9 +6,10 @@ NODES ?= 10
 CASES ?= 1000000
 SEED ?= 1
 KUBERNETES ?=
+ONLY ?=
 OLDER := 1.36.3 1.35.4
 
-.PHONY: help setup check format unit test test-matrix crds compare lock build cluster cluster-down clean
+.PHONY: help setup check format unit test test-matrix bench crds compare lock build cluster cluster-down clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +40,9 @@ test-matrix: setup ## the tests that need a cluster, on the older versions of Ku
 	  $(BIN)/python -m testbed build --kubernetes $$version && $(BIN)/pytest tests/integration tests/e2e --kubernetes $$version \
 	    || failed="$$failed $$version"; \
 	done; [ -z "$$failed" ] || { echo "failed on:$$failed"; exit 1; }
+
+bench: setup ## print how fast the product is, and what falls short (ONLY=text in a name)
+	@$(BIN)/python -m bench $(ONLY)
 
 crds: setup ## write what is generated: the CRD from the models, the types of the rule language
 	$(BIN)/python scripts/write_crds.py

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.policy.compiled import CompiledPolicy
+from fairlead.policy.compiled import AnnotationRule, CompiledPolicy
+from fairlead.policy.data import with_data
 from fairlead.policy.facts import NodeView, PodView
 from fairlead.policy.nodes import Nodes
-from fairlead.policy.rules import RAISED, raised
+from fairlead.policy.rules import RAISED, Raised, raised
 from fairlead.policy.select import Matched
+from fairlead.policy.tally import Tally
 
 MAX_BYTES: Final = 4096
 
@@ -31,53 +33,60 @@ class Annotations:
     conflicts: list[Conflict] = field(default_factory=list)
 
 
-def annotations(pod: PodView, matched: Sequence[Matched], nodes: Nodes, node: str, now: int) -> Annotations:
-    """The annotations for a pod that is bound to a node, in the order of the policies."""
+def annotations(
+    pod: PodView, matched: Sequence[Matched], nodes: Nodes, node: str, *, now: int, tally: Tally
+) -> Annotations:
+    """The annotations for a pod that is bound to a node, in the order of the policies.
+
+    A key is the first policy's that matches the pod and has it, also where that one cannot compute it: what a pod
+    carries does not come from one policy on Monday and from another on Tuesday.
+    """
     made = Annotations()
     owner: dict[str, str] = {}
-    slot = nodes.slots.get(node)
+    view = nodes.view_of(node)
     for each in matched:
-        view = nodes.seen_by(each.policy.name, bool(each.policy.data))(slot) if slot is not None else None
-        if each.undecided:
+        policy = each.policy
+        if each.undecided or not policy.annotations:
             continue
-        _write(each.policy, pod, view, now, made, owner)
-        if made.refusal:
-            return made
+        seen = None if view is None else with_data(view, policy.data, now)
+        for rule in policy.annotations:
+            if rule.key in pod.annotations:
+                continue  # what the pod has is never replaced
+            if rule.key in owner:
+                made.conflicts.append(Conflict(rule.key, owner[rule.key], policy.name))
+                continue
+            owner[rule.key] = policy.name
+            value = _value(rule, pod, seen, now)
+            if isinstance(value, str):
+                made.values[rule.key] = value
+                continue
+            tally.undecided(policy.name, rule.key, value)
+            if rule.rejects_on_error:
+                why = value.detail or str(value)
+                return Annotations(
+                    refusal=f"policy {policy.name} cannot compute the annotation {rule.key}: {why}",
+                    conflicts=made.conflicts,
+                )
     return made
 
 
-def _write(
-    policy: CompiledPolicy, pod: PodView, view: NodeView | None, now: int, made: Annotations, owner: dict[str, str]
-) -> None:
-    for rule in policy.annotations:
-        if rule.key in pod.annotations:
-            continue  # what the pod has is never replaced
-        if rule.key in owner:
-            made.conflicts.append(Conflict(rule.key, owner[rule.key], policy.name))
-            continue
-        why = f"policy {policy.name} cannot compute the annotation {rule.key}"
-        try:
-            if view is None:
-                value = None
-            else:
-                value = str(rule.expression.for_pod(pod)(view, now))
-        except RAISED as error:
-            value, why = None, f"{why}: {raised(error).detail}"
-        if value is not None and len(value.encode()) > MAX_BYTES:
-            value, why = None, f"{why}: it has more than {MAX_BYTES} bytes"
-        if value is not None:
-            made.values[rule.key] = value
-            owner[rule.key] = policy.name
-        elif rule.rejects_on_error:
-            made.refusal = why
-            return
+def _value(rule: AnnotationRule, pod: PodView, view: NodeView | None, now: int) -> str | Raised:
+    if view is None:
+        return Raised("the node", "is not known yet")
+    try:
+        value = str(rule.expression.for_pod(pod)(view, now))
+    except RAISED as error:
+        return raised(error)
+    if len(value.encode()) > MAX_BYTES:
+        return Raised("the value", f"has more than {MAX_BYTES} bytes")
+    return value
 
 
 def conflicts(policies: Sequence[CompiledPolicy]) -> list[Conflict]:
     """Annotation keys that several policies of one scheduler write, whichever pods they match."""
     found: list[Conflict] = []
     owner: dict[tuple[str, str], str] = {}
-    for policy in policies:
+    for policy in sorted((policy for policy in policies if policy.enforced), key=lambda policy: policy.order):
         for rule in policy.annotations:
             key = (policy.scheduler_name, rule.key)
             if key in owner:

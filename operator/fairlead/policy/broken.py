@@ -12,7 +12,7 @@ from fairlead.api.selectors import LabelSelector
 from fairlead.policy.compiled import CompiledPolicy, FilterRule, Match, Selector
 from fairlead.strategies.labels import matcher
 from fairlead.strategies.reads import Reads
-from fairlead.strategies.seam import FilterOf, Reject
+from fairlead.strategies.seam import Filter, FilterOf, Reject
 
 
 def standing_for(obj: Mapping[str, Any]) -> CompiledPolicy:
@@ -21,17 +21,17 @@ def standing_for(obj: Mapping[str, Any]) -> CompiledPolicy:
     name = str(metadata.get("name", ""))
     refuses = spec.get("failurePolicy", "Fail") != "Ignore"
     reject = Reject(f"policy {name} does not compile")
-    rule = FilterOf(reads=Reads(), for_pod=lambda _: lambda *_: reject, reasons=(reject.reason,))
+    rule: Filter = FilterOf(reads=Reads(), for_pod=lambda _: lambda *_: reject, reasons=(reject.reason,))
     priority = spec.get("priority", 0)
     return CompiledPolicy(
         name=name,
         uid=str(metadata.get("uid", "")),
         generation=f"{metadata.get('generation', 0)}?",
         scheduler_name=str(spec.get("schedulerName") or DEFAULT_SCHEDULER_NAME),
-        enforced=spec.get("mode") != "Off",
-        priority=priority if isinstance(priority, int) else 0,
+        enforced=spec.get("mode") not in ("Off", False),  # YAML reads the bare word as false
+        priority=int(priority) if isinstance(priority, int | float) and priority == priority // 1 else 0,
         match=_match(spec.get("match")),
-        filters=(FilterRule("", rule, True, False),) if refuses else (),
+        filters=(FilterRule("", rule, rejects_on_error=True, resolvable=False),) if refuses else (),
         rejects_on_failure=refuses,
     )
 
@@ -39,20 +39,22 @@ def standing_for(obj: Mapping[str, Any]) -> CompiledPolicy:
 def _match(written: object) -> Match:
     match = _map(written)
     namespaces = match.get("namespaces")
-    if namespaces is not None and not (isinstance(namespaces, list) and all(isinstance(n, str) for n in namespaces)):
+    if namespaces is not None and not _are_names(namespaces):
         return Match()
     try:
-        selectors = [_selector(match.get(field)) for field in ("namespaceSelector", "podSelector")]
+        of_namespace, of_pod = (_selector(match.get(field)) for field in ("namespaceSelector", "podSelector"))
     except ValueError:  # pydantic's, too
         return Match()
-    return Match(None if namespaces is None else frozenset(namespaces), *selectors)
+    return Match(None if namespaces is None else frozenset(namespaces), of_namespace, of_pod)
 
 
 def _selector(written: object) -> Selector | None:
     return None if written is None else matcher(LabelSelector.model_validate(written, by_alias=True, by_name=False))
 
 
+def _are_names(namespaces: object) -> bool:
+    return isinstance(namespaces, list) and bool(namespaces) and all(isinstance(one, str) for one in namespaces)
+
+
 def _map(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-

@@ -2,18 +2,18 @@
 
 import hashlib
 import json
-import re
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from fairlead.api import rules as written
 from fairlead.api.errors import FieldPath
+from fairlead.api.params import Params, data_names
 from fairlead.api.selectors import LabelSelector
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cel.check import BOOL, NUMBER, STRING, VALUE, Environment, ExpressionError, Want, check
-from fairlead.cel.cost import BUDGET, NODES, PODS
+from fairlead.cel.check import BOOL, NUMBER, STRING
 from fairlead.cel.environment import CONDITION, PROTECTION, RULE, Scope
+from fairlead.policy.checking import Expressions, Steps
 from fairlead.policy.compiled import (
     AnnotationRule,
     CompiledPolicy,
@@ -25,15 +25,14 @@ from fairlead.policy.compiled import (
     ScoreRule,
     Selector,
 )
-from fairlead.policy.errors import Fault, PolicyError, in_expression, in_field
+from fairlead.policy.errors import PolicyError, in_field
 from fairlead.policy.expressions import Compiled
 from fairlead.policy.rules import filter_of, score_of
 from fairlead.strategies.labels import matcher
+from fairlead.strategies.reads import EVERY
 from fairlead.strategies.seam import Filter, Score, Strategy
 
 T = TypeVar("T")
-_REFERENCE: Final = re.compile(r"\bvariables\s*\.\s*([A-Za-z_]\w*)")
-_TEXTS: Final = re.compile(r"""//[^\n]*|"{3}.*?"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +43,12 @@ class Rules:
     annotation_prefixes: tuple[str, ...] = ("fairlead.dev/",)
 
 
-def compile_policy(policy: SchedulerExtenderPolicy, rules: Rules) -> CompiledPolicy:
-    """Compile at one stretch. Raises PolicyError."""
-    return finish(compile_steps(policy, rules))
+def compile_policy(policy: SchedulerExtenderPolicy, rules: Rules, *, unknown: Collection[str] = ()) -> CompiledPolicy:
+    """Compile at one stretch; nothing is said of what uses an unknown variable. Raises PolicyError."""
+    return finish(compile_steps(policy, rules, unknown=unknown))
 
 
-def finish(steps: Generator[None, None, T]) -> T:
+def finish(steps: Steps[T]) -> T:
     """Run a computation that pauses to its end."""
     while True:
         try:
@@ -59,54 +58,45 @@ def finish(steps: Generator[None, None, T]) -> T:
             return result
 
 
-def compile_steps(policy: SchedulerExtenderPolicy, rules: Rules) -> Generator[None, None, CompiledPolicy]:
+def compile_steps(
+    policy: SchedulerExtenderPolicy, rules: Rules, *, unknown: Collection[str] = ()
+) -> Steps[CompiledPolicy]:
     """Compile, pausing after each expression so that others are served meanwhile. Raises PolicyError at the end."""
-    compiler = _Compiler(policy, rules)
+    compiler = _Compiler(policy, rules, unknown)
     yield from compiler.run()
     if compiler.faults:
         raise PolicyError(tuple(compiler.faults))
     return compiler.result()
 
 
-@dataclass(slots=True)
 class _Compiler:
-    policy: SchedulerExtenderPolicy
-    rules: Rules
-    faults: list[Fault] = field(default_factory=list)
-    reports: list[RuleReport] = field(default_factory=list)
-    variables: dict[str, Compiled] = field(default_factory=dict)
-    broken: set[str] = field(default_factory=set)  # variables that do not compile: whoever uses them is not to blame
-    environments: dict[str, Environment] = field(default_factory=dict)
-    conditions: list[ExpressionRule] = field(default_factory=list)
-    filters: list[FilterRule] = field(default_factory=list)
-    scores: list[ScoreRule] = field(default_factory=list)
-    protections: list[ExpressionRule] = field(default_factory=list)
-    annotations: list[AnnotationRule] = field(default_factory=list)
+    def __init__(self, policy: SchedulerExtenderPolicy, rules: Rules, unknown: Collection[str]) -> None:
+        self.policy = policy
+        self.rules = rules
+        self.expressions = Expressions([entry.name for entry in policy.spec.data], broken=set(unknown))
+        self.faults = self.expressions.faults
+        self.reports: list[RuleReport] = []
+        self.conditions: list[ExpressionRule] = []
+        self.filters: list[FilterRule] = []
+        self.scores: list[ScoreRule] = []
+        self.protections: list[ExpressionRule] = []
+        self.annotations: list[AnnotationRule] = []
 
-    def run(self) -> Iterator[None]:
+    def run(self) -> Steps[None]:
         spec = self.policy.spec
-        yield from self._variables()
+        yield from self.expressions.declare(spec.variables)
         for at, condition in enumerate(spec.match.conditions):
-            path = ("spec", "match", "conditions", at, "expression")
-            if made := self._expression(path, condition.expression, CONDITION, BOOL):
-                self.conditions.append(ExpressionRule(condition.name, made))
-                self._report(condition.name, "Condition", made)
-            yield
+            made = yield from self._bool(("spec", "match", "conditions", at), condition, CONDITION, "Condition")
+            self.conditions += made
         for at, rule in enumerate(spec.filters):
-            self._filter(("spec", "filters", at), rule)
-            yield
+            yield from self._filter(("spec", "filters", at), rule)
         for at, score in enumerate(spec.scores):
-            self._score(("spec", "scores", at), score)
-            yield
+            yield from self._score(("spec", "scores", at), score)
         for at, protection in enumerate(spec.preemption.protect):
-            path = ("spec", "preemption", "protect", at, "expression")
-            if made := self._expression(path, protection.expression, PROTECTION, BOOL):
-                self.protections.append(ExpressionRule(protection.name, made))
-                self._report(protection.name, "Protection", made)
-            yield
+            made = yield from self._bool(("spec", "preemption", "protect", at), protection, PROTECTION, "Protection")
+            self.protections += made
         for at, annotation in enumerate(spec.binding.annotations if spec.binding else ()):
-            self._annotation(("spec", "binding", "annotations", at), annotation)
-            yield
+            yield from self._annotation(("spec", "binding", "annotations", at), annotation)
 
     def result(self) -> CompiledPolicy:
         spec, metadata = self.policy.spec, self.policy.metadata
@@ -132,65 +122,16 @@ class _Compiler:
             reports=tuple(self.reports),
         )
 
-    def _variables(self) -> Iterator[None]:
-        """Each after those that it uses."""
-        declared = {variable.name: (at, variable) for at, variable in enumerate(self.policy.spec.variables)}
-        uses = {name: _references(variable.expression) & set(declared) for name, (_, variable) in declared.items()}
-        waiting = dict(declared)
-        while waiting:
-            ready = [name for name in waiting if not uses[name] & set(waiting)]
-            if not ready:
-                circle = _circle(next(iter(waiting)), {name: uses[name] & set(waiting) for name in waiting})
-                for name in waiting:
-                    at, _ = waiting[name]
-                    if name in circle:
-                        hint = "let one of them not use the others"
-                        path = ("spec", "variables", at, "expression")
-                        self.faults.append(in_field(path, f"uses itself: {' -> '.join(circle)}", hint))
-                    self.broken.add(name)
-                return
-            for name in ready:
-                at, variable = waiting.pop(name)
-                made = self._expression(("spec", "variables", at, "expression"), variable.expression, PROTECTION, VALUE)
-                if made is None:
-                    self.broken.add(name)
-                else:
-                    self.variables[name] = made
-                    self.environments.clear()
-                yield
+    def _bool(
+        self, path: FieldPath, rule: written.Condition | written.Protection, scope: Scope, kind: RuleKind
+    ) -> Steps[list[ExpressionRule]]:
+        made = yield from self.expressions.compiled((*path, "expression"), rule.expression, scope, BOOL)
+        if made is None:
+            return []
+        self._report(rule.name, kind, made)
+        return [ExpressionRule(rule.name, made)]
 
-    def _expression(self, path: FieldPath, text: str, scope: Scope, want: Want) -> Compiled | None:
-        """Check an expression; what is wrong with it is noted down."""
-        if _references(text) & self.broken:
-            return None  # what is wrong is said where the variable stands
-        try:
-            expression = check(text, self._environment(scope), want)
-        except ExpressionError as error:
-            for found in error.diagnostics:
-                self.faults.append(in_expression(path, found, text))
-            return None
-        used = {name for name in _references(text) if name in self.variables}
-        made = Compiled(expression, _with_their_own(used, self.variables))
-        if made.worst_case > BUDGET:
-            fault = (
-                f"may take {made.worst_case:,} loop steps on {NODES:,} nodes with {PODS} pods each, {BUDGET:,} are allowed"
-            )
-            self.faults.append(in_field(path, fault, "loop over the pods of a node once, not inside of another loop"))
-            return None
-        _ = made.evaluation
-        return made
-
-    def _environment(self, scope: Scope) -> Environment:
-        if scope.what not in self.environments:
-            types = {
-                name: variable.expression.type
-                for name, variable in self.variables.items()
-                if variable.roots <= set(scope.roots)
-            }
-            self.environments[scope.what] = Environment(scope, types, [entry.name for entry in self.policy.spec.data])
-        return self.environments[scope.what]
-
-    def _filter(self, path: FieldPath, rule: written.Filter) -> None:
+    def _filter(self, path: FieldPath, rule: written.Filter) -> Steps[None]:
         expression: Compiled | None = None
         if rule.strategy is not None:
             strategy, params = rule.strategy
@@ -198,18 +139,28 @@ class _Compiler:
             if make is None:
                 self.faults.append(in_field((*path, strategy), "is no filter", "use it under scores"))
                 return
+            self._data_names((*path, strategy), params)
             made: Filter = make(params)
         else:
-            compiled = self._expression((*path, "expression"), rule.expression or "", RULE, BOOL)
+            compiled = yield from self.expressions.compiled((*path, "expression"), rule.expression or "", RULE, BOOL)
             if compiled is None:
                 return
             expression = compiled
             made = filter_of(compiled, rule.reason or rule.name, resolvable=bool(rule.resolvable))  # type: ignore[assignment]
-        resolvable = made.resolvable if rule.resolvable is None else rule.resolvable
-        self.filters.append(FilterRule(rule.name, made, rule.on_error == "Reject", resolvable, expression))
+        self.filters.append(
+            FilterRule(
+                rule.name,
+                made,
+                rule.on_error == "Reject",
+                made.resolvable if rule.resolvable is None else rule.resolvable,
+                expression,
+                reason=rule.reason,
+                each_tells=rule.resolvable is None,
+            )
+        )
         self._report(rule.name, "Filter", expression or made)
 
-    def _score(self, path: FieldPath, rule: written.Score) -> None:
+    def _score(self, path: FieldPath, rule: written.Score) -> Steps[None]:
         expression: Compiled | None = None
         if rule.strategy is not None:
             strategy, params = rule.strategy
@@ -217,9 +168,10 @@ class _Compiler:
             if make is None:
                 self.faults.append(in_field((*path, strategy), "is no score", "use it under filters"))
                 return
+            self._data_names((*path, strategy), params)
             made: Score = make(params)
         else:
-            compiled = self._expression((*path, "expression"), rule.expression or "", RULE, NUMBER)
+            compiled = yield from self.expressions.compiled((*path, "expression"), rule.expression or "", RULE, NUMBER)
             if compiled is None:
                 return
             expression = compiled
@@ -227,11 +179,21 @@ class _Compiler:
         self.scores.append(ScoreRule(rule.name, made, rule.weight, rule.normalize or made.normalize, expression))
         self._report(rule.name, "Score", expression or made)
 
-    def _annotation(self, path: FieldPath, rule: written.Annotation) -> None:
+    def _data_names(self, path: FieldPath, params: Params) -> None:
+        """Refuse parameters that name entries of data that there are not."""
+        declared = {entry.name for entry in self.policy.spec.data}
+        for where, name in data_names(params):
+            if name not in declared:
+                known = f"declared are {', '.join(sorted(declared))}" if declared else "the policy declares none"
+                self.faults.append(in_field((*path, *where), f"there is no entry {name!s} in the policy's data", known))
+
+    def _annotation(self, path: FieldPath, rule: written.Annotation) -> Steps[None]:
         if not rule.key.startswith(self.rules.annotation_prefixes):
-            allowed = ", ".join(self.rules.annotation_prefixes)
-            self.faults.append(in_field((*path, "key"), f"{rule.key!r} is not allowed", f"it must begin with {allowed}"))
-        if made := self._expression((*path, "expression"), rule.expression, RULE, STRING):
+            allowed = " or ".join(self.rules.annotation_prefixes)
+            cure = f"it must begin with {allowed}" if allowed else "the operator's settings allow no annotations"
+            self.faults.append(in_field((*path, "key"), f"{rule.key!r} is not allowed", cure))
+        made = yield from self.expressions.compiled((*path, "expression"), rule.expression, RULE, STRING)
+        if made is not None:
             self.annotations.append(AnnotationRule(rule.key, made, rule.on_error == "Reject"))
             self._report(rule.key, "Annotation", made)
 
@@ -245,32 +207,11 @@ class _Compiler:
 
 def _uses(rule: Filter | Score) -> tuple[str, ...]:
     reads = rule.reads
-    node = [".".join(("node", *path)) for path in reads.node]
-    amounts = [f"{name}.{key}" for name in ("free", "requested", "allocatable", "data") for key in getattr(reads, name)]
-    return tuple(sorted([*node, *amounts, *(["pods"] if reads.pods else []), *(["now"] if reads.now else [])]))
-
-
-def _references(text: str) -> set[str]:
-    """The variables that an expression names."""
-    return set(_REFERENCE.findall(_TEXTS.sub("''", text)))
-
-
-def _with_their_own(names: set[str], variables: Mapping[str, Compiled]) -> dict[str, Compiled]:
-    """Variables, and those that they use."""
-    found = {name: variables[name] for name in names}
-    for name in names:
-        found.update(variables[name].variables)
-    return found
-
-
-def _circle(start: str, uses: Mapping[str, set[str]]) -> list[str]:
-    """A way from a variable through those that it uses that comes back to where it was."""
-    way = [start]
-    while True:
-        following = sorted(uses[way[-1]])[0]
-        if following in way:
-            return [*way[way.index(following) :], following]
-        way.append(following)
+    objects = {"pod": reads.pod, "namespaceObject": reads.namespace, "node": reads.node}
+    fields = [".".join((root, *path)) for root, paths in objects.items() for path in paths]
+    named = ("request", "free", "requested", "allocatable", "data")
+    amounts = [f"{name}.{key}".removesuffix(f".{EVERY}") for name in named for key in getattr(reads, name)]
+    return tuple(sorted([*fields, *amounts, *(["pods"] if reads.pods else []), *(["now"] if reads.now else [])]))
 
 
 def _selector(written_selector: LabelSelector | None) -> Selector | None:

@@ -6,8 +6,9 @@ from typing import Literal
 
 from fairlead.api.data import DataEntry
 from fairlead.policy.expressions import Compiled, Evaluation
+from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import Reads, union
-from fairlead.strategies.seam import Filter, Normalize, Score
+from fairlead.strategies.seam import Filter, Normalize, Reject, Score, Verdict
 
 RuleKind = Literal["Condition", "Filter", "Score", "Protection", "Annotation"]
 
@@ -21,6 +22,19 @@ class FilterRule:
     rejects_on_error: bool
     resolvable: bool
     expression: Compiled | None = None
+    reason: str | None = None
+    """What the policy wants to be said in place of what the filter says."""
+    each_tells: bool = False
+    """Whether it depends on the single rejection if it is resolvable: the policy does not say."""
+
+    def refusal(self, verdict: Verdict) -> tuple[str, bool] | None:
+        """The reason why a node is refused, and whether that is resolvable; None if it is not refused."""
+        if isinstance(verdict, Reject):
+            resolvable = verdict.resolvable if self.each_tells else self.resolvable
+            return self.reason or verdict.reason, resolvable
+        if isinstance(verdict, Unknown) and self.rejects_on_error:
+            return str(verdict), False
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What is wrong with a policy, and where.
 
     PolicyError          a policy that does not compile: everything that is wrong with it
-      Fault              one of these: a field, a sentence, a cure; the place in the text of an expression, if it has one
+      Fault              one of these: a field, a sentence, a cure; the place in an expression's text, if it has one
 
 Evaluation raises nothing: a rule that cannot decide says `Unknown`, and the policy says what that means.
 """

@@ -3,89 +3,150 @@
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import cached_property
+from itertools import compress
+from operator import itemgetter
+from typing import Final
 
-from fairlead.policy.compiled import CompiledPolicy, FilterRule, ScoreRule
+from fairlead.policy.bound import NAN, BoundData, BoundFilter, BoundScore, Refusal
+from fairlead.policy.compiled import CompiledPolicy, FilterRule
 from fairlead.policy.facts import PodView
-from fairlead.policy.kept import Bound, BoundFilter, BoundScore, Clock, Kept, KeptVerdicts, Refusal
+from fairlead.policy.kept import Clock, Kept, KeptVerdicts, TooSlowError
 from fairlead.policy.nodes import Nodes
-from fairlead.policy.pod_class import class_key, reads_identity
+from fairlead.policy.pod_class import Key, class_key, reads_identity
 from fairlead.policy.scores import totals
 from fairlead.policy.select import Matched, PolicySet
+from fairlead.policy.tally import Tally
 from fairlead.strategies.reads import Reads, union
-from fairlead.strategies.seam import Reject
+from fairlead.strategies.seam import Filter, FilterOf, Normalize, Reject
 
 CLASSES: Final = 256
 UNDECIDED: Final = "cannot tell whether the policy is for this pod"
 UNKNOWN_NODE: Final = "node is not known yet"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Filtered:
-    """What a filter call comes to."""
+    """What a filter call comes to. Look at it before the next call: reasons are looked up when they are asked for."""
 
-    refused: Mapping[str, Refusal]  # of the nodes asked about; empty when all may be used
     passed: Sequence[str]
-    unknown: Sequence[str] = ()  # refused, too: nobody can judge a node that is not known yet
+    unknown: Sequence[str] = ()
+    """Refused, too: nobody can judge a node that is not known yet."""
+    _asked: Sequence[str] = ()
+    _why: Callable[[str], Refusal | None] = lambda _: None
+
+    @cached_property
+    def refused(self) -> Mapping[str, Refusal]:
+        """Why the others of the known nodes that were asked about are refused; empty when all may be used."""
+        return {name: why for name in self._asked if (why := self._why(name)) is not None}
 
 
 @dataclass(slots=True, eq=False)
 class _Class:
     """What is kept for one class of pods."""
 
-    matched: Sequence[Matched]
     verdicts: KeptVerdicts
-    scores: Kept
+    scores: Kept[BoundScore]
 
 
 @dataclass(slots=True, eq=False)
 class Evaluator:
-    """One policy set and the nodes. Owned by one thread; a new set gets a new evaluator."""
+    """One policy set and the nodes. Owned by one thread; a new set gets a new evaluator.
+
+    In every call `now` is the time of day in nanoseconds and not before that of the last call; `clock` and `deadline`
+    are those of `Kept`.
+    """
 
     policies: PolicySet
     nodes: Nodes
     classes: int = CLASSES
-    _kept: OrderedDict[tuple[object, ...], _Class] = field(default_factory=OrderedDict)
-    _keys: dict[tuple[str, ...], tuple[Callable[[PodView], tuple[object, ...]], bool]] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
+    _data: Kept[BoundData] = field(init=False)
+    _kept: OrderedDict[Key, _Class] = field(default_factory=OrderedDict)
+    _keys: dict[tuple[str, ...], tuple[Callable[[PodView], Key], bool]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        with_data = [policy for policy in self.policies.policies if policy.data and policy.enforced]
+        self._data = Kept([BoundData(policy, self.nodes, self.tally) for policy in with_data], self.nodes)
 
     def filter(
         self, pod: PodView, scheduler: str, names: Sequence[str], *, now: int, clock: Clock, deadline: int
     ) -> Filtered:
-        """Which of these nodes the pod may use."""
-        of_pod = self._class_of(pod, scheduler, now)
-        if not of_pod.verdicts.rules:
-            return Filtered({}, names)
-        of_pod.verdicts.refresh(now, clock, deadline)
-        passing = of_pod.verdicts.passed
-        passed = [name for name in names if name in passing]
-        if len(passed) == len(names):
-            return Filtered({}, names)
-        known = self.nodes.slots
-        return Filtered(of_pod.verdicts.refused, passed, [name for name in names if name not in known])
+        """Which of these nodes the pod may use. Raises TooSlowError."""
+        kept = self._class_of(pod, scheduler, now).verdicts
+        if not kept.rules:
+            return Filtered(names)
+        self._data.refresh(now, clock, deadline)
+        kept.refresh(now, clock, deadline)
+        slots, passing = self.nodes.slots, kept.passing
+        unknown: Sequence[str] = ()
+        if (places := self._places(names)) is not None:
+            flags = bytes(itemgetter(*places)(passing))
+        else:
+            unknown = [name for name in names if name not in slots]
+            flags = bytes(name in slots and passing[slots[name]] for name in names)
+        if 0 not in flags:
+            return Filtered(names)
+
+        def why(name: str) -> Refusal | None:
+            slot = slots.get(name)
+            return None if slot is None or passing[slot] else kept.refusal(slot)
+
+        return Filtered([*compress(names, flags)], unknown, names, why)
 
     def scores(
         self, pod: PodView, scheduler: str, names: Sequence[str], *, now: int, clock: Clock, deadline: int
     ) -> list[float]:
-        """The exact total of all policies for each of these nodes; a node that is not known has no value."""
-        of_pod = self._class_of(pod, scheduler, now)
-        of_pod.scores.refresh(now, clock, deadline)
-        slots = self.nodes.slots
-        places = [slots.get(name, -1) for name in names]
-        rules = []
-        for rule in of_pod.scores.rules:
-            values = rule.values  # type: ignore[attr-defined]
-            rules.append(([values[at] if at >= 0 else None for at in places], rule.normalize, rule.weight))  # type: ignore[attr-defined]
+        """The exact total of all policies for each node; one that is not known has no value. Raises TooSlowError."""
+        kept = self._class_of(pod, scheduler, now).scores
+        if not kept.rules:
+            return [0.0] * len(names)
+        self._data.refresh(now, clock, deadline)
+        kept.refresh(now, clock, deadline)
+        slots, places = self.nodes.slots, self._places(names)
+        rules: list[tuple[Sequence[float], Normalize, int]] = []
+        for each in kept.rules:
+            if places is not None:
+                values = itemgetter(*places)(each.values)
+            else:
+                values = [each.values[slots[name]] if name in slots else NAN for name in names]
+            rules.append((values, each.rule.normalize, each.rule.weight))
         return totals(rules, len(names))
+
+    def catch_up(self, *, now: int, clock: Clock, deadline: int) -> bool:
+        """Compute what waits in idle time, for the classes that were asked last first; whether all of it was done."""
+        try:
+            self._data.refresh(now, clock, deadline)
+            for kept in reversed(self._kept.values()):
+                if clock() > deadline:
+                    return False
+                kept.verdicts.refresh(now, clock, deadline)
+                kept.scores.refresh(now, clock, deadline)
+        except TooSlowError:
+            return False
+        return True
+
+    def _places(self, names: Sequence[str]) -> Sequence[int] | None:
+        """The slots of nodes, if there are several and all are known: one call for all of them is twice as fast."""
+        try:
+            return itemgetter(*names)(self.nodes.slots) if len(names) > 1 else None
+        except KeyError:
+            return None
 
     def _class_of(self, pod: PodView, scheduler: str, now: int) -> _Class:
         matched = self.policies.matching(pod, scheduler, now)
-        names = tuple(f"{each.policy.name}!" if each.undecided else each.policy.name for each in matched)
+        for each in matched:
+            if each.undecided is not None:
+                self.tally.undecided(each.policy.name, each.condition, each.undecided)
+        names = tuple([f"{each.policy.name}!" if each.undecided else each.policy.name for each in matched])
         known = self._keys.get(names)
         if known is None:
-            reads = union(each.policy.reads for each in matched)
+            if len(self._keys) >= self.classes:
+                self._keys.clear()
+            reads = union(each.policy.reads for each in matched if not each.undecided)
             known = self._keys[names] = (class_key(reads), reads_identity(reads))
-        key_of, alone = known
-        if alone:
+        key_of, is_alone = known
+        if is_alone:
             return self._bind(pod, matched)
         key = (names, *key_of(pod))
         found = self._kept.get(key)
@@ -98,51 +159,52 @@ class Evaluator:
         return found
 
     def _bind(self, pod: PodView, matched: Sequence[Matched]) -> _Class:
-        filters: list[Bound] = []
-        scores: list[Bound] = []
-        for each in matched:
-            filters += bound_filters(each, pod, self.nodes)
-            if not each.undecided:
-                scores += bound_scores(each.policy, pod, self.nodes)
-        return _Class(matched, KeptVerdicts(filters, self.nodes), Kept(scores, self.nodes))
+        filters = [rule for each in matched for rule in bound_filters(each, pod, self.nodes, self.tally)]
+        scores = [
+            rule for each in matched if not each.undecided for rule in _scores(each.policy, pod, self.nodes, self.tally)
+        ]
+        return _Class(KeptVerdicts(filters, self.nodes), Kept(scores, self.nodes))
 
 
-def bound_filters(matched: Matched, pod: PodView, nodes: Nodes) -> list[BoundFilter]:
+def bound_filters(matched: Matched, pod: PodView, nodes: Nodes, tally: Tally) -> list[BoundFilter]:
     """The filters of a policy for a pod, in the order in which reasons are given."""
-    rules = sorted(matched.policy.filters, key=lambda rule: rule.name)
+    policy = matched.policy
+    rules = sorted(policy.filters, key=lambda rule: rule.name)
     if matched.undecided:
-        reject = Reject(UNDECIDED)
-        return [_filter(matched.policy, rule, lambda *_: reject, nodes, Reads()) for rule in rules[:1]]
-    return [_filter(matched.policy, rule, rule.filter.for_pod(pod), nodes, rule.filter.reads) for rule in rules]
+        rules = [_undecided(rule) for rule in rules[:1]]
+    return [
+        BoundFilter(
+            policy=policy,
+            name=rule.name,
+            reads=rule.filter.reads,
+            tally=tally,
+            is_volatile=rule.filter.reads.now and rule.expression is not None,
+            rule=rule,
+            decide=rule.filter.for_pod(pod),
+            view=nodes.seen_by(policy.name, bool(rule.filter.reads.data)),
+        )
+        for rule in rules
+    ]
 
 
-def _filter(policy: CompiledPolicy, rule: FilterRule, decide: Any, nodes: Nodes, reads: Reads) -> BoundFilter:
-    return BoundFilter(
-        policy,
-        rule.name,
-        reads,
-        reads.now and rule.expression is not None,
-        decide,
-        nodes.seen_by(policy.name, bool(reads.data)),
-        rejects_on_error=rule.rejects_on_error,
-        resolvable=rule.resolvable,
-    )
+def _undecided(rule: FilterRule) -> FilterRule:
+    """What stands in place of all filters of a policy, whatever they would say."""
+    reject = Reject(UNDECIDED)
+    refuse: Filter = FilterOf(reads=Reads(), for_pod=lambda _: lambda *_: reject, reasons=(UNDECIDED,))
+    return FilterRule(rule.name, refuse, rejects_on_error=True, resolvable=False)
 
 
-def bound_scores(policy: CompiledPolicy, pod: PodView, nodes: Nodes) -> list[BoundScore]:
-    """The scores of a policy for a pod."""
-    return [_score(policy, rule, pod, nodes) for rule in sorted(policy.scores, key=lambda rule: rule.name)]
-
-
-def _score(policy: CompiledPolicy, rule: ScoreRule, pod: PodView, nodes: Nodes) -> BoundScore:
-    reads = rule.score.reads
-    return BoundScore(
-        policy,
-        rule.name,
-        reads,
-        reads.now and rule.expression is not None,
-        rule.score.for_pod(pod),
-        nodes.seen_by(policy.name, bool(reads.data)),
-        normalize=rule.normalize,
-        weight=rule.weight,
-    )
+def _scores(policy: CompiledPolicy, pod: PodView, nodes: Nodes, tally: Tally) -> list[BoundScore]:
+    return [
+        BoundScore(
+            policy=policy,
+            name=rule.name,
+            reads=rule.score.reads,
+            tally=tally,
+            is_volatile=rule.score.reads.now and rule.expression is not None,
+            rule=rule,
+            rate=rule.score.for_pod(pod),
+            view=nodes.seen_by(policy.name, bool(rule.score.reads.data)),
+        )
+        for rule in sorted(policy.scores, key=lambda rule: rule.name)
+    ]

@@ -2,17 +2,21 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, Literal
+
+from cel_expr_python import cel
 
 from fairlead.cel import engine
 from fairlead.cel.check import Expression
 from fairlead.cel.checked import Node
-from fairlead.cel.cost import worst_case
+from fairlead.cel.cost import NODES, engine_time, worst_case
+from fairlead.cel.environment import PROTECTION, environment
 from fairlead.cel.errors import CelError, Kind
 from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.program import Program
 from fairlead.cel.reads import OF_PODS, Path, reads
+from fairlead.policy.references import replaced
 from fairlead.strategies.reads import EVERY, PodsRead, Reads
 
 Evaluation = Literal["Lowered", "Engine"]
@@ -38,12 +42,18 @@ class Compiled:
         """Loop steps over all nodes of the largest cluster."""
         return worst_case(self.expression.checked, self._trees)
 
+    @property
+    def engine_time(self) -> float:
+        """Microseconds for a node on the engine."""
+        return engine_time(self.paths, self.worst_case // NODES)
+
     @cached_property
     def evaluation(self) -> Evaluation:
         """Where it runs."""
         try:
             self._program.check()
         except NotLoweredError:
+            _ = self._for_engine
             return "Engine"
         return "Lowered"
 
@@ -56,6 +66,9 @@ class Compiled:
         """Do what depends on the pod alone; the rest is a function of a node's facts and the time."""
         if self.evaluation == "Lowered":
             return self._program.for_pod(pod)
+        if self.roots <= {*_POD_LEVEL, "now"}:
+            once = lru_cache(maxsize=1)(lambda now: self._on_engine(pod, None, now))
+            return lambda _, now: once(now if "now" in self.roots else 0)
         return lambda node, now: self._on_engine(pod, node, now)
 
     def traced(self, pod: Any, force: Mapping[int, bool]) -> Callable[[Any, int], tuple[Any, dict[int, object]]]:
@@ -72,28 +85,54 @@ class Compiled:
         return {name: variable.expression.checked for name, variable in self.variables.items()}
 
     @cached_property
-    def _used(self) -> frozenset[str]:
-        """The variables that it names itself."""
-        names = self.expression.checked.names.values()
-        return frozenset(name.removeprefix("variables.") for name in names if name.startswith("variables."))
-
-    @cached_property
     def _wanted(self) -> Mapping[str, Any]:
-        return engine.wanted(reads(self.expression.checked, {}))
+        return engine.wanted(self.paths)
 
     @cached_property
     def _program(self) -> Program:
         return Program(self.expression.checked, self._trees)
 
+    @cached_property
+    def _for_engine(self) -> cel.Expression:
+        """The same with its variables written into it, so that the engine computes those that are needed."""
+        if not self.variables:
+            return self.expression.compiled
+        text = f"({replaced(self.expression.text, _bound_name)}\n)"
+        for name in reversed(_in_order(self.variables)):
+            held = replaced(self.variables[name].expression.text, _bound_name)
+            text = f"cel.bind({_bound_name(name)}, ({held}\n), {text})"
+        return environment(PROTECTION, {}).compile(text)
+
     def _on_engine(self, pod: Any, node: Any, now: int) -> Any:
         facts: dict[str, Any] = {name: getattr(pod, name) for name in self.roots if name in _POD_LEVEL}
         facts |= {name: getattr(node, name) for name in self.roots if name not in (*_POD_LEVEL, "now")}
-        data = engine.facts({name: value for name, value in facts.items() if value is not None}, self._wanted)
+        given = engine.facts({name: value for name, value in facts.items() if value is not None}, self._wanted)
         if "now" in self.roots:
-            data["now"] = engine.plain_time(now)
-        for name in self._used:
-            data[f"variables.{name}"] = engine.plain(self.variables[name].for_pod(pod)(node, now))
-        return engine.evaluate(self.expression.compiled, data).value()
+            given["now"] = engine.plain_time(now)
+        try:
+            return engine.evaluate(self._for_engine, given).value()
+        except CelError as error:
+            if error.kind is Kind.NO_SUCH_KEY and "data" in self.roots:
+                self._raise_missing(node.data)
+            raise
+
+    def _raise_missing(self, data: Mapping[str, float]) -> None:
+        """The engine knows no more than that a key is missing; the data know why."""
+        for path in sorted(self.paths):
+            if path[0] == "data" and len(path) > 1:
+                _ = data[path[1]]
+
+
+def _bound_name(variable: str) -> str:
+    return f"variables_{variable}_of_the_policy"
+
+
+def _in_order(variables: Mapping[str, Compiled]) -> list[str]:
+    """Each after those that it uses."""
+    ordered: dict[str, None] = {}
+    for name, variable in variables.items():
+        ordered |= dict.fromkeys([*_in_order(variable.variables), name])
+    return list(ordered)
 
 
 def as_reads(paths: frozenset[Path]) -> Reads:

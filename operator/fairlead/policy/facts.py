@@ -52,11 +52,12 @@ class Data(dict[str, float]):
 class PodView:
     """The pod to be placed."""
 
-    __slots__ = ("namespaceObject", "pod", "request")
+    __slots__ = ("knows_namespace", "namespaceObject", "pod", "request")
 
     def __init__(self, pod: Any, namespace: Any = None, request: Amounts = _NO_AMOUNTS) -> None:
         self.pod = pod
-        self.namespaceObject = namespace if namespace is not None else empty(NAMESPACE)
+        self.knows_namespace = namespace is not None
+        self.namespaceObject: Any = namespace if namespace is not None else empty(NAMESPACE)
         self.request = request
 
     @property
@@ -90,7 +91,7 @@ class PodView:
 class NodeView:
     """A node at one moment, for one policy: `data` is the policy's."""
 
-    __slots__ = ("_controlled", "_since", "allocatable", "data", "node", "pods", "requested", "victim")
+    __slots__ = ("_controlled", "_free", "_since", "allocatable", "data", "node", "pods", "requested", "victim")
 
     def __init__(
         self,
@@ -111,12 +112,18 @@ class NodeView:
         self.victim = victim
         self._since = since
         self._controlled: dict[tuple[str, Controller], list[Any]] | None = None
+        self._free: Amounts | None = None
 
     @property
     def free(self) -> Amounts:
         """What is allocatable and not requested; a resource that the node does not have is not in it."""
-        requested = self.requested
-        return {name: amount - requested.get(name, 0.0) for name, amount in self.allocatable.items()}
+        free = self._free
+        if free is None:
+            requested = self.requested
+            free = self._free = {
+                name: _difference(amount, requested.get(name, 0.0)) for name, amount in self.allocatable.items()
+            }
+        return free
 
     @property
     def name(self) -> str:
@@ -166,7 +173,7 @@ class NodeView:
         left = dict(self.requested)
         for request in requests:
             for name, amount in request.items():
-                left[name] = left.get(name, 0.0) - amount
+                left[name] = _difference(left.get(name, 0.0), amount)
         return NodeView(
             self.node,
             pods=[pod for pod in self.pods if pod.uid not in uids],
@@ -185,12 +192,18 @@ class NodeView:
         return self._with(data, self.victim)
 
     def _with(self, data: Data, victim: Any) -> "NodeView":
-        return NodeView(
-            self.node,
-            pods=self.pods,
-            allocatable=self.allocatable,
-            requested=self.requested,
-            data=data,
-            since=self._since,
-            victim=victim,
-        )
+        other = NodeView.__new__(NodeView)
+        other.node = self.node
+        other.pods = self.pods
+        other.allocatable = self.allocatable
+        other.requested = self.requested
+        other.data = data
+        other.victim = victim
+        other._since, other._controlled, other._free = self._since, self._controlled, self._free  # noqa: SLF001
+        return other
+
+
+def _difference(one: float, other: float) -> float:
+    """Amounts have at most nine digits after the point: 1.0 - 0.9 is 0.1, and a rule that wants 0.1 is content."""
+    left = one - other
+    return left if left.is_integer() else round(left, 9)

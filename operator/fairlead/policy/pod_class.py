@@ -1,6 +1,7 @@
 """Pods that agree on everything the rules read are one class: what is computed for one holds for all.
 
-The key of a class is made of the values at the paths that the rules read, in the order of the paths.
+The key of a class is made of the values at the paths that the rules read, in the order of the paths. What `has()` tells
+apart is apart in the key.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -8,14 +9,15 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.cel.messages import NO_INT, NO_TEXT
+from fairlead.cel.messages import NO_INT, NO_TEXT, empty
 from fairlead.policy.facts import PodView
 from fairlead.strategies.reads import EVERY, Path, Reads
 
 IDENTITY: Final[frozenset[Path]] = frozenset(
     {("metadata", name) for name in ("name", "uid", "creationTimestamp", "generateName", "resourceVersion")}
 )
-_encode: Final = msgspec.msgpack.Encoder(enc_hook=repr, order="deterministic").encode
+
+Key = tuple[object, ...]
 
 
 def reads_identity(reads: Reads) -> bool:
@@ -23,13 +25,13 @@ def reads_identity(reads: Reads) -> bool:
     return any(path in IDENTITY or path in ((), ("metadata",)) for path in reads.pod)
 
 
-def class_key(reads: Reads) -> Callable[[PodView], tuple[object, ...]]:
+def class_key(reads: Reads) -> Callable[[PodView], Key]:
     """The function that gives the key of a pod's class."""
     pod = tuple(sorted(reads.pod))
     namespace = tuple(sorted(reads.namespace))
     request = tuple(sorted(reads.request))
 
-    def key(view: PodView) -> tuple[object, ...]:
+    def key(view: PodView) -> Key:
         parts = [_at(view.pod, path) for path in pod]
         parts += [_at(view.namespaceObject, path) for path in namespace]
         parts += _amounts(view.request, request)
@@ -40,12 +42,32 @@ def class_key(reads: Reads) -> Callable[[PodView], tuple[object, ...]]:
 
 def _at(obj: Any, path: Path) -> object:
     for step in path:
-        obj = obj.get(step) if isinstance(obj, Mapping) else getattr(obj, step)
+        if isinstance(obj, Mapping):
+            obj = obj.get(step)
+        elif isinstance(obj, msgspec.Struct):
+            obj = getattr(obj, step)
+        else:
+            break  # a list: all of it is read
         if obj is None:
             return None
-    if obj is NO_TEXT or obj is NO_INT:
+    return _key(obj)
+
+
+def _key(value: object) -> object:
+    """A value that is equal to another's, and has its hash, only where no expression tells them apart."""
+    if value is NO_TEXT or value is NO_INT or value is None:
         return None  # absent is not the same as zero
-    return obj if isinstance(obj, str | int | float) else _encode(obj)
+    if isinstance(value, str | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return tuple(sorted((key, _key(item)) for key, item in value.items()))
+    if isinstance(value, list | tuple):
+        return tuple([_key(item) for item in value])
+    if isinstance(value, msgspec.Struct):
+        if value is empty(type(value).__name__):
+            return None
+        return tuple([_key(getattr(value, name)) for name in value.__struct_fields__])
+    raise TypeError(f"{type(value).__name__} is no value of an object of the API")
 
 
 def _amounts(request: Mapping[str, float], names: Iterable[str]) -> list[object]:

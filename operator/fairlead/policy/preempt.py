@@ -6,19 +6,20 @@ node that the policy vetoes; and when one of the victims is protected.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from fairlead.policy.compiled import ExpressionRule
-from fairlead.policy.evaluate import UNDECIDED, bound_filters
+from fairlead.policy.data import with_data
+from fairlead.policy.evaluate import UNKNOWN_NODE, bound_filters
 from fairlead.policy.facts import NodeView, PodView
-from fairlead.policy.kept import PASSED
 from fairlead.policy.nodes import Nodes
-from fairlead.policy.rules import RAISED
+from fairlead.policy.rules import RAISED, raised
 from fairlead.policy.select import Matched
-from fairlead.strategies.facts import Unknown
-from fairlead.strategies.seam import Pass, Reject
+from fairlead.policy.tally import Tally
 
 Requests = Callable[[Any], Mapping[str, float]]
+PROTECTED: Final = "a victim is protected"
+_ENDED: Final = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,42 +32,46 @@ class Dropped:
 
 
 def dropped(
-    pod: PodView, matched: Sequence[Matched], nodes: Nodes, name: str, victims: Collection[str], requests: Requests, now: int
+    pod: PodView,
+    matched: Sequence[Matched],
+    nodes: Nodes,
+    name: str,
+    victims: Collection[str],
+    *,
+    requests: Requests,
+    now: int,
+    tally: Tally,
 ) -> Dropped | None:
-    """Why pods may not be evicted from this node for the pod; None if they may. Victims are given by their UIDs."""
-    slot = nodes.slots.get(name)
-    if slot is None:
-        return Dropped("", "", "node is not known yet")
+    """Why pods may not be evicted from this node for the pod; None if they may. Victims are given by their UIDs.
+
+    `requests` says what a pod counts for in the node's `requested`; it is not asked about pods that have ended.
+    """
+    view = nodes.view_of(name)
     for each in matched:
-        view = nodes.seen_by(each.policy.name, bool(each.policy.data))(slot)
+        policy = each.policy
+        if not policy.protections and not policy.filters:
+            continue
         if view is None:
-            return Dropped("", "", "node is not known yet")
-        gone = [placed for placed in view.pods if placed.uid in victims]
-        for rule in each.policy.protections:
-            if any(_is_protected(rule, pod, view.facing(victim), now, each) for victim in gone):
-                return Dropped(each.policy.name, rule.name, "a victim is protected")
-        after = view.without(victims, [requests(victim) for victim in gone])
-        if (refused := _refusal(pod, each, nodes, after, now)) is not None:
-            return Dropped(each.policy.name, *refused)
+            return Dropped(policy.name, "", UNKNOWN_NODE)
+        seen = with_data(view, policy.data, now)
+        gone = [placed for placed in seen.pods if placed.uid in victims]
+        for rule in policy.protections if gone else ():
+            if each.undecided or _protects(rule, policy.name, pod, [seen.facing(one) for one in gone], now, tally):
+                return Dropped(policy.name, rule.name, PROTECTED)
+        after = seen.without(victims, [requests(one) for one in gone if one.phase not in _ENDED])
+        for bound in bound_filters(each, pod, nodes, tally):
+            if (refusal := bound.judge(after, now)) is not None:
+                return Dropped(policy.name, refusal.rule, refusal.reason)
     return None
 
 
-def _is_protected(rule: ExpressionRule, pod: PodView, view: NodeView, now: int, matched: Matched) -> bool:
-    """In doubt it is."""
-    if matched.undecided:
-        return True
+def _protects(
+    rule: ExpressionRule, policy: str, pod: PodView, faced: Sequence[NodeView], now: int, tally: Tally
+) -> bool:
+    """In doubt it does."""
+    protects = rule.expression.for_pod(pod)
     try:
-        return bool(rule.expression.for_pod(pod)(view, now))
-    except RAISED:
+        return any(protects(view, now) for view in faced)
+    except RAISED as error:
+        tally.undecided(policy, rule.name, raised(error))
         return True
-
-
-def _refusal(pod: PodView, matched: Matched, nodes: Nodes, view: NodeView, now: int) -> tuple[str, str] | None:
-    for rule in bound_filters(matched, pod, nodes):
-        verdict = rule.decide(view, now)
-        if isinstance(verdict, Reject):
-            return rule.name, UNDECIDED if matched.undecided else verdict.reason
-        if isinstance(verdict, Unknown) and rule.rejects_on_error:
-            return rule.name, str(verdict)
-        assert isinstance(verdict, Pass | Unknown)  # noqa: S101 - all that a filter says
-    return None

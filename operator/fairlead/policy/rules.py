@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from fairlead.cel.errors import Abort, CelError
+from fairlead.cel.errors import Abort
 from fairlead.cel.lowering.builder import CAUGHT
 from fairlead.cel.lowering.program import translated
 from fairlead.policy.expressions import Compiled, as_reads, finite
@@ -22,9 +22,7 @@ class Raised(Unknown, frozen=True):
 
 def raised(error: Exception) -> Raised:
     """An error of evaluation as a value."""
-    if isinstance(error, Abort):
-        return Raised("the rule", "cannot be decided", None, error.message)
-    found: CelError = translated(error)
+    found = translated(error)
     if isinstance(found, MissingDataError):
         return Raised(found.unknown.what, found.unknown.why, found.unknown.until, found.message)
     return Raised("the rule", "cannot be decided", None, found.message)

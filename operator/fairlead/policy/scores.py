@@ -12,53 +12,61 @@ from typing import Final
 from fairlead.strategies.seam import Normalize
 
 TOP: Final = 100.0
+STEP: Final = 10.0
+"""What a point on the wire is worth: the scheduler multiplies by it."""
 _EQUAL: Final = 1e-9
 
+Values = Sequence[float | None]
+"""Of a rule, one for each node; None and what is not finite are no value."""
 
-def normalized(values: Sequence[float | None], how: Normalize) -> list[float] | None:
+
+def normalized(values: Values, how: Normalize) -> list[float] | None:
     """Scores from 0 to 100, one for each value; None if there is no value at all."""
-    known = [value for value in values if value is not None and math.isfinite(value)]
+    known = [value for value in values if value is not None and value - value == 0.0]
     if not known:
         return None
+    scaled = _scaled(known, how)
     if len(known) == len(values):
-        return _scaled(known, known, how)
-    scaled = _scaled(known, known, how)
+        return scaled
     mean = math.fsum(scaled) / len(scaled)
     following = iter(scaled)
-    return [mean if value is None or not math.isfinite(value) else next(following) for value in values]
+    return [mean if value is None or value - value != 0.0 else next(following) for value in values]
 
 
-def _scaled(values: Sequence[float], known: Sequence[float], how: Normalize) -> list[float]:
+def _scaled(values: Sequence[float], how: Normalize) -> list[float]:
     if how == "None":
-        return [0.0 if value < 0.0 else min(value, TOP) for value in values]
+        return [0.0 if value <= 0.0 else min(value, TOP) for value in values]
     if how == "Rank":
-        distinct = sorted(set(known))
+        distinct = sorted(set(values))
         if len(distinct) == 1:
             return [TOP] * len(values)
-        step = TOP / (len(distinct) - 1)
-        rank = {value: at * step for at, value in enumerate(distinct)}
+        step = len(distinct) - 1
+        rank = {value: TOP * at / step for at, value in enumerate(distinct)}
         return [rank[value] for value in values]
-    low, high = min(known), max(known)
+    low, high = min(values), max(values)
     if high - low < _EQUAL:
         return [TOP] * len(values)
     if math.isinf(high - low):  # halves, so that the span of extreme values has room
-        return [TOP * ((value / 2 - low / 2) / (high / 2 - low / 2)) for value in values]
-    return [TOP * ((value - low) / (high - low)) for value in values]
+        low, high, values = low / 2, high / 2, [value / 2 for value in values]
+    span = high - low
+    return [TOP * ((value - low) / span) for value in values]
 
 
-def totals(rules: Sequence[tuple[Sequence[float | None], Normalize, int]], size: int) -> list[float]:
-    """The sum of all rules for each node."""
-    sums = [0.0] * size
+def totals(rules: Sequence[tuple[Values, Normalize, int]], size: int) -> list[float]:
+    """The sum of all rules for each node, the same in whatever order the rules come."""
+    columns: list[list[float]] = []
     for values, how, weight in rules:
         scores = normalized(values, how)
         if scores is not None:
-            sums = [total + weight * score for total, score in zip(sums, scores, strict=True)]
-    return sums
+            columns.append(scores if weight == 1 else [weight * score for score in scores])
+    if len(columns) == 1:
+        return columns[0]
+    return [math.fsum(row) for row in zip(*columns, strict=True)] if columns else [0.0] * size
 
 
 def on_the_wire(sums: Sequence[float]) -> list[int]:
-    """What is sent: shifted so that the lowest is 0, divided by 10 (the scheduler multiplies by 10), rounded half up."""
+    """What is sent: shifted so that the lowest is 0, divided by what a point is worth, rounded half up."""
     if not sums:
         return []
     low = min(sums)
-    return [math.floor((total - low) / 10.0 + 0.5) for total in sums]
+    return [int(whole) + (rest >= STEP / 2) for whole, rest in (divmod(total - low, STEP) for total in sums)]

@@ -15,24 +15,33 @@ class Matched:
 
     policy: CompiledPolicy
     undecided: Raised | None = None
+    condition: str = ""
+    """The condition that could not be told."""
 
 
-def matches(match: Match, pod: PodView, now: int) -> Raised | bool:
-    """Whether a policy is for a pod; what a condition raised, if no other says that it is not."""
+Doubt = tuple[str, Raised]
+"""What could not be told, and why."""
+
+
+def matches(match: Match, pod: PodView, now: int) -> Doubt | bool:
+    """Whether a policy is for a pod; what could not be told, if nothing else says that it is not."""
+    doubt: Doubt | None = None
     if match.namespaces is not None and pod.namespace not in match.namespaces:
         return False
-    if match.namespace_selector and not match.namespace_selector(pod.namespaceObject.metadata.labels):
+    if match.namespace_selector is not None:
+        if not pod.knows_namespace:
+            doubt = "namespaceSelector", Raised("the namespace", "is not known yet")
+        elif not match.namespace_selector(pod.namespaceObject.metadata.labels):
+            return False
+    if match.pod_selector is not None and not match.pod_selector(pod.labels):
         return False
-    if match.pod_selector and not match.pod_selector(pod.labels):
-        return False
-    undecided: Raised | None = None
     for condition in match.conditions:
         try:
             if not condition.expression.for_pod(pod)(None, now):
                 return False
         except RAISED as error:
-            undecided = undecided or raised(error)
-    return undecided or True
+            doubt = doubt or (condition.name, raised(error))
+    return doubt or True
 
 
 @dataclass(frozen=True)
@@ -41,7 +50,14 @@ class PolicySet:
 
     policies: tuple[CompiledPolicy, ...] = ()
     generation: str = ""
-    _by_scheduler: Mapping[str, Sequence[CompiledPolicy]] = field(default_factory=dict, repr=False, compare=False)
+    _by_scheduler: Mapping[str, Sequence[CompiledPolicy]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        by_scheduler: dict[str, list[CompiledPolicy]] = {}
+        for policy in self.policies:
+            if policy.enforced:
+                by_scheduler.setdefault(policy.scheduler_name, []).append(policy)
+        object.__setattr__(self, "_by_scheduler", by_scheduler)
 
     def matching(self, pod: PodView, scheduler_name: str, now: int) -> list[Matched]:
         """The enforced policies that a pod is subject to, in order."""
@@ -51,7 +67,8 @@ class PolicySet:
             if verdict is True:
                 found.append(Matched(policy))
             elif verdict is not False:
-                found.append(Matched(policy, verdict))
+                condition, why = verdict
+                found.append(Matched(policy, why, condition))
         return found
 
 
@@ -59,8 +76,4 @@ def policy_set(policies: Iterable[CompiledPolicy]) -> PolicySet:
     """The same set, whatever order they come in."""
     ordered = tuple(sorted(policies, key=lambda policy: policy.order))
     names = sorted((policy.name, policy.uid, policy.generation) for policy in ordered)
-    by_scheduler: dict[str, list[CompiledPolicy]] = {}
-    for policy in ordered:
-        if policy.enforced:
-            by_scheduler.setdefault(policy.scheduler_name, []).append(policy)
-    return PolicySet(ordered, hashlib.sha256(repr(names).encode()).hexdigest()[:12], by_scheduler)
+    return PolicySet(ordered, hashlib.sha256(repr(names).encode()).hexdigest()[:12])

@@ -1,0 +1,163 @@
+"""The expressions of one policy: variables first, each after those that it uses, then whatever uses them."""
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from fairlead.api.errors import FieldPath
+from fairlead.api.rules import Variable
+from fairlead.cel.check import VALUE, Environment, ExpressionError, Want, check
+from fairlead.cel.checked import Checked, Ident, walk
+from fairlead.cel.cost import BUDGET, ENGINE_BUDGET, NODES, PODS
+from fairlead.cel.diagnostics import Diagnostic, place
+from fairlead.cel.environment import PROTECTION, Scope
+from fairlead.cel.lowering.analysis import VARIABLES
+from fairlead.policy.errors import Fault, in_expression, in_field
+from fairlead.policy.expressions import Compiled
+from fairlead.policy.references import references
+
+PARTS_MAX: Final = 5_000
+
+T = TypeVar("T")
+Steps = Generator[None, None, T]
+"""A computation that pauses, so that others are served meanwhile."""
+
+
+@dataclass(slots=True)
+class Expressions:
+    """What was compiled so far, and what is wrong."""
+
+    data: Sequence[str]
+    faults: list[Fault] = field(default_factory=list)
+    variables: dict[str, Compiled] = field(default_factory=dict)
+    _parts: dict[str, int] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)  # variables that do not compile: whoever uses them is not to blame
+    _environments: dict[str, Environment] = field(default_factory=dict)
+
+    def declare(self, variables: Sequence[Variable]) -> Steps[None]:
+        """Compile the variables, in whatever order they stand."""
+        declared = {variable.name: (at, variable.expression) for at, variable in enumerate(variables)}
+        uses = {name: _named_in(text) & declared.keys() for name, (_, text) in declared.items()}
+        waiting = dict(declared)
+        while waiting:
+            ready = [name for name in waiting if not uses[name] & waiting.keys()]
+            if not ready:
+                self._circles({name: uses[name] & waiting.keys() for name in waiting}, declared)
+                return
+            for name in ready:
+                at, text = waiting.pop(name)
+                made = yield from self.compiled(("spec", "variables", at, "expression"), text, PROTECTION, VALUE)
+                if made is None:
+                    self.broken.add(name)
+                else:
+                    self.variables[name] = made
+                    self._parts[name] = self._parts_of(made.expression.checked)
+            self._environments.clear()
+
+    def compiled(self, path: FieldPath, text: str, scope: Scope, want: Want) -> Steps[Compiled | None]:
+        """Check an expression and lower it; what is wrong with it is noted down."""
+        if _named_in(text) & self.broken:
+            return None  # what is wrong is said where the variable stands
+        if beyond := list(self._beyond(text, scope)):
+            self.faults += [in_expression(path, found, text) for found in beyond]
+            return None
+        environment = self._environment(scope)
+        yield
+        try:
+            expression = check(text, environment, want)
+        except ExpressionError as error:
+            self.faults += [in_expression(path, found, text) for found in error.diagnostics]
+            return None
+        yield
+        if (parts := self._parts_of(expression.checked)) > PARTS_MAX:
+            fault = f"has {parts:,} parts with its variables written out, {PARTS_MAX:,} are allowed"
+            self.faults.append(in_field(path, fault, "use variables less often"))
+            return None
+        made = Compiled(expression, self._used(expression.checked.names.values()))
+        if (steps := made.worst_case) > BUDGET:
+            fault = f"may take {steps:,} loop steps on {NODES:,} nodes with {PODS} pods each, {BUDGET:,} are allowed"
+            self.faults.append(in_field(path, fault, "loop over the pods of a node once, not inside of another loop"))
+            return None
+        _ = made.paths
+        yield
+        if (slow := _of_engine(made)) is not None:
+            self.faults.append(in_field(path, *slow))
+            return None
+        yield
+        return made
+
+    def _environment(self, scope: Scope) -> Environment:
+        if scope.what not in self._environments:
+            roots = set(scope.roots)
+            types = {name: one.expression.type for name, one in self.variables.items() if one.roots <= roots}
+            self._environments[scope.what] = Environment(scope, types, self.data)
+        return self._environments[scope.what]
+
+    def _beyond(self, text: str, scope: Scope) -> Iterator[Diagnostic]:
+        """Variables that read what is not there where they are used."""
+        for name, start, _ in references(text):
+            variable = self.variables.get(name)
+            reads = sorted(variable.roots - set(scope.roots)) if variable else []
+            if reads:
+                line, column = place(text, start)
+                those = " and ".join(f"`{root}`" for root in reads)
+                fault = f"the variable `{name}` reads {those}, which {scope.what} cannot see"
+                yield Diagnostic(line, column, fault, f"there are {', '.join(scope.roots)}")
+
+    def _used(self, named: Iterable[str]) -> dict[str, Compiled]:
+        """The variables among what an expression names, and those that they use."""
+        found: dict[str, Compiled] = {}
+        for name in sorted({full.removeprefix(VARIABLES) for full in named if full.startswith(VARIABLES)}):
+            found |= {**self.variables[name].variables, name: self.variables[name]}
+        return found
+
+    def _parts_of(self, checked: Checked) -> int:
+        """How large the code becomes, into which the variables are written at each place that names them."""
+        parts = list(walk(checked.root))
+        named = (checked.names.get(part.id, "").removeprefix(VARIABLES) for part in parts if isinstance(part, Ident))
+        return len(parts) + sum(self._parts.get(name, 0) for name in named)
+
+    def _circles(self, uses: Mapping[str, set[str]], declared: Mapping[str, tuple[int, str]]) -> None:
+        """Name every circle once; whoever uses one of them is not to blame."""
+        told = set[str]()
+        for name in uses:
+            circle = _circle(name, uses)
+            if told.isdisjoint(circle):
+                for each in dict.fromkeys(circle):
+                    path = ("spec", "variables", declared[each][0], "expression")
+                    way = " -> ".join(_turned(circle, each))
+                    self.faults.append(in_field(path, f"uses itself: {way}", "let one of them not use the others"))
+            told.update(circle)
+        self.broken.update(uses)
+
+
+def _of_engine(made: Compiled) -> tuple[str, str] | None:
+    """What is wrong with an expression that is not lowered."""
+    try:
+        if made.evaluation == "Lowered":
+            return None
+    except RuntimeError:
+        return "is too deep for the engine with its variables written out", "use variables less often"
+    if (needed := made.engine_time) > ENGINE_BUDGET:
+        fault = f"runs on the engine, where it may take {needed:,.0f} us for a node; {ENGINE_BUDGET:,.0f} are allowed"
+        return fault, "write patterns out, or read less of the node: what is not lowered is slow"
+    return None
+
+
+def _named_in(text: str) -> set[str]:
+    return {reference.name for reference in references(text)}
+
+
+def _circle(start: str, uses: Mapping[str, set[str]]) -> list[str]:
+    """Variables that use each other in turn, found on a way from this one."""
+    way = [start]
+    while True:
+        following = min(uses[way[-1]])
+        if following in way:
+            return way[way.index(following) :]
+        way.append(following)
+
+
+def _turned(circle: list[str], first: str) -> list[str]:
+    at = circle.index(first)
+    return [*circle[at:], *circle[:at], first]

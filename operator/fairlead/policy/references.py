@@ -1,0 +1,39 @@
+"""Where the text of an expression names the policy's variables: needed before anything can be checked."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+_REFERENCE: Final = re.compile(r"(?<![\w.])variables\s*\.\s*([A-Za-z_]\w*)")
+_QUOTED: Final = "|".join(
+    rf"(?:\b[rR][bB]?|\b[bB][rR])(?:{quote}(?s:.*?){quote})" for quote in ('"{3}', "'{3}", '"', "'")
+)
+_TEXTS: Final = re.compile(
+    rf"""//[^\n]*|{_QUOTED}|"{{3}}(?:\\.|[^\\])*?"{{3}}|'{{3}}(?:\\.|[^\\])*?'{{3}}"""
+    r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""",
+    re.DOTALL,
+)
+
+
+class Reference(NamedTuple):
+    """A variable that is named, and where."""
+
+    name: str
+    start: int
+    end: int
+
+
+def references(text: str) -> Iterator[Reference]:
+    """All of them, from left to right; not those in strings and comments."""
+    code = _TEXTS.sub(lambda found: " " * len(found[0]), text)
+    for found in _REFERENCE.finditer(code):
+        yield Reference(found[1], found.start(), found.end())
+
+
+def replaced(text: str, by: Callable[[str], str]) -> str:
+    """The text with other words in place of the variables."""
+    parts, at = [], 0
+    for name, start, end in references(text):
+        parts += [text[at:start], by(name)]
+        at = end
+    return "".join([*parts, text[at:]])

@@ -1,0 +1,115 @@
+"""Objects as the API gives them, and what the engine makes of them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fairlead import strategies
+from fairlead.api.parse import parse_policy
+from fairlead.api.v1alpha1 import policy_model
+from fairlead.cel.messages import from_json
+from fairlead.policy.compile import Rules, compile_policy
+from fairlead.policy.compiled import CompiledPolicy
+from fairlead.policy.errors import PolicyError
+from fairlead.policy.facts import NodeView, PodView
+from fairlead.policy.placed import PlacedPod, placed_pod
+
+SECOND: Final = 1_000_000_000
+NOW: Final = 1_800_000_000 * SECOND
+INSTALLED: Final = {one.name: one for one in strategies.installed()}
+MODEL: Final = policy_model(
+    {name: one.params for name, one in INSTALLED.items() if one.filter},
+    {name: one.params for name, one in INSTALLED.items() if one.score},
+)
+
+Words = Mapping[str, "str | Mapping[str, Any]"]
+"""Rules by their names: an expression, or the whole rule without the name."""
+
+
+def obj(name: str = "p", *, generation: int = 1, uid: str = "", **spec: Any) -> dict[str, Any]:
+    """A policy as the API gives it; lists of rules may be maps from names to expressions."""
+    written = {field: _listed(field, value) for field, value in spec.items()}
+    if isinstance(match := written.get("match"), dict) and "conditions" in match:
+        written["match"] = match | {"conditions": _listed("conditions", match["conditions"])}
+    if "protect" in written:
+        written["preemption"] = {"protect": written.pop("protect")}
+    if "annotations" in written:
+        written["binding"] = {"annotations": written.pop("annotations")}
+    metadata = {"name": name, "uid": uid or f"u-{name}", "generation": generation}
+    kind = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy"}
+    return kind | {"metadata": metadata, "spec": written}
+
+
+def _listed(field: str, value: Any) -> Any:
+    if field not in ("filters", "scores", "variables", "conditions", "protect", "annotations", "data"):
+        return value
+    if not isinstance(value, Mapping):
+        return value
+    key = "key" if field == "annotations" else "name"
+    return [{key: name} | ({"expression": one} if isinstance(one, str) else one) for name, one in value.items()]
+
+
+def policy(name: str = "p", *, rules: Rules | None = None, **spec: Any) -> CompiledPolicy:
+    return compile_policy(parse_policy(obj(name, **spec), MODEL), rules or Rules(INSTALLED))
+
+
+def faults(rules: Rules | None = None, **spec: Any) -> dict[str, str]:
+    """What is wrong with a policy, by field."""
+    try:
+        policy(rules=rules, **spec)
+    except PolicyError as error:
+        return {str(fault).partition(": ")[0]: str(fault).partition(": ")[2] for fault in error.faults}
+    return {}
+
+
+def pod(
+    name: str = "x",
+    *,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    namespace: str = "ml",
+    of_namespace: Mapping[str, Any] | None = None,
+    request: Mapping[str, float] | None = None,
+    **spec: Any,
+) -> PodView:
+    metadata: dict[str, Any] = {"name": name, "namespace": namespace, "uid": f"u-{name}"}
+    metadata |= {"labels": dict(labels or {}), "annotations": dict(annotations or {})}
+    holder = None if of_namespace is None else ns(namespace, of_namespace)
+    return PodView(from_json("Pod", {"metadata": metadata, "spec": spec}), holder, request or {})
+
+
+def ns(name: str = "ml", labels: Mapping[str, Any] | None = None) -> Any:
+    return from_json("Namespace", {"metadata": {"name": name, "labels": dict(labels or {})}})
+
+
+def node(
+    name: str = "n",
+    *,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    conditions: Mapping[str, tuple[str, str]] | None = None,
+    pods: Sequence[PlacedPod] = (),
+    cpu: float = 8.0,
+    used: float = 0.0,
+    **spec: Any,
+) -> NodeView:
+    """Conditions are status and time of transition by type."""
+    listed = [{"type": kind, "status": one, "lastTransitionTime": at} for kind, (one, at) in (conditions or {}).items()]
+    metadata: dict[str, Any] = {"name": name, "creationTimestamp": "2026-01-01T00:00:00Z"}
+    if labels is not None:
+        metadata["labels"] = dict(labels)
+    if annotations is not None:
+        metadata["annotations"] = dict(annotations)
+    whole = {"metadata": metadata, "spec": spec} | ({"status": {"conditions": listed}} if listed else {})
+    return NodeView(from_json("Node", whole), pods=pods, allocatable={"cpu": cpu}, requested={"cpu": used})
+
+
+def placed(
+    name: str = "q",
+    *,
+    labels: Mapping[str, str] | None = None,
+    namespace: str = "ml",
+    phase: str = "Running",
+    **spec: Any,
+) -> PlacedPod:
+    metadata = {"name": name, "namespace": namespace, "uid": f"u-{name}", "labels": dict(labels or {})}
+    return placed_pod({"metadata": metadata, "spec": spec, "status": {"phase": phase}})
