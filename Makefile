@@ -48,6 +48,7 @@ crds: setup ## write what is generated: the CRD from the models, the types of th
 	$(BIN)/python scripts/write_crds.py
 	$(BIN)/python scripts/write_types.py
 	$(BIN)/python scripts/write_features.py
+	$(BIN)/python scripts/write_reference.py
 
 compare: setup ## lowered expressions with the engine: CASES of them (1,000,000), on all cores
 	$(BIN)/python -m differential --cases $(CASES) --seed $(SEED)

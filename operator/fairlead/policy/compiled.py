@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fairlead.api.data import DataEntry
+from fairlead.cel.reads import OF_PODS
 from fairlead.policy.expressions import Compiled, Evaluation
 from fairlead.strategies.facts import Unknown
-from fairlead.strategies.reads import Reads, union
+from fairlead.strategies.reads import ANNOTATIONS, Reads, union
 from fairlead.strategies.seam import Filter, Normalize, Reject, Score, Verdict
 
 RuleKind = Literal["Condition", "Filter", "Score", "Protection", "Annotation"]
@@ -117,3 +118,10 @@ class CompiledPolicy:
     def order(self) -> tuple[int, str]:
         """Where it stands among others."""
         return -self.priority, self.name
+
+    @property
+    def pod_annotations(self) -> frozenset[str]:
+        """The annotations that some expression reads of pods on a node: a mirror keeps no others."""
+        rules = [rule.expression for rule in (*self.filters, *self.scores, *self.protections, *self.annotations)]
+        paths = (path for expression in rules if expression is not None for path in expression.paths)
+        return frozenset(path[3] for path in paths if path[0] in OF_PODS and path[1:3] == ANNOTATIONS)

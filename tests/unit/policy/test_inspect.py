@@ -115,3 +115,16 @@ def test_what_is_too_slow_on_the_engine_is_refused(expression: str, want: list[s
     assert [
         fault.partition(" for a node")[0] + " for a node" if "us for" in fault else fault for fault in found
     ] == want
+
+
+def test_a_policy_knows_which_annotations_of_placed_pods_it_reads() -> None:
+    spec = {
+        "filters": [
+            {"name": "a", "expression": "!pods.exists(p, p.metadata.annotations[?'a/one'].orValue('') == 'x')"}
+        ],
+        "preemption": {"protect": [{"name": "b", "expression": "'two' in victim.metadata.annotations"}]},
+    }
+    header = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy", "metadata": {"name": "policy"}}
+    compiled = inspect({**header, "spec": spec}, MODEL, RULES).compiled
+    assert compiled is not None
+    assert compiled.pod_annotations == {"a/one", "two"}
