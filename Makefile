@@ -3,10 +3,13 @@
 SHELL := /bin/bash
 BIN := .venv/bin
 NODES ?= 10
+CASES ?= 1000000
+SEED ?= 1
 KUBERNETES ?=
+ONLY ?=
 OLDER := 1.36.3 1.35.4
 
-.PHONY: help setup check format unit test test-matrix crds record lock build cluster cluster-down clean
+.PHONY: help setup check format unit test test-matrix bench crds compare lock build cluster cluster-down clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,16 +41,16 @@ test-matrix: setup ## the tests that need a cluster, on the older versions of Ku
 	    || failed="$$failed $$version"; \
 	done; [ -z "$$failed" ] || { echo "failed on:$$failed"; exit 1; }
 
+bench: setup ## print how fast the product is, and what falls short (ONLY=text in a name)
+	@$(BIN)/python -m bench $(ONLY)
+
 crds: setup ## write what is generated: the CRD from the models, the types of the rule language
 	$(BIN)/python scripts/write_crds.py
 	$(BIN)/python scripts/write_types.py
 	$(BIN)/python scripts/write_features.py
 
-record: setup ## write anew what the scheduler sends, of every version, to tests/data/wire
-	@for version in 1.37.1 $(OLDER); do \
-	  $(BIN)/python -m testbed build --kubernetes $$version \
-	    && $(BIN)/pytest tests/integration/contract/test_wire.py --record --kubernetes $$version || exit 1; \
-	done
+compare: setup ## lowered expressions with the engine: CASES of them (1,000,000), on all cores
+	$(BIN)/python -m differential --cases $(CASES) --seed $(SEED)
 
 lock: setup ## write the lock files anew from pyproject.toml
 	scripts/lock

@@ -79,7 +79,8 @@ FEATURES: dict[str, dict[str, str]] = {
     "Regular expressions (RE2)": {
         "`matches` with a pattern that is written out": "pod.metadata.name.matches('^web-[0-9]+$')",
         "`matches` with a pattern that is computed": "pod.metadata.name.matches(node.metadata.name)",
-        "`regex.extract`, `regex.replace`": "regex.extract(pod.metadata.name, '[0-9]+').orValue('') + regex.replace('a', 'a', 'b')",
+        "`regex.extract`": "regex.extract(pod.metadata.name, '[0-9]+').orValue('')",
+        "`regex.replace`": "regex.replace(pod.metadata.name, '-[0-9]+$', '')",
     },
     "Variables": {
         "the policy's own": "variables.wants == 'any'",

@@ -1,6 +1,6 @@
 """Request bodies of real schedulers, kept byte for byte: a few of each verb and version.
 
-`make record` makes them again. `extender.shapes` says what they are, and what a scheduler has just sent must be too.
+`scripts/record` makes them again. `extender.shapes` says what they are, and what a scheduler has just sent must be too.
 """
 
 import json

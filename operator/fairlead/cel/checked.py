@@ -6,6 +6,7 @@ Read straight from the protobuf wire format: seven messages, of which nothing is
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from fairlead.cel.values import UInt
@@ -247,6 +248,7 @@ def _constant(data: bytes) -> object:
     return None
 
 
+@lru_cache(4096)
 def _type(data: bytes) -> Type:
     for number, value in _raw(data):
         match number, value:
@@ -275,10 +277,11 @@ def _type(data: bytes) -> Type:
 
 
 def _entry(data: bytes) -> tuple[int, bytes]:
-    return dict(_scalars(data)).get(1, 0), _last(_fields(data), 2, b"")
+    parts = dict(_raw(data))
+    return parts.get(1, 0), parts.get(2, b"")  # type: ignore[return-value]
 
 
-def _last(parts: "Iterator[tuple[int, bytes]] | Sequence[tuple[int, bytes]]", number: int, default: bytes) -> bytes:
+def _last(parts: Sequence[tuple[int, bytes]], number: int, default: bytes) -> bytes:
     found = default
     for part, value in parts:
         if part == number:
@@ -300,31 +303,40 @@ def _packed(data: bytes, number: int) -> Iterator[int]:
             yield item
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
-    return ((number, value) for number, value in _raw(data) if isinstance(value, bytes))
+def _fields(data: bytes) -> list[tuple[int, bytes]]:
+    return [part for part in _raw(data) if part[1].__class__ is bytes]  # type: ignore[misc]
 
 
-def _scalars(data: bytes) -> Iterator[tuple[int, int]]:
-    return ((number, value) for number, value in _raw(data) if isinstance(value, int))
+def _scalars(data: bytes) -> list[tuple[int, int]]:
+    return [part for part in _raw(data) if part[1].__class__ is int]  # type: ignore[misc]
 
 
-def _raw(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    at = 0
-    while at < len(data):
-        tag, at = _varint(data, at)
-        match tag & 7:
-            case 0:
-                value, at = _varint(data, at)
-                yield tag >> 3, value
-            case 1:
-                yield tag >> 3, data[at : at + 8]
-                at += 8
-            case 2:
-                length, at = _varint(data, at)
-                yield tag >> 3, data[at : at + length]
-                at += length
-            case other:
-                raise ValueError(f"wire type {other}")
+def _raw(data: bytes) -> list[tuple[int, int | bytes]]:
+    """The fields of a message; lengths and tags of one byte, which nearly all are, are read on the spot."""
+    at, size = 0, len(data)
+    found: list[tuple[int, int | bytes]] = []
+    while at < size:
+        tag = data[at]
+        at += 1
+        if tag > 127:
+            tag, at = _varint(data, at - 1)
+        kind = tag & 7
+        if kind == 1:
+            found.append((tag >> 3, data[at : at + 8]))
+            at += 8
+            continue
+        value = data[at]
+        at += 1
+        if value > 127:
+            value, at = _varint(data, at - 1)
+        if kind == 0:
+            found.append((tag >> 3, value))
+        elif kind == 2:
+            found.append((tag >> 3, data[at : at + value]))
+            at += value
+        else:
+            raise ValueError(f"wire type {kind}")
+    return found
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

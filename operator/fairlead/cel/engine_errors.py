@@ -12,6 +12,7 @@ _WORDS: Final = (
     ("duplicate key", Kind.DUPLICATE_KEY),
     ("Iteration budget exceeded", Kind.LIMIT),
     ("vector::reserve", Kind.LIMIT),
+    ("std::bad_alloc", Kind.LIMIT),
     ("Key not found in map", Kind.NO_SUCH_KEY),
     ("Index error: index=", Kind.INDEX),
     ("No matching overloads found", Kind.NO_OVERLOAD),

@@ -81,7 +81,9 @@ def _equal(left: Any, right: object) -> bool:
 
 def _has_any(value: Any) -> bool:
     """Whether any field is there: a message without fields is the zero value of its type."""
-    return any(is_present(getattr(value, field), type_) for field, type_ in messages()[value.__class__.__name__].items())
+    return any(
+        is_present(getattr(value, field), type_) for field, type_ in messages()[value.__class__.__name__].items()
+    )
 
 
 def zero(type_: str) -> object:

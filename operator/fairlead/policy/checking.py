@@ -8,7 +8,7 @@ from fairlead.api.errors import FieldPath
 from fairlead.api.rules import Variable
 from fairlead.cel.check import VALUE, Environment, ExpressionError, Want, check
 from fairlead.cel.checked import Checked, Ident, walk
-from fairlead.cel.cost import BUDGET, NODES, PODS
+from fairlead.cel.cost import BUDGET, ENGINE_BUDGET, NODES, PODS
 from fairlead.cel.diagnostics import Diagnostic, place
 from fairlead.cel.environment import PROTECTION, Scope
 from fairlead.cel.lowering.analysis import VARIABLES
@@ -31,7 +31,7 @@ class Expressions:
     faults: list[Fault] = field(default_factory=list)
     variables: dict[str, Compiled] = field(default_factory=dict)
     _parts: dict[str, int] = field(default_factory=dict)
-    _broken: set[str] = field(default_factory=set)  # variables that do not compile: whoever uses them is not to blame
+    broken: set[str] = field(default_factory=set)  # variables that do not compile: whoever uses them is not to blame
     _environments: dict[str, Environment] = field(default_factory=dict)
 
     def declare(self, variables: Sequence[Variable]) -> Steps[None]:
@@ -48,7 +48,7 @@ class Expressions:
                 at, text = waiting.pop(name)
                 made = yield from self.compiled(("spec", "variables", at, "expression"), text, PROTECTION, VALUE)
                 if made is None:
-                    self._broken.add(name)
+                    self.broken.add(name)
                 else:
                     self.variables[name] = made
                     self._parts[name] = self._parts_of(made.expression.checked)
@@ -56,7 +56,7 @@ class Expressions:
 
     def compiled(self, path: FieldPath, text: str, scope: Scope, want: Want) -> Steps[Compiled | None]:
         """Check an expression and lower it; what is wrong with it is noted down."""
-        if _named_in(text) & self._broken:
+        if _named_in(text) & self.broken:
             return None  # what is wrong is said where the variable stands
         if beyond := list(self._beyond(text, scope)):
             self.faults += [in_expression(path, found, text) for found in beyond]
@@ -80,7 +80,9 @@ class Expressions:
             return None
         _ = made.paths
         yield
-        _ = made.evaluation
+        if (slow := _of_engine(made)) is not None:
+            self.faults.append(in_field(path, *slow))
+            return None
         yield
         return made
 
@@ -126,7 +128,20 @@ class Expressions:
                     way = " -> ".join(_turned(circle, each))
                     self.faults.append(in_field(path, f"uses itself: {way}", "let one of them not use the others"))
             told.update(circle)
-        self._broken.update(uses)
+        self.broken.update(uses)
+
+
+def _of_engine(made: Compiled) -> tuple[str, str] | None:
+    """What is wrong with an expression that is not lowered."""
+    try:
+        if made.evaluation == "Lowered":
+            return None
+    except RuntimeError:
+        return "is too deep for the engine with its variables written out", "use variables less often"
+    if (needed := made.engine_time) > ENGINE_BUDGET:
+        fault = f"runs on the engine, where it may take {needed:,.0f} us for a node; {ENGINE_BUDGET:,.0f} are allowed"
+        return fault, "write patterns out, or read less of the node: what is not lowered is slow"
+    return None
 
 
 def _named_in(text: str) -> set[str]:

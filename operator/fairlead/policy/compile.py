@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -43,9 +43,9 @@ class Rules:
     annotation_prefixes: tuple[str, ...] = ("fairlead.dev/",)
 
 
-def compile_policy(policy: SchedulerExtenderPolicy, rules: Rules) -> CompiledPolicy:
-    """Compile at one stretch. Raises PolicyError."""
-    return finish(compile_steps(policy, rules))
+def compile_policy(policy: SchedulerExtenderPolicy, rules: Rules, *, unknown: Collection[str] = ()) -> CompiledPolicy:
+    """Compile at one stretch; nothing is said of what uses an unknown variable. Raises PolicyError."""
+    return finish(compile_steps(policy, rules, unknown=unknown))
 
 
 def finish(steps: Steps[T]) -> T:
@@ -58,9 +58,11 @@ def finish(steps: Steps[T]) -> T:
             return result
 
 
-def compile_steps(policy: SchedulerExtenderPolicy, rules: Rules) -> Steps[CompiledPolicy]:
+def compile_steps(
+    policy: SchedulerExtenderPolicy, rules: Rules, *, unknown: Collection[str] = ()
+) -> Steps[CompiledPolicy]:
     """Compile, pausing after each expression so that others are served meanwhile. Raises PolicyError at the end."""
-    compiler = _Compiler(policy, rules)
+    compiler = _Compiler(policy, rules, unknown)
     yield from compiler.run()
     if compiler.faults:
         raise PolicyError(tuple(compiler.faults))
@@ -68,10 +70,10 @@ def compile_steps(policy: SchedulerExtenderPolicy, rules: Rules) -> Steps[Compil
 
 
 class _Compiler:
-    def __init__(self, policy: SchedulerExtenderPolicy, rules: Rules) -> None:
+    def __init__(self, policy: SchedulerExtenderPolicy, rules: Rules, unknown: Collection[str]) -> None:
         self.policy = policy
         self.rules = rules
-        self.expressions = Expressions([entry.name for entry in policy.spec.data])
+        self.expressions = Expressions([entry.name for entry in policy.spec.data], broken=set(unknown))
         self.faults = self.expressions.faults
         self.reports: list[RuleReport] = []
         self.conditions: list[ExpressionRule] = []

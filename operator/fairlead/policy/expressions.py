@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, Literal
 
 from cel_expr_python import cel
@@ -10,7 +10,7 @@ from cel_expr_python import cel
 from fairlead.cel import engine
 from fairlead.cel.check import Expression
 from fairlead.cel.checked import Node
-from fairlead.cel.cost import worst_case
+from fairlead.cel.cost import NODES, engine_time, worst_case
 from fairlead.cel.environment import PROTECTION, environment
 from fairlead.cel.errors import CelError, Kind
 from fairlead.cel.lowering.builder import NotLoweredError
@@ -42,6 +42,11 @@ class Compiled:
         """Loop steps over all nodes of the largest cluster."""
         return worst_case(self.expression.checked, self._trees)
 
+    @property
+    def engine_time(self) -> float:
+        """Microseconds for a node on the engine."""
+        return engine_time(self.paths, self.worst_case // NODES)
+
     @cached_property
     def evaluation(self) -> Evaluation:
         """Where it runs."""
@@ -61,6 +66,9 @@ class Compiled:
         """Do what depends on the pod alone; the rest is a function of a node's facts and the time."""
         if self.evaluation == "Lowered":
             return self._program.for_pod(pod)
+        if self.roots <= {*_POD_LEVEL, "now"}:
+            once = lru_cache(maxsize=1)(lambda now: self._on_engine(pod, None, now))
+            return lambda _, now: once(now if "now" in self.roots else 0)
         return lambda node, now: self._on_engine(pod, node, now)
 
     def traced(self, pod: Any, force: Mapping[int, bool]) -> Callable[[Any, int], tuple[Any, dict[int, object]]]:

@@ -52,7 +52,7 @@ def test_four_verbs_arrive_as_the_contract_says(
         if pytestconfig.getoption("--record", default=False):
             wire.write(kubernetes_version, sample, body)
         kept = wire.read(kubernetes_version, sample)
-        assert wire.outline(kept) == wire.outline(body), "`make record` brings what is kept up to date"
+        assert wire.outline(kept) == wire.outline(body), "`scripts/record` brings what is kept up to date"
 
 
 def _tell(scene: Scene, form: str) -> dict[str, list[Call]]:

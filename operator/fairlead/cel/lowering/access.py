@@ -29,9 +29,9 @@ _EPOCH: Final = Timestamp(0)
 _KEYS: Final = frozenset({"string", "int", "uint", "bool"})
 
 
-def no_element(at: int, size: int) -> object:
+def no_element(at: int) -> object:
     """Refuse an index outside of its list."""
-    raise CelError(Kind.INDEX, f"index {at} of a list of {size}")
+    raise CelError(Kind.INDEX, f"no element {at}")
 
 
 def absent_number(field: str) -> object:
@@ -59,13 +59,19 @@ def message_of(type_: Type) -> str | None:
     return short if package == PACKAGE and short in messages() else None
 
 
+def message_with(type_: Type, field: str) -> str | None:
+    """The same, if it has that field; where the checker knew no type it could not tell."""
+    name = message_of(type_)
+    return name if name is not None and field in messages()[name] else None
+
+
 def read_field(lo: Context, held: ast.expr, message: str, field: str) -> Out:
     """A field of a message; its zero value if it is absent."""
     value = attribute(held, field)
     type_ = messages()[message][field]
     match type_:
         case "bool":
-            return Out(compare(value, ast.Is(), const(True)))
+            return Out(compare(value, ast.Is(), const(value=True)))
         case "string":
             return Out(any_of(value, const("")))
         case "int":
@@ -103,7 +109,7 @@ def select(lo: Context, node: Select) -> Out:
     if type_.name == OPTIONAL:
         return optionals.select(lo, node)
     held = lo.lower(node.operand)
-    if message := message_of(type_):
+    if message := message_with(type_, node.field):
         if node.test_only:
             return Out(has_field(lo, held.expr, message, node.field), held.raises)
         found = read_field(lo, held.expr, message, node.field)
@@ -134,18 +140,17 @@ def element_of(lo: Context, node: Call) -> Out:
     type_, key_type = (lo.type_of(arg) for arg in node.args)
     if type_.name == OPTIONAL:
         raise NotLoweredError("the engine takes the error of a bad index into an optional for a value")
-    held, key = lo.natives(node.args)
     if is_native_key(type_, key_type):
+        held, key = lo.natives(node.args)
         return Out(index(held.expr, map_key(lo, key.expr, key_type)), raises=True)
+    held, key = lo.sequence(node.args)
     if type_.name != "list" or key_type.name != "int":
         return Out(lo.call(dynamic.index, held.expr, key.expr), raises=True)
     constant = node.args[1]
     if isinstance(constant, Const) and isinstance(constant.value, int) and constant.value >= 0:
         return Out(index(held.expr, key.expr), raises=True)
-    at, items = lo.fresh(), lo.fresh()
-    if key.raises:
-        held = lo.spill(held)
-    size = ast.Call(load("len"), [walrus(items, held.expr)], [])
+    at = lo.fresh()
+    held = lo.spill(held)
+    size = ast.Call(load("len"), [held.expr], [])
     inside = ast.Compare(const(0), [ast.LtE(), ast.Lt()], [walrus(at, key.expr), size])
-    beyond = lo.call(no_element, load(at), ast.Call(load("len"), [load(items)], []))
-    return Out(either(inside, index(load(items), load(at)), beyond), raises=True)
+    return Out(either(inside, index(held.expr, load(at)), lo.call(no_element, load(at))), raises=True)

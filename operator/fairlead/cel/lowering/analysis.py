@@ -34,9 +34,14 @@ DEPTH_MAX: Final = 100
 NEVER: Final = Type("never")  # of the elements of an empty list
 BOOL: Final = Type("bool")
 INT: Final = Type("int")
-_SCALARS: Final = frozenset({"bool", "int", "uint", "double", "string", "bytes", "null", "timestamp", "duration", "type"})
-_ARITHMETIC: Final = frozenset({"_+_", "_-_", "_*_", "_/_", "_%_", "-_", "math.@max", "math.@min", "math.abs", "math.sign"})
+_SCALARS: Final = frozenset(
+    {"bool", "int", "uint", "double", "string", "bytes", "null", "timestamp", "duration", "type"}
+)
+_ARITHMETIC: Final = frozenset(
+    {"_+_", "_-_", "_*_", "_/_", "_%_", "-_", "math.@max", "math.@min", "math.abs", "math.sign"}
+)
 _KEEP_FIRST: Final = frozenset({"sort", "@sortByAssociatedKeys", "slice", "distinct", "reverse"})
+_ABORTING: Final = frozenset({"lists.range", "regex.replace"})
 
 Names = frozenset[str]
 
@@ -46,8 +51,11 @@ class Analysis:
     """What is known of the nodes of one expression, by their ids."""
 
     types: dict[int, Type] = field(default_factory=dict)
-    names: dict[int, Names] = field(default_factory=dict)  # free names, the policy's variables replaced by what they use
+    names: dict[int, Names] = field(
+        default_factory=dict
+    )  # free names, the policy's variables replaced by what they use
     looping: set[int] = field(default_factory=set)
+    aborting: set[int] = field(default_factory=set)  # what may end the whole evaluation, other than by its loops
     loops: int = 0
     nodes: int = 0
     depth: int = 0
@@ -109,6 +117,24 @@ class _Analyser:
         names[node.id] = frozenset().union(*(names[part.id] for part in parts)) if parts else frozenset()
         if any(part.id in self.found.looping for part in parts):
             self.found.looping.add(node.id)
+        if self.may_abort(node) or any(part.id in self.found.aborting for part in parts):
+            self.found.aborting.add(node.id)
+
+    def may_abort(self, node: Node) -> bool:
+        """Whether it may end the evaluation by itself."""
+        types = self.found.types
+        match node:
+            case StructExpr():
+                keys = {part.key.value for part in node.entries if isinstance(part.key, Const)}
+                return len(keys) < len(node.entries)
+            case Select(operand=operand):
+                type_ = types[operand.id]
+                return type_ == DYN or (type_.name == OPTIONAL and _hides(type_))
+            case Call(function="_?._", args=(operand, _)):
+                return _hides(types[operand.id])
+            case Call(function=function):
+                return function in _ABORTING
+        return False
 
     def ident(self, node: Ident, bound: Mapping[str, Type], depth: int) -> Type:
         found = self.found
@@ -124,6 +150,8 @@ class _Analyser:
             inner = _Analyser(self.variables[name], self.variables, self.done).run(name)
         root = self.variables[name].root
         found.names[node.id] = inner.names[root.id]
+        if root.id in inner.looping or root.id in inner.aborting:
+            found.aborting.add(node.id)
         found.nodes += inner.nodes
         found.loops += inner.loops
         found.depth = max(found.depth, depth + inner.depth)
@@ -152,6 +180,8 @@ class _Analyser:
             found.loops += 1
         if not is_bind or any(part.id in found.looping for part in children(node)):
             found.looping.add(node.id)
+        if any(part.id in found.aborting for part in children(node)):
+            found.aborting.add(node.id)
         return type_
 
     def combined(self, node: Node, types: list[Type]) -> Type:
@@ -204,8 +234,9 @@ class _Analyser:
                 return join(first, types[1])
             case name if name in _KEEP_FIRST and first.name in ("list", "string"):
                 return first
-        if all(type_ == self.checked.type_of(arg) for type_, arg in zip(types, node.args, strict=True)):
-            return static if DYN not in types or node.function not in _ARITHMETIC else DYN
+        args = zip(types, node.args, strict=True)
+        if all(type_ == self.checked.type_of(arg) and not _hides(type_) for type_, arg in args):
+            return static
         return static if static.name in _SCALARS and node.function not in _ARITHMETIC else _weakened(static)
 
 
@@ -219,6 +250,11 @@ def _looked_up(held: Type, static: Type) -> Type:
 
 def _param(type_: Type) -> Type:
     return type_.params[0] if type_.name == OPTIONAL and type_.params else DYN
+
+
+def _hides(type_: Type) -> bool:
+    """Whether there may be values in it whose type is not known."""
+    return type_ in (DYN, NEVER) or any(map(_hides, type_.params))
 
 
 def _weakened(static: Type) -> Type:

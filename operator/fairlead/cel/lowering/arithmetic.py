@@ -1,4 +1,4 @@
-"""Arithmetic within 64 bits, as functions: what the lowering does not write out, and all of it for values of type dyn."""
+"""Arithmetic within 64 bits, as functions: what is not written out, and all of it for values of type dyn."""
 
 from fairlead.cel.errors import CelError, Kind
 from fairlead.cel.values import INT_MAX, INT_MIN, UINT_MAX, UInt
@@ -82,7 +82,7 @@ def divide_double(left: float, right: float) -> float:
     try:
         return left / right
     except ZeroDivisionError:
-        if left != left:  # noqa: PLR0124 - NaN
+        if left != left:
             return left
         if left == 0.0:
             return -float("nan")

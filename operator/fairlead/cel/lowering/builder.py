@@ -16,7 +16,7 @@ from fairlead.cel.values import NONE, Some
 
 # Lookups are left to Python, whose errors are translated where the evaluation ends.
 CAUGHT: Final = (CelError, KeyError, IndexError)
-MAX_STEPS: Final = 10_000  # as the engine
+MAX_STEPS: Final = 9_999  # the engine gives up at the 10,000th
 
 Statements: TypeAlias = list[ast.stmt]
 
@@ -115,7 +115,9 @@ class Builder:
 def native(out: Out) -> Out:
     """The same without the care that an absent field takes: for code to which every zero value is as good."""
     match out.expr:
-        case ast.BoolOp(op=ast.Or(), values=[ast.Attribute() as field, ast.Constant(value="" | 0) | ast.Name(id="EMPTY")]):
+        case ast.BoolOp(
+            op=ast.Or(), values=[ast.Attribute() as field, ast.Constant(value="" | 0) | ast.Name(id="EMPTY")]
+        ):
             return Out(field, out.raises)
     return out
 

@@ -21,6 +21,8 @@ class Context(Builder):
     bound: dict[str, Out] = field(default_factory=dict)  # what macros bind
     hoisted: dict[int, tuple[Out, str | None]] = field(default_factory=dict)  # done for the pod: value, steps taken
     counter: str = "steps"
+    optimistic: bool = False  # leave out what absorbs errors: the caller evaluates anew, exactly, if there is one
+    left_out: bool = False  # whether anything was
     single_loop: bool = False  # so that nobody has to count
     counts: bool = False  # whether any loop was written that uses the counter
 
@@ -45,22 +47,28 @@ class Context(Builder):
         """Whether evaluating it takes loop steps."""
         return node.id in self.analysis.looping
 
+    def is_always_evaluated(self, node: Node) -> bool:
+        """Whether it matters to others that it is evaluated: its loops count steps, or it may end the evaluation."""
+        return node.id in self.analysis.looping or node.id in self.analysis.aborting
+
     def natives(self, nodes: Sequence[Node]) -> list[Out]:
         """Lower operands for code that does not tell an absent field from its zero value."""
         return [native(out) for out in self.sequence(nodes)]
 
     def sequence(self, nodes: Sequence[Node]) -> list[Out]:
         """Lower the operands of a call: from left to right, all of them, the first error wins."""
-        return self.in_order([partial(self.lower, node) for node in nodes], [self.has_loop(node) for node in nodes])
+        return self.in_order(
+            [partial(self.lower, node) for node in nodes], [self.is_always_evaluated(node) for node in nodes]
+        )
 
-    def in_order(self, lowerings: Sequence[Callable[[], Out]], loops: Sequence[bool]) -> list[Out]:
-        """The same for operands that are lowered in ways of their own; `loops` tells which of them loop."""
+    def in_order(self, lowerings: Sequence[Callable[[], Out]], always: Sequence[bool]) -> list[Out]:
+        """The same for operands that are lowered in ways of their own; some are evaluated even after an error."""
         parts: list[tuple[Out, Statements]] = []
         for lowering in lowerings:
             with self.inside() as block:
                 out = lowering()
             parts.append((out, block))
-        if any(out.raises and any(loops[at + 1 :]) for at, (out, _) in enumerate(parts)):
+        if any(any(always[at + 1 :]) and self.absorbs(out.raises) for at, (out, _) in enumerate(parts)):
             return self._all_evaluated(parts)
         last = max((at for at, (_, block) in enumerate(parts) if block), default=-1)
         outs = []
@@ -86,6 +94,13 @@ class Context(Builder):
             outs.append(Out(load(name), out.raises))
         self.raise_kept(error)
         return outs
+
+    def absorbs(self, raises: bool) -> bool:  # noqa: FBT001 - of the code in question
+        """Whether code is to be written that goes on after an error."""
+        if not raises:
+            return False
+        self.left_out = self.left_out or self.optimistic
+        return not self.optimistic
 
     def catch_first(self, body: Statements, error: str, then: Statements | None = None) -> None:
         """Keep the first error in a name and go on."""

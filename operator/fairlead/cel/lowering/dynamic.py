@@ -12,7 +12,7 @@ from fairlead.cel.functions.quantity import Quantity
 from fairlead.cel.lowering.signatures import signatures
 from fairlead.cel.messages import is_present, zero
 from fairlead.cel.schema import messages
-from fairlead.cel.values import NONE, BoolKey, Duration, Nothing, Some, Timestamp, TypeName, UInt
+from fairlead.cel.values import INT_MAX, INT_MIN, NONE, BoolKey, Duration, Nothing, Some, Timestamp, TypeName, UInt
 
 KINDS: Final[Mapping[type, str]] = {
     bool: "b",
@@ -32,6 +32,7 @@ KINDS: Final[Mapping[type, str]] = {
     Nothing: "o",
     Quantity: "Q",
 }
+IN_AN_OPTIONAL: Final = "looked for in an optional"
 _INTEGERS: Final = frozenset({int, UInt})
 
 
@@ -83,14 +84,14 @@ def select(value: Any, field: str) -> object:
 
 
 def has(value: Any, field: str) -> bool:
-    """`has(value.field)`."""
-    if isinstance(value, Some):
-        value = value.value
+    """`has(value.field)`, also of an optional."""
+    if isinstance(value, Some | Nothing):
+        return optional_field(value, field) is not NONE
     if isinstance(value, dict):
         return field in value
     if isinstance(value, Struct):
         return is_present(getattr(value, field, None), _field_type(value, field))
-    return False if value is NONE else no_overload("has", value)
+    return no_overload("has", value)
 
 
 def index(held: Any, key: object) -> object:
@@ -102,22 +103,36 @@ def index(held: Any, key: object) -> object:
         if not 0 <= at < len(held):
             raise CelError(Kind.INDEX, f"index {at} of a list of {len(held)}")
         return held[at]
+    if held is NONE:
+        return NONE
+    if isinstance(held, Some):
+        return _index_optional(held.value, key)
     return no_overload("_[_]", held, key)
+
+
+def _index_optional(held: Any, key: object) -> Some | Nothing:
+    """`optional[key]`: where it fails the engine has an optional of the error; here it is the error."""
+    try:
+        return Some(index(held, key))
+    except KeyError:
+        return NONE
+    except CelError as error:
+        raise CelError(error.kind, f"{error.message}, {IN_AN_OPTIONAL}") from None
 
 
 def _list_index(key: Any) -> int:
     """Numbers of any type are taken if they are whole."""
-    if key.__class__ in _INTEGERS:
+    if key.__class__ in _INTEGERS and key <= INT_MAX:
         return int(key)
-    if key.__class__ is float and key.is_integer():
+    if key.__class__ is float and key.is_integer() and INT_MIN <= key <= INT_MAX:
         return int(key)
     return no_overload("_[_]", key)
 
 
 def optional_field(held: Any, field: str) -> Some | Nothing:
     """`held.?field`, also of an optional; the engine gives up where there can be no such field."""
-    if held is NONE:
-        return NONE
+    if isinstance(held, Nothing):
+        return held
     wrapped = isinstance(held, Some)
     value = held.value if wrapped else held
     if isinstance(value, dict):
@@ -136,16 +151,16 @@ def optional_field(held: Any, field: str) -> Some | Nothing:
 
 def optional_element(held: Any, key: object) -> Some | Nothing:
     """`held[?key]`, also of an optional."""
-    if held is NONE:
-        return NONE
+    if isinstance(held, Nothing):
+        return held
     value = held.value if isinstance(held, Some) else held
     if isinstance(value, dict):
         try:
             return Some(value[map_key(key)])
         except (KeyError, CelError):
             return NONE
-    if isinstance(value, list | tuple) and key.__class__ is int:
-        return Some(value[key]) if 0 <= key < len(value) else NONE  # type: ignore[operator, index]
+    if isinstance(value, list | tuple) and isinstance(key, int) and key.__class__ is int:
+        return Some(value[key]) if 0 <= key < len(value) else NONE
     return no_overload("_[?_]", held, key)
 
 
@@ -189,6 +204,11 @@ def as_bool(value: object) -> bool:
     if value is True or value is False:
         return value
     return no_overload("_&&_", value)
+
+
+def is_no_bool(value: object) -> bool:
+    """Whether a value is none that an operator of logic takes."""
+    return value is not True and value is not False
 
 
 def as_optional(value: object) -> Some | Nothing:

@@ -1,4 +1,4 @@
-"""Leaves of the logic of an expression: what is true or false by itself, and not by `&&`, `||`, `!`, `?:` or a macro."""
+"""Leaves of the logic of an expression: true or false by themselves, and not by `&&`, `||`, `!`, `?:` or a macro."""
 
 from collections.abc import Iterator
 

@@ -4,7 +4,7 @@ import ast
 
 from fairlead.cel.checked import DYN, Call, Node
 from fairlead.cel.lowering import dynamic
-from fairlead.cel.lowering.builder import Out, Statements, all_of, any_of, any_raises, compare, const, either, load, negate
+from fairlead.cel.lowering.builder import Out, Statements, all_of, any_of, any_raises, const, either, load, negate
 from fairlead.cel.lowering.context import Context
 
 
@@ -18,37 +18,53 @@ def operand(lo: Context, node: Node) -> Out:
 
 def junction(lo: Context, node: Call, *, conjunction: bool) -> Out:
     """`left && right`, or `left || right`."""
+    may_be_anything = lo.type_of(node.args[0]) == DYN
     with lo.inside() as left_block:
-        left = operand(lo, node.args[0])
+        left = operand(lo, node.args[0]) if lo.optimistic else lo.lower(node.args[0])
     with lo.inside() as right_block:
         right = operand(lo, node.args[1])
-    if left.raises:
-        return _absorbing(lo, (left, left_block), (right, right_block), conjunction=conjunction)
+    if lo.absorbs(left.raises or may_be_anything):
+        sides = (left, left_block), (right, right_block)
+        return _absorbing(lo, *sides, conjunction=conjunction, may_be_anything=may_be_anything)
     lo.block += left_block
     if not right_block:
         join = all_of if conjunction else any_of
-        return Out(join(left.expr, right.expr), right.raises)
+        return Out(join(left.expr, right.expr), any_raises(left, right))
     name = lo.fresh()
     lo.assign(name, left.expr)
     with lo.inside() as then:
         then += right_block
         lo.assign(name, right.expr)
     lo.branch(_undecided(name, conjunction=conjunction), then)
-    return Out(load(name), right.raises)
+    return Out(load(name), any_raises(left, right))
 
 
 def _absorbing(
-    lo: Context, left: tuple[Out, Statements], right: tuple[Out, Statements], *, conjunction: bool
+    lo: Context,
+    left: tuple[Out, Statements],
+    right: tuple[Out, Statements],
+    *,
+    conjunction: bool,
+    may_be_anything: bool,
 ) -> Out:
-    """The left side may raise: the right side is asked all the same, and if it does not decide, the error stands."""
-    name, error = lo.fresh(), lo.fresh("e")
+    """The left side may raise: the right side is asked all the same, and if it does not decide, the error stands.
+
+    That a side is no bool is only said if neither of them raised.
+    """
+    name, error, no_bool = lo.fresh(), lo.fresh("e"), lo.fresh("b")
     lo.assign(error, const(None))
     with lo.inside() as first:
         first += left[1]
         lo.assign(name, left[0].expr)
     with lo.inside() as unknown:
         lo.assign(name, const(conjunction))
-    lo.catch_last(first, error, unknown)
+    if left[0].raises:
+        lo.catch_last(first, error, unknown)
+    else:
+        lo.block += first
+    if may_be_anything:
+        lo.assign(no_bool, lo.call(dynamic.is_no_bool, load(name)))
+        lo.branch(load(no_bool), [ast.Assign([ast.Name(name, ast.Store())], const(conjunction))])
     with lo.inside() as second:
         with lo.inside() as body:
             body += right[1]
@@ -60,8 +76,11 @@ def _absorbing(
             lo.guard(body, handler)
         else:
             second += body
-        kept = compare(load(error), ast.IsNot(), const(None))
-        lo.branch(all_of(_undecided(name, conjunction=conjunction), kept), [ast.Raise(load(error), None)])
+        with lo.inside() as undecided:
+            lo.raise_kept(error)
+            if may_be_anything:
+                lo.branch(load(no_bool), [ast.Expr(lo.call(dynamic.no_overload, const("_&&_")))])
+        lo.branch(_undecided(name, conjunction=conjunction), undecided)
     lo.branch(_undecided(name, conjunction=conjunction), second)
     return Out(load(name), raises=True)
 

@@ -28,14 +28,21 @@ class Loop:
 
     target: ast.expr
     items: ast.expr
+    iterator: str  # its name, if a loop that ends early asks what is left
     names: Mapping[str, Out]
     raises: bool
 
 
-def open_loop(lo: Context, node: Comprehension) -> Loop:
-    """Lower the range, name the elements."""
+def open_loop(lo: Context, node: Comprehension, *, may_end_early: bool = False) -> Loop:
+    """Lower the range, name the elements.
+
+    The engine counts a step when it takes an element, and only then asks whether the loop goes on: one that ends early
+    has counted one more than it went through, unless nothing was left.
+    """
     type_ = lo.type_of(node.range)
-    lowered = native(lo.lower(node.range))
+    lowered = lo.lower(node.range)
+    if type_.name in ("list", "map"):
+        lowered = native(lowered)
     held, known = _iterable(lo, lowered, type_, pairs=bool(node.variable2))
     held = lo.spill(held)
     first = lo.fresh("i")
@@ -48,13 +55,33 @@ def open_loop(lo: Context, node: Comprehension) -> Loop:
     items = _items(lo, held.expr, type_, pairs=bool(node.variable2))
     if lo.single_loop:
         size = ast.Call(load("len"), [held.expr], [])
-        items = either(compare(size, ast.LtE(), const(MAX_STEPS)), items, lo.call(limited, items))
-    return Loop(target, items, names, lowered.raises or not known)
+        allowed = const(MAX_STEPS - 1 if may_end_early else MAX_STEPS)
+        items = either(compare(size, ast.LtE(), const(MAX_STEPS)), items, lo.call(limited, items, allowed))
+    iterator = ""
+    if may_end_early and not lo.single_loop:
+        iterator = lo.fresh("s")
+        lo.assign(iterator, lo.call(iter, items))
+        items = load(iterator)
+    return Loop(target, items, iterator, names, lowered.raises or not known)
 
 
 def close_loop(lo: Context, loop: Loop, body: Statements) -> None:
     """Write the loop around its body."""
     lo.block.append(ast.For(loop.target, loop.items, body or [ast.Pass()], []))
+
+
+def end_early(lo: Context, loop: Loop) -> None:
+    """Write what leaves the loop."""
+    if loop.iterator:
+        left = compare(lo.call(next, load(loop.iterator), lo.ref(loop_end)), ast.IsNot(), lo.ref(loop_end))
+        with lo.inside() as count:
+            lo.count_step()
+        lo.branch(left, count)
+    lo.block.append(ast.Break())
+
+
+def loop_end() -> None:
+    """Stand for what comes after the last element."""
 
 
 def _iterable(lo: Context, held: Out, type_: Type, *, pairs: bool) -> tuple[Out, bool]:
@@ -78,7 +105,7 @@ def _has_plain_keys(type_: Type) -> bool:
     return type_.params[0].name in ("string", "int", "uint")
 
 
-def limited(items: Iterable[object]) -> Iterator[object]:
+def limited(items: Iterable[object], allowed: int) -> Iterator[object]:
     """Pass on the items that the budget allows."""
-    yield from islice(items, MAX_STEPS)
+    yield from islice(items, allowed)
     over_limit()

@@ -21,7 +21,7 @@ from fairlead.cel.lowering.builder import (
     negate,
 )
 from fairlead.cel.lowering.context import Context
-from fairlead.cel.lowering.loops import close_loop, open_loop
+from fairlead.cel.lowering.loops import close_loop, end_early, open_loop
 
 
 def fold(lo: Context, node: Comprehension) -> Out:
@@ -44,20 +44,22 @@ def fold(lo: Context, node: Comprehension) -> Out:
 
 def _quantifier(lo: Context, node: Comprehension, predicate_node: Node, *, universal: bool) -> Out:
     """`all`, `exists`: the first element that decides ends the loop, errors before it are forgotten."""
-    loop = open_loop(lo, node)
+    loop = open_loop(lo, node, may_end_early=True)
     result = lo.fresh("r")
     lo.assign(result, const(universal))
     with lo.inside() as test, lo.binding(loop.names):
         predicate = logic.operand(lo, predicate_node)
     decided = negate(predicate.expr) if universal else predicate.expr
-    found: Statements = [ast.Assign([ast.Name(result, ast.Store())], const(not universal)), ast.Break()]
-    error = lo.fresh("e")
-    if predicate.raises:
+    with lo.inside() as found:
+        lo.assign(result, const(not universal))
+        end_early(lo, loop)
+    error, absorbs = lo.fresh("e"), lo.absorbs(predicate.raises)
+    if absorbs:
         lo.assign(error, const(None))
     with lo.inside() as body:
         if not lo.single_loop:
             lo.count_step()
-        if predicate.raises:
+        if absorbs:
             name = lo.fresh("p")
             with lo.inside() as risky:
                 risky += test
@@ -68,7 +70,7 @@ def _quantifier(lo: Context, node: Comprehension, predicate_node: Node, *, unive
             lo.block += test
             lo.branch(decided, found)
     close_loop(lo, loop, body)
-    if predicate.raises:
+    if absorbs:
         undecided = load(result) if universal else negate(load(result))
         kept = compare(load(error), ast.IsNot(), const(None))
         lo.branch(all_of(undecided, kept), [ast.Raise(load(error), None)])
@@ -83,7 +85,8 @@ def _exactly_one(lo: Context, node: Comprehension, predicate_node: Node) -> Out:
     with lo.inside() as test, lo.binding(loop.names):
         predicate = logic.operand(lo, predicate_node)
     more: Statements = [ast.AugAssign(ast.Name(count, ast.Store()), ast.Add(), const(1))]
-    if predicate.raises:
+    absorbs = lo.absorbs(predicate.raises)
+    if absorbs:
         lo.assign(error, const(None))
     with lo.inside() as body:
         if not lo.single_loop:
@@ -91,12 +94,12 @@ def _exactly_one(lo: Context, node: Comprehension, predicate_node: Node) -> Out:
         with lo.inside() as risky:
             risky += test
             lo.branch(predicate.expr, more)
-        if predicate.raises:
+        if absorbs:
             lo.catch_last(risky, error)
         else:
             lo.block += risky
     close_loop(lo, loop, body)
-    if predicate.raises:
+    if absorbs:
         lo.raise_kept(error)
     return Out(compare(load(count), ast.Eq(), const(1)), loop.raises or predicate.raises)
 
@@ -110,20 +113,21 @@ def _collect(lo: Context, node: Comprehension, step: Node, predicate_node: Node 
         with lo.inside() as add:
             added = _added(lo, step, result)
         with lo.inside() as test:
-            predicate = logic.operand(lo, predicate_node) if predicate_node else Out(const(True))
+            predicate = logic.operand(lo, predicate_node) if predicate_node else Out(const(value=True))
     may_raise = added or predicate.raises
-    if may_raise:
+    keeps_added, keeps_test = lo.absorbs(added), lo.absorbs(predicate.raises)
+    if keeps_added or keeps_test:
         lo.assign(error, const(None))
     with lo.inside() as body:
         if not lo.single_loop:
             lo.count_step()
         guarded = add
-        if added:
+        if keeps_added:
             with lo.inside() as guarded:
                 lo.catch_first(add, error)
         if predicate_node is None:
             lo.block += guarded
-        elif not predicate.raises:
+        elif not keeps_test:
             lo.block += test
             lo.branch(predicate.expr, guarded)
         else:
@@ -134,7 +138,7 @@ def _collect(lo: Context, node: Comprehension, step: Node, predicate_node: Node 
             lo.catch_last(risky, error, [ast.Continue()])
             lo.branch(load(name), guarded)
     close_loop(lo, loop, body)
-    if may_raise:
+    if keeps_added or keeps_test:
         lo.raise_kept(error)
     return Out(load(result), loop.raises or may_raise)
 

@@ -50,9 +50,11 @@ def _has_bare_form(lo: Context, node: Node) -> bool:
     if _content(lo.type_of(node)) is None:
         return False
     match node:
-        case Call(function="_?._", args=(operand, _)) | Select(operand=operand, test_only=False):
+        case Select(operand=operand) if lo.type_of(operand).name != OPTIONAL:
+            return False  # an entry of a map that is an optional
+        case Call(function="_?._", args=(operand, Const(value=str(field)))) | Select(operand=operand, field=field):
             held = _looked_into(lo, operand)
-            return held.name == "map" or access.message_of(held) is not None
+            return held.name == "map" or access.message_with(held, field) is not None
         case Call(function="_[?_]", args=(operand, key)):
             held, key_type = _looked_into(lo, operand), lo.type_of(key)
             return access.is_native_key(held, key_type) or (held.name == "list" and key_type.name == "int")
@@ -107,8 +109,8 @@ def _field(lo: Context, operand: Node, field: str) -> Out:
 def _element(lo: Context, operand: Node, key_node: Node) -> Out:
     type_, key_type = _looked_into(lo, operand), lo.type_of(key_node)
     if lo.type_of(operand).name == OPTIONAL:
-        looping = lo.has_loop(operand), lo.has_loop(key_node)
-        start, key = lo.in_order([lambda: bare(lo, operand), lambda: lo.lower(key_node)], looping)
+        always = lo.is_always_evaluated(operand), lo.is_always_evaluated(key_node)
+        start, key = lo.in_order([lambda: bare(lo, operand), lambda: lo.lower(key_node)], always)
         maybe = True
     else:
         start, key = lo.natives([operand, key_node])
@@ -151,7 +153,7 @@ def select(lo: Context, node: Select) -> Out:
             return _box(lo, node)
         held = lo.lower(node.operand)
         return Out(lo.call(dynamic.optional_field, held.expr, const(node.field)), raises=True)
-    if message := access.message_of(_looked_into(lo, node.operand)):
+    if message := access.message_with(_looked_into(lo, node.operand), node.field):
         out = lo.spill(bare(lo, node.operand))
         there = compare(out.expr, ast.IsNot(), _NONE)
         return Out(all_of(there, access.has_field(lo, out.expr, message, node.field)), out.raises)

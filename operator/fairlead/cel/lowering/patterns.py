@@ -11,6 +11,9 @@ from fairlead.cel.lowering.context import Context
 from fairlead.cel.lowering.dynamic import no_overload
 
 _TYPES = (str, str, int)
+_COUNTED = PATTERN_METHODS[
+    "regex_replace_string_string_string_int"
+]  # asked for nothing, it does not look at the pattern
 
 
 def call(lo: Context, node: Call, overload: str) -> Out:
@@ -30,6 +33,8 @@ def _method(name: str, pattern: str, method: str) -> Callable[..., object]:
         kind, message = error.kind, error.message
 
         def function(*arguments: object) -> object:
+            if method == _COUNTED and arguments[-1] == 0:
+                return arguments[0]
             raise CelError(kind, message)
 
     def checked(*arguments: object) -> object:

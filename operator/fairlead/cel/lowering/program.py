@@ -1,18 +1,17 @@
 """Byte code: a function for a class of pods that makes the function for a node.
 
-def make(c):                  # what is known of the pod: c.pod, c.namespaceObject, c.request
-    pod = c.pod
-    h1 = ...                  # what depends on the pod alone
-    def one(v, now):          # v.node, v.free, v.pods, v.data ...
-        return ...
-    return one
+`make` is given what is known of the pod (`c.pod`, `c.namespaceObject`, `c.request`), computes what depends on it alone,
+and gives a function of what is known of a node (`v.node`, `v.free`, `v.pods`, `v.data`) and the time.
+
+This code hopes that nothing raises and leaves out what absorbs errors, which makes it a third of the size. If something
+does raise, the *plain* code, made when it is first wanted, evaluates from the beginning and exactly.
 """
 
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 from fairlead.cel.checked import Checked
@@ -24,12 +23,16 @@ from fairlead.cel.lowering.lowerer import Lowerer
 OF_POD: Final = ("pod", "namespaceObject", "request")
 OF_NODE: Final = ("node", "free", "requested", "allocatable", "pods", "data", "victim")
 
+# Python nests no more than 20 loops and handlers; a level of an expression makes one at most.
+_SURELY_NESTED: Final = 18
+_PLACELESS: Final = frozenset({ast.Load, ast.Store})
+
 One = Callable[[Any, int], Any]
 Traced = Callable[[Any, int], tuple[Any, dict[int, object]]]
 
 
 class _Mode(Enum):
-    HOISTING = auto()
+    HOPEFUL = auto()
     PLAIN = auto()
     TRACING = auto()
 
@@ -44,13 +47,16 @@ class Program:
     def for_pod(self, facts: object) -> One:
         """Compute what depends on the pod alone; the rest is a function of a node's facts and the time."""
         try:
-            return self._hoisting(facts)
+            return self._hopeful(facts, partial(self._anew, facts))
         except (*CAUGHT, Abort):
             return self.plain(facts)  # it may never be needed; if it is, it raises there
 
     def plain(self, facts: object) -> One:
-        """The same with nothing computed beforehand."""
+        """The same with nothing computed beforehand, and nothing left out."""
         return self._plain(facts)
+
+    def _anew(self, facts: object, v: Any, now: int) -> Any:
+        return self._plain(facts)(v, now)
 
     def traced(self, facts: object, force: Mapping[int, bool] | None = None) -> Traced:
         """A function that also tells the value of every expression by its id; the last, of one in a loop.
@@ -59,7 +65,7 @@ class Program:
         whole is the result.
         """
 
-        def one(v: Any, now: int) -> tuple[Any, dict[int, object]]:  # noqa: ANN401 - as `One`
+        def one(v: Any, now: int) -> tuple[Any, dict[int, object]]:
             values: dict[int, object] = {}
 
             def record(id_: int, value: object) -> object:
@@ -69,7 +75,7 @@ class Program:
             try:
                 return self._tracing(facts, record, force or {})(v, now), values
             except (*CAUGHT, Abort) as error:
-                return translated(error), values
+                return error if isinstance(error, Abort) else translated(error), values
 
         return one
 
@@ -78,8 +84,8 @@ class Program:
         return analyse(self.checked, self.variables)
 
     @cached_property
-    def _hoisting(self) -> Callable[..., One]:
-        return self._compile(_Mode.HOISTING)
+    def _hopeful(self) -> Callable[..., One]:
+        return self._compile(_Mode.HOPEFUL)
 
     @cached_property
     def _plain(self) -> Callable[..., One]:
@@ -91,11 +97,13 @@ class Program:
 
     def check(self) -> None:
         """Raise NotLoweredError if this is an expression for the engine."""
-        _ = self._hoisting
+        _ = self._hopeful
+        if self._analyses[""].depth > _SURELY_NESTED:
+            _ = self._plain
 
     def _compile(self, mode: _Mode) -> Callable[..., One]:
         analysis = self._analyses[""]
-        roots = {name: load(name) for name in (*OF_POD, "now")}
+        roots: dict[str, ast.expr] = {name: load(name) for name in (*OF_POD, "now")}
         roots |= {name: attribute(load("v"), name) for name in OF_NODE}
         lowerer = Lowerer(
             checked=self.checked,
@@ -104,7 +112,8 @@ class Program:
             analyses=self._analyses,
             roots=roots,
             for_pod=frozenset(OF_POD),
-            hoist=mode is _Mode.HOISTING,
+            hoist=mode is _Mode.HOPEFUL,
+            optimistic=mode is _Mode.HOPEFUL,
             trace=mode is _Mode.TRACING,
             single_loop=analysis.loops <= 1,
         )
@@ -113,30 +122,49 @@ class Program:
         body.append(ast.Return(out.expr))
         if lowerer.counts:
             body.insert(0, ast.Assign([ast.Name(lowerer.counter, ast.Store())], const(0)))
+        if lowerer.left_out:
+            anew = ast.Call(load("anew"), [load("v"), load("now")], [])
+            body = [ast.Try(body, [ast.ExceptHandler(load("CAUGHT"), None, [ast.Return(anew)])], [], [])]
         needed = analysis.names[self.checked.root.id]
         reads: list[ast.stmt] = [
             ast.Assign([ast.Name(name, ast.Store())], attribute(load("c"), name)) for name in OF_POD if name in needed
         ]
-        parameters = ("c", "record", "force") if mode is _Mode.TRACING else ("c",)
+        parameters = {_Mode.HOPEFUL: ("c", "anew"), _Mode.PLAIN: ("c",), _Mode.TRACING: ("c", "record", "force")}[mode]
         one = _function("one", ("v", "now"), body)
         make = _function("make", parameters, [*reads, *lowerer.outer, one, ast.Return(load("one"))])
         return _executed(make, lowerer.scope)
 
 
 def _executed(make: ast.FunctionDef, scope: dict[str, object]) -> Callable[..., One]:
-    module = ast.fix_missing_locations(ast.Module([make], []))
+    module = ast.Module([make], [])
+    _place(module)
     try:
         code = compile(module, "<rule>", "exec")
-    except SyntaxError as error:  # Python nests no more than 20 loops and handlers
+    except SyntaxError as error:
         raise NotLoweredError(f"it is nested too deeply: {error.msg}") from None
     exec(code, scope)  # noqa: S102 - a tree that we built, not text
     made: Callable[..., One] = scope["make"]  # type: ignore[assignment]
     return made
 
 
-def translated(error: Exception) -> CelError | Abort:
+def _place(module: ast.Module) -> None:
+    """Give every node a place, which `compile` wants: what `ast.fix_missing_locations` does, in less time."""
+    left: list[ast.AST] = [module]
+    while left:
+        node = left.pop()
+        if node._attributes:  # noqa: SLF001 - named so by the standard library, and documented
+            node.lineno, node.col_offset = 1, 0  # type: ignore[attr-defined]
+        for name in node._fields:
+            part = getattr(node, name, None)
+            if part.__class__ is list:
+                left.extend([item for item in part if isinstance(item, ast.AST)])
+            elif isinstance(part, ast.AST) and part.__class__ not in _PLACELESS:
+                left.append(part)
+
+
+def translated(error: Exception) -> CelError:
     """An error of the language, also where Python found it."""
-    if isinstance(error, CelError | Abort):
+    if isinstance(error, CelError):
         return error
     if isinstance(error, KeyError):
         key = error.args[0] if error.args else ""

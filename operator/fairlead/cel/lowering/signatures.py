@@ -1,4 +1,4 @@
-"""Which function a value of type dyn meets: by the kinds of the arguments, as the engine looks for it when it gets there.
+"""Which function a value of type dyn meets: by the kinds of the arguments, as the engine looks for it at run time.
 
 A kind is a letter: **b**ool, **i**nt, **u**int, **d**ouble, **s**tring, b**y**tes, **n**ull, **l**ist, **m**ap,
 **T**imestamp, **D**uration, **t**ype, **o**ptional, **M**essage, **Q**uantity. The checker's overloads with typed lists
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
+from fairlead.cel.functions import conversions
 from fairlead.cel.functions.table import FUNCTIONS, Function
 from fairlead.cel.lowering import arithmetic
 
@@ -39,6 +40,8 @@ _OPERATORS: Final[Mapping[str, Mapping[str, Function]]] = {
     "-_": {"i": arithmetic.negate_int, "d": operator.neg},
 }
 
+# Known to the engine when it evaluates, but to no checker.
+_UNDECLARED: Final[Mapping[str, Function]] = {"bool_to_int64": conversions.bool_to_int64}
 _TIMES: Final = {
     "getDate": "day_of_month_1_based",
     "getDayOfMonth": "day_of_month",
@@ -47,13 +50,18 @@ _TIMES: Final = {
     "getFullYear": "year",
     "getMonth": "month",
 }
-_OF_BOTH: Final = {"getHours": "hours", "getMilliseconds": "milliseconds", "getMinutes": "minutes", "getSeconds": "seconds"}
+_OF_BOTH: Final = {
+    "getHours": "hours",
+    "getMilliseconds": "milliseconds",
+    "getMinutes": "minutes",
+    "getSeconds": "seconds",
+}
 _SINGLE: Final = {"i": "int", "u": "uint", "d": "double"}
 
 # Name: kinds and overload, and so on.
 _TEXT: Final = """
 size: s size_string y size_bytes l size_list m size_map
-int: i int64_to_int64 u uint64_to_int64 d double_to_int64 s string_to_int64 T timestamp_to_int64
+int: i int64_to_int64 u uint64_to_int64 d double_to_int64 s string_to_int64 T timestamp_to_int64 b bool_to_int64
 uint: i int64_to_uint64 u uint64_to_uint64 d double_to_uint64 s string_to_uint64
 double: i int64_to_double u uint64_to_double d double_to_double s string_to_double
 bool: b bool_to_bool s string_to_bool
@@ -129,7 +137,8 @@ def signatures() -> Mapping[str, Mapping[str, Function]]:
     for line in _TEXT.strip().splitlines():
         name, _, rest = line.partition(": ")
         words = rest.split()
-        made[name] = {kinds: FUNCTIONS[overload] for kinds, overload in zip(words[::2], words[1::2], strict=True)}
+        pairs = zip(words[::2], words[1::2], strict=True)
+        made[name] = {kinds: _UNDECLARED.get(overload) or FUNCTIONS[overload] for kinds, overload in pairs}
     for name, part in _TIMES.items():
         made[name] = {"T": FUNCTIONS[f"timestamp_to_{part}"]}
     for name, part in _OF_BOTH.items():

@@ -1,0 +1,71 @@
+"""What the extender asks the engine of policies: filter and prioritize, with nothing kept and with everything kept."""
+
+from itertools import count
+from typing import Final
+
+from bench import cluster
+from bench.measure import Benchmark, Benchmarks, Size, timed
+from bench.report import main
+from fairlead.policy.evaluate import Evaluator
+from fairlead.policy.facts import NodeView
+from fairlead.strategies.reads import Change
+
+
+def cold(size: Size) -> list[float]:
+    """Nothing kept: a pod of a class that was never seen. `match`, the class and what depends on the pod included."""
+    held, pod, policies = cluster.nodes(size.nodes), cluster.pod(), cluster.policies(cluster.FILTERS)
+    return timed(
+        lambda asked: cluster.ask(Evaluator(policies, held), pod, asked), size.rounds, lambda: cluster.names(size.nodes)
+    )
+
+
+def kept(size: Size) -> list[float]:
+    """All kept."""
+    asking, pod = _asking(size), cluster.pod()
+    return timed(lambda asked: cluster.ask(asking, pod, asked), size.rounds, lambda: cluster.names(size.nodes))
+
+
+def kept_seen(size: Size) -> list[float]:
+    """The same with names that were hashed before: the difference is Python's hashing of them."""
+    asking, pod, asked = _asking(size), cluster.pod(), cluster.names(size.nodes)
+    return timed(lambda _: cluster.ask(asking, pod, asked), size.rounds, lambda: None)
+
+
+def changed(size: Size) -> list[float]:
+    """A label of one node became different."""
+    asking, pod = _asking(size), cluster.pod()
+    cluster.ask(asking, pod, cluster.names(size.nodes))
+    change = Change(node=frozenset({("metadata", "labels", "gpu")}))
+    turns = count(step=7)
+
+    def prepare() -> tuple[NodeView, list[str]]:
+        return cluster.node(next(turns) % size.nodes), cluster.names(size.nodes)
+
+    def call(given: tuple[NodeView, list[str]]) -> None:
+        view, asked = given
+        asking.nodes.put(view, change)
+        cluster.ask(asking, pod, asked)
+
+    return timed(call, size.rounds, prepare)
+
+
+def rated(size: Size) -> list[float]:
+    """Prioritize, all kept."""
+    asking, pod = _asking(size), cluster.pod()
+    return timed(lambda asked: cluster.rate(asking, pod, asked), size.rounds, lambda: cluster.names(size.nodes))
+
+
+def _asking(size: Size) -> Evaluator:
+    return cluster.evaluator(cluster.nodes(size.nodes), cluster.FILTERS, cluster.SCORES)
+
+
+BENCHMARKS: Final[Benchmarks] = {
+    "filter-nothing-kept": Benchmark("ms", cold),
+    "filter-all-kept": Benchmark("ms", kept),
+    "filter-all-kept-names-seen": Benchmark("ms", kept_seen),
+    "filter-one-node-changed": Benchmark("ms", changed),
+    "prioritize-all-kept": Benchmark("ms", rated),
+}
+
+if __name__ == "__main__":
+    main(BENCHMARKS)

@@ -1,0 +1,68 @@
+"""One expression: lowered to Python, and on the engine that the language comes from."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from bench import cluster
+from bench.measure import Benchmark, Benchmarks, Size, timed
+from bench.report import main
+from fairlead.cel import engine
+from fairlead.policy.expressions import Compiled
+
+
+def simple_rule(size: Size) -> list[float]:
+    """Microseconds a node."""
+    one = _simple().for_pod(cluster.pod())
+    return _a_node(lambda view: one(view, cluster.NOW), _views(size), size.rounds)
+
+
+def times_prepared(size: Size) -> list[float]:
+    """How many times faster than the engine, if the engine's data were free."""
+    expression = _simple().expression.compiled
+    prepared = [engine.facts({"node": view.node}) for view in _views(size)[:1000]]
+    return _times(size, lambda data: engine.evaluate(expression, data).value(), prepared)
+
+
+def times_converted(size: Size) -> list[float]:
+    """How many times faster than the engine, which needs objects of its own."""
+    expression = _simple().expression.compiled
+
+    def ask(view: Any) -> object:
+        return engine.evaluate(expression, engine.facts({"node": view.node})).value()
+
+    return _times(size, ask, _views(size)[:100])
+
+
+def _simple() -> Compiled:
+    found = cluster.policy([cluster.SIMPLE]).filters[0].expression
+    assert found is not None  # noqa: S101 - for mypy
+    return found
+
+
+def _views(size: Size) -> list[Any]:
+    return [cluster.node(at) for at in range(size.nodes)]
+
+
+def _a_node(call: Callable[[Any], object], each: Sequence[Any], rounds: int) -> list[float]:
+    """Microseconds for each of these, the loop over them included."""
+
+    def all_of_them(each: Sequence[Any]) -> None:
+        for one in each:
+            call(one)
+
+    return [millis * 1000 / len(each) for millis in timed(all_of_them, rounds, lambda: each)]
+
+
+def _times(size: Size, call: Callable[[Any], object], each: Sequence[Any]) -> list[float]:
+    theirs = _a_node(call, each, size.rounds)
+    return [slow / fast for slow, fast in zip(theirs, simple_rule(size), strict=True)]
+
+
+BENCHMARKS: Final[Benchmarks] = {
+    "simple-rule": Benchmark("us/node", simple_rule),
+    "lowered-against-engine": Benchmark("times", times_prepared),
+    "lowered-against-engine-converting": Benchmark("times", times_converted),
+}
+
+if __name__ == "__main__":
+    main(BENCHMARKS)

@@ -1,0 +1,5 @@
+"""What commands are added to."""
+
+import argparse
+
+Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - it has no public name

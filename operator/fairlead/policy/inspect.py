@@ -1,0 +1,116 @@
+"""Everything that is wrong with an object at once: what the schema says, and what its expressions say besides.
+
+Where a part of the object cannot be read, something harmless takes its place, so that the rest can be compiled; what is
+then said of the replacement is left out.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
+from fairlead.api.parse import parse_policy
+from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
+from fairlead.policy.compile import Rules, compile_policy
+from fairlead.policy.compiled import CompiledPolicy
+from fairlead.policy.errors import Fault, PolicyError
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """A policy, or what is wrong with it."""
+
+    policy: SchedulerExtenderPolicy | None
+    compiled: CompiledPolicy | None
+    faults: tuple[Fault, ...]
+
+
+def inspect(obj: object, model: type[SchedulerExtenderPolicy], rules: Rules) -> Inspected:
+    """Read and compile an object as YAML or JSON gives it. Raises nothing."""
+    try:
+        policy = parse_policy(obj, model)
+    except InvalidObjectError as invalid:
+        found = tuple(Fault(error) for error in invalid.errors)
+        return Inspected(None, None, (*found, *_in_the_rest(obj, invalid.errors, model, rules)))
+    try:
+        return Inspected(policy, compile_policy(policy, rules), ())
+    except PolicyError as error:
+        return Inspected(policy, None, error.faults)
+
+
+def _in_the_rest(
+    obj: object, errors: tuple[FieldError, ...], model: type[SchedulerExtenderPolicy], rules: Rules
+) -> list[Fault]:
+    if not isinstance(obj, Mapping) or not isinstance(obj.get("spec"), Mapping):
+        return []
+    wrong = [error.path for error in errors]
+    spec = _repaired(obj["spec"], wrong)
+    header = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy", "metadata": {"name": "x"}}
+    try:
+        policy = parse_policy({**header, "spec": spec}, model)
+    except InvalidObjectError:
+        return []
+    unknown = {
+        variable.name
+        for at, variable in enumerate(policy.spec.variables)
+        if _is_wrong(("spec", "variables", at), wrong)
+    }
+    try:
+        compile_policy(policy, rules, unknown=unknown)
+    except PolicyError as error:
+        return [fault for fault in error.faults if not any(fault.path == path for path in wrong)]
+    return []
+
+
+def _is_wrong(path: FieldPath, wrong: list[FieldPath]) -> bool:
+    return any(each[: len(path)] == path for each in wrong)
+
+
+Repair = Callable[[Mapping[str, Any], int], dict[str, Any]]
+
+
+def _rule(harmless: str) -> Repair:
+    """A rule of which only the expression is left."""
+
+    def repair(item: Mapping[str, Any], at: int) -> dict[str, Any]:
+        kept = item.get("expression")
+        return {"name": f"x{at}", "expression": kept if isinstance(kept, str) and kept else harmless}
+
+    return repair
+
+
+def _entry(item: Mapping[str, Any], at: int) -> dict[str, Any]:
+    name = item.get("name")
+    return {"name": name if isinstance(name, str) else f"x{at}", "nodeLabel": {"key": "x"}}
+
+
+def _variable(item: Mapping[str, Any], at: int) -> dict[str, Any]:
+    name = item.get("name")
+    return {"name": name if isinstance(name, str) else f"x{at}", "expression": "true"}
+
+
+_REPAIRS: Final[Mapping[FieldPath, Repair]] = {
+    ("spec", "match", "conditions"): _rule("true"),
+    ("spec", "data"): _entry,
+    ("spec", "variables"): _variable,
+    ("spec", "filters"): _rule("true"),
+    ("spec", "scores"): _rule("1"),
+    ("spec", "preemption", "protect"): _rule("true"),
+    ("spec", "binding", "annotations"): lambda _, at: {"key": f"fairlead.dev/x{at}", "expression": "''"},
+}
+
+
+def _repaired(value: Any, wrong: list[FieldPath], path: FieldPath = ("spec",)) -> Any:
+    """The same without what is wrong: items of lists are replaced, so that the others keep their places."""
+    if not _is_wrong(path, wrong):
+        return value
+    if isinstance(value, Mapping):
+        kept = {key: item for key, item in value.items() if (*path, key) not in wrong or (*path, key) in _REPAIRS}
+        repaired = {key: _repaired(item, wrong, (*path, key)) for key, item in kept.items()}
+        return {key: item for key, item in repaired.items() if item is not None}
+    if isinstance(value, list) and (repair := _REPAIRS.get(path)):
+        return [
+            repair(item if isinstance(item, Mapping) else {}, at) if _is_wrong((*path, at), wrong) else item
+            for at, item in enumerate(value)
+        ]
+    return None

@@ -1,0 +1,214 @@
+"""The nodeAffinity that says the same as a filter on node labels, where there is one.
+
+For each part of an expression two sets of nodes are kept: those on which it is true, and those on which it is false; on
+the others it raises. A set is a disjunction of terms, a term says for some labels which values they may have. These are
+closed under everything that `!`, `&&`, `||` and `?:` do, so that what comes out is exact.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import yaml
+
+from fairlead.cel.checked import Const, Ident, ListExpr, Select
+from fairlead.policy.expressions import Compiled
+from fairlead.policy.node_sets import (
+    EVERY,
+    NAME,
+    Requirements,
+    Terms,
+    TooManyTermsError,
+    Values,
+    both,
+    complement,
+    either,
+    simplified,
+)
+from fairlead.policy.terms import UNKNOWN, Term, TooLargeError, term_of
+
+_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+_KEY: Final = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_OPTIONAL: Final = ("_[?_]", "_?._")
+
+
+class _NoAffinityError(Exception):
+    """No nodeAffinity says this."""
+
+
+_THERE: Final = Values(absent=False, others=True)
+
+
+def node_affinity(compiled: Compiled, *, rejects_on_error: bool) -> list[dict[str, object]] | None:
+    """The nodeSelectorTerms that select the nodes that pass, or None if no terms say that.
+
+    An empty list stands for no node, and `[{}]` for every node; Kubernetes itself knows neither.
+    """
+    try:
+        true, false = _sets(term_of(compiled))
+        passing = true if rejects_on_error else complement(false)
+        return [written for term in passing for written in _written(term)]
+    except (TooLargeError, TooManyTermsError, _NoAffinityError):
+        return None
+
+
+def as_yaml(terms: list[dict[str, object]]) -> str:
+    """What a pod's spec would have to say."""
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    text: str = yaml.safe_dump({"affinity": {"nodeAffinity": required}}, sort_keys=False, allow_unicode=True)
+    return text
+
+
+def _sets(term: Term) -> tuple[Terms, Terms]:
+    """The nodes on which it is true, and those on which it is false."""
+    if negated := term.args("!_"):
+        true, false = _sets(negated[0])
+        return false, true
+    if parts := term.args("_&&_", "_||_"):
+        (true, false), (true2, false2) = map(_sets, parts)
+        if term.function == "_&&_":
+            return both(true, true2), either(false, false2)
+        return either(true, true2), both(false, false2)
+    if chosen := term.args("_?_:_"):
+        (true, false), (yes, no), (yes2, no2) = map(_sets, chosen)
+        return either(both(true, yes), both(false, yes2)), either(both(true, no), both(false, no2))
+    value = term.constant()
+    if isinstance(value, bool):
+        return (EVERY, ()) if value else ((), EVERY)
+    return _atom(term)
+
+
+def _atom(term: Term) -> tuple[Terms, Terms]:
+    if (key := _asked_for(term)) is not None:
+        return simplified([{key: _THERE}]), simplified([{key: ~_THERE}])
+    if not (sides := term.args("_==_", "_!=_", "@in")):
+        raise _NoAffinityError
+    what, values = sides
+    if term.function != "@in" and (read := _read(what)) is None:
+        what, values = values, what
+    if (read := _read(what)) is None:
+        raise _NoAffinityError
+    key, default = read
+    wanted = frozenset(_texts(values, is_list=term.function == "@in"))
+    true = Values(default in wanted, wanted)
+    false = ~true
+    if default is None:  # a label that is absent raises
+        true, false = Values(absent=False, values=wanted), Values(absent=False, values=wanted, others=True)
+    sets = simplified([{key: true}]), simplified([{key: false}])
+    return sets[::-1] if term.function == "_!=_" else sets
+
+
+def _texts(term: Term, *, is_list: bool) -> Iterator[str]:
+    if is_list:
+        if not isinstance(term.node, ListExpr) or term.node.optional:
+            raise _NoAffinityError
+        terms = [term.at(element) for element in term.node.elements]
+    else:
+        terms = [term]
+    for one in terms:
+        value = one.constant()
+        if value is UNKNOWN or not isinstance(value, str) or not _VALUE.fullmatch(value):
+            raise _NoAffinityError
+        yield value
+
+
+def _asked_for(term: Term) -> str | None:
+    """The label, if it is asked whether it is there."""
+    if isinstance(term.node, Select) and term.node.test_only and _is_labels(term.at(term.node.operand)):
+        return _key(term.node.field)
+    if (found := term.args("@in")) and isinstance(found[0].node, Const) and _is_labels(found[1]):
+        return _key(found[0].node.value)
+    if found := term.args("hasValue"):
+        return _optional(found[0])
+    return None
+
+
+def _read(term: Term) -> tuple[str, str | None] | None:
+    """The label that is read, and what stands in its place where it is absent; None: reading it raises."""
+    match term.node:
+        case Select(operand=holder, field=field, test_only=False):
+            above = term.at(holder)
+            if _is_labels(above):
+                return _key(field), None
+            return (NAME, None) if field == "name" and _is_metadata(above) else None
+    if (found := term.args("_[_]")) and isinstance(found[1].node, Const) and _is_labels(found[0]):
+        return _key(found[1].node.value), None
+    if (found := term.args("orValue")) and (key := _optional(found[0])) is not None:
+        default = found[1].constant()
+        return (key, default) if isinstance(default, str) else None
+    return None
+
+
+def _optional(term: Term) -> str | None:
+    found = term.args(*_OPTIONAL)
+    return _key(found[1].node.value) if found and isinstance(found[1].node, Const) and _is_labels(found[0]) else None
+
+
+def _is_labels(term: Term) -> bool:
+    node = term.node
+    return (
+        isinstance(node, Select)
+        and node.field == "labels"
+        and not node.test_only
+        and _is_metadata(term.at(node.operand))
+    )
+
+
+def _is_metadata(term: Term) -> bool:
+    node = term.node
+    if not isinstance(node, Select) or node.field != "metadata" or node.test_only:
+        return False
+    holder = term.at(node.operand)
+    return isinstance(holder.node, Ident) and holder.checked.names.get(holder.node.id) == "node"
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        raise _NoAffinityError
+    return key
+
+
+def _written(term: Requirements) -> Iterator[dict[str, object]]:
+    """A term as Kubernetes writes it, or several: it cannot say that a label is absent or one of some."""
+    for at, (key, values) in enumerate(term.items()):
+        rest = {name: one for name, one in term.items() if name != key}
+        if key == NAME and not values.others and len(values.values) > 1:
+            for name in sorted(values.values):
+                yield from _written({**rest, key: Values(absent=False, values=frozenset({name}))})
+            return
+        if key != NAME and values.absent and not values.others and values.values:
+            yield from _written(dict(_replaced(term, at, Values(absent=False, values=values.values))))
+            yield from _written(dict(_replaced(term, at, ~_THERE)))
+            return
+    expressions = [one for key, values in term.items() if key != NAME for one in _requirements(key, values)]
+    fields = list(_name_requirements(term[NAME])) if NAME in term else []
+    written: dict[str, object] = {}
+    if expressions:
+        written["matchExpressions"] = expressions
+    if fields:
+        written["matchFields"] = fields
+    yield written
+
+
+def _replaced(term: Requirements, at: int, values: Values) -> Iterator[tuple[str, Values]]:
+    for where, (key, there) in enumerate(term.items()):
+        yield key, values if where == at else there
+
+
+def _requirements(key: str, values: Values) -> Iterator[dict[str, object]]:
+    if not values.others:
+        yield _requirement(key, "In", values.values) if values.values else _requirement(key, "DoesNotExist")
+        return
+    if not values.absent:
+        yield _requirement(key, "Exists")
+    if values.values:
+        yield _requirement(key, "NotIn", values.values)
+
+
+def _name_requirements(values: Values) -> Iterator[dict[str, object]]:
+    for name in sorted(values.values):
+        yield _requirement("metadata.name", "NotIn" if values.others else "In", frozenset({name}))
+
+
+def _requirement(key: str, operator: str, values: frozenset[str] = frozenset()) -> dict[str, object]:
+    return {"key": key, "operator": operator} | ({"values": sorted(values)} if values else {})

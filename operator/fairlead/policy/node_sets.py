@@ -1,0 +1,129 @@
+"""Sets of nodes by their labels: a disjunction of terms, each of which says for some labels what they may be.
+
+They are closed under "and", "or" and "not". A term stands for the nodes that have what it says of every label in it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+TERMS_MAX: Final = 16
+NAME: Final = ""
+"""In place of a label: the node's name, which every node has."""
+
+
+class TooManyTermsError(Exception):
+    """More than anybody would read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What a label may be: one of some, or any but some; and whether it may be absent."""
+
+    absent: bool
+    values: frozenset[str] = frozenset()
+    others: bool = False
+    """Whether it is any but these."""
+
+    def __invert__(self) -> "Values":
+        return Values(not self.absent, self.values, not self.others)
+
+    def __and__(self, other: "Values") -> "Values":
+        return ~(~self | ~other)
+
+    def __or__(self, other: "Values") -> "Values":
+        match self.others, other.others:
+            case False, False:
+                values = self.values | other.values
+            case True, True:
+                values = self.values & other.values
+            case True, False:
+                values = self.values - other.values
+            case _:
+                values = other.values - self.values
+        return Values(self.absent or other.absent, values, self.others or other.others)
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether no label is so."""
+        return not (self.absent or self.others or self.values)
+
+    @property
+    def is_anything(self) -> bool:
+        """Whether every label is so."""
+        return self.absent and self.others and not self.values
+
+
+Requirements = Mapping[str, Values]
+Terms = tuple[Requirements, ...]
+EVERY: Final[Terms] = ({},)
+
+
+def either(one: Terms, other: Terms) -> Terms:
+    """Their union."""
+    return simplified([*one, *other])
+
+
+def both(one: Terms, other: Terms) -> Terms:
+    """Their intersection."""
+    return simplified([_both(a, b) for a in one for b in other])
+
+
+def _both(one: Requirements, other: Requirements) -> Requirements:
+    return {**one, **{key: one[key] & values if key in one else values for key, values in other.items()}}
+
+
+def complement(terms: Terms) -> Terms:
+    """All other nodes."""
+    result = EVERY
+    for term in terms:
+        result = both(result, simplified([{key: ~values} for key, values in term.items()]))
+    return result
+
+
+def simplified(terms: list[Requirements]) -> Terms:
+    """Fewer terms that select the same nodes."""
+    left: list[Requirements] = []
+    for term in terms:
+        here = {key: _of_name(values) if key == NAME else values for key, values in term.items()}
+        if any(values.is_nothing for values in here.values()):
+            continue
+        left.append(
+            {key: values for key, values in here.items() if not (values.is_anything or _is_any_name(key, values))}
+        )
+    while (joined := _joined(left)) is not None:
+        left = joined
+    if len(left) > TERMS_MAX:
+        raise TooManyTermsError
+    return tuple(left)
+
+
+def _of_name(values: Values) -> Values:
+    """A node has a name, always."""
+    return Values(absent=False, values=values.values, others=values.others)
+
+
+def _is_any_name(key: str, values: Values) -> bool:
+    return key == NAME and values.others and not values.values
+
+
+def _joined(terms: list[Requirements]) -> list[Requirements] | None:
+    """With one term less, if two can be one: one selects all that the other does, or they differ in one label."""
+    for at, one in enumerate(terms):
+        for further, other in enumerate(terms[at + 1 :], at + 1):
+            rest = [term for where, term in enumerate(terms) if where not in (at, further)]
+            if _covers(one, other):
+                return [*rest, one]
+            if _covers(other, one):
+                return [*rest, other]
+            differing = [key for key in {**one, **other} if one.get(key) != other.get(key)]
+            if len(differing) == 1 and (key := differing[0]) in one and key in other:
+                joined = one[key] | other[key]
+                is_any = joined.is_anything or _is_any_name(key, joined)
+                kept = {name: values for name, values in one.items() if name != key}
+                return [*rest, kept if is_any else {**kept, key: joined}]
+    return None
+
+
+def _covers(one: Requirements, other: Requirements) -> bool:
+    return all(key in other and other[key] | values == values for key, values in one.items())

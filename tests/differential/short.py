@@ -1,0 +1,36 @@
+"""The run of `make test`: always the same 5,000 cases; and one by hypothesis, whose differences come shrunk."""
+
+from random import Random
+
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+
+from differential.compare import case, run
+
+CASES = 5_000
+
+
+class Difference(AssertionError):  # noqa: N818 - as in what is looked for
+    """Both sides differ."""
+
+
+def compare_short() -> int:
+    """Compare; raise at the first difference; give the number of cases."""
+    compared = number = 0
+    while compared < CASES:
+        number += 1
+        result = run(case(Random(f"short/{number}")))
+        if result.differences:
+            raise Difference("\n".join(result.differences))
+        compared += len(result.outcomes)
+    return compared
+
+
+@settings(max_examples=300, database=None, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(st.randoms(use_true_random=False))
+def compare_shrinking(random: Random) -> None:
+    """Compare few, with chance in the hands of hypothesis: it is not as varied, but makes what it finds small."""
+    made = case(random)
+    note(str(made))
+    differences = run(made).differences
+    assert not differences, "\n".join(differences)

@@ -1,0 +1,116 @@
+"""What was compared: kinds of nodes by their types and by what came of the expressions that they stand in."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from fairlead.cel.checked import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, Select, StructExpr, walk
+from fairlead.cel.errors import Kind
+
+OK = ""
+ERRORS = tuple(str(kind) for kind in Kind if kind not in (Kind.DUPLICATE_KEY, Kind.LIMIT, Kind.MISSING_DATA))
+ABORTS = (f"abort {Kind.DUPLICATE_KEY}", f"abort {Kind.LIMIT}")
+OUTCOMES = (OK, *ERRORS, *ABORTS)
+"""Columns. Not here, because it cannot be in expressions by themselves: MissingData, which comes with a policy's data.
+That the engine gives up with another error (a field that a message does not have, chosen at run time) is counted as
+`other`."""
+OTHER = "other"
+
+_GROUPS = {
+    "_&&_": "and", "_||_": "or", "!_": "not", "_?_:_": "conditional", "_==_": "equal", "_!=_": "equal",
+    "_<_": "order", "_<=_": "order", "_>_": "order", "_>=_": "order", "@in": "in", "_[_]": "index",
+    "_+_": "add", "_-_": "subtract", "_*_": "multiply", "_/_": "divide", "_%_": "modulo", "-_": "negate",
+    "_?._": "optional field", "_[?_]": "optional index", "optional.of": "optional.of", "hasValue": "hasValue",
+    "optional.none": "optional.none", "optional.ofNonZeroValue": "ofNonZeroValue", "value": "value", "or ": "or else",
+    "orValue": "orValue", "size": "size", "dyn": "dyn", "type": "type", "join": "strings", "matches": "regex",
+}  # fmt: skip
+_CONVERSIONS = frozenset({"int", "uint", "double", "bool", "string", "bytes", "timestamp", "duration"})
+_LISTS = frozenset({"slice", "flatten", "distinct", "first", "last", "sort", "@sortByAssociatedKeys"})
+_MACHINERY = frozenset({"@not_strictly_false"})
+
+# Cells that cannot be filled, with the reason.
+UNREACHABLE = {
+    "optional.none": "takes nothing, and stands where nothing else needs to be evaluated",
+}
+
+Cell = tuple[str, str, str]
+
+
+def kind_of(node: Node) -> str | None:
+    """The kind of a node; None for what macros are made of."""
+    match node:
+        case Const():
+            return "literal"
+        case Ident(name=name):
+            return None if name.startswith(("@", "#")) else "name"
+        case Select(test_only=test_only):
+            return "has" if test_only else "field"
+        case ListExpr():
+            return "list"
+        case StructExpr():
+            return "map"
+        case Comprehension():
+            return _macro(node)
+        case Call(function=function) if function not in _MACHINERY:
+            return _function(function, node)
+    return None
+
+
+def _macro(node: Comprehension) -> str:
+    two = " of two" if node.variable2 else ""
+    match node.step, node.init:
+        case Const(value=bool()) | Ident(), _ if isinstance(node.range, ListExpr) and not node.range.elements:
+            return "bind"
+        case Call(function="_||_"), _:
+            return f"exists{two}"
+        case Call(function="_&&_"), _:
+            return f"all{two}"
+        case _, Const(value=0):
+            return f"exists_one{two}"
+        case Call(function="_?_:_"), _:
+            return f"filter{two}"
+    return f"map{two}"
+
+
+def _function(function: str, node: Call) -> str:
+    if function == "or":
+        return "or else"
+    if group := _GROUPS.get(function):
+        return group
+    if function in _CONVERSIONS:
+        return "conversion"
+    if function in _LISTS or function == "lists.range" or (function == "reverse" and len(node.args) == 1):
+        return "lists"
+    head = function.partition(".")[0]
+    if head in ("math", "sets", "regex", "base64", "strings"):
+        return {"base64": "encoders"}.get(head, head)
+    return "times" if function.startswith("get") else "strings"
+
+
+def cells(checked: Checked, outcomes: Iterable[str]) -> Iterable[Cell]:
+    """The cells that a case fills: each once, however often its node is in the expression."""
+    kinds = {(kind, _type(checked, node)) for node in walk(checked.root) if (kind := kind_of(node)) is not None}
+    for outcome in outcomes:
+        for kind, type_ in kinds:
+            yield kind, type_, outcome if outcome in OUTCOMES else OTHER
+
+
+def _type(checked: Checked, node: Node) -> str:
+    name = checked.type_of(node).name
+    return "message" if name.startswith("kubernetes.") else name.removesuffix("_type")
+
+
+def show(counts: Counter[Cell]) -> str:
+    """The table, a line for each kind and type."""
+    heads = ("value", *(name.removeprefix("abort ") for name in OUTCOMES[1:]))
+    lines = [f"{'node':<16}{'type':<10}" + "".join(f"{head[:11]:>12}" for head in heads)]
+    for kind, type_ in sorted({cell[:2] for cell in counts}):
+        row = "".join(f"{counts[kind, type_, outcome]:>12}" for outcome in OUTCOMES)
+        lines.append(f"{kind:<16}{type_:<10}{row}")
+    return "\n".join(lines)
+
+
+def low(counts: Counter[Cell], least: int) -> list[Cell]:
+    """Cells that have fewer than that."""
+    rows = sorted({cell[:2] for cell in counts})
+    every = [(kind, type_, outcome) for kind, type_ in rows for outcome in OUTCOMES if kind not in UNREACHABLE]
+    return [cell for cell in every if counts[cell] < least]

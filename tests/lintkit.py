@@ -1,0 +1,34 @@
+"""Policies as texts, and what lint says of them."""
+
+import textwrap
+
+from fairlead.cli.checks import Checker
+from fairlead.cli.findings import Finding, Report
+
+HEAD = "apiVersion: fairlead.dev/v1alpha1\nkind: SchedulerExtenderPolicy\nmetadata: {name: some}\n"
+GOOD = HEAD + "spec: {filters: [{name: a, expression: node.spec.unschedulable == false}]}\n"
+
+
+def report_of(*texts: str | bytes) -> Report:
+    """What lint says of files called a.yaml, b.yaml and so on."""
+    checker = Checker()
+    for at, text in enumerate(texts):
+        checker.check(f"{chr(97 + at)}.yaml", text if isinstance(text, bytes) else text.encode())
+    return checker.report
+
+
+def errors_of(*texts: str | bytes) -> list[Finding]:
+    """The errors."""
+    return [finding for finding in report_of(*texts).findings if finding.severity == "error"]
+
+
+def said(finding: Finding) -> str:
+    """A finding as one line."""
+    place = f"{finding.file}:{finding.line}:{finding.column}: "
+    field = f"{finding.field}: " if finding.field else ""
+    return place + field + finding.message + (f"; {finding.hint}" if finding.hint else "")
+
+
+def spec(text: str) -> str:
+    """A policy with this spec, its first line being the fifth."""
+    return f"{HEAD}spec:\n{textwrap.indent(textwrap.dedent(text), '  ')}"
