@@ -149,7 +149,7 @@ def test_past_the_deadline_the_policy_is_named_and_the_next_call_goes_on() -> No
     said: list[str] = []
     passed: Sequence[str] = ()
     with evaluations(cluster) as asked:
-        while not passed:
+        while not passed and len(said) < 1_000:
             try:
                 passed = cluster.filter(pod(), clock=Clock(2_000_000), deadline=0).passed
             except TooSlowError as error:
