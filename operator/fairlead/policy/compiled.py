@@ -122,6 +122,9 @@ class CompiledPolicy:
     @property
     def pod_annotations(self) -> frozenset[str]:
         """The annotations that some expression reads of pods on a node: a mirror keeps no others."""
-        rules = [rule.expression for rule in (*self.filters, *self.scores, *self.protections, *self.annotations)]
-        paths = (path for expression in rules if expression is not None for path in expression.paths)
+        expressions: list[Compiled | None] = [rule.expression for rule in self.filters]
+        expressions += [rule.expression for rule in self.scores]
+        expressions += [rule.expression for rule in self.protections]
+        expressions += [rule.expression for rule in self.annotations]
+        paths = (path for expression in expressions if expression is not None for path in expression.paths)
         return frozenset(path[3] for path in paths if path[0] in OF_PODS and path[1:3] == ANNOTATIONS)
