@@ -15,11 +15,12 @@ from fairlead.cel.checked import Call, Const, Ident, Node, walk
 from fairlead.cel.lowering.leaves import leaves
 from fairlead.cel.text import text
 from fairlead.policy.compiled import FilterRule, ScoreRule
+from fairlead.policy.data import with_data
 from fairlead.policy.evaluate import UNDECIDED
 from fairlead.policy.expressions import Compiled
 from fairlead.policy.facts import NodeView, PodView
 from fairlead.policy.nodes import Nodes
-from fairlead.policy.rules import raised
+from fairlead.policy.rules import Raised, raised
 from fairlead.policy.select import Matched
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.seam import Pass, Timed
@@ -99,10 +100,11 @@ def explain(pod: PodView, matched: Sequence[Matched], nodes: Nodes, name: str, n
     """Everything that the policies say about a pod on a node, in their order."""
     filters: list[RuleExplained] = []
     scores: list[RuleExplained] = []
-    slot = nodes.slots[name]
+    node = nodes.view_of(name)
+    if node is None:
+        raise KeyError(name)
     for each in matched:
-        view = nodes.seen_by(each.policy.name, bool(each.policy.data))(slot)
-        assert view is not None  # noqa: S101 - its slot is taken
+        view = with_data(node, each.policy.data, now)
         if each.undecided:
             filters += [
                 RuleExplained(
@@ -121,14 +123,14 @@ def explain(pod: PodView, matched: Sequence[Matched], nodes: Nodes, name: str, n
 def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: int) -> RuleExplained:
     notes = Notes()
     verdict = rule.filter.for_pod(pod)(view, now, notes)
-    outcome: Outcome = "Passed" if isinstance(verdict, Pass) else "Refused"
-    reason = "" if isinstance(verdict, Pass) else str(verdict) if isinstance(verdict, Unknown) else verdict.reason
-    if isinstance(verdict, Unknown) and not rule.rejects_on_error:
-        outcome = "Unknown"
-    resolvable = outcome == "Refused" and not isinstance(verdict, Unknown) and rule.resolvable
-    if rule.expression is None or rule.expression.evaluation == "Engine":
+    refusal = rule.refusal(verdict)
+    outcome: Outcome = "Refused" if refusal else "Passed" if isinstance(verdict, Pass) else "Unknown"
+    reason, resolvable = refusal or (str(verdict) if isinstance(verdict, Unknown) else "", False)
+    if rule.expression is None:
         noted = Items(notes.values, notes.items)
         return RuleExplained(policy, rule.name, outcome, reason, resolvable, noted=noted)
+    if rule.expression.evaluation == "Engine":
+        return RuleExplained(policy, rule.name, outcome, reason, resolvable, steps=_raised(verdict))
     steps = tuple(_steps(rule.expression, pod, view, now))
     flips = tuple(closest(rule.expression, pod, view, now)) if outcome == "Refused" else ()
     return RuleExplained(policy, rule.name, outcome, reason, resolvable, steps=steps, flips=flips)
@@ -139,14 +141,21 @@ def _score(policy: str, rule: ScoreRule, pod: PodView, view: NodeView, now: int)
     value = rule.score.for_pod(pod)(view, now, notes)
     noted = None
     steps: Sequence[Step] = ()
-    if rule.expression is None or rule.expression.evaluation == "Engine":
+    if rule.expression is None:
         noted = Items(notes.values, notes.items)
+    elif rule.expression.evaluation == "Engine":
+        steps = _raised(value)
     else:
         steps = tuple(_steps(rule.expression, pod, view, now))
     if isinstance(value, Unknown):
         return RuleExplained(policy, rule.name, "Unknown", str(value), steps=steps, noted=noted)
     number = value.value if isinstance(value, Timed) else value
     return RuleExplained(policy, rule.name, "Scored", value=number, steps=steps, noted=noted)
+
+
+def _raised(verdict: object) -> Sequence[Step]:
+    """What an expression raised on the engine, which shows no parts."""
+    return (Step("raised", verdict.detail),) if isinstance(verdict, Raised) else ()
 
 
 def _steps(expression: Compiled, pod: PodView, view: NodeView, now: int) -> Iterator[Step]:

@@ -203,3 +203,23 @@ def test_no_smaller_set_would_do(formula: Any, held: list[bool]) -> None:
         ways = [way for way in product([False, True], repeat=len(now)) if decide(formula, list(way))]
         sizes = [sum(a != b for a, b in zip(way, now, strict=True)) for way in ways]
         assert len(found.filters[0].flips) == min(sizes, default=0)
+
+
+def test_the_policy_s_own_words_stand_for_a_strategy_s() -> None:
+    params = {"labels": [{"key": "warm"}]}
+    spec = {"filters": [{"name": "ready", "reason": "still cold", "resolvable": True, "nodeReadiness": params}]}
+    (rule,) = explained(spec).filters
+    assert (rule.outcome, rule.reason, rule.resolvable) == ("Refused", "still cold", True)
+
+
+def test_data_are_read_where_nobody_has_asked_before() -> None:
+    data = [{"name": "size", "nodeLabel": {"key": "size"}}]
+    spec = {"data": data, "filters": [{"name": "rule", "expression": "data.size > 5.0"}]}
+    (rule,) = explained(spec, node={"metadata": {"name": "n", "labels": {"size": "4"}}}).filters
+    assert list(rule.flips) == [Flip("data.size > 5.0", False, 4.0, 5.0)]
+
+
+def test_what_runs_on_the_engine_says_what_it_raised() -> None:
+    spec = {"filters": [{"name": "rule", "expression": "pod.metadata.name.matches(node.metadata.labels['none'])"}]}
+    (rule,) = explained(spec).filters
+    assert (rule.outcome, [step.text for step in rule.steps]) == ("Refused", ["raised"])
