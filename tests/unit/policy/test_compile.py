@@ -1,6 +1,5 @@
 """From a policy as it was written to one that can be evaluated, or to all that is wrong with it."""
 
-import time
 from typing import Any
 
 import pytest
@@ -250,22 +249,9 @@ def _ten_rules() -> dict[str, Any]:
 
 def test_ten_rules_compile_in_pieces() -> None:
     written = parse_policy(obj(**_ten_rules()), MODEL)
-    compile_policy(written, Rules())  # what is made once per process
-    best: list[float] = []
-    for _ in range(5):
-        steps = compile_steps(written, Rules())
-        pieces = []
-        while True:
-            start = time.thread_time()
-            try:
-                next(steps)
-            except StopIteration:
-                break
-            finally:
-                pieces.append(time.thread_time() - start)
-        best = pieces if not best or sum(pieces) < sum(best) else best
-    assert max(best) < 0.010  # the aim is half of both; this is no quiet machine
-    assert sum(best) < 0.100
+    pauses = sum(1 for _ in compile_steps(written, Rules()))
+    expressions = 5 + 1 + 7 + 3
+    assert pauses >= 3 * expressions  # before the check, the lowering, and the next expression
 
 
 REFERENCES = {

@@ -1,10 +1,8 @@
 """What is computed again and what is not, in slices, within bounds."""
 
-import time
 import tracemalloc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -215,23 +213,6 @@ def test_slices_follow_how_long_a_node_takes(monkeypatch: pytest.MonkeyPatch, ea
     assert max(slow.slices[1:]) <= max(2_000_000, each)
     assert max(slow.slices) <= SLICE_MAX * each
     assert sum(slow.slices) == 2_000 * each
-
-
-def test_no_slice_is_long_with_many_pods_on_each_node() -> None:
-    pods = [placed(f"q{at}", labels={"app": "x"}) for at in range(250)]
-    rule = policy(filters={"alone": "!pods.exists(p, p.metadata.labels[?'app'].orValue('') == 'y')"})
-    cluster = Cluster([rule], [node(f"n{at}", pods=pods) for at in range(400)])
-    looks: list[int] = []
-
-    class Watch(Clock):
-        def __call__(self) -> int:
-            looks.append(time.thread_time_ns())
-            return looks[-1]
-
-    cluster.filter(pod(), clock=Watch())
-    slices = sorted(after - before for before, after in pairwise(looks))
-    assert slices[-1] < 10_000_000  # half of that is the aim; what else the machine does counts here too
-    assert slices[len(slices) // 2] < 5_000_000
 
 
 def test_ten_thousand_distinct_pods_are_bounded_in_memory() -> None:
