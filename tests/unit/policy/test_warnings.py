@@ -53,6 +53,7 @@ FILTERS: dict[str, tuple[str, list[str]]] = {
     "neither of two lists": ("node.spec.podCIDR in ['a'] && node.spec.podCIDR in ['b', 'c']", ["NeverPasses"]),
     "one of a list and not that": ("node.spec.podCIDR in ['a'] && node.spec.podCIDR != 'a'", ["NeverPasses"]),
     "one of an empty list": ("node.spec.podCIDR in []", ["NeverPasses"]),
+    "none of a list and that": ("!(node.spec.podCIDR in ['a']) && node.spec.podCIDR == 'a'", ["NeverPasses"]),
     "more and less": ("allocatable['cpu'] > 4.0 && allocatable['cpu'] < 2.0", ["NeverPasses"]),
     "more and less, the bounds touching": ("allocatable['cpu'] > 4.0 && allocatable['cpu'] <= 4.0", ["NeverPasses"]),
     "a value outside of bounds": ("allocatable['cpu'] == 1.0 && 2.0 <= allocatable['cpu']", ["NeverPasses"]),
@@ -247,7 +248,7 @@ def test_variables_that_double_at_each_step_are_given_up_on() -> None:
     variables += [
         {"name": f"v{at}", "expression": f"variables.v{at - 1} && variables.v{at - 1}"} for at in range(1, 12)
     ]
-    assert said_of(variables=variables, filters=[{"name": "a", "expression": "variables.v11"}]) == []
+    assert said_of(variables=variables, filters=[{"name": "a", "expression": "variables.v11 && !variables.v0"}]) == []
 
 
 def test_a_policy_that_is_off_or_empty_says_so() -> None:
