@@ -1,7 +1,6 @@
 """Which files are meant, and what is in them. Nothing here waits for ever or reads without end."""
 
 import os
-import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -65,9 +64,6 @@ def _read(name: str) -> File:
         return File(name, unreadable="a file has a name")
     try:
         with Path(name).open("rb") as file:
-            size = os.fstat(file.fileno()).st_size if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else 0
-            if size > BYTES_MAX:
-                return File(name, too_large=True)
             data = file.read(BYTES_MAX + 1)
     except (OSError, ValueError) as error:
         return File(name, unreadable=_said(error))

@@ -81,6 +81,8 @@ def test_links_that_go_round_in_circles_end(capsys: pytest.CaptureFixture[str], 
     Path("d/a.yaml").write_text(GOOD)
     assert _lint(capsys, "d")[0] == 0
     assert _lint(capsys, "d/e/up/d/e/up")[0] == 0
+    Path("d/e/two").symlink_to("..", target_is_directory=True)  # with two there are more ways than can be walked
+    assert _lint(capsys, "d")[0] == 0
 
 
 UNREADABLE = {
@@ -148,6 +150,8 @@ def test_what_a_terminal_would_obey_is_not_printed(capsys: pytest.CaptureFixture
     _, out, _ = _lint(capsys, "a.yaml")
     assert "\x1b" not in out
     assert "\u202e" not in out
+    Path("\x1b[31m.yaml").write_text("a: [")
+    assert "\x1b" not in _lint(capsys, "\x1b[31m.yaml")[1]
 
 
 def _on_a_terminal(path: Path, **more: str) -> bytes:
