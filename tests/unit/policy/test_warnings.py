@@ -50,6 +50,7 @@ FILTERS: dict[str, tuple[str, list[str]]] = {
         ["NeverPasses"],
     ),
     "not one value or not another": ("node.spec.podCIDR != 'x' || node.spec.podCIDR != 'y'", ["AlwaysPasses"]),
+    "none of a list and that": ("!(node.spec.podCIDR in ['a']) && node.spec.podCIDR == 'a'", ["NeverPasses"]),
     "neither of two lists": ("node.spec.podCIDR in ['a'] && node.spec.podCIDR in ['b', 'c']", ["NeverPasses"]),
     "one of a list and not that": ("node.spec.podCIDR in ['a'] && node.spec.podCIDR != 'a'", ["NeverPasses"]),
     "one of an empty list": ("node.spec.podCIDR in []", ["NeverPasses"]),
@@ -247,7 +248,7 @@ def test_variables_that_double_at_each_step_are_given_up_on() -> None:
     variables += [
         {"name": f"v{at}", "expression": f"variables.v{at - 1} && variables.v{at - 1}"} for at in range(1, 10)
     ]
-    assert said_of(variables=variables, filters=[{"name": "a", "expression": "variables.v9"}]) == []
+    assert said_of(variables=variables, filters=[{"name": "a", "expression": "variables.v9 && !variables.v0"}]) == []
 
 
 def test_a_policy_that_is_off_or_empty_says_so() -> None:
