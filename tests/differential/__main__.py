@@ -79,25 +79,34 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--least", type=int, default=1_000)
     options = parser.parse_args()
-    total, started, number = Tally(), time.monotonic(), 0
+    total = Tally()
     with ProcessPoolExecutor(options.jobs) as pool:
-        running: set[Future[Tally]] = set()
-        while total.cases < options.cases:
-            while len(running) < 2 * options.jobs:
-                seed = f"{options.seed}/{number}"
-                running.add(pool.submit(batch, seed, total.wishes(Random(seed), options.least)))
-                number += 1
-            done = next(as_completed(running))
-            running.remove(done)
-            for difference in done.result().differences:
-                print(f"\n{difference}", flush=True)
-            total.add(done.result())
-            rate = total.cases / (time.monotonic() - started)
-            print(f"\r{total.cases} cases, {rate:.0f}/s, {len(total.differences)} differences", end="", flush=True)
-        for left in running:
-            left.cancel()
+        try:
+            collect(total, pool, options)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
     report(total, options.least)
     return 1 if total.differences else 0
+
+
+def collect(total: Tally, pool: ProcessPoolExecutor, options: argparse.Namespace) -> None:
+    """Compare batch after batch until there are enough; an interrupt ends it with what there is."""
+    started, number = time.monotonic(), 0
+    running: set[Future[Tally]] = set()
+    while total.cases < options.cases:
+        while len(running) < 2 * options.jobs:
+            seed = f"{options.seed}/{number}"
+            running.add(pool.submit(batch, seed, total.wishes(Random(seed), options.least)))
+            number += 1
+        done = next(as_completed(running))
+        running.remove(done)
+        for difference in done.result().differences:
+            print(f"\n{difference}", flush=True)
+        total.add(done.result())
+        rate = total.cases / (time.monotonic() - started)
+        print(f"\r{total.cases} cases, {rate:.0f}/s, {len(total.differences)} differences", end="", flush=True)
+    for left in running:
+        left.cancel()
 
 
 def report(total: Tally, least: int) -> None:

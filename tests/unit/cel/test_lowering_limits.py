@@ -9,6 +9,7 @@ import pytest
 from fairlead.cel.checked import Checked, Type, decode
 from fairlead.cel.environment import RULE, environment
 from fairlead.cel.errors import CelError
+from fairlead.cel.lowering.analysis import NODES_MAX
 from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.program import OF_NODE, OF_POD, Program
 from fairlead.cel.messages import from_json
@@ -56,7 +57,7 @@ def test_what_python_cannot_nest_is_left_to_the_engine() -> None:
 def test_variables_that_double_are_refused_with_the_number() -> None:
     variables = variables_of("node.metadata.name.size()", "{0} + {0}", 20)
     root = checked("variables.v19 > 1", {"v19": Type("int")})
-    with pytest.raises(NotLoweredError, match="more than 20000 nodes"):
+    with pytest.raises(NotLoweredError, match=f"more than {NODES_MAX} nodes"):
         Program(root, variables).check()
 
 

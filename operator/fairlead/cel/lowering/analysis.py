@@ -28,7 +28,7 @@ from fairlead.cel.checked import (
 from fairlead.cel.lowering.builder import NotLoweredError
 
 VARIABLES: Final = "variables."
-NODES_MAX: Final = 20_000
+NODES_MAX: Final = 5_000
 DEPTH_MAX: Final = 100
 
 NEVER: Final = Type("never")  # of the elements of an empty list
@@ -56,6 +56,7 @@ class Analysis:
     )  # free names, the policy's variables replaced by what they use
     looping: set[int] = field(default_factory=set)
     aborting: set[int] = field(default_factory=set)  # what may end the whole evaluation, other than by its loops
+    blocks: dict[int, int] = field(default_factory=dict)  # loops and handlers within one another, at most
     loops: int = 0
     nodes: int = 0
     depth: int = 0
@@ -110,7 +111,19 @@ class _Analyser:
                 type_ = self.combined(node, types)
                 self.merge(node, parts)
         found.types[node.id] = type_
+        if not isinstance(node, Ident):
+            found.blocks[node.id] = self.handlers(node) + max((found.blocks[p.id] for p in children(node)), default=0)
         return type_
+
+    def handlers(self, node: Node) -> int:
+        """How many blocks its code stands in, at most."""
+        match node:
+            case Comprehension():
+                return 2
+            case Call(function="_&&_" | "_||_"):
+                return 1
+        found = self.found
+        return int(any(part.id in found.looping or part.id in found.aborting for part in children(node)))
 
     def merge(self, node: Node, parts: tuple[Node, ...]) -> None:
         names = self.found.names
@@ -138,6 +151,7 @@ class _Analyser:
 
     def ident(self, node: Ident, bound: Mapping[str, Type], depth: int) -> Type:
         found = self.found
+        found.blocks[node.id] = 0
         if node.name in bound:
             found.names[node.id] = frozenset({node.name})
             return bound[node.name]
@@ -150,6 +164,7 @@ class _Analyser:
             inner = _Analyser(self.variables[name], self.variables, self.done).run(name)
         root = self.variables[name].root
         found.names[node.id] = inner.names[root.id]
+        found.blocks[node.id] = inner.blocks[root.id]
         if root.id in inner.looping or root.id in inner.aborting:
             found.aborting.add(node.id)
         found.nodes += inner.nodes

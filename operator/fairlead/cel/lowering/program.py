@@ -23,8 +23,7 @@ from fairlead.cel.lowering.lowerer import Lowerer
 OF_POD: Final = ("pod", "namespaceObject", "request")
 OF_NODE: Final = ("node", "free", "requested", "allocatable", "pods", "data", "victim")
 
-# Python nests no more than 20 loops and handlers; a level of an expression makes one at most.
-_SURELY_NESTED: Final = 18
+_BLOCKS_MAX: Final = 18  # Python nests no more than 20 loops and handlers; two are to spare
 _PLACELESS: Final = frozenset({ast.Load, ast.Store})
 
 One = Callable[[Any, int], Any]
@@ -98,7 +97,7 @@ class Program:
     def check(self) -> None:
         """Raise NotLoweredError if this is an expression for the engine."""
         _ = self._hopeful
-        if self._analyses[""].depth > _SURELY_NESTED:
+        if self._analyses[""].blocks[self.checked.root.id] > _BLOCKS_MAX:
             _ = self._plain
 
     def _compile(self, mode: _Mode) -> Callable[..., One]:
