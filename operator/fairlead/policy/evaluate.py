@@ -81,10 +81,10 @@ class Evaluator:
         slots, passing = self.nodes.slots, kept.passing
         unknown: Sequence[str] = ()
         if (places := self._places(names)) is not None:
-            flags = bytes(itemgetter(*places)(passing))
+            flags: Sequence[int] = itemgetter(*places)(passing)
         else:
             unknown = [name for name in names if name not in slots]
-            flags = bytes(name in slots and passing[slots[name]] for name in names)
+            flags = [name in slots and passing[slots[name]] for name in names]
         if 0 not in flags:
             return Filtered(names)
 
