@@ -10,7 +10,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from random import Random
 
-from differential.compare import case, run
+from differential.compare import activation, case, run
 from differential.grammar import Recipe
 from differential.table import Cell, cells, low, show
 
@@ -69,6 +69,7 @@ def batch(seed: str, wishes: Sequence[Wish] = (), expressions: int = _BATCH) -> 
             tally.recipes |= {cell[:2]: made.recipe for cell in found}
         tally.differences += result.differences
         tally.blamed += result.blamed
+    activation.cache_clear()  # the engine frees what evaluations made when the activation goes
     return tally
 
 

@@ -79,14 +79,14 @@ def select(value: Any, field: str) -> object:
     if isinstance(value, Struct):
         return read(value, field)
     if isinstance(value, Some | Nothing):
-        return optional_field(value, field)
+        return field_of_optional(value, field)
     return no_overload("select", value)
 
 
 def has(value: Any, field: str) -> bool:
     """`has(value.field)`, also of an optional."""
     if isinstance(value, Some | Nothing):
-        return optional_field(value, field) is not NONE
+        return _has_in_optional(value, field)
     if isinstance(value, dict):
         return field in value
     if isinstance(value, Struct):
@@ -130,11 +130,10 @@ def _list_index(key: Any) -> int:
 
 
 def optional_field(held: Any, field: str) -> Some | Nothing:
-    """`held.?field`, also of an optional; the engine gives up where there can be no such field."""
+    """`held.?field`, also of an optional; the engine gives up where a message can have no such field."""
     if isinstance(held, Nothing):
         return held
-    wrapped = isinstance(held, Some)
-    value = held.value if wrapped else held
+    value = held.value if isinstance(held, Some) else held
     if isinstance(value, dict):
         return Some(value[field]) if field in value else NONE
     if isinstance(value, Struct):
@@ -144,9 +143,22 @@ def optional_field(held: Any, field: str) -> Some | Nothing:
             raise Abort(error.kind, error.message) from None
         found = getattr(value, field)
         return Some(found) if is_present(found, type_) else NONE
-    if wrapped:
-        raise Abort(Kind.NO_OVERLOAD, f"no such overload: select({type_of(value)})")
     return no_overload("_?._", value)
+
+
+def field_of_optional(held: Some | Nothing, field: str) -> Some | Nothing:
+    """`optional.field`: as `.?field`, but the engine gives up on whatever has no fields."""
+    try:
+        return optional_field(held, field)
+    except CelError as error:
+        raise Abort(error.kind, error.message) from None
+
+
+def _has_in_optional(held: Some | Nothing, field: str) -> bool:
+    """`has(optional.field)`: here it is the other way round."""
+    if isinstance(held, Some) and isinstance(held.value, Struct):
+        return has(held.value, field)
+    return field_of_optional(held, field) is not NONE
 
 
 def optional_element(held: Any, key: object) -> Some | Nothing:

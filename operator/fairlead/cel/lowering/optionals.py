@@ -152,7 +152,7 @@ def select(lo: Context, node: Select) -> Out:
         if _has_bare_form(lo, node):
             return _box(lo, node)
         held = lo.lower(node.operand)
-        return Out(lo.call(dynamic.optional_field, held.expr, const(node.field)), raises=True)
+        return Out(lo.call(dynamic.field_of_optional, held.expr, const(node.field)), raises=True)
     if message := access.message_with(_looked_into(lo, node.operand), node.field):
         out = lo.spill(bare(lo, node.operand))
         there = compare(out.expr, ast.IsNot(), _NONE)
