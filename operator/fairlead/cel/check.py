@@ -10,6 +10,7 @@ from fairlead.cel.checked import OPTIONAL, Call, Checked, Const, Ident, Node, Se
 from fairlead.cel.diagnostics import Diagnostic, place
 from fairlead.cel.engine_types import QUANTITY
 from fairlead.cel.environment import Scope, environment
+from fairlead.cel.never_meant import never_meant
 from fairlead.cel.schema import PACKAGE
 from fairlead.cel.wording import Names, diagnostics, did_you_mean
 
@@ -80,7 +81,7 @@ def check(text: str, environment: Environment, want: Want) -> Expression:
         raise ExpressionError(diagnostics(str(error), text, names)) from None
     checked = decode(compiled.serialize())
     type_ = checked.type_of(checked.root)
-    found = sorted(set(_refused(text, checked, environment)))
+    found = sorted({*_refused(text, checked, environment), *never_meant(text, checked)})
     if not found and (wrong := _wrong_result(type_, want)):
         found = [wrong]
     if found:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from fairlead.cel.checked import Call, Const, Ident, Node, walk
+from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.leaves import leaves
 from fairlead.cel.text import text
 from fairlead.policy.compiled import FilterRule, ScoreRule
@@ -222,7 +223,10 @@ def _other(value: object) -> tuple[bool, ...]:
 def _flip(expression: Compiled, node: Node, values: Mapping[int, Any], facts: tuple[PodView, NodeView, int]) -> Flip:
     if node.id not in values:  # `&&` and `||` did not come to it
         pod, view, now = facts
-        values = expression.part(node).traced(pod, {})(view, now)[1]
+        try:
+            values = expression.part(node).traced(pod, {})(view, now)[1]
+        except NotLoweredError:  # inside of a macro, whose names it lacks
+            values = {}
     left = right = None
     match node:
         case Call(args=(first, second)):

@@ -141,6 +141,47 @@ REFUSED: dict[str, tuple[str, int, str]] = {
         15,
         "a quantity has no fields; use its functions, such as isGreaterThan()",
     ),
+    "has() of a variable": (
+        "has(variables.wants)",
+        5,
+        "has() asks for a field, and a variable is always there; use the variable itself",
+    ),
+    "a time compared with null": (
+        "pod.metadata.deletionTimestamp == null",
+        32,
+        "`== null` does not ask whether something is there: what is absent is not null; ask has(...) or !has(...)",
+    ),
+    "an object compared with null": (
+        "null != pod.spec.affinity",
+        6,
+        "`!= null` does not ask whether something is there: what is absent is not null; ask has(...) or !has(...)",
+    ),
+    "a glob for a pattern": (
+        "node.metadata.name.matches('*-web')",
+        28,
+        (
+            "this always raises: invalid regular expression: no argument for repetition operator: *; RE2 has no globs,"
+            " lookaheads or backreferences; a literal * is [*]"
+        ),
+    ),
+    "a duration in days": (
+        "now - node.metadata.creationTimestamp > duration('1d')",
+        50,
+        (
+            "this always raises: String to Duration conversion failed; write a duration such as 90s, 5m or 36h; there are"
+            " no days"
+        ),
+    ),
+    "a date for a moment": (
+        "now > timestamp('2026-01-01')",
+        17,
+        "this always raises: String to Timestamp conversion failed; write a moment such as 2026-01-31T08:00:00Z",
+    ),
+    "a quantity with a byte too much": (
+        "quantity('16GB').sign() > 0",
+        10,
+        "this always raises: cannot convert string to quantity: '16GB'; write a quantity such as 500m, 2, 16Gi or 16G",
+    ),
     "a string for a filter": (
         "pod.metadata.name",
         1,

@@ -96,6 +96,14 @@ CLOSEST: dict[str, tuple[str, list[Flip]]] = {
         [Flip("free['cpu'] >= 2.0", False, 1.0, 2.0), Flip("pod.spec.priority > 9", False, 5, 9)],
     ),
     "nothing helps": ("false", []),
+    "inside of a loop, and not reached": (
+        "pods.exists(q, q.spec.priority > 9 && q.metadata.name == 'z')",
+        [Flip("q.spec.priority > 9", False, 3, 9), Flip("q.metadata.name == 'z'", None, None, "z")],
+    ),
+    "inside of a loop over labels": (
+        "node.metadata.labels.exists(k, v, k == 'q' && v == 'r')",
+        [Flip("k == 'q'", False, "zone", "q"), Flip("v == 'r'", None, None, "r")],
+    ),
 }
 
 

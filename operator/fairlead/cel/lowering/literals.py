@@ -2,14 +2,16 @@
 
 import ast
 from collections.abc import Sequence
+from typing import Final
 
 from fairlead.cel.checked import DYN, Const, ListExpr, Node, StructExpr
-from fairlead.cel.errors import Abort, Kind
+from fairlead.cel.errors import Abort, CelError, Kind
 from fairlead.cel.functions.equality import map_key
-from fairlead.cel.lowering.access import is_native_key
 from fairlead.cel.lowering.builder import NotLoweredError, Out, any_raises, const
 from fairlead.cel.lowering.context import Context
 from fairlead.cel.values import NONE, UInt
+
+_KEYS: Final = ("string", "int", "uint", "bool")
 
 
 def constant(lo: Context, node: Const) -> Out:
@@ -49,7 +51,7 @@ def map_of(lo: Context, node: StructExpr) -> Out:
         return Out(ast.Dict(list(made_keys), values), any_raises(*parts))
     flags = const(tuple(entry.optional for entry in node.entries))
     made = lo.call(make_map, ast.Tuple(made_keys, ast.Load()), ast.Tuple(values, ast.Load()), flags)
-    known = all(is_native_key(lo.type_of(node), lo.type_of(key)) for key in keys)
+    known = all(lo.type_of(key).name in _KEYS for key in keys)
     return Out(made, any_raises(*parts) or not known)
 
 
@@ -65,6 +67,8 @@ def make_map(keys: Sequence[object], values: Sequence[object], optional: Sequenc
     """Make a map whose keys may meet, or may be none."""
     made: dict[object, object] = {}
     for given, value, maybe in zip(keys, values, optional, strict=True):
+        if given.__class__ is float:  # looks keys up, and is none
+            raise CelError(Kind.NO_OVERLOAD, "no such overload: a double as the key of a map")
         key = map_key(given)
         if maybe and value is NONE:
             continue

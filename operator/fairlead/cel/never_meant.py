@@ -1,0 +1,73 @@
+"""What is legal for the engine and surely a mistake: it means something else than it says, or always raises."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from fairlead.cel.checked import Call, Checked, Const, Node, walk
+from fairlead.cel.diagnostics import Diagnostic, place
+from fairlead.cel.errors import CelError
+from fairlead.cel.functions.regex import Pattern
+from fairlead.cel.functions.table import FUNCTIONS, PATTERN_METHODS
+from fairlead.cel.schema import PACKAGE
+
+_TEXTS: Final = re.compile(
+    r"""//[^\n]*|[rRbB]{0,2}(?:"{3}.*?"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')""", re.DOTALL
+)
+_HAS_VARIABLE: Final = re.compile(r"\bhas\(\s*(variables\s*\.\s*\w+)\s*\)")
+_CURES: Final[Mapping[str, str]] = {
+    "string_to_timestamp": "write a moment such as 2026-01-31T08:00:00Z",
+    "string_to_duration": "write a duration such as 90s, 5m or 36h; there are no days",
+    "string_to_quantity": "write a quantity such as 500m, 2, 16Gi or 16G",
+    "string_to_int64": "write a whole number",
+    "string_to_uint64": "write a whole number that is not negative",
+    "string_to_double": "write a number",
+    "string_to_bool": "write true or false",
+}
+
+
+def never_meant(text: str, checked: Checked) -> Iterator[Diagnostic]:
+    """Everything of that kind in an expression."""
+    blank = _TEXTS.sub(lambda match: " " * len(match[0]), text)
+    for match in _HAS_VARIABLE.finditer(blank):
+        fault = "has() asks for a field, and a variable is always there"
+        yield Diagnostic(*place(text, match.start(1)), fault, "use the variable itself")
+    for node in walk(checked.root):
+        match node:
+            case Call(function="_==_" | "_!=_", args=(one, other)) if _is_never_null(checked, one, other):
+                sign = node.function.strip("_")
+                fault = f"`{sign} null` does not ask whether something is there: what is absent is not null"
+                yield Diagnostic(*_place(text, checked, node), fault, "ask has(...) or !has(...)")
+            case Call(args=args):
+                yield from _raises_always(text, checked, node, args)
+
+
+def _is_never_null(checked: Checked, one: Node, other: Node) -> bool:
+    """Whether an object or a time is compared with null."""
+    for value, constant in ((one, other), (other, one)):
+        if isinstance(constant, Const) and constant.value is None:
+            type_ = checked.type_of(value).name
+            return type_.startswith(f"{PACKAGE}.") or type_ in ("timestamp", "duration")
+    return False
+
+
+def _raises_always(text: str, checked: Checked, node: Call, args: tuple[Node, ...]) -> Iterator[Diagnostic]:
+    """Texts that cannot be read as what they are said to be."""
+    overloads = checked.overloads.get(node.id, ())
+    if len(overloads) != 1:
+        return
+    (overload,) = overloads
+    constants = [arg for arg in args if isinstance(arg, Const) and isinstance(arg.value, str)]
+    try:
+        if overload in _CURES and len(args) == 1 and constants:
+            FUNCTIONS[overload](constants[0].value)
+        elif overload in PATTERN_METHODS and len(args) > 1 and args[1] in constants:
+            constants = [arg for arg in constants if arg is args[1]]
+            Pattern(constants[0].value)  # type: ignore[arg-type]
+    except CelError as error:
+        hint = _CURES.get(overload, "RE2 has no globs, lookaheads or backreferences; a literal * is [*]")
+        yield Diagnostic(*_place(text, checked, constants[0]), f"this always raises: {error.message}", hint)
+
+
+def _place(text: str, checked: Checked, node: Node) -> tuple[int, int]:
+    return place(text, checked.positions.get(node.id, 0))
