@@ -168,7 +168,8 @@ REFUSED: dict[str, tuple[str, int, str]] = {
         "now - node.metadata.creationTimestamp > duration('1d')",
         50,
         (
-            "this always raises: String to Duration conversion failed; write a duration such as 90s, 5m or 36h; there are"
+            "this always raises: String to Duration conversion failed; write a duration such as 90s, 5m or 36h;"
+            " there are"
             " no days"
         ),
     ),
