@@ -10,7 +10,7 @@ from fairlead.cel.engine_types import Wanted, timestamp, to_engine
 from fairlead.cel.errors import Abort, CelError
 from fairlead.cel.reads import Path
 from fairlead.cel.schema import NAMESPACE, NODE, PLACED_POD, POD
-from fairlead.cel.values import BoolKey, Duration, Timestamp
+from fairlead.cel.values import BoolKey, Timestamp
 
 _MESSAGES = {"pod": POD, "node": NODE, "namespaceObject": NAMESPACE, "victim": PLACED_POD}
 
@@ -53,8 +53,6 @@ def plain(value: Any) -> Any:
     """A value of ours as the engine takes it."""
     if isinstance(value, Timestamp):
         return timestamp(value)
-    if isinstance(value, Duration):
-        raise NotImplementedError
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, dict):
