@@ -109,15 +109,16 @@ ARITHMETIC = {
     "infinity": "1e308 * 10.0",
     "an overflow of integers": "9223372036854775807 + pod.spec.priority",
     "a quantity that overflows": "double(quantity(pod.metadata.labels['q']).asInteger())",
-    "a quantity with a thousand nines": "quantity('" + "9" * 1001 + "').asApproximateFloat()",
-    "no quantity": "quantity('high').asApproximateFloat()",
+    "a quantity with a thousand nines": "quantity(pod.metadata.labels['nines']).asApproximateFloat()",
+    "no quantity": "quantity(pod.metadata.labels['high']).asApproximateFloat()",
 }
 
 
 @pytest.mark.parametrize("name", ARITHMETIC)
 def test_a_score_that_is_no_number_adds_nothing_and_is_counted(name: str) -> None:
     cluster = Cluster([policy(scores={"s": ARITHMETIC[name], "t": "7.0"})], [node("a"), node("b")])
-    assert cluster.scores(pod(labels={"q": "10E"}, priority=1)) == [7.0, 7.0]
+    labels = {"q": "10E", "nines": "9" * 1001, "high": "high"}
+    assert cluster.scores(pod(labels=labels, priority=1)) == [7.0, 7.0]
     (failures,) = cluster.evaluator.tally.drain()
     assert (failures.rule, failures.count) == ("s", 2)
     assert 0 < len(failures.last_message) <= 256
