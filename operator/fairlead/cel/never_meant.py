@@ -9,12 +9,9 @@ from fairlead.cel.diagnostics import Diagnostic, place
 from fairlead.cel.errors import CelError
 from fairlead.cel.functions.regex import Pattern
 from fairlead.cel.functions.table import FUNCTIONS, PATTERN_METHODS
+from fairlead.cel.references import references
 from fairlead.cel.schema import PACKAGE
 
-_TEXTS: Final = re.compile(
-    r"""//[^\n]*|[rRbB]{0,2}(?:"{3}.*?"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')""", re.DOTALL
-)
-_HAS_VARIABLE: Final = re.compile(r"\bhas\(\s*(variables\s*\.\s*\w+)\s*\)")
 _CURES: Final[Mapping[str, str]] = {
     "string_to_timestamp": "write a moment such as 2026-01-31T08:00:00Z",
     "string_to_duration": "write a duration such as 90s, 5m or 36h; there are no days",
@@ -28,10 +25,10 @@ _CURES: Final[Mapping[str, str]] = {
 
 def never_meant(text: str, checked: Checked) -> Iterator[Diagnostic]:
     """Everything of that kind in an expression."""
-    blank = _TEXTS.sub(lambda match: " " * len(match[0]), text)
-    for match in _HAS_VARIABLE.finditer(blank):
-        fault = "has() asks for a field, and a variable is always there"
-        yield Diagnostic(*place(text, match.start(1)), fault, "use the variable itself")
+    for _, start, end in references(text):
+        if re.search(r"\bhas\(\s*\Z", text[:start]) and text[end:].lstrip().startswith(")"):
+            fault = "has() asks for a field, and a variable is always there"
+            yield Diagnostic(*place(text, start), fault, "use the variable itself")
     for node in walk(checked.root):
         match node:
             case Call(function="_==_" | "_!=_", args=(one, other)) if _is_never_null(checked, one, other):

@@ -12,9 +12,9 @@ from fairlead.cel.cost import BUDGET, ENGINE_BUDGET, NODES, PODS
 from fairlead.cel.diagnostics import Diagnostic, place
 from fairlead.cel.environment import PROTECTION, Scope
 from fairlead.cel.lowering.analysis import VARIABLES
+from fairlead.cel.references import references
 from fairlead.policy.errors import Fault, in_expression, in_field
 from fairlead.policy.expressions import Compiled
-from fairlead.policy.references import references
 
 PARTS_MAX: Final = 5_000
 

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from fairlead.cel.checked import Call, Const, Ident, Node, walk
+from fairlead.cel.cost import OF_POD
 from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.leaves import leaves
 from fairlead.cel.text import text
@@ -213,7 +214,7 @@ def closest(expression: Compiled, pod: PodView, view: NodeView, now: int) -> lis
 
 
 def _is_about_node(expression: Compiled, node: Node) -> bool:
-    return not {path[0] for path in expression.part(node).paths} <= _OF_POD
+    return not {path[0] for path in expression.part(node).paths} <= OF_POD
 
 
 def _other(value: object) -> tuple[bool, ...]:
@@ -239,6 +240,3 @@ def _flip(expression: Compiled, node: Node, values: Mapping[int, Any], facts: tu
 def _value(node: Node, values: Mapping[int, Any]) -> object:
     value = node.value if isinstance(node, Const) else values.get(node.id)
     return value if _can_be_shown(value) else None
-
-
-_OF_POD: Final = frozenset({"pod", "namespaceObject", "request", "now"})

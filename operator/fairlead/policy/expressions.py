@@ -14,15 +14,14 @@ from fairlead.cel.cost import NODES, engine_time, worst_case
 from fairlead.cel.environment import PROTECTION, environment
 from fairlead.cel.errors import CelError, Kind
 from fairlead.cel.lowering.builder import NotLoweredError
-from fairlead.cel.lowering.program import Program
+from fairlead.cel.lowering.program import OF_POD, Program
 from fairlead.cel.reads import OF_PODS, Path, reads
-from fairlead.policy.references import replaced
+from fairlead.cel.references import replaced
 from fairlead.strategies.reads import EVERY, PodsRead, Reads
 
 Evaluation = Literal["Lowered", "Engine"]
 One = Callable[[Any, int], Any]
 _AMOUNTS: Final = ("request", "free", "requested", "allocatable", "data")
-_POD_LEVEL: Final = ("pod", "namespaceObject", "request")
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class Compiled:
         """Do what depends on the pod alone; the rest is a function of a node's facts and the time."""
         if self.evaluation == "Lowered":
             return self._program.for_pod(pod)
-        if self.roots <= {*_POD_LEVEL, "now"}:
+        if self.roots <= {*OF_POD, "now"}:
             once = lru_cache(maxsize=1)(lambda now: self._on_engine(pod, None, now))
             return lambda _, now: once(now if "now" in self.roots else 0)
         return lambda node, now: self._on_engine(pod, node, now)
@@ -104,8 +103,8 @@ class Compiled:
         return environment(PROTECTION, {}).compile(text)
 
     def _on_engine(self, pod: Any, node: Any, now: int) -> Any:
-        facts: dict[str, Any] = {name: getattr(pod, name) for name in self.roots if name in _POD_LEVEL}
-        facts |= {name: getattr(node, name) for name in self.roots if name not in (*_POD_LEVEL, "now")}
+        facts: dict[str, Any] = {name: getattr(pod, name) for name in self.roots if name in OF_POD}
+        facts |= {name: getattr(node, name) for name in self.roots if name not in (*OF_POD, "now")}
         given = engine.facts({name: value for name, value in facts.items() if value is not None}, self._wanted)
         if "now" in self.roots:
             given["now"] = engine.plain_time(now)

@@ -254,6 +254,7 @@ WANTED: dict[str, tuple[str, Want, Environment]] = {
     "a list that a variable holds": ("'a' in variables.zones", BOOL, RULES),
     "a condition": ("pod.spec.priority > 100", BOOL, CONDITIONS),
     "a protection": ("victim.metadata.labels[?'a'].hasValue()", BOOL, Environment(PROTECTION)),
+    "has() of a variable inside of texts": ("r'\\d' + '\\'' != 'has(variables.wants)'", BOOL, RULES),
     "quantities": ("quantity(node.status.allocatable['cpu']).isGreaterThan(quantity('2'))", BOOL, RULES),
     "extensions": (
         "math.greatest([1, 2].sort()[0], 2) == 2 && sets.contains([1], [1]) && 'a,b'.split(',').size() == 2",

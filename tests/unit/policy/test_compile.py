@@ -7,10 +7,10 @@ import pytest
 from fairlead.api.params import DataName, Params
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import policy_model
+from fairlead.cel.references import references, replaced
 from fairlead.policy.checking import Expressions
 from fairlead.policy.compile import Rules, compile_policy, compile_steps, spec_hash
 from fairlead.policy.errors import PolicyError
-from fairlead.policy.references import references, replaced
 from fairlead.strategies.seam import PASS, Filter, Reads, Score, Strategy
 from policykit import INSTALLED, MODEL, Cluster, faults, node, obj, pod, policy
 
