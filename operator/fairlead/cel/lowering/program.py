@@ -16,9 +16,11 @@ from typing import Any, Final
 
 from fairlead.cel.checked import Checked
 from fairlead.cel.errors import Abort, CelError, Kind
+from fairlead.cel.functions.ends import Note
 from fairlead.cel.lowering.analysis import Analysis, analyse
 from fairlead.cel.lowering.builder import CAUGHT, NotLoweredError, attribute, const, load
 from fairlead.cel.lowering.lowerer import Lowerer
+from fairlead.cel.lowering.moving import Watched, watched
 
 OF_POD: Final = ("pod", "namespaceObject", "request")
 OF_NODE: Final = ("node", "free", "requested", "allocatable", "pods", "data", "victim")
@@ -34,6 +36,15 @@ class _Mode(Enum):
     HOPEFUL = auto()
     PLAIN = auto()
     TRACING = auto()
+    NOTING = auto()
+
+
+_PARAMETERS: Final[Mapping[_Mode, tuple[str, ...]]] = {
+    _Mode.HOPEFUL: ("c", "anew"),
+    _Mode.PLAIN: ("c",),
+    _Mode.TRACING: ("c", "record", "force"),
+    _Mode.NOTING: ("c", "note"),
+}
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,15 @@ class Program:
     def plain(self, facts: object) -> One:
         """The same with nothing computed beforehand, and nothing left out."""
         return self._plain(facts)
+
+    @cached_property
+    def watched(self) -> Watched | None:
+        """What notes until when the whole holds; None where that cannot be said."""
+        return watched(self.checked, self.variables, self._analyses)
+
+    def noting(self, facts: object, note: Note) -> One:
+        """The same, and it notes after how many nanoseconds its result may be another though no fact changed."""
+        return self._noting(facts, note)
 
     def _anew(self, facts: object, v: Any, now: int) -> Any:
         return self._plain(facts)(v, now)
@@ -94,6 +114,10 @@ class Program:
     def _tracing(self) -> Callable[..., One]:
         return self._compile(_Mode.TRACING)
 
+    @cached_property
+    def _noting(self) -> Callable[..., One]:
+        return self._compile(_Mode.NOTING)
+
     def check(self) -> None:
         """Raise NotLoweredError if this is an expression for the engine."""
         _ = self._hopeful
@@ -114,6 +138,7 @@ class Program:
             hoist=mode is _Mode.HOPEFUL,
             optimistic=mode is _Mode.HOPEFUL,
             trace=mode is _Mode.TRACING,
+            watched=(mode is _Mode.NOTING and self.watched) or {},
             single_loop=analysis.loops <= 1,
         )
         with lowerer.inside() as body:
@@ -128,9 +153,8 @@ class Program:
         reads: list[ast.stmt] = [
             ast.Assign([ast.Name(name, ast.Store())], attribute(load("c"), name)) for name in OF_POD if name in needed
         ]
-        parameters = {_Mode.HOPEFUL: ("c", "anew"), _Mode.PLAIN: ("c",), _Mode.TRACING: ("c", "record", "force")}[mode]
         one = _function("one", ("v", "now"), body)
-        make = _function("make", parameters, [*reads, *lowerer.outer, one, ast.Return(load("one"))])
+        make = _function("make", _PARAMETERS[mode], [*reads, *lowerer.outer, one, ast.Return(load("one"))])
         return _executed(make, lowerer.scope)
 
 
