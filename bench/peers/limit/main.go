@@ -1,0 +1,48 @@
+// limit is the least that an extender can do: it reads the body, parses nothing and sends the names back as they came.
+package main
+
+import (
+	"bytes"
+	"io"
+	"log"
+	"net/http"
+	"os"
+)
+
+// after gives what follows a key to the end of the object.
+func after(body []byte, key string) []byte {
+	at := bytes.LastIndex(body, []byte(key))
+	if at < 0 {
+		return []byte("null}")
+	}
+	return body[at+len(key):]
+}
+
+func handle(answer func([]byte) []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body := make([]byte, 0, max(r.ContentLength, 512))
+		buffer := bytes.NewBuffer(body)
+		if _, err := io.Copy(buffer, r.Body); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(answer(buffer.Bytes()))
+	}
+}
+
+func main() {
+	filter := handle(func(body []byte) []byte {
+		return append([]byte(`{"Error":"","NodeNames":`), after(body, `"NodeNames":`)...)
+	})
+	preempt := handle(func(body []byte) []byte {
+		return append([]byte(`{"NodeNameToMetaVictims":`), after(body, `"NodeNameToMetaVictims":`)...)
+	})
+	prioritize := handle(func([]byte) []byte { return []byte("[]") })
+	for _, prefix := range []string{"", "/ignore"} {
+		http.HandleFunc(prefix+"/filter", filter)
+		http.HandleFunc(prefix+"/preempt", preempt)
+	}
+	http.HandleFunc("/prioritize", prioritize)
+	log.Fatal(http.ListenAndServe(os.Args[1], nil))
+}

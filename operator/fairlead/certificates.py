@@ -1,0 +1,107 @@
+"""A certificate authority and what it signs: pure but for random keys; the time is given."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from ipaddress import ip_address
+from typing import Final, Literal
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+Purpose = Literal["server", "client"]
+EARLIER: Final = timedelta(minutes=5)
+"""How far before their time certificates are valid: clocks differ."""
+_USES: Final = {"server": ExtendedKeyUsageOID.SERVER_AUTH, "client": ExtendedKeyUsageOID.CLIENT_AUTH}
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A certificate and its key, as PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+def authority(name: str, now: datetime, life: timedelta) -> Pair:
+    """A certificate authority that signs itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = _subject(name)
+    usage = _usage(signs=True)
+    made = (
+        _builder(subject, subject, key.public_key(), now, life)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return _pair(made, key)
+
+
+def issued(by: Pair, name: str, purpose: Purpose, now: datetime, life: timedelta, hosts: Iterable[str] = ()) -> Pair:
+    """A certificate for a server that is reached under these hosts, or for a client that is known by its name."""
+    issuer = x509.load_pem_x509_certificate(by.certificate)
+    signer = serialization.load_pem_private_key(by.key, None)
+    if not isinstance(signer, ec.EllipticCurvePrivateKey):
+        raise TypeError("the key of the authority is no elliptic-curve key")
+    key = ec.generate_private_key(ec.SECP256R1())
+    # It never outlives what it is signed with.
+    life = min(life, issuer.not_valid_after_utc - now)
+    builder = (
+        _builder(_subject(name), issuer.subject, key.public_key(), now, life)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(signs=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([_USES[purpose]]), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
+    )
+    if names := [_alternative(host) for host in hosts]:
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    return _pair(builder.sign(signer, hashes.SHA256()), key)
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime, life: timedelta
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - EARLIER)
+        .not_valid_after(now + life)
+    )
+
+
+def _subject(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _usage(*, signs: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _alternative(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Pair:
+    written = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return Pair(certificate.public_bytes(serialization.Encoding.PEM), written)

@@ -1,0 +1,1 @@
+"""What the API server says, and what is made of it."""

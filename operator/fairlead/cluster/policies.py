@@ -1,0 +1,157 @@
+"""The policies that serve: what came, what compiled of it, and what serves in place of what did not. No I/O.
+
+A policy that does not compile never replaces one that is serving (decision 5 of the design): its last generation that
+did compile goes on, from memory or from where it was kept. If there is none, its pods are refused, or pass, by its
+failure policy.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from fairlead.api.errors import InvalidObjectError
+from fairlead.api.parse import parse_policy
+from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
+from fairlead.policy.broken import standing_for
+from fairlead.policy.checking import Steps
+from fairlead.policy.compile import Rules, compile_steps
+from fairlead.policy.compiled import CompiledPolicy
+from fairlead.policy.errors import PolicyError
+from fairlead.policy.select import PolicySet, policy_set
+
+Obj = Mapping[str, Any]
+Reason = Literal["Compiled", "LastGoodServes", "NothingServes"]
+_MESSAGE_MAX: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How it is with one policy."""
+
+    name: str
+    generation: str
+    """The one that was seen last."""
+    serving: str | None
+    """The one that serves; None where none has ever compiled."""
+    reason: Reason
+    message: str = ""
+
+    def __str__(self) -> str:
+        if self.reason == "Compiled":
+            return f"{self.name}: generation {self.serving} serves"
+        what = f"generation {self.serving} serves" if self.serving else "its pods are treated by its failurePolicy"
+        return f"{self.name}: generation {self.generation} does not compile, {what}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Good:
+    """A generation that compiled, to be kept for the time after a restart."""
+
+    name: str
+    uid: str
+    generation: str
+    obj: Obj
+
+
+@dataclass(slots=True)
+class _Held:
+    obj: Obj
+    compiled: CompiledPolicy | None = None
+    state: State | None = None
+    waits: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class Policies:
+    """What came and what became of it."""
+
+    model: type[SchedulerExtenderPolicy]
+    rules: Rules
+    kept: Mapping[tuple[str, str], Good] = field(default_factory=dict)
+    """The last good generations as they were found at the start, by names and UIDs of their policies."""
+    good: Callable[[Good], None] = lambda _: None
+    """Told of every generation that compiles..."""
+    gone: Callable[[str], None] = lambda _: None
+    """...and of every policy that went."""
+    serving: PolicySet = field(default_factory=PolicySet)
+    _held: dict[str, _Held] = field(default_factory=dict)
+    _changed: bool = False
+
+    def put(self, obj: Obj) -> None:
+        """A policy came, or became different; compiling it is for `steps`."""
+        name = str(obj.get("metadata", {}).get("name", ""))
+        held = self._held.get(name)
+        if held is None or _uid(held.obj) != _uid(obj):
+            self._held[name] = _Held(obj)
+        elif _written(held.obj) != _written(obj):
+            held.obj, held.waits = obj, True
+
+    def remove(self, name: str) -> None:
+        """A policy went."""
+        if self._held.pop(name, None) is not None:
+            self._changed = True
+            self.gone(name)
+
+    @property
+    def waits(self) -> bool:
+        """Whether `steps` has anything to do."""
+        return self._changed or any(held.waits for held in self._held.values())
+
+    @property
+    def states(self) -> Mapping[str, State]:
+        """How it is with each policy."""
+        return {name: held.state for name, held in sorted(self._held.items()) if held.state is not None}
+
+    def steps(self) -> Iterator[None]:
+        """Compile what came, in small pieces, and let it serve together at the end."""
+        while waiting := [held for held in self._held.values() if held.waits]:
+            for held in waiting:
+                held.waits = False
+                yield from self._compile(held, held.obj)
+                self._changed = True
+        if self._changed:
+            self._changed = False
+            self.serving = policy_set(held.compiled for held in self._held.values() if held.compiled is not None)
+
+    def _compile(self, held: _Held, obj: Obj) -> Iterator[None]:
+        name, generation = str(obj["metadata"].get("name", "")), str(obj["metadata"].get("generation", ""))
+        try:
+            compiled = yield from self._compiled(obj)
+        except (InvalidObjectError, PolicyError) as error:
+            message = "; ".join(str(error).splitlines())[:_MESSAGE_MAX]
+        else:
+            held.compiled = compiled
+            held.state = State(name, compiled.generation, compiled.generation, "Compiled")
+            self.good(Good(name, compiled.uid, compiled.generation, obj))
+            return
+        if held.compiled is None or held.compiled.generation.endswith("?"):
+            held.compiled = (yield from self._kept(name, obj)) or standing_for(obj)
+        serving = held.compiled.generation
+        if serving.endswith("?"):
+            held.state = State(name, generation, None, "NothingServes", message)
+        else:
+            held.state = State(name, generation, serving, "LastGoodServes", message)
+
+    def _compiled(self, obj: Obj) -> Steps[CompiledPolicy]:
+        policy = parse_policy(obj, self.model)
+        yield
+        return (yield from compile_steps(policy, self.rules))
+
+    def _kept(self, name: str, obj: Obj) -> Steps[CompiledPolicy | None]:
+        """What was kept of the same policy; one of the same name that was made anew is another."""
+        kept = self.kept.get((name, _uid(obj)))
+        if kept is None:
+            return None
+        try:
+            return (yield from self._compiled(kept.obj))
+        except (InvalidObjectError, PolicyError):  # compiled by a version that knew more
+            return None
+
+
+def _uid(obj: Obj) -> str:
+    return str(obj.get("metadata", {}).get("uid", ""))
+
+
+def _written(obj: Obj) -> object:
+    """What somebody wrote: status and bookkeeping change nothing."""
+    return obj.get("apiVersion"), obj.get("spec")

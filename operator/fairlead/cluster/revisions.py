@@ -1,0 +1,135 @@
+"""The last good generation of each policy, kept in the API server as a ControllerRevision.
+
+Its data can never be changed, so that a later generation is a new object and the earlier ones are deleted after it is
+there. Several replicas do this at once and come to the same: the name says which generation it is, and nobody deletes
+what is newer than what he has written himself.
+"""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from fairlead.cluster.policies import Good
+
+LOG: Final = logging.getLogger(__name__)
+LABEL: Final = "fairlead.dev/last-good"
+_NAME: Final = "fairlead.dev/policy"
+_UID: Final = "fairlead.dev/policy-uid"
+_GENERATION: Final = "fairlead.dev/policy-generation"
+
+
+class Api(Protocol):
+    """What is needed of the API server: ControllerRevisions of one namespace. Raises OSError when it cannot be done."""
+
+    async def list(self, selector: str) -> Sequence[Mapping[str, Any]]:
+        """Those with this label."""
+
+    async def create(self, obj: Mapping[str, Any]) -> bool:
+        """Whether it was made; it was not if there is one of that name."""
+
+    async def delete(self, name: str, uid: str) -> None:
+        """Gone, if it still is the one of this UID."""
+
+
+def revision_of(good: Good, number: int) -> dict[str, Any]:
+    """The object that keeps a generation."""
+    identity = hashlib.sha256(f"{good.name}/{good.uid}/{good.generation}".encode()).hexdigest()
+    labels = {LABEL: "true"}
+    annotations = {_NAME: good.name, _UID: good.uid, _GENERATION: good.generation}
+    metadata = {"name": f"fairlead-policy-{identity[:16]}", "labels": labels, "annotations": annotations}
+    written = {key: value for key, value in good.obj.items() if key in ("apiVersion", "kind", "spec")}
+    kept = {field: value for field, value in good.obj["metadata"].items() if field in ("name", "uid", "generation")}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": metadata,
+        "revision": number,
+        "data": written | {"metadata": kept},
+    }
+
+
+def good_of(revision: Mapping[str, Any]) -> Good | None:
+    """What such an object keeps; None if it is none of ours."""
+    notes = revision.get("metadata", {}).get("annotations", {})
+    data = revision.get("data")
+    if not isinstance(data, Mapping) or not notes.get(_NAME):
+        return None
+    return Good(notes[_NAME], notes.get(_UID, ""), notes.get(_GENERATION, ""), data)
+
+
+@dataclass(slots=True, eq=False)
+class Revisions:
+    """Writes what is good, one after the other, in the background."""
+
+    api: Api
+    fault: str = ""
+    """Why nothing can be kept, where that is so."""
+    _waiting: dict[str, Good | None] = field(default_factory=dict)  # None: the policy went
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def found(self) -> dict[tuple[str, str], Good]:
+        """What was kept by an earlier process: of each policy, by name and UID, the newest."""
+        try:
+            revisions = await self.api.list(f"{LABEL}=true")
+        except OSError as error:
+            self._failed(error)
+            return {}
+        held: dict[tuple[str, str], Good] = {}
+        for revision in sorted(revisions, key=_number):
+            if (good := good_of(revision)) is not None:
+                held[good.name, good.uid] = good
+        return held
+
+    def keep(self, good: Good) -> None:
+        """Write it soon."""
+        self._waiting[good.name] = good
+        self._wake.set()
+
+    def forget(self, name: str) -> None:
+        """Delete what was kept of it soon."""
+        self._waiting[name] = None
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Write what waits, for ever."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._waiting:
+                name = next(iter(self._waiting))
+                good = self._waiting.pop(name)
+                try:
+                    held = [one for one in await self.api.list(f"{LABEL}=true") if _is_of(one, name)]
+                    superseded = held if good is None else await self._write(good, held)
+                    for metadata in (one["metadata"] for one in superseded):
+                        await self.api.delete(metadata["name"], metadata["uid"])
+                except OSError as error:
+                    self._failed(error)
+                else:
+                    self.fault = ""
+
+    async def _write(self, good: Good, held: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        """Write one, and tell what it supersedes."""
+        of_files = not good.generation.isdecimal()  # their generations have no order: the last written is the newest
+        number = max(map(_number, held), default=0) + 1 if of_files else int(good.generation)
+        made = revision_of(good, number)
+        await self.api.create(made)
+        others = (one for one in held if one["metadata"]["name"] != made["metadata"]["name"])
+        return [one for one in others if _number(one) < number or not _is_of(one, good.name, good.uid)]
+
+    def _failed(self, error: OSError) -> None:
+        if not self.fault:
+            LOG.warning("the last good policies are kept in memory only", extra={"why": str(error)})
+        self.fault = str(error)
+
+
+def _number(revision: Mapping[str, Any]) -> int:
+    return int(revision.get("revision", 0))
+
+
+def _is_of(revision: Mapping[str, Any], name: str, uid: str | None = None) -> bool:
+    notes = revision["metadata"].get("annotations", {})
+    return bool(notes.get(_NAME) == name and uid in (None, notes.get(_UID)))

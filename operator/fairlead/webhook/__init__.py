@@ -1,0 +1,1 @@
+"""The extender as kube-scheduler sees it."""

@@ -1,0 +1,88 @@
+"""Certificates for tests, right and wrong ones, and callers that use them."""
+
+import asyncio
+import ssl
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from fairlead.certificates import Pair, authority, issued
+from fairlead.webhook.tls import Files
+
+NOW = datetime.now(UTC)
+YEAR = timedelta(days=365)
+HOSTS = ["localhost", "127.0.0.1", "::1"]
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A folder with certificates in it."""
+
+    folder: Path
+    ca: Pair = field(default_factory=lambda: authority("ca", NOW, YEAR))
+
+    @property
+    def files(self) -> Files:
+        if not (self.folder / "server.crt").exists():
+            self.write("ca", self.ca)
+            self.write("server", issued(self.ca, "fairlead", "server", NOW, YEAR, HOSTS))
+        return Files(*(self.folder / name for name in ("server.crt", "server.key", "ca.crt")))
+
+    def write(self, name: str, pair: Pair) -> tuple[Path, Path]:
+        certificate, key = self.folder / f"{name}.crt", self.folder / f"{name}.key"
+        certificate.write_bytes(pair.certificate)
+        key.write_bytes(pair.key)
+        return certificate, key
+
+    def client(self, name: str | None = "scheduler", by: Pair | None = None, when: datetime = NOW) -> ssl.SSLContext:
+        """What a caller uses; without a name it has no certificate."""
+        context = ssl.create_default_context(cadata=self.ca.certificate.decode())
+        if name is not None:
+            pair = issued(by or self.ca, name, "client", when, timedelta(days=1))
+            context.load_cert_chain(*self.write(f"client-{name}", pair))
+        return context
+
+
+@dataclass
+class Connection:
+    """A connection that is kept."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def call(self, path: str, body: bytes = b"{}", method: str = "POST", **headers: str) -> "Reply":
+        given = {"Host": "x", "Content-Type": "application/json", "Content-Length": str(len(body)), **headers}
+        lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in given.items() if value)]
+        self.writer.write("\r\n".join([*lines, "", ""]).encode() + body)
+        return await self.reply()
+
+    async def reply(self) -> "Reply":
+        head = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        headers = dict(line.lower().split(": ", 1) for line in head[1:] if line)
+        body = await self.reader.readexactly(int(headers["content-length"]))
+        return Reply(int(head[0].split()[1]), headers, body)
+
+    async def is_closed(self) -> bool:
+        """Whether the other side closes it."""
+        try:
+            return await self.reader.read(1) == b""
+        except ConnectionError:
+            return True
+
+    async def close(self) -> None:
+        self.writer.transport.abort()
+        with suppress(OSError):
+            await self.writer.wait_closed()
+
+
+@dataclass
+class Reply:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+async def connect(port: int, context: ssl.SSLContext | None, host: str = "127.0.0.1") -> Connection:
+    """Connect; with a certificate that the server refuses, this or the first call raises."""
+    return Connection(*await asyncio.open_connection(host, port, ssl=context, limit=2**24))

@@ -1,0 +1,111 @@
+"""Which generation of each policy serves, whatever was written meanwhile."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fairlead.cluster.policies import Good, Policies
+from fairlead.policy.compile import Rules
+from policykit import MODEL, NOW, Cluster, node, obj, pod
+from policykit.building import INSTALLED
+
+GOOD = "node.metadata.name == 'a'"
+OTHER = "node.metadata.name == 'b'"
+BAD = "node.metadata.nam == 'a'"
+
+
+def policies(**more: Any) -> Policies:
+    return Policies(MODEL, Rules(INSTALLED), **more)
+
+
+def put(all_: Policies, expression: str, generation: int = 1, uid: str = "u1", **spec: Any) -> None:
+    all_.put(obj("p", generation=generation, uid=uid, filters={"f": expression}, **spec))
+    for _ in all_.steps():
+        pass
+
+
+def said(all_: Policies) -> str:
+    return str(all_.states["p"]).partition(": spec")[0]
+
+
+def passed(all_: Policies) -> list[str]:
+    cluster = Cluster(all_.serving.policies, [node("a"), node("b")])
+    return list(cluster.filter(pod(), now=NOW).passed)
+
+
+def test_what_compiles_serves() -> None:
+    all_ = policies()
+    put(all_, GOOD)
+    assert (said(all_), passed(all_)) == ("p: generation 1 serves", ["a"])
+    put(all_, OTHER, 2)
+    assert (said(all_), passed(all_)) == ("p: generation 2 serves", ["b"])
+
+
+def test_what_does_not_compile_never_replaces_what_serves() -> None:
+    all_ = policies()
+    put(all_, GOOD)
+    before = all_.serving.generation
+    put(all_, BAD, 2)
+    assert said(all_) == "p: generation 2 does not compile, generation 1 serves"
+    assert "did you mean `name`" in str(all_.states["p"])
+    assert (passed(all_), all_.serving.generation) == (["a"], before)
+    put(all_, OTHER, 3)
+    assert (said(all_), passed(all_)) == ("p: generation 3 serves", ["b"])
+
+
+def test_without_a_good_generation_its_pods_are_treated_by_its_failure_policy() -> None:
+    all_ = policies()
+    put(all_, BAD)
+    assert said(all_) == "p: generation 1 does not compile, its pods are treated by its failurePolicy"
+    assert passed(all_) == []
+    put(all_, BAD, 2, failurePolicy="Ignore")
+    assert passed(all_) == ["a", "b"]
+    all_.put({"metadata": {"name": "q"}, "spec": "nonsense"})
+    assert list(all_.steps()) == []
+    assert all_.states["q"].serving is None
+
+
+def kept(expression: str, uid: str = "u1") -> Mapping[tuple[str, str], Good]:
+    return {("p", uid): Good("p", uid, "1", obj("p", uid=uid, filters={"f": expression}))}
+
+
+def test_after_a_restart_the_kept_generation_serves() -> None:
+    all_ = policies(kept=kept(GOOD))
+    put(all_, BAD, 2)
+    assert (said(all_), passed(all_)) == ("p: generation 2 does not compile, generation 1 serves", ["a"])
+
+
+def test_what_was_kept_of_another_policy_of_that_name_or_is_not_understood_any_more_does_not_serve() -> None:
+    for found in (kept(GOOD, uid="u0"), kept(BAD)):
+        all_ = policies(kept=found)
+        put(all_, BAD, 2)
+        assert all_.states["p"].serving is None
+
+
+def test_a_policy_made_anew_does_not_inherit() -> None:
+    all_ = policies()
+    put(all_, GOOD)
+    put(all_, BAD, 1, uid="u2")
+    assert all_.states["p"].serving is None
+
+
+def test_every_good_generation_and_every_policy_that_went_is_told() -> None:
+    told: list[str] = []
+    all_ = policies(good=lambda one: told.append(one.generation), gone=told.append)
+    put(all_, GOOD)
+    put(all_, BAD, 2)
+    put(all_, OTHER, 3)
+    all_.put(obj("p", generation=3, uid="u1", filters={"f": OTHER}) | {"status": {"x": 1}})
+    assert not all_.waits
+    all_.remove("p")
+    assert all_.waits
+    assert list(all_.steps()) == []
+    assert (told, all_.serving.policies, dict(all_.states)) == (["1", "3", "p"], (), {})
+
+
+def test_what_comes_while_others_are_compiled_is_compiled_too() -> None:
+    all_ = policies()
+    all_.put(obj("p", uid="u1", filters={"f": GOOD}))
+    for at, _ in enumerate(all_.steps()):
+        if at == 0:
+            all_.put(obj("p", generation=2, uid="u1", filters={"f": OTHER}))
+    assert passed(all_) == ["b"]

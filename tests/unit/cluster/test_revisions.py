@@ -1,0 +1,125 @@
+"""What is kept of good generations, by several who do not know of each other."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fairlead.cluster.policies import Good
+from fairlead.cluster.revisions import Revisions
+
+
+class Api:
+    """ControllerRevisions in memory."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, dict[str, Any]] = {}
+        self.calls: list[str] = []
+        self.broken = ""
+        self.idle = asyncio.Event()
+
+    async def list(self, selector: str) -> Sequence[Mapping[str, Any]]:
+        await self._asked(f"list {selector}")
+        return list(self.held.values())
+
+    async def create(self, obj: Mapping[str, Any]) -> bool:
+        name = obj["metadata"]["name"]
+        await self._asked("create")
+        if name in self.held:
+            return False
+        self.held[name] = {**obj, "metadata": {**obj["metadata"], "uid": f"uid-{name}"}}
+        return True
+
+    async def delete(self, name: str, uid: str) -> None:
+        await self._asked("delete")
+        if self.held.get(name, {}).get("metadata", {}).get("uid") == uid:
+            del self.held[name]
+
+    async def _asked(self, what: str) -> None:
+        self.calls.append(what)
+        await asyncio.sleep(0)
+        if self.broken:
+            raise OSError(self.broken)
+
+
+def good(generation: str, uid: str = "u", name: str = "p") -> Good:
+    return Good(name, uid, generation, {"kind": "X", "metadata": {"name": name, "uid": uid, "labels": {}}, "spec": {}})
+
+
+def written(*steps: Good | str, api: Api | None = None) -> Api:
+    """What is there after these were kept, or forgotten, one after the other."""
+
+    async def story() -> Api:
+        held = api or Api()
+        revisions = Revisions(held)
+        writer = asyncio.ensure_future(revisions.run())
+        for step in steps:
+            if isinstance(step, str):
+                revisions.forget(step)
+            else:
+                revisions.keep(step)
+            while revisions._waiting or revisions._wake.is_set():
+                await asyncio.sleep(0)
+            for _ in range(20):  # the calls that are still under way give way once each
+                await asyncio.sleep(0)
+        writer.cancel()
+        return held
+
+    return asyncio.run(story())
+
+
+def generations(api: Api) -> list[str]:
+    return [f"{one.name}/{one.uid}/{one.generation}" for one in asyncio.run(Revisions(api).found()).values()]
+
+
+def test_the_newest_generation_is_kept_and_the_older_ones_are_gone() -> None:
+    api = written(good("1"), good("2"), good("1", name="q"))
+    assert sorted(generations(api)) == ["p/u/2", "q/u/1"]
+    assert len(api.held) == 2
+    (one,) = (one for one in api.held.values() if one["revision"] == 2)
+    assert one["data"] == {"kind": "X", "metadata": {"name": "p", "uid": "u"}, "spec": {}}
+
+
+def test_who_is_late_deletes_nothing_newer() -> None:
+    api = written(good("5"))
+    written(good("4"), api=api)
+    assert generations(api) == ["p/u/5"]
+
+
+def test_a_policy_made_anew_begins_again_and_a_deleted_one_is_forgotten() -> None:
+    api = written(good("5"), good("1", uid="other"))
+    assert generations(api) == ["p/other/1"]
+    written("p", api=api)
+    assert generations(api) == []
+
+
+def test_generations_of_files_have_no_order() -> None:
+    assert generations(written(good("fe12"), good("01ab"))) == ["p/u/01ab"]
+
+
+def test_what_is_written_twice_is_there_once() -> None:
+    api = written(good("1"), good("1"))
+    assert len(api.held) == 1
+
+
+def test_where_nothing_can_be_kept_that_is_said_once_and_forgotten_when_it_heals() -> None:
+    async def story() -> list[str]:
+        api = Api()
+        revisions = Revisions(api)
+        writer = asyncio.ensure_future(revisions.run())
+        faults = []
+        for broken in ("no rights", "no rights", ""):
+            api.broken = broken
+            revisions.keep(good("1"))
+            for _ in range(30):
+                await asyncio.sleep(0)
+            faults.append(revisions.fault)
+        writer.cancel()
+        return faults
+
+    assert asyncio.run(story()) == ["no rights", "no rights", ""]
+
+
+def test_what_others_have_labelled_so_is_passed_over() -> None:
+    api = Api()
+    api.held["x"] = {"metadata": {"name": "x", "labels": {}}, "revision": 9, "data": {"spec": {}}}
+    assert generations(api) == []

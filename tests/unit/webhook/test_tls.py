@@ -1,0 +1,49 @@
+"""Files that cannot be used are named, and what is used goes on."""
+
+from pathlib import Path
+
+import pytest
+
+from fairlead.certificates import authority
+from fairlead.webhook.tls import Tls, TlsError, common_name
+from tlskit import NOW, YEAR, Ground
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("ca.crt", None, "ca.crt cannot be read: No such file or directory"),
+        ("ca.crt", b"", "ca.crt holds no certificate in PEM"),
+        ("ca.crt", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "ca.crt holds no certificate"),
+        ("server.crt", b"nonsense", "server.crt holds no certificate"),
+        ("server.key", b"nonsense", "cannot be used together"),
+        ("server.key", authority("x", NOW, YEAR).key, "cannot be used together"),
+    ],
+)
+def test_files_that_cannot_be_used(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
+    files = Ground(tmp_path).files
+    used = Tls(files)
+    context = used.context
+    if content is None:
+        (tmp_path / name).unlink()
+    else:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(TlsError, match=message):
+        Tls(files)
+    with pytest.raises(TlsError):
+        used.reload()
+    assert used.context is context
+
+
+@pytest.mark.parametrize(
+    ("peer", "name"),
+    [
+        (None, None),
+        ({}, None),
+        ({"subject": ((("commonName", "a"),),)}, "a"),
+        ({"subject": ((("organizationName", "o"),), (("commonName", "a"),))}, "a"),
+        ({"subject": ((("commonName", "a"),), (("commonName", "b"),))}, None),
+    ],
+)
+def test_the_name_of_a_caller(peer: dict[str, object] | None, name: str | None) -> None:
+    assert common_name(peer) == name
