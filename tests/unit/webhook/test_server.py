@@ -176,7 +176,7 @@ def test_who_cannot_shake_hands_is_counted_and_the_next_right_call_is_served(tmp
 def _old(ground: Ground) -> Callable[[], ssl.SSLContext]:
     def context() -> ssl.SSLContext:
         made = ground.client()
-        with pytest.warns(DeprecationWarning):
+        with pytest.warns(DeprecationWarning, match="TLSv1_1"):
             made.minimum_version, made.maximum_version = ssl.TLSVersion.TLSv1_1, ssl.TLSVersion.TLSv1_1
         made.set_ciphers("ALL:@SECLEVEL=0")
         return made
