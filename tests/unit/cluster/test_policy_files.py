@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.cluster.files import PolicyFiles
+from fairlead.cluster.policy_files import PolicyFiles
 
 POLICY = """
 apiVersion: fairlead.dev/v1alpha1
