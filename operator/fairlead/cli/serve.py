@@ -1,0 +1,126 @@
+"""`fairlead serve`: the extender without the operator, for people who wire the scheduler themselves."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from fairlead.cli.arguments import Commands
+    from fairlead.settings import Settings
+
+_FAILED: Final = 1
+_USAGE: Final = 2
+
+
+def add_to(commands: "Commands") -> None:
+    """Say what the command takes."""
+    parser = commands.add_parser(
+        "serve",
+        help="answer a scheduler's calls by policies from files",
+        description="Answers kube-scheduler's extender calls by the policies in a folder, and follows what changes "
+        "there. LOG_LEVEL is TRACE, DEBUG, INFO (the default), WARNING or ERROR.",
+        epilog="`fairlead certs --out DIR` makes the certificates.",
+    )
+    parser.add_argument("--policies", metavar="DIR", type=Path, required=True, help="the folder of policies")
+    parser.add_argument(
+        "--listen", metavar="HOST:PORT", default="127.0.0.1:8443", help="for the scheduler (%(default)s)"
+    )
+    parser.add_argument(
+        "--probes", metavar="HOST:PORT", default="127.0.0.1:8080", help="for /readyz, /livez and /metrics (%(default)s)"
+    )
+    parser.add_argument("--tls-cert", metavar="FILE", type=Path, required=True, help="the server's certificate")
+    parser.add_argument("--tls-key", metavar="FILE", type=Path, required=True, help="its key")
+    parser.add_argument("--client-ca", metavar="FILE", type=Path, required=True, help="the authority of the callers")
+    parser.add_argument(
+        "--allow",
+        metavar="NAME=SCHEDULER",
+        action="append",
+        default=[],
+        help="let the certificate of this common name place the pods of this scheduler; may be repeated "
+        "(that of `fairlead certs`, for every scheduler that the policies name)",
+    )
+    parser.add_argument(
+        "--kubeconfig",
+        metavar="FILE",
+        type=Path,
+        help="(KUBECONFIG, or the cluster that this runs in, or ~/.kube/config)",
+    )
+    parser.add_argument("--context", metavar="NAME", default="", help="of the kubeconfig (its current one)")
+    parser.add_argument("--timeout", metavar="TIME", default="1s", help="the scheduler's httpTimeout (%(default)s)")
+    parser.add_argument(
+        "--namespace", metavar="NAME", default="fairlead-system", help="holds the last good policies (%(default)s)"
+    )
+    parser.add_argument("--max-body", metavar="MIB", type=int, default=10, help="of a request (%(default)s)")
+    parser.add_argument("--drain", metavar="TIME", default="5s", help="how long to go on after SIGTERM (%(default)s)")
+    parser.add_argument("--log-format", choices=["console", "json"], default="console", help="(%(default)s)")
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Serve until told to stop."""
+    import asyncio
+
+    from fairlead import logs
+    from fairlead.app import serve
+    from fairlead.cluster.errors import ClusterError
+    from fairlead.webhook.tls import TlsError
+
+    try:
+        settings = _settings(given)
+        level = os.environ.get("LOG_LEVEL", "INFO").upper()
+        if level not in logs.LEVELS:
+            raise ValueError(f"LOG_LEVEL is {level!r}; it must be one of {', '.join(logs.LEVELS)}")
+    except ValueError as error:
+        print(f"fairlead serve: {error}", file=sys.stderr)
+        return _USAGE
+    logs.set_up(level, given.log_format)
+    try:
+        asyncio.run(serve(settings))
+    except (TlsError, ClusterError) as error:
+        print(f"fairlead serve: {error}", file=sys.stderr)
+        return _FAILED
+    except OSError as error:
+        print(f"fairlead serve: {f'{error.filename}: ' if error.filename else ''}{error.strerror}", file=sys.stderr)
+        return _FAILED
+    return 0
+
+
+def _settings(given: argparse.Namespace) -> "Settings":
+    from fairlead.cli.certs import CLIENT_NAME
+    from fairlead.settings import Address, Settings
+    from fairlead.webhook.tls import Files
+
+    callers: dict[str, frozenset[str] | None] = {}
+    for pair in given.allow:
+        name, equals, scheduler = pair.partition("=")
+        if not (name and equals and scheduler):
+            raise ValueError(f"--allow {pair!r} is not NAME=SCHEDULER")
+        callers[name] = (callers.get(name) or frozenset()) | {scheduler}
+    return Settings(
+        policies=given.policies,
+        listen=Address.read(given.listen),
+        probes=Address.read(given.probes),
+        tls=Files(given.tls_cert, given.tls_key, given.client_ca),
+        callers=callers or {CLIENT_NAME: None},
+        kubeconfig=given.kubeconfig,
+        context=given.context,
+        namespace=given.namespace,
+        timeout_s=_seconds("--timeout", given.timeout),
+        max_body=given.max_body << 20,
+        drain_s=_seconds("--drain", given.drain),
+    )
+
+
+def _seconds(option: str, text: str) -> float:
+    from fairlead.cel.errors import CelError
+    from fairlead.cel.functions.timetext import string_to_duration
+
+    try:
+        found = string_to_duration(text) / 1e9
+    except CelError:
+        found = -1.0
+    if found < 0:
+        raise ValueError(f"{option} {text!r} is no time such as 800ms, 5s or 1m")
+    return found

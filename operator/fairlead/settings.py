@@ -1,0 +1,51 @@
+"""What `fairlead serve` is told, as values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from fairlead.webhook.tls import Files
+
+NAMESPACE: Final = "fairlead-system"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def read(cls, text: str) -> "Address":
+        """From HOST:PORT, where HOST may be empty or [::]. Raises ValueError."""
+        host, colon, port = text.rpartition(":")
+        if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
+            raise ValueError(f"{text!r} is not HOST:PORT")
+        if host.startswith("[") and host.endswith("]"):
+            host = host[1:-1]
+        elif ":" in host:
+            raise ValueError(f"{text!r} is not HOST:PORT; write an IPv6 address in brackets, as [::1]:{port}")
+        return cls(host, int(port))
+
+    def __str__(self) -> str:
+        return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All of it."""
+
+    policies: Path
+    listen: Address
+    probes: Address
+    tls: Files
+    callers: Mapping[str, frozenset[str] | None]
+    """Names of certificates, and the schedulers whose pods they may ask about; None: all that policies name."""
+    kubeconfig: Path | None = None
+    context: str = ""
+    namespace: str = NAMESPACE
+    timeout_s: float = 1.0
+    max_body: int = 10 << 20
+    drain_s: float = 5.0

@@ -1,0 +1,92 @@
+"""bind: posts the Binding, and says that a pod is bound only when the API server has said so.
+
+What is not confirmed is not acknowledged: a scheduler that believes in a binding that never came leaves the pod pending
+for ever, while one that is told of a failure tries again, and is then told how it is.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from fairlead.cluster.errors import ConflictError, NotFoundError, RequestError, UnreachableError
+from fairlead.webhook import placing, protocol
+from fairlead.webhook.placing import Placing
+from fairlead.webhook.protocol import BindArgs, MalformedError
+from fairlead.webhook.world import Answer, Caller, Moment, World
+
+_SECOND: Final = 1e9
+_LEAST_S: Final = 0.02
+_FOR_THE_BINDING: Final = 0.6
+"""Of the time that there is; the rest is for asking how it ended."""
+
+
+class Api(Protocol):
+    """What is asked of the API server. Each raises RequestError."""
+
+    async def bind(self, namespace: str, name: str, binding: bytes, within_s: float) -> None:
+        """Post a Binding, once."""
+
+    async def pod(self, namespace: str, name: str, within_s: float) -> bytes:
+        """The pod as it is now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binder:
+    """Binds pods to nodes."""
+
+    api: Api
+
+    async def bind(self, body: bytes, world: World, caller: Caller, when: Moment) -> Answer:
+        """From the request to its answer."""
+        found = placing.bind(body, world, caller, when)
+        if isinstance(found, BindArgs):
+            there = await self._pod(found, when)
+            if isinstance(there, Answer):
+                return there
+            if (settled := _settled(found, there)) is not None:
+                return settled
+            found = placing.place(found, there, world, caller, when)
+        return await self._post(found, when) if isinstance(found, Placing) else found
+
+    async def _post(self, what: Placing, when: Moment) -> Answer:
+        asked = what.asked
+        binding = msgspec.json.encode(what.binding)
+        try:
+            await self.api.bind(asked.namespace, asked.name, binding, _left_s(when) * _FOR_THE_BINDING)
+        except (ConflictError, UnreachableError) as error:
+            return await self._how_it_ended(what, error, when)
+        except RequestError as error:
+            return placing.refused(asked.uid, str(error))
+        return what.bound
+
+    async def _how_it_ended(self, what: Placing, error: RequestError, when: Moment) -> Answer:
+        """A conflict may be the trace of an earlier call that came through; so may silence."""
+        there = await self._pod(what.asked, when)
+        if isinstance(there, Answer):
+            return placing.refused(what.asked.uid, f"{error}; and whether the pod is bound cannot be told")
+        return _settled(what.asked, there) or placing.refused(what.asked.uid, str(error))
+
+    async def _pod(self, asked: BindArgs, when: Moment) -> Any | Answer:
+        try:
+            return protocol.pod(await self.api.pod(asked.namespace, asked.name, _left_s(when)))
+        except NotFoundError:
+            return placing.refused(asked.uid, "there is no such pod any more")
+        except (RequestError, MalformedError) as error:
+            return placing.refused(asked.uid, str(error))
+
+
+def _settled(asked: BindArgs, pod: Any) -> Answer | None:
+    """The answer where nothing is left to be done."""
+    if pod.metadata.uid != asked.uid:
+        return placing.refused(asked.uid, "another pod has that name now")
+    node = pod.spec.nodeName
+    if not node:
+        return None
+    if node == asked.node:
+        return Placing(asked, {}).bound
+    return placing.refused(asked.uid, f"the pod is bound to the node {node} already")
+
+
+def _left_s(when: Moment) -> float:
+    return max((when.deadline - when.clock()) / _SECOND, _LEAST_S)

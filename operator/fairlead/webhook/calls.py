@@ -1,0 +1,141 @@
+"""Which path is which verb, asked by whom, answered within which time, and what is counted of it."""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter_ns, time_ns
+from typing import Final
+
+from fairlead.metrics import Metrics
+from fairlead.webhook import verbs
+from fairlead.webhook.binding import Binder
+from fairlead.webhook.pace import REASON
+from fairlead.webhook.server import Answer, Call, Handle
+from fairlead.webhook.world import Answer as Reply
+from fairlead.webhook.world import Caller, Gate, Moment, World
+
+LOG: Final = logging.getLogger(__name__)
+SHARE: Final = 0.8
+"""Of the scheduler's timeout: what comes after it is never heard."""
+_NANO: Final = 1_000_000_000
+_UNREADY: Final = 503
+
+
+@dataclass(slots=True, eq=False)
+class TimeOfDay:
+    """Nanoseconds since 1970 that never go back, whatever somebody does to the clock."""
+
+    _last: int = 0
+
+    def __call__(self) -> int:
+        """Now."""
+        self._last = max(self._last, time_ns())
+        return self._last
+
+
+@dataclass(slots=True, eq=False)
+class Calls:
+    """What the server serves."""
+
+    binder: Binder
+    caller: Callable[[str], Caller | None]
+    """Who it is that has this name."""
+    world: Callable[[], World | None]
+    """What to answer from; None while it is not there yet."""
+    timeout_s: float
+    metrics: Metrics
+    now: TimeOfDay = field(default_factory=TimeOfDay)
+    clock: Callable[[], int] = perf_counter_ns
+
+    def __post_init__(self) -> None:
+        metrics = self.metrics
+        self._took = metrics.histogram(
+            "fairlead_webhook_seconds", "How long calls took, from their first byte to the reply.", "verb", "outcome"
+        )
+        self._candidates = metrics.counter(
+            "fairlead_webhook_candidates", "Nodes that policies were asked about.", "verb"
+        )
+        self._refusals = metrics.counter(
+            "fairlead_webhook_refused_nodes",
+            "Nodes that were refused, by the rule that is the reason.",
+            "policy",
+            "rule",
+        )
+        self._unknown = metrics.counter(
+            "fairlead_webhook_unknown_nodes", "Nodes refused because they are not known yet."
+        )
+        self._missed = metrics.counter(
+            "fairlead_webhook_missed_samples", "Calls in which all nodes were refused although another one would pass."
+        )
+        self._slow = metrics.counter(
+            "fairlead_webhook_too_slow", "Calls that a policy could not answer in time.", "policy"
+        )
+
+    def routes(self) -> Mapping[str, Handle]:
+        """By their paths."""
+        return {
+            "/filter": lambda call: self._gate(call, "Fail"),
+            "/ignore/filter": lambda call: self._gate(call, "Ignore"),
+            "/preempt": lambda call: self._preempt(call, "Fail"),
+            "/ignore/preempt": lambda call: self._preempt(call, "Ignore"),
+            "/prioritize": self._prioritize,
+            "/bind": self._bind,
+        }
+
+    def allowed(self, caller: str, _path: str) -> bool:
+        """Whether somebody of this name may call at all."""
+        return self.caller(caller) is not None
+
+    def _gate(self, call: Call, gate: Gate) -> Answer:
+        return self._answered(call, lambda world, who, when: verbs.filter(call.body, world, who, gate, when))
+
+    def _preempt(self, call: Call, gate: Gate) -> Answer:
+        return self._answered(call, lambda world, who, when: verbs.preempt(call.body, world, who, gate, when))
+
+    def _prioritize(self, call: Call) -> Answer:
+        return self._answered(call, lambda world, who, when: verbs.prioritize(call.body, world, who, when))
+
+    async def _bind(self, call: Call) -> Answer:
+        asked = self._asked(call)
+        if asked is None:
+            return _not_yet()
+        world, who, when = asked
+        return self._counted(call, await self.binder.bind(call.body, world, who, when))
+
+    def _answered(self, call: Call, verb: Callable[[World, Caller, Moment], Reply]) -> Answer:
+        asked = self._asked(call)
+        return _not_yet() if asked is None else self._counted(call, verb(*asked))
+
+    def _asked(self, call: Call) -> tuple[World, Caller, Moment] | None:
+        world, who = self.world(), self.caller(call.caller)
+        if world is None or who is None:
+            return None
+        return world, who, Moment(self.now(), self.clock, call.begun + int(SHARE * self.timeout_s * _NANO))
+
+    def _counted(self, call: Call, reply: Reply) -> Answer:
+        outcome = reply.outcome
+        self._took.observe((self.clock() - call.begun) / _NANO, outcome.verb, outcome.result)
+        if outcome.candidates:
+            self._candidates.add(outcome.verb, amount=outcome.candidates)
+        for (policy, rule), count in outcome.refusals.items():
+            self._refusals.add(policy, rule, amount=count)
+        if outcome.unknown:
+            self._unknown.add(amount=len(outcome.unknown))
+            LOG.debug("nodes are not known yet", extra={"nodes": outcome.unknown[:10], "pod": outcome.pod})
+        if outcome.missed_sample:
+            self._missed.add()
+        if outcome.too_slow:
+            self._slow.add(outcome.too_slow)
+            LOG.warning("a policy is too slow", extra={"policy": outcome.too_slow, "verb": outcome.verb})
+        if outcome.switched:
+            LOG.warning(
+                "a policy is switched to its failure policy", extra={"policy": outcome.too_slow, "reason": REASON}
+            )
+        elif outcome.error and not outcome.too_slow:
+            LOG.info("a call was answered with an error", extra={"verb": outcome.verb, "why": outcome.error})
+        return Answer(reply.body, reply.status)
+
+
+def _not_yet() -> Answer:
+    """A 503 is an error to the scheduler, which tries again: better than a verdict on nodes that nobody knows."""
+    return Answer(b"not ready yet: /readyz says why", _UNREADY)

@@ -1,0 +1,75 @@
+"""What calls are answered from at this moment: the policies that serve, over what is known of the cluster."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fairlead.cluster.mirror import Mirror
+from fairlead.cluster.policies import Policies, State
+from fairlead.policy.tally import Failures, Tally
+from fairlead.webhook.pace import Pace
+from fairlead.webhook.remembered import Remembered
+from fairlead.webhook.world import World, world
+
+LOG: Final = logging.getLogger(__name__)
+Wanted = Callable[[Iterable[str], Iterable[str]], None]
+"""Told which annotations of placed pods are read, and which schedulers are served."""
+
+
+@dataclass(slots=True, eq=False)
+class Current:
+    """Owned by the loop that serves; swapped as a whole."""
+
+    policies: Policies
+    mirror: Mirror
+    wanted: Wanted
+    world: World | None = None
+    schedulers: frozenset[str] = frozenset()
+    pace: Pace = field(default_factory=Pace)
+    tally: Tally = field(default_factory=Tally)
+    _names: Remembered = field(default_factory=Remembered)
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _told: Mapping[str, State] = field(default_factory=dict)
+
+    def put(self, obj: Mapping[str, Any]) -> None:
+        """A policy came or became different."""
+        self.policies.put(obj)
+        self._wake.set()
+
+    def remove(self, name: str) -> None:
+        """A policy went."""
+        self.policies.remove(name)
+        self._wake.set()
+
+    def wake(self) -> None:
+        """Look whether anything waits."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Compile what comes, in pieces, and let it serve; for ever."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            for _ in self.policies.steps():
+                await asyncio.sleep(0)
+            self._swap()
+
+    def _swap(self) -> None:
+        policies = self.policies.serving
+        for state in self.policies.states.values():
+            if self._told.get(state.name) != state:
+                LOG.log(logging.INFO if state.reason == "Compiled" else logging.WARNING, "policy: %s", state)
+        self._told = self.policies.states
+        if self.world is not None and self.world.policies.generation == policies.generation:
+            return
+        enforced = [one for one in policies.policies if one.enforced]
+        self.schedulers = frozenset(one.scheduler_name for one in enforced)
+        self.wanted({key for one in enforced for key in one.pod_annotations}, self.schedulers)
+        self.world = world(policies, self.mirror.nodes, self.mirror, self.pace, self._names, self.tally)
+        LOG.info("a policy set serves", extra={"generation": policies.generation, "policies": len(enforced)})
+
+    def failures(self) -> Sequence[Failures]:
+        """What rules could not decide since the last time."""
+        return self.tally.drain()
