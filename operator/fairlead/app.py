@@ -141,7 +141,7 @@ class App:
         yield Check("policies", world is not None, generation)
         for state in self.policies.states.values():
             yield Check("policy", True, str(state))  # noqa: FBT003 - the others are served
-        for (version, part), _ in self.current.pace.slow(perf_counter_ns()).items():
+        for version, part in self.current.pace.slow(perf_counter_ns()):
             what = "filters" if part == "gate" else "scores"
             yield Check("policy", True, f"{version.name}: TooSlow: its {what} are switched to its failurePolicy")  # noqa: FBT003
         for file, fault in self.faults.items():

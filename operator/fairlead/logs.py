@@ -3,6 +3,7 @@
 import json
 import logging
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final, Literal, TextIO
 
@@ -16,6 +17,14 @@ LEVELS: Final = {
     "ERROR": logging.ERROR,
 }
 _OWN: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+
+
+def level_of(environment: Mapping[str, str]) -> str:
+    """What LOG_LEVEL asks for. Raises ValueError."""
+    level = environment.get("LOG_LEVEL", "INFO").upper()
+    if level not in LEVELS:
+        raise ValueError(f"LOG_LEVEL is {level!r}; it must be one of {', '.join(LEVELS)}")
+    return level
 
 
 def set_up(level: str, form: Format, stream: TextIO | None = None) -> None:

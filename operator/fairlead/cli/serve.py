@@ -68,10 +68,7 @@ def run(given: argparse.Namespace) -> int:
     from fairlead.webhook.tls import TlsError
 
     try:
-        settings = _settings(given)
-        level = os.environ.get("LOG_LEVEL", "INFO").upper()
-        if level not in logs.LEVELS:
-            raise ValueError(f"LOG_LEVEL is {level!r}; it must be one of {', '.join(logs.LEVELS)}")
+        settings, level = _settings(given), logs.level_of(os.environ)
     except ValueError as error:
         print(f"fairlead serve: {error}", file=sys.stderr)
         return _USAGE
