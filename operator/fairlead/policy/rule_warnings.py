@@ -10,6 +10,7 @@ from fairlead.cel.reads import Path
 from fairlead.policy.compiled import FilterRule, ScoreRule
 from fairlead.policy.expressions import Compiled
 from fairlead.policy.node_affinity import as_yaml, node_affinity
+from fairlead.policy.ranges import bounds
 from fairlead.policy.reasons import PolicyWarning, Reason
 from fairlead.policy.terms import outcomes, possible
 
@@ -79,12 +80,12 @@ def of_score(path: FieldPath, rule: ScoreRule) -> Iterator[PolicyWarning]:
     elif given is not None and len(given) == 1:
         said = f"this is always {_number(next(iter(given)))}: a score that is the same for every node prefers none"
         yield PolicyWarning(Reason.SAME_FOR_EVERY_NODE, here, said, "remove the score, or mend it")
-    elif given is not None and rule.normalize == "None":
-        yield from _out_of_range(here, given, rule.weight)
+    elif rule.normalize == "None":
+        yield from _constants_cut(here, given, rule.weight) if given is not None else _cut(here, expression, rule)
     yield from _of_rule(here, expression)
 
 
-def _out_of_range(path: FieldPath, given: frozenset[float], weight: int) -> Iterator[PolicyWarning]:
+def _constants_cut(path: FieldPath, given: frozenset[float], weight: int) -> Iterator[PolicyWarning]:
     outside = sorted(value for value in given if not 0 <= value <= _FULL)
     if outside:
         listed = " and ".join(map(_number, outside))
@@ -92,10 +93,24 @@ def _out_of_range(path: FieldPath, given: frozenset[float], weight: int) -> Iter
         hint = "stay within 0 and 100 and give the rule a weight, or set normalize: MinMax"
         yield PolicyWarning(Reason.SCORE_OUT_OF_RANGE, path, said, hint)
     elif max(given) <= 1 and weight == 1:
-        said = (
-            f"scores are from 0 to 100, and this gives {_number(max(given))} at most, which next to nothing depends on"
-        )
-        yield PolicyWarning(Reason.SCORE_IS_TINY, path, said, "write 100.0 for the best, or set normalize: MinMax")
+        yield _tiny(path, max(given))
+
+
+def _cut(path: FieldPath, expression: Compiled, rule: ScoreRule) -> Iterator[PolicyWarning]:
+    """A score of which hardly anything is left, because it is on one side of what scores can be."""
+    least, most = bounds(expression)
+    if most <= 0 or least >= _FULL:
+        which, cut = ("never more than 0", 0) if most <= 0 else ("hardly ever less than 100", 100)
+        said = f"scores are from 0 to 100, and this is {which}: it is cut to {cut} for every node, and prefers none"
+        hint = "set normalize: MinMax, or Rank, to make 0 to 100 of whatever the values are"
+        yield PolicyWarning(Reason.SCORE_OUT_OF_RANGE, path, said, hint)
+    elif least >= 0 and most <= 1 and rule.weight == 1:
+        yield _tiny(path, most)
+
+
+def _tiny(path: FieldPath, most: float) -> PolicyWarning:
+    said = f"scores are from 0 to 100, and this gives {_number(most)} at most, which next to nothing depends on"
+    return PolicyWarning(Reason.SCORE_IS_TINY, path, said, "write 100.0 for the best, or set normalize: MinMax")
 
 
 def _number(value: float) -> str:

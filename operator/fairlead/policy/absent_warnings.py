@@ -1,0 +1,102 @@
+"""What happens to pods and nodes that lack a label which an expression reads without asking for it.
+
+In a condition an error makes the policy's filters refuse, in a filter it refuses the node, in a protection it protects.
+Nothing is said where that comes to the same as another value of the label would: a filter that wants a value refuses a
+node without the label either way.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from fairlead.api.errors import FieldPath
+from fairlead.api.rules import Match
+from fairlead.policy.absent import Entry, Pairs, all_of, entries, outcomes
+from fairlead.policy.compiled import CompiledPolicy
+from fairlead.policy.expressions import Compiled
+from fairlead.policy.match_warnings import always_there
+from fairlead.policy.reasons import PolicyWarning, Reason
+
+_OF_NODES: Final = frozenset(
+    {
+        *(f"{prefix}kubernetes.io/{name}" for prefix in ("", "beta.") for name in ("arch", "hostname", "os")),
+        *(f"topology.kubernetes.io/{name}" for name in ("region", "zone")),
+        "node.kubernetes.io/instance-type",
+    }
+)
+_OF_NAMESPACES: Final = frozenset({"kubernetes.io/metadata.name"})
+_RESOURCES: Final = frozenset({"cpu", "ephemeral-storage", "memory", "pods"})
+
+
+class AbsentLabels:
+    """What a policy says of what is not there."""
+
+    def __init__(self, compiled: CompiledPolicy, written: Match) -> None:
+        self._compiled = compiled
+        self._conditions = [condition.expression for condition in compiled.match.conditions]
+        self._there = {
+            "pod.metadata.labels": always_there(written.pod_selector),
+            "namespaceObject.metadata.labels": always_there(written.namespace_selector) | _OF_NAMESPACES,
+            "node.metadata.labels": _OF_NODES,
+            "node.status.allocatable": _RESOURCES,
+            "node.status.capacity": _RESOURCES,
+        }
+
+    def of(self, path: FieldPath, expression: Compiled) -> Iterator[PolicyWarning]:
+        """What is said of an expression of the policy."""
+        match path[1:]:
+            case ("match", *_):
+                yield from self._in_condition(path, expression)
+            case ("filters", int(at), *_) if self._compiled.filters[at].rejects_on_error:
+                yield from self._in_filter(path, expression)
+            case ("preemption", *_):
+                yield from self._in_protection(path, expression)
+
+    def _in_condition(self, path: FieldPath, expression: Compiled) -> Iterator[PolicyWarning]:
+        compiled = self._compiled
+        if not compiled.filters and not compiled.protections:
+            return  # scores and annotations are left out, as they would be for a pod that the policy is not for
+        then = "refuse it on every node" if compiled.filters else "hold for every victim"
+        what = "filters" if compiled.filters else "protections"
+        for entry in self._entries(expression):
+            if any(absent is None for absent, _ in self._matching(entry)):
+                said = f"this raises for {_without(entry)}, and the policy's {what} then {then}"
+                yield _warning(path, entry, said)
+
+    def _in_filter(self, path: FieldPath, expression: Compiled) -> Iterator[PolicyWarning]:
+        for entry in self._entries(expression):
+            if (None, True) in self._outcomes(expression, entry):
+                said = f"this raises for {_without(entry)}, and what raises refuses the node (onError: Reject)"
+                yield _warning(path, entry, said)
+
+    def _in_protection(self, path: FieldPath, expression: Compiled) -> Iterator[PolicyWarning]:
+        for entry in self._entries(expression):
+            if (None, False) in self._outcomes(expression, entry):
+                said = f"this raises for {_without(entry)}, and what raises protects"
+                yield _warning(path, entry, said)
+
+    def _entries(self, expression: Compiled) -> list[Entry]:
+        return [entry for entry in entries(expression) if entry.key not in self._there.get(entry.map, ())]
+
+    def _outcomes(self, expression: Compiled, entry: Entry) -> Pairs:
+        """What a rule comes to for the pods that the policy is for."""
+        if not any(absent for absent, _ in self._matching(entry)):
+            return frozenset()
+        return outcomes(expression, entry)
+
+    def _matching(self, entry: Entry) -> Pairs:
+        return all_of(outcomes(condition, entry) for condition in self._conditions)
+
+
+def _warning(path: FieldPath, entry: Entry, said: str) -> PolicyWarning:
+    hint = f"write {entry.map}[?{entry.key!r}].orValue('') for an absent one to read as '', or ask {entry.key!r} in it"
+    return PolicyWarning(Reason.ABSENT_RAISES, path, said, hint)
+
+
+def _without(entry: Entry) -> str:
+    """Who lacks the entry."""
+    who = {"pod": "a pod", "node": "a node", "victim": "a victim", "namespaceObject": "a namespace"}
+    holder, _, field = entry.map.rpartition(".")
+    kinds = {"labels": "label", "annotations": "annotation"}
+    if entry.root in who and holder == f"{entry.root}.metadata" and field in kinds:
+        return f"{who[entry.root]} without the {kinds[field]} {entry.key!r}"
+    return f"{entry.map} without {entry.key!r}"
