@@ -103,7 +103,7 @@ def test_a_name_that_two_rules_have_is_told() -> None:
             scores=[{"name": name, "expression": "1"} for name in ("b", "c", "d")],
         )
     )
-    assert error.path == ("spec", "scores")
+    assert error.path == ("spec", "scores", 0, "name")
     assert error.hint == "give the score another name than the filter has; found b, c"
 
 

@@ -250,14 +250,6 @@ def test_a_policy_before_the_fault_is_looked_at() -> None:
     assert [said(error).split(": ")[0] for error in report.findings] == ["a.yaml:5:9", "a.yaml:8:1"]
 
 
-def test_two_policies_of_one_name_are_told_of_each_other() -> None:
-    [error] = errors_of(GOOD, "# another file\n" + GOOD)
-    assert (
-        said(error)
-        == "b.yaml:4:18: metadata.name: another policy is called 'some': a.yaml:3; give one of them another name"
-    )
-
-
 def test_nothing_raises_whatever_bytes_there_are() -> None:
     generator = random.Random(7)  # noqa: S311 - nothing secret
     pieces = [
