@@ -11,7 +11,7 @@ from fairlead.cel import engine
 from fairlead.cel.checked import Call, Checked, Const, Ident, ListExpr, Node, children, walk
 from fairlead.cel.environment import RULE, environment
 from fairlead.cel.errors import Abort, CelError
-from fairlead.cel.lowering.analysis import Names, analyse
+from fairlead.cel.lowering.analysis import VARIABLES, Names, analyse
 from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.program import Program, translated
 from fairlead.cel.text import text
@@ -56,14 +56,12 @@ class _Finder:
             yield node, said
 
     def _is_constant(self, node: Node) -> bool:
-        types = {part.name for part in walk(node) if isinstance(part, Ident) and self._is_type(part)}
-        return self.names.get(node.id, frozenset()) <= types and not any(
-            isinstance(part, Ident) and self.checked.names.get(part.id, "").startswith("variables.")
-            for part in walk(node)
-        )
-
-    def _is_type(self, node: Ident) -> bool:
-        return self.checked.type_of(node).name == "type"
+        """Whether it is made of nothing but literals, and of types, which are named, too."""
+        named = [part for part in walk(node) if isinstance(part, Ident)]
+        if any(self.checked.names.get(part.id, "").startswith(VARIABLES) for part in named):
+            return False
+        types = {part.name for part in named if self.checked.type_of(part).name == "type"}
+        return self.names.get(node.id, frozenset()) <= types
 
     def _raised(self, node: Node) -> str | None:
         """What a constant part raises."""
@@ -99,8 +97,8 @@ def _on_engine(written: str) -> str | None:
         engine.evaluate(_environment().compile(written), {})
     except (CelError, Abort) as error:
         return error.message.partition(": ")[2] or error.message
-    except RuntimeError:
-        return None
+    except (RuntimeError, TypeError):
+        return None  # not an expression by itself, or an error without words
     return None
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fairlead.cel.checked import Call, Checked, Const, Ident, ListExpr, Node, Select
-from fairlead.cel.lowering.analysis import VARIABLES
+from fairlead.cel.environment import ROOTS
+from fairlead.cel.lowering.analysis import VARIABLES, analyse
 from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.program import Program
 from fairlead.cel.reads import reads
@@ -76,6 +77,8 @@ class Term:
         if reads(alone, self.variables):
             return UNKNOWN
         try:
+            if analyse(alone, self.variables)[""].names[self.node.id] & ROOTS.keys():
+                return UNKNOWN  # it reads something and makes nothing of it
             return Program(alone, self.variables).for_pod(None)(None, 0)
         except (*RAISED, NotLoweredError):
             return UNKNOWN

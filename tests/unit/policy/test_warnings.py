@@ -143,6 +143,7 @@ FILTERS: dict[str, tuple[str, list[str]]] = {
     "memory as a quantity": ("quantity(node.status.allocatable['memory']).isGreaterThan(quantity('16Gi'))", []),
     "memory in bytes": ("allocatable['memory'] > 16.0 * 1024.0 * 1024.0 * 1024.0", []),
     "a quantity that is another": ("node.status.allocatable['memory'] != '16Gi' && 'b' in allocatable", []),
+    "a name that is given to nothing": ("cel.bind(x, pod.spec.nodeName, 5) == 5 || node.spec.unschedulable", []),
     "texts in their order": ("node.metadata.annotations['day'] > '2026-01-31'", []),
     "numbers of one length": ("node.metadata.annotations['rack'] > '0050'", []),
     "an annotation as a number": ("int(node.metadata.annotations['gen']) > 10", []),
