@@ -5,6 +5,7 @@ the others it raises. A set is a disjunction of terms, a term says for some labe
 closed under everything that `!`, `&&`, `||` and `?:` do, so that what comes out is exact.
 """
 
+import operator
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -30,6 +31,8 @@ from fairlead.policy.terms import UNKNOWN, Term, TooLargeError, term_of
 _VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _KEY: Final = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _OPTIONAL: Final = ("_[?_]", "_?._")
+_TURNED: Final = {"_<_": "_>_", "_<=_": "_>=_", "_>_": "_<_", "_>=_": "_<=_"}
+_COMPARE: Final = {"_<_": operator.lt, "_<=_": operator.le, "_>_": operator.gt, "_>=_": operator.ge}
 
 
 class _NoAffinityError(Exception):
@@ -45,9 +48,18 @@ def node_affinity(compiled: Compiled, *, rejects_on_error: bool) -> list[dict[st
     An empty list stands for no node, and `[{}]` for every node; Kubernetes itself knows neither.
     """
     try:
-        true, false = _sets(term_of(compiled))
-        passing = true if rejects_on_error else complement(false)
-        return [written for term in passing for written in _written(term)]
+        whole = term_of(compiled)
+        bounds: list[dict[str, object]] = []
+        if rejects_on_error:
+            passing = EVERY
+            for part in _parts(whole):
+                if (bound := _bound(part)) is not None:
+                    bounds.append(bound)
+                else:
+                    passing = both(passing, _sets(part)[0])
+        else:
+            passing = complement(_sets(whole)[1])
+        return [_and(written, bounds) for term in passing for written in _written(term)]
     except (TooLargeError, TooManyTermsError, _NoAffinityError):
         return None
 
@@ -57,6 +69,40 @@ def as_yaml(terms: list[dict[str, object]]) -> str:
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
     text: str = yaml.safe_dump({"affinity": {"nodeAffinity": required}}, sort_keys=False, allow_unicode=True)
     return text
+
+
+def _parts(term: Term) -> Iterator[Term]:
+    """What must hold as one."""
+    if parts := term.args("_&&_"):
+        for part in parts:
+            yield from _parts(part)
+    else:
+        yield term
+
+
+def _bound(term: Term) -> dict[str, object] | None:
+    """What Kubernetes calls Gt and Lt: a label compared as a number, which fails where it is none or absent."""
+    for sign, turned in ((term.function, False), (_TURNED.get(term.function, ""), True)):
+        if not (sides := term.args(*_TURNED)):
+            return None
+        what, limit = sides[::-1] if turned else sides
+        number = limit.constant()
+        if not (found := what.args("int")) or not (read := _read(found[0])) or type(number) is not int:
+            continue
+        key, default = read
+        passes_by_default = default is not None and default.isdigit() and _COMPARE[sign](int(default), number)
+        bound = number + {"_>=_": -1, "_<=_": 1}.get(sign, 0)
+        if key != NAME and not passes_by_default and 0 <= bound < 1 << 63:
+            return {"key": key, "operator": "Gt" if ">" in sign else "Lt", "values": [str(bound)]}
+    return None
+
+
+def _and(term: dict[str, object], bounds: list[dict[str, object]]) -> dict[str, object]:
+    """A term with more to be asked."""
+    if not bounds:
+        return term
+    asked = term.get("matchExpressions", [])
+    return {**term, "matchExpressions": [*(asked if isinstance(asked, list) else ()), *bounds]}
 
 
 def _sets(term: Term) -> tuple[Terms, Terms]:

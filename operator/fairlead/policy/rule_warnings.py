@@ -33,8 +33,8 @@ def of_filter(path: FieldPath, rule: FilterRule, resolvable: bool | None) -> Ite
     if expression is None:
         return
     here = (*path, "expression")
-    is_label_rule = _reads_only_labels(expression)
-    terms = node_affinity(expression, rejects_on_error=rule.rejects_on_error) if is_label_rule else None
+    what = _known_to_affinity(expression)
+    terms = node_affinity(expression, rejects_on_error=rule.rejects_on_error) if what else None
     if not possible(expression, want=True) or terms == []:
         hint = "no node is ever left for a pod" if rule.rejects_on_error else "only nodes on which it fails are left"
         yield PolicyWarning(
@@ -50,8 +50,8 @@ def of_filter(path: FieldPath, rule: FilterRule, resolvable: bool | None) -> Ite
             said = "this does not depend on the node, so that the filter refuses all nodes or none"
             hint = "to choose the pods that the policy is for, move it to match.conditions"
             yield PolicyWarning(Reason.SAME_FOR_EVERY_NODE, here, said, hint)
-    elif is_label_rule:
-        yield _invisible(here, terms, expression)
+    elif what:
+        yield _invisible(here, what, terms, expression)
     yield from _of_rule(here, expression)
 
 
@@ -169,17 +169,21 @@ def on_engine(path: FieldPath, expression: Compiled) -> Iterator[PolicyWarning]:
     yield PolicyWarning(Reason.RUNS_ON_ENGINE, path, said, "it gives the same, and slower")
 
 
-def _reads_only_labels(expression: Compiled) -> bool:
-    """Whether nothing of the node is read but its labels and its name."""
+def _known_to_affinity(expression: Compiled) -> str:
+    """What it reads of nodes, if that is nothing but what a nodeAffinity can ask for."""
     of_node = [path for path in expression.paths if path[0] in _OF_NODE]
-    return bool(of_node) and all(
-        path[:3] == ("node", "metadata", "labels") or path == ("node", "metadata", "name") for path in of_node
-    )
+    is_name = [path == ("node", "metadata", "name") for path in of_node]
+    is_label = [path[:3] == ("node", "metadata", "labels") for path in of_node]
+    if not all(map(any, zip(is_name, is_label, strict=True))):
+        return ""
+    return " and ".join(["labels"] * any(is_label) + ["the name"] * any(is_name))
 
 
-def _invisible(path: FieldPath, terms: list[dict[str, object]] | None, expression: Compiled) -> PolicyWarning:
+def _invisible(
+    path: FieldPath, what: str, terms: list[dict[str, object]] | None, expression: Compiled
+) -> PolicyWarning:
     said = (
-        "this reads only labels of nodes, and autoscalers ask no extender: for a pod that no node will do for, "
+        f"this reads only {what} of nodes, and autoscalers ask no extender: for a pod that no node will do for, "
         "they may add nodes in vain, or none"
     )
     if terms:

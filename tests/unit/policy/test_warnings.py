@@ -504,6 +504,16 @@ def test_what_filters_on_labels_would_be_as_affinity_is_printed() -> None:
     assert "no nodeAffinity says the same" in warning.hint
 
 
+def test_of_what_autoscalers_do_not_see_it_is_said_what_is_read() -> None:
+    for expression, want in {
+        f"{_L}['a'] == 'x'": "this reads only labels of nodes, ",
+        "node.metadata.name != 'x'": "this reads only the name of nodes, ",
+        f"{_L}['a'] == 'x' || node.metadata.name in ['x', 'y']": "this reads only labels and the name of nodes, ",
+    }.items():
+        [note] = of_filter(expression)
+        assert note.message.startswith(want)
+
+
 def test_resolvable_has_no_effect_yet_or_none_at_all() -> None:
     [warning, _] = of_filter("free['cpu'] > 1.0", resolvable=True)
     assert (warning.reason, warning.path) == (Reason.RESOLVABLE_NOT_HONOURED, ("spec", "filters", 0, "resolvable"))
