@@ -13,6 +13,7 @@ from typing import Final
 from fairlead.cel.checked import Call, Comprehension, Const, Ident, ListExpr, Select, children
 from fairlead.cel.text import text
 from fairlead.policy.expressions import Compiled
+from fairlead.policy.map_reads import asked_for, read, read_optionally
 from fairlead.policy.terms import UNKNOWN, Key, Term, TooLargeError, term_of
 
 Outcome = bool | None
@@ -76,23 +77,19 @@ def _read_in(term: Term) -> Iterator[Entry]:
 
 def _entry(term: Term) -> Entry | None:
     """The entry that is read, if reading it raises where it is not there."""
-    match term.node:
-        case (
-            Select(operand=holder, field=key, test_only=False)
-            | Call(function="_[_]", args=(holder, Const(value=str(key))))
-        ):
-            return _in_map(term.at(holder), key)
-    return None
-
-
-def _in_map(holder: Term, key: str) -> Entry | None:
-    type_, inner = holder.checked.type_of(holder.node), holder.node
-    if type_.name != "map" or type_.params[1].name != "string" or not isinstance(inner, Select):
+    if (found := read(term)) is None:
+        return None
+    (holder, key), inner = found, found[0].node
+    if holder.checked.type_of(inner).params[1].name != "string" or not isinstance(inner, Select):
         return None
     while isinstance(inner, Select):
         inner = inner.operand
     root = holder.checked.names.get(inner.id, inner.name) if isinstance(inner, Ident) else ""
-    return Entry(holder.key(), key, text(holder.node), root)
+    return Entry(holder.key(), str(key), text(holder.node), root)
+
+
+def _is(found: tuple[Term, object] | None, entry: Entry) -> bool:
+    return found is not None and found[1] == entry.key and found[0].key() == entry.holder
 
 
 def _pairs(term: Term, entry: Entry) -> Pairs:
@@ -112,7 +109,7 @@ def _pairs(term: Term, entry: Entry) -> Pairs:
             return _joined(_or, *parts)
         case "_?_:_":
             return _joined(_chosen, *parts)
-    if _asks_for(term, entry):
+    if _is(asked_for(term), entry):
         return _THERE
     if (compared := _with_default(term, entry)) is not None:
         return compared
@@ -141,28 +138,11 @@ def _of_macro(term: Term, macro: Comprehension, entry: Entry) -> Pairs:
     return _pairs(term.at(condition), entry) | {(of_none, of_none)}
 
 
-def _asks_for(term: Term, entry: Entry) -> bool:
-    """Whether it asks if the entry is there."""
-    match term.node:
-        case Select(operand=holder, field=key, test_only=True) | Call(function="@in", args=(Const(value=key), holder)):
-            return key == entry.key and term.at(holder).key() == entry.holder
-        case Call(function="hasValue", args=(optional,)):
-            return _is_optional(term.at(optional), entry)
-    return False
-
-
-def _is_optional(term: Term, entry: Entry) -> bool:
-    match term.node:
-        case Call(function="_[?_]" | "_?._", args=(holder, Const(value=key))):
-            return key == entry.key and term.at(holder).key() == entry.holder
-    return False
-
-
 def _with_default(term: Term, entry: Entry) -> Pairs | None:
     """A comparison of constants with the entry, or with a default where it is absent; another value is none of them."""
     sides = term.args("_==_", "_!=_", "@in")
     for what, other in (sides, sides[::-1]) if sides else ():
-        if (found := what.args("orValue")) and _is_optional(found[0], entry):
+        if (found := what.args("orValue")) and _is(read_optionally(found[0]), entry):
             default, wanted = found[1].constant(), _constants(other)
             if default is UNKNOWN or UNKNOWN in wanted:
                 raise _GiveUpError
@@ -181,9 +161,9 @@ def _raises(term: Term, entry: Entry) -> bool | None:
     """Whether a part raises where the entry is absent; None: it may."""
     if _entry(term) == entry:
         return True
-    if _is_optional(term, entry):
+    if _is(read_optionally(term), entry):
         raise _GiveUpError
-    if term.checked.type_of(term.node).name == "bool" and (term.args(*_LOGIC) or _asks_for(term, entry)):
+    if term.checked.type_of(term.node).name == "bool" and (term.args(*_LOGIC) or _is(asked_for(term), entry)):
         return _any({a is None for a, _ in _pairs(term, entry)})
     if chosen := term.args("_?_:_"):
         conditions = {a for a, _ in _pairs(chosen[0], entry)}

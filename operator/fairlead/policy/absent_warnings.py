@@ -88,7 +88,7 @@ class AbsentLabels:
 
 
 def _warning(path: FieldPath, entry: Entry, said: str) -> PolicyWarning:
-    hint = f"write {entry.map}[?{entry.key!r}].orValue('') for an absent one to read as '', or ask {entry.key!r} in it"
+    hint = f"write `{entry.map}[?{entry.key!r}].orValue('')`, or ask `{entry.key!r} in {entry.map}` first"
     return PolicyWarning(Reason.ABSENT_RAISES, path, said, hint)
 
 

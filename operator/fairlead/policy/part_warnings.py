@@ -9,12 +9,13 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from fairlead.api.errors import FieldPath
-from fairlead.cel.checked import Call, Checked, Comprehension, Const, ListExpr, Node, Select, walk
+from fairlead.cel.checked import Call, Checked, Comprehension, ListExpr, Node, Select, walk
 from fairlead.cel.diagnostics import place
 from fairlead.cel.functions.quantity import to_float
 from fairlead.cel.text import text
 from fairlead.policy.always_raises import always_raising
 from fairlead.policy.expressions import Compiled
+from fairlead.policy.map_reads import read, read_optionally
 from fairlead.policy.reasons import PolicyWarning, Reason
 from fairlead.policy.terms import Term, TooLargeError, term_of
 
@@ -43,7 +44,7 @@ def of_parts(path: FieldPath, expression: Compiled, names: Collection[str]) -> I
                     at = checked.positions.get(node.id, 0)
                     found = re.compile(rf"\b{name}\b").search(source, at)
                     here = place(source, found.start() if found else at)
-                    yield PolicyWarning(Reason.SHADOWS, path, said, f"call it otherwise, such as {name[0]}", here)
+                    yield PolicyWarning(Reason.SHADOWS, path, said, f"call it otherwise, such as `{name[0]}`", here)
             case Call(function=function) if function in _ORDERS and (cured := _order_cure(expression, node)):
                 what, hint = cured
                 said = f"{what} are texts, and `{function.strip('_')}` compares them letter by letter"
@@ -72,21 +73,21 @@ def _order_cure(expression: Compiled, node: Call) -> tuple[str, str] | None:
     except TooLargeError:
         return None
     left, right = map(text, node.args)
-    for read, value, turned in ((holders[0], other.constant(), False), (holders[1], one.constant(), True)):
-        if read is None:
+    for held, value, turned in ((holders[0], other.constant(), False), (holders[1], one.constant(), True)):
+        if held is None:
             continue
-        holder, key = read
+        holder, key = held
         if holder.field in _QUANTITIES:
-            hint = f"write quantity({left}).compareTo(quantity({right})) {sign} 0"
+            hint = f"write `quantity({left}).compareTo(quantity({right})) {sign} 0`"
             number = to_float(value) if isinstance(value, str) else None
             if text(holder) == "node.status.allocatable" and number is not None:
                 amount = f"allocatable[{key!r}]"
-                hint += f", or {number!r} {sign} {amount}" if turned else f", or {amount} {sign} {number!r}"
+                hint += f", or `{number!r} {sign} {amount}`" if turned else f", or `{amount} {sign} {number!r}`"
             return "quantities", hint
         if holder.field in _TEXTS and isinstance(value, str) and _NUMBER.fullmatch(value):
             convert = "double" if "." in value else "int"
-            hint = f"write {value} {sign} {convert}({right})" if turned else f"write {convert}({left}) {sign} {value}"
-            return f"{holder.field}", hint
+            hint = f"`{value} {sign} {convert}({right})`" if turned else f"`{convert}({left}) {sign} {value}`"
+            return holder.field, f"write {hint}"
     return None
 
 
@@ -94,12 +95,7 @@ def _holder(term: Term) -> tuple[Select, str] | None:
     """The map of texts that a value is read from, and the key."""
     if found := term.args("orValue", "value"):
         term = found[0]
-    match term.node:
-        case Select(operand=Select() as holder, field=key):
-            pass
-        case Call(function="_[_]" | "_[?_]" | "_?._", args=(Select() as holder, Const(value=str(key)))):
-            pass
-        case _:
-            return None
-    type_ = term.checked.type_of(holder)
-    return (holder, key) if type_.name == "map" and type_.params[1].name == "string" else None
+    entry = read(term) or read_optionally(term)
+    if entry is None or not isinstance(entry[0].node, Select):
+        return None
+    return entry[0].node, str(entry[1])

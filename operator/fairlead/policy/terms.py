@@ -19,7 +19,8 @@ from fairlead.policy.rules import RAISED
 
 _STEPS_MAX: Final = 2_000  # a variable that is used twice by the next that is used twice ... has no end
 _NOT: Final = {"_==_": "_!=_", "_!=_": "_==_", "_<_": "_>=_", "_>=_": "_<_", "_>_": "_<=_", "_<=_": "_>_"}
-_TURNED: Final = {"_==_": "_==_", "_!=_": "_!=_", "_<_": "_>_", "_>_": "_<_", "_<=_": "_>=_", "_>=_": "_<=_"}
+TURNED: Final = {"_==_": "_==_", "_!=_": "_!=_", "_<_": "_>_", "_>_": "_<_", "_<=_": "_>=_", "_>=_": "_<=_"}
+"""The same comparison with its sides exchanged."""
 UNKNOWN: Final = object()
 """In place of a value: it is not constant, or nothing is sure."""
 
@@ -188,7 +189,7 @@ def _comparison(term: Term, *, want: bool) -> tuple[Key, str, list[object]] | No
     if (value := right.constant()) is not UNKNOWN:
         return left.key(), operator, [value]
     if (value := left.constant()) is not UNKNOWN:
-        return right.key(), _TURNED[operator], [value]
+        return right.key(), TURNED[operator], [value]
     return None
 
 

@@ -88,14 +88,14 @@ FILTERS: dict[str, tuple[str, list[str]]] = {
     ),
     "a pattern that is not known": ("node.spec.podCIDR.matches(pod.spec.hostname)", ["RunsOnEngine"]),
     # Texts that are compared as if they were numbers.
-    "memory as a text": ("node.status.allocatable['memory'] > '16Gi'", ["ComparedAsText"]),
-    "capacity as a text": ("'4' <= node.status.capacity.cpu", ["ComparedAsText"]),
+    "memory as a text": ("node.status.allocatable[?'memory'].orValue('0') > '16Gi'", ["ComparedAsText"]),
+    "capacity as a text": ("'4' <= node.status.capacity[?'cpu'].orValue('1')", ["ComparedAsText"]),
     "a limit of containers as a text": (
         "!node.spec.unschedulable || pod.spec.containers.all(c, c.resources.limits[?'cpu'].orValue('0') < '500m')",
         ["ComparedAsText"],
     ),
     "two quantities as texts": (
-        "node.status.allocatable['memory'] > pod.spec.containers[0].resources.requests['memory']",
+        "node.status.allocatable[?'memory'].value() > pod.spec.containers[0].resources.requests[?'memory'].value()",
         ["ComparedAsText"],
     ),
     "a number in an annotation as a text": (
@@ -344,7 +344,7 @@ def test_what_a_condition_that_raises_does_depends_on_the_rules() -> None:
         "this raises for a pod without the label 'team', and the policy's filters then refuse it on every node"
     )
     assert of_filters.hint == (
-        "write pod.metadata.labels[?'team'].orValue('') for an absent one to read as '', or ask 'team' in it"
+        "write `pod.metadata.labels[?'team'].orValue('')`, or ask `'team' in pod.metadata.labels` first"
     )
     [of_protections] = said_of(match=match, preemption={"protect": [{"name": "a", "expression": "true"}]})
     assert of_protections.message.endswith("and the policy's protections then hold for every victim")
@@ -373,31 +373,31 @@ def test_of_a_protection_it_is_said(expression: str, want: list[str]) -> None:
 
 WORDS: dict[str, tuple[str, tuple[int, int], str, str]] = {
     "memory": (
-        "node.status.allocatable['memory'] > '16Gi'",
-        (1, 35),
+        "node.status.allocatable[?'memory'].orValue('0') > '16Gi'",
+        (1, 49),
         "quantities are texts, and `>` compares them letter by letter",
         (
-            "write quantity(node.status.allocatable['memory']).compareTo(quantity('16Gi')) > 0, or "
-            "allocatable['memory'] > 17179869184.0"
+            "write `quantity(node.status.allocatable[?'memory'].orValue('0')).compareTo(quantity('16Gi')) > 0`, or "
+            "`allocatable['memory'] > 17179869184.0`"
         ),
     ),
     "a capacity": (
-        "'4' <= node.status.capacity.cpu",
+        "'4' <= node.status.capacity[?'cpu'].orValue('1')",
         (1, 5),
         "quantities are texts, and `<=` compares them letter by letter",
-        "write quantity('4').compareTo(quantity(node.status.capacity.cpu)) <= 0",
+        "write `quantity('4').compareTo(quantity(node.status.capacity[?'cpu'].orValue('1'))) <= 0`",
     ),
     "a number in an annotation": (
         "node.metadata.annotations['gen'] > '10'",
         (1, 34),
         "annotations are texts, and `>` compares them letter by letter",
-        "write int(node.metadata.annotations['gen']) > 10",
+        "write `int(node.metadata.annotations['gen']) > 10`",
     ),
     "a fraction": (
         "'1.5' < node.metadata.annotations['gen']",
         (1, 7),
         "annotations are texts, and `<` compares them letter by letter",
-        "write 1.5 < double(node.metadata.annotations['gen'])",
+        "write `1.5 < double(node.metadata.annotations['gen'])`",
     ),
     "a division": (
         "node.spec.unschedulable\n|| node.spec.taints.size() / 0 == 1",
@@ -415,7 +415,7 @@ WORDS: dict[str, tuple[str, tuple[int, int], str, str]] = {
         "!node.spec.taints.exists(node, node.key == 'a')",
         (1, 26),
         "inside of this macro `node` is what the macro goes over, and not the rule's `node`",
-        "call it otherwise, such as n",
+        "call it otherwise, such as `n`",
     ),
 }
 
@@ -427,11 +427,15 @@ def test_a_part_is_named_with_its_place_and_its_cure(
     assert (place, message, hint) in [(one.place, one.message, one.hint) for one in of_filter(expression)]
 
 
+def test_a_quantity_that_is_read_without_a_default_is_a_text_too() -> None:
+    assert reasons(of_filter("node.status.allocatable['memory'] > '16Gi'")) == ["ComparedAsText"]
+
+
 def test_what_a_variable_says_is_said_where_it_stands() -> None:
     found = said_of(
         variables=[
             {"name": "bad", "expression": "1 / 0"},
-            {"name": "memory", "expression": "node.status.allocatable['memory']"},
+            {"name": "memory", "expression": "node.status.allocatable[?'memory'].orValue('0')"},
         ],
         filters=[{"name": "a", "expression": "variables.bad == 1 || variables.memory > '16Gi'"}],
     )
