@@ -1,8 +1,9 @@
-"""What an expression comes to where a map lacks a key that the expression reads without asking for it.
+"""What an expression comes to where something is absent that the expression reads without asking for it.
 
-Two objects are followed side by side through `!`, `&&`, `||`, `?:` and the macros: one without the key, and one with a
-value that nothing in the expression names. Each part comes to true, to false or to an error for the one and for the
-other. What else the expression reads is taken to be whatever it may be, the same for both.
+That is a key of a map, or the first of a list. Two objects are followed side by side through `!`, `&&`, `||`, `?:` and
+the macros: one without it, and one with a value that nothing in the expression names. Each part comes to true, to false
+or to an error for the one and for the other. What else the expression reads is taken to be whatever it may be, the same
+for both.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -30,12 +31,13 @@ _LIKE: Final[Pairs] = frozenset({(None, True)})
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of a map of texts."""
+    """An entry of a map of texts, or of a list."""
 
     holder: Key
-    key: str
+    key: str | None
+    """None: any of a list."""
     map: str = field(compare=False)
-    """The map as it is written, such as `pod.metadata.labels`."""
+    """The map or the list as it is written, such as `pod.metadata.labels`."""
     root: str = field(compare=False)
     """What it is read from: a variable of the environment, or of a macro."""
 
@@ -77,15 +79,23 @@ def _read_in(term: Term) -> Iterator[Entry]:
 
 def _entry(term: Term) -> Entry | None:
     """The entry that is read, if reading it raises where it is not there."""
-    if (found := read(term)) is None:
-        return None
-    (holder, key), inner = found, found[0].node
-    if holder.checked.type_of(inner).params[1].name != "string" or not isinstance(inner, Select):
+    if found := read(term):
+        holder, key = found
+        return _made(holder, str(key)) if holder.checked.type_of(holder.node).params[1].name == "string" else None
+    if indexed := term.args("_[_]"):
+        of_list = indexed[0].checked.type_of(indexed[0].node).name == "list"
+        return _made(indexed[0], None) if of_list else None
+    return None
+
+
+def _made(holder: Term, key: str | None) -> Entry | None:
+    inner = holder.node
+    if not isinstance(inner, Select):
         return None
     while isinstance(inner, Select):
         inner = inner.operand
     root = holder.checked.names.get(inner.id, inner.name) if isinstance(inner, Ident) else ""
-    return Entry(holder.key(), str(key), text(holder.node), root)
+    return Entry(holder.key(), key, text(holder.node), root)
 
 
 def _is(found: tuple[Term, object] | None, entry: Entry) -> bool:
@@ -124,7 +134,7 @@ def _pairs(term: Term, entry: Entry) -> Pairs:
 def _of_macro(term: Term, macro: Comprehension, entry: Entry) -> Pairs:
     if isinstance(macro.range, ListExpr) and not macro.range.elements:  # cel.bind
         return _pairs(term.at(macro.result), entry)
-    if term.at(macro.range).key() == entry.holder:
+    if term.at(macro.range).key()[:3] == entry.holder[:3]:
         raise _GiveUpError
     if _raises(term.at(macro.range), entry):
         return _UNLIKE
@@ -161,7 +171,8 @@ def _raises(term: Term, entry: Entry) -> bool | None:
     """Whether a part raises where the entry is absent; None: it may."""
     if _entry(term) == entry:
         return True
-    if _is(read_optionally(term), entry):
+    # Of a list there is much to ask: has(list), size(list), list.exists(...).
+    if _is(read_optionally(term), entry) or (entry.key is None and term.key()[:3] == entry.holder[:3]):
         raise _GiveUpError
     if term.checked.type_of(term.node).name == "bool" and (term.args(*_LOGIC) or _is(asked_for(term), entry)):
         return _any({a is None for a, _ in _pairs(term, entry)})

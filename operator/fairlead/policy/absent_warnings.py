@@ -14,6 +14,7 @@ from fairlead.policy.absent import Entry, Pairs, all_of, entries, outcomes
 from fairlead.policy.compiled import CompiledPolicy
 from fairlead.policy.expressions import Compiled
 from fairlead.policy.match_warnings import always_there
+from fairlead.policy.part_warnings import QUANTITIES
 from fairlead.policy.reasons import PolicyWarning, Reason
 
 _OF_NODES: Final = frozenset(
@@ -23,6 +24,7 @@ _OF_NODES: Final = frozenset(
         "node.kubernetes.io/instance-type",
     }
 )
+_LISTS: Final = (".containers", ".addresses", ".conditions")
 _OF_NAMESPACES: Final = frozenset({"kubernetes.io/metadata.name"})
 _RESOURCES: Final = frozenset({"cpu", "ephemeral-storage", "memory", "pods"})
 
@@ -55,27 +57,27 @@ class AbsentLabels:
         compiled = self._compiled
         if not compiled.filters and not compiled.protections:
             return  # scores and annotations are left out, as they would be for a pod that the policy is not for
-        then = "refuse it on every node" if compiled.filters else "hold for every victim"
-        what = "filters" if compiled.filters else "protections"
+        then = "protections then hold for every victim"
+        if compiled.filters:
+            then = "filters then refuse it on every node"
         for entry in self._entries(expression):
             if any(absent is None for absent, _ in self._matching(entry)):
-                said = f"this raises for {_without(entry)}, and the policy's {what} then {then}"
-                yield _warning(path, entry, said)
+                yield _warning(path, entry, f"the policy's {then}")
 
     def _in_filter(self, path: FieldPath, expression: Compiled) -> Iterator[PolicyWarning]:
         for entry in self._entries(expression):
             if (None, True) in self._outcomes(expression, entry):
-                said = f"this raises for {_without(entry)}, and what raises refuses the node (onError: Reject)"
-                yield _warning(path, entry, said)
+                yield _warning(path, entry, "what raises refuses the node (onError: Reject)")
 
     def _in_protection(self, path: FieldPath, expression: Compiled) -> Iterator[PolicyWarning]:
         for entry in self._entries(expression):
             if (None, False) in self._outcomes(expression, entry):
-                said = f"this raises for {_without(entry)}, and what raises protects"
-                yield _warning(path, entry, said)
+                yield _warning(path, entry, "what raises protects")
 
     def _entries(self, expression: Compiled) -> list[Entry]:
-        return [entry for entry in entries(expression) if entry.key not in self._there.get(entry.map, ())]
+        """What it reads that may be absent."""
+        found = [one for one in entries(expression) if one.key not in self._there.get(one.map, ())]
+        return [one for one in found if one.key is not None or not one.map.endswith(_LISTS)]
 
     def _outcomes(self, expression: Compiled, entry: Entry) -> Pairs:
         """What a rule comes to for the pods that the policy is for."""
@@ -87,16 +89,25 @@ class AbsentLabels:
         return all_of(outcomes(condition, entry) for condition in self._conditions)
 
 
-def _warning(path: FieldPath, entry: Entry, said: str) -> PolicyWarning:
-    hint = f"write `{entry.map}[?{entry.key!r}].orValue('')`, or ask `{entry.key!r} in {entry.map}` first"
-    return PolicyWarning(Reason.ABSENT_RAISES, path, said, hint)
+def _warning(path: FieldPath, entry: Entry, then: str) -> PolicyWarning:
+    said = f"this raises {_where_absent(entry)}, and {then}"
+    return PolicyWarning(Reason.ABSENT_RAISES, path, said, _cure(entry))
 
 
-def _without(entry: Entry) -> str:
+def _where_absent(entry: Entry) -> str:
     """Who lacks the entry."""
+    if entry.key is None:
+        return f"where {entry.map} is empty"
     who = {"pod": "a pod", "node": "a node", "victim": "a victim", "namespaceObject": "a namespace"}
-    holder, _, field = entry.map.rpartition(".")
     kinds = {"labels": "label", "annotations": "annotation"}
+    holder, _, field = entry.map.rpartition(".")
     if entry.root in who and holder == f"{entry.root}.metadata" and field in kinds:
-        return f"{who[entry.root]} without the {kinds[field]} {entry.key!r}"
-    return f"{entry.map} without {entry.key!r}"
+        return f"for {who[entry.root]} without the {kinds[field]} {entry.key!r}"
+    return f"where {entry.map} has no {entry.key!r}"
+
+
+def _cure(entry: Entry) -> str:
+    if entry.key is None:
+        return f"ask `{entry.map}.size() > 0` first, or use `{entry.map}.exists(...)`"
+    default = "'0'" if entry.map.rpartition(".")[2] in QUANTITIES else "''"
+    return f"write `{entry.map}[?{entry.key!r}].orValue({default})`, or ask `{entry.key!r} in {entry.map}` first"

@@ -20,7 +20,8 @@ from fairlead.policy.reasons import PolicyWarning, Reason
 from fairlead.policy.terms import Term, TooLargeError, term_of
 
 _ORDERS: Final = ("_<_", "_<=_", "_>_", "_>=_")
-_QUANTITIES: Final = ("allocatable", "capacity", "limits", "requests", "overhead")
+QUANTITIES: Final = ("allocatable", "capacity", "limits", "requests", "overhead")
+"""Fields whose texts are amounts of resources."""
 _TEXTS: Final = ("labels", "annotations")
 _NUMBER: Final = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?")  # with zeros in front its order may well be meant
 _WHERE_RAISES: Final = {
@@ -77,7 +78,7 @@ def _order_cure(expression: Compiled, node: Call) -> tuple[str, str] | None:
         if held is None:
             continue
         holder, key = held
-        if holder.field in _QUANTITIES:
+        if holder.field in QUANTITIES:
             hint = f"write `quantity({left}).compareTo(quantity({right})) {sign} 0`"
             number = to_float(value) if isinstance(value, str) else None
             if text(holder) == "node.status.allocatable" and number is not None:

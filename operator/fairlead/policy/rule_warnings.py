@@ -188,7 +188,7 @@ def _invisible(
     )
     if terms:
         hint = f"pods that say the same themselves are understood by all:\n{as_yaml(terms)}"
-    elif expression.roots - _OF_NODE:
+    elif expression.roots - _OF_NODE - {"now"}:
         hint = "what it wants depends on the pod: let the pods carry a nodeSelector or nodeAffinity of their own"
     else:
         hint = (

@@ -356,6 +356,34 @@ def test_a_filter_that_passes_what_it_cannot_decide_on_may_read_what_is_absent()
     assert of_filter("node.metadata.annotations['env'] != 'prod'", onError="Pass") == []
 
 
+def test_what_is_absent_is_named_with_its_cure() -> None:
+    for expression, want in {
+        "pod.spec.containers.exists(c, c.resources.limits['gpu'] != '0')": (
+            "this raises where c.resources.limits has no 'gpu', and the policy's filters then refuse it on every node",
+            "write `c.resources.limits[?'gpu'].orValue('0')`, or ask `'gpu' in c.resources.limits` first",
+        ),
+        "pod.metadata.ownerReferences[0].kind == 'Job'": (
+            (
+                "this raises where pod.metadata.ownerReferences is empty, and the policy's filters then refuse it on "
+                "every node"
+            ),
+            "ask `pod.metadata.ownerReferences.size() > 0` first, or use `pod.metadata.ownerReferences.exists(...)`",
+        ),
+        "'x' == namespaceObject.metadata.annotations['a']": (
+            (
+                "this raises for a namespace without the annotation 'a', and the policy's filters then refuse it on "
+                "every node"
+            ),
+            (
+                "write `namespaceObject.metadata.annotations[?'a'].orValue('')`, or ask `'a' in "
+                "namespaceObject.metadata.annotations` first"
+            ),
+        ),
+    }.items():
+        [warning] = said_of(match={"conditions": [{"name": "it", "expression": expression}]}, filters=[_GOOD])
+        assert (warning.message, warning.hint) == want
+
+
 PROTECTIONS: dict[str, tuple[str, list[str]]] = {
     "always": ("true", []),
     "never": ("victim.spec.priority > 2 && victim.spec.priority < 1", ["NeverPasses"]),
@@ -505,6 +533,8 @@ def test_what_filters_on_labels_would_be_as_affinity_is_printed() -> None:
     [warning] = of_filter(f"{_L}['a'] == pod.metadata.labels['a']")
     assert "depends on the pod" in warning.hint
     [warning] = of_filter(f"{_L}['a'].startsWith('x')")
+    assert "no nodeAffinity says the same" in warning.hint
+    [warning, _] = of_filter(f"{_L}['a'] == 'x' && now.getHours() > 3")
     assert "no nodeAffinity says the same" in warning.hint
 
 
