@@ -8,7 +8,7 @@ from typing import Final
 from cel_expr_python import cel
 
 from fairlead.cel import engine
-from fairlead.cel.checked import Call, Checked, Const, Ident, ListExpr, Node, children, walk
+from fairlead.cel.checked import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, children, walk
 from fairlead.cel.environment import RULE, environment
 from fairlead.cel.errors import Abort, CelError
 from fairlead.cel.lowering.analysis import VARIABLES, Names, analyse
@@ -31,7 +31,9 @@ def always_raising(compiled: Compiled) -> Iterator[tuple[Node, str]]:
         names = analyse(checked, variables)[""].names
     except NotLoweredError:
         return
-    yield from _Finder(checked, variables, names).below(checked.root)
+    macros = [part for part in walk(checked.root) if isinstance(part, Comprehension)]
+    bound = {name for one in macros for name in (one.variable, one.variable2, one.accumulator)}
+    yield from _Finder(checked, variables, names, frozenset(bound)).below(checked.root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class _Finder:
     checked: Checked
     variables: Mapping[str, Checked]
     names: Mapping[int, Names]
+    bound: Names
+    """What macros call something: it may be a type, too."""
 
     def below(self, node: Node) -> Iterator[tuple[Node, str]]:
         if isinstance(node, Const | Ident):
@@ -60,7 +64,7 @@ class _Finder:
         named = [part for part in walk(node) if isinstance(part, Ident)]
         if any(self.checked.names.get(part.id, "").startswith(VARIABLES) for part in named):
             return False
-        types = {part.name for part in named if self.checked.type_of(part).name == "type"}
+        types = {part.name for part in named if self.checked.type_of(part).name == "type"} - self.bound
         return self.names.get(node.id, frozenset()) <= types
 
     def _raised(self, node: Node) -> str | None:

@@ -106,6 +106,10 @@ FILTERS: dict[str, tuple[str, list[str]]] = {
     "a division by zero": ("1 / 0 == 1 || node.spec.unschedulable", ["AlwaysRaises"]),
     "a division of something by zero": ("node.spec.taints.size() / 0 == 1", ["AlwaysRaises"]),
     "a place that a list has not": ("node.spec.podCIDR == ['a'][1]", ["AlwaysRaises"]),
+    "a place beyond the types that a macro goes over": (
+        "[int, uint].map(one, optional.of(one))[4].hasValue() || node.spec.unschedulable",
+        ["AlwaysRaises"],
+    ),
     "a time zone that there is not": (
         "node.metadata.creationTimestamp.getHours('Nowhere/X') == 1",
         ["RunsOnEngine", "AlwaysRaises"],
