@@ -106,10 +106,6 @@ FILTERS: dict[str, tuple[str, list[str]]] = {
     "a division by zero": ("1 / 0 == 1 || node.spec.unschedulable", ["AlwaysRaises"]),
     "a division of something by zero": ("node.spec.taints.size() / 0 == 1", ["AlwaysRaises"]),
     "a place that a list has not": ("node.spec.podCIDR == ['a'][1]", ["AlwaysRaises"]),
-    "a place beyond the types that a macro goes over": (
-        "[int, uint].map(one, optional.of(one))[4].hasValue() || node.spec.unschedulable",
-        ["AlwaysRaises"],
-    ),
     "a time zone that there is not": (
         "node.metadata.creationTimestamp.getHours('Nowhere/X') == 1",
         ["RunsOnEngine", "AlwaysRaises"],
@@ -123,6 +119,10 @@ FILTERS: dict[str, tuple[str, list[str]]] = {
         ["EventuallyConsistent", "Shadows"],
     ),
     "a macro's pod by its place": ("node.metadata.annotations.all(pods, free, pods != free)", ["Shadows"] * 2),
+    "a type by the name of the node": (
+        "{1: node.spec.unschedulable}.map(i, [int].map(node, optional.of(node))).size() == 1",
+        ["Shadows"],
+    ),
     "a name that is bound": ("cel.bind(now, node.spec.podCIDR, now == 'a' || now == 'b')", ["Shadows"]),
     # What raises for nodes and pods that another value would let through.
     "not a value of a label that a node may lack": (
