@@ -25,6 +25,8 @@ _OF_NODES: Final = frozenset(
     }
 )
 _LISTS: Final = (".containers", ".addresses", ".conditions")
+_ROOTS: Final = {"pod": "a pod", "node": "a node", "victim": "a victim", "namespaceObject": "a namespace"}
+_ENTRIES_MAX: Final = 8
 _OF_NAMESPACES: Final = frozenset({"kubernetes.io/metadata.name"})
 _RESOURCES: Final = frozenset({"cpu", "ephemeral-storage", "memory", "pods"})
 
@@ -35,6 +37,7 @@ class AbsentLabels:
     def __init__(self, compiled: CompiledPolicy, written: Match) -> None:
         self._compiled = compiled
         self._conditions = [condition.expression for condition in compiled.match.conditions]
+        self._known: dict[Entry, Pairs] = {}
         self._there = {
             "pod.metadata.labels": always_there(written.pod_selector),
             "namespaceObject.metadata.labels": always_there(written.namespace_selector) | _OF_NAMESPACES,
@@ -75,9 +78,9 @@ class AbsentLabels:
                 yield _warning(path, entry, "what raises protects")
 
     def _entries(self, expression: Compiled) -> list[Entry]:
-        """What it reads that may be absent."""
+        """What it reads that may be absent, as many as anybody would read of."""
         found = [one for one in entries(expression) if one.key not in self._there.get(one.map, ())]
-        return [one for one in found if one.key is not None or not one.map.endswith(_LISTS)]
+        return [one for one in found if one.key is not None or not one.map.endswith(_LISTS)][:_ENTRIES_MAX]
 
     def _outcomes(self, expression: Compiled, entry: Entry) -> Pairs:
         """What a rule comes to for the pods that the policy is for."""
@@ -86,7 +89,13 @@ class AbsentLabels:
         return outcomes(expression, entry)
 
     def _matching(self, entry: Entry) -> Pairs:
-        return all_of(outcomes(condition, entry) for condition in self._conditions)
+        """What the conditions come to that have to do with it."""
+        if entry not in self._known:
+            about = self._conditions
+            if entry.root in _ROOTS and entry.key is not None:  # of what macros go over, paths do not know the keys
+                about = [one for one in about if any(entry.key in path for path in one.paths)]
+            self._known[entry] = all_of(outcomes(condition, entry) for condition in about)
+        return self._known[entry]
 
 
 def _warning(path: FieldPath, entry: Entry, then: str) -> PolicyWarning:
@@ -98,11 +107,10 @@ def _where_absent(entry: Entry) -> str:
     """Who lacks the entry."""
     if entry.key is None:
         return f"where {entry.map} is empty"
-    who = {"pod": "a pod", "node": "a node", "victim": "a victim", "namespaceObject": "a namespace"}
     kinds = {"labels": "label", "annotations": "annotation"}
     holder, _, field = entry.map.rpartition(".")
-    if entry.root in who and holder == f"{entry.root}.metadata" and field in kinds:
-        return f"for {who[entry.root]} without the {kinds[field]} {entry.key!r}"
+    if entry.root in _ROOTS and holder == f"{entry.root}.metadata" and field in kinds:
+        return f"for {_ROOTS[entry.root]} without the {kinds[field]} {entry.key!r}"
     return f"where {entry.map} has no {entry.key!r}"
 
 

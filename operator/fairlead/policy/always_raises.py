@@ -54,9 +54,12 @@ class _Finder:
             said = self._raised(node)
             if said is None:
                 return
-        smaller = [found for child in children(node) for found in self.below(child)]
-        yield from smaller
-        if said is not None and not smaller:
+        is_below = False
+        for child in children(node):
+            for found in self.below(child):
+                is_below = True
+                yield found
+        if said is not None and not is_below:
             yield node, said
 
     def _is_constant(self, node: Node) -> bool:
@@ -81,7 +84,7 @@ class _Finder:
         """What a call raises because of its constant arguments alone."""
         match node:
             case Call(function="_/_" | "_%_", args=(_, Const(value=int(divisor)))) if divisor == 0:
-                return "division by zero"
+                return "divide by zero"
             case Call(function="format", args=(Const() as pattern, ListExpr(elements=elements))):
                 samples = [_SAMPLES.get(self.checked.type_of(element).name) for element in elements]
                 if None not in samples:

@@ -6,6 +6,7 @@ of a macro.
 
 import re
 from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Final
 
 from fairlead.api.errors import FieldPath
@@ -22,18 +23,19 @@ from fairlead.policy.terms import Term, TooLargeError, term_of
 _ORDERS: Final = ("_<_", "_<=_", "_>_", "_>=_")
 QUANTITIES: Final = ("allocatable", "capacity", "limits", "requests", "overhead")
 """Fields whose texts are amounts of resources."""
+_RAISING_MAX: Final = 8
 _TEXTS: Final = ("labels", "annotations")
 _NUMBER: Final = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?")  # with zeros in front its order may well be meant
 _WHERE_RAISES: Final = {
     "timezone": "write a name such as Europe/Berlin",
-    "division by zero": "divide by something else",
+    "divide by zero": "divide by something else",
 }
 
 
 def of_parts(path: FieldPath, expression: Compiled, names: Collection[str]) -> Iterator[PolicyWarning]:
     """All of it; `names` are the variables that the expression could read."""
     checked, source = expression.expression.checked, expression.expression.text
-    for node, said in always_raising(expression):
+    for node, said in islice(always_raising(expression), _RAISING_MAX):
         hint = next((cure for what, cure in _WHERE_RAISES.items() if what in said), "mend it, or remove it")
         here = _place(source, checked, node)
         yield PolicyWarning(Reason.ALWAYS_RAISES, path, f"`{text(node)}` always raises: {said}", hint, here)

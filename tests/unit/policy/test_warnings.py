@@ -434,7 +434,7 @@ WORDS: dict[str, tuple[str, tuple[int, int], str, str]] = {
     "a division": (
         "node.spec.unschedulable\n|| node.spec.taints.size() / 0 == 1",
         (2, 28),
-        "`node.spec.taints.size() / 0` always raises: division by zero",
+        "`node.spec.taints.size() / 0` always raises: divide by zero",
         "divide by something else",
     ),
     "a time zone": (
@@ -461,6 +461,13 @@ def test_a_part_is_named_with_its_place_and_its_cure(
 
 def test_a_quantity_that_is_read_without_a_default_is_a_text_too() -> None:
     assert reasons(of_filter("node.status.allocatable['memory'] > '16Gi'")) == ["ComparedAsText"]
+
+
+def test_of_a_great_deal_only_some_is_said() -> None:
+    everything = f"[{', '.join(['1 / 0'] * 500)}].size() == node.spec.taints.size()"
+    assert reasons(of_filter(everything)) == ["AlwaysRaises"] * 8
+    labels = " && ".join(f"node.metadata.annotations.k{at} != 'x'" for at in range(90))
+    assert reasons(of_filter(labels)) == ["AbsentRaises"] * 8
 
 
 def test_what_a_variable_says_is_said_where_it_stands() -> None:
