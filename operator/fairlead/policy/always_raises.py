@@ -83,8 +83,8 @@ class _Finder:
     def _of_call(self, node: Node) -> str | None:
         """What a call raises because of its constant arguments alone."""
         match node:
-            case Call(function="_/_" | "_%_", args=(_, Const(value=int(divisor)))) if divisor == 0:
-                return "divide by zero"
+            case Call(function="_/_" | "_%_" as operator, args=(_, Const(value=int(divisor)))) if divisor == 0:
+                return "divide by zero" if operator == "_/_" else "modulus by zero"
             case Call(function="format", args=(Const() as pattern, ListExpr(elements=elements))):
                 samples = [_SAMPLES.get(self.checked.type_of(element).name) for element in elements]
                 if None not in samples:

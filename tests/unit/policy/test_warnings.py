@@ -1,5 +1,6 @@
 """What is said of a policy that compiles, and of which policies nothing is said."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -437,6 +438,12 @@ WORDS: dict[str, tuple[str, tuple[int, int], str, str]] = {
         "`node.spec.taints.size() / 0` always raises: divide by zero",
         "divide by something else",
     ),
+    "a rest": (
+        "node.spec.taints.size() % 0 == 1",
+        (1, 25),
+        "`node.spec.taints.size() % 0` always raises: modulus by zero",
+        "divide by something else",
+    ),
     "a time zone": (
         "node.metadata.creationTimestamp.getHours('Nowhere/X') == 1",
         (1, 41),
@@ -625,3 +632,8 @@ def test_a_strategy_is_looked_at_only_for_what_is_written_beside_it() -> None:
 def test_the_reasons_are_words_of_an_api() -> None:
     assert all(reason.value == reason.name.title().replace("_", "") for reason in Reason)
     assert {reason.value for reason in Reason} >= {want for _, wants in FILTERS.values() for want in wants}
+
+
+def test_every_reason_is_explained() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "lint.md").read_text()
+    assert [reason.value for reason in Reason if f"`{reason.value}`" not in page] == []
