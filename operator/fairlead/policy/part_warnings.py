@@ -89,8 +89,9 @@ def _order_cure(expression: Compiled, node: Call) -> tuple[str, str] | None:
             return "quantities", hint
         if holder.field in _TEXTS and isinstance(value, str) and _NUMBER.fullmatch(value):
             convert = "double" if "." in value else "int"
-            hint = f"`{value} {sign} {convert}({right})`" if turned else f"`{convert}({left}) {sign} {value}`"
-            return holder.field, f"write {hint}"
+            cure = f"{value} {sign} {convert}({right})" if turned else f"{convert}({left}) {sign} {value}"
+            version = "; of versions, compare the parts as numbers" if "." in value else ""
+            return holder.field, f"write `{cure}`{version}"
     return None
 
 

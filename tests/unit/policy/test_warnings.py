@@ -430,7 +430,7 @@ WORDS: dict[str, tuple[str, tuple[int, int], str, str]] = {
         "'1.5' < node.metadata.annotations['gen']",
         (1, 7),
         "annotations are texts, and `<` compares them letter by letter",
-        "write `1.5 < double(node.metadata.annotations['gen'])`",
+        "write `1.5 < double(node.metadata.annotations['gen'])`; of versions, compare the parts as numbers",
     ),
     "a division": (
         "node.spec.unschedulable\n|| node.spec.taints.size() / 0 == 1",
