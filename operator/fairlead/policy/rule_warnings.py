@@ -133,7 +133,9 @@ def _of_rule(path: FieldPath, expression: Compiled) -> Iterator[PolicyWarning]:
         hint = "pods placed at the same time can end up together where the rule would have kept them apart"
         yield PolicyWarning(Reason.EVENTUALLY_CONSISTENT, path, said, hint)
     if "now" in expression.roots:
-        said = "this reads now: it is evaluated again at each call"
+        said = "this reads now: what it gives may change with the time alone"
+        if not expression.says_until:
+            said = "this reads now so that nobody can tell until when a result holds: it is evaluated at each call"
         hint = "pods that it refuses are tried again when time alone frees them" if "filters" in path else ""
         yield PolicyWarning(Reason.READS_NOW, path, said, hint)
     yield from of_pod(path, expression)

@@ -566,6 +566,13 @@ def test_of_what_autoscalers_do_not_see_it_is_said_what_is_read() -> None:
         assert note.message.startswith(want)
 
 
+def test_of_what_reads_now_it_is_said_whether_results_are_kept() -> None:
+    [note] = of_filter("now - node.metadata.creationTimestamp > duration('1h')")
+    assert note.message == "this reads now: what it gives may change with the time alone"
+    [note] = of_filter("[now].size() > 0 && now in [node.metadata.creationTimestamp]")
+    assert note.message.endswith("it is evaluated at each call")
+
+
 def test_resolvable_has_no_effect_yet_or_none_at_all() -> None:
     [warning, _] = of_filter("free['cpu'] > 1.0", resolvable=True)
     assert (warning.reason, warning.path) == (Reason.RESOLVABLE_NOT_HONOURED, ("spec", "filters", 0, "resolvable"))
