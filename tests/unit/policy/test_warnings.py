@@ -466,10 +466,6 @@ def test_a_part_is_named_with_its_place_and_its_cure(
     assert (place, message, hint) in [(one.place, one.message, one.hint) for one in of_filter(expression)]
 
 
-def test_a_quantity_that_is_read_without_a_default_is_a_text_too() -> None:
-    assert reasons(of_filter("node.status.allocatable['memory'] > '16Gi'")) == ["ComparedAsText"]
-
-
 def test_of_a_great_deal_only_some_is_said() -> None:
     everything = f"[{', '.join(['1 / 0'] * 500)}].size() == node.spec.taints.size()"
     assert reasons(of_filter(everything)) == ["AlwaysRaises"] * 8
