@@ -4,14 +4,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from fairlead.cel.checked import Call, Checked, Const, Node, walk
+from fairlead.cel.checked import Call, Checked, Const, Node, Select, walk
 from fairlead.cel.diagnostics import Diagnostic, place
 from fairlead.cel.errors import CelError
 from fairlead.cel.functions.regex import Pattern
 from fairlead.cel.functions.table import FUNCTIONS, PATTERN_METHODS
 from fairlead.cel.references import references
 from fairlead.cel.schema import PACKAGE
+from fairlead.cel.text import text as text_of
 
+_AMOUNTS: Final = ("allocatable", "capacity", "limits", "requests")
 _CURES: Final[Mapping[str, str]] = {
     "string_to_timestamp": "write a moment such as 2026-01-31T08:00:00Z",
     "string_to_duration": "write a duration such as 90s, 5m or 36h; there are no days",
@@ -35,6 +37,11 @@ def never_meant(text: str, checked: Checked) -> Iterator[Diagnostic]:
                 sign = node.function.strip("_")
                 fault = f"`{sign} null` does not ask whether something is there: what is absent is not null"
                 yield Diagnostic(*_place(text, checked, node), fault, "ask has(...) or !has(...)")
+            case Call(function="_<_" | "_<=_" | "_>_" | "_>=_" as order, args=args) if _are_amounts(checked, args):
+                left, right = (f"quantity({text_of(one)})" for one in args)
+                fault = "these are texts: letter by letter '9' comes after '10'"
+                cure = f"write `{left}.compareTo({right}) {order.strip('_')} 0`"
+                yield Diagnostic(*_place(text, checked, node), fault, cure)
             case Call(args=args):
                 yield from _raises_always(text, checked, node, args)
 
@@ -45,6 +52,18 @@ def _is_never_null(checked: Checked, one: Node, other: Node) -> bool:
         if isinstance(constant, Const) and constant.value is None:
             type_ = checked.type_of(value).name
             return type_.startswith(f"{PACKAGE}.") or type_ in ("timestamp", "duration")
+    return False
+
+
+def _are_amounts(checked: Checked, args: tuple[Node, ...]) -> bool:
+    """Whether texts are ordered of which one is the amount of a resource."""
+    if any(checked.type_of(one).name != "string" for one in args):
+        return False
+    for one in args:
+        match one:
+            case Call(function="_[_]", args=(Select(field=holder), _)) | Select(operand=Select(field=holder)):
+                if holder in _AMOUNTS:
+                    return True
     return False
 
 
