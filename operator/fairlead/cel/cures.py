@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from fairlead.cel.cure_tables import INDICES, METHODS, OPERATORS, RESULTS
-from fairlead.cel.excerpts import Excerpt, held, short
+from fairlead.cel.excerpts import Excerpt, has_comment, held, short, side
 from fairlead.cel.functions.quantity import to_float
 from fairlead.cel.references import code
 from fairlead.cel.schema import messages
@@ -22,7 +22,13 @@ def of_operator(function: str, types: list[str], place: Excerpt) -> str:
 
 def of_index(types: list[str], place: Excerpt) -> str:
     """What takes the place of `a[b]`."""
-    values = {"target": place.target, "index": ", ".join(place.arguments), "item": item(place.target)}
+    values = {
+        "target": place.target,
+        "index": ", ".join(place.arguments),
+        "digits": ", ".join(one for one in place.arguments if one.isdigit()),
+        "bare": _unquoted(", ".join(place.arguments)),
+        "item": item(place.target),
+    }
     return _first(INDICES, ", ".join(types), values | {"key": _key(_item_of(types[0]))})
 
 
@@ -49,11 +55,18 @@ def of_call(name: str, types: list[str], place: Excerpt) -> str:
 
 def of_result(wanted: str, type_: str, text: str) -> str:
     """What makes an expression give what is wanted."""
-    inner = type_.removeprefix("optional_type<").removesuffix(">")
-    binds = wanted != "a number" or type_ not in ("bool", "duration", "string")
+    if has_comment(text):
+        return "what follows `//` is a comment" if not re.match(r"\s*//", text) else ""
     text = text.strip()
-    shown = held(text) if binds and type_ not in ("string", "int", "double") else text
-    return _first(RESULTS, f"{wanted}, {type_}", {"text": shown, "zero": zero(inner)})
+    values = {
+        "text": text,
+        "read": "" if _unquoted(text) or "?" in code(text) else text,
+        "held": held(text),
+        "side": side(text, of="=="),
+        "test": side(text, of="?"),
+        "zero": zero(type_.removeprefix("optional_type<").removesuffix(">")),
+    }
+    return _first(RESULTS, f"{wanted}, {type_}", values)
 
 
 def of_field(field: str, type_: str, place: Excerpt) -> str:
@@ -169,6 +182,9 @@ def _operands(function: str, types: list[str], place: Excerpt) -> dict[str, str]
         "right_unquoted": _whole(right),
         "left_quoted": quoted(left),
         "right_quoted": quoted(right),
+        "left_quotient": _quotient(left),
+        "right_quotient": _quotient(right),
+        "right_list": _list(right),
         "right_seconds": f"'{right}s'" if re.fullmatch(r"\d+", right) else "",
         "left_resource": left if re.search(r"allocatable|capacity|requests|limits", left) else "",
         "left_size": left.rpartition(".")[0] if re.search(r"\.(?:length|size|len|count)$", left) else "",
@@ -188,6 +204,18 @@ def _operands(function: str, types: list[str], place: Excerpt) -> dict[str, str]
 
 def _double(text: str) -> str:
     return f"{text}.0" if re.fullmatch(r"-?\d+", text) else ""
+
+
+def _quotient(text: str) -> str:
+    """A division of ints as one of doubles."""
+    found = re.fullmatch(r"([^/]+?)\s*/\s*(\d+)", text)
+    return f"double({found[1]}) / {found[2]}.0" if found else ""
+
+
+def _list(text: str) -> str:
+    """Words with commas between them, as a list."""
+    words = _unquoted(text).split(",")
+    return f"[{', '.join(repr(word.strip()) for word in words)}]" if len(words) > 1 else ""
 
 
 def _unquoted(text: str) -> str:

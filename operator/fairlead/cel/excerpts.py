@@ -125,6 +125,15 @@ class Excerpt:
                 opened.pop()
         return opened[-1] if opened else None
 
+    def loosest(self) -> int:
+        """How tightly it binds what stands outside of all brackets."""
+        depth, found = 0, 9
+        for one in _TOKEN.finditer(self.code):
+            depth += (one[0] in _OPENING) - (one[0] in _CLOSING)
+            if depth == 0 and self._is_binary(one):
+                found = min(found, _BINDING[one[0]])
+        return found
+
     def _left(self) -> int:
         here = _TOKEN.match(self.code, self.at)
         own = _BINDING.get(here[0], 3) if here else 3
@@ -164,6 +173,16 @@ def held(text: str) -> str:
     return text if Excerpt(text, len(text)).target_span == (0, len(text)) else f"({text})"
 
 
+def side(text: str, *, of: str) -> str:
+    """A text that can stand on a side of an operator."""
+    return f"({text})" if Excerpt(text, 0).loosest() <= _BINDING[of] else text
+
+
+def has_comment(text: str) -> bool:
+    """Whether a part of it is not read."""
+    return any(code(text)[found.start()] == " " for found in re.finditer("//", text))
+
+
 def short(text: str) -> str:
     """A text as a cure can show it."""
-    return text if 0 < len(text) <= _LONGEST and "\n" not in text and "//" not in code(text) else "..."
+    return text if 0 < len(text) <= _LONGEST and "\n" not in text and not has_comment(text) else "..."

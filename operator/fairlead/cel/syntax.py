@@ -25,6 +25,13 @@ def of_syntax(message: str, place: Excerpt) -> _Worded:
             f"syntax error: the quote ends the string here, and `{_word(place)}` follows",
             (f"write `\\{quote}` for one inside, or put `{other}` around it"),
         )
+    if place.rest[:1] in ("'", '"') and (prefix := re.search(r"(?<!\w)[A-Za-z]+$", place.before)):
+        at = place.at - len(prefix[0])
+        return (
+            at,
+            f"syntax error: there is no `{prefix[0]}` before a text",
+            "join texts with `+`, or write `.format([...])`",
+        )
     if slip := _slip(place):
         return slip
     if "<EOF>' expecting ':'" in text:
@@ -38,6 +45,8 @@ def of_syntax(message: str, place: Excerpt) -> _Worded:
         return place.at, f"syntax error: {place.rest[:1]!r} means nothing here", ""
     if operator := re.match(r"&&|\|\||[<>=!]=|[<>*/%+]", place.rest):
         return place.at, f"syntax error near `{operator[0]}`", f"`{operator[0]}` stands between two values"
+    if place.rest.startswith(","):
+        return place.at, "syntax error near `,`", "an expression is one value; texts are joined with `+`"
     hint = "between two values stands an operator, such as `&&` or `==`" if re.match(r"[\w'\"]", place.rest) else ""
     return place.at, f"syntax error near `{_word(place)}`", hint
 
@@ -59,7 +68,7 @@ def _text_that_does_not_end(place: Excerpt) -> _Worded:
 def _slip(place: Excerpt) -> _Worded | None:
     """The slip that is nearest to where the engine stopped."""
     found = [
-        (max(match.start() - place.at, place.at - match.end(), 0), at, match, fault, cure)
+        (-1 if at == 0 else max(match.start() - place.at, place.at - match.end(), 0), at, match, fault, cure)
         for at, (pattern, fault, cure) in enumerate(SLIPS)
         for match in pattern.finditer(place.code)
     ]
@@ -70,6 +79,10 @@ def _slip(place: Excerpt) -> _Worded | None:
     here = Excerpt(place.source, at)
     names = {
         "0": match[0].strip(" \n\t"),
+        "plain": match[0].replace("_", ""),
+        "1": match[1] or "" if match.re.groups else "",
+        "2": match[2] or "" if match.re.groups > 1 else "",
+        "share": f"{float(match[1]) / 100:g}" if "percent" in fault else "",
         "name": (re.findall(r"\w+", match[0]) or [""])[0],
         "character": f"{match[0]!r} ({unicodedata.name(match[0][:1], '')})" if len(match[0]) == 1 else "",
         "left": here.left,

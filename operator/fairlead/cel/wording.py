@@ -141,19 +141,24 @@ def _undefined_field(match: re.Match[str], place: Excerpt, _: Names) -> _Worded:
     kept = f"pods on a node are kept without it; its fields are {', '.join(fields)}"
     if message.startswith("Placed"):
         return offset, f"`{field}` is no field that pods on a node are kept with", did_you_mean(field, fields) or kept
-    hint = did_you_mean(field, fields) or _below(field, fields) or f"its fields are {_listed(fields)}"
+    hint = (
+        _below(field, fields, 1.0)
+        or did_you_mean(field, fields)
+        or _below(field, fields, 0.8)
+        or f"its fields are {_listed(fields)}"
+    )
     return offset, f"{message} has no field `{field}`", hint
 
 
-def _below(name: str, fields: Mapping[str, str]) -> str:
+def _below(name: str, fields: Mapping[str, str], cutoff: float) -> str:
     """The nearest name among the fields of the fields: the way to it was cut short."""
     deeper = {inner: f"{field}.{inner}" for field, type_ in fields.items() for inner in messages().get(type_, ())}
-    near = get_close_matches(name, sorted(deeper), n=1, cutoff=0.8)
+    near = get_close_matches(name, sorted(deeper), n=1, cutoff=cutoff)
     return f"did you mean `{deeper[near[0]]}`?" if near else ""
 
 
 def _undeclared(match: re.Match[str], place: Excerpt, names: Names) -> _Worded:
-    name = match[1]
+    name = match[1].lstrip(".")
     if _called(_Said(place.at, match.string), place.source):
         return _undeclared_function(name, place)
     root = name.split(".")[0]
@@ -212,15 +217,16 @@ def _undeclared_function(name: str, place: Excerpt) -> _Worded:
         called = MACROS_WRITTEN.get(name, "" if target else "write `{first}.{name}({rest})`")
         hint = cures.filled(called, values) or "see the functions in the reference of the rule language"
         return offset, f"`{name}` is not called like this", hint
-    is_space = target and target.isidentifier() and f"{target}.{name}" in FUNCTIONS_ELSEWHERE
-    table, wanted = (
-        (FUNCTIONS_ELSEWHERE, f"{target}.{name}") if is_space else (METHODS if target else FUNCTIONS_ELSEWHERE, name)
-    )
+    module = f"{target.lower() if target == 'Math' else target}.{name}"
+    if target and module in FUNCTIONS_ELSEWHERE:
+        hint = FUNCTIONS_ELSEWHERE[module]
+    else:
+        hint = (METHODS if target else FUNCTIONS_ELSEWHERE).get(name, "")
     fault = f"there is no function `{name}`"
     return (
         offset,
         fault,
-        cures.filled(table.get(wanted, ""), values) or _near_function(name, call="" if target else "()"),
+        cures.filled(hint, values) or _near_function(name, call="" if target else "()"),
     )
 
 

@@ -163,6 +163,31 @@ AMOUNTS: dict[str, Row] = {
         ),
         "pod.spec.containers[0].resources.limits['nvidia.com/gpu'] == '1'",
     ),
+    "an amount less one": (
+        "node.status.allocatable.cpu - 1 == quantity('1')",
+        "29: `-` does not take string and int; write `quantity(node.status.allocatable.cpu).sub(1)`",
+        "quantity(node.status.allocatable.cpu).sub(1) == quantity('1')",
+    ),
+    "a quotient of ints": (
+        "pods.size() / 110 < 0.5",
+        ("19: `<` does not take int and double; `/` of ints drops the rest: write `double(pods.size()) / 110.0`"),
+        "double(pods.size()) / 110.0 < 0.5",
+    ),
+    "a percentage": (
+        "data.load < 80%",
+        "13: syntax error: there is no percent; write `0.8`, or `80.0` of 100",
+        "data.load < 0.8",
+        "data.load < 80.0",
+    ),
+    "a number with lines in it": (
+        "1_000_000 < 2",
+        "1: syntax error: `1_000_000` is no number; write `1000000`",
+        "1000000 < 2",
+    ),
+    "isQuantity() of a number": (
+        "isQuantity(free['cpu'])",
+        "1: `isQuantity` does not take double; it is a number already: compare it with one",
+    ),
 }
 
 TEXTS: dict[str, Row] = {
@@ -338,6 +363,42 @@ TEXTS: dict[str, Row] = {
         "22: syntax error: the string does not end; close the quote with `'`",
         "pod.metadata.name == 'a'",
     ),
+    "a character of a text": (
+        "pod.metadata.name[0] == 'w'",
+        "18: string has no elements by int; write `pod.metadata.name.charAt(0)`",
+        "pod.metadata.name.charAt(0) == 'w'",
+    ),
+    "a slice": (
+        "pod.metadata.name[0:3] == 'web'",
+        "18: syntax error: there are no slices; write `.substring(...)`",
+        "pod.metadata.name.substring(0, 3) == 'web'",
+    ),
+    "words with commas": (
+        "pod.spec.priorityClassName in 'high,low'",
+        "28: `in` looks for string in string; write `pod.spec.priorityClassName in ['high', 'low']`",
+        "pod.spec.priorityClassName in ['high', 'low']",
+    ),
+    "a text with a prefix": (
+        "f\"{pod.metadata.name}-x\" == 'a-x'",
+        "1: syntax error: there is no `f` before a text; join texts with `+`, or write `.format([...])`",
+        "pod.metadata.name + '-x' == 'a-x'",
+        "'%s-x'.format([pod.metadata.name]) == 'a-x'",
+    ),
+    "a text filled by %": (
+        "'%s' % pod.metadata.name == 'a'",
+        "6: `%` does not take string and string; write `'%s'.format([pod.metadata.name])`",
+        "'%s'.format([pod.metadata.name]) == 'a'",
+    ),
+    "format() without a list": (
+        "'%s'.format(pod.metadata.name) == 'a'",
+        "6: `format` does not take string and string; write `'%s'.format([pod.metadata.name])`",
+        "'%s'.format([pod.metadata.name]) == 'a'",
+    ),
+    "two texts": (
+        "pod.metadata.name, node.metadata.name",
+        "18: syntax error near `,`; an expression is one value; texts are joined with `+`",
+        "pod.metadata.name + 'a' == 'a'",
+    ),
 }
 
 LISTS: dict[str, Row] = {
@@ -495,6 +556,30 @@ LISTS: dict[str, Row] = {
         "[] + 1 == []",
         "4: `+` does not take list and int",
     ),
+    "a field by its index": (
+        "node['metadata'].name == 'b'",
+        "5: Node has no elements by string; write `node.metadata`",
+        "node.metadata.name == 'b'",
+    ),
+    "a comprehension": (
+        "any(p.metadata.name == 'a' for p in pods)",
+        "28: syntax error: there is no `for`; write `pods.exists(p, ...)`",
+        "pods.exists(p, p.metadata.name == 'a')",
+    ),
+    "a tuple": (
+        "pod.metadata.name in ('a', 'b')",
+        "22: syntax error: a list stands in square brackets; write `[...]`",
+        "pod.metadata.name in ['a', 'b']",
+    ),
+    "a set": (
+        "pod.metadata.name in {'a', 'b'}",
+        "22: syntax error: a list stands in square brackets; write `[...]`",
+        "pod.metadata.name in ['a', 'b']",
+    ),
+    "a field of a field": (
+        "node.taints.exists(t, t.key == 'gpu')",
+        "6: Node has no field `taints`; did you mean `spec.taints`?",
+    ),
 }
 
 OPERATORS: dict[str, Row] = {
@@ -638,6 +723,64 @@ OPERATORS: dict[str, Row] = {
         "35: syntax error: the expression ends too early; close the `(` of 1:12",
         "pods.exists(p, p.spec.priority > 1)",
     ),
+    "typeof": (
+        "typeof pod.spec.priority == int",
+        "1: syntax error: there is no `typeof`; write `type(...)`",
+        "type(pod.spec.priority) == int",
+    ),
+    "new": (
+        "new Date() > now",
+        "1: syntax error: there is no `new`; the moment of the decision is `now`",
+        "now > now",
+    ),
+    "a pattern between slashes": (
+        "pod.metadata.name.matches(/^web/)",
+        "27: syntax error: a pattern is a text; write `'...'`",
+        "pod.metadata.name.matches('^web')",
+    ),
+    "a template with if": (
+        "{{- if .Values.gpu }}node.metadata.labels['gpu'] == 'true'{{- end }}",
+        "1: syntax error: `{{` is a template that nobody has filled in; let Helm render the file first",
+    ),
+    "// for a whole quotient": (
+        "int(node.metadata.labels['gen']) // 2 == 1",
+        "1: a bool is wanted, this gives an int; what follows `//` is a comment",
+        "int(node.metadata.labels['gen']) / 2 == 1 // half",
+    ),
+    "a dollar": (
+        "$threshold > 5",
+        "1: syntax error: there is no `$`; variables are named as they are: leave it out",
+    ),
+    "the left side of &&": (
+        "pod.metadata.name && true",
+        "19: `&&` takes bools, not string and bool; write `pod.metadata.name == '...'`",
+        "pod.metadata.name == 'a' && true",
+    ),
+    "a number for a truth": (
+        "pod.metadata.name == 'a' && 5",
+        "26: `&&` takes bools, not bool and int; compare it with something",
+    ),
+    "a double for a condition": (
+        "(allocatable.cpu ? 1 : 0) > 0",
+        (
+            "18: `?:` takes a bool and two values of one type, not double, int and int; compare "
+            "`allocatable.cpu` with something"
+        ),
+        "(allocatable.cpu > 1.0 ? 1 : 0) > 0",
+    ),
+    "branches of an int and a double": (
+        "(node.spec.unschedulable ? 100 : 0.5) > 1.0",
+        "26: `?:` takes a bool and two values of one type, not bool, int and double; write `100.0`",
+        "(node.spec.unschedulable ? 100.0 : 0.5) > 1.0",
+    ),
+    "branches of a double and an int": (
+        "(node.spec.unschedulable ? 0.5 : pod.spec.priority) > 1.0",
+        (
+            "26: `?:` takes a bool and two values of one type, not bool, double and int; write "
+            "`double(pod.spec.priority)`"
+        ),
+        "(node.spec.unschedulable ? 0.5 : double(pod.spec.priority)) > 1.0",
+    ),
 }
 
 NAMES: dict[str, Row] = {
@@ -713,6 +856,25 @@ NAMES: dict[str, Row] = {
         "1: there is no function `str`; write `string(pod.spec.priority)`",
         "string(pod.spec.priority) == '1'",
     ),
+    ".Values": (
+        ".Values.threshold > 5",
+        "8: there is no variable `Values`; let Helm render the file first",
+    ),
+    "Math.max()": (
+        "Math.max(free.cpu, 2.0) > 1.0",
+        "6: there is no function `max`; write `math.greatest(free.cpu, 2.0)`",
+        "math.greatest(free.cpu, 2.0) > 1.0",
+    ),
+    "strings.HasPrefix()": (
+        "strings.HasPrefix(pod.metadata.name, 'a')",
+        "9: there is no function `HasPrefix`; write `pod.metadata.name.startsWith('a')`",
+        "pod.metadata.name.startsWith('a')",
+    ),
+    "format() as a function": (
+        "format('%s', [pod.metadata.name]) == ''",
+        "1: `format` is not called like this; write `'%s'.format([pod.metadata.name])`",
+        "'%s'.format([pod.metadata.name]) == ''",
+    ),
 }
 
 TIMES: dict[str, Row] = {
@@ -750,6 +912,11 @@ TIMES: dict[str, Row] = {
         "pod.metadata.creationTimestamp > now - 3600",
         "38: `-` does not take timestamp and int; write `duration('3600s')`",
         "pod.metadata.creationTimestamp > now - duration('3600s')",
+    ),
+    "a moment for an age": (
+        "duration('5m') > node.metadata.creationTimestamp",
+        ("16: `>` does not take duration and timestamp; write `now - node.metadata.creationTimestamp` for an age"),
+        "duration('5m') > now - node.metadata.creationTimestamp",
     ),
 }
 
