@@ -11,7 +11,7 @@ from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, policy_model
 from fairlead.cel.diagnostics import Diagnostic
 from fairlead.cli.documents import Mapping, Node, Scalar, Sequence, documents
 from fairlead.cli.findings import Finding, Report, Rule, Severity
-from fairlead.cli.positions import index_in_file
+from fairlead.cli.positions import cut_off, index_in_file
 from fairlead.cli.source import BrokenError, Source, decode, refuse_unprintable, so_far
 from fairlead.cli.values import VALUES_MAX, find, text_at, to_data
 from fairlead.policy.compile import Rules
@@ -132,7 +132,8 @@ class Checker:
         index = index_in_file(place.source.text, node, _offset(node.value, at))
         line, column = place.source.place(index)
         text = place.source.line(line)
-        self._add(place, error.path, line, column, at.message, at.hint, shown=text)
+        hint = cut_off(place.source.text, node, at.message) or at.hint
+        self._add(place, error.path, line, column, at.message, hint, shown=text)
 
     def _warning(self, place: _Place, warning: PolicyWarning) -> None:
         line, column = _at(place, warning.path)
