@@ -3,17 +3,16 @@
 import typing
 import unicodedata
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final
 
 from pydantic.fields import FieldInfo
 
 from fairlead.api.errors import FieldPath
+from fairlead.api.nearest import NAME_MAX, nearest
 from fairlead.api.params import Params
 from fairlead.api.values import Shape
 
-NAME_MAX: Final = 60
 _PLACES_MAX: Final = 3
 TEMPLATE: Final = "`{{` is a template that nobody has filled in; let Helm render the file first"
 # What other resources call it.
@@ -29,13 +28,6 @@ _OTHER_NAMES: Final[Mapping[str, str]] = {
     "condition": "expression",
     "when": "expression",
 }
-
-
-def nearest(name: str, names: typing.Iterable[str], *, cutoff: float = 0.6) -> str:
-    """The name that was probably meant, empty if none is near; neither capitals nor `_` count."""
-    known = {one.lower(): one for one in sorted(names, reverse=True)}
-    found = get_close_matches(name[:NAME_MAX].lower().replace("_", ""), sorted(known), n=1, cutoff=cutoff)
-    return known[found[0]] if found else ""
 
 
 def for_field(path: FieldPath, model: type[Params]) -> str:

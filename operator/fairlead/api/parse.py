@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from fairlead.api import hints
 from fairlead.api.errors import FieldError, InvalidObjectError
-from fairlead.api.hints import nearest
+from fairlead.api.nearest import nearest
 from fairlead.api.params import Params
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 

@@ -11,9 +11,10 @@ from fairlead.cel.cures import of_result
 from fairlead.cel.diagnostics import Diagnostic, place
 from fairlead.cel.engine_types import QUANTITY
 from fairlead.cel.environment import Scope, environment
+from fairlead.cel.names import Names, did_you_mean
 from fairlead.cel.never_meant import never_meant
 from fairlead.cel.schema import PACKAGE
-from fairlead.cel.wording import Names, diagnostics, did_you_mean
+from fairlead.cel.wording import diagnostics
 
 MAX_BYTES: Final = 4096
 
