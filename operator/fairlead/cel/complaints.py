@@ -11,7 +11,6 @@ from fairlead.cel.vocabulary import MACROS
 
 UNDECLARED: Final = r"undeclared reference to '(.*)' \(in container"
 _ERROR: Final = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*?)(?=\n \| |\nERROR: |\Z| \[[A-Z_]+\]\Z)", re.DOTALL)
-_LOOKED_AT: Final = 50  # only the first few are told
 # A key with a dot, a dash or a slash that is written as if it were a field. Resources have no dots alone.
 _HOLDER: Final = r"\b({})\.({})(?![\w(])"
 _UNQUOTED_KEYS: Final = (
@@ -32,12 +31,11 @@ class Complaint:
 
 def complaints(error: str, source: str) -> list[Complaint]:
     """All of them, but for those that name another fault."""
-    found = [
+    return [
         Complaint(_offset(source, int(line), int(column)), message)
         for line, column, message in _ERROR.findall(error)
         if int(line) > 0 and "*error*" not in message
     ]
-    return found[:_LOOKED_AT]
 
 
 def _offset(source: str, line: int, column: int) -> int:

@@ -182,6 +182,14 @@ def _operands(function: str, types: list[str], place: Excerpt) -> dict[str, str]
         "right_unquoted": _whole(right),
         "left_quoted": quoted(left),
         "right_quoted": quoted(right),
+        "left_truth": _truth(left),
+        "right_truth": _truth(right),
+        "then_truth": _truth(then),
+        "otherwise_truth": _truth(otherwise),
+        "left_optional": optional(left),
+        "right_resource": right if re.search(r"allocatable|capacity|requests|limits", right) else "",
+        "right_key": _key(types[-1]),
+        "again": _again(left, right),
         "left_quotient": _quotient(left),
         "right_quotient": _quotient(right),
         "right_list": _list(right),
@@ -204,6 +212,17 @@ def _operands(function: str, types: list[str], place: Excerpt) -> dict[str, str]
 
 def _double(text: str) -> str:
     return f"{text}.0" if re.fullmatch(r"-?\d+", text) else ""
+
+
+def _truth(text: str) -> str:
+    """What stands for a truth, as one."""
+    return {"true": "true", "false": "false", "1": "true", "0": "false"}.get((_unquoted(text) or text).lower(), "")
+
+
+def _again(left: str, right: str) -> str:
+    """A comparison like the last one on the left, with another text."""
+    found = re.search(r"([\w.]+(?:\[[^\]]*\])?)\s*(==|!=)\s*('[^']*'|\"[^\"]*\")$", left)
+    return f"{found[1]} {found[2]} {right}" if found and _unquoted(right) else ""
 
 
 def _quotient(text: str) -> str:

@@ -18,6 +18,7 @@ VARIABLES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("object", "self"), "the pod is `pod`, its node `node`"),
     **dict.fromkeys(("oldObject", "oldSelf"), "a rule sees things as they are now, in `pod` and `node`"),
     "params": "what the policy itself declares is read as `variables...` and `data...`",
+    **dict.fromkeys(("this", "input", "context"), "the pod is `pod`, its node `node`"),
     "Values": "let Helm render the file first",
     "authorizer": "a rule sees no users and no permissions",
     **dict.fromkeys(("Date", "time", "datetime"), "the moment of the decision is `now`"),
@@ -40,6 +41,10 @@ FUNCTIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("parseInt", "Int", "integer", "long"), "write `int({arguments})`"),
     **dict.fromkeys(("min", "math.min"), "write `math.least({arguments})`"),
     **dict.fromkeys(("max", "math.max"), "write `math.greatest({arguments})`"),
+    "sprintf": "write `{first}.format([{rest}])`",
+    **dict.fromkeys(("default", "coalesce"), "write `{first_optional}.orValue({rest})`"),
+    "age": "write `now - {first}.metadata.creationTimestamp`",
+    **dict.fromkeys(("variables", "data"), "an entry is read as `{name}...`, without brackets"),
     "strings.HasPrefix": "write `{first}.startsWith({rest})`",
     "strings.HasSuffix": "write `{first}.endsWith({rest})`",
     "strings.Contains": "write `{first}.contains({rest})`",
@@ -57,6 +62,14 @@ FUNCTIONS: Final[Mapping[str, str]] = {
 
 METHODS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("length", "len", "count"), "write `{target}.size()`"),
+    "hasLabel": "write `{arguments} in {target}.metadata.labels`",
+    "getLabel": "write `{target}.metadata.labels[?{first}].orValue('')`",
+    "trimPrefix": "write `{target}.replace({arguments}, '')`",
+    **dict.fromkeys(("like",), "write `{target}.contains({arguments})`"),
+    "subtract": "write `{target} - {arguments}`",
+    "age": "write `now - {target}`",
+    **dict.fromkeys(("unix", "getTime", "toInt"), "write `int({target})`"),
+    "between": "compare with both ends, with `&&` between",
     **dict.fromkeys(("isEmpty", "empty"), "write `{target}.size() == 0`"),
     "get": "write `{target}[?{first}].orValue({rest})`",
     **dict.fromkeys(("any", "some"), "write `{target}.exists({arguments})`"),
@@ -74,7 +87,7 @@ METHODS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("strip", "trimSpace"), "write `{target}.trim()`"),
     **dict.fromkeys(("startswith", "hasPrefix"), "write `{target}.startsWith({arguments})`"),
     **dict.fromkeys(("endswith", "hasSuffix"), "write `{target}.endsWith({arguments})`"),
-    **dict.fromkeys(("match", "test", "search"), "write `{target}.matches({arguments})`"),
+    **dict.fromkeys(("match", "test", "search", "regex"), "write `{target}.matches({arguments})`"),
     "toString": "write `string({target})`",
     **dict.fromkeys(("equals", "eq"), "write `{target} == {arguments}`"),
     **dict.fromkeys(("orElse", "getOrElse", "default"), "write `{target}.orValue({arguments})`"),
@@ -82,7 +95,16 @@ METHODS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("cmp", "Cmp"), "write `{target}.compareTo({arguments})`"),
     "min": "write `math.least({target})`",
     "max": "write `math.greatest({target})`",
-    **dict.fromkeys(("sum", "reduce"), _SUM),
+    **dict.fromkeys(("sum", "reduce", "avg", "average"), _SUM),
+}
+
+# Functions that take one value, and are no methods.
+CONVERSIONS: Final = ("bool", "bytes", "double", "duration", "int", "quantity", "string", "timestamp", "type", "uint")
+
+RESERVED: Final[Mapping[str, str]] = {
+    "namespace": "the pod's namespace is `namespaceObject`",
+    "if": "write `{condition} ? {then} : {otherwise}`",
+    **dict.fromkeys(("var", "let", "const"), "the policy's own are read as `variables.name`"),
 }
 
 MACROS: Final[Mapping[str, str]] = {
@@ -112,7 +134,17 @@ SLIPS: Final[tuple[tuple[re.Pattern[str], str, str], ...]] = tuple(
         (r"(?<![.\w])is\s+(?:None|null|nil)\b", "there is no `{0}`", "write `!{absent}`"),
         (r"(?<![.\w])is\s+not(?!\w)", "there is no `{0}`", "write `!=`"),
         (r"(?<![.\w])is(?!\w)", "there is no `{0}`", "write `==`"),
-        (r"(?<![.\w])(?:if|then|else|return)(?!\w)", "there is no `{0}`", "write `... ? ... : ...`"),
+        (r"(?<![.\w])(?:if|then|else)(?!\w)", "there is no `{0}`", "write `... ? ... : ...`"),
+        (r"(?<![.\w])(?:return|function)(?!\w)", "there is no `{0}`", "an expression is its value"),
+        (r"\d+\s*\.\.+\s*\d+", "there is no `..`", "compare with both ends, with `&&` between"),
+        (r"(?<![.\w])between(?!\w)", "there is no `{0}`", "compare with both ends, with `&&` between"),
+        (r"\[\s*\*\s*\]", "there is no `[*]`", "ask all items: `.exists(x, ...)`"),
+        (r"(?<=\()\s*\w+\s*:", "no `:` stands here", "a comma stands in its place: `{name}, ...`"),
+        (r"(?<=\bin)\s+_+\s*,", "a list stands in square brackets", "write `[...]`"),
+        (r"\u2265", "there is no `{0}`", "write `>=`"),
+        (r"\u2264", "there is no `{0}`", "write `<=`"),
+        (r"\u2260", "there is no `{0}`", "write `!=`"),
+        (r"\xd7", "there is no `{0}`", "write `*`"),
         (r"(?<![.\w])(?:let|var|const)(?!\w)", "there is no `{0}`", "name a value under the policy's variables"),
         (
             r"(?<![.\w])for\s+(\w+)\s+in\s+([\w.]+)(?:\s+if\b)?",
@@ -133,8 +165,8 @@ SLIPS: Final[tuple[tuple[re.Pattern[str], str, str], ...]] = tuple(
         (r"<>", "there is no `{0}`", "write `!=`"),
         (r"=<", "there is no `{0}`", "write `<=`"),
         (r"=>", "there is no `{0}`", "write `>=`"),
-        (r"=~", "there is no `{0}`", "write `{target}.matches({right})`"),
-        (r"!~", "there is no `{0}`", "write `!{target}.matches({right})`"),
+        (r"=~", "there is no `{0}`", "write `{target}.matches({pattern})`"),
+        (r"!~", "there is no `{0}`", "write `!{target}.matches({pattern})`"),
         (r"\?\?", "there is no `{0}`", "write `{optional}.orValue({right})`"),
         (r"(?<=[\w\])])\?\.", "there is no `{0}`", "write `.?`"),
         (r"(?<=[\w\])])\?\[", "there is no `{0}`", "write `[?`"),

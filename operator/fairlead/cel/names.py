@@ -8,9 +8,9 @@ from typing import Final
 from fairlead.api.nearest import nearest
 from fairlead.cel import cures
 from fairlead.cel.complaints import Complaint, called
+from fairlead.cel.elsewhere import CONVERSIONS, METHODS, NO_VALUE, VARIABLES
 from fairlead.cel.elsewhere import FUNCTIONS as FUNCTIONS_ELSEWHERE
 from fairlead.cel.elsewhere import MACROS as MACROS_WRITTEN
-from fairlead.cel.elsewhere import METHODS, NO_VALUE, VARIABLES
 from fairlead.cel.environment import ROOTS, Scope
 from fairlead.cel.excerpts import Excerpt
 from fairlead.cel.schema import PACKAGE, messages
@@ -36,15 +36,11 @@ def undefined_field(match: re.Match[str], place: Excerpt, _: Names) -> Worded:
     message = struct.removeprefix(f"{PACKAGE}.")
     fields = messages().get(message, {})
     offset = place.rest.find(field) if field in place.rest else 0
+    near = _below(field, fields, 1.0) or did_you_mean(field, fields)
     kept = f"pods on a node are kept without it; its fields are {', '.join(fields)}"
     if message.startswith("Placed"):
-        return offset, f"`{field}` is no field that pods on a node are kept with", did_you_mean(field, fields) or kept
-    hint = (
-        _below(field, fields, 1.0)
-        or did_you_mean(field, fields)
-        or _below(field, fields, 0.8)
-        or f"its fields are {_listed(fields)}"
-    )
+        return offset, f"`{field}` is no field that pods on a node are kept with", near or kept
+    hint = near or _below(field, fields, 0.8) or f"its fields are {_listed(fields)}"
     return offset, f"{message} has no field `{field}`", hint
 
 
@@ -108,17 +104,18 @@ def _undeclared_function(name: str, place: Excerpt) -> Worded:
         "item": cures.item(target),
         "arguments": ", ".join(place.arguments),
         "first": place.arguments[0] if place.arguments else "",
+        "first_optional": cures.optional(place.arguments[0]) if place.arguments else "",
         "rest": ", ".join(place.arguments[1:]) or "''",
     }
-    known = {*FUNCTIONS, *MACROS}
-    if name in known and not (target and name in METHODS):
-        values["target"] = target or values["first"]
-        called = MACROS_WRITTEN.get(name, "" if target else "write `{first}.{name}({rest})`")
-        hint = cures.filled(called, values) or "see the functions in the reference of the rule language"
-        return offset, f"`{name}` is not called like this", hint
+    if name in {*FUNCTIONS, *MACROS} and not (target and name in METHODS):
+        return offset, f"`{name}` is not called like this", cures.filled(_how_to_call(name, place, values), values)
     module = f"{target.lower() if target == 'Math' else target}.{name}"
-    if target and module in FUNCTIONS_ELSEWHERE:
+    if target in ("variables", *(root for root, type_ in ROOTS.items() if type_.name == "map")):
+        hint = METHODS.get(name, "write `{target}.{name}`, without brackets")
+    elif target and module in FUNCTIONS_ELSEWHERE:
         hint = FUNCTIONS_ELSEWHERE[module]
+    elif target and name == "count" and values["arguments"]:
+        hint = "write `{target}.filter({arguments}).size()`"
     else:
         hint = (METHODS if target else FUNCTIONS_ELSEWHERE).get(name, "")
     fault = f"there is no function `{name}`"
@@ -127,6 +124,19 @@ def _undeclared_function(name: str, place: Excerpt) -> Worded:
         fault,
         cures.filled(hint, values) or _near_function(name, call="" if target else "()"),
     )
+
+
+def _how_to_call(name: str, place: Excerpt, values: dict[str, str]) -> str:
+    """For a function that there is, and that is not called as it must be."""
+    if name in CONVERSIONS:
+        return f"write `{name}({{target}})`" if values["target"] else "it takes one value"
+    if name == "exists" and len(place.arguments) == (not values["target"]):
+        values["there"] = cures.presence(values["target"] or values["first"])
+        if values["there"]:
+            return "write `{there}`"
+    called_otherwise = MACROS_WRITTEN.get(name, "" if values["target"] else "write `{first}.{name}({rest})`")
+    values["target"] = values["target"] or values["first"]
+    return called_otherwise or "see the functions in the reference of the rule language"
 
 
 def _near_function(name: str, *, call: str) -> str:

@@ -35,7 +35,7 @@ def of_syntax(message: str, place: Excerpt) -> _Worded:
     if slip := _slip(place):
         return slip
     if "<EOF>' expecting ':'" in text:
-        hint = "an optional field is read with `.?field`, a default is `.orValue(...)`"
+        hint = "write `... ? ... : ...`; an optional field is read with `.?`"
         return place.at, "syntax error: `?` wants a `:`", hint
     if not place.source[place.at :].strip():
         return place.at, "syntax error: the expression ends too early", _what_is_open(place)
@@ -88,6 +88,7 @@ def _slip(place: Excerpt) -> _Worded | None:
         "left": here.left,
         "target": held(here.left),
         "right": Excerpt(place.source, match.end()).operand,
+        "pattern": re.sub(r"^/(.*)/$", r"'\1'", Excerpt(place.source, match.end()).operand),
         "there": cures.presence(here.left),
         "absent": cures.absence(here.left),
         "optional": cures.optional(here.left),

@@ -10,6 +10,7 @@ from typing import Final
 from fairlead.cel import cures
 from fairlead.cel.complaints import UNDECLARED, Complaint, complaints, unquoted_keys, without_echoes
 from fairlead.cel.diagnostics import Diagnostic, place
+from fairlead.cel.elsewhere import RESERVED
 from fairlead.cel.excerpts import Excerpt
 from fairlead.cel.names import Names, Worded, undeclared, undefined_field
 from fairlead.cel.schema import PACKAGE
@@ -72,9 +73,10 @@ def _selection(match: re.Match[str], place: Excerpt, _: Names) -> Worded:
     return 1, f"{type_} has no fields", cure or "a label with dots or slashes is read as labels['example.com/key']"
 
 
-def _reserved(match: re.Match[str], _place: Excerpt, _: Names) -> Worded:
-    hint = "the pod's namespace is `namespaceObject`" if match[1] == "namespace" else ""
-    return 0, f"`{match[1]}` is a reserved word of CEL", hint
+def _reserved(match: re.Match[str], place: Excerpt, _: Names) -> Worded:
+    parts = Excerpt(place.source, place.at + len(match[1])).arguments
+    values = dict(zip(("condition", "then", "otherwise"), parts, strict=False))
+    return 0, f"`{match[1]}` is a reserved word of CEL", cures.filled(RESERVED.get(match[1], ""), values)
 
 
 def _has(_match: re.Match[str], place: Excerpt, _: Names) -> Worded:

@@ -188,6 +188,48 @@ AMOUNTS: dict[str, Row] = {
         "isQuantity(free['cpu'])",
         "1: `isQuantity` does not take double; it is a number already: compare it with one",
     ),
+    "a double and a request": (
+        "free.cpu >= pod.spec.containers[0].resources.requests['cpu']",
+        (
+            "10: `>=` does not take double and string; write "
+            "`quantity(pod.spec.containers[0].resources.requests['cpu']).asApproximateFloat()`"
+        ),
+        "free.cpu >= quantity(pod.spec.containers[0].resources.requests['cpu']).asApproximateFloat()",
+    ),
+    "a text and a quantity": (
+        "node.status.allocatable.memory > quantity('16Gi')",
+        (
+            "32: `>` does not take string and quantity; write "
+            "`quantity(node.status.allocatable.memory).compareTo(quantity('16Gi')) > 0`"
+        ),
+        "quantity(node.status.allocatable.memory).compareTo(quantity('16Gi')) > 0",
+    ),
+    "asInteger() of a text": (
+        "node.status.allocatable['memory'].asInteger() > 1",
+        ("35: `asInteger` does not take string; write `quantity(node.status.allocatable['memory']).asInteger()`"),
+        "quantity(node.status.allocatable['memory']).asInteger() > 1",
+    ),
+    "value() of a quantity": (
+        "quantity('1').value() > 1.0",
+        "15: `value` does not take quantity; write `quantity('1').asApproximateFloat()`",
+        "quantity('1').asApproximateFloat() > 1.0",
+    ),
+    "a resource that is misspelt": (
+        "free.CPU > 1.0",
+        "6: no pod can request a resource `CPU`; did you mean `cpu`?",
+    ),
+    "a resource by a nickname": (
+        "allocatable[?'mem'].orValue(0.0) > 1.0",
+        "14: no pod can request a resource `mem`; did you mean `memory`?",
+    ),
+    "a resource that no pod can request": (
+        "'dongle' in requested",
+        ("1: no pod can request a resource `dongle`; but for Kubernetes' own, all have a prefix, as nvidia.com/gpu"),
+    ),
+    "a gpu": (
+        "free.gpu > 0.0",
+        "6: no pod can request a resource `gpu`; did you mean `nvidia.com/gpu`?",
+    ),
 }
 
 TEXTS: dict[str, Row] = {
@@ -399,6 +441,51 @@ TEXTS: dict[str, Row] = {
         "18: syntax error near `,`; an expression is one value; texts are joined with `+`",
         "pod.metadata.name + 'a' == 'a'",
     ),
+    "a truth as a text": (
+        "node.spec.unschedulable == 'false'",
+        "25: `==` does not take bool and string; write `false`",
+        "node.spec.unschedulable == false",
+    ),
+    "a text for a key in exists()": (
+        "exists(node.metadata.labels['gpu'])",
+        "1: `exists` is not called like this; write `'gpu' in node.metadata.labels`",
+        "'gpu' in node.metadata.labels",
+    ),
+    "a default by ||": (
+        "(node.metadata.labels['zone'] || 'none') == 'a'",
+        "31: `||` takes bools, not string and string; write `node.metadata.labels[?'zone'].orValue('none')`",
+        "(node.metadata.labels[?'zone'].orValue('none')) == 'a'",
+    ),
+    "one comparison for two texts": (
+        "pod.metadata.namespace == 'a' || 'b'",
+        "31: `||` takes bools, not bool and string; write `pod.metadata.namespace == 'b'`",
+        "pod.metadata.namespace == 'a' || pod.metadata.namespace == 'b'",
+    ),
+    "a list without brackets": (
+        "pod.metadata.namespace in 'a', 'b'",
+        "27: syntax error: a list stands in square brackets; write `[...]`",
+        "pod.metadata.namespace in ['a', 'b']",
+    ),
+    "an optional as a number": (
+        "int(node.metadata.labels[?'w']) > 1",
+        "1: `int` does not take optional(string); write `node.metadata.labels[?'w'].orValue('0')`",
+        "int(node.metadata.labels[?'w'].orValue('0')) > 1",
+    ),
+    "a conversion as a method": (
+        "pod.metadata.annotations['x'].int() > 5",
+        "31: `int` is not called like this; write `int(pod.metadata.annotations['x'])`",
+        "int(pod.metadata.annotations['x']) > 5",
+    ),
+    "a label of a node": (
+        "node.hasLabel('gpu')",
+        "6: there is no function `hasLabel`; write `'gpu' in node.metadata.labels`",
+        "'gpu' in node.metadata.labels",
+    ),
+    "default()": (
+        "default(data.load, 1.0) < 0.8",
+        "1: there is no function `default`; write `data.?load.orValue(1.0)`",
+        "data.?load.orValue(1.0) < 0.8",
+    ),
 }
 
 LISTS: dict[str, Row] = {
@@ -579,6 +666,30 @@ LISTS: dict[str, Row] = {
     "a field of a field": (
         "node.taints.exists(t, t.key == 'gpu')",
         "6: Node has no field `taints`; did you mean `spec.taints`?",
+    ),
+    "count() with a condition": (
+        "pods.count(p, p.spec.priority > 1) < 3",
+        "6: there is no function `count`; write `pods.filter(p, p.spec.priority > 1).size()`",
+        "pods.filter(p, p.spec.priority > 1).size() < 3",
+    ),
+    "an object for its key": (
+        "node.spec.taints.all(taint, pod.spec.tolerations.exists(tol, tol.key == taint))",
+        "70: `==` does not take string and Taint; write `taint.key`",
+        "node.spec.taints.all(taint, pod.spec.tolerations.exists(tol, tol.key == taint.key))",
+    ),
+    "all items by *": (
+        "pod.spec.containers[*].image == 'x'",
+        "20: syntax error: there is no `[*]`; ask all items: `.exists(x, ...)`",
+        "pod.spec.containers.exists(x, x.image == 'x')",
+    ),
+    "a colon in a macro": (
+        "pod.spec.containers.exists(c: c.image == 'x')",
+        "28: syntax error: no `:` stands here; a comma stands in its place: `c, ...`",
+        "pod.spec.containers.exists(c, c.image == 'x')",
+    ),
+    "a field of the wrong level of a pod on the node": (
+        "pods.exists(p, p.labels['app'] == 'web')",
+        "18: `labels` is no field that pods on a node are kept with; did you mean `metadata.labels`?",
     ),
 }
 
@@ -781,6 +892,37 @@ OPERATORS: dict[str, Row] = {
         ),
         "(node.spec.unschedulable ? 0.5 : double(pod.spec.priority)) > 1.0",
     ),
+    "if()": (
+        "if(free.cpu > 1.0, true, false)",
+        "1: `if` is a reserved word of CEL; write `free.cpu > 1.0 ? true : false`",
+        "free.cpu > 1.0 ? true : false",
+    ),
+    "a range": (
+        "now.getHours() in 8..20",
+        "19: syntax error: there is no `..`; compare with both ends, with `&&` between",
+        "now.getHours() >= 8 && now.getHours() <= 20",
+    ),
+    "a sign of mathematics": (
+        "pod.spec.priority \u2265 1",
+        "19: syntax error: there is no `\u2265`; write `>=`",
+        "pod.spec.priority >= 1",
+    ),
+    "no other branch": (
+        "free.cpu > 1.0 ? true",
+        "22: syntax error: `?` wants a `:`; write `... ? ... : ...`; an optional field is read with `.?`",
+        "free.cpu > 1.0 ? true : false",
+        "pod.?spec == pod.?spec",
+    ),
+    "branches of a bool and a text": (
+        "free.cpu > 1.0 ? true : 'false'",
+        "16: `?:` takes a bool and two values of one type, not bool, bool and string; write `false`",
+        "free.cpu > 1.0 ? true : false",
+    ),
+    "=~ with slashes": (
+        "pod.metadata.name =~ /a.*/",
+        "19: syntax error: there is no `=~`; write `pod.metadata.name.matches('a.*')`",
+        "pod.metadata.name.matches('a.*')",
+    ),
 }
 
 NAMES: dict[str, Row] = {
@@ -875,6 +1017,21 @@ NAMES: dict[str, Row] = {
         "1: `format` is not called like this; write `'%s'.format([pod.metadata.name])`",
         "'%s'.format([pod.metadata.name]) == ''",
     ),
+    "a variable as a function": (
+        "variables.wants() == 'a'",
+        "11: there is no function `wants`; write `variables.wants`, without brackets",
+        "variables.wants == 'a'",
+    ),
+    "this": (
+        "this.spec.priority > 1",
+        "1: there is no variable `this`; the pod is `pod`, its node `node`",
+        "pod.spec.priority > 1 && node.spec.unschedulable",
+    ),
+    "sprintf()": (
+        "sprintf('%s', pod.metadata.name) == 'a'",
+        "1: there is no function `sprintf`; write `'%s'.format([pod.metadata.name])`",
+        "'%s'.format([pod.metadata.name]) == 'a'",
+    ),
 }
 
 TIMES: dict[str, Row] = {
@@ -917,6 +1074,21 @@ TIMES: dict[str, Row] = {
         "duration('5m') > node.metadata.creationTimestamp",
         ("16: `>` does not take duration and timestamp; write `now - node.metadata.creationTimestamp` for an age"),
         "duration('5m') > now - node.metadata.creationTimestamp",
+    ),
+    "age()": (
+        "node.metadata.creationTimestamp.age() > duration('1h')",
+        "33: there is no function `age`; write `now - node.metadata.creationTimestamp`",
+        "now - node.metadata.creationTimestamp > duration('1h')",
+    ),
+    "unix()": (
+        "now.unix() > 1",
+        "5: there is no function `unix`; write `int(now)`",
+        "int(now) > 1",
+    ),
+    "subtract()": (
+        "now.subtract(duration('1h')) > node.metadata.creationTimestamp",
+        "5: there is no function `subtract`; write `now - duration('1h')`",
+        "now - duration('1h') > node.metadata.creationTimestamp",
     ),
 }
 
