@@ -1,5 +1,6 @@
 """What would be right instead of something that does not fit into the custom resource, as far as the models tell."""
 
+import re
 import typing
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -14,7 +15,8 @@ from fairlead.api.params import Params
 from fairlead.api.values import Shape
 
 _PLACES_MAX: Final = 3
-TEMPLATE: Final = "`{{` is a template that nobody has filled in; let Helm render the file first"
+_LOOKED_AT: Final = 1000  # characters of a value
+_TEMPLATE: Final = re.compile(r"\{\{|\$[{(]")
 # What other resources call it.
 _OTHER_NAMES: Final[Mapping[str, str]] = {
     "validations": "filters",
@@ -22,7 +24,9 @@ _OTHER_NAMES: Final[Mapping[str, str]] = {
     "matchConditions": "match.conditions",
     "matchConstraints": "match",
     "selector": "match.podSelector",
+    "labels": "podSelector.matchLabels",
     "message": "reason",
+    "value": "expression",
     "rule": "expression",
     "cel": "expression",
     "condition": "expression",
@@ -59,8 +63,8 @@ def for_missing(path: FieldPath, model: type[Params]) -> str:
 def for_kind(kind: str, value: object, path: FieldPath, model: type[Params]) -> str:
     """For a value of another kind than is wanted."""
     field = field_at(path, model)
-    if isinstance(value, str) and "{{" in value:
-        return TEMPLATE
+    if unfilled := for_template(value):
+        return unfilled
     match kind, value:
         case "string_type", bool() | int() | float():
             shapes = [one for one in _parts(field) if isinstance(one, Shape) and one.bounds]
@@ -83,6 +87,15 @@ def for_kind(kind: str, value: object, path: FieldPath, model: type[Params]) -> 
         case "model_type", _ if below := fields_at(path, model):
             return f"its fields are {', '.join(below)}"
     return ""
+
+
+def for_template(value: object) -> str:
+    """For what a tool should have replaced."""
+    found = _TEMPLATE.search(value[:_LOOKED_AT]) if isinstance(value, str) else None
+    if not found:
+        return ""
+    cure = "let Helm render the file first" if found[0] == "{{" else "let the tool that fills it in write the file"
+    return f"`{found[0]}` is a template that nobody has filled in; {cure}"
 
 
 def documented(field: FieldInfo | None) -> str:
@@ -124,7 +137,7 @@ def _first_fields(field: FieldInfo | None) -> str:
 
 @lru_cache(4)
 def _places(model: type[Params]) -> Mapping[str, list[FieldPath]]:
-    """Where a field of a name belongs, the places higher up first; what only Kubernetes writes is left out."""
+    """Where a field of a name belongs, the places higher up first."""
     found: dict[str, list[FieldPath]] = {}
     level: list[tuple[FieldPath, type[Params]]] = [((), model)]
     while level:
@@ -132,15 +145,13 @@ def _places(model: type[Params]) -> Mapping[str, list[FieldPath]]:
         for path, here in level:
             for field in here.model_fields.values():
                 name = field.alias or ""
-                if path or name not in ("status", "metadata"):
-                    found.setdefault(name, []).append(path)
+                found.setdefault(name, []).append(path)
+                # A strategy's fields are its own affair, and the status is not written by people.
+                if name != "status" and name not in getattr(here, "strategies", ()):
                     inner = [one for one in _parts(field) if isinstance(one, type) and issubclass(one, Params)]
-                    below += [((*path, name), one) for one in inner[:1] if len(path) < _DEPTH_MAX]
+                    below += [((*path, name), one) for one in inner[:1]]
         level = below
     return found
-
-
-_DEPTH_MAX: Final = 6
 
 
 def _listed(places: list[FieldPath]) -> str:

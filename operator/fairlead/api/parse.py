@@ -76,9 +76,7 @@ def _translated(detail: ErrorDetails, model: type[Params]) -> Iterator[FieldErro
         wanted = f"is not one of {', '.join(allowed)}" if len(allowed) > 1 else f"is not {allowed[0]}"
         yield FieldError(path, f"{shown(value)} {wanted}", _quoted(value, allowed))
     elif kind == "shape":
-        yield FieldError(
-            path, f"{shown(value)} is not possible here", hints.TEMPLATE if "{{" in str(value) else context["message"]
-        )
+        yield FieldError(path, f"{shown(value)} is not possible here", hints.for_template(value) or context["message"])
     elif kind in _KINDS:
         cure = hints.for_kind(kind, value, path, model)
         yield FieldError(path, f"must be {_KINDS[kind]}, not {shown(value)}", cure)
@@ -129,4 +127,4 @@ def _quoted(value: object, allowed: list[str]) -> str:
 
 def _meant(value: str, allowed: list[str]) -> str:
     near = nearest(value, allowed)
-    return f"did you mean {near}?" if near else hints.TEMPLATE if "{{" in value else ""
+    return f"did you mean {near}?" if near else hints.for_template(value)

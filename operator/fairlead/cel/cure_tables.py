@@ -95,6 +95,7 @@ OPERATORS: Final[tuple[tuple[str, str], ...]] = (
     (r"@in\(.*, optional_type\(list\(.*\)\)\)", "write `{other}.orValue([])`"),
     (rf"@in\((?:{_NUMBER}|bool), (?:list|map)\(string.*\)\)", "write `{left_quoted}`"),
     (r"@in\(string, list\(.*\)\)", "write `{other}.exists({item}, {item}.{key} == {left})`"),
+    (r"-_\((?:bool|string|list.*|map.*)\)", "it is a sign here, and begins no item of a list: leave it out"),
     (r"!_\(string\)", "write `{right} != 'true'`"),
     (r"!_\((?:int|uint)\)", "write `{right} == 0`"),
     (r"!_\(double\)", "write `{right} == 0.0`"),

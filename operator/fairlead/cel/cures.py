@@ -58,9 +58,11 @@ def of_result(wanted: str, type_: str, text: str) -> str:
     if has_comment(text):
         return "what follows `//` is a comment" if not re.match(r"\s*//", text) else ""
     text = text.strip()
+    if _unquoted(text) and wanted != "a string":
+        return "leave the quotes out"
     values = {
         "text": text,
-        "read": "" if _unquoted(text) or "?" in code(text) else text,
+        "read": "" if "?" in code(text) else text,
         "held": held(text),
         "side": side(text, of="=="),
         "test": side(text, of="?"),

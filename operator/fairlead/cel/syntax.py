@@ -46,7 +46,13 @@ def of_syntax(message: str, place: Excerpt) -> _Worded:
     if operator := re.match(r"&&|\|\||[<>=!]=|[<>*/%+]", place.rest):
         return place.at, f"syntax error near `{operator[0]}`", f"`{operator[0]}` stands between two values"
     if place.rest.startswith(","):
-        return place.at, "syntax error near `,`", "an expression is one value; texts are joined with `+`"
+        return (
+            place.at,
+            "syntax error near `,`",
+            "an expression is one value: join texts with `+`, conditions with `&&`",
+        )
+    if place.rest.startswith(":"):
+        return place.at, "syntax error near `:`", "it stands behind a `?` and in maps, and nowhere else"
     hint = "between two values stands an operator, such as `&&` or `==`" if re.match(r"[\w'\"]", place.rest) else ""
     return place.at, f"syntax error near `{_word(place)}`", hint
 

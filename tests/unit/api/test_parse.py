@@ -164,6 +164,25 @@ HINTS: dict[str, tuple[Object, str]] = {
             "put a text that begins with '{' in quotes, or under '|'"
         ),
     ),
+    "a field of match, in the singular": (
+        policy(match={"namespace": "a"}),
+        "spec.match.namespace: there is no such field; did you mean namespaces?",
+    ),
+    "labels in match": (
+        policy(match={"labels": {"a": "b"}}),
+        "spec.match.labels: there is no such field; here it is called podSelector.matchLabels",
+    ),
+    "a name at the top": (
+        policy() | {"name": "a"},
+        "name: there is no such field; it belongs in metadata, spec.data, spec.variables and others",
+    ),
+    "a placeholder of a shell": (
+        policy(schedulerName="${NAME}"),
+        (
+            "spec.schedulerName: '${NAME}' is not possible here; `${` is a template that nobody has filled in; "
+            "let the tool that fills it in write the file"
+        ),
+    ),
     "no metadata": (
         {key: value for key, value in policy().items() if key != "metadata"},
         "metadata: is missing; write its name",

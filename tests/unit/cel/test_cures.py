@@ -438,8 +438,8 @@ TEXTS: dict[str, Row] = {
     ),
     "two texts": (
         "pod.metadata.name, node.metadata.name",
-        "18: syntax error near `,`; an expression is one value; texts are joined with `+`",
-        "pod.metadata.name + 'a' == 'a'",
+        "18: syntax error near `,`; an expression is one value: join texts with `+`, conditions with `&&`",
+        "pod.metadata.name + 'a' == 'a' && true",
     ),
     "a truth as a text": (
         "node.spec.unschedulable == 'false'",
@@ -922,6 +922,19 @@ OPERATORS: dict[str, Row] = {
         "pod.metadata.name =~ /a.*/",
         "19: syntax error: there is no `=~`; write `pod.metadata.name.matches('a.*')`",
         "pod.metadata.name.matches('a.*')",
+    ),
+    "a dash as in a list": (
+        "- node.spec.unschedulable",
+        "1: `-` takes a number, not bool; it is a sign here, and begins no item of a list: leave it out",
+    ),
+    "an expression in quotes": (
+        "'node.spec.unschedulable'",
+        "1: a bool is wanted, this gives a string; leave the quotes out",
+    ),
+    "a key of YAML": (
+        "expression: true",
+        "11: syntax error near `:`; it stands behind a `?` and in maps, and nowhere else",
+        "(true ? true : true) && {'a': 1}['a'] == 1",
     ),
 }
 
