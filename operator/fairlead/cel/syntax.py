@@ -9,6 +9,7 @@ from fairlead.cel.elsewhere import SLIPS
 from fairlead.cel.excerpts import Excerpt, held
 
 _Worded = tuple[int, str, str]
+_SHOWN: Final = 20
 _TIMES: Final = {"s": 1, "h": 3600, "m": 60, "ms": 0.001, "min": 60, "d": 86400}
 
 
@@ -59,7 +60,7 @@ def of_syntax(message: str, place: Excerpt) -> _Worded:
 
 def _word(place: Excerpt) -> str:
     words = place.rest.split()
-    return words[0][:20] if words else ""
+    return words[0][:_SHOWN] if words else ""
 
 
 def _text_that_does_not_end(place: Excerpt) -> _Worded:
@@ -121,5 +122,5 @@ def _what_is_open(place: Excerpt) -> str:
     opened = place.unclosed()
     if opened is None:
         return "something must follow"
-    line, column = place.source.count("\n", 0, opened) + 1, opened - place.source.rfind("\n", 0, opened)
-    return f"close the `{place.source[opened]}` of {line}:{column}"
+    begins = place.source[opened:].partition("\n")[0]
+    return f"nothing closes `{begins[:_SHOWN]}{'...' if len(begins) > _SHOWN else ''}`"

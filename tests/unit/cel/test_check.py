@@ -94,7 +94,7 @@ REFUSED: dict[str, tuple[str, int, str]] = {
         20,
         "syntax error: the expression ends too early; something must follow",
     ),
-    "a bracket left open": ("size([1, 2]", 12, "syntax error: the expression ends too early; close the `(` of 1:5"),
+    "a bracket left open": ("size([1, 2]", 12, "syntax error: the expression ends too early; nothing closes `([1, 2]`"),
     "a string left open": ("'abc", 1, "syntax error: the string does not end; close the quote with `'`"),
     "two things side by side": (
         "pod node",

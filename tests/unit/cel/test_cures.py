@@ -831,7 +831,7 @@ OPERATORS: dict[str, Row] = {
     ),
     "a bracket that nothing closes": (
         "pods.exists(p, p.spec.priority > 1",
-        "35: syntax error: the expression ends too early; close the `(` of 1:12",
+        "35: syntax error: the expression ends too early; nothing closes `(p, p.spec.priority ...`",
         "pods.exists(p, p.spec.priority > 1)",
     ),
     "typeof": (
