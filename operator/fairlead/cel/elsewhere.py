@@ -175,6 +175,8 @@ SLIPS: Final[tuple[tuple[re.Pattern[str], str, str], ...]] = tuple(
         (r"(?<!\|)\|(?!\|)", "there is no `{0}`", "write `||`"),
         (r"\*\*|\^", "there is no `{0}`", "there are no powers: multiply"),
         (r"\+\+|--(?=\s*$|\s*[^\w\s(.-])", "there is no `{0}`", "nothing can be changed here"),
+        (r"/\*", "there is no `{0}`", "a comment begins with `//`"),
+        (r"\.(?=\[)", "no `.` stands before a `[`", "leave it out"),
         (r"->|::", "there is no `{0}`", "write `.`"),
         (r"#", "there is no `{0}`", "a comment begins with `//`"),
         (r";", "there is no `{0}`", "an expression is one value: leave it out, or join conditions with `&&`"),
@@ -185,6 +187,11 @@ SLIPS: Final[tuple[tuple[re.Pattern[str], str, str], ...]] = tuple(
             r"(?<![.\w])(?:startsWith|endsWith|matches)(?=\s+[\w(])",
             "`{0}` is no operator",
             "write `{target}.{0}({right})`",
+        ),
+        (
+            r"(?<![\w.])(?!0x[0-9a-fA-F]+u?\b|\d+u\b|\d+(?:\.\d+)?[eE][-+]?\d+)\d+[A-Za-z]\w*",
+            "`{0}` is no number",
+            "a text stands in quotes: `'{0}'`",
         ),
     )
 )

@@ -114,6 +114,8 @@ def _undeclared_function(name: str, place: Excerpt) -> Worded:
         hint = METHODS.get(name, "write `{target}.{name}`, without brackets")
     elif target and module in FUNCTIONS_ELSEWHERE:
         hint = FUNCTIONS_ELSEWHERE[module]
+    elif not target and name in ROOTS:
+        hint = "it is a value: write `{name}`"
     elif target and name == "count" and values["arguments"]:
         hint = "write `{target}.filter({arguments}).size()`"
     else:
@@ -128,6 +130,8 @@ def _undeclared_function(name: str, place: Excerpt) -> Worded:
 
 def _how_to_call(name: str, place: Excerpt, values: dict[str, str]) -> str:
     """For a function that there is, and that is not called as it must be."""
+    if name in ("has", "size") and not values["target"]:
+        return "it takes one value"
     if name in CONVERSIONS:
         return f"write `{name}({{target}})`" if values["target"] else "it takes one value"
     if name == "exists" and len(place.arguments) == (not values["target"]):

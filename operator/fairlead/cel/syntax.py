@@ -40,6 +40,8 @@ def of_syntax(message: str, place: Excerpt) -> _Worded:
         return place.at, "syntax error: `?` wants a `:`", hint
     if not place.source[place.at :].strip():
         return place.at, "syntax error: the expression ends too early", _what_is_open(place)
+    if place.rest[:1] in (")", "]", "}") and Excerpt(place.source[: place.at], 0).unclosed() is not None:
+        return place.at, f"syntax error near `{place.rest[0]}`", "something is missing before it"
     if place.rest[:1] in (")", "]", "}"):
         return place.at, f"syntax error: nothing opens what `{place.rest[0]}` closes", "remove it, or open it before"
     if text.startswith("token recognition error"):

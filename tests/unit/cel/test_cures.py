@@ -691,6 +691,25 @@ LISTS: dict[str, Row] = {
         "pods.exists(p, p.labels['app'] == 'web')",
         "18: `labels` is no field that pods on a node are kept with; did you mean `metadata.labels`?",
     ),
+    "an item added to a list": (
+        "([1] + 2).size() == 2",
+        "6: `+` does not take list(int) and int; write `[2]`",
+        "([1] + [2]).size() == 2",
+    ),
+    "objects sorted": (
+        "pods.sort().size() > 1",
+        "6: `sort` does not take list(pod on a node); write `pods.sortBy(p, ...)`",
+        "pods.sortBy(p, p.spec.priority).size() > 1",
+    ),
+    "size() of two things": (
+        "size(pods, 1) > 2",
+        "1: `size` is not called like this; it takes one value",
+    ),
+    "a value as a function": (
+        "free() > 1.0",
+        "1: there is no function `free`; it is a value: write `free`",
+        "free.cpu > 1.0",
+    ),
 }
 
 OPERATORS: dict[str, Row] = {
@@ -935,6 +954,24 @@ OPERATORS: dict[str, Row] = {
         "expression: true",
         "11: syntax error near `:`; it stands behind a `?` and in maps, and nowhere else",
         "(true ? true : true) && {'a': 1}['a'] == 1",
+    ),
+    "nothing in brackets": (
+        "()",
+        "2: syntax error near `)`; something is missing before it",
+    ),
+    "a comment of C": (
+        "/* why */ true",
+        "1: syntax error: there is no `/*`; a comment begins with `//`",
+        "true // why",
+    ),
+    "a dot before an index": (
+        'free.["cpu"] > 1.0',
+        "5: syntax error: no `.` stands before a `[`; leave it out",
+    ),
+    "a number that goes on": (
+        "1pod == 'x'",
+        "1: syntax error: `1pod` is no number; a text stands in quotes: `'1pod'`",
+        "'1pod' == 'x'",
     ),
 }
 
