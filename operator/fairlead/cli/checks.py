@@ -11,6 +11,7 @@ from fairlead.cli.across import Across
 from fairlead.cli.documents import Mapping, Node, Scalar, Sequence, documents
 from fairlead.cli.findings import Finding, Report, Rule
 from fairlead.cli.places import Place
+from fairlead.cli.positions import cut_off
 from fairlead.cli.source import BrokenError, Source, decode, refuse_unprintable, so_far
 from fairlead.cli.values import VALUES_MAX, find, text_at, to_data
 from fairlead.policy.compile import Rules
@@ -111,7 +112,9 @@ class Checker:
 def _fault(place: Place, fault: Fault) -> Finding:
     error, at = fault.error, fault.at
     if at is not None and place.within(error.path, (at.line, at.column)):
-        return place.finding(error.path, at.message, at.hint, part=(at.line, at.column))
+        _, node, _ = find(place.root, error.path)
+        hint = cut_off(place.source.text, node, at.message) if isinstance(node, Scalar) else ""
+        return place.finding(error.path, at.message, hint or at.hint, part=(at.line, at.column))
     where = place.of(error.path, key=error.message == _NO_SUCH_FIELD)
     return place.finding(error.path, error.message, error.hint, at=where)
 
