@@ -13,7 +13,8 @@ from fairlead.api.v1alpha1 import policy_model
 from fairlead.cel.messages import from_json
 from fairlead.policy.compile import Rules, compile_policy
 from fairlead.policy.evaluate import UNDECIDED
-from fairlead.policy.explain import Flip, NodeExplained, explain
+from fairlead.policy.explain import explain
+from fairlead.policy.explained import Element, Flip, NodeExplained, Step
 from fairlead.policy.facts import NodeView, PodView
 from fairlead.policy.nodes import Nodes
 from fairlead.policy.placed import placed_pod
@@ -25,6 +26,8 @@ MODEL = policy_model({name: one.params for name, one in INSTALLED.items() if one
 POD = {"metadata": {"name": "p", "labels": {"gpu": "a100"}}, "spec": {"priority": 5}}
 NODE = {"metadata": {"name": "n", "labels": {"gpu": "t4", "zone": "z1"}}}
 ON_IT = [{"metadata": {"name": "q", "uid": "1"}, "spec": {"priority": 3}}]
+Q = (Element("pods", 0, "default/q"),)
+ZONE = (Element("node.metadata.labels", 1, "zone"),)
 
 
 def explained(spec: dict[str, Any], node: object = None, pod: object = None) -> NodeExplained:
@@ -80,7 +83,7 @@ CLOSEST: dict[str, tuple[str, list[Flip]]] = {
     ),
     "inside of a loop": (
         "!pods.exists(q, q.spec.priority < pod.spec.priority)",
-        [Flip("q.spec.priority < pod.spec.priority", True, 3, 5)],
+        [Flip("q.spec.priority < pod.spec.priority", True, 3, 5, Q)],
     ),
     "presence": ("has(node.spec.unschedulable)", [Flip("has(node.spec.unschedulable)", False)]),
     "a condition chooses": (
@@ -98,11 +101,11 @@ CLOSEST: dict[str, tuple[str, list[Flip]]] = {
     "nothing helps": ("false", []),
     "inside of a loop, and not reached": (
         "pods.exists(q, q.spec.priority > 9 && q.metadata.name == 'z')",
-        [Flip("q.spec.priority > 9", False, 3, 9), Flip("q.metadata.name == 'z'", None, None, "z")],
+        [Flip("q.spec.priority > 9", False, 3, 9, Q), Flip("q.metadata.name == 'z'", False, "q", "z", Q)],
     ),
     "inside of a loop over labels": (
         "node.metadata.labels.exists(k, v, k == 'q' && v == 'r')",
-        [Flip("k == 'q'", False, "zone", "q"), Flip("v == 'r'", None, None, "r")],
+        [Flip("k == 'q'", False, "zone", "q", ZONE), Flip("v == 'r'", False, "z1", "r", ZONE)],
     ),
 }
 
@@ -152,14 +155,21 @@ def test_a_strategy_tells_what_it_looked_at() -> None:
     assert [name for name, _ in rule.noted.items] == ["warm"]
 
 
-def test_a_policy_whose_match_cannot_be_told_refuses_once() -> None:
+def test_a_policy_whose_match_cannot_be_told_refuses_and_says_why() -> None:
     conditions = [{"name": "odd", "expression": "pod.metadata.labels['none'] == 'x'"}]
     filters = [{"name": "b", "expression": "true"}, {"name": "a", "expression": "true"}]
     found = explained(
         {"match": {"conditions": conditions}, "filters": filters, "scores": [{"name": "s", "expression": "1"}]}
     )
-    assert [(rule.rule, rule.outcome, rule.reason) for rule in found.filters] == [("a", "Refused", UNDECIDED)]
-    assert found.scores == []
+    assert not found.passed
+    assert [(rule.rule, rule.outcome, rule.reason) for rule in found.filters] == [
+        ("a", "Refused", UNDECIDED),
+        ("b", "Refused", UNDECIDED),
+    ]
+    assert [(rule.rule, rule.outcome) for rule in found.scores] == [("s", "LeftOut")]
+    (doubt,) = found.doubts
+    assert (doubt.policy, doubt.condition, doubt.why) == ("policy", "odd", "no such key: 'none'")
+    assert doubt.steps == [Step("raised", "no such key: 'none'")]
 
 
 LEAVES = [f"node.metadata.labels['l{at}'] == 'x'" for at in range(5)]
