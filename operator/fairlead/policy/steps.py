@@ -56,7 +56,8 @@ class Told:
     def has_value(self, node: Node, at: At) -> bool:
         """Whether there is one that can be shown."""
         value = self.held(node, at)
-        return value is not _NOTHING and can_be_shown(value)
+        is_element = isinstance(node, Ident) and isinstance(value, PlacedPod)  # which is named already
+        return value is not _NOTHING and not is_element and can_be_shown(value)
 
     def value(self, node: Node, at: At) -> object:
         """The value as it is shown; None if there is none."""
@@ -145,6 +146,8 @@ def _is_macros_own(node: Node) -> bool:
     match node:
         case Ident(name=name):
             return name.startswith("@")
+        case Comprehension(range=Ident(name=name)) if name.startswith("@"):
+            return True
         case Call(args=args):
             return any(isinstance(arg, Ident) and arg.name.startswith("@") for arg in args)
     return False
