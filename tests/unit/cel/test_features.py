@@ -1,5 +1,6 @@
 """The tables in the reference are those of today, and what they say is so."""
 
+import re
 from typing import Final
 
 import pytest
@@ -8,7 +9,7 @@ from language_functions import FUNCTIONS, MACROS, Entry
 from signatures import signatures
 
 from fairlead.cel import engine
-from fairlead.cel.check import BOOL, Environment, check
+from fairlead.cel.check import BOOL, Environment, ExpressionError, check
 from fairlead.cel.environment import RULE
 from fairlead.cel.functions.table import FUNCTIONS as OVERLOADS
 from fairlead.cel.functions.table import LEFT_TO_THE_ENGINE, PATTERN_METHODS
@@ -28,6 +29,22 @@ def test_the_example_gives_what_is_stated(entry: Entry) -> None:
     expression = check(f"({entry.example}) == ({entry.gives})", Environment(RULE), BOOL)
     assert engine.evaluate(expression.compiled, {}).value() is True
     assert Compiled(expression).for_pod(None)(None, 0) is True
+
+
+SAID: Final = {
+    "pod.spec.prority > 0": "PodSpec has no field `prority`; did you mean `priority`?",
+    "free['cpu'] >= 2": "write 2.0",
+    "pod.metadata.managedFields.size() > 0": "no field `managedFields`",
+    "kubernetes.Pod{} == pod": "objects cannot be made",
+    "pods.exists(p, p.metadata.annotations.size() > 0)": "only for keys that are written out",
+    "pods.exists(p, p.metadata.annotations[pod.metadata.name] == '')": "only for keys that are written out",
+}
+
+
+@pytest.mark.parametrize(("text", "want"), SAID.items())
+def test_what_the_reference_says_is_refused_is(text: str, want: str) -> None:
+    with pytest.raises(ExpressionError, match=re.escape(want)):
+        check(text, Environment(RULE), BOOL)
 
 
 def test_no_function_is_left_out() -> None:
