@@ -1,13 +1,15 @@
 """Why a node is refused, or how many points it gets: the same compiled rules, with their trace on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from fairlead.cel.lowering.analysis import VARIABLES
 from fairlead.policy.compiled import CompiledPolicy, FilterRule, ScoreRule
 from fairlead.policy.data import with_data
 from fairlead.policy.evaluate import UNDECIDED, UNKNOWN_NODE
 from fairlead.policy.explained import (
     Doubt,
+    Flip,
     Items,
     NodeExplained,
     NodeScored,
@@ -20,6 +22,7 @@ from fairlead.policy.expressions import Compiled
 from fairlead.policy.facts import NodeView, PodView
 from fairlead.policy.flips import closest
 from fairlead.policy.nodes import Nodes
+from fairlead.policy.on_engine import Asked
 from fairlead.policy.rules import Raised
 from fairlead.policy.scores import normalized, on_the_wire, sums, weighted
 from fairlead.policy.select import Matched
@@ -95,8 +98,7 @@ def explain_scores(
             values = [_number(value) for value in said]
             scores = normalized(values, rule.normalize)
             points = [0.0] * len(names) if scores is None else weighted(scores, rule.weight)
-            if scores is not None:
-                columns.append(points)
+            columns.append(points)
             for at, row in enumerate(rows):
                 score = None if scores is None else scores[at]
                 row.append(ScoreExplained(policy.name, rule.name, values[at], _why(said[at]), score, points[at]))
@@ -117,7 +119,7 @@ def _doubt(matched: Matched, why: Raised, pod: PodView, now: int) -> Doubt:
         step
         for condition in matched.policy.match.conditions
         if condition.name == matched.condition
-        for step in _parts(condition.expression, pod, None, now, why)
+        for step in _parts(condition.expression, pod, None, now)
     ]
     return Doubt(matched.policy.name, matched.condition, why.detail or str(why), parts)
 
@@ -129,27 +131,35 @@ def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: in
     outcome: Outcome = "Refused" if refusal else "Passed" if isinstance(verdict, Pass) else "Unknown"
     reason, resolvable = refusal or (_why(verdict), False)
     expression = rule.expression
-    parts = [] if expression is None else _parts(expression, pod, view, now, verdict)
-    is_turned = expression is not None and outcome == "Refused" and expression.evaluation == "Lowered"
-    flips = closest(expression, pod, view, now) if expression is not None and is_turned else []
+    parts = [] if expression is None else _parts(expression, pod, view, now)
+    flips = _flips(expression, pod, view, now) if expression is not None and outcome == "Refused" else []
     return RuleExplained(policy, rule.name, outcome, reason, resolvable, steps=parts, flips=flips, noted=notes.taken())
 
 
 def _score(policy: str, rule: ScoreRule, pod: PodView, view: NodeView, now: int) -> RuleExplained:
     notes = Notes()
     value = rule.score.for_pod(pod)(view, now, notes)
-    parts = [] if rule.expression is None else _parts(rule.expression, pod, view, now, value)
+    parts = [] if rule.expression is None else _parts(rule.expression, pod, view, now)
     outcome: Outcome = "Unknown" if isinstance(value, Unknown) else "Scored"
     return RuleExplained(
         policy, rule.name, outcome, _why(value), value=_number(value), steps=parts, noted=notes.taken()
     )
 
 
-def _parts(expression: Compiled, pod: PodView, view: NodeView | None, now: int, said: object) -> list[Step]:
-    """The engine shows no parts: only what was raised on it."""
-    if expression.evaluation == "Lowered":
-        return list(steps(expression, pod, view, now))
-    return [Step("raised", said.detail)] if isinstance(said, Raised) else []
+def _parts(expression: Compiled, pod: PodView, view: NodeView | None, now: int) -> list[Step]:
+    is_lowered = expression.evaluation == "Lowered"
+    found = [*(steps(expression, pod, view, now) if is_lowered else Asked(expression, pod, view, now).steps())]
+    used = {full.removeprefix(VARIABLES) for full in expression.expression.checked.names.values()}
+    for name, variable in expression.variables.items():
+        if name in used:
+            parts = (replace(step, variable=step.variable or name) for step in _parts(variable, pod, view, now))
+            found += [step for step in parts if step not in found and step.text != "raised"]
+    return found
+
+
+def _flips(expression: Compiled, pod: PodView, view: NodeView, now: int) -> list[Flip]:
+    is_lowered = expression.evaluation == "Lowered"
+    return closest(expression, pod, view, now) if is_lowered else Asked(expression, pod, view, now).closest()
 
 
 def _why(said: object) -> str:

@@ -27,6 +27,8 @@ class Step:
     text: str
     value: object
     at: Sequence[Element] = ()
+    variable: str = ""
+    """The policy's variable of whose expression it is a part."""
 
 
 @dataclass(frozen=True, slots=True)

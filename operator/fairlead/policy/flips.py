@@ -85,11 +85,10 @@ class _Search:
 
     def _elements(self, nodes: Sequence[Node]) -> Iterator[At]:
         """Where to turn them: at elements that their loops came to, the last one first, and then at all of them."""
-        around = {self.told.around[node.id] for node in nodes} - {()}
-        innermost = sorted(one for one in around if not any(one == other[: len(one)] for other in around - {one}))
-        together = map(_agreeing, product(*(_come_to(self.told, loops) for loops in innermost)))
-        if innermost:
-            yield from islice(filter(None, together), ELEMENTS)
+        around = sorted({self.told.around[node.id] for node in nodes} - {()})
+        if around:
+            for chosen in islice(product(*(_come_to(self.told, loops) for loops in around)), ELEMENTS):
+                yield {loop: position for at in chosen for loop, position in at.items()}
         yield {}
 
     def _others(self, node: Node, at: At) -> Sequence[bool]:
@@ -121,9 +120,3 @@ def _come_to(trace: Trace, loops: Place) -> Iterator[At]:
         for position in range(len(elements))
     ]
     yield from [*found[-1:], *found[:-1]]
-
-
-def _agreeing(choice: Sequence[At]) -> At | None:
-    """Elements of several loops together; None where they are of two elements of a loop around them."""
-    merged = {loop: position for at in choice for loop, position in at.items()}
-    return merged if all(merged[loop] == position for at in choice for loop, position in at.items()) else None

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.cel.checked import DYN, OPTIONAL, Type
+from fairlead.cel.checked import DYN, Type
 from fairlead.cel.functions.quantity import NANO, Quantity, canonical
 from fairlead.cel.functions.timetext import SECOND, timestamp_to_string
 from fairlead.cel.values import Duration, Nothing, Some, Timestamp, TypeName, UInt
@@ -38,9 +38,7 @@ def shown(value: object, type_: Type = DYN) -> object:
     if isinstance(value, Nothing):
         return None
     if isinstance(value, Some):
-        return shown(value.value, inner if type_.name == OPTIONAL else DYN)
-    if type_.name == OPTIONAL:  # without its box
-        return shown(value, inner)
+        return shown(value.value, inner)
     match value:
         case list() | tuple():
             more = len(value) - LENGTH_MAX
@@ -52,7 +50,7 @@ def shown(value: object, type_: Type = DYN) -> object:
             return _quantity(value)
         case int() if isinstance(value, Timestamp) or type_.name == "timestamp":
             return timestamp_to_string(value)
-        case int() if isinstance(value, Duration) or type_.name == "duration":
+        case int() if isinstance(value, Duration):
             return _duration(value)
         case UInt():
             return int(value)

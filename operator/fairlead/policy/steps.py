@@ -78,13 +78,9 @@ class Told:
 
     def parts(self, node: Node, at: At) -> Iterator[tuple[Node, At]]:
         """What is worth to be told: not what is written out, nor what macros wrote."""
-        if not isinstance(node, Const) and not _is_macros_own(node):
+        if not _is_written_out(node) and not _is_macros_own(node):
             yield node, at
-        if isinstance(node, Call) and (macro := optional_macro(node)) is not None:
-            below: tuple[Node, ...] = (macro.held, macro.body)
-        else:
-            below = children(node)
-        for child in below:
+        for child in _below(node):
             if not is_loop(node) or child is not node.step:
                 yield from self.parts(child, at)
             elif (position := self._deciding(node, at)) is not None:
@@ -139,6 +135,19 @@ def _name(value: object) -> str:
         case str() | int():
             return str(value)
     return ""
+
+
+def _below(node: Node) -> tuple[Node, ...]:
+    """What the user wrote below it."""
+    if (macro := optional_macro(node)) is not None:
+        return macro.held, macro.body
+    if isinstance(node, Comprehension):
+        return (node.range, node.step) if is_loop(node) else (node.init, node.result)
+    return children(node)
+
+
+def _is_written_out(node: Node) -> bool:
+    return isinstance(node, Const) or (isinstance(node, ListExpr) and all(map(_is_written_out, node.elements)))
 
 
 def _is_macros_own(node: Node) -> bool:

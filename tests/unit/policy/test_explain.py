@@ -279,7 +279,6 @@ SHOWN: dict[str, tuple[str, list[tuple[str, object, str]]]] = {
             ("v == 'z1'", True, "node.metadata.labels[1] (zone)"),
             ("v", "z1", "node.metadata.labels[1] (zone)"),
             ("[5, 6].exists(i, x, x == 6)", True, ""),
-            ("[5, 6]", [5, 6], ""),
             ("x == 6", True, "[5, 6][1] (6)"),
             ("x", 6, "[5, 6][1] (6)"),
         ],
@@ -317,6 +316,27 @@ SHOWN: dict[str, tuple[str, list[tuple[str, object, str]]]] = {
             ("duration('1s')", "1s", ""),
         ],
     ),
+    "moments in lists and optionals": (
+        "[optional.of(now)].size() == 1 && [now].size() == 1",
+        [
+            ("[optional.of(now)].size() == 1 && [now].size() == 1", True, ""),
+            ("[optional.of(now)].size() == 1", True, ""),
+            ("[optional.of(now)].size()", 1, ""),
+            ("[optional.of(now)]", ["2027-01-15T08:00:00Z"], ""),
+            ("optional.of(now)", "2027-01-15T08:00:00Z", ""),
+            ("now", "2027-01-15T08:00:00Z", ""),
+            ("[now].size() == 1", True, ""),
+            ("[now].size()", 1, ""),
+            ("[now]", ["2027-01-15T08:00:00Z"], ""),
+        ],
+    ),
+    "a long list": (
+        "lists.range(12) != []",
+        [
+            ("lists.range(12) != []", True, ""),
+            ("lists.range(12)", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, "and 2 more"], ""),
+        ],
+    ),
     "quantities": (
         "quantity('1500m').add(1).isLessThan(quantity('4096Mi'))",
         [
@@ -351,7 +371,10 @@ def test_the_parts_are_shown_with_their_values() -> None:
         ("node.metadata.labels['gpu'] == variables.wants", False),
         ("node.metadata.labels['gpu']", "t4"),
         ("variables.wants", "a100"),
+        ("pod.metadata.labels[?'gpu'].orValue('any')", "a100"),
+        ("pod.metadata.labels[?'gpu']", "a100"),
     ]
+    assert [step.variable for step in rule.steps] == ["", "", "", "wants", "wants"]
     assert (free.outcome, free.value) == ("Scored", 12.5)
     assert ("free['cpu']", 1.0) in [(step.text, step.value) for step in free.steps]
     assert (bad.outcome, [(step.text, step.value) for step in bad.steps]) == ("Unknown", [("raised", "divide by zero")])
@@ -458,10 +481,78 @@ def test_data_are_read_where_nobody_has_asked_before() -> None:
     assert list(rule.flips) == [Flip("data.size > 5.0", False, 4.0, 5.0)]
 
 
-def test_what_runs_on_the_engine_says_what_it_raised() -> None:
-    spec = {"filters": [{"name": "rule", "expression": "pod.metadata.name.matches(node.metadata.labels['none'])"}]}
-    (rule,) = explained(spec).filters
-    assert (rule.outcome, [step.text for step in rule.steps]) == ("Refused", ["raised"])
+ON_THE_ENGINE: dict[str, tuple[str, list[tuple[str, object]], list[Flip]]] = {
+    "an operand raises": (
+        "pod.metadata.name.matches(node.metadata.labels['none'])",
+        [("pod.metadata.name", "p"), ("raised", 'NOT_FOUND: Key not found in map : "none"')],
+        [Flip("pod.metadata.name.matches(node.metadata.labels['none'])", None, "p")],
+    ),
+    "one of two": (
+        "pod.spec.priority > 1 && pod.metadata.name.matches(variables.pattern)",
+        [
+            ("pod.spec.priority > 1 && pod.metadata.name.matches(variables.pattern)", False),
+            ("pod.spec.priority > 1", True),
+            ("pod.spec.priority", 5),
+            ("pod.metadata.name.matches(variables.pattern)", False),
+            ("pod.metadata.name", "p"),
+            ("variables.pattern", "^t4$"),
+            ("'^' + node.metadata.labels['gpu'] + '$'", "^t4$"),
+            ("'^' + node.metadata.labels['gpu']", "^t4"),
+            ("node.metadata.labels['gpu']", "t4"),
+        ],
+        [Flip("pod.metadata.name.matches(variables.pattern)", False, "p", "^t4$")],
+    ),
+    "both": (
+        "!(now.getHours('Europe/Berlin') < 10 || '%d'.format([pod.spec.priority]) == '5')",
+        [
+            ("!(now.getHours('Europe/Berlin') < 10 || '%d'.format([pod.spec.priority]) == '5')", False),
+            ("now.getHours('Europe/Berlin') < 10 || '%d'.format([pod.spec.priority]) == '5'", True),
+            ("now.getHours('Europe/Berlin') < 10", True),
+            ("now.getHours('Europe/Berlin')", 9),
+            ("now", "2027-01-15T08:00:00Z"),
+            ("'%d'.format([pod.spec.priority]) == '5'", True),
+            ("'%d'.format([pod.spec.priority])", "5"),
+            ("[pod.spec.priority]", [5]),
+            ("pod.spec.priority", 5),
+        ],
+        [
+            Flip("now.getHours('Europe/Berlin') < 10", True, 9, 10),
+            Flip("'%d'.format([pod.spec.priority]) == '5'", True, "5", "5"),
+        ],
+    ),
+    "in what a loop goes through, and where a name is bound": (
+        "cel.bind(x, node.metadata.name, [x.matches(pod.metadata.name)].all(y, y))",
+        [
+            ("cel.bind(x, node.metadata.name, [x.matches(pod.metadata.name)].all(y, y))", False),
+            ("node.metadata.name", "n"),
+            ("pod.metadata.name", "p"),
+        ],
+        [Flip("x.matches(pod.metadata.name)", None, None, "p")],
+    ),
+    "in a loop": (
+        "['a', 'b'].exists(x, pod.metadata.name.matches(node.metadata.name + x)) && pod.spec.priority > 1",
+        [
+            (
+                "['a', 'b'].exists(x, pod.metadata.name.matches(node.metadata.name + x)) && pod.spec.priority > 1",
+                False,
+            ),
+            ("['a', 'b'].exists(x, pod.metadata.name.matches(node.metadata.name + x))", False),
+            ("pod.spec.priority > 1", True),
+            ("pod.spec.priority", 5),
+        ],
+        [Flip("['a', 'b'].exists(x, pod.metadata.name.matches(node.metadata.name + x))", False)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("expression", "parts", "flips"), ON_THE_ENGINE.values(), ids=ON_THE_ENGINE)
+def test_what_runs_on_the_engine_is_shown_too(
+    expression: str, parts: list[tuple[str, object]], flips: list[Flip]
+) -> None:
+    variables = [{"name": "pattern", "expression": "'^' + node.metadata.labels['gpu'] + '$'"}]
+    (rule,) = explained({"variables": variables, "filters": [{"name": "rule", "expression": expression}]}).filters
+    assert [(step.text, step.value) for step in rule.steps] == parts
+    assert list(rule.flips) == flips
 
 
 def test_a_namespace_that_is_not_known_is_the_reason() -> None:
