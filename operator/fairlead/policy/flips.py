@@ -6,16 +6,18 @@ A comparison in a loop is turned for one of the elements, or for all of them.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, islice, product
+from itertools import chain, combinations, islice, product
 from typing import Any, Final
 
 from fairlead.cel.checked import Call, Node
 from fairlead.cel.cost import OF_POD
+from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.leaves import leaves
 from fairlead.cel.lowering.trace import Place, Trace
 from fairlead.cel.text import text
 from fairlead.policy.explained import Flip
 from fairlead.policy.expressions import Compiled
+from fairlead.policy.fewest import fewest
 from fairlead.policy.steps import At, Told
 
 TRIES: Final = 2_000
@@ -31,7 +33,8 @@ def closest(expression: Compiled, pod: Any, view: Any, now: int) -> list[Flip]:
     Of sets of one size those come first that are about the node: a pod is what it is.
     """
     search = _Search(expression, pod, view, now)
-    found = next((each for each in islice(search.attempts(), TRIES) if search.passes(each)), None)
+    attempts = chain(islice(search.attempts(), TRIES), search.reckoned())
+    found = next((each for each in attempts if search.passes(each)), None)
     return [] if found is None else [search.flip(node, found) for node in found.nodes]
 
 
@@ -69,6 +72,14 @@ class _Search:
                     for values in product(*(self._others(node, at) for node in nodes)):
                         yield _Attempt(nodes, values, at)
 
+    def reckoned(self) -> Iterator[_Attempt]:
+        """What is left where there are more sets than can be tried."""
+        checked = self.expression.expression.checked
+        turned = fewest(checked, checked.root, self._alone, want=True)
+        if turned:
+            nodes = [leaf for leaf in leaves(checked) if leaf.id in turned]
+            yield _Attempt(nodes, [turned[node.id] for node in nodes], {})
+
     def passes(self, attempt: _Attempt) -> bool:
         """Try it."""
         return self._run(attempt.force(), attempt.at)[0] is True
@@ -90,6 +101,13 @@ class _Search:
             for chosen in islice(product(*(_come_to(self.told, loops) for loops in around)), ELEMENTS):
                 yield {loop: position for at in chosen for loop, position in at.items()}
         yield {}
+
+    def _alone(self, leaf: Node) -> object:
+        """The value of a leaf, also where `&&` and `||` did not come to it."""
+        try:
+            return self.expression.part(leaf).traced(self.pod)(self.view, self.now)[0]
+        except NotLoweredError:  # it names what a macro around it binds
+            return self.told.values.get((leaf.id,))
 
     def _others(self, node: Node, at: At) -> Sequence[bool]:
         """What else it could come to."""

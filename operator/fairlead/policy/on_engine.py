@@ -6,7 +6,7 @@ What stands in loops is left out, since it has no value by itself; a loop as a w
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations, islice, product
+from itertools import chain, combinations, islice, product
 from typing import Any, Final
 
 from cel_expr_python import cel
@@ -20,6 +20,7 @@ from fairlead.cel.lowering.trace import Trace, loops_around
 from fairlead.cel.text import text
 from fairlead.policy.explained import Flip, Step
 from fairlead.policy.expressions import Compiled
+from fairlead.policy.fewest import fewest
 from fairlead.policy.rules import RAISED, raised
 from fairlead.policy.shown import can_be_shown, shown
 from fairlead.policy.steps import Told
@@ -52,7 +53,7 @@ class Asked:
 
     def closest(self) -> list[Flip]:
         """The smallest set of comparisons whose flip makes the rule pass; empty if none was found."""
-        tried = islice(self._attempts(), TRIES)
+        tried = chain(islice(self._attempts(), TRIES), self._reckoned())
         found: Mapping[int, bool] = next((each for each in tried if self._ask(_forced(self._root, each)) is True), {})
         return [self._flip(leaf) for leaf in self._leaves if leaf.id in found]
 
@@ -81,6 +82,11 @@ class Asked:
             for chosen in combinations(self._leaves, size):
                 for values in product(*(self._others(leaf) for leaf in chosen)):
                     yield {leaf.id: value for leaf, value in zip(chosen, values, strict=True)}
+
+    def _reckoned(self) -> Iterator[Mapping[int, bool]]:
+        found = fewest(self.expression.expression.checked, self._root, self._ask, want=True)
+        if found:
+            yield found
 
     def _others(self, leaf: Node) -> tuple[bool, ...]:
         value = self._ask(leaf)

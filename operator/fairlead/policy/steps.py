@@ -80,7 +80,8 @@ class Told:
         """What is worth to be told: not what is written out, nor what macros wrote."""
         if not _is_written_out(node) and not _is_macros_own(node):
             yield node, at
-        for child in _below(node):
+        macro = optional_macro(node)
+        for child in children(node) if macro is None else (macro.held, macro.body):
             if not is_loop(node) or child is not node.step:
                 yield from self.parts(child, at)
             elif (position := self._deciding(node, at)) is not None:
@@ -135,15 +136,6 @@ def _name(value: object) -> str:
         case str() | int():
             return str(value)
     return ""
-
-
-def _below(node: Node) -> tuple[Node, ...]:
-    """What the user wrote below it."""
-    if (macro := optional_macro(node)) is not None:
-        return macro.held, macro.body
-    if isinstance(node, Comprehension):
-        return (node.range, node.step) if is_loop(node) else (node.init, node.result)
-    return children(node)
 
 
 def _is_written_out(node: Node) -> bool:

@@ -11,17 +11,24 @@ from hypothesis import strategies as st
 from fairlead import strategies
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import policy_model
+from fairlead.cel.check import BOOL, Environment, check
+from fairlead.cel.environment import RULE
+from fairlead.cel.functions.quantity import Quantity
 from fairlead.cel.messages import from_json
+from fairlead.cel.text import text
+from fairlead.cel.values import NONE, Duration, TypeName, UInt
 from fairlead.policy.broken import standing_for
 from fairlead.policy.compile import Rules, compile_policy
 from fairlead.policy.evaluate import UNDECIDED, Evaluator
 from fairlead.policy.explain import explain, explain_scores
 from fairlead.policy.explained import Doubt, Element, Flip, NodeExplained, Step
 from fairlead.policy.facts import NodeView, PodView
+from fairlead.policy.fewest import fewest
 from fairlead.policy.nodes import Nodes
 from fairlead.policy.placed import placed_pod
 from fairlead.policy.scores import on_the_wire
 from fairlead.policy.select import Matched, PolicySet, policy_set
+from fairlead.policy.shown import shown
 
 NOW = 1_800_000_000 * 10**9
 INSTALLED = {one.name: one for one in strategies.installed()}
@@ -465,6 +472,94 @@ def test_no_smaller_set_would_do(formula: Any, held: list[bool]) -> None:
         ways = [way for way in product([False, True], repeat=len(now)) if decide(formula, list(way))]
         sizes = [sum(a != b for a, b in zip(way, now, strict=True)) for way in ways]
         assert len(found.filters[0].flips) == min(sizes, default=0)
+
+
+@settings(deadline=None, max_examples=100)
+@given(formula=FORMULAS, held=st.lists(st.booleans(), min_size=len(LEAVES), max_size=len(LEAVES)))
+def test_so_many_are_reckoned_too(formula: Any, held: list[bool]) -> None:
+    checked = check(write(formula), Environment(RULE), BOOL).checked
+    found = fewest(checked, checked.root, lambda leaf: held[LEAVES.index(text(leaf))], want=True)
+    now = [held[leaf] for leaf in occurrences(formula)]
+    ways = [way for way in product([False, True], repeat=len(now)) if decide(formula, list(way))]
+    assert found is not None
+    assert len(found) == min(sum(a != b for a, b in zip(way, now, strict=True)) for way in ways)
+
+
+MANY = [f"node.metadata.labels[?'l{at}'].orValue('') == 'x'" for at in range(14)]
+OF_POD = [f"pod.spec.priority == {at + 10}" for at in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("expression", "want"),
+    {
+        " && ".join(MANY): MANY,
+        f"({' && '.join(MANY)}) || ({' && '.join(MANY[:13])})": MANY[:13],
+        f"!({' && '.join(MANY)}) ? {' && '.join(MANY)} : true": MANY,
+        f"pods.exists(q, {' && '.join(MANY)})": MANY,
+        f"cel.bind(x, 1, {' && '.join(MANY)} && x == 2)": [*MANY, "x == 2"],
+        f"now.getHours('UTC') > 9 && {' && '.join(OF_POD)}": ["now.getHours('UTC') > 9", *OF_POD],
+        f"{' && '.join(MANY)} && false": [],
+        f"false || ({' && '.join(MANY)})": MANY,
+        f"pods.exists_one(q, {' && '.join(MANY)})": MANY,
+        f"cel.bind(x, 1, x == 1 && {' && '.join(MANY)})": MANY,
+    }.items(),
+)
+def test_many_comparisons_are_turned(expression: str, want: list[str]) -> None:
+    assert [flip.text for flip in flips_of(expression)] == want
+
+
+def test_parts_of_variables_are_told_once_and_say_whose_they_are() -> None:
+    variables = [
+        {"name": "low", "expression": "pod.spec.priority + 1"},
+        {"name": "one", "expression": "variables.low > 0"},
+        {"name": "two", "expression": "variables.low > 1"},
+    ]
+    (rule,) = explained(
+        {"variables": variables, "filters": [{"name": "rule", "expression": "variables.one && variables.two"}]}
+    ).filters
+    assert [(step.variable, step.text, step.value) for step in rule.steps] == [
+        ("", "variables.one && variables.two", True),
+        ("", "variables.one", True),
+        ("", "variables.two", True),
+        ("one", "variables.low > 0", True),
+        ("one", "variables.low", 6),
+        ("low", "pod.spec.priority + 1", 6),
+        ("low", "pod.spec.priority", 5),
+        ("two", "variables.low > 1", True),
+        ("two", "variables.low", 6),
+    ]
+
+
+def test_what_a_variable_raised_is_said_once() -> None:
+    variables = [{"name": "bad", "expression": "1 / (pod.spec.priority - 5)"}]
+    (rule,) = explained(
+        {"variables": variables, "filters": [{"name": "rule", "expression": "variables.bad > 0"}]}
+    ).filters
+    assert [(step.variable, step.text, step.value) for step in rule.steps] == [
+        ("", "raised", "divide by zero"),
+        ("bad", "pod.spec.priority - 5", 0),
+        ("bad", "pod.spec.priority", 5),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "want"),
+    [
+        (Duration(0), "0s"),
+        (Duration(-90 * 10**9), "-1m30s"),
+        (Duration(3_600_001_002_003), "1h1ms2us3ns"),
+        (Quantity(0), "0"),
+        (Quantity(-(2**30) * 10**9), "-1Gi"),
+        (Quantity(1), "0.000000001"),
+        (Quantity(2_000 * 10**9), "2k"),
+        (UInt(3), 3),
+        (TypeName("int"), "int"),
+        (NONE, None),
+    ],
+)
+def test_a_value_is_shown_as(value: object, want: object) -> None:
+    assert shown(value) == want
+    assert type(shown(value)) is type(want)
 
 
 def test_the_policy_s_own_words_stand_for_a_strategy_s() -> None:
