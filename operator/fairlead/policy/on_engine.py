@@ -14,7 +14,6 @@ from cel_expr_python import cel
 from fairlead.cel.check import Expression
 from fairlead.cel.checked import Call, Comprehension, Const, ListExpr, Node, decode, walk
 from fairlead.cel.environment import PROTECTION, environment
-from fairlead.cel.lowering.analysis import BOOL
 from fairlead.cel.lowering.leaves import leaves
 from fairlead.cel.lowering.trace import Trace, loops_around
 from fairlead.cel.text import text
@@ -62,7 +61,7 @@ class Asked:
         checked = self.expression.expression.checked
         nodes = {node.id: node for node in walk(checked.root)}
         outermost = (nodes[(*self._told.trace.around[leaf.id], leaf.id)[0]] for leaf in leaves(checked))
-        return [node for node in dict.fromkeys(outermost) if checked.type_of(node) == BOOL]
+        return [node for node in dict.fromkeys(outermost) if checked.type_of(node).name == "bool"]
 
     @cached_property
     def _told(self) -> Told:
