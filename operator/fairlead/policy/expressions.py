@@ -13,7 +13,9 @@ from fairlead.cel.checked import Node
 from fairlead.cel.cost import NODES, engine_time, worst_case
 from fairlead.cel.environment import PROTECTION, environment
 from fairlead.cel.errors import CelError, Kind
+from fairlead.cel.functions.ends import Note
 from fairlead.cel.lowering.builder import NotLoweredError
+from fairlead.cel.lowering.moving import unit_of_fields
 from fairlead.cel.lowering.program import OF_POD, Program, Traced
 from fairlead.cel.reads import OF_PODS, Path, reads
 from fairlead.cel.references import replaced
@@ -70,6 +72,26 @@ class Compiled:
             return lambda _, now: once(now if "now" in self.roots else 0)
         return lambda node, now: self._on_engine(pod, node, now)
 
+    @cached_property
+    def says_until(self) -> bool:
+        """Whether it can be told until when a result of it holds, `now` being all that changes."""
+        if "now" not in self.roots:
+            return True
+        return (self._unit if self.evaluation == "Engine" else self._program.watched) is not None
+
+    def noting(self, pod: Any, note: Note) -> One:
+        """As `for_pod`; notes after how many nanoseconds the result may be another. Only where it `says_until`."""
+        if self.evaluation == "Lowered":
+            return self._program.noting(pod, note)
+        inner, unit = self.for_pod(pod), self._unit
+
+        def one(node: Any, now: int) -> Any:
+            if unit is not None:
+                note(unit - now % unit)
+            return inner(node, now)
+
+        return one
+
     def traced(self, pod: Any, force: Mapping[int, bool] | None = None, at: Mapping[int, int] | None = None) -> Traced:
         """As `for_pod`, with the value of every part; some may be forced to be true or false."""
         return self._program.traced(pod, force, at)
@@ -90,6 +112,10 @@ class Compiled:
     @cached_property
     def _program(self) -> Program:
         return Program(self.expression.checked, self._trees)
+
+    @cached_property
+    def _unit(self) -> int | None:
+        return unit_of_fields(self.expression.checked, self._trees)
 
     @cached_property
     def _for_engine(self) -> cel.Expression:

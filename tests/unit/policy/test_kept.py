@@ -158,9 +158,9 @@ def test_past_the_deadline_the_policy_is_named_and_the_next_call_goes_on() -> No
     assert len(passed) == 100
 
 
-def test_rules_that_read_now_do_not_pile_up_when_time_is_short_and_do_not_hold_up_others() -> None:
+def test_rules_that_hold_at_their_moment_only_do_not_pile_up_when_time_is_short_and_do_not_hold_up_others() -> None:
     cluster = Cluster(
-        [policy(filters={"a": "now > timestamp(0)", "b": "node.metadata.name != 'n0'"})],
+        [policy(filters={"a": "string(now) != ''", "b": "node.metadata.name != 'n0'"})],
         [node(f"n{at}") for at in range(100)],
     )
     for call in range(50):
@@ -170,6 +170,21 @@ def test_rules_that_read_now_do_not_pile_up_when_time_is_short_and_do_not_hold_u
     assert [len(rule.waiting) <= 100 for rule in kept.verdicts.rules] == [True, True]
     assert cluster.evaluator.tally.evaluations["p", "b"] == 100
     assert cluster.filter(pod(), now=NOW + 99).passed == cluster.names[1:]
+
+
+def test_a_rule_that_says_until_when_it_holds_is_asked_again_then_and_not_before() -> None:
+    young = "now - timestamp(node.metadata.labels['since']) < duration('1m')"
+    cluster = Cluster(
+        [policy(filters={"young": young}, scores={"hour": "now.getHours() > 8 ? 10.0 : 20.0"})],
+        [node(f"n{at}", labels={"since": f"2027-01-15T07:59:{at:02}Z"}) for at in range(30)] + [node("new")],
+    )
+    asked = cluster.evaluator.tally.evaluations
+    passed = [len(cluster.filter(pod(), now=NOW + at * SECOND).passed) for at in (0, 0, 5, 6, 29, 30, 1000)]
+    assert passed == [29, 29, 24, 23, 0, 0, 0]
+    assert asked["p", "young"] == 31 + 29
+    scores = [cluster.scores(pod(), now=NOW + at * SECOND)[0] for at in (1000, 3599, 3600, 7199)]
+    assert scores == [20.0, 20.0, 10.0, 10.0]
+    assert asked["p", "hour"] == 2 * 31
 
 
 def test_a_change_in_the_middle_of_a_cold_pass_is_not_lost() -> None:

@@ -33,7 +33,11 @@ POLICIES = [
         priority=5,
         match={"conditions": {"even": "now.getSeconds() % 4 < 3"}},
         filters={"room": "free['cpu'] >= double(pod.spec.priority)", "few": "pods.size() < 3"},
-        scores={"packed": {"expression": "requested['cpu']", "normalize": "MinMax"}, "rank": "double(size(pods))"},
+        scores={
+            "packed": {"expression": "requested['cpu']", "normalize": "MinMax"},
+            "rank": "double(size(pods))",
+            "later": "now.getMinutes() < 2 ? 10.0 : 30.0",
+        },
     ),
     policy(
         "values",
@@ -43,6 +47,7 @@ POLICIES = [
         ],
         filters={
             "cool": "data.load < 0.8",
+            "aged": "now - timestamp(1800000000) < duration(string(size(node.metadata.labels) * 9) + 's')",
             "young": "now < timestamp('2027-01-15T08:00:30Z') || node.metadata.labels[?'gpu'].orValue('') == 'a'",
         },
         scores={"idle": {"expression": "1.0 - data.load", "normalize": "Rank"}, "watts": "data.watts"},

@@ -18,6 +18,7 @@ from fairlead.cel.lowering.analysis import Analysis
 from fairlead.cel.lowering.builder import NotLoweredError, Out, Statements, const, index, load
 from fairlead.cel.lowering.context import Context
 from fairlead.cel.lowering.leaves import is_leaf
+from fairlead.cel.lowering.moving import Watched
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,6 +30,7 @@ class Lowerer(Context):
     for_pod: Collection[str]  # the roots that are there before any node is
     hoist: bool
     trace: bool = False  # tell every value, and let leaves be forced
+    watched: Watched = field(default_factory=dict)  # what notes until when its value holds
     outer: Statements = field(default_factory=list)
     _done: dict[tuple[int, int], tuple[Out, str | None]] = field(default_factory=dict)
     _hoisting: bool = False
@@ -50,6 +52,9 @@ class Lowerer(Context):
                 return access.name(self, node)
             case Select():
                 return access.select(self, node)
+            case Call() if noting := self.watched.get((id(self.checked), node.id)):
+                args = (arg.expr for arg in self.sequence(node.args))
+                return Out(self.call(noting, load("note"), *args), raises=True)
             case Call():
                 return operators.call(self, node)
             case ListExpr():

@@ -16,9 +16,11 @@ from typing import Any, Final
 
 from fairlead.cel.checked import Checked
 from fairlead.cel.errors import Abort, CelError, Kind
+from fairlead.cel.functions.ends import Note
 from fairlead.cel.lowering.analysis import Analysis, analyse
 from fairlead.cel.lowering.builder import CAUGHT, NotLoweredError, attribute, const, load
 from fairlead.cel.lowering.lowerer import Lowerer
+from fairlead.cel.lowering.moving import Watched, watched
 from fairlead.cel.lowering.trace import Place, Trace, loops_around
 
 OF_POD: Final = ("pod", "namespaceObject", "request")
@@ -35,12 +37,14 @@ class _Mode(Enum):
     HOPEFUL = auto()
     PLAIN = auto()
     TRACING = auto()
+    NOTING = auto()
 
 
-_GIVEN: Final[Mapping[_Mode, tuple[str, ...]]] = {
-    _Mode.HOPEFUL: ("anew",),
-    _Mode.PLAIN: (),
-    _Mode.TRACING: ("record", "enter", "force"),
+_PARAMETERS: Final[Mapping[_Mode, tuple[str, ...]]] = {
+    _Mode.HOPEFUL: ("c", "anew"),
+    _Mode.PLAIN: ("c",),
+    _Mode.TRACING: ("c", "record", "enter", "force"),
+    _Mode.NOTING: ("c", "note"),
 }
 
 
@@ -61,6 +65,15 @@ class Program:
     def plain(self, facts: object) -> One:
         """The same with nothing computed beforehand, and nothing left out."""
         return self._plain(facts)
+
+    @cached_property
+    def watched(self) -> Watched | None:
+        """What notes until when the whole holds; None where that cannot be said."""
+        return watched(self.checked, self.variables, self._analyses)
+
+    def noting(self, facts: object, note: Note) -> One:
+        """The same, and it notes after how many nanoseconds its result may be another though no fact changed."""
+        return self._noting(facts, note)
 
     def _anew(self, facts: object, v: Any, now: int) -> Any:
         return self._plain(facts)(v, now)
@@ -102,6 +115,10 @@ class Program:
     def _tracing(self) -> Callable[..., One]:
         return self._compile(_Mode.TRACING)
 
+    @cached_property
+    def _noting(self) -> Callable[..., One]:
+        return self._compile(_Mode.NOTING)
+
     def check(self) -> None:
         """Raise NotLoweredError if this is an expression for the engine."""
         _ = self._hopeful
@@ -122,6 +139,7 @@ class Program:
             hoist=mode is _Mode.HOPEFUL,
             optimistic=mode is _Mode.HOPEFUL,
             trace=mode is _Mode.TRACING,
+            watched=(mode is _Mode.NOTING and self.watched) or {},
             single_loop=analysis.loops <= 1,
         )
         with lowerer.inside() as body:
@@ -137,7 +155,7 @@ class Program:
             ast.Assign([ast.Name(name, ast.Store())], attribute(load("c"), name)) for name in OF_POD if name in needed
         ]
         one = _function("one", ("v", "now"), body)
-        make = _function("make", ("c", *_GIVEN[mode]), [*reads, *lowerer.outer, one, ast.Return(load("one"))])
+        make = _function("make", _PARAMETERS[mode], [*reads, *lowerer.outer, one, ast.Return(load("one"))])
         return _executed(make, lowerer.scope)
 
 
