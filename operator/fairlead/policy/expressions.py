@@ -16,7 +16,7 @@ from fairlead.cel.errors import CelError, Kind
 from fairlead.cel.functions.ends import Note
 from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.moving import unit_of_fields
-from fairlead.cel.lowering.program import OF_POD, Program
+from fairlead.cel.lowering.program import OF_POD, Program, Traced
 from fairlead.cel.reads import OF_PODS, Path, reads
 from fairlead.cel.references import replaced
 from fairlead.strategies.reads import EVERY, PodsRead, Reads
@@ -92,9 +92,9 @@ class Compiled:
 
         return one
 
-    def traced(self, pod: Any, force: Mapping[int, bool]) -> Callable[[Any, int], tuple[Any, dict[int, object]]]:
-        """As `for_pod`, with the value of every part by its id; some may be forced to be true or false."""
-        return self._program.traced(pod, force)
+    def traced(self, pod: Any, force: Mapping[int, bool] | None = None, at: Mapping[int, int] | None = None) -> Traced:
+        """As `for_pod`, with the value of every part; some may be forced to be true or false."""
+        return self._program.traced(pod, force, at)
 
     def part(self, node: Node) -> "Compiled":
         """A part of the expression by itself; one inside of a macro lacks what the macro binds."""

@@ -38,6 +38,10 @@ class Context(Builder):
         """Tell what the value of an expression is, if anybody wants to know."""
         return out
 
+    def entering(self, loop: int, element: Sequence[ast.expr]) -> Statements:  # noqa: ARG002 - for those that trace
+        """Tell which element a loop came to, if anybody wants to know."""
+        return []
+
     def type_of(self, node: Node) -> Type:
         """The type that the value of an expression surely has."""
         type_ = self.analysis.types[node.id]
