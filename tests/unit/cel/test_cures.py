@@ -124,8 +124,6 @@ AMOUNTS: dict[str, Row] = {
         "1: `quantity` does not take double; it is a number already: compare it with one",
         "free.cpu > 0.0",
     ),
-        "quantity(node.status.allocatable['memory']).compareTo(quantity('16Gi')) > 0",
-    ),
     "a text of an amount and a number": (
         "node.status.allocatable['cpu'] > 2",
         (
