@@ -47,11 +47,16 @@ def function(name: str) -> Callable[..., object]:
     by_kinds = signatures()[name]
 
     def call(*arguments: object) -> object:
-        kinds = "".join([KINDS.get(argument.__class__, "M") for argument in arguments])
+        kinds = "".join([KINDS.get(argument.__class__) or _kind(argument) for argument in arguments])
         found = by_kinds.get(kinds)
         return no_overload(name, *arguments) if found is None else found(*arguments)
 
     return call
+
+
+def _kind(value: object) -> str:
+    """Of a class that is not listed: a map of a class of its own, or a message."""
+    return "m" if isinstance(value, dict) else "M"
 
 
 def read(message: Struct, field: str) -> object:
