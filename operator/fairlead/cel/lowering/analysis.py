@@ -80,6 +80,18 @@ def analyse(checked: Checked, variables: Mapping[str, Checked]) -> Mapping[str, 
     return done
 
 
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """What a macro binds. Its value may be computed where the name stands, with all that this entails."""
+
+    type: Type
+    looping: bool = False
+    aborting: bool = False
+
+
+_Scope = Mapping[str, _Bound]
+
+
 @dataclass(slots=True)
 class _Analyser:
     checked: Checked
@@ -94,7 +106,7 @@ class _Analyser:
             raise NotLoweredError(f"with the variables that it uses it has more than {NODES_MAX} nodes")
         return self.found
 
-    def visit(self, node: Node, bound: Mapping[str, Type], depth: int) -> Type:
+    def visit(self, node: Node, bound: _Scope, depth: int) -> Type:
         found = self.found
         if depth > DEPTH_MAX:
             raise NotLoweredError(f"it is nested more than {DEPTH_MAX} levels deep")
@@ -149,12 +161,16 @@ class _Analyser:
                 return function in _ABORTING
         return False
 
-    def ident(self, node: Ident, bound: Mapping[str, Type], depth: int) -> Type:
+    def ident(self, node: Ident, bound: _Scope, depth: int) -> Type:
         found = self.found
         found.blocks[node.id] = 0
         if node.name in bound:
             found.names[node.id] = frozenset({node.name})
-            return bound[node.name]
+            if bound[node.name].looping:
+                found.looping.add(node.id)
+            if bound[node.name].aborting:
+                found.aborting.add(node.id)
+            return bound[node.name].type
         full = self.checked.names.get(node.id, node.name)
         if not full.startswith(VARIABLES):
             found.names[node.id] = frozenset({full})
@@ -174,7 +190,7 @@ class _Analyser:
             raise NotLoweredError(f"with the variables that it uses it is nested more than {DEPTH_MAX} levels deep")
         return inner.types[root.id]
 
-    def fold(self, node: Comprehension, bound: Mapping[str, Type], depth: int) -> Type:
+    def fold(self, node: Comprehension, bound: _Scope, depth: int) -> Type:
         found, names = self.found, self.found.names
         depth += 1
         range_type = self.visit(node.range, bound, depth)
@@ -182,11 +198,14 @@ class _Analyser:
         inside = dict(bound)
         is_bind = isinstance(node.range, ListExpr) and not node.range.elements
         if not is_bind:
-            inside |= _elements(node, range_type)
-        inside[node.accumulator] = init
+            inside |= {name: _Bound(element) for name, element in _elements(node, range_type).items()}
+        inside[node.accumulator] = _Bound(init)
         self.visit(node.condition, inside, depth)
         step = self.visit(node.step, inside, depth)
-        inside = {**bound, node.accumulator: init if is_bind else join(init, step)}
+        made = _Bound(join(init, step))
+        if is_bind:
+            made = _Bound(init, node.init.id in found.looping, node.init.id in found.aborting)
+        inside = {**bound, node.accumulator: made}
         type_ = self.visit(node.result, inside, depth)
         within = frozenset().union(*(names[part.id] for part in (node.condition, node.step, node.result)))
         free = within - {node.variable, node.variable2, node.accumulator}
