@@ -52,7 +52,7 @@ def _text(random: Random, wish: Wish | None) -> str:
     roll = random.random()
     if wish is None and roll < 0.03:
         return limit(random)
-    grammar = Grammar(random, {name: type_ for name, (type_, _) in VARIABLES.items()})
+    grammar = Grammar(random)
     if wish is None:
         outcome = random.choice(OUTCOMES[1:-1]) if roll < 0.22 else None
         return shown(*_ending(grammar, outcome, *write(grammar, some_recipe(random), 3)))

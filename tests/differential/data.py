@@ -33,7 +33,7 @@ TEXTS = (
 KEYS = ("a", "b", "gpu", "x/y", "", "cpu")
 INTS = (0, 1, -1, 2, 5, 100, 1 << 31, (1 << 53) + 1, (1 << 63) - 1, -(1 << 63))
 DOUBLES = (0.0, -0.0, 1.0, 2.0, 0.5, -3.75, 1e300, float("inf"), float("-inf"), float("nan"), 9007199254740992.0)
-DECLARED = ("load", "heat")  # names of data, which nothing else has: the engine says the name only; of heat there is none
+DECLARED = ("load", "heat")  # data, and nothing else, has such names: by them it is told; there never is any heat
 TIMES = ("1970-01-01T00:00:00Z", "2020-02-29T12:34:56.123456Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z")
 _DEPTH = 5
 

@@ -14,6 +14,7 @@ from differential.data import DECLARED
 from differential.literals import PATTERNS, SCALARS, literal
 from differential.shapes import DOMAINS, KEYS, PATHS, ROOTS, Production, fields_of, fill, fitting
 from differential.trouble import trouble
+from differential.world import VARIABLES
 from fairlead.cel.schema import messages
 
 
@@ -22,7 +23,6 @@ class Grammar:
     """Writes expressions, from a source of chance."""
 
     random: Random
-    variables: Mapping[str, str]
     calm: bool = False  # nothing is added that hides a type or raises
     planted: str | None = None  # an outcome that is yet to be asked for, somewhere
     budget: int = 14  # of nodes that are not leaves
@@ -142,7 +142,7 @@ class Grammar:
         names = [name for name, of in self.scope.items() if of == type_]
         if names and random.random() < 0.7:
             return random.choice(names)
-        names = [f"variables.{name}" for name, of in self.variables.items() if of == type_]
+        names = [f"variables.{name}" for name, (of, _) in VARIABLES.items() if of == type_]
         names += [name for name, of in ROOTS.items() if of == type_ and name not in self.scope]
         if names and random.random() < 0.3:
             return random.choice(names)

@@ -13,7 +13,7 @@ from differential.grammar import Grammar
 from differential.literals import SCALARS, literal
 from differential.shapes import DOMAINS, PATHS, fields_of, fill, productions
 from differential.table import Row, rows
-from differential.world import VARIABLES, env
+from differential.world import env
 from fairlead.cel.checked import decode
 
 # A type of every form; what a star and a message stand for is left to chance.
@@ -51,8 +51,10 @@ def _recipes() -> Iterator[Recipe]:
 def some_recipe(random: Random) -> Recipe:
     """Mostly a line of the table, each as likely as the others."""
     roll = random.random()
-    make = "has" if roll < 0.1 else random.choice([make for make in recipes() if isinstance(make, int) is (roll < 0.75)])
-    return random.choice(recipes()[make])
+    if roll < 0.1:
+        return Recipe("has")
+    makes = [make for make in recipes() if isinstance(make, int) is (roll < 0.75)]
+    return random.choice(recipes()[random.choice(makes)])
 
 
 @cache
@@ -105,7 +107,7 @@ def makers() -> Mapping[Row, Sequence[Recipe]]:
     made: dict[Row, Counter[Recipe]] = defaultdict(Counter)
     for recipe in _recipes():
         for at in range(_SAMPLES):
-            grammar = Grammar(Random(f"{recipe}/{at}"), {name: type_ for name, (type_, _) in VARIABLES.items()}, calm=True)
+            grammar = Grammar(Random(f"{recipe}/{at}"), calm=True)
             try:
                 compiled = env().compile(shown(*write(grammar, recipe, 2)))
             except Exception:  # noqa: BLE001, S112 - the engine's own, of what its checker refuses

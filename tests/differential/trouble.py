@@ -18,10 +18,12 @@ RAISING: dict[Kind, tuple[str, ...]] = {
         "data.heat > 1.0", "data['heat'] == 0.0", "dyn(data).heat == 1", "data[dyn('heat')] < 1.0",
         "optional.of(data).value().heat > 0.0", "[data][0]['heat'] == 0.0", "cel.bind(d, data, d.heat > d.heat)",
     ),
-    Kind.DUPLICATE_KEY: ("{'a': 1, 'a': 2}.size() == 1", "{1: 1, 1: 2}[1] == 1", "{'b': 1, ?'b': optional.of(2)} == {}"),
+    Kind.DUPLICATE_KEY: (
+        "{'a': 1, 'a': 2}.size() == 1", "{1: 1, 1: 2}[1] == 1", "{'b': 1, ?'b': optional.of(2)} == {}",
+    ),
     Kind.LIMIT: (
-        "lists.range(10000).all(i, true)", "lists.range(10000).exists(i, i < 0)", "lists.range(10000).exists_one(i, i < 0)",
-        "lists.range(101).all(i, lists.range(99).all(j, i == i))",
+        "lists.range(10000).all(i, true)", "lists.range(10000).exists(i, i < 0)",
+        "lists.range(10000).exists_one(i, i < 0)", "lists.range(101).all(i, lists.range(99).all(j, i == i))",
     ),
 }  # fmt: skip
 

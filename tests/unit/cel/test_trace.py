@@ -6,8 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from differential.compare import Outcome, case, describe, env, error_outcome, on_lowered, variable
+from differential.compare import case
 from differential.data import some_facts
+from differential.outcomes import Outcome, describe, error_outcome, on_lowered
+from differential.world import env, variable
 from fairlead.cel.checked import Checked, Comprehension, decode, walk
 from fairlead.cel.errors import Abort, CelError
 from fairlead.cel.lowering.builder import NotLoweredError
