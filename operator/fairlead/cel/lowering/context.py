@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from fairlead.cel.checked import DYN, Checked, Node, Type
-from fairlead.cel.lowering.analysis import NEVER, Analysis
+from fairlead.cel.lowering.analysis import Analysis
 from fairlead.cel.lowering.builder import MAX_STEPS, Builder, Out, Statements, compare, const, load, native
+from fairlead.cel.lowering.inference import NEVER
 
 
 @dataclass(slots=True, kw_only=True)
