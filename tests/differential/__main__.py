@@ -59,8 +59,8 @@ def report(total: Tally, least: int) -> None:
     print(f"{total.cases} cases, {len(total.differences)} differences")
     for difference in sorted(total.differences, key=len)[:50]:
         print(f"  {difference}")
-    print(f"{len(total.blamed)} are the engine's, which says the same once its slots are apart (see slots)")
-    print(f"{len(total.left)} are errors in an optional, which the engine takes for a value")
+    for reason, count in total.known.most_common():
+        print(f"  and {count} expressions, {reason}")
     few = low(total.table, least)
     print(f"{len(few)} cells of {len(total.table)} have fewer than {least}")
     for cell in few[:400]:

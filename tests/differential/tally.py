@@ -23,8 +23,7 @@ class Tally:
     not_lowered: Counter[str] = field(default_factory=Counter)
     table: Counter[Cell] = field(default_factory=Counter)
     differences: list[str] = field(default_factory=list)
-    blamed: list[str] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
+    known: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: "Tally") -> None:
         self.expressions += other.expressions
@@ -33,8 +32,7 @@ class Tally:
         self.not_lowered += other.not_lowered
         self.table += other.table
         self.differences += other.differences
-        self.blamed += other.blamed
-        self.left += other.left
+        self.known += other.known
 
 
 def wishes(random: Random, table: Counter[Cell], least: int) -> list[Wish]:
@@ -77,7 +75,6 @@ def batch(seed: str, wanted: Sequence[Wish] = (), expressions: int = BATCH) -> T
         tally.cases += len(result.outcomes)
         tally.table.update(cells(result.checked, (outcome.error for outcome in result.outcomes)))
         tally.differences += result.differences
-        tally.blamed += result.blamed
-        tally.left += result.left
+        tally.known.update(set(result.known))
     activation.cache_clear()  # the engine frees what evaluations made when the activation goes
     return tally
