@@ -5,7 +5,8 @@ from random import Random
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from differential.compare import case, run
+from differential.cases import case
+from differential.compare import run
 from differential.tally import some_wish
 
 CASES = 5_000

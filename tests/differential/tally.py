@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from differential.compare import Wish, case, run
+from differential.cases import Wish, case
+from differential.compare import run
 from differential.recipes import makers
 from differential.table import OK, OUTCOMES, Cell, cells, low
 from differential.world import activation

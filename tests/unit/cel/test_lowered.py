@@ -2,7 +2,8 @@
 
 import pytest
 
-from differential.compare import Case, run
+from differential.cases import Case
+from differential.compare import run
 from differential.data import DECLARED, some_facts
 from differential.outcomes import Outcome
 

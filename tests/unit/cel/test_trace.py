@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from differential.compare import case
+from differential.cases import case
 from differential.data import some_facts
 from differential.outcomes import Outcome, describe, error_outcome, on_lowered
 from differential.world import env, variable
