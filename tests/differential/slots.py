@@ -20,7 +20,8 @@ Fields: TypeAlias = Sequence[tuple[int, "int | bytes"]]
 _ID, _CONSTANT, _NAME, _STRUCT, _LIST, _FOLD = 2, 3, 4, 8, 7, 9
 _BELOW = {5: (1,), 6: (1, 3), _LIST: (1,), _STRUCT: (2,), _FOLD: (2, 4, 5, 6, 7)}  # where expressions are in a kind
 _IN_ENTRY = (3, 4)
-_RANGE, _VARIABLE_2 = 2, 8
+_VARIABLE, _VARIABLE_2 = 1, 8
+_UNUSED = b"#unused"
 
 
 def apart(serialized: bytes) -> bytes:
@@ -67,8 +68,8 @@ class _Apart:
         return self.node(
             _FOLD,
             [
-                (1, b"#unused"),
-                (_RANGE, self.node(_LIST, [])),
+                (_VARIABLE, _UNUSED),
+                (2, self.node(_LIST, [])),
                 (3, b"@unused"),
                 (4, self.node(_CONSTANT, [(2, 0)])),
                 (5, self.node(_CONSTANT, [(2, 0)])),
@@ -84,7 +85,7 @@ class _Apart:
 def _slots(fold: bytes) -> int:
     """Its variables and what it accumulates; a binding has only that."""
     parts = dict(_raw(fold))
-    if any(at == _LIST and not part for at, part in _raw(parts[_RANGE])):  # type: ignore[arg-type]
+    if parts[_VARIABLE] == _UNUSED:
         return 1
     return 3 if _VARIABLE_2 in parts else 2
 
