@@ -195,6 +195,10 @@ T: {0}.value() | ?T
 {string:T}: {{'a': {0}, ?'b': {1}}} | T ?T
 {K:T}: {{?{0}: {1}}} | K ?T
 T: {0} ? {1} : {2} | bool T T
+T: dyn({0}).value() | ?T
+T: dyn({0}).value()[{1}] | ?[T] small
+T: dyn({0}).first().value() | [T]
+T: dyn({0}).value()[{1}] | ?{K:T} K
 dyn: {0} + {1} | dyn dyn
 dyn: {0} - {1} | dyn dyn
 dyn: {0} * {1} | dyn dyn

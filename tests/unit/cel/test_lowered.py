@@ -50,6 +50,20 @@ def test_what_is_bound_is_computed_where_it_stands_after_an_error_too(text: str,
     assert outcomes(text) == {outcome}
 
 
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("string(dyn(optional.of([b'ab'])).value()[0])", "'ab'"),
+        ("dyn(optional.of([5u])).value()[0] - 1", "NoSuchOverload"),
+        ("math.bitNot(dyn(optional.of([5u])).value()[0])", "18446744073709551610u"),
+        ("math.bitNot(dyn(optional.of([5u])).value()[0]) + dyn(1u)", "18446744073709551611u"),
+        ("dyn(optional.of({1: ['a']})).value()[1].reverse()", "['a']"),
+    ],
+)
+def test_a_type_that_the_checker_made_up_for_what_an_optional_holds_is_not_believed(text: str, outcome: str) -> None:
+    assert outcomes(text) == {outcome}
+
+
 @pytest.mark.parametrize("text", ["size(dyn(data))", "dyn(data).size() + 1", "[dyn(data)].distinct().size()"])
 def test_data_is_a_map_where_its_type_is_not_known(text: str) -> None:
     assert outcomes(text).isdisjoint({"NoSuchOverload"})
@@ -74,6 +88,12 @@ def test_what_is_the_fault_of_the_engine_is_told_apart() -> None:
 def test_which_nan_is_left_where_two_meet_is_told_apart() -> None:
     result = run(Case("[string(double('NaN') * (0.0 / 0.0))]", (), (0,)))
     assert not result.differences
+
+
+def test_an_error_in_an_optional_is_told_apart_after_another_error_too() -> None:
+    result = run(Case("[1 / 0, dyn(optional.of(1))[4].a]", (), (0,)))
+    assert not result.differences
+    assert len(result.known) == 2
 
 
 def test_another_difference_is_not_blamed_on_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:

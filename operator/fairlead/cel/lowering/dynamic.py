@@ -32,7 +32,6 @@ KINDS: Final[Mapping[type, str]] = {
     Nothing: "o",
     Quantity: "Q",
 }
-IN_AN_OPTIONAL: Final = "looked for in an optional"
 _INTEGERS: Final = frozenset({int, UInt})
 
 
@@ -122,7 +121,12 @@ def _index_optional(held: Any, key: object) -> Some | Nothing:
     except KeyError:
         return NONE
     except CelError as error:
-        raise CelError(error.kind, f"{error.message}, {IN_AN_OPTIONAL}") from None
+        return error_in_optional(error)
+
+
+def error_in_optional(error: CelError) -> NoReturn:
+    """Where the engine goes on with it."""
+    raise CelError(error.kind, f"{error.message}, looked for in an optional") from None
 
 
 def _list_index(key: Any) -> int:

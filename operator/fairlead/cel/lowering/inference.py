@@ -28,8 +28,9 @@ INT: Final = Type("int")
 _SCALARS: Final = frozenset(
     {"bool", "int", "uint", "double", "string", "bytes", "null", "timestamp", "duration", "type"}
 )
-_ARITHMETIC: Final = frozenset(
-    {"_+_", "_-_", "_*_", "_/_", "_%_", "-_", "math.@max", "math.@min", "math.abs", "math.sign"}
+_AS_THEIR_ARGUMENTS: Final = frozenset(
+    {"_+_", "_-_", "_*_", "_/_", "_%_", "-_", "_[_]", "reverse", "math.@max", "math.@min", "math.abs", "math.sign"}
+    | {f"math.bit{name}" for name in ("And", "Or", "Xor", "Not", "ShiftLeft", "ShiftRight")}
 )
 _KEEP_FIRST: Final = frozenset({"sort", "@sortByAssociatedKeys", "slice", "distinct", "reverse"})
 
@@ -101,7 +102,7 @@ def _called(checked: Checked, node: Call, types: Sequence[Type], static: Type) -
     args = zip(types, node.args, strict=True)
     if all(type_ == checked.type_of(arg) and not hides(type_) for type_, arg in args):
         return static
-    return static if static.name in _SCALARS and node.function not in _ARITHMETIC else _weakened(static)
+    return static if static.name in _SCALARS and node.function not in _AS_THEIR_ARGUMENTS else _weakened(static)
 
 
 def _looked_up(held: Type, static: Type) -> Type:
