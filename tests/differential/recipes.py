@@ -114,4 +114,4 @@ def makers() -> Mapping[Row, Sequence[Recipe]]:
                 continue
             for row in rows(decode(compiled.serialize())):
                 made[row][recipe] += 1
-    return {row: [one for one in found if found[one] == max(found.values())] for row, found in made.items()}
+    return {row: [one for one in made[row] if made[row][one] == max(made[row].values())] for row in sorted(made)}

@@ -29,6 +29,9 @@ def outcomes(text: str) -> set[str]:
         (f"cel.bind(z, {TWICE}, 1 / 0 == 1 ? z : z)", "DivideByZero"),
         (f"cel.bind(z, cel.bind(t, {TWICE}, t), 1 / 0 == 1 ? z : z)", "DivideByZero"),
         (f"cel.bind(z, {TWICE}, z)", "abort DuplicateKey"),
+        (f"{{'a': 1}}[?'a'].orValue({TWICE})", "1"),
+        (f"[1][?0].orValue({TWICE})", "1"),
+        (f"optional.of(1).or(optional.of({TWICE})).value()", "1"),
         ("cel.bind(z, lists.range(-1), true ? 1 : z.size())", "1"),
     ],
 )
@@ -58,6 +61,7 @@ def test_what_is_bound_is_computed_where_it_stands_after_an_error_too(text: str,
         ("math.bitNot(dyn(optional.of([5u])).value()[0])", "18446744073709551610u"),
         ("math.bitNot(dyn(optional.of([5u])).value()[0]) + dyn(1u)", "18446744073709551611u"),
         ("dyn(optional.of({1: ['a']})).value()[1].reverse()", "['a']"),
+        ("(dyn(optional.of([{0: 'a'}])).value()[0])[-5]", "NoSuchKey"),
     ],
 )
 def test_a_type_that_the_checker_made_up_for_what_an_optional_holds_is_not_believed(text: str, outcome: str) -> None:

@@ -21,7 +21,7 @@ def bind(lo: Context, node: Comprehension) -> Out:
         return lo.lower(node.result)
     with lo.inside() as block:
         value = lo.lower(node.init)
-    if not value.raises and not lo.is_always_evaluated(node.init):
+    if not value.raises and not lo.has_loop(node.init):
         lo.block += block
         bound = lo.spill(value)
     else:

@@ -50,7 +50,11 @@ class Context(Builder):
 
     def is_always_evaluated(self, node: Node) -> bool:
         """Whether it matters to others that it is evaluated: its loops count steps, or it may end the evaluation."""
-        return node.id in self.analysis.looping or node.id in self.analysis.aborting
+        return self.has_loop(node) or self.may_abort(node)
+
+    def may_abort(self, node: Node) -> bool:
+        """Whether it may end the whole evaluation, other than by its loops."""
+        return node.id in self.analysis.aborting
 
     def natives(self, nodes: Sequence[Node]) -> list[Out]:
         """Lower operands for code that does not tell an absent field from its zero value."""

@@ -102,7 +102,9 @@ def _called(checked: Checked, node: Call, types: Sequence[Type], static: Type) -
     args = zip(types, node.args, strict=True)
     if all(type_ == checked.type_of(arg) and not hides(type_) for type_, arg in args):
         return static
-    return static if static.name in _SCALARS and node.function not in _AS_THEIR_ARGUMENTS else _weakened(static)
+    if node.function in _AS_THEIR_ARGUMENTS:
+        return _weakened(static) if any(type_.name == static.name for type_ in types) else DYN
+    return static if static.name in _SCALARS else _weakened(static)
 
 
 def _looked_up(held: Type, static: Type) -> Type:
