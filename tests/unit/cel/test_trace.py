@@ -11,7 +11,7 @@ from differential.data import some_facts
 from differential.outcomes import Outcome, describe, error_outcome, on_lowered
 from differential.world import env, variable
 from fairlead.cel.checked import Checked, Comprehension, decode, walk
-from fairlead.cel.errors import Abort, CelError
+from fairlead.cel.errors import Abort, CelError, Kind
 from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.leaves import leaves
 from fairlead.cel.lowering.program import Program
@@ -44,6 +44,8 @@ def test_a_trace_changes_nothing_and_neither_does_forcing_a_leaf_to_its_own_valu
         want = on_lowered(program, index, plain=True)
         got, values = traced(program, index)
         assert got == want, made
+        if want.error == f"abort {Kind.LIMIT}":
+            return  # the loops of a leaf that is forced take no steps
         for leaf in leaves(checked):
             value = values.get(leaf.id)
             if isinstance(value, bool) and leaf.id not in in_loops(checked):
