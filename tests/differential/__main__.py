@@ -62,8 +62,8 @@ def report(total: Tally, least: int) -> None:
     for reason, count in total.known.most_common():
         print(f"  and {count} expressions, {reason}")
     few = low(total.table, least)
-    print(f"{len(few)} cells of {len(total.table)} have fewer than {least}")
-    for cell in few[:400]:
+    print(f"{len(few)} cells have fewer than {least}; the least of all:")
+    for cell in few[:400] or low(total.table, total.cases)[:3]:
         print(f"  {' / '.join(part or 'value' for part in cell)}: {total.table[cell]}")
 
 
