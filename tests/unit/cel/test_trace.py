@@ -6,10 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from differential.compare import Outcome, case, describe, env, error_outcome, on_lowered, variable
+from differential.cases import case
 from differential.data import some_facts
+from differential.outcomes import Outcome, describe, error_outcome, on_lowered
+from differential.world import env, variable
 from fairlead.cel.checked import Checked, decode
-from fairlead.cel.errors import Abort, CelError
+from fairlead.cel.errors import Abort, CelError, Kind
 from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.leaves import leaves
 from fairlead.cel.lowering.program import Program
@@ -45,6 +47,8 @@ def test_a_trace_changes_nothing_and_neither_does_forcing_a_leaf_to_its_own_valu
         want = on_lowered(program, index, plain=True)
         got, trace = traced(program, index)
         assert got == want, made
+        if want.error == f"abort {Kind.LIMIT}":
+            return  # the loops of a leaf that is forced take no steps
         known = {leaf.id for leaf in leaves(checked)}
         places = [place for place in trace.values if place[0] in known]
         for id_, *positions in random.sample(places, min(len(places), 5)):

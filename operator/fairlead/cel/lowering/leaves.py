@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from fairlead.cel.checked import Call, Checked, Comprehension, Const, Ident, Node, children
-from fairlead.cel.lowering.analysis import BOOL, VARIABLES
+from fairlead.cel.lowering.analysis import VARIABLES
+from fairlead.cel.lowering.inference import BOOL
 from fairlead.cel.lowering.trace import is_loop
 
 _LOGIC = frozenset({"_&&_", "_||_", "!_", "_?_:_", "@not_strictly_false"})
