@@ -1,8 +1,8 @@
 """From text to a checked expression, or to what is wrong with it."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from cel_expr_python import cel
 
@@ -17,6 +17,9 @@ from fairlead.cel.schema import PACKAGE
 from fairlead.cel.wording import diagnostics
 
 MAX_BYTES: Final = 4096
+T = TypeVar("T")
+Steps = Generator[None, None, T]
+"""A computation that pauses, so that others are served meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,17 @@ class Expression:
 
 def check(text: str, environment: Environment, want: Want) -> Expression:
     """Parse and check; raises ExpressionError with everything that is wrong."""
+    steps = check_steps(text, environment, want)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            result: Expression = done.value
+            return result
+
+
+def check_steps(text: str, environment: Environment, want: Want) -> Steps[Expression]:
+    """The same, pausing where a long expression has taken its time."""
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
         fault = f"the expression has {size} bytes, {MAX_BYTES} are allowed"
@@ -81,13 +95,16 @@ def check(text: str, environment: Environment, want: Want) -> Expression:
     except RuntimeError as error:
         names = Names(environment.scope, tuple(environment.variables), environment.data)
         raise ExpressionError(diagnostics(str(error), text, names)) from None
+    yield
     checked = decode(compiled.serialize())
+    yield
     type_ = checked.type_of(checked.root)
     found = sorted({*_refused(text, checked, environment), *never_meant(text, checked)})
     if not found and (wrong := _wrong_result(text, type_, want)):
         found = [wrong]
     if found:
         raise ExpressionError(found)
+    yield
     return Expression(text, type_, checked, compiled)
 
 

@@ -43,6 +43,10 @@ class Compiled:
         """Loop steps over all nodes of the largest cluster."""
         return worst_case(self.expression.checked, self._trees)
 
+    def analyse(self) -> None:
+        """Do the first half of what `evaluation` needs, so that neither takes long at a stretch."""
+        self._program.analyse()
+
     @property
     def engine_time(self) -> float:
         """Microseconds for a node on the engine."""

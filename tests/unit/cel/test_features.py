@@ -33,7 +33,7 @@ def test_the_example_gives_what_is_stated(entry: Entry) -> None:
 
 SAID: Final = {
     "pod.spec.prority > 0": "PodSpec has no field `prority`; did you mean `priority`?",
-    "free['cpu'] >= 2": "write 2.0",
+    "free['cpu'] >= 2": "write `2.0`",
     "pod.metadata.managedFields.size() > 0": "no field `managedFields`",
     "kubernetes.Pod{} == pod": "objects cannot be made",
     "pods.exists(p, p.metadata.annotations.size() > 0)": "only for keys that are written out",

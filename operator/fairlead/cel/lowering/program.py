@@ -9,6 +9,7 @@ does raise, the *plain* code, made when it is first wanted, evaluates from the b
 
 import ast
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cached_property, partial
@@ -118,6 +119,11 @@ class Program:
     @cached_property
     def _noting(self) -> Callable[..., One]:
         return self._compile(_Mode.NOTING)
+
+    def analyse(self) -> None:
+        """Find out what is known of each node before code is written; what cannot be lowered is told by `check`."""
+        with suppress(NotLoweredError):
+            _ = self._analyses
 
     def check(self) -> None:
         """Raise NotLoweredError if this is an expression for the engine."""
