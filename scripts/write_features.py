@@ -1,13 +1,17 @@
-"""Writes the table of the rule language's features into the reference: how each of them is evaluated."""
+"""Writes two tables into the reference of the rule language: its functions, and how each feature is evaluated."""
 
+from collections.abc import Sequence
 from pathlib import Path
+
+from language_functions import FUNCTIONS, MACROS, Entry
+from signatures import signatures
 
 from fairlead.cel.check import VALUE, Environment, ExpressionError, check
 from fairlead.cel.environment import RULE
 from fairlead.policy.expressions import Compiled
 
 PAGE = Path(__file__).parents[1] / "docs/reference/rule-language.md"
-BEGIN, END = "<!-- features: written by make crds -->\n", "<!-- end of features -->\n"
+SECTIONS = ("functions", "features")
 
 FEATURES: dict[str, dict[str, str]] = {
     "Reading": {
@@ -106,16 +110,39 @@ def table() -> str:
     for group, features in FEATURES.items():
         lines.append(f"| **{group}** | | |")
         for name, text in features.items():
-            shown = text.replace("|", "\\|")
-            lines.append(f"| {name} | `{shown}` | {evaluation(text)} |")
+            lines.append(f"| {name} | `{_in_table(text)}` | {evaluation(text)} |")
     return "\n".join(lines) + "\n"
+
+
+def functions() -> str:
+    """All functions and macros."""
+    lines = ["| function | what it gives | for example | is |", "| --- | --- | --- | --- |"]
+    for group, entries in FUNCTIONS.items():
+        lines.append(f"| **{group}** | | | |")
+        lines += [_line([each.text for each in signatures(name)], entry) for name, entry in entries.items()]
+    lines.append("| **Macros** | | | |")
+    lines += [_line([written], entry) for written, entry in MACROS.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _line(written: Sequence[str], entry: Entry) -> str:
+    calls = ", ".join(f"`{_in_table(each)}`" for each in written)
+    return f"| {calls} | {entry.meaning} | `{_in_table(entry.example)}` | `{_in_table(entry.gives)}` |"
+
+
+def _in_table(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def page() -> str:
     """The page as it should be."""
-    before, _, rest = PAGE.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+    text = PAGE.read_text()
+    for name, made in zip(SECTIONS, (functions(), table()), strict=True):
+        begin, end = f"<!-- {name}: written by make crds -->\n", f"<!-- end of {name} -->\n"
+        before, _, rest = text.partition(begin)
+        _, _, after = rest.partition(end)
+        text = f"{before}{begin}\n{made}\n{end}{after}"
+    return text
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ def report_of(*texts: str | bytes) -> Report:
     checker = Checker()
     for at, text in enumerate(texts):
         checker.check(f"{chr(97 + at)}.yaml", text if isinstance(text, bytes) else text.encode())
-    return checker.report
+    return checker.finish()
 
 
 def errors_of(*texts: str | bytes) -> list[Finding]:

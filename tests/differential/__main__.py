@@ -4,73 +4,11 @@ import argparse
 import os
 import sys
 import time
-from collections import Counter
-from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
 from random import Random
 
-from differential.compare import activation, case, run
-from differential.grammar import Recipe
-from differential.table import Cell, cells, low, show
-
-Wish = tuple[Recipe, str]
-_BATCH = 2_000  # expressions
-
-
-@dataclass
-class Tally:
-    """What came of a batch."""
-
-    expressions: int = 0
-    cases: int = 0
-    refused: int = 0
-    not_lowered: Counter[str] = field(default_factory=Counter)
-    table: Counter[Cell] = field(default_factory=Counter)
-    differences: list[str] = field(default_factory=list)
-    blamed: list[str] = field(default_factory=list)
-    recipes: dict[tuple[str, str], Recipe] = field(default_factory=dict)  # that made such a node
-
-    def add(self, other: "Tally") -> None:
-        self.expressions += other.expressions
-        self.cases += other.cases
-        self.refused += other.refused
-        self.not_lowered += other.not_lowered
-        self.table += other.table
-        self.differences += other.differences
-        self.blamed += other.blamed
-        self.recipes |= other.recipes
-
-    def wishes(self, random: Random, least: int) -> list[Wish]:
-        """For cells that have few."""
-        few = [cell for cell in low(self.table, least) if cell[:2] in self.recipes]
-        few = sorted(few, key=self.table.__getitem__)[:_BATCH]
-        chosen = random.choices(few, k=_BATCH) if few else []
-        return [(self.recipes[kind, type_], outcome) for kind, type_, outcome in chosen]
-
-
-def batch(seed: str, wishes: Sequence[Wish] = (), expressions: int = _BATCH) -> Tally:
-    """Compare many; of those for which there is a wish, two in three follow it."""
-    random, tally = Random(seed), Tally()
-    for at in range(expressions):
-        made = case(random, wishes[at] if wishes and at % 3 else None)
-        result = run(made)
-        if result.checked is None:
-            tally.refused += 1
-            continue
-        tally.expressions += 1
-        if result.why_not:
-            tally.not_lowered[result.why_not] += 1
-            continue
-        tally.cases += len(result.outcomes)
-        found = list(cells(result.checked, (outcome.error for outcome in result.outcomes)))
-        tally.table.update(found)
-        if made.recipe is not None:
-            tally.recipes |= {cell[:2]: made.recipe for cell in found}
-        tally.differences += result.differences
-        tally.blamed += result.blamed
-    activation.cache_clear()  # the engine frees what evaluations made when the activation goes
-    return tally
+from differential.table import low, show
+from differential.tally import Tally, batch, wishes
 
 
 def main() -> int:
@@ -80,13 +18,14 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--least", type=int, default=1_000)
     options = parser.parse_args()
-    total = Tally()
+    total, started = Tally(), time.monotonic()
     with ProcessPoolExecutor(options.jobs) as pool:
         try:
             collect(total, pool, options)
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
     report(total, options.least)
+    print(f"seed {options.seed}, {time.monotonic() - started:.0f} s")
     return 1 if total.differences else 0
 
 
@@ -97,7 +36,7 @@ def collect(total: Tally, pool: ProcessPoolExecutor, options: argparse.Namespace
     while total.cases < options.cases:
         while len(running) < 2 * options.jobs:
             seed = f"{options.seed}/{number}"
-            running.add(pool.submit(batch, seed, total.wishes(Random(seed), options.least)))
+            running.add(pool.submit(batch, seed, wishes(Random(seed), total.table, options.least)))
             number += 1
         done = next(as_completed(running))
         running.remove(done)
@@ -117,12 +56,14 @@ def report(total: Tally, least: int) -> None:
     print(f"{total.expressions} expressions, lowered {share:.3%}; {total.refused} refused by the checker")
     for why, count in total.not_lowered.most_common():
         print(f"  not lowered, {count}: {why}")
-    print(f"{total.cases} cases, {len(total.differences)} differences, {len(total.blamed)} of the engine's (see slots)")
+    print(f"{total.cases} cases, {len(total.differences)} differences")
     for difference in sorted(total.differences, key=len)[:50]:
         print(f"  {difference}")
+    for reason, count in total.known.most_common():
+        print(f"  and {count} expressions, {reason}")
     few = low(total.table, least)
-    print(f"{len(few)} cells have fewer than {least}")
-    for cell in few[:400]:
+    print(f"{len(few)} cells have fewer than {least}; the least of all:")
+    for cell in few[:400] or low(total.table, total.cases)[:3]:
         print(f"  {' / '.join(part or 'value' for part in cell)}: {total.table[cell]}")
 
 

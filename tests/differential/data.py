@@ -12,6 +12,7 @@ from fairlead.cel.lowering.program import OF_NODE, OF_POD
 from fairlead.cel.messages import from_json
 from fairlead.cel.schema import element, messages
 from fairlead.cel.values import Timestamp
+from fairlead.policy.facts import Data
 
 TEXTS = (
     "",
@@ -32,6 +33,7 @@ TEXTS = (
 KEYS = ("a", "b", "gpu", "x/y", "", "cpu")
 INTS = (0, 1, -1, 2, 5, 100, 1 << 31, (1 << 53) + 1, (1 << 63) - 1, -(1 << 63))
 DOUBLES = (0.0, -0.0, 1.0, 2.0, 0.5, -3.75, 1e300, float("inf"), float("-inf"), float("nan"), 9007199254740992.0)
+DECLARED = ("load", "heat")  # data, and nothing else, has such names: by them it is told; there never is any heat
 TIMES = ("1970-01-01T00:00:00Z", "2020-02-29T12:34:56.123456Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z")
 _DEPTH = 5
 
@@ -74,8 +76,9 @@ def _make(random: Random) -> Facts:
         "victim": from_json("PlacedPod", _message(random, "PlacedPod", 0)),
         "now": Timestamp(random.choice((0, 1_700_000_000_123_456_000, -1, 253_402_300_799_000_000_000))),
     }
-    for name in ("free", "requested", "allocatable", "request", "data"):
+    for name in ("free", "requested", "allocatable", "request"):
         roots[name] = {key: random.choice(DOUBLES) for key in KEYS if random.random() < 0.6}
+    roots["data"] = Data({key: random.choice(DOUBLES) for key in (*KEYS, DECLARED[0]) if random.random() < 0.6})
     return Facts(roots)
 
 

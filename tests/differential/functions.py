@@ -8,7 +8,9 @@ bool: {0} == {1} | T T
 bool: {0} != {1} | T T
 bool: {0} == {1} | T T
 bool: {0} == {0} | double
+bool: {0} != {0} | double
 bool: {0} == {0} | double
+bool: {0} != {0} | double
 bool: {0} == {1} | double double
 bool: {0} != {0} | N
 bool: {0} in [{0}] | N
@@ -193,4 +195,29 @@ T: {0}.value() | ?T
 {string:T}: {{'a': {0}, ?'b': {1}}} | T ?T
 {K:T}: {{?{0}: {1}}} | K ?T
 T: {0} ? {1} : {2} | bool T T
+T: dyn({0}).value() | ?T
+T: dyn({0}).value()[{1}] | ?[T] small
+T: dyn({0}).first().value() | [T]
+T: dyn({0}).value()[{1}] | ?{K:T} K
+dyn: {0} + {1} | dyn dyn
+dyn: {0} - {1} | dyn dyn
+dyn: {0} * {1} | dyn dyn
+dyn: {0} / {1} | dyn dyn
+dyn: {0} % {1} | dyn dyn
+dyn: -{0} | dyn
+dyn: dyn({0}) + dyn({1}) | O O
+dyn: dyn({0}) - dyn({1}) | N N
+dyn: dyn({0}) * dyn({1}) | N N
+dyn: dyn({0}) / dyn({1}) | N N
+dyn: dyn({0}) % dyn({1}) | N N
+dyn: -dyn({0}) | N
+dyn: dyn({0})[{1}] | [T] small
+dyn: dyn({0})[dyn({1})] | {K:T} K
+dyn: {0}[{1}] | dyn dyn
+dyn: dyn({0})[?{1}] | [T] small
+dyn: dyn({0}).?a | {string:T}
+dyn: {0}[?{1}] | dyn dyn
+dyn: math.greatest({0}, {1}) | dyn dyn
+dyn: dyn({0}).reverse() | [T]
+double: data.load |
 """

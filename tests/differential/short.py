@@ -5,7 +5,9 @@ from random import Random
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from differential.compare import case, run
+from differential.cases import case
+from differential.compare import run
+from differential.tally import some_wish
 
 CASES = 5_000
 
@@ -19,7 +21,8 @@ def compare_short() -> int:
     compared = number = 0
     while compared < CASES:
         number += 1
-        result = run(case(Random(f"short/{number}")))
+        random = Random(f"short/{number}")
+        result = run(case(random, some_wish(random) if number % 2 else None))
         if result.differences:
             raise Difference("\n".join(result.differences))
         compared += len(result.outcomes)

@@ -7,12 +7,11 @@ from fairlead.cel.checked import Call, Checked, Comprehension, Const, Ident, Lis
 from fairlead.cel.errors import Kind
 
 OK = ""
-ERRORS = tuple(str(kind) for kind in Kind if kind not in (Kind.DUPLICATE_KEY, Kind.LIMIT, Kind.MISSING_DATA))
+ERRORS = tuple(str(kind) for kind in Kind if kind not in (Kind.DUPLICATE_KEY, Kind.LIMIT))
 ABORTS = (f"abort {Kind.DUPLICATE_KEY}", f"abort {Kind.LIMIT}")
 OUTCOMES = (OK, *ERRORS, *ABORTS)
-"""Columns. Not here, because it cannot be in expressions by themselves: MissingData, which comes with a policy's data.
-That the engine gives up with another error (a field that a message does not have, chosen at run time) is counted as
-`other`."""
+"""Columns. MissingData is what the engine calls a missing key, of a name that only data has. That the engine gives up
+with another error (a field that a message does not have, chosen at run time) is counted as `other`."""
 OTHER = "other"
 
 _GROUPS = {
@@ -27,11 +26,7 @@ _CONVERSIONS = frozenset({"int", "uint", "double", "bool", "string", "bytes", "t
 _LISTS = frozenset({"slice", "flatten", "distinct", "first", "last", "sort", "@sortByAssociatedKeys"})
 _MACHINERY = frozenset({"@not_strictly_false"})
 
-# Cells that cannot be filled, with the reason.
-UNREACHABLE = {
-    "optional.none": "takes nothing, and stands where nothing else needs to be evaluated",
-}
-
+Row = tuple[str, str]
 Cell = tuple[str, str, str]
 
 
@@ -86,16 +81,21 @@ def _function(function: str, node: Call) -> str:
     return "times" if function.startswith("get") else "strings"
 
 
+def rows(checked: Checked) -> frozenset[Row]:
+    """The kinds of its nodes with their types: each once, however often it is there."""
+    return frozenset((kind, _type(checked, node)) for node in walk(checked.root) if (kind := kind_of(node)) is not None)
+
+
 def cells(checked: Checked, outcomes: Iterable[str]) -> Iterable[Cell]:
-    """The cells that a case fills: each once, however often its node is in the expression."""
-    kinds = {(kind, _type(checked, node)) for node in walk(checked.root) if (kind := kind_of(node)) is not None}
+    """The cells that a case fills."""
+    found = rows(checked)
     for outcome in outcomes:
-        for kind, type_ in kinds:
+        for kind, type_ in found:
             yield kind, type_, outcome if outcome in OUTCOMES else OTHER
 
 
 def _type(checked: Checked, node: Node) -> str:
-    name = checked.type_of(node).name
+    name = checked.type_of(node).name.partition("<")[0]  # of a variable that holds an optional: optional_type<STRING>
     return "message" if name.startswith("kubernetes.") else name.removesuffix("_type")
 
 
@@ -110,7 +110,6 @@ def show(counts: Counter[Cell]) -> str:
 
 
 def low(counts: Counter[Cell], least: int) -> list[Cell]:
-    """Cells that have fewer than that."""
-    rows = sorted({cell[:2] for cell in counts})
-    every = [(kind, type_, outcome) for kind, type_ in rows for outcome in OUTCOMES if kind not in UNREACHABLE]
-    return [cell for cell in every if counts[cell] < least]
+    """Cells that have fewer than that, the least first."""
+    every = [(kind, type_, outcome) for kind, type_ in {cell[:2] for cell in counts} for outcome in OUTCOMES]
+    return sorted((cell for cell in every if counts[cell] < least), key=lambda cell: (counts[cell], cell))

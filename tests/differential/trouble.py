@@ -14,25 +14,41 @@ RAISING: dict[Kind, tuple[str, ...]] = {
     Kind.NO_VALUE: ("optional.none().value() == 1", "{'a': 1}[?'b'].value() == 1"),
     Kind.ARGUMENT: ("'abc'.substring(9) == ''", "'abc'.charAt(-1) == ''", "[1].slice(3, 2) == []"),
     Kind.PATTERN: ("'a'.matches('(')", "regex.extract('a', '(a)(b)').hasValue()"),
-    Kind.DUPLICATE_KEY: ("{'a': 1, 'a': 2}.size() == 1", "{1: 1, 1: 2}[1] == 1"),
-}
+    Kind.MISSING_DATA: (
+        "data.heat > 1.0", "data['heat'] == 0.0", "dyn(data).heat == 1", "data[dyn('heat')] < 1.0",
+        "optional.of(data).value().heat > 0.0", "[data][0]['heat'] == 0.0", "cel.bind(d, data, d.heat > d.heat)",
+    ),
+    Kind.DUPLICATE_KEY: (
+        "{'a': 1, 'a': 2}.size() == 1", "{1: 1, 1: 2}[1] == 1", "{'b': 1, ?'b': optional.of(2)} == {}",
+    ),
+    Kind.LIMIT: (
+        "lists.range(10000).all(i, true)", "lists.range(10000).exists(i, i < 0)",
+        "lists.range(10000).exists_one(i, i < 0)", "lists.range(101).all(i, lists.range(99).all(j, i == i))",
+    ),
+}  # fmt: skip
 
 
-def raising(random: Random, outcome: str) -> str:
-    """A bool that ends the evaluation as wanted."""
-    kind = Kind(outcome.removeprefix("abort "))
-    return "lists.range(10000).all(i, true)" if kind == Kind.LIMIT else random.choice(RAISING[kind])
+def raising(random: Random, outcome: str | None = None) -> str:
+    """A bool that ends the evaluation as wanted, or in any way but at the limit, which takes long."""
+    wanted = [kind for kind in RAISING if kind != Kind.LIMIT]
+    kind = random.choice(wanted) if outcome is None else Kind(outcome.removeprefix("abort "))
+    return random.choice(RAISING[kind])
 
 
-def trouble(random: Random, text: str) -> str:
+def trouble(random: Random, text: str, outcome: str | None = None) -> str:
     """An expression of the same type that raises instead, at least if somebody asks for it."""
-    test = random.choice(RAISING[random.choice(tuple(RAISING))])
+    test = raising(random, outcome)
     roll = random.random()
+    if roll < 0.2 and outcome is None:
+        absorbed = random.choice(("({test}) || true", "true || ({test})", "!(({test}) && false)")).format(test=test)
+        return f"({absorbed} ? {text} : {text})" if len(text) < 40 else f"[{text}][{absorbed} ? 0 : 1]"
     if roll < 0.5:
         return f"(({test}) ? {text} : {text})" if len(text) < 40 else f"[{text}][({test}) ? 0 : 1]"
     if roll < 0.8:
         return f"[{text}][({test}) ? 0 : 0]"
-    return f"cel.bind(t, {test}, t ? {text} : {text})" if len(text) < 40 else f"optional.of({text}).value()"
+    if len(text) < 40:
+        return f"cel.bind(t, {test}, t ? {text} : {text})"
+    return f"[({test}) ? 0 : 0].map(t, {text})[0]" if outcome else f"optional.of({text}).value()"
 
 
 # Lists that grow by one element take the engine time that grows with their square, so that these are kept short.

@@ -40,6 +40,8 @@ class Check:
     """What stands in the message's place when it depends on the object..."""
     found_rule: str = ""
     """...and the same in CEL."""
+    below: Callable[[Any], tuple[str | int, ...]] | None = None
+    """Where below the field it is, which only Python can tell."""
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -52,9 +54,10 @@ class Check:
         text = {"messageExpression": self.found_rule} if self.found_rule else {}
         return {"rule": self.rule, "message": self.message} | text | blame
 
-    def says(self, model: object) -> str:
-        """The message for an object that failed."""
-        return self.found(model) if self.found else self.message
+    def says(self, model: object) -> tuple[tuple[str | int, ...], str]:
+        """The field and the message for an object that failed."""
+        below = self.below(model) if self.below else ()
+        return (*self.path, *below), self.found(model) if self.found else self.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ class Params(BaseModel):
     @model_validator(mode="after")
     def _checked(self) -> Self:
         broken = [check for check in self.checks() if not check.holds(self)]
-        failed = [*self._duplicates(), *((check.path, check.says(self)) for check in broken)]
+        failed = [*self._duplicates(), *(check.says(self) for check in broken)]
         if failed:
             raise PydanticCustomError("failed_checks", "several fields do not fit together", {"failed": failed})
         return self

@@ -4,19 +4,17 @@ Nothing that can be written in YAML or JSON raises anything but `InvalidObjectEr
 looked at: it is what an operator once said, not what somebody wants.
 """
 
-import typing
 from collections.abc import Callable, Iterator, Mapping, Sized
-from difflib import get_close_matches
 from typing import TypeVar
 
 from pydantic import ValidationError
-from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
+from fairlead.api import hints
+from fairlead.api.errors import FieldError, InvalidObjectError
+from fairlead.api.nearest import nearest
 from fairlead.api.params import Params
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.api.values import Shape
 
 P = TypeVar("P", bound=SchedulerExtenderPolicy)
 
@@ -70,22 +68,22 @@ def _translated(detail: ErrorDetails, model: type[Params]) -> Iterator[FieldErro
             what, _, cure = message.partition(": ")
             yield FieldError(path + below, what, cure)
     elif kind == "missing":
-        yield FieldError(path, "is missing", _documented(_field(path, model)))
+        yield FieldError(path, "is missing", hints.for_missing(path, model))
     elif kind == "extra_forbidden":
-        yield FieldError(path, "there is no such field", _nearest(str(path[-1]), _fields(path[:-1], model)))
+        yield FieldError(path, "there is no such field", hints.for_field(path, model))
     elif kind == "literal_error":
-        allowed = [word for word in _parts(_field(path, model)) if isinstance(word, str)]
+        allowed = hints.words_of(hints.field_at(path, model))
         wanted = f"is not one of {', '.join(allowed)}" if len(allowed) > 1 else f"is not {allowed[0]}"
         yield FieldError(path, f"{shown(value)} {wanted}", _quoted(value, allowed))
     elif kind == "shape":
-        yield FieldError(path, f"{shown(value)} is not possible here", context["message"])
+        yield FieldError(path, f"{shown(value)} is not possible here", hints.for_template(value) or context["message"])
     elif kind in _KINDS:
-        yield FieldError(
-            path, f"must be {_KINDS[kind]}, not {shown(value)}", _as_text(kind, value, _field(path, model))
-        )
+        cure = hints.for_kind(kind, value, path, model)
+        yield FieldError(path, f"must be {_KINDS[kind]}, not {shown(value)}", cure)
     elif kind in ("string_too_short", "too_short") and not value:
-        field = _field(path, model)
-        yield FieldError(path, "must not be empty", "" if not field or field.is_required() else "leave it out")
+        field = hints.field_at(path, model)
+        cure = "" if not field or field.is_required() else "leave it out"
+        yield FieldError(path, "must not be empty", hints.documented(field) if path[-1] == "expression" else cure)
     elif kind == "too_short" and isinstance(value, Sized) and len(value) >= context["min_length"]:
         return  # it is short of items because some of them are wrong, which is said anyway
     elif kind in _SIZES:
@@ -118,68 +116,15 @@ def shown(value: object) -> str:
             return f"a {type(value).__name__}"
 
 
-def _as_text(kind: str, value: object, field: FieldInfo | None) -> str:
-    """How to write a number or a truth where a text belongs."""
-    if kind != "string_type" or not isinstance(value, bool | int | float):
-        return ""
-    shapes = [one for one in _parts(field) if isinstance(one, Shape) and one.bounds]
-    return shapes[0].message if shapes else "write it in quotes"
-
-
 def _quoted(value: object, allowed: list[str]) -> str:
     """What somebody meant who wrote a word that YAML takes for something else, or nearly one that is allowed."""
     if isinstance(value, bool):
         words = ("Off", "No", "False") if value is False else ("On", "Yes", "True")
         meant = [word for word in allowed if word in words]
         return f'write "{meant[0]}" in quotes: YAML reads the bare word as {shown(value)}' if meant else ""
-    return _close(str(value)[:_SHOWN_MAX], allowed) if isinstance(value, str) else ""
+    return _meant(value, allowed) if isinstance(value, str) else ""
 
 
-def _nearest(name: str, fields: list[str]) -> str:
-    return _close(name[:_SHOWN_MAX], fields) or f"the fields here are {', '.join(fields)}"
-
-
-def _close(word: str, words: list[str]) -> str:
-    lower = {one.lower(): one for one in words}
-    found = get_close_matches(word.lower().replace("_", ""), lower, n=1)
-    return f"did you mean {lower[found[0]]}?" if found else ""
-
-
-def _fields(path: FieldPath, model: type[Params]) -> list[str]:
-    here = _model_at(path, model)
-    return [field.alias or name for name, field in here.model_fields.items()] if here else []
-
-
-def _documented(field: FieldInfo | None) -> str:
-    """The first sentence that documents a field."""
-    sentence = " ".join(((field and field.description) or "").split()).partition(". ")[0].removesuffix(".")
-    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
-
-
-def _field(path: FieldPath, model: type[Params]) -> FieldInfo | None:
-    here = _model_at(path[:-1], model)
-    fields = here.model_fields.values() if here and path else ()
-    return next((field for field in fields if field.alias == path[-1]), None)
-
-
-def _model_at(path: FieldPath, model: type[Params]) -> type[Params] | None:
-    here: type[Params] | None = model
-    for segment in path:
-        if isinstance(segment, str) and here is not None:
-            field = next((field for field in here.model_fields.values() if field.alias == segment), None)
-            models = [one for one in _parts(field) if isinstance(one, type) and issubclass(one, Params)]
-            here = models[0] if models else None
-    return here
-
-
-def _parts(field: FieldInfo | None) -> Iterator[object]:
-    """What a field's annotation is made of: types, words that it allows, and marks."""
-    if field is not None:
-        yield from field.metadata
-        yield from _unwrapped(field.annotation)
-
-
-def _unwrapped(annotation: object) -> Iterator[object]:
-    yield annotation
-    for one in typing.get_args(annotation):
-        yield from _unwrapped(one)
+def _meant(value: str, allowed: list[str]) -> str:
+    near = nearest(value, allowed)
+    return f"did you mean {near}?" if near else hints.for_template(value)

@@ -115,9 +115,9 @@ def _names_differ(one: str, other: str) -> Check:
     first, second = _KINDS[one], _KINDS[other]
     message = f"rule names are unique within a policy: give the {other} another name than the {one} has"
 
-    def common(spec: Spec) -> list[str]:
+    def common(spec: Spec) -> dict[int, str]:
         taken = {rule.name for rule in first.of(spec)}
-        return [rule.name for rule in second.of(spec) if rule.name in taken]
+        return {at: rule.name for at, rule in enumerate(second.of(spec)) if rule.name in taken}
 
     differ = f"{second.rule}.all(b, !{first.rule}.exists(a, a.name == b.name))"
     return Check(
@@ -125,7 +125,8 @@ def _names_differ(one: str, other: str) -> Check:
         holds=lambda spec: not common(spec),
         message=message,
         # The API server cannot say which: it does not know how long a text from a list may get.
-        found=lambda spec: f"{message}; found {', '.join(common(spec))}",
+        found=lambda spec: f"{message}; found {', '.join(common(spec).values())}",
+        below=lambda spec: (next(iter(common(spec))), "name"),
         field=second.rule.removeprefix("self."),
     )
 

@@ -1,20 +1,25 @@
 """From text to a checked expression, or to what is wrong with it."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from cel_expr_python import cel
 
 from fairlead.cel.checked import OPTIONAL, Call, Checked, Const, Ident, Node, Select, StructExpr, Type, decode, walk
+from fairlead.cel.cures import of_result
 from fairlead.cel.diagnostics import Diagnostic, place
 from fairlead.cel.engine_types import QUANTITY
 from fairlead.cel.environment import Scope, environment
+from fairlead.cel.names import Names, did_you_mean
 from fairlead.cel.never_meant import never_meant
 from fairlead.cel.schema import PACKAGE
-from fairlead.cel.wording import Names, diagnostics, did_you_mean
+from fairlead.cel.wording import diagnostics
 
 MAX_BYTES: Final = 4096
+T = TypeVar("T")
+Steps = Generator[None, None, T]
+"""A computation that pauses, so that others are served meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,17 @@ class Expression:
 
 def check(text: str, environment: Environment, want: Want) -> Expression:
     """Parse and check; raises ExpressionError with everything that is wrong."""
+    steps = check_steps(text, environment, want)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            result: Expression = done.value
+            return result
+
+
+def check_steps(text: str, environment: Environment, want: Want) -> Steps[Expression]:
+    """The same, pausing where a long expression has taken its time."""
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
         fault = f"the expression has {size} bytes, {MAX_BYTES} are allowed"
@@ -77,30 +93,33 @@ def check(text: str, environment: Environment, want: Want) -> Expression:
     try:
         compiled = environment.engine.compile(text)
     except RuntimeError as error:
-        names = Names(environment.scope, tuple(environment.variables))
+        names = Names(environment.scope, tuple(environment.variables), environment.data)
         raise ExpressionError(diagnostics(str(error), text, names)) from None
+    yield
     checked = decode(compiled.serialize())
+    yield
     type_ = checked.type_of(checked.root)
     found = sorted({*_refused(text, checked, environment), *never_meant(text, checked)})
-    if not found and (wrong := _wrong_result(type_, want)):
+    if not found and (wrong := _wrong_result(text, type_, want)):
         found = [wrong]
     if found:
         raise ExpressionError(found)
+    yield
     return Expression(text, type_, checked, compiled)
 
 
-def _wrong_result(type_: Type, want: Want) -> Diagnostic | None:
-    if want.types and type_.name not in want.types:
-        if type_.name == "dyn":
-            return Diagnostic(1, 1, f"{want.what} is wanted, and what this gives is known only at run time", want.cure)
-        return Diagnostic(1, 1, f"{want.what} is wanted, this gives {_said(type_)}", want.cure)
-    if type_.name in (OPTIONAL, "type"):
-        return Diagnostic(1, 1, f"{want.what} is wanted, this gives {_said(type_)}", want.cure)
-    return None
+def _wrong_result(text: str, type_: Type, want: Want) -> Diagnostic | None:
+    fault = f"{want.what} is wanted, this gives {_said(type_)}"
+    if type_.name == "dyn" and want.types:
+        fault = f"{want.what} is wanted, and what this gives is known only at run time"
+    elif type_.name not in (OPTIONAL, "type") and (not want.types or type_.name in want.types):
+        return None
+    return Diagnostic(1, 1, fault, of_result(want.what, str(type_), text) or want.cure)
 
 
 def _said(type_: Type) -> str:
-    text = str(type_).replace(f"{PACKAGE}.", "").replace(OPTIONAL, "optional").replace("PlacedPod", "pod on a node")
+    text = str(type_).replace(f"{PACKAGE}.", "").replace(OPTIONAL, "optional")
+    text = text.replace("PlacedPod", "pod on a node").replace("Quantity", "quantity")
     return f"{'an' if text[0] in 'aeiou' else 'a'} {text}"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from cel_expr_python import cel
 
-from fairlead.cel.engine_errors import kind_of
+from fairlead.cel.engine_errors import kind_of, said
 from fairlead.cel.engine_types import Wanted, timestamp, to_engine
 from fairlead.cel.errors import Abort, CelError
 from fairlead.cel.reads import Path
@@ -64,9 +64,9 @@ def evaluate(expression: cel.Expression, data: Mapping[str, Any]) -> cel.Value:
     """Ask the engine; its errors become ours."""
     try:
         value = expression.eval(data=data)
-    except RuntimeError as error:
-        raise Abort(kind_of(str(error)), str(error)) from error
+    except (RuntimeError, ValueError, MemoryError) as error:
+        raise Abort(kind_of(str(error)), said(str(error))) from error
     if value.type() == cel.Type.ERROR:
         text = str(value.value())
-        raise CelError(kind_of(text), text)
+        raise CelError(kind_of(text), said(text))
     return value

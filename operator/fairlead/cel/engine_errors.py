@@ -4,6 +4,7 @@ Its errors are text with a status code in front, and the code tells less than th
 that is found in the text decides.
 """
 
+import re
 from typing import Final
 
 from fairlead.cel.errors import Kind
@@ -41,6 +42,25 @@ _WORDS: Final = (
 )
 
 
+_SAID: Final = (
+    (re.compile(r"^[A-Z_]+: "), ""),
+    (re.compile(r"math\.@max"), "math.greatest"),
+    (re.compile(r"math\.@min"), "math.least"),
+    (re.compile(r"(?<= )@in\b"), "in"),
+    (re.compile(r"(?<= )_?([-+*/%<>=!]=?|\[)_\]?(?=\()"), r"\1"),
+    (re.compile(r"<jump_condition>"), "a condition that is no bool"),
+    (re.compile(r"vector::reserve"), "a list cannot have so many items"),
+    (re.compile(r"std::bad_alloc"), "there is no memory for it"),
+)
+
+
 def kind_of(message: str) -> Kind:
     """Sort the engine's text of an error; what the table does not know is an argument out of bounds."""
     return next((kind for words, kind in _WORDS if words in message), Kind.ARGUMENT)
+
+
+def said(message: str) -> str:
+    """The same without what only the engine's authors know: codes of status and names of operators."""
+    for pattern, word in _SAID:
+        message = pattern.sub(word, message)
+    return message

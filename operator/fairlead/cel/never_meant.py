@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from fairlead.cel.checked import Call, Checked, Const, Node, walk
+from fairlead.api.nearest import nearest
+from fairlead.cel.checked import Call, Checked, Const, Ident, Node, Select, walk
 from fairlead.cel.diagnostics import Diagnostic, place
 from fairlead.cel.errors import CelError
 from fairlead.cel.functions.regex import Pattern
@@ -12,6 +13,8 @@ from fairlead.cel.functions.table import FUNCTIONS, PATTERN_METHODS
 from fairlead.cel.references import references
 from fairlead.cel.schema import PACKAGE
 
+_RESOURCES: Final = ("cpu", "ephemeral-storage", "memory", "pods", "storage")
+_NICKNAMES: Final = {"cores": "cpu", "mem": "memory", "ram": "memory", "gpu": "nvidia.com/gpu"}
 _CURES: Final[Mapping[str, str]] = {
     "string_to_timestamp": "write a moment such as 2026-01-31T08:00:00Z",
     "string_to_duration": "write a duration such as 90s, 5m or 36h; there are no days",
@@ -30,6 +33,7 @@ def never_meant(text: str, checked: Checked) -> Iterator[Diagnostic]:
             fault = "has() asks for a field, and a variable is always there"
             yield Diagnostic(*place(text, start), fault, "use the variable itself")
     for node in walk(checked.root):
+        yield from _resource_of_no_node(text, checked, node)
         match node:
             case Call(function="_==_" | "_!=_", args=(one, other)) if _is_never_null(checked, one, other):
                 sign = node.function.strip("_")
@@ -37,6 +41,25 @@ def never_meant(text: str, checked: Checked) -> Iterator[Diagnostic]:
                 yield Diagnostic(*_place(text, checked, node), fault, "ask has(...) or !has(...)")
             case Call(args=args):
                 yield from _raises_always(text, checked, node, args)
+
+
+def _resource_of_no_node(text: str, checked: Checked, node: Node) -> Iterator[Diagnostic]:
+    """Resources without a prefix that are none of Kubernetes' own: no pod can request them."""
+    match node:
+        case Select(operand=Ident() as holder, field=key):
+            at = checked.positions.get(node.id, 0) + 1
+        case Call(function="_[_]" | "_[?_]" | "_?._", args=(Ident() as holder, Const(value=str(key)) as constant)):
+            at = checked.positions.get(constant.id, 0)
+        case Call(function="@in", args=(Const(value=str(key)) as constant, Ident() as holder)):
+            at = checked.positions.get(constant.id, 0)
+        case _:
+            return
+    near = _NICKNAMES.get(key.lower()) or nearest(key, _RESOURCES, cutoff=0.8)
+    is_other = "/" in key or key in _RESOURCES or key.startswith(("hugepages-", "attachable-volumes-"))
+    of = checked.names.get(holder.id)
+    if not is_other and (of in ("request", "requested") or (of in ("allocatable", "free") and near)):
+        hint = f"did you mean `{near}`?" if near else "but for Kubernetes' own, all have a prefix, as nvidia.com/gpu"
+        yield Diagnostic(*place(text, at), f"no pod can request a resource `{key}`", hint)
 
 
 def _is_never_null(checked: Checked, one: Node, other: Node) -> bool:

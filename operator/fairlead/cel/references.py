@@ -23,10 +23,14 @@ class Reference(NamedTuple):
     end: int
 
 
+def code(text: str) -> str:
+    """The text with nothing in its comments and `_` in place of what stands in quotes, each as long as it was."""
+    return _TEXTS.sub(lambda found: (" " if found[0].startswith("//") else "_") * len(found[0]), text)
+
+
 def references(text: str) -> Iterator[Reference]:
     """All of them, from left to right; not those in strings and comments."""
-    code = _TEXTS.sub(lambda found: " " * len(found[0]), text)
-    for found in _REFERENCE.finditer(code):
+    for found in _REFERENCE.finditer(code(text)):
         yield Reference(found[1], found.start(), found.end())
 
 

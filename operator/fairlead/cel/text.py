@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from fairlead.cel.checked import Call, Comprehension, Const, Ident, ListExpr, Node, Select, StructExpr
 from fairlead.cel.values import UInt
@@ -25,6 +25,46 @@ _BINARY: Final[Mapping[str, int]] = {
 }
 _UNARY, _POSTFIX = 6, 7
 _WRITTEN: Final[Mapping[str, str]] = {"math.@max": "math.greatest", "math.@min": "math.least"}
+
+
+class OptionalMacro(NamedTuple):
+    """`held.optMap(variable, body)` or `held.optFlatMap(variable, body)`: with much around them in the tree."""
+
+    name: str
+    held: Node
+    variable: str
+    body: Node
+
+
+def optional_macro(node: Node) -> OptionalMacro | None:
+    """What the node was written as, if that is one of these macros."""
+    match node:
+        case Call(
+            function="_?_:_",
+            args=(
+                Call(function="hasValue", args=(held,)),
+                Call(function="optional.of", args=(Comprehension(accumulator=variable, init=init, result=body),)),
+                Call(function="optional.none"),
+            ),
+        ) if _is_value_of(init, held):
+            return OptionalMacro("optMap", held, variable, body)
+        case Call(
+            function="_?_:_",
+            args=(
+                Call(function="hasValue", args=(held,)),
+                Comprehension(accumulator=variable, init=init, result=body),
+                Call(function="optional.none"),
+            ),
+        ) if _is_value_of(init, held):
+            return OptionalMacro("optFlatMap", held, variable, body)
+    return None
+
+
+def _is_value_of(node: Node, held: Node) -> bool:
+    match node:
+        case Call(function="value", args=(again,)):
+            return text(again) == text(held)
+    return False
 
 
 def text(node: Node) -> str:
@@ -65,6 +105,9 @@ def _at_least(node: Node, binding: int) -> str:
 
 
 def _call(node: Call) -> tuple[str, int]:
+    if (macro := optional_macro(node)) is not None:
+        body = text(macro.body)
+        return f"{_at_least(macro.held, _POSTFIX)}.{macro.name}({macro.variable}, {body})", _POSTFIX
     match node:
         case Call(function=function, args=(left, right)) if function in _BINARY:
             level = _BINARY[function]

@@ -1,23 +1,24 @@
 """From the bytes of files to everything that is to be said about the policies in them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.api.errors import FieldError, FieldPath, render_path
+from fairlead.api.errors import FieldPath, render_path
 from fairlead.api.names import KIND
-from fairlead.api.parse import shown
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, policy_model
-from fairlead.cel.diagnostics import Diagnostic
+from fairlead.cli.across import Across
 from fairlead.cli.documents import Mapping, Node, Scalar, Sequence, documents
-from fairlead.cli.findings import Finding, Report, Rule, Severity
-from fairlead.cli.positions import index_in_file
+from fairlead.cli.findings import Finding, Report, Rule
+from fairlead.cli.places import Place
+from fairlead.cli.positions import cut_off
 from fairlead.cli.source import BrokenError, Source, decode, refuse_unprintable, so_far
 from fairlead.cli.values import VALUES_MAX, find, text_at, to_data
 from fairlead.policy.compile import Rules
 from fairlead.policy.compiled import AnnotationRule, CompiledPolicy, ExpressionRule, FilterRule, ScoreRule
+from fairlead.policy.errors import Fault
 from fairlead.policy.inspect import inspect
-from fairlead.policy.warnings import PolicyWarning, warnings, why_on_engine
+from fairlead.policy.warnings import PolicyWarning, why_on_engine
 from fairlead.strategies.registry import installed
 
 _GROUP: Final = "fairlead.dev/"
@@ -25,22 +26,13 @@ _MISREAD_MAX: Final = 100  # as many as are said of fields
 _NO_SUCH_FIELD: Final = "there is no such field"
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A policy in a file."""
-
-    file: str
-    source: Source
-    root: Node
-    name: str
-
-
 @dataclass(slots=True)
 class Checker:
-    """Looks at one file after the other, and remembers the names of policies."""
+    """Looks at one file after the other, and remembers what is to be said of several."""
 
     report: Report = field(default_factory=Report)
-    _names: dict[str, str] = field(default_factory=dict)
+    _across: Across = field(default_factory=Across)
+    _files: dict[str, int] = field(default_factory=dict)
     _rules: Rules = field(init=False)
     _model: type[SchedulerExtenderPolicy] = field(init=False)
 
@@ -54,6 +46,7 @@ class Checker:
 
     def check(self, file: str, data: bytes) -> None:
         """Take down what is to be said about a file."""
+        self._files.setdefault(file, len(self._files))
         try:
             source = decode(data)
         except BrokenError as broken:
@@ -65,6 +58,17 @@ class Checker:
                 self._document(file, source, document)
         except BrokenError as broken:
             self._broken(file, source, broken)
+
+    def refuse(self, file: str, message: str, hint: str = "") -> None:
+        """Take down why a file as a whole is not read."""
+        self._files.setdefault(file, len(self._files))
+        self.report.findings.append(Finding(file, 1, 1, "error", "", message, hint))
+
+    def finish(self) -> Report:
+        """Take down what is to be said of several files, and put all of it in their order."""
+        self.report.findings += self._across.conflicts()
+        self.report.findings.sort(key=lambda one: (self._files[one.file], one.line, one.column))
+        return self.report
 
     def _broken(self, file: str, source: Source, broken: BrokenError) -> None:
         line, column = source.place(broken.index)
@@ -84,87 +88,40 @@ class Checker:
             for item in items.items if isinstance(items, Sequence) else ():
                 self._document(file, source, item)
         elif _is_ours(document):
-            self._policy(_Place(file, source, document, text_at(document, "metadata", "name")))
+            self._policy(Place(file, source, document, text_at(document, "metadata", "name")))
         else:
             self.report.ignored += 1
 
-    def _policy(self, place: _Place) -> None:
+    def _policy(self, place: Place) -> None:
         report = self.report
         report.policies += 1
-        before = len(report.findings)
         data, misread = to_data(place.root, place.source)
         for fault in misread[:_MISREAD_MAX]:
-            line, column = place.source.place(fault.index)
-            self._add(place, fault.path, line, column, fault.message, fault.hint)
+            at = place.source.place(fault.index)
+            report.findings.append(place.finding(fault.path, fault.message, fault.hint, at=at))
         if not misread:
             inspected = inspect(data, self._model, self._rules)
-            for found in inspected.faults:
-                self._in_expression(place, found.error, found.at)
+            report.findings += [_fault(place, found) for found in inspected.faults]
+            report.findings += [_warning(place, found) for found in inspected.warnings]
             if inspected.policy is not None and inspected.compiled is not None:
-                self._compiled(place, inspected.policy, inspected.compiled)
-        self._is_alone(place)
-        report.findings[before:] = sorted(report.findings[before:], key=lambda one: (one.line, one.column))
+                report.rules += _rules(place, inspected.policy, inspected.compiled)
+                self._across.remember(place, inspected.policy, inspected.compiled)
+        report.findings += self._across.same_name(place)
 
-    def _compiled(self, place: _Place, policy: SchedulerExtenderPolicy, compiled: CompiledPolicy) -> None:
-        for warning in warnings(compiled, policy):
-            self._warning(place, warning)
-        self.report.rules += _rules(place, policy, compiled)
 
-    def _is_alone(self, place: _Place) -> None:
-        """Two policies of one name: the later would replace the other when they are applied."""
-        if not place.name:
-            return
-        line, column = _at(place, ("metadata", "name"))
-        if place.name in self._names:
-            fault = f"another policy is called {shown(place.name)}: {self._names[place.name]}"
-            self._add(place, ("metadata", "name"), line, column, fault, "give one of them another name")
-        self._names.setdefault(place.name, f"{place.file}:{line}")
+def _fault(place: Place, fault: Fault) -> Finding:
+    error, at = fault.error, fault.at
+    if at is not None and place.within(error.path, (at.line, at.column)):
+        _, node, _ = find(place.root, error.path)
+        hint = cut_off(place.source.text, node, at.message) if isinstance(node, Scalar) else ""
+        return place.finding(error.path, at.message, hint or at.hint, part=(at.line, at.column))
+    where = place.of(error.path, key=error.message == _NO_SUCH_FIELD)
+    return place.finding(error.path, error.message, error.hint, at=where)
 
-    def _field_error(self, place: _Place, error: FieldError) -> None:
-        line, column = _at(place, error.path, key=error.message == _NO_SUCH_FIELD)
-        self._add(place, error.path, line, column, error.message, error.hint)
 
-    def _in_expression(self, place: _Place, error: FieldError, at: Diagnostic | None) -> None:
-        _, node, there = find(place.root, error.path)
-        if at is None or not there or not isinstance(node, Scalar):
-            self._field_error(place, error)
-            return
-        index = index_in_file(place.source.text, node, _offset(node.value, at))
-        line, column = place.source.place(index)
-        text = place.source.line(line)
-        self._add(place, error.path, line, column, at.message, at.hint, shown=text)
-
-    def _warning(self, place: _Place, warning: PolicyWarning) -> None:
-        line, column = _at(place, warning.path)
-        severity: Severity = warning.severity
-        made = self._add(place, warning.path, line, column, warning.message, warning.hint, severity)
-        self.report.findings[-1] = replace(made, reason=str(warning.reason))
-
-    def _add(
-        self,
-        place: _Place,
-        path: FieldPath,
-        line: int,
-        column: int,
-        message: str,
-        hint: str,
-        severity: Severity = "error",
-        shown: str | None = None,
-    ) -> Finding:
-        finding = Finding(
-            file=place.file,
-            line=line,
-            column=column,
-            severity=severity,
-            field=render_path(path),
-            message=message,
-            hint=hint,
-            policy=place.name,
-            rule=_rule(place.root, path),
-            shown=shown,
-        )
-        self.report.findings.append(finding)
-        return finding
+def _warning(place: Place, said: PolicyWarning) -> Finding:
+    reason = said.reason.value
+    return place.finding(said.path, said.message, said.hint, severity=said.severity, reason=reason, part=said.place)
 
 
 def _is_ours(document: Node) -> bool:
@@ -179,29 +136,7 @@ def _is_list(document: Node) -> bool:
     return there and isinstance(items, Sequence)
 
 
-def _offset(value: str, at: Diagnostic) -> int:
-    lines = value.split("\n")
-    before = sum(len(line) + 1 for line in lines[: at.line - 1])
-    return min(before + at.column - 1, len(value))
-
-
-def _at(place: _Place, path: FieldPath, *, key: bool = False) -> tuple[int, int]:
-    """Where a field stands: its value if it is a text, else its key, else what it is missing in."""
-    name, node, there = find(place.root, path)
-    if there and name is not None and (key or not isinstance(node, Scalar)):
-        return place.source.place(name.start)
-    return place.source.place(node.start)
-
-
-def _rule(root: Node, path: FieldPath) -> str:
-    """The name of the rule that a field belongs to."""
-    for end in range(len(path), 0, -1):
-        if isinstance(path[end - 1], int):
-            return text_at(root, *path[:end], "name") or text_at(root, *path[:end], "key")
-    return ""
-
-
-def _rules(place: _Place, policy: SchedulerExtenderPolicy, compiled: CompiledPolicy) -> Iterator[Rule]:
+def _rules(place: Place, policy: SchedulerExtenderPolicy, compiled: CompiledPolicy) -> Iterator[Rule]:
     """The rules of a policy, in the order in which they were compiled."""
     annotations = policy.spec.binding.annotations if policy.spec.binding else ()
     paths: list[FieldPath] = [
@@ -219,7 +154,7 @@ def _rules(place: _Place, policy: SchedulerExtenderPolicy, compiled: CompiledPol
         *compiled.annotations,
     )
     for path, rule, about in zip(paths, made, compiled.reports, strict=True):
-        line, _ = _at(place, path)
+        line, _ = place.of(path)
         why = why_on_engine(rule.expression) if rule.expression is not None else ""
         is_expression = rule.expression is not None
         where = render_path(path).removeprefix("spec.")

@@ -10,24 +10,12 @@ from typing import Final
 
 import yaml
 
+from fairlead.cli.slips import explained
 from fairlead.cli.source import BrokenError, Source
 
 DEPTH_MAX: Final = 200
 NODES_MAX: Final = 500_000
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # thirty times faster where there is libyaml
-
-_WHOLE: Final = "put a text that begins with a quote, a bracket or a brace in quotes as a whole, or under '|'"
-_HINTS: Final = {
-    "mapping values are not allowed": "put a text that holds ': ' in quotes, or under '|' on a line of its own",
-    "cannot start any token": "indent with spaces, and put a text that begins with a tab, '%', '@' or '`' in quotes",
-    "expected key": _WHOLE,
-    "expected <block end>": _WHOLE,
-    "could not find expected ':'": "each line of a map is 'key: value'",
-    "unexpected end of stream": "close the quote",
-    "undefined alias": "put a text that begins with '*' in quotes",
-    "invalid Unicode character escape": "write the character itself",
-    "unknown escape character": "write a backslash as \\\\, or use single quotes",
-}
 
 
 @dataclass(slots=True, eq=False)
@@ -80,10 +68,7 @@ def documents(source: Source) -> Iterator[Node]:
             else:
                 builder.take(event)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        said = error.problem or error.context or "this is no YAML"
-        hint = next((hint for text, hint in _HINTS.items() if text in said), "")
-        raise BrokenError(mark.index if mark else 0, f"this is no YAML: {said}", hint) from None
+        raise explained(error, source, builder.quoted) from None
     except yaml.YAMLError as error:
         raise BrokenError(0, f"this is no YAML: {str(error).splitlines()[0]}") from None
 
@@ -93,6 +78,7 @@ class _Builder:
 
     def __init__(self, source: Source) -> None:
         self.root: Node | None = None
+        self.quoted: tuple[int, int] | None = None
         self._source = source
         self._open: list[tuple[Sequence | Mapping, str | None]] = []
         self._keys: list[Node | None] = []
@@ -103,6 +89,8 @@ class _Builder:
         match event:
             case yaml.ScalarEvent():
                 start = self._after_properties(event)
+                if event.style in ("'", '"'):
+                    self.quoted = start, _end(event)
                 tag = _tag(event.tag, implicit=event.implicit[0] or event.implicit[1])
                 node = Scalar(
                     start,
@@ -136,7 +124,7 @@ class _Builder:
         if event.anchor in {anchor for _, anchor in self._open}:
             raise BrokenError(_start(event), f"*{event.anchor} stands inside of what it names", "write it out")
         if event.anchor not in self._anchors:
-            hint = _HINTS["undefined alias"]
+            hint = "put a text that begins with '*' in quotes"
             raise BrokenError(_start(event), f"there is no anchor &{event.anchor} above", hint)
         return self._anchors[event.anchor]
 

@@ -19,6 +19,8 @@ class File:
     name: str
     data: bytes = b""
     unreadable: str = ""
+    empty: str = ""
+    """What a directory lacks that has no file for us."""
     too_large: bool = False
 
 
@@ -35,7 +37,7 @@ def files(names: list[str]) -> Iterator[File]:
         found = list(_below(name, unread)) if name and Path(name).is_dir() else [name]
         yield from (File(str(error.filename), unreadable=_said(error)) for error in unread)
         if not found and not unread:
-            yield File(name, unreadable="no file in this directory ends in .yaml, .yml or .json")
+            yield File(name, empty="no file in this directory ends in .yaml, .yml or .json")
         for one in found:
             real = os.path.realpath(one)
             if real not in seen:
@@ -55,7 +57,9 @@ def _below(directory: str, unread: list[OSError]) -> Iterator[str]:
         directories[:] = sorted(one for one in directories if not one.startswith("."))
         for name in sorted(names):
             path = Path(where, name)
-            if name.endswith(_ENDINGS) and (path.is_file() or not path.exists()):  # a link that leads nowhere is told
+            if name.lower().endswith(_ENDINGS) and (
+                path.is_file() or not path.exists()
+            ):  # a link that leads nowhere is told
                 yield str(path)
 
 

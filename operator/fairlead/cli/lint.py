@@ -38,31 +38,39 @@ def add_to(commands: "Commands") -> None:
 def run(given: argparse.Namespace) -> int:
     """Lint."""
     # Loaded here: the language alone takes longer than the rest of the program.
+    from fairlead.api.names import KIND
     from fairlead.cli.checks import Checker
     from fairlead.cli.files import BYTES_MAX, files
-    from fairlead.cli.findings import Finding
     from fairlead.cli.printing import as_json, as_text
 
     checker = Checker()
     unreadable = False
+    notes: list[str] = []
     for file in files(given.files):
         if file.unreadable:
-            print(f"fairlead lint: {file.name}: {file.unreadable}", file=_safe(sys.stderr))
+            checker.refuse(file.name, f"cannot be read: {file.unreadable}")
             unreadable = True
+        elif file.empty:
+            notes.append(f"{file.name}: {file.empty}")
         elif file.too_large:
             fault = f"the file is larger than {BYTES_MAX >> 20} MiB"
-            checker.report.findings.append(Finding(file.name, 1, 1, "error", "", fault, "split it"))
+            checker.refuse(file.name, fault, "split it")
         else:
             checker.check(file.name, file.data)
+    report = checker.finish()
+    if not report.policies and not report.findings:
+        notes = [f"no {KIND} found in {', '.join(given.files)}"]
+    for note in notes:
+        print(f"fairlead lint: {note}", file=_safe(sys.stderr))
     out = _safe(sys.stdout)
     if given.output == "json":
-        print(as_json(checker.report), file=out)
+        print(as_json(report), file=out)
     else:
-        for line in as_text(checker.report, colour=_wants_colour(out), verbose=given.verbose):
+        for line in as_text(report, colour=_wants_colour(out), verbose=given.verbose):
             print(line, file=out)
     if unreadable:
         return _USAGE
-    return _ERRORS if checker.report.count("error") else 0
+    return _ERRORS if report.count("error") else 0
 
 
 def _wants_colour(out: TextIO) -> bool:

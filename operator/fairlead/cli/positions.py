@@ -12,6 +12,8 @@ from typing import Final
 from fairlead.cli.documents import Scalar
 
 _Kept = tuple[str, int]
+_COMMENT: Final = re.compile(r"[ \t]+#([^\r\n]*)")
+_ENDS: Final = re.compile("ends too early|does not end")
 _BLANKS: Final = " \t"
 _BREAKS: Final = "\r\n\x85\u2028\u2029"
 _ESCAPES: Final = {
@@ -28,6 +30,13 @@ def index_in_file(text: str, scalar: Scalar, offset: int) -> int:
     if not found:
         return scalar.start
     return found[offset] if offset < len(found) else found[-1] + 1
+
+
+def cut_off(text: str, scalar: Scalar, fault: str) -> str:
+    """The cure, if a text may be wrong because YAML takes the rest of its line for a comment."""
+    comment = _COMMENT.match(text, scalar.end) if not scalar.style else None
+    is_short = _ENDS.search(fault) or (comment and "wanted" in fault and not comment[1].startswith(" "))
+    return f"YAML takes #{comment[1][:20]} for a comment: put the text in quotes" if comment and is_short else ""
 
 
 def offsets(text: str, scalar: Scalar) -> list[int] | None:

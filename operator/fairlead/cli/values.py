@@ -11,6 +11,7 @@ from typing import Final
 
 from fairlead.api.errors import FieldPath
 from fairlead.cli.documents import Mapping, Node, Scalar, Sequence
+from fairlead.cli.slips import TEMPLATE
 from fairlead.cli.source import Source
 
 VALUES_MAX: Final = 200_000
@@ -102,12 +103,19 @@ class _Reader:
                 continue
             name = key_of(key)
             if name is None:
-                self.faults.append(Misread(path, key.start, "a key must be a text", "write it in quotes"))
+                fault, hint = "a key must be a text", "write it in quotes"
+                if isinstance(key, Mapping) and self.source.text.startswith("{{", key.start - 1):
+                    fault, hint = TEMPLATE
+                self.faults.append(Misread(path, key.start, fault, hint))
                 continue
             if name in seen:
                 line, _ = self.source.place(seen[name].start)
                 said = f"{_shown(name)} stands here already, in line {line}"
-                self.faults.append(Misread((*path, name), key.start, said, "remove one of them"))
+                is_next = not path and name == next(iter(seen))
+                hint = "write --- between two objects" if is_next else "remove one of them"
+                self.faults.append(Misread((*path, name), key.start, said, hint))
+                if is_next:
+                    break
                 continue
             seen[name] = key
             found[name] = self.data(value, (*path, name))

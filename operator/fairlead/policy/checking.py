@@ -1,12 +1,12 @@
 """The expressions of one policy: variables first, each after those that it uses, then whatever uses them."""
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final
 
 from fairlead.api.errors import FieldPath
 from fairlead.api.rules import Variable
-from fairlead.cel.check import VALUE, Environment, ExpressionError, Want, check
+from fairlead.cel.check import VALUE, Environment, ExpressionError, Steps, Want, check_steps
 from fairlead.cel.checked import Checked, Ident, walk
 from fairlead.cel.cost import BUDGET, ENGINE_BUDGET, NODES, PODS
 from fairlead.cel.diagnostics import Diagnostic, place
@@ -18,9 +18,6 @@ from fairlead.policy.expressions import Compiled
 
 PARTS_MAX: Final = 5_000
 
-T = TypeVar("T")
-Steps = Generator[None, None, T]
-"""A computation that pauses, so that others are served meanwhile."""
 
 
 @dataclass(slots=True)
@@ -64,7 +61,7 @@ class Expressions:
         environment = self._environment(scope)
         yield
         try:
-            expression = check(text, environment, want)
+            expression = yield from check_steps(text, environment, want)
         except ExpressionError as error:
             self.faults += [in_expression(path, found, text) for found in error.diagnostics]
             return None
@@ -79,6 +76,8 @@ class Expressions:
             self.faults.append(in_field(path, fault, "loop over the pods of a node once, not inside of another loop"))
             return None
         _ = made.paths
+        yield
+        made.analyse()
         yield
         if (slow := _of_engine(made)) is not None:
             self.faults.append(in_field(path, *slow))

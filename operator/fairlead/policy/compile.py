@@ -11,9 +11,9 @@ from fairlead.api.errors import FieldPath
 from fairlead.api.params import Params, data_names
 from fairlead.api.selectors import LabelSelector
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cel.check import BOOL, NUMBER, STRING
+from fairlead.cel.check import BOOL, NUMBER, STRING, Steps
 from fairlead.cel.environment import CONDITION, PROTECTION, RULE, Scope
-from fairlead.policy.checking import Expressions, Steps
+from fairlead.policy.checking import Expressions
 from fairlead.policy.compiled import (
     AnnotationRule,
     CompiledPolicy,

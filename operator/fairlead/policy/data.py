@@ -15,6 +15,7 @@ from fairlead.strategies.reads import ANNOTATIONS, LABELS, Path, Reads
 LENGTH_MAX: Final = 100
 """A number has no more characters; a text that has is none, however long it is."""
 MISSING: Final = "is missing"
+NO_NUMBER: Final = "is no number"
 STALE: Final = "is stale"
 
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
@@ -76,6 +77,7 @@ def differing(one: Data | None, other: Data | None) -> frozenset[str]:
 def _entry(entry: DataEntry) -> Callable[[Any, int], Held]:
     missing, stale = Unknown(f"data {entry.name}", MISSING), Unknown(f"data {entry.name}", STALE)
     nothing: Held = (missing if entry.default is None else entry.default, None)
+    unread: Held = (Unknown(f"data {entry.name}", NO_NUMBER) if entry.default is None else entry.default, None)
     annotation, source = entry.node_annotation, entry.node_annotation or entry.node_label
     max_age = None if entry.max_age is None else parse_duration(entry.max_age) * _SECOND
     if source is None:
@@ -85,9 +87,11 @@ def _entry(entry: DataEntry) -> Callable[[Any, int], Held]:
     def read(node: Any, now: int) -> Held:
         held: Mapping[str, str] = node.metadata.annotations if annotation else node.metadata.labels
         text = held.get(key)
-        number = None if text is None else _number(text, form)
-        if number is None or not _is_finite(value := number * factor):
+        if text is None:
             return nothing
+        number = _number(text, form)
+        if number is None or not _is_finite(value := number * factor):
+            return unread
         if max_age is None or annotation is None:
             return value, None
         written = _written(annotation, held)

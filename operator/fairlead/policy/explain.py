@@ -1,85 +1,34 @@
-"""Why a node is refused, or how many points it gets: the same compiled rules, with their trace on.
+"""Why a node is refused, or how many points it gets: the same compiled rules, with their trace on."""
 
-For a refused node also the smallest set of comparisons whose outcome would have to be another one for the node to
-pass; each set was tried by evaluating the rule with these outcomes.
-"""
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations, product
-from typing import Any, Final, Literal
-
-from msgspec import Struct
-
-from fairlead.cel.checked import Call, Const, Ident, Node, walk
-from fairlead.cel.cost import OF_POD
-from fairlead.cel.lowering.builder import NotLoweredError
-from fairlead.cel.lowering.leaves import leaves
-from fairlead.cel.text import text
-from fairlead.policy.compiled import FilterRule, ScoreRule
+from fairlead.cel.lowering.analysis import VARIABLES
+from fairlead.policy.compiled import CompiledPolicy, FilterRule, ScoreRule
 from fairlead.policy.data import with_data
-from fairlead.policy.evaluate import UNDECIDED
+from fairlead.policy.evaluate import UNDECIDED, UNKNOWN_NODE
+from fairlead.policy.explained import (
+    Doubt,
+    Flip,
+    Items,
+    NodeExplained,
+    NodeScored,
+    Outcome,
+    RuleExplained,
+    ScoreExplained,
+    Step,
+)
 from fairlead.policy.expressions import Compiled
 from fairlead.policy.facts import NodeView, PodView
+from fairlead.policy.flips import closest
 from fairlead.policy.nodes import Nodes
-from fairlead.policy.rules import Raised, raised
+from fairlead.policy.on_engine import Asked
+from fairlead.policy.rules import Raised
+from fairlead.policy.scores import normalized, on_the_wire, sums, weighted
 from fairlead.policy.select import Matched
+from fairlead.policy.steps import steps
 from fairlead.strategies.facts import Unknown
-from fairlead.strategies.seam import Pass, Timed
-
-TRIES: Final = 2_000
-Outcome = Literal["Passed", "Refused", "Unknown", "Scored"]
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A part of an expression and the value that it had."""
-
-    text: str
-    value: object
-
-
-@dataclass(frozen=True, slots=True)
-class Flip:
-    """A comparison that would have to come out otherwise."""
-
-    text: str
-    value: object  # what it is; None where it raised or was not reached
-    left: object = None
-    right: object = None
-
-
-@dataclass(frozen=True, slots=True)
-class Items:
-    """What a strategy noted: of the rule as a whole, and of each thing that it looked at."""
-
-    values: Mapping[str, object]
-    items: Sequence[tuple[str, Mapping[str, object]]]
-
-
-@dataclass(frozen=True, slots=True)
-class RuleExplained:
-    """One rule on one node."""
-
-    policy: str
-    rule: str
-    outcome: Outcome
-    reason: str = ""
-    resolvable: bool = False
-    value: float | None = None  # raw, of a score
-    steps: Sequence[Step] = ()
-    flips: Sequence[Flip] = ()
-    noted: Items | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NodeExplained:
-    """All rules on one node."""
-
-    node: str
-    passed: bool
-    filters: Sequence[RuleExplained]
-    scores: Sequence[RuleExplained]
+from fairlead.strategies.seam import Pass, Timed, Value
 
 
 @dataclass(slots=True)
@@ -97,29 +46,82 @@ class Notes:
         """Values of one of several things."""
         self.items.append((name, values))
 
+    def taken(self) -> Items | None:
+        """What there is."""
+        return Items(self.values, self.items) if self.values or self.items else None
+
 
 def explain(pod: PodView, matched: Sequence[Matched], nodes: Nodes, name: str, now: int) -> NodeExplained:
     """Everything that the policies say about a pod on a node, in their order."""
     filters: list[RuleExplained] = []
     scores: list[RuleExplained] = []
     node = nodes.view_of(name)
-    if node is None:
-        raise KeyError(name)
     for each in matched:
-        view = with_data(node, each.policy.data, now)
-        if each.undecided:
-            filters += [
-                RuleExplained(
-                    each.policy.name, rule.name, "Refused", UNDECIDED, steps=(Step("match", each.undecided.detail),)
-                )
-                for rule in sorted(each.policy.filters, key=lambda rule: rule.name)[:1]
-            ]
-            continue
-        for rule in sorted(each.policy.filters, key=lambda rule: rule.name):
-            filters.append(_filter(each.policy.name, rule, pod, view, now))
-        in_order = sorted(each.policy.scores, key=lambda rule: rule.name)
-        scores += [_score(each.policy.name, score, pod, view, now) for score in in_order]
-    return NodeExplained(name, not any(rule.outcome == "Refused" for rule in filters), filters, scores)
+        policy = each.policy
+        view = None if node is None else with_data(node, policy.data, now)
+        for rule in _sorted_filters(policy):
+            if view is None or each.undecided:
+                why = UNKNOWN_NODE if view is None else UNDECIDED
+                filters.append(RuleExplained(policy.name, rule.name, "Refused", why))
+            else:
+                filters.append(_filter(policy.name, rule, pod, view, now))
+        for score in _sorted_scores(policy):
+            if each.undecided:
+                scores.append(RuleExplained(policy.name, score.name, "LeftOut", UNDECIDED))
+            elif view is None:
+                scores.append(RuleExplained(policy.name, score.name, "Unknown", UNKNOWN_NODE))
+            else:
+                scores.append(_score(policy.name, score, pod, view, now))
+    return NodeExplained(
+        node=name,
+        known=node is not None,
+        passed=not any(rule.outcome == "Refused" for rule in filters),
+        policies=[each.policy.name for each in matched],
+        doubts=[_doubt(each, each.undecided, pod, now) for each in matched if each.undecided],
+        filters=filters,
+        scores=scores,
+    )
+
+
+def explain_scores(
+    pod: PodView, matched: Sequence[Matched], nodes: Nodes, names: Sequence[str], now: int
+) -> list[NodeScored]:
+    """What the scheduler is told when it asks about these nodes, and what it is made of."""
+    views = [nodes.view_of(name) for name in names]
+    rows: list[list[ScoreExplained]] = [[] for _ in names]
+    columns: list[list[float]] = []
+    for policy in (each.policy for each in matched if not each.undecided):
+        seen = [None if view is None else with_data(view, policy.data, now) for view in views]
+        for rule in _sorted_scores(policy):
+            rate = rule.score.for_pod(pod)
+            said = [Unknown("node", "is not known yet") if view is None else rate(view, now) for view in seen]
+            values = [_number(value) for value in said]
+            scores = normalized(values, rule.normalize)
+            points = [0.0] * len(names) if scores is None else weighted(scores, rule.weight)
+            columns.append(points)
+            for at, row in enumerate(rows):
+                score = None if scores is None else scores[at]
+                row.append(ScoreExplained(policy.name, rule.name, values[at], _why(said[at]), score, points[at]))
+    totals = sums(columns, len(names))
+    return [NodeScored(*each) for each in zip(names, totals, on_the_wire(totals), rows, strict=True)]
+
+
+def _sorted_filters(policy: CompiledPolicy) -> list[FilterRule]:
+    return sorted(policy.filters, key=lambda rule: rule.name)
+
+
+def _sorted_scores(policy: CompiledPolicy) -> list[ScoreRule]:
+    return sorted(policy.scores, key=lambda rule: rule.name)
+
+
+def _doubt(matched: Matched, why: Raised, pod: PodView, now: int) -> Doubt:
+    parts = [
+        step
+        for condition in matched.policy.match.conditions
+        if condition.name == matched.condition
+        for step in _parts(condition.expression, pod, None, now)
+    ]
+    return Doubt(matched.policy.name, matched.condition, why.detail or str(why), parts)
 
 
 def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: int) -> RuleExplained:
@@ -127,116 +129,44 @@ def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: in
     verdict = rule.filter.for_pod(pod)(view, now, notes)
     refusal = rule.refusal(verdict)
     outcome: Outcome = "Refused" if refusal else "Passed" if isinstance(verdict, Pass) else "Unknown"
-    reason, resolvable = refusal or (str(verdict) if isinstance(verdict, Unknown) else "", False)
-    if rule.expression is None:
-        noted = Items(notes.values, notes.items)
-        return RuleExplained(policy, rule.name, outcome, reason, resolvable, noted=noted)
-    if rule.expression.evaluation == "Engine":
-        return RuleExplained(policy, rule.name, outcome, reason, resolvable, steps=_raised(verdict))
-    steps = tuple(_steps(rule.expression, pod, view, now))
-    flips = tuple(closest(rule.expression, pod, view, now)) if outcome == "Refused" else ()
-    return RuleExplained(policy, rule.name, outcome, reason, resolvable, steps=steps, flips=flips)
+    reason, resolvable = refusal or (_why(verdict), False)
+    expression = rule.expression
+    parts = [] if expression is None else _parts(expression, pod, view, now)
+    flips = _flips(expression, pod, view, now) if expression is not None and outcome == "Refused" else []
+    return RuleExplained(policy, rule.name, outcome, reason, resolvable, steps=parts, flips=flips, noted=notes.taken())
 
 
 def _score(policy: str, rule: ScoreRule, pod: PodView, view: NodeView, now: int) -> RuleExplained:
     notes = Notes()
     value = rule.score.for_pod(pod)(view, now, notes)
-    noted = None
-    steps: Sequence[Step] = ()
-    if rule.expression is None:
-        noted = Items(notes.values, notes.items)
-    elif rule.expression.evaluation == "Engine":
-        steps = _raised(value)
-    else:
-        steps = tuple(_steps(rule.expression, pod, view, now))
+    parts = [] if rule.expression is None else _parts(rule.expression, pod, view, now)
+    outcome: Outcome = "Unknown" if isinstance(value, Unknown) else "Scored"
+    return RuleExplained(
+        policy, rule.name, outcome, _why(value), value=_number(value), steps=parts, noted=notes.taken()
+    )
+
+
+def _parts(expression: Compiled, pod: PodView, view: NodeView | None, now: int) -> list[Step]:
+    is_lowered = expression.evaluation == "Lowered"
+    found = [*(steps(expression, pod, view, now) if is_lowered else Asked(expression, pod, view, now).steps())]
+    used = {full.removeprefix(VARIABLES) for full in expression.expression.checked.names.values()}
+    for name, variable in expression.variables.items():
+        if name in used:
+            parts = (replace(step, variable=step.variable or name) for step in _parts(variable, pod, view, now))
+            found += [step for step in parts if step not in found and step.text != "raised"]
+    return found
+
+
+def _flips(expression: Compiled, pod: PodView, view: NodeView, now: int) -> list[Flip]:
+    is_lowered = expression.evaluation == "Lowered"
+    return closest(expression, pod, view, now) if is_lowered else Asked(expression, pod, view, now).closest()
+
+
+def _why(said: object) -> str:
+    return str(said) if isinstance(said, Unknown) else ""
+
+
+def _number(value: Value) -> float | None:
     if isinstance(value, Unknown):
-        return RuleExplained(policy, rule.name, "Unknown", str(value), steps=steps, noted=noted)
-    number = value.value if isinstance(value, Timed) else value
-    return RuleExplained(policy, rule.name, "Scored", value=number, steps=steps, noted=noted)
-
-
-def _raised(verdict: object) -> Sequence[Step]:
-    """What an expression raised on the engine, which shows no parts."""
-    return (Step("raised", verdict.detail),) if isinstance(verdict, Raised) else ()
-
-
-def _steps(expression: Compiled, pod: PodView, view: NodeView, now: int) -> Iterator[Step]:
-    """The parts of an expression with their values, the whole first; what is written out is no news."""
-    result, values = expression.traced(pod, {})(view, now)
-    seen = set[str]()
-    for node in walk(expression.expression.checked.root):
-        if isinstance(node, Const) or _is_macros_own(node):
-            continue
-        shown = text(node)
-        if node.id in values and shown not in seen and _can_be_shown(values[node.id]):
-            seen.add(shown)
-            yield Step(shown, values[node.id])
-    if isinstance(result, Exception):
-        yield Step("raised", raised(result).detail)
-
-
-def _can_be_shown(value: object) -> bool:
-    """Whether a value is more than an object that parts of the expression look into."""
-    if isinstance(value, list | tuple):
-        return all(map(_can_be_shown, value))
-    return not isinstance(value, Struct | Mapping)
-
-
-def _is_macros_own(node: Node) -> bool:
-    """Whether a macro wrote it, and not the user."""
-    match node:
-        case Ident(name=name):
-            return name.startswith("@")
-        case Call(args=args):
-            return any(isinstance(arg, Ident) and arg.name.startswith("@") for arg in args)
-    return False
-
-
-def closest(expression: Compiled, pod: PodView, view: NodeView, now: int) -> list[Flip]:
-    """The smallest set of comparisons whose flip makes the rule pass; empty if none was found.
-
-    Of sets of one size those come first that are about the node: a pod is what it is.
-    """
-    _, values = expression.traced(pod, {})(view, now)
-    checked = expression.expression.checked
-    candidates = sorted(leaves(checked), key=lambda leaf: not _is_about_node(expression, leaf))
-    tries = 0
-    for size in range(1, len(candidates) + 1):
-        for chosen in combinations(candidates, size):
-            for forced in product(*(_other(values.get(node.id)) for node in chosen)):
-                tries += 1
-                if tries > TRIES:
-                    return []
-                force = {node.id: value for node, value in zip(chosen, forced, strict=True)}
-                if expression.traced(pod, force)(view, now)[0] is True:
-                    return [_flip(expression, node, values, (pod, view, now)) for node in chosen]
-    return []
-
-
-def _is_about_node(expression: Compiled, node: Node) -> bool:
-    return not {path[0] for path in expression.part(node).paths} <= OF_POD
-
-
-def _other(value: object) -> tuple[bool, ...]:
-    return (not value,) if isinstance(value, bool) else (True, False)
-
-
-def _flip(expression: Compiled, node: Node, values: Mapping[int, Any], facts: tuple[PodView, NodeView, int]) -> Flip:
-    if node.id not in values:  # `&&` and `||` did not come to it
-        pod, view, now = facts
-        try:
-            values = expression.part(node).traced(pod, {})(view, now)[1]
-        except NotLoweredError:  # inside of a macro, whose names it lacks
-            values = {}
-    left = right = None
-    match node:
-        case Call(args=(first, second)):
-            left, right = _value(first, values), _value(second, values)
-        case Call(args=(first,)):
-            left = _value(first, values)
-    return Flip(text(node), values.get(node.id), left, right)
-
-
-def _value(node: Node, values: Mapping[int, Any]) -> object:
-    value = node.value if isinstance(node, Const) else values.get(node.id)
-    return value if _can_be_shown(value) else None
+        return None
+    return value.value if isinstance(value, Timed) else value

@@ -16,7 +16,7 @@ from fairlead.cel.errors import CelError, Kind
 from fairlead.cel.functions.ends import Note
 from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.moving import unit_of_fields
-from fairlead.cel.lowering.program import OF_POD, Program
+from fairlead.cel.lowering.program import OF_POD, Program, Traced
 from fairlead.cel.reads import OF_PODS, Path, reads
 from fairlead.cel.references import replaced
 from fairlead.strategies.reads import EVERY, PodsRead, Reads
@@ -42,6 +42,10 @@ class Compiled:
     def worst_case(self) -> int:
         """Loop steps over all nodes of the largest cluster."""
         return worst_case(self.expression.checked, self._trees)
+
+    def analyse(self) -> None:
+        """Do the first half of what `evaluation` needs, so that neither takes long at a stretch."""
+        self._program.analyse()
 
     @property
     def engine_time(self) -> float:
@@ -92,9 +96,9 @@ class Compiled:
 
         return one
 
-    def traced(self, pod: Any, force: Mapping[int, bool]) -> Callable[[Any, int], tuple[Any, dict[int, object]]]:
-        """As `for_pod`, with the value of every part by its id; some may be forced to be true or false."""
-        return self._program.traced(pod, force)
+    def traced(self, pod: Any, force: Mapping[int, bool] | None = None, at: Mapping[int, int] | None = None) -> Traced:
+        """As `for_pod`, with the value of every part; some may be forced to be true or false."""
+        return self._program.traced(pod, force, at)
 
     def part(self, node: Node) -> "Compiled":
         """A part of the expression by itself; one inside of a macro lacks what the macro binds."""

@@ -1,10 +1,12 @@
-"""Everything that is wrong with an object at once: what the schema says, and what its expressions say besides.
+"""Everything that is to be said of an object at once.
+
+What the schema says, what its expressions say besides, and what is legal and hardly meant.
 
 Where a part of the object cannot be read, something harmless takes its place, so that the rest can be compiled; what is
 then said of the replacement is left out.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,15 +16,18 @@ from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.policy.compile import Rules, compile_policy
 from fairlead.policy.compiled import CompiledPolicy
 from fairlead.policy.errors import Fault, PolicyError
+from fairlead.policy.reasons import PolicyWarning, Reason
+from fairlead.policy.warnings import warnings
 
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """A policy, or what is wrong with it."""
+    """A policy with what is to be said of it, or what is wrong with it."""
 
     policy: SchedulerExtenderPolicy | None
     compiled: CompiledPolicy | None
     faults: tuple[Fault, ...]
+    warnings: tuple[PolicyWarning, ...] = ()
 
 
 def inspect(obj: object, model: type[SchedulerExtenderPolicy], rules: Rules) -> Inspected:
@@ -33,9 +38,18 @@ def inspect(obj: object, model: type[SchedulerExtenderPolicy], rules: Rules) -> 
         found = tuple(Fault(error) for error in invalid.errors)
         return Inspected(None, None, (*found, *_in_the_rest(obj, invalid.errors, model, rules)))
     try:
-        return Inspected(policy, compile_policy(policy, rules), ())
+        compiled = compile_policy(policy, rules)
     except PolicyError as error:
         return Inspected(policy, None, error.faults)
+    return Inspected(policy, compiled, (), (*_of_metadata(obj), *warnings(compiled, policy)))
+
+
+def _of_metadata(obj: object) -> Iterator[PolicyWarning]:
+    metadata = obj.get("metadata") if isinstance(obj, Mapping) else None
+    if isinstance(metadata, Mapping) and metadata.get("namespace"):
+        said = "policies stand in no namespace, so that this is ignored"
+        hint = "remove it; match.namespaces says of which namespaces the pods are that the policy is for"
+        yield PolicyWarning(Reason.NAMESPACE_IGNORED, ("metadata", "namespace"), said, hint)
 
 
 def _in_the_rest(

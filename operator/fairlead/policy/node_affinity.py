@@ -5,14 +5,16 @@ the others it raises. A set is a disjunction of terms, a term says for some labe
 closed under everything that `!`, `&&`, `||` and `?:` do, so that what comes out is exact.
 """
 
+import operator
 import re
 from collections.abc import Iterator
 from typing import Final
 
 import yaml
 
-from fairlead.cel.checked import Const, Ident, ListExpr, Select
+from fairlead.cel.checked import Ident, ListExpr, Select
 from fairlead.policy.expressions import Compiled
+from fairlead.policy.map_reads import asked_for, read, read_optionally
 from fairlead.policy.node_sets import (
     EVERY,
     NAME,
@@ -25,11 +27,11 @@ from fairlead.policy.node_sets import (
     either,
     simplified,
 )
-from fairlead.policy.terms import UNKNOWN, Term, TooLargeError, term_of
+from fairlead.policy.terms import TURNED, UNKNOWN, Term, TooLargeError, term_of
 
 _VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _KEY: Final = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_OPTIONAL: Final = ("_[?_]", "_?._")
+_COMPARE: Final = {"_<_": operator.lt, "_<=_": operator.le, "_>_": operator.gt, "_>=_": operator.ge}
 
 
 class _NoAffinityError(Exception):
@@ -45,9 +47,18 @@ def node_affinity(compiled: Compiled, *, rejects_on_error: bool) -> list[dict[st
     An empty list stands for no node, and `[{}]` for every node; Kubernetes itself knows neither.
     """
     try:
-        true, false = _sets(term_of(compiled))
-        passing = true if rejects_on_error else complement(false)
-        return [written for term in passing for written in _written(term)]
+        whole = term_of(compiled)
+        bounds: list[dict[str, object]] = []
+        if rejects_on_error:
+            passing = EVERY
+            for part in _parts(whole):
+                if (bound := _bound(part)) is not None:
+                    bounds.append(bound)
+                else:
+                    passing = both(passing, _sets(part)[0])
+        else:
+            passing = complement(_sets(whole)[1])
+        return [_and(written, bounds) for term in passing for written in _written(term)]
     except (TooLargeError, TooManyTermsError, _NoAffinityError):
         return None
 
@@ -57,6 +68,40 @@ def as_yaml(terms: list[dict[str, object]]) -> str:
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
     text: str = yaml.safe_dump({"affinity": {"nodeAffinity": required}}, sort_keys=False, allow_unicode=True)
     return text
+
+
+def _parts(term: Term) -> Iterator[Term]:
+    """What must hold as one."""
+    if parts := term.args("_&&_"):
+        for part in parts:
+            yield from _parts(part)
+    else:
+        yield term
+
+
+def _bound(term: Term) -> dict[str, object] | None:
+    """What Kubernetes calls Gt and Lt: a label compared as a number, which fails where it is none or absent."""
+    for sign, turned in ((term.function, False), (TURNED.get(term.function, ""), True)):
+        if not (sides := term.args(*_COMPARE)):
+            return None
+        what, limit = sides[::-1] if turned else sides
+        number = limit.constant()
+        if not (found := what.args("int")) or not (label := _read(found[0])) or type(number) is not int:
+            continue
+        key, default = label
+        passes_by_default = default is not None and default.isdigit() and _COMPARE[sign](int(default), number)
+        bound = number + {"_>=_": -1, "_<=_": 1}.get(sign, 0)
+        if key != NAME and not passes_by_default and 0 <= bound < 1 << 63:
+            return {"key": key, "operator": "Gt" if ">" in sign else "Lt", "values": [str(bound)]}
+    return None
+
+
+def _and(term: dict[str, object], bounds: list[dict[str, object]]) -> dict[str, object]:
+    """A term with more to be asked."""
+    if not bounds:
+        return term
+    asked = term.get("matchExpressions", [])
+    return {**term, "matchExpressions": [*(asked if isinstance(asked, list) else ()), *bounds]}
 
 
 def _sets(term: Term) -> tuple[Terms, Terms]:
@@ -84,11 +129,11 @@ def _atom(term: Term) -> tuple[Terms, Terms]:
     if not (sides := term.args("_==_", "_!=_", "@in")):
         raise _NoAffinityError
     what, values = sides
-    if term.function != "@in" and (read := _read(what)) is None:
+    if term.function != "@in" and _read(what) is None:
         what, values = values, what
-    if (read := _read(what)) is None:
+    if (label := _read(what)) is None:
         raise _NoAffinityError
-    key, default = read
+    key, default = label
     wanted = frozenset(_texts(values, is_list=term.function == "@in"))
     true = Values(default in wanted, wanted)
     false = ~true
@@ -114,34 +159,21 @@ def _texts(term: Term, *, is_list: bool) -> Iterator[str]:
 
 def _asked_for(term: Term) -> str | None:
     """The label, if it is asked whether it is there."""
-    if isinstance(term.node, Select) and term.node.test_only and _is_labels(term.at(term.node.operand)):
-        return _key(term.node.field)
-    if (found := term.args("@in")) and isinstance(found[0].node, Const) and _is_labels(found[1]):
-        return _key(found[0].node.value)
-    if found := term.args("hasValue"):
-        return _optional(found[0])
-    return None
+    found = asked_for(term)
+    return _key(found[1]) if found and _is_labels(found[0]) else None
 
 
 def _read(term: Term) -> tuple[str, str | None] | None:
     """The label that is read, and what stands in its place where it is absent; None: reading it raises."""
+    if found := read(term):
+        return (_key(found[1]), None) if _is_labels(found[0]) else None
     match term.node:
-        case Select(operand=holder, field=field, test_only=False):
-            above = term.at(holder)
-            if _is_labels(above):
-                return _key(field), None
-            return (NAME, None) if field == "name" and _is_metadata(above) else None
-    if (found := term.args("_[_]")) and isinstance(found[1].node, Const) and _is_labels(found[0]):
-        return _key(found[1].node.value), None
-    if (found := term.args("orValue")) and (key := _optional(found[0])) is not None:
-        default = found[1].constant()
-        return (key, default) if isinstance(default, str) else None
+        case Select(operand=holder, field="name", test_only=False) if _is_metadata(term.at(holder)):
+            return NAME, None
+    if (chosen := term.args("orValue")) and (found := read_optionally(chosen[0])) and _is_labels(found[0]):
+        default = chosen[1].constant()
+        return (_key(found[1]), default) if isinstance(default, str) else None
     return None
-
-
-def _optional(term: Term) -> str | None:
-    found = term.args(*_OPTIONAL)
-    return _key(found[1].node.value) if found and isinstance(found[1].node, Const) and _is_labels(found[0]) else None
 
 
 def _is_labels(term: Term) -> bool:

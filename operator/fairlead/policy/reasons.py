@@ -20,6 +20,14 @@ class Reason(StrEnum):
     SCORE_IS_TINY = "ScoreIsTiny"
     MATCHES_NOTHING = "MatchesNothing"
     DOES_NOTHING = "DoesNothing"
+    DEFAULT_SCHEDULER = "DefaultScheduler"
+    NAMESPACE_IGNORED = "NamespaceIgnored"
+    SAME_NAME = "SameName"
+    CONFLICT = "Conflict"
+    COMPARED_AS_TEXT = "ComparedAsText"
+    ABSENT_RAISES = "AbsentRaises"
+    ALWAYS_RAISES = "AlwaysRaises"
+    SHADOWS = "Shadows"
     POD_IDENTITY = "PodIdentity"
     RESOLVABLE_NOT_HONOURED = "ResolvableNotHonoured"
     RESOLVABLE_CANNOT_HELP = "ResolvableCannotHelp"
@@ -33,7 +41,13 @@ class Reason(StrEnum):
 
 
 _NOTES: Final = frozenset(
-    {Reason.EVENTUALLY_CONSISTENT, Reason.INVISIBLE_TO_AUTOSCALERS, Reason.READS_NOW, Reason.SWITCHED_OFF}
+    {
+        Reason.DEFAULT_SCHEDULER,
+        Reason.EVENTUALLY_CONSISTENT,
+        Reason.INVISIBLE_TO_AUTOSCALERS,
+        Reason.READS_NOW,
+        Reason.SWITCHED_OFF,
+    }
 )
 
 
@@ -45,6 +59,8 @@ class PolicyWarning:
     path: FieldPath
     message: str
     hint: str = ""
+    place: tuple[int, int] | None = None
+    """Line and column in the expression, where the field is one and a part of it is meant."""
 
     @property
     def severity(self) -> Severity:

@@ -10,6 +10,7 @@ from fairlead.cel.reads import Path
 from fairlead.policy.compiled import FilterRule, ScoreRule
 from fairlead.policy.expressions import Compiled
 from fairlead.policy.node_affinity import as_yaml, node_affinity
+from fairlead.policy.ranges import bounds
 from fairlead.policy.reasons import PolicyWarning, Reason
 from fairlead.policy.terms import outcomes, possible
 
@@ -32,8 +33,8 @@ def of_filter(path: FieldPath, rule: FilterRule, resolvable: bool | None) -> Ite
     if expression is None:
         return
     here = (*path, "expression")
-    is_label_rule = _reads_only_labels(expression)
-    terms = node_affinity(expression, rejects_on_error=rule.rejects_on_error) if is_label_rule else None
+    what = _known_to_affinity(expression)
+    terms = node_affinity(expression, rejects_on_error=rule.rejects_on_error) if what else None
     if not possible(expression, want=True) or terms == []:
         hint = "no node is ever left for a pod" if rule.rejects_on_error else "only nodes on which it fails are left"
         yield PolicyWarning(
@@ -49,8 +50,8 @@ def of_filter(path: FieldPath, rule: FilterRule, resolvable: bool | None) -> Ite
             said = "this does not depend on the node, so that the filter refuses all nodes or none"
             hint = "to choose the pods that the policy is for, move it to match.conditions"
             yield PolicyWarning(Reason.SAME_FOR_EVERY_NODE, here, said, hint)
-    elif is_label_rule:
-        yield _invisible(here, terms, expression)
+    elif what:
+        yield _invisible(here, what, terms, expression)
     yield from _of_rule(here, expression)
 
 
@@ -79,12 +80,12 @@ def of_score(path: FieldPath, rule: ScoreRule) -> Iterator[PolicyWarning]:
     elif given is not None and len(given) == 1:
         said = f"this is always {_number(next(iter(given)))}: a score that is the same for every node prefers none"
         yield PolicyWarning(Reason.SAME_FOR_EVERY_NODE, here, said, "remove the score, or mend it")
-    elif given is not None and rule.normalize == "None":
-        yield from _out_of_range(here, given, rule.weight)
+    elif rule.normalize == "None":
+        yield from _constants_cut(here, given, rule.weight) if given is not None else _cut(here, expression, rule)
     yield from _of_rule(here, expression)
 
 
-def _out_of_range(path: FieldPath, given: frozenset[float], weight: int) -> Iterator[PolicyWarning]:
+def _constants_cut(path: FieldPath, given: frozenset[float], weight: int) -> Iterator[PolicyWarning]:
     outside = sorted(value for value in given if not 0 <= value <= _FULL)
     if outside:
         listed = " and ".join(map(_number, outside))
@@ -92,10 +93,24 @@ def _out_of_range(path: FieldPath, given: frozenset[float], weight: int) -> Iter
         hint = "stay within 0 and 100 and give the rule a weight, or set normalize: MinMax"
         yield PolicyWarning(Reason.SCORE_OUT_OF_RANGE, path, said, hint)
     elif max(given) <= 1 and weight == 1:
-        said = (
-            f"scores are from 0 to 100, and this gives {_number(max(given))} at most, which next to nothing depends on"
-        )
-        yield PolicyWarning(Reason.SCORE_IS_TINY, path, said, "write 100.0 for the best, or set normalize: MinMax")
+        yield _tiny(path, max(given))
+
+
+def _cut(path: FieldPath, expression: Compiled, rule: ScoreRule) -> Iterator[PolicyWarning]:
+    """A score of which hardly anything is left, because it is on one side of what scores can be."""
+    least, most = bounds(expression)
+    if most <= 0 or least >= _FULL:
+        which, cut = ("never more than 0", 0) if most <= 0 else ("hardly ever less than 100", 100)
+        said = f"scores are from 0 to 100, and this is {which}: it is cut to {cut} for every node, and prefers none"
+        hint = "set normalize: MinMax, or Rank, to make 0 to 100 of whatever the values are"
+        yield PolicyWarning(Reason.SCORE_OUT_OF_RANGE, path, said, hint)
+    elif least >= 0 and most <= 1 and rule.weight == 1:
+        yield _tiny(path, most)
+
+
+def _tiny(path: FieldPath, most: float) -> PolicyWarning:
+    said = f"scores are from 0 to 100, and this gives {_number(most)} at most, which next to nothing depends on"
+    return PolicyWarning(Reason.SCORE_IS_TINY, path, said, "write 100.0 for the best, or set normalize: MinMax")
 
 
 def _number(value: float) -> str:
@@ -118,7 +133,9 @@ def _of_rule(path: FieldPath, expression: Compiled) -> Iterator[PolicyWarning]:
         hint = "pods placed at the same time can end up together where the rule would have kept them apart"
         yield PolicyWarning(Reason.EVENTUALLY_CONSISTENT, path, said, hint)
     if "now" in expression.roots:
-        said = "this reads now: it is evaluated again at each call"
+        said = "this reads now: what it gives may change with the time alone"
+        if not expression.says_until:
+            said = "this reads now so that nobody can tell until when a result holds: it is evaluated at each call"
         hint = "pods that it refuses are tried again when time alone frees them" if "filters" in path else ""
         yield PolicyWarning(Reason.READS_NOW, path, said, hint)
     yield from of_pod(path, expression)
@@ -154,22 +171,26 @@ def on_engine(path: FieldPath, expression: Compiled) -> Iterator[PolicyWarning]:
     yield PolicyWarning(Reason.RUNS_ON_ENGINE, path, said, "it gives the same, and slower")
 
 
-def _reads_only_labels(expression: Compiled) -> bool:
-    """Whether nothing of the node is read but its labels and its name."""
+def _known_to_affinity(expression: Compiled) -> str:
+    """What it reads of nodes, if that is nothing but what a nodeAffinity can ask for."""
     of_node = [path for path in expression.paths if path[0] in _OF_NODE]
-    return bool(of_node) and all(
-        path[:3] == ("node", "metadata", "labels") or path == ("node", "metadata", "name") for path in of_node
-    )
+    is_name = [path == ("node", "metadata", "name") for path in of_node]
+    is_label = [path[:3] == ("node", "metadata", "labels") for path in of_node]
+    if not all(map(any, zip(is_name, is_label, strict=True))):
+        return ""
+    return " and ".join(["labels"] * any(is_label) + ["the name"] * any(is_name))
 
 
-def _invisible(path: FieldPath, terms: list[dict[str, object]] | None, expression: Compiled) -> PolicyWarning:
+def _invisible(
+    path: FieldPath, what: str, terms: list[dict[str, object]] | None, expression: Compiled
+) -> PolicyWarning:
     said = (
-        "this reads only labels of nodes, and autoscalers ask no extender: for a pod that no node will do for, "
+        f"this reads only {what} of nodes, and autoscalers ask no extender: for a pod that no node will do for, "
         "they may add nodes in vain, or none"
     )
     if terms:
         hint = f"pods that say the same themselves are understood by all:\n{as_yaml(terms)}"
-    elif expression.roots - _OF_NODE:
+    elif expression.roots - _OF_NODE - {"now"}:
         hint = "what it wants depends on the pod: let the pods carry a nodeSelector or nodeAffinity of their own"
     else:
         hint = (

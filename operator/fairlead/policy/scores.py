@@ -52,13 +52,19 @@ def _scaled(values: Sequence[float], how: Normalize) -> list[float]:
     return [TOP * ((value - low) / span) for value in values]
 
 
+def weighted(scores: list[float], weight: int) -> list[float]:
+    """Points of one rule, from its scores."""
+    return scores if weight == 1 else [weight * score for score in scores]
+
+
 def totals(rules: Sequence[tuple[Values, Normalize, int]], size: int) -> list[float]:
     """The sum of all rules for each node, the same in whatever order the rules come."""
-    columns: list[list[float]] = []
-    for values, how, weight in rules:
-        scores = normalized(values, how)
-        if scores is not None:
-            columns.append(scores if weight == 1 else [weight * score for score in scores])
+    scored = ((normalized(values, how), weight) for values, how, weight in rules)
+    return sums([weighted(scores, weight) for scores, weight in scored if scores is not None], size)
+
+
+def sums(columns: Sequence[list[float]], size: int) -> list[float]:
+    """The points of all rules for each node, added up."""
     if len(columns) == 1:
         return columns[0]
     return [math.fsum(row) for row in zip(*columns, strict=True)] if columns else [0.0] * size

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from fairlead.cel.engine_errors import said
 from fairlead.policy.rules import Raised
 from fairlead.strategies.facts import Unknown
 
@@ -34,11 +35,11 @@ class Tally:
     def undecided(self, policy: str, rule: str, why: Unknown) -> None:
         """A rule could not decide."""
         count = self._failures.get((policy, rule), (0, ""))[0]
-        said = why.detail if isinstance(why, Raised) and why.detail else str(why)
-        self._failures[policy, rule] = (count + 1, said[:MESSAGE_MAX])
+        last = why.detail if isinstance(why, Raised) and why.detail else str(why)
+        self._failures[policy, rule] = (count + 1, last[:MESSAGE_MAX])
 
     def drain(self) -> list[Failures]:
         """What could not be decided since the last time, sorted; counting starts again."""
-        found = [Failures(*rule, *said) for rule, said in sorted(self._failures.items())]
+        found = [Failures(*rule, count, said(last)) for rule, (count, last) in sorted(self._failures.items())]
         self._failures.clear()
         return found

@@ -4,12 +4,13 @@ Only what is sure is said. `possible` follows `!`, `&&`, `||` and `?:` through t
 contradictions among what must hold together: `x == 'a' && x == 'b'`, `free['cpu'] > 4.0 && free['cpu'] < 2.0`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fairlead.cel.checked import Call, Checked, Const, Ident, ListExpr, Node, Select
-from fairlead.cel.lowering.analysis import VARIABLES
+from fairlead.cel.environment import ROOTS
+from fairlead.cel.lowering.analysis import VARIABLES, analyse
 from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.program import Program
 from fairlead.cel.reads import reads
@@ -18,7 +19,8 @@ from fairlead.policy.rules import RAISED
 
 _STEPS_MAX: Final = 2_000  # a variable that is used twice by the next that is used twice ... has no end
 _NOT: Final = {"_==_": "_!=_", "_!=_": "_==_", "_<_": "_>=_", "_>=_": "_<_", "_>_": "_<=_", "_<=_": "_>_"}
-_TURNED: Final = {"_==_": "_==_", "_!=_": "_!=_", "_<_": "_>_", "_>_": "_<_", "_<=_": "_>=_", "_>=_": "_<=_"}
+TURNED: Final = {"_==_": "_==_", "_!=_": "_!=_", "_<_": "_>_", "_>_": "_<_", "_<=_": "_>=_", "_>=_": "_<=_"}
+"""The same comparison with its sides exchanged."""
 UNKNOWN: Final = object()
 """In place of a value: it is not constant, or nothing is sure."""
 
@@ -76,6 +78,8 @@ class Term:
         if reads(alone, self.variables):
             return UNKNOWN
         try:
+            if analyse(alone, self.variables)[""].names[self.node.id] & ROOTS.keys():
+                return UNKNOWN  # it reads something and makes nothing of it
             return Program(alone, self.variables).for_pod(None)(None, 0)
         except (*RAISED, NotLoweredError):
             return UNKNOWN
@@ -96,7 +100,15 @@ def term_of(compiled: Compiled) -> Term:
 def possible(compiled: Compiled, *, want: bool) -> bool:
     """Whether a condition can be so at all; True where that is not known."""
     try:
-        return _possible(term_of(compiled), want=want)
+        return _possible([term_of(compiled)], want=want)
+    except TooLargeError:
+        return True
+
+
+def possible_together(conditions: Iterable[Compiled]) -> bool:
+    """Whether all of them can hold at once; True where that is not known."""
+    try:
+        return _possible([term_of(one) for one in conditions], want=True)
     except TooLargeError:
         return True
 
@@ -117,7 +129,7 @@ def _outcomes(term: Term) -> Iterator[float]:
     if chosen := term.args("_?_:_"):
         condition, *branches = chosen
         for want, branch in zip((True, False), branches, strict=True):
-            if _possible(condition, want=want):
+            if _possible([condition], want=want):
                 yield from _outcomes(branch)
         return
     value = term.constant()
@@ -126,22 +138,23 @@ def _outcomes(term: Term) -> Iterator[float]:
     yield float(value)
 
 
-def _possible(term: Term, *, want: bool) -> bool:
+def _possible(terms: list[Term], *, want: bool) -> bool:
+    """Whether all of them can be so at once."""
     allowed: dict[Key, _Allowed] = {}
     decided: dict[Key, bool] = {}
-    for literal, wanted in _literals(term, want=want):
+    for literal, wanted in (literal for term in terms for literal in _literals(term, want=want)):
         value = literal.constant()
         if isinstance(value, bool) and value is not wanted:
             return False
         if decided.setdefault(literal.key(), wanted) is not wanted:
             return False
         if either := literal.args("_||_" if wanted else "_&&_"):
-            if not any(_possible(one, want=wanted) for one in either):
+            if not any(_possible([one], want=wanted) for one in either):
                 return False
         elif chosen := literal.args("_?_:_"):
             condition, yes, no = chosen
             ways = ((yes, True), (no, False))
-            if not any(_possible(condition, want=way) and _possible(one, want=wanted) for one, way in ways):
+            if not any(_possible([condition], want=way) and _possible([one], want=wanted) for one, way in ways):
                 return False
         elif compared := _comparison(literal, want=wanted):
             what, operator, values = compared
@@ -176,7 +189,7 @@ def _comparison(term: Term, *, want: bool) -> tuple[Key, str, list[object]] | No
     if (value := right.constant()) is not UNKNOWN:
         return left.key(), operator, [value]
     if (value := left.constant()) is not UNKNOWN:
-        return right.key(), _TURNED[operator], [value]
+        return right.key(), TURNED[operator], [value]
     return None
 
 

@@ -4,51 +4,56 @@ The severity follows from the reason: `warning` for what is surely or very likel
 and behaves in a way that somebody should know of. Nothing is said that is only perhaps so.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fairlead.api.rules import Match
-from fairlead.api.selectors import LabelSelector
-from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.policy.compiled import AnnotationRule, CompiledPolicy, ExpressionRule, FilterRule, ScoreRule
+from fairlead.api.errors import FieldPath
+from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, Spec
+from fairlead.cel.environment import CONDITION, PROTECTION, RULE
+from fairlead.policy.absent_warnings import AbsentLabels
+from fairlead.policy.compiled import CompiledPolicy
 from fairlead.policy.expressions import Compiled
+from fairlead.policy.match_warnings import of_match
+from fairlead.policy.part_warnings import of_parts
 from fairlead.policy.reasons import PolicyWarning, Reason, Severity
-from fairlead.policy.rule_warnings import of_filter, of_pod, of_protection, of_score, on_engine, why_on_engine
-from fairlead.policy.terms import possible
-from fairlead.strategies.labels import matcher
+from fairlead.policy.rule_warnings import of_filter, of_protection, of_score, on_engine, why_on_engine
 from fairlead.strategies.reads import EVERY
 
 __all__ = ["PolicyWarning", "Reason", "Severity", "warnings", "why_on_engine"]
 
-_NAME_OF_NAMESPACE: Final = "kubernetes.io/metadata.name"
+_NEVER_MANAGED: Final = "default-scheduler"
+_NAMES: Final = {"match": CONDITION, "preemption": PROTECTION}
+_FIELDS: Final = {str(field.alias): at for at, field in enumerate(Spec.model_fields.values())}
 
 
 def warnings(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) -> list[PolicyWarning]:
     """Everything to be said of a policy that compiles, in the order of its fields."""
-    return [
-        *_switched_off(compiled),
-        *_match(compiled, policy.spec.match),
-        *_unused(compiled, policy),
-        *(
-            warning
-            for at, rule in enumerate(compiled.filters)
-            for warning in of_filter(("spec", "filters", at), rule, policy.spec.filters[at].resolvable)
-        ),
-        *(warning for at, rule in enumerate(compiled.scores) for warning in of_score(("spec", "scores", at), rule)),
-        *(
-            warning
-            for at, rule in enumerate(compiled.protections)
-            for warning in of_protection(("spec", "preemption", "protect", at, "expression"), rule.expression)
-        ),
-        *(
-            warning
-            for at, rule in enumerate(compiled.annotations)
-            for warning in on_engine(("spec", "binding", "annotations", at, "expression"), rule.expression)
-        ),
-    ]
+    spec = policy.spec
+    expressions = dict(_expressions(compiled, policy))
+    found = [*_whole(compiled), *of_match(compiled, spec.match), *_unused(compiled, policy, [*expressions.values()])]
+    for at, filter_ in enumerate(compiled.filters):
+        found += of_filter(("spec", "filters", at), filter_, spec.filters[at].resolvable)
+    for at, score in enumerate(compiled.scores):
+        found += of_score(("spec", "scores", at), score)
+    for at, protection in enumerate(compiled.protections):
+        found += of_protection(("spec", "preemption", "protect", at, "expression"), protection.expression)
+    for at, annotation in enumerate(compiled.annotations):
+        found += on_engine(("spec", "binding", "annotations", at, "expression"), annotation.expression)
+    absent = AbsentLabels(compiled, spec.match)
+    for path, expression in expressions.items():
+        found += of_parts(path, expression, _NAMES.get(str(path[1]), RULE).roots)
+        found += absent.of(path, expression)
+    return sorted(found, key=_place_of)
 
 
-def _switched_off(compiled: CompiledPolicy) -> Iterator[PolicyWarning]:
+def _whole(compiled: CompiledPolicy) -> Iterator[PolicyWarning]:
+    if compiled.scheduler_name == _NEVER_MANAGED:
+        said = (
+            f"Fairlead never manages {_NEVER_MANAGED}: the policy has an effect only where the operator's settings "
+            "list that scheduler as ConfigOnly and its own configuration calls Fairlead"
+        )
+        hint = "for a scheduler that Fairlead runs, write another name here and in the pods, such as fairlead"
+        yield PolicyWarning(Reason.DEFAULT_SCHEDULER, ("spec", "schedulerName"), said, hint)
     if not compiled.enforced:
         said = "the policy is compiled and reported on, and not applied to any pod"
         yield PolicyWarning(Reason.SWITCHED_OFF, ("spec", "mode"), said, "write Enforce to apply it")
@@ -57,61 +62,9 @@ def _switched_off(compiled: CompiledPolicy) -> Iterator[PolicyWarning]:
         yield PolicyWarning(Reason.DOES_NOTHING, ("spec",), "the policy has no rules and changes nothing", hint)
 
 
-def _match(compiled: CompiledPolicy, written: Match) -> Iterator[PolicyWarning]:
-    path = ("spec", "match")
-    selectors = {"namespaceSelector": written.namespace_selector, "podSelector": written.pod_selector}
-    for name, selector in selectors.items():
-        if selector is not None and (key := _contradiction(selector)) is not None:
-            said = f"no object has these labels: what is wanted of {key!r} cannot hold together"
-            hint = "the policy is for no pod at all; remove a part"
-            yield PolicyWarning(Reason.MATCHES_NOTHING, (*path, name), said, hint)
-    if written.namespaces is not None and written.namespace_selector is not None:
-        wanted = [values for key, values in _positive(written.namespace_selector) if key == _NAME_OF_NAMESPACE]
-        if any(values.isdisjoint(written.namespaces) for values in wanted):
-            said = f"{_NAME_OF_NAMESPACE} is the namespace's name, and none of match.namespaces is meant by it"
-            hint = "the policy is for no pod at all: both parts must hold; keep one of them"
-            yield PolicyWarning(Reason.MATCHES_NOTHING, (*path, "namespaceSelector"), said, hint)
-    for at, condition in enumerate(compiled.match.conditions):
-        here = (*path, "conditions", at, "expression")
-        if not possible(condition.expression, want=True):
-            hint = "the policy is for no pod at all"
-            yield PolicyWarning(Reason.NEVER_PASSES, here, "this condition can never be true", hint)
-        elif not possible(condition.expression, want=False):
-            yield PolicyWarning(
-                Reason.ALWAYS_PASSES, here, "this condition can never be false", "remove it, or mend it"
-            )
-        yield from of_pod(here, condition.expression)
-        yield from on_engine(here, condition.expression)
-
-
-def _positive(selector: LabelSelector) -> Iterator[tuple[str, frozenset[str]]]:
-    """The labels of which one of some values is wanted."""
-    for key, value in selector.match_labels.items():
-        yield key, frozenset({value})
-    for each in selector.match_expressions:
-        if each.operator == "In":
-            yield each.key, frozenset(each.values)
-
-
-def _contradiction(selector: LabelSelector) -> str | None:
-    """A label of which a selector wants what no label can be."""
-    keys = {*selector.match_labels, *(each.key for each in selector.match_expressions)}
-    for key in sorted(keys):
-        of_key = LabelSelector(
-            match_labels={name: value for name, value in selector.match_labels.items() if name == key},
-            match_expressions=tuple(each for each in selector.match_expressions if each.key == key),
-        )
-        # A label is absent, one of the values that are named, or another one, of which all are alike.
-        named = {value for each in of_key.match_expressions for value in each.values} | {*of_key.match_labels.values()}
-        candidates: list[dict[str, str]] = [{}, *({key: value} for value in named), {key: "\0"}]
-        matches = matcher(of_key)
-        if not any(matches(labels) for labels in candidates):
-            return key
-    return None
-
-
-def _unused(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) -> Iterator[PolicyWarning]:
-    expressions = list(_expressions(compiled))
+def _unused(
+    compiled: CompiledPolicy, policy: SchedulerExtenderPolicy, expressions: Sequence[Compiled]
+) -> Iterator[PolicyWarning]:
     used = {name for expression in expressions for name in expression.variables}
     for at, variable in enumerate(policy.spec.variables):
         if variable.name not in used:
@@ -126,14 +79,26 @@ def _unused(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) -> Iterat
             yield PolicyWarning(Reason.UNUSED_DATA, path, f"no rule reads data.{entry.name}", "remove it")
 
 
-def _expressions(compiled: CompiledPolicy) -> Iterator[Compiled]:
-    rules: tuple[ExpressionRule | FilterRule | ScoreRule | AnnotationRule, ...] = (
-        *compiled.match.conditions,
-        *compiled.filters,
-        *compiled.scores,
-        *compiled.protections,
-        *compiled.annotations,
-    )
-    for rule in rules:
-        if rule.expression is not None:
-            yield rule.expression
+def _expressions(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) -> Iterator[tuple[FieldPath, Compiled]]:
+    """The expressions of all rules, and those of the variables that they use."""
+    rules: list[tuple[FieldPath, Compiled | None]] = [
+        *((("spec", "match", "conditions", at), rule.expression) for at, rule in enumerate(compiled.match.conditions)),
+        *((("spec", "filters", at), rule.expression) for at, rule in enumerate(compiled.filters)),
+        *((("spec", "scores", at), rule.expression) for at, rule in enumerate(compiled.scores)),
+        *((("spec", "preemption", "protect", at), rule.expression) for at, rule in enumerate(compiled.protections)),
+        *((("spec", "binding", "annotations", at), rule.expression) for at, rule in enumerate(compiled.annotations)),
+    ]
+    used: dict[str, Compiled] = {}
+    for path, expression in rules:
+        if expression is not None:
+            used |= expression.variables
+            yield (*path, "expression"), expression
+    for at, variable in enumerate(policy.spec.variables):
+        if variable.name in used:
+            yield ("spec", "variables", at, "expression"), used[variable.name]
+
+
+def _place_of(warning: PolicyWarning) -> tuple[int, ...]:
+    """By the order of the fields of a spec, then by that of the rules."""
+    field = warning.path[1] if len(warning.path) > 1 else ""
+    return _FIELDS.get(str(field), -1), *(segment for segment in warning.path if isinstance(segment, int))

@@ -85,10 +85,114 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
     assert said == [
         "spec.mode: 'Shadow' is not one of Enforce, Off",
         f"spec.filters[0].name: 'A' is not possible here; {A_NAME}",
-        "spec.filters[0].expression: must not be empty; leave it out",
+        "spec.filters[0].expression: must not be empty; CEL that gives true for the nodes that the pod may use",
         "spec.filters[1].expresion: there is no such field; did you mean expression?",
         "spec.scores[0].weight: must be at least 1, not 0",
     ]
+
+
+_FIELDS = "name, expression, reason, resolvable, onError, nodeReadiness"
+HINTS: dict[str, tuple[Object, str]] = {
+    "a list of the spec beside it": (
+        policy() | {"filters": []},
+        "filters: there is no such field; it belongs in spec",
+    ),
+    "a field of rules in the spec": (
+        policy(expression="true"),
+        "spec.expression: there is no such field; it belongs in spec.variables, spec.filters, spec.scores and others",
+    ),
+    "a field of scores in a filter": (
+        policy(filters=[{"name": "a", "expression": "true", "weight": 2}]),
+        "spec.filters[0].weight: there is no such field; it belongs in spec.scores",
+    ),
+    "a strategy that gives no points": (
+        policy(scores=[{"name": "a", "nodeReadiness": {}}]),
+        "spec.scores[0].nodeReadiness: there is no such field; it belongs in spec.filters",
+    ),
+    "a part of match in the spec": (
+        policy(podSelector={}),
+        "spec.podSelector: there is no such field; it belongs in spec.match",
+    ),
+    "labels without matchLabels": (
+        policy(match={"podSelector": {"app": "web"}}),
+        "spec.match.podSelector.app: there is no such field; labels stand under matchLabels",
+    ),
+    "a name that another resource has for it": (
+        policy(matchConditions=[]),
+        "spec.matchConditions: there is no such field; here it is called match.conditions",
+    ),
+    "a name of nothing": (
+        policy(filters=[{"name": "a", "expression": "true", "zzz": 1}]),
+        f"spec.filters[0].zzz: there is no such field; the fields here are {_FIELDS}",
+    ),
+    "a number in quotes": (
+        policy(scores=[{"name": "a", "expression": "1", "weight": "5"}]),
+        "spec.scores[0].weight: must be a whole number, not '5'; leave the quotes out",
+    ),
+    "a word for a number": (
+        policy(priority="high"),
+        "spec.priority: must be a whole number, not 'high'",
+    ),
+    "a truth in quotes": (
+        policy(filters=[{"name": "a", "expression": "true", "resolvable": "true"}]),
+        "spec.filters[0].resolvable: must be true or false, not 'true'; leave the quotes out",
+    ),
+    "a map for a list": (
+        policy(variables={"a": "1"}),
+        "spec.variables: must be a list, not a map; each item begins with '- ' and has its own name and expression",
+    ),
+    "a text for a list of texts": (
+        policy(match={"namespaces": "default"}),
+        "spec.match.namespaces: must be a list, not 'default'; write [default]",
+    ),
+    "a list for a map": (
+        policy(match=[{"namespaces": ["a"]}]),
+        "spec.match: must be a map of fields, not a list; leave the '-' out",
+    ),
+    "a text for a map": (
+        policy(filters=["true"]),
+        f"spec.filters[0]: must be a map of fields, not 'true'; its fields are {_FIELDS}",
+    ),
+    "a list for an expression": (
+        policy(filters=[{"name": "a", "expression": ["true"]}]),
+        "spec.filters[0].expression: must be a string, not a list; write one text, with && between conditions",
+    ),
+    "a map for an expression": (
+        policy(filters=[{"name": "a", "expression": {"a": 1}}]),
+        (
+            "spec.filters[0].expression: must be a string, not a map; "
+            "put a text that begins with '{' in quotes, or under '|'"
+        ),
+    ),
+    "a field of match, in the singular": (
+        policy(match={"namespace": "a"}),
+        "spec.match.namespace: there is no such field; did you mean namespaces?",
+    ),
+    "labels in match": (
+        policy(match={"labels": {"a": "b"}}),
+        "spec.match.labels: there is no such field; here it is called podSelector.matchLabels",
+    ),
+    "a name at the top": (
+        policy() | {"name": "a"},
+        "name: there is no such field; it belongs in metadata, spec.data, spec.variables and others",
+    ),
+    "a placeholder of a shell": (
+        policy(schedulerName="${NAME}"),
+        (
+            "spec.schedulerName: '${NAME}' is not possible here; `${` is a template that nobody has filled in; "
+            "let the tool that fills it in write the file"
+        ),
+    ),
+    "no metadata": (
+        {key: value for key, value in policy().items() if key != "metadata"},
+        "metadata: is missing; write its name",
+    ),
+}
+
+
+@pytest.mark.parametrize(("obj", "want"), HINTS.values(), ids=HINTS)
+def test_it_is_said_what_would_be_right(obj: Object, want: str) -> None:
+    assert [str(error) for error in errors_of(obj)][-1] == want
 
 
 def test_a_list_with_a_bad_item_is_not_called_too_short() -> None:
@@ -103,7 +207,7 @@ def test_a_name_that_two_rules_have_is_told() -> None:
             scores=[{"name": name, "expression": "1"} for name in ("b", "c", "d")],
         )
     )
-    assert error.path == ("spec", "scores")
+    assert error.path == ("spec", "scores", 0, "name")
     assert error.hint == "give the score another name than the filter has; found b, c"
 
 

@@ -67,40 +67,40 @@ REFUSED: dict[str, tuple[str, int, str]] = {
         6,
         "there is no function `exist`; did you mean `exists`?",
     ),
-    "an int for a double": ("free['cpu'] >= 2", 13, "`>=` does not take double and int; write 2.0"),
-    "an int on the left": ("2 <= free['cpu']", 3, "`<=` does not take int and double; write 2.0"),
+    "an int for a double": ("free['cpu'] >= 2", 13, "`>=` does not take double and int; write `2.0`"),
+    "an int on the left": ("2 <= free['cpu']", 3, "`<=` does not take int and double; write `2.0`"),
     "a double that is computed": (
         "free['cpu'] > pod.spec.priority",
         13,
-        "`>` does not take double and int; write double(...) around the int",
+        "`>` does not take double and int; write `double(pod.spec.priority)`",
     ),
     "a quantity as text": (
         "node.status.allocatable['cpu'] > 2",
         32,
         (
-            "`>` does not take string and int; write int(...) or double(...) around the string; for a quantity such as"
-            " 500m, quantity(...)"
+            "`>` does not take string and int; write "
+            "`quantity(node.status.allocatable['cpu']).compareTo(quantity('2')) > 0`"
         ),
     ),
     "a comparison with null": (
         "pod.spec.nodeName == null",
         19,
-        "`==` does not take string and null; a field that is absent is not null: ask has(...)",
+        "`==` does not take string and null; what is absent is not null: write `!has(pod.spec.nodeName)`",
     ),
-    "a number negated": ("!pod.spec.priority", 1, "`!` takes bools, not int; compare it with something"),
+    "a number negated": ("!pod.spec.priority", 1, "`!` takes bools, not int; write `pod.spec.priority == 0`"),
     "one equals sign": ("pod.status.phase = 'x'", 18, "syntax error: there is no `=`; `==` compares"),
     "an end too early": (
         "pod.spec.priority >",
         20,
-        "syntax error: the expression ends too early; close every bracket and quote",
+        "syntax error: the expression ends too early; something must follow",
     ),
-    "a bracket left open": (
-        "size([1, 2]",
-        12,
-        "syntax error: the expression ends too early; close every bracket and quote",
+    "a bracket left open": ("size([1, 2]", 12, "syntax error: the expression ends too early; nothing closes `([1, 2]`"),
+    "a string left open": ("'abc", 1, "syntax error: the string does not end; close the quote with `'`"),
+    "two things side by side": (
+        "pod node",
+        5,
+        "syntax error near `node`; between two values stands an operator, such as `&&` or `==`",
     ),
-    "a string left open": ("'abc", 1, "syntax error: the string does not end; close the quote"),
-    "two things side by side": ("pod node", 5, "syntax error near `node`"),
     "the word namespace": (
         "namespace.metadata.name == 'a'",
         1,
@@ -109,7 +109,7 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "has() of a map's key": (
         "has(pod.metadata.labels['a'])",
         24,
-        "has() takes a field, as in has(pod.spec.priority); for a key of a map write 'key' in map",
+        ("has() takes a field, as in has(pod.spec.priority); for a key of a map write `'a' in pod.metadata.labels`"),
     ),
     "undeclared data": ("data.laod > 1.0", 6, "there is no entry `laod` in the policy's data; did you mean `load`?"),
     "undeclared data by key": (
@@ -186,12 +186,12 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "a string for a filter": (
         "pod.metadata.name",
         1,
-        "a bool is wanted, this gives a string; compare it with something",
+        "a bool is wanted, this gives a string; compare it with something: `pod.metadata.name == '...'`",
     ),
     "an optional for a filter": (
         "pod.metadata.labels[?'a']",
         1,
-        "a bool is wanted, this gives an optional<string>; compare it with something",
+        "a bool is wanted, this gives an optional<string>; write `pod.metadata.labels[?'a'].hasValue()`",
     ),
     "dyn for a filter": (
         "dyn(true)",

@@ -2,8 +2,10 @@
 
 import pytest
 
-from fairlead.cel.errors import Kind
+from fairlead.cel.engine import evaluate
+from fairlead.cel.errors import Abort, CelError, Kind
 from oracle import ask
+from oracle.engine import environment
 
 EXPRESSIONS = {
     '{"a": 1}["b"]': Kind.NO_SUCH_KEY,
@@ -41,6 +43,22 @@ ABORTING = {
     "lists.range(20000).all(x, true) || true": Kind.LIMIT,
     "lists.range(-1) == [] || true": Kind.LIMIT,
 }
+
+
+SAID = {
+    "dyn(1) < dyn('a')": "No matching overloads found : <(int64, string)",
+    "dyn(1) == 1 && dyn('a') in dyn(1)": "No matching overloads found : in",
+    "math.greatest(dyn('a'), dyn(1)) == dyn(1)": "No matching overloads found : math.greatest(string, int64)",
+    "{'a': 1}['b'] == 1": 'Key not found in map : "b"',
+    "lists.range(-1) == []": "a list cannot have so many items",
+}
+
+
+@pytest.mark.parametrize(("expression", "want"), SAID.items())
+def test_what_the_engine_says_is_in_words_of_the_language(expression: str, want: str) -> None:
+    with pytest.raises((CelError, Abort)) as raised:
+        evaluate(environment().compile(expression), {})
+    assert str(raised.value) == want
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)

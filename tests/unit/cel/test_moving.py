@@ -8,8 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from differential.compare import Outcome, case, describe, env, error_outcome, on_lowered, variable
+from differential.cases import case
 from differential.data import some_facts
+from differential.outcomes import Outcome, describe, error_outcome, on_lowered
+from differential.world import env, variable
 from fairlead.cel.checked import decode
 from fairlead.cel.errors import Abort
 from fairlead.cel.functions.ends import Ends

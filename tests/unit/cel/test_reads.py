@@ -36,7 +36,7 @@ READS: dict[str, tuple[str, set[str]]] = {
         "node.spec.taints.filter(t, t.key == 'a').map(t, t.value)[0] == ''",
         {"node.spec.taints"},
     ),
-    "amounts": ("free['cpu'] > data.load && 'gpu' in requested", {"free.cpu", "data.load", "requested.gpu"}),
+    "amounts": ("free['cpu'] > data.load && 'pods' in requested", {"free.cpu", "data.load", "requested.pods"}),
     "pods keep their fields": (
         "pods.exists(p, p.metadata.annotations['a'] == 'b' && p.spec.priority > 1)",
         {"pods", "pods.metadata.annotations.a", "pods.spec.priority"},

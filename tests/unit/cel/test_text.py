@@ -16,6 +16,10 @@ SAME = [
     "-(1 + 2) * 3",
     "pod.metadata.labels['a\\'b'] == 'x\"y'",
     "node.metadata.labels[?'gpu'].orValue('') == 'a'",
+    "node.metadata.labels[?'gpu'].optMap(x, x + 'b').orValue('') == 'a'",
+    "node.metadata.labels[?'gpu'].optFlatMap(x, node.metadata.labels[?x]).orValue('') == 'a'",
+    "optional.of(1).optMap(x, optional.of(x).optMap(y, y + x)).value().hasValue()",
+    "(optional.of(1).hasValue() ? cel.bind(x, 1, optional.of(x)) : optional.none()).value()",
     "pod.?spec.?nodeName.orValue('x')",
     "[1, 2, 3].exists(x, x > 1)",
     "pods.all(p, p.spec.priority < 3)",
@@ -38,6 +42,7 @@ SAME = [
 @pytest.mark.parametrize("source", SAME)
 def test_text_is_as_it_was_written(source: str) -> None:
     checked = check(source, RULES, VALUE).checked
+    assert text(checked.root) == source
     again = check(text(checked.root), RULES, VALUE).checked
     assert _shape(again, again.root) == _shape(checked, checked.root)
 

@@ -15,8 +15,14 @@ _MERGES = "a0: &a0 {x: 1}\n" + "".join(
     f"a{at}: &a{at}\n  <<: [{', '.join([f'*a{at - 1}'] * 10)}]\n" for at in range(1, 30)
 )
 
+FIELDS = "schedulerName, mode, priority, match, data, variables, filters, scores, preemption, binding, failurePolicy"
+TEMPLATE = "`{{` is a template that nobody has filled in; let Helm render the file first"
+
 REFUSED: dict[str, tuple[str | bytes, str]] = {
-    "no YAML": ("a: [1, 2\nb: 3\n", "a.yaml:2:2: this is no YAML: did not find expected ',' or ']'"),
+    "no YAML": (
+        "a: [1, 2\nb: 3\n",
+        "a.yaml:2:2: this is no YAML: did not find expected ',' or ']'; close the '[' of 1:4, with ',' in between",
+    ),
     "a colon in a plain text": (
         spec("filters:\n- name: a\n  expression: true ? b: c\n"),
         (
@@ -146,8 +152,8 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
             "SchedulerExtenderPolicy?"
         ),
     ),
-    "no spec": (HEAD, "a.yaml:1:1: spec: is missing; what is wanted"),
-    "a spec that is null": (f"{HEAD}spec:\n", "a.yaml:4:6: spec: is missing; what is wanted"),
+    "no spec": (HEAD, f"a.yaml:1:1: spec: is missing; its fields are {FIELDS}"),
+    "a spec that is null": (f"{HEAD}spec:\n", f"a.yaml:4:6: spec: is missing; its fields are {FIELDS}"),
     "an item of a list": (
         (
             "kind: List\nitems:\n- apiVersion: fairlead.dev/v1alpha1\n  kind: SchedulerExtenderPolicy\n"
@@ -182,6 +188,116 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
         (
             "a.yaml:16:29: spec.variables[10].expression: has 6,141 parts with its variables written out, "
             "5,000 are allowed; use variables less often"
+        ),
+    ),
+    "a quote that nothing closes": (
+        spec("filters:\n- name: a\n  expression: 'node.spec.unschedulable\n- name: b\n"),
+        "a.yaml:7:17: this is no YAML: nothing closes this quote; close it",
+    ),
+    "a quote that the next one closes": (
+        spec("filters:\n- name: a\n  expression: 'node.spec\n- name: b\n  expression: 'node.spec.unschedulable'\n"),
+        (
+            "a.yaml:7:17: this is no YAML: what closes this quote is only in line 9, and more follows there; "
+            "close it where the text ends"
+        ),
+    ),
+    "a field that is not in line": (
+        spec("filters:\n- name: a\n expression: node.spec.unschedulable\n"),
+        "a.yaml:7:4: this is no YAML: did not find expected key; begin the fields of one map in one column",
+    ),
+    "a field under a text": (
+        spec("filters:\n- name: a\n    expression: node.spec.unschedulable\n"),
+        (
+            "a.yaml:7:17: this is no YAML: mapping values are not allowed in this context; begin the fields of one map "
+            "in one column"
+        ),
+    ),
+    "a dash without a space": (
+        spec("filters:\n-name: a\n  expression: node.spec.unschedulable\n"),
+        (
+            "a.yaml:7:15: this is no YAML: mapping values are not allowed in this context; write a space after the '-' "
+            "of the line above"
+        ),
+    ),
+    "a colon without a space": (
+        spec("filters:\n- name:a\n  expression: node.spec.unschedulable\n"),
+        (
+            "a.yaml:7:15: this is no YAML: mapping values are not allowed in this context; write a space after the ':' "
+            "of the line above"
+        ),
+    ),
+    "a block that is not indented": (
+        spec("filters:\n- name: a\n  expression: |\n  node.spec.unschedulable\n"),
+        (
+            "a.yaml:8:5: this is no YAML: could not find expected ':'; indent what stands under '|' or '>' more than "
+            "its key"
+        ),
+    ),
+    "a text that begins like a block": (
+        spec("filters:\n- name: a\n  expression: > 5\n"),
+        (
+            "a.yaml:7:19: this is no YAML: did not find expected comment or line break; a text under '|' or '>' begins "
+            "on the next line; others that begin so must be in quotes"
+        ),
+    ),
+    "an open bracket at the end": (
+        "a: [",
+        (
+            "a.yaml:1:5: this is no YAML: did not find expected node content; a value is missing here, or a text that "
+            "must be in quotes"
+        ),
+    ),
+    "a template for a value": (
+        spec("filters:\n- name: a\n  expression: {{ .Values.expression }}\n"),
+        f"a.yaml:7:18: spec.filters[0].expression: {TEMPLATE}",
+    ),
+    "a template for a line": (
+        spec("filters:\n{{- if .Values.x }}\n- name: a\n{{- end }}\n"),
+        f"a.yaml:6:3: {TEMPLATE}",
+    ),
+    "a template in a text": (
+        spec('schedulerName: "{{ .Release.Name }}"\n'),
+        f"a.yaml:5:18: spec.schedulerName: '{{{{ .Release.Name }}}}' is not possible here; {TEMPLATE}",
+    ),
+    "a template in quotes for a number": (
+        spec("priority: '{{ .Values.priority }}'\n"),
+        f"a.yaml:5:13: spec.priority: must be a whole number, not '{{{{ .Values.priority }}}}'; {TEMPLATE}",
+    ),
+    "a merge that was not finished": (
+        spec("<<<<<<< HEAD\nmode: Enforce\n"),
+        "a.yaml:5:3: this is a mark of a merge; finish the merge",
+    ),
+    "two objects that nothing parts": (
+        HEAD + "spec: {}\n" + HEAD + "spec: {}\n",
+        "a.yaml:5:1: apiVersion: 'apiVersion' stands here already, in line 1; write --- between two objects",
+    ),
+    "a space that does not break": (
+        spec("filters:\n-\u00a0name: a\n"),
+        r"a.yaml:6:3: spec['-\xa0name']: there is no such field; it has the character '\xa0' (NO-BREAK SPACE) in it",
+    ),
+    "a text that a comment cuts": (
+        spec("filters:\n- name: a\n  expression: node.metadata.labels['a #b'] == 'x'\n"),
+        (
+            "a.yaml:7:38: spec.filters[0].expression: syntax error: the string does not end; "
+            "YAML takes #b'] == 'x' for a comment: put the text in quotes"
+        ),
+    ),
+    "a text without its end": (
+        spec("filters:\n- name: a\n  expression: pod.metadata.name == # 'x'\n"),
+        (
+            "a.yaml:7:37: spec.filters[0].expression: syntax error: the expression ends too early; "
+            "YAML takes # 'x' for a comment: put the text in quotes"
+        ),
+    ),
+    "a remark behind what is wrong for another reason": (
+        spec("filters:\n- name: a\n  expression: pod.spec.prority > 1 # a remark\n"),
+        "a.yaml:7:26: spec.filters[0].expression: PodSpec has no field `prority`; did you mean `priority`?",
+    ),
+    "a remark behind what gives no truth": (
+        spec("filters:\n- name: a\n  expression: pod.spec.priority # a remark\n"),
+        (
+            "a.yaml:7:17: spec.filters[0].expression: a bool is wanted, this gives an int; compare it with something: "
+            "`pod.spec.priority > 0`"
         ),
     ),
     "an expression of 1 MiB": (
@@ -248,14 +364,6 @@ def test_there_is_no_policy_in_it(text: str | bytes, want_ignored: int) -> None:
 def test_a_policy_before_the_fault_is_looked_at() -> None:
     report = report_of(f"{spec('mode: X')}\n---\na: [\n")
     assert [said(error).split(": ")[0] for error in report.findings] == ["a.yaml:5:9", "a.yaml:8:1"]
-
-
-def test_two_policies_of_one_name_are_told_of_each_other() -> None:
-    [error] = errors_of(GOOD, "# another file\n" + GOOD)
-    assert (
-        said(error)
-        == "b.yaml:4:18: metadata.name: another policy is called 'some': a.yaml:3; give one of them another name"
-    )
 
 
 def test_nothing_raises_whatever_bytes_there_are() -> None:

@@ -54,16 +54,16 @@ def test_warnings_do_not_fail(capsys: pytest.CaptureFixture[str], here: Path) ->
 
 
 def test_directories_are_walked_in_order(capsys: pytest.CaptureFixture[str], here: Path) -> None:
-    for name in ("d/b.yaml", "d/a.yml", "d/c/x.json", "d/no.txt", "d/.git/hidden.yaml", "z.yaml"):
+    for name in ("d/b.YAML", "d/a.yml", "d/c/x.Json", "d/no.txt", "d/.git/hidden.yaml", "z.yaml"):
         path = Path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(GOOD.replace("some", path.name.replace(".", "-")).replace("spec: {", "spec: {x: 1, "))
+        path.write_text(GOOD.replace("some", path.name.lower().replace(".", "-")).replace("spec: {", "spec: {x: 1, "))
     _, out, _ = _lint(capsys, "z.yaml", "d")
     assert [line.split(":")[0] for line in out.splitlines() if "error:" in line] == [
         "z.yaml",
         "d/a.yml",
-        "d/b.yaml",
-        "d/c/x.json",
+        "d/b.YAML",
+        "d/c/x.Json",
     ]
 
 
@@ -86,31 +86,64 @@ def test_links_that_go_round_in_circles_end(capsys: pytest.CaptureFixture[str], 
 
 
 UNREADABLE = {
-    "a file that is not there": ("nothing.yaml", "fairlead lint: nothing.yaml: no such file or directory\n"),
-    "no name": ("", "fairlead lint: : a file has a name\n"),
-    "a link to nothing": ("broken.yaml", "fairlead lint: broken.yaml: no such file or directory\n"),
-    "a link to itself": ("loop.yaml", "fairlead lint: loop.yaml: too many levels of symbolic links\n"),
-    "a directory with a link to nothing": ("d", "fairlead lint: d/broken.yaml: no such file or directory\n"),
-    "a directory without files": (
-        "empty",
-        "fairlead lint: empty: no file in this directory ends in .yaml, .yml or .json\n",
-    ),
+    "a file that is not there": ("nothing.yaml", "nothing.yaml", "no such file or directory"),
+    "no name": ("", "", "a file has a name"),
+    "a link to nothing": ("broken.yaml", "broken.yaml", "no such file or directory"),
+    "a link to itself": ("loop.yaml", "loop.yaml", "too many levels of symbolic links"),
+    "a directory with a link to nothing": ("d", "d/broken.yaml", "no such file or directory"),
 }
 
 
-@pytest.mark.parametrize(("name", "want"), UNREADABLE.values(), ids=UNREADABLE)
+@pytest.mark.parametrize(("name", "file", "why"), UNREADABLE.values(), ids=UNREADABLE)
 def test_what_cannot_be_read_is_no_success(
-    capsys: pytest.CaptureFixture[str], here: Path, name: str, want: str
+    capsys: pytest.CaptureFixture[str], here: Path, name: str, file: str, why: str
 ) -> None:
     Path("d").mkdir()
-    Path("empty").mkdir()
     Path("broken.yaml").symlink_to("nowhere")
     Path("d/broken.yaml").symlink_to("nowhere")
     Path("loop.yaml").symlink_to("loop.yaml")
     Path("good.yaml").write_text(GOOD)
     code, out, err = _lint(capsys, name, "good.yaml")
-    assert (code, err) == (2, want)
-    assert out.endswith("1 policy, 0 errors, 0 warnings, 0 notes\n")
+    assert (code, err) == (2, "")
+    assert out.startswith(f"{file}:1:1: error: cannot be read: {why}\n")
+    assert out.endswith("1 policy, 1 error, 0 warnings, 0 notes\n")
+    code, out, _ = _lint(capsys, "-o", "json", name, "good.yaml")
+    assert code == 2
+    [finding] = json.loads(out)["findings"]
+    assert (finding["file"], finding["severity"], finding["message"]) == (file, "error", f"cannot be read: {why}")
+
+
+NOTHING: dict[str, tuple[list[str], str]] = {
+    "a directory without files": (["empty"], "no SchedulerExtenderPolicy found in empty"),
+    "a directory without policies": (["others"], "no SchedulerExtenderPolicy found in others"),
+    "an empty file and others": (["empty.yaml", "others"], "no SchedulerExtenderPolicy found in empty.yaml, others"),
+    "standard input without anything": (["-"], "no SchedulerExtenderPolicy found in -"),
+    "a directory without files beside a policy": (
+        ["empty", "good.yaml"],
+        "empty: no file in this directory ends in .yaml, .yml or .json",
+    ),
+}
+
+
+@pytest.mark.parametrize(("names", "want"), NOTHING.values(), ids=NOTHING)
+def test_nothing_to_check_is_said_and_no_failure(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, here: Path, names: list[str], want: str
+) -> None:
+    Path("empty").mkdir()
+    Path("others").mkdir()
+    Path("others/a.yaml").write_text("kind: Deployment\napiVersion: apps/v1\n")
+    Path("empty.yaml").write_text("")
+    Path("good.yaml").write_text(GOOD)
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"")))
+    code, _, err = _lint(capsys, *names)
+    assert (code, err) == (0, f"fairlead lint: {want}\n")
+
+
+def test_what_is_found_and_broken_is_not_called_nothing(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    Path("a.yaml").write_text("a: [")
+    assert _lint(capsys, "a.yaml")[2] == ""
+    Path("b.yaml").write_text(GOOD)
+    assert _lint(capsys, "b.yaml")[2] == ""
 
 
 def test_files_without_end_are_refused(capsys: pytest.CaptureFixture[str], here: Path) -> None:

@@ -168,6 +168,20 @@ def test_whether_a_refusal_is_resolvable(name: str) -> None:
     assert why.resolvable is want
 
 
+SAID = {
+    "dyn(pod.spec.priority) < dyn('a')": "No matching overloads found : <(int, string)",
+    "dyn(pod.spec.priority) + dyn('a') == 1": "no such overload: +(int, string)",
+    "math.greatest(dyn('a'), dyn(pod.spec.priority)) == 1": "no such overload: math.greatest(string, int)",
+}
+
+
+@pytest.mark.parametrize(("expression", "want"), SAID.items())
+def test_what_raised_is_told_in_words_of_the_language(expression: str, want: str) -> None:
+    cluster = Cluster([policy(filters={"f": expression})], [node("a")])
+    cluster.filter(pod(priority=1))
+    assert [one.last_message for one in cluster.evaluator.tally.drain()] == [want]
+
+
 def test_what_could_not_be_decided_is_counted_by_policy_and_rule_with_the_last_message() -> None:
     both = policy(
         filters={"f": KEY, "g": {"expression": "data.load > 0.0", "onError": "Pass"}},

@@ -1,5 +1,6 @@
 """The nodeAffinity that lint prints selects exactly the nodes that the filter passes."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -49,6 +50,11 @@ def _holds(requirement: dict[str, Any], values: Mapping[str, str]) -> bool:
             return key in values
         case "DoesNotExist":
             return key not in values
+        case "Gt" | "Lt" as operator:  # what is no number of 64 bits is neither
+            [bound] = wanted
+            if not re.fullmatch("[0-9]+", values.get(key, "")) or int(values[key]) >= 1 << 63:
+                return False
+            return int(values[key]) > int(bound) if operator == "Gt" else int(values[key]) < int(bound)
     raise AssertionError(requirement)
 
 
@@ -122,6 +128,28 @@ TOLD = {
         "node.metadata.name == 'n'",
         [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}],
     ),
+    "more than a number": (
+        f"int({_L}['a']) > 4 && {_L}['b'] == 'x'",
+        [
+            {
+                "matchExpressions": [
+                    {"key": "b", "operator": "In", "values": ["x"]},
+                    {"key": "a", "operator": "Gt", "values": ["4"]},
+                ]
+            }
+        ],
+    ),
+    "a number and up to another": (
+        f"2 <= int({_L}[?'a'].orValue('0')) && int({_L}.a) <= 8",
+        [
+            {
+                "matchExpressions": [
+                    {"key": "a", "operator": "Gt", "values": ["1"]},
+                    {"key": "a", "operator": "Lt", "values": ["9"]},
+                ]
+            }
+        ],
+    ),
     "no node": (f"{_L}['a'] == 'x' && {_L}['a'] == 'y'", []),
     "every node": (f"'a' in {_L} || !('a' in {_L})", [{}]),
 }
@@ -133,6 +161,10 @@ def test_it_says(text: str, want: list[dict[str, object]]) -> None:
 
 
 NOT_TOLD = {
+    "a number or something else": f"int({_L}['a']) > 4 || {_L}['b'] == 'x'",
+    "a number that what is absent has": f"int({_L}[?'a'].orValue('9')) > 4",
+    "a number below 0": f"int({_L}['a']) > -3",
+    "a fraction": f"double({_L}['a']) > 3.0",
     "it depends on the pod": f"{_L}['a'] == pod.metadata.name",
     "labels are compared": f"{_L}['a'] == {_L}['b']",
     "a part of a value is asked for": f"{_L}['a'].startsWith('x')",
@@ -184,6 +216,28 @@ _EXPRESSIONS = st.recursive(
     ),
     max_leaves=5,
 )
+
+
+_NUMBERS = st.tuples(
+    st.sampled_from(["{_L}['a']", "{_L}[?'a'].orValue('3')", "{_L}[?'b'].orValue('x')"]).map(
+        lambda read: read.replace("{_L}", _L)
+    ),
+    st.sampled_from(["<", "<=", ">", ">="]),
+    st.sampled_from([0, 1, 3, 7, (1 << 63) - 1]),
+    st.booleans(),
+).map(lambda one: f"{one[2]} {one[1]} int({one[0]})" if one[3] else f"int({one[0]}) {one[1]} {one[2]}")
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(_NUMBERS, min_size=1, max_size=2), _EXPRESSIONS)
+def test_it_selects_the_nodes_with_the_numbers_that_the_filter_passes(numbers: list[str], text: str) -> None:
+    expression = compiled(" && ".join([numbers[0], f"({text})", *numbers[1:]]))
+    terms = node_affinity(expression, rejects_on_error=True)
+    for a in (None, "", "x", "0", "1", "3", "03", "4", "1e3", "99", str((1 << 63) - 1), str(1 << 63)):
+        for b in (None, "x", "7") if terms is not None else ():
+            labels = {key: value for key, value in {"a": a, "b": b}.items() if value is not None}
+            want = passes(expression, "x", labels, rejects_on_error=True)
+            assert (terms == [{}] or selects(terms or [], "x", labels)) == want, (labels, terms)
 
 
 @settings(max_examples=200, deadline=None)

@@ -91,7 +91,9 @@ def less_numbers(left: float, right: float) -> bool:
 def type_of(value: object) -> TypeName:
     """Get the type of a value; classes of messages carry its name as `cel_type`."""
     known = _TYPES.get(value.__class__)
-    return known if known is not None else TypeName(value.__class__.cel_type)  # type: ignore[attr-defined]
+    if known is None:
+        known = _TYPES[dict] if isinstance(value, dict) else TypeName(value.__class__.cel_type)  # type: ignore[attr-defined]
+    return known
 
 
 def map_key(value: object) -> object:

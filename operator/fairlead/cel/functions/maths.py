@@ -35,7 +35,7 @@ def greatest_of_list(values: Sequence[Number]) -> Number:
     classes = set(map(type, values))
     if len(classes) == 1 and classes <= _NUMBERS:
         return max(values)
-    return _choose(values, "math.@max", lambda best, value: less_numbers(best, value))
+    return _choose(values, "math.greatest", lambda best, value: less_numbers(best, value))
 
 
 def least_of_list(values: Sequence[Number]) -> Number:
@@ -43,7 +43,7 @@ def least_of_list(values: Sequence[Number]) -> Number:
     classes = set(map(type, values))
     if len(classes) == 1 and classes <= _NUMBERS:
         return min(values)
-    return _choose(values, "math.@min", lambda best, value: less_numbers(value, best))
+    return _choose(values, "math.least", lambda best, value: less_numbers(value, best))
 
 
 def math_abs_int(value: int) -> int:

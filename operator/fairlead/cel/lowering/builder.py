@@ -1,8 +1,8 @@
 """Statements under construction.
 
 An expression lowers to a Python expression and, where Python has no expression for it (loops, absorbed errors), to
-statements that go before it. `Out.raises` says whether evaluating it may raise: what cannot raise needs no `try`, and
-may be moved.
+statements that go before it. `Out.raises` says whether evaluating it may raise or abort: what can do neither needs no
+`try`, and may be moved.
 """
 
 import ast

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from fairlead.cel.checked import DYN, Checked, Node, Type
-from fairlead.cel.lowering.analysis import NEVER, Analysis
+from fairlead.cel.lowering.analysis import Analysis
 from fairlead.cel.lowering.builder import MAX_STEPS, Builder, Out, Statements, compare, const, load, native
+from fairlead.cel.lowering.inference import NEVER
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,6 +39,10 @@ class Context(Builder):
         """Tell what the value of an expression is, if anybody wants to know."""
         return out
 
+    def entering(self, loop: int, element: Sequence[ast.expr]) -> Statements:  # noqa: ARG002 - for those that trace
+        """Tell which element a loop came to, if anybody wants to know."""
+        return []
+
     def type_of(self, node: Node) -> Type:
         """The type that the value of an expression surely has."""
         type_ = self.analysis.types[node.id]
@@ -49,7 +54,11 @@ class Context(Builder):
 
     def is_always_evaluated(self, node: Node) -> bool:
         """Whether it matters to others that it is evaluated: its loops count steps, or it may end the evaluation."""
-        return node.id in self.analysis.looping or node.id in self.analysis.aborting
+        return self.has_loop(node) or self.may_abort(node)
+
+    def may_abort(self, node: Node) -> bool:
+        """Whether it may end the whole evaluation, other than by its loops."""
+        return node.id in self.analysis.aborting
 
     def natives(self, nodes: Sequence[Node]) -> list[Out]:
         """Lower operands for code that does not tell an absent field from its zero value."""

@@ -32,7 +32,6 @@ KINDS: Final[Mapping[type, str]] = {
     Nothing: "o",
     Quantity: "Q",
 }
-IN_AN_OPTIONAL: Final = "looked for in an optional"
 _INTEGERS: Final = frozenset({int, UInt})
 
 
@@ -47,11 +46,16 @@ def function(name: str) -> Callable[..., object]:
     by_kinds = signatures()[name]
 
     def call(*arguments: object) -> object:
-        kinds = "".join([KINDS.get(argument.__class__, "M") for argument in arguments])
+        kinds = "".join([KINDS.get(argument.__class__) or _kind(argument) for argument in arguments])
         found = by_kinds.get(kinds)
         return no_overload(name, *arguments) if found is None else found(*arguments)
 
     return call
+
+
+def _kind(value: object) -> str:
+    """Of a class that is not listed: a map of a class of its own, or a message."""
+    return "m" if isinstance(value, dict) else "M"
 
 
 def read(message: Struct, field: str) -> object:
@@ -117,7 +121,12 @@ def _index_optional(held: Any, key: object) -> Some | Nothing:
     except KeyError:
         return NONE
     except CelError as error:
-        raise CelError(error.kind, f"{error.message}, {IN_AN_OPTIONAL}") from None
+        return error_in_optional(error)
+
+
+def error_in_optional(error: CelError) -> NoReturn:
+    """Where the engine goes on with it."""
+    raise CelError(error.kind, f"{error.message}, looked for in an optional") from None
 
 
 def _list_index(key: Any) -> int:

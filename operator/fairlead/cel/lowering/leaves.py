@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 from fairlead.cel.checked import Call, Checked, Comprehension, Const, Ident, Node, children
-from fairlead.cel.lowering.analysis import BOOL, VARIABLES
+from fairlead.cel.lowering.analysis import VARIABLES
+from fairlead.cel.lowering.inference import BOOL
+from fairlead.cel.lowering.trace import is_loop
 
 _LOGIC = frozenset({"_&&_", "_||_", "!_", "_?_:_", "@not_strictly_false"})
 
@@ -26,5 +28,6 @@ def _below(checked: Checked, node: Node) -> Iterator[Node]:
     if is_leaf(checked, node):
         yield node
         return
-    for child in children(node):
+    parts = (node.range, node.step) if is_loop(node) else children(node)  # the rest of a loop is its macro's own
+    for child in parts:
         yield from _below(checked, child)

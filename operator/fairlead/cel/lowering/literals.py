@@ -52,7 +52,7 @@ def map_of(lo: Context, node: StructExpr) -> Out:
     flags = const(tuple(entry.optional for entry in node.entries))
     made = lo.call(make_map, ast.Tuple(made_keys, ast.Load()), ast.Tuple(values, ast.Load()), flags)
     known = all(lo.type_of(key).name in _KEYS for key in keys)
-    return Out(made, any_raises(*parts) or not known)
+    return Out(made, any_raises(*parts) or not known or lo.may_abort(node))
 
 
 def _integers_may_meet(lo: Context, keys: Sequence[Node]) -> bool:

@@ -26,6 +26,7 @@ from fairlead.cel.lowering.context import Context
 class Loop:
     """A `for` whose body is being written."""
 
+    id: int
     target: ast.expr
     items: ast.expr
     iterator: str  # its name, if a loop that ends early asks what is left
@@ -62,11 +63,12 @@ def open_loop(lo: Context, node: Comprehension, *, may_end_early: bool = False) 
         iterator = lo.fresh("s")
         lo.assign(iterator, lo.call(iter, items))
         items = load(iterator)
-    return Loop(target, items, iterator, names, lowered.raises or not known)
+    return Loop(node.id, target, items, iterator, names, lowered.raises or not known)
 
 
 def close_loop(lo: Context, loop: Loop, body: Statements) -> None:
     """Write the loop around its body."""
+    body = [*lo.entering(loop.id, [name.expr for name in loop.names.values()]), *body]
     lo.block.append(ast.For(loop.target, loop.items, body or [ast.Pass()], []))
 
 

@@ -9,7 +9,7 @@ where it stands.
 """
 
 import ast
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fairlead.cel.checked import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, Select, StructExpr
@@ -121,6 +121,12 @@ class Lowerer(Context):
         forced: Statements = [ast.Assign([ast.Name(name, ast.Store())], index(load("force"), const(node.id)))]
         self.branch(ast.Compare(const(node.id), [ast.In()], [load("force")]), forced, block)
         return Out(load(name), out.raises)
+
+    def entering(self, loop: int, element: Sequence[ast.expr]) -> Statements:
+        """Tell the recorder which element a loop came to."""
+        if not self.trace or self._in_variable:
+            return []
+        return [ast.Expr(ast.Call(load("enter"), [const(loop), *element], []))]
 
     def traced(self, node: Node, out: Out) -> Out:
         """Tell the value to the recorder."""

@@ -13,7 +13,6 @@ from fairlead.cel.checked import DYN, OPTIONAL, Call, Const, Node, Select, Type
 from fairlead.cel.errors import CelError, Kind
 from fairlead.cel.functions import optionals as boxes
 from fairlead.cel.lowering import access, dynamic
-from fairlead.cel.lowering.analysis import NEVER
 from fairlead.cel.lowering.builder import (
     Out,
     all_of,
@@ -29,6 +28,7 @@ from fairlead.cel.lowering.builder import (
     walrus,
 )
 from fairlead.cel.lowering.context import Context
+from fairlead.cel.lowering.inference import NEVER
 
 _NONE: Final = load("NONE")
 

@@ -9,6 +9,7 @@ does raise, the *plain* code, made when it is first wanted, evaluates from the b
 
 import ast
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cached_property, partial
@@ -21,6 +22,7 @@ from fairlead.cel.lowering.analysis import Analysis, analyse
 from fairlead.cel.lowering.builder import CAUGHT, NotLoweredError, attribute, const, load
 from fairlead.cel.lowering.lowerer import Lowerer
 from fairlead.cel.lowering.moving import Watched, watched
+from fairlead.cel.lowering.trace import Place, Trace, loops_around
 
 OF_POD: Final = ("pod", "namespaceObject", "request")
 OF_NODE: Final = ("node", "free", "requested", "allocatable", "pods", "data", "victim")
@@ -29,7 +31,7 @@ _BLOCKS_MAX: Final = 18  # Python nests no more than 20 loops and handlers; two 
 _PLACELESS: Final = frozenset({ast.Load, ast.Store})
 
 One = Callable[[Any, int], Any]
-Traced = Callable[[Any, int], tuple[Any, dict[int, object]]]
+Traced = Callable[[Any, int], tuple[Any, Trace]]
 
 
 class _Mode(Enum):
@@ -42,7 +44,7 @@ class _Mode(Enum):
 _PARAMETERS: Final[Mapping[_Mode, tuple[str, ...]]] = {
     _Mode.HOPEFUL: ("c", "anew"),
     _Mode.PLAIN: ("c",),
-    _Mode.TRACING: ("c", "record", "force"),
+    _Mode.TRACING: ("c", "record", "enter", "force"),
     _Mode.NOTING: ("c", "note"),
 }
 
@@ -77,26 +79,26 @@ class Program:
     def _anew(self, facts: object, v: Any, now: int) -> Any:
         return self._plain(facts)(v, now)
 
-    def traced(self, facts: object, force: Mapping[int, bool] | None = None) -> Traced:
-        """A function that also tells the value of every expression by its id; the last, of one in a loop.
+    def traced(
+        self, facts: object, force: Mapping[int, bool] | None = None, at: Mapping[int, int] | None = None
+    ) -> Traced:
+        """A function that also tells the value of every expression; some leaves may be forced to be true or false.
 
-        Leaves in `force` are not evaluated and have the value given there. What raises is left out; an error of the
-        whole is the result.
+        What raises is left out; an error of the whole is the result.
         """
 
-        def one(v: Any, now: int) -> tuple[Any, dict[int, object]]:
-            values: dict[int, object] = {}
-
-            def record(id_: int, value: object) -> object:
-                values[id_] = value
-                return value
-
+        def one(v: Any, now: int) -> tuple[Any, Trace]:
+            trace = Trace(self._around, force or {}, at or {})
             try:
-                return self._tracing(facts, record, force or {})(v, now), values
+                return self._tracing(facts, trace.record, trace.enter, trace)(v, now), trace
             except (*CAUGHT, Abort) as error:
-                return error if isinstance(error, Abort) else translated(error), values
+                return error if isinstance(error, Abort) else translated(error), trace
 
         return one
+
+    @cached_property
+    def _around(self) -> Mapping[int, Place]:
+        return loops_around(self.checked.root)
 
     @cached_property
     def _analyses(self) -> Mapping[str, Analysis]:
@@ -117,6 +119,11 @@ class Program:
     @cached_property
     def _noting(self) -> Callable[..., One]:
         return self._compile(_Mode.NOTING)
+
+    def analyse(self) -> None:
+        """Find out what is known of each node before code is written; what cannot be lowered is told by `check`."""
+        with suppress(NotLoweredError):
+            _ = self._analyses
 
     def check(self) -> None:
         """Raise NotLoweredError if this is an expression for the engine."""

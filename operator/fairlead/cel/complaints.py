@@ -1,0 +1,90 @@
+"""What the engine complains of: its text taken apart, and what only follows from another complaint left out."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.cel.diagnostics import Diagnostic, place
+from fairlead.cel.elsewhere import VARIABLES
+from fairlead.cel.excerpts import Excerpt
+from fairlead.cel.vocabulary import MACROS
+
+UNDECLARED: Final = r"undeclared reference to '(.*)' \(in container"
+_ERROR: Final = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*?)(?=\n \| |\nERROR: |\Z| \[[A-Z_]+\]\Z)", re.DOTALL)
+# A key with a dot, a dash or a slash that is written as if it were a field. Resources have no dots alone.
+_HOLDER: Final = r"\b({})\.({})(?![\w(])"
+_UNQUOTED_KEYS: Final = (
+    re.compile(_HOLDER.format("labels|annotations|nodeSelector|matchLabels", r"\w+(?:[-./]+\w+)+")),
+    re.compile(
+        _HOLDER.format("allocatable|capacity|requests|limits|free|requested|request|data", r"[\w.]+(?:[-/]+[\w.]+)+")
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """Where, and what."""
+
+    at: int
+    message: str
+
+
+def complaints(error: str, source: str) -> list[Complaint]:
+    """All of them, but for those that name another fault."""
+    return [
+        Complaint(_offset(source, int(line), int(column)), message)
+        for line, column, message in _ERROR.findall(error)
+        if int(line) > 0 and "*error*" not in message
+    ]
+
+
+def _offset(source: str, line: int, column: int) -> int:
+    lines = source.split("\n")
+    return min(sum(len(one) + 1 for one in lines[: line - 1]) + column - 1, len(source))
+
+
+def unquoted_keys(source: str, said: list[Complaint]) -> tuple[list[Diagnostic], list[Complaint]]:
+    """Keys that are read as fields, and what else is wrong."""
+    found, rest = list[Diagnostic](), said
+    code = Excerpt(source, 0).code
+    for key in (one for pattern in _UNQUOTED_KEYS for one in pattern.finditer(code)):
+        inside = [one for one in rest if key.start(2) - 1 <= one.at <= key.end()]
+        if any(not one.message.startswith("found") or "_-_" in one.message for one in inside):
+            holder, name = Excerpt(source, key.start(2) - 1).target, key[2]
+            fault = f"a key with `{re.sub(r'[^-./]', '', name)[0]}` in it is not read as a field"
+            found.append(Diagnostic(*place(source, key.start(2)), fault, f"write `{holder}['{name}']`"))
+            rest = [one for one in rest if one not in inside]
+    return found, rest
+
+
+def without_echoes(said: list[Complaint], source: str) -> list[Complaint]:
+    """Once a call is wrong, what it would have bound, and what is called on its result, are no news."""
+    kept = list(said)
+    for call in [one for one in said if called(one, source)]:
+        name, place = called(call, source), Excerpt(source, call.at)
+        begins = place.target_span[0]
+        before = [one for one in kept if begins <= one.at < call.at - len(name)]
+        if any(called(one, source) or _root(one) in VARIABLES for one in before):
+            kept = [one for one in kept if one is not call]
+            continue
+        bound = {argument for argument in place.arguments if argument.isidentifier()}
+        kept = [
+            one
+            for one in kept
+            if not (one in before and _root(one))
+            and not (call.at < one.at <= place.end and _root(one) and (name in MACROS or _root(one) in bound))
+        ]
+    return kept
+
+
+def called(one: Complaint, source: str) -> str:
+    """The name of the function, if it is one that there is not."""
+    found = re.match(UNDECLARED, one.message)
+    is_call = found and source.startswith("(", one.at) and source[: one.at].rstrip().endswith(found[1])
+    return found[1] if found and is_call else ""
+
+
+def _root(one: Complaint) -> str:
+    """The variable, if it is one that there is not."""
+    found = re.match(UNDECLARED, one.message)
+    return found[1].split(".")[0] if found else ""

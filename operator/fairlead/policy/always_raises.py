@@ -1,0 +1,114 @@
+"""Parts of an expression that raise whatever there is: `1 / 0`, a time zone that there is not, `'%d'` for a text."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Final
+
+from cel_expr_python import cel
+
+from fairlead.cel import engine
+from fairlead.cel.checked import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, children, walk
+from fairlead.cel.environment import RULE, environment
+from fairlead.cel.errors import Abort, CelError
+from fairlead.cel.lowering.analysis import VARIABLES, Names, analyse
+from fairlead.cel.lowering.builder import NotLoweredError
+from fairlead.cel.lowering.program import Program, translated
+from fairlead.cel.text import text
+from fairlead.policy.expressions import Compiled
+from fairlead.policy.rules import RAISED
+
+_SAMPLES: Final[Mapping[str, str]] = {"string": "'x'", "int": "1", "uint": "1u", "double": "1.0", "bool": "true"}
+_MOMENT: Final = "timestamp('2026-01-01T00:00:00Z')"
+_ZONE: Final = "_with_tz"
+
+
+def always_raising(compiled: Compiled) -> Iterator[tuple[Node, str]]:
+    """The smallest parts that always raise, and what they raise; nothing of the policy's variables."""
+    checked = compiled.expression.checked
+    variables = {name: one.expression.checked for name, one in compiled.variables.items()}
+    try:
+        names = analyse(checked, variables)[""].names
+    except NotLoweredError:
+        return
+    macros = [part for part in walk(checked.root) if isinstance(part, Comprehension)]
+    bound = {name for one in macros for name in (one.variable, one.variable2, one.accumulator)}
+    yield from _Finder(checked, variables, names, frozenset(bound)).below(checked.root)
+
+
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    checked: Checked
+    variables: Mapping[str, Checked]
+    names: Mapping[int, Names]
+    bound: Names
+    """What macros call something: it may be a type, too."""
+
+    def below(self, node: Node) -> Iterator[tuple[Node, str]]:
+        if isinstance(node, Const | Ident):
+            return  # what a variable raises is said where it stands
+        said = None
+        if not self._is_constant(node):
+            said = self._of_call(node)
+        elif any(isinstance(part, Call) for part in walk(node)):
+            said = self._raised(node)
+            if said is None:
+                return
+        is_below = False
+        for child in children(node):
+            for found in self.below(child):
+                is_below = True
+                yield found
+        if said is not None and not is_below:
+            yield node, said
+
+    def _is_constant(self, node: Node) -> bool:
+        """Whether it is made of nothing but literals, and of types, which are named, too."""
+        named = [part for part in walk(node) if isinstance(part, Ident)]
+        if any(self.checked.names.get(part.id, "").startswith(VARIABLES) for part in named):
+            return False
+        types = {part.name for part in named if self.checked.type_of(part).name == "type"} - self.bound
+        return self.names.get(node.id, frozenset()) <= types
+
+    def _raised(self, node: Node) -> str | None:
+        """What a constant part raises."""
+        try:
+            Program(replace(self.checked, root=node), self.variables).for_pod(None)(None, 0)
+        except NotLoweredError:
+            return _on_engine(text(node))
+        except RAISED as error:
+            return error.message if isinstance(error, Abort) else translated(error).message
+        return None
+
+    def _of_call(self, node: Node) -> str | None:
+        """What a call raises because of its constant arguments alone."""
+        match node:
+            case Call(function="_/_" | "_%_" as operator, args=(_, Const(value=int(divisor)))) if divisor == 0:
+                return "divide by zero" if operator == "_/_" else "modulus by zero"
+            case Call(function="format", args=(Const() as pattern, ListExpr(elements=elements))):
+                samples = [_SAMPLES.get(self.checked.type_of(element).name) for element in elements]
+                if None not in samples:
+                    return _on_engine(f"{text(pattern)}.format([{', '.join(filter(None, samples))}])")
+            case Call(function=getter, args=(_, Const(value=str()) as zone)) if self._has_zone(node):
+                return _on_engine(f"{_MOMENT}.{getter}({text(zone)})")
+        return None
+
+    def _has_zone(self, node: Node) -> bool:
+        return any(overload.endswith(_ZONE) for overload in self.checked.overloads.get(node.id, ()))
+
+
+@cache
+def _on_engine(written: str) -> str | None:
+    """What the engine says of a constant expression."""
+    try:
+        engine.evaluate(_environment().compile(written), {})
+    except (CelError, Abort) as error:
+        return error.message.partition(": ")[2] or error.message
+    except (RuntimeError, TypeError):
+        return None  # not an expression by itself, or an error without words
+    return None
+
+
+@cache
+def _environment() -> cel.Env:
+    return environment(RULE, {})

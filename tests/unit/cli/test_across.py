@@ -1,0 +1,148 @@
+"""What lint says of several policies that it reads together."""
+
+import pytest
+
+from lintkit import GOOD, HEAD, report_of, said, spec
+
+
+def _writing(name: str, *keys: str, more: str = "") -> str:
+    """A policy that writes annotations."""
+    rules = ", ".join(f"{{key: {key}, expression: \"'x'\"}}" for key in keys)
+    return f"{HEAD.replace('some', name)}spec: {{{more}binding: {{annotations: [{rules}]}}}}\n"
+
+
+def _warned(*texts: str) -> list[str]:
+    found = [finding for finding in report_of(*texts).findings if finding.severity == "warning"]
+    assert {finding.reason for finding in found} <= {"Conflict", "SameName"}
+    return [said(finding) for finding in found]
+
+
+_A, _B = "fairlead.dev/a", "fairlead.dev/b"
+CONFLICTS: dict[str, tuple[list[str], list[str]]] = {
+    "one annotation of two policies": (
+        [_writing("one", _A), _writing("two", _B, _A)],
+        [
+            (
+                "b.yaml:4:80: spec.binding.annotations[1].key: 'one' (a.yaml:3) writes fairlead.dev/a too and wins "
+                "where both match a pod: its name comes first; write another key, or let no pod match both"
+            )
+        ],
+    ),
+    "the later file wins by its priority": (
+        [_writing("one", _A), _writing("two", _A, more="priority: 3, ")],
+        [
+            (
+                "a.yaml:4:38: spec.binding.annotations[0].key: 'two' (b.yaml:3) writes fairlead.dev/a too and wins "
+                "where both match a pod: its priority is higher; write another key, or let no pod match both"
+            )
+        ],
+    ),
+    "in one file": (
+        ["---\n".join([_writing("one", _A), _writing("two", _A)])],
+        [
+            (
+                "a.yaml:9:38: spec.binding.annotations[0].key: 'one' (a.yaml:3) writes fairlead.dev/a too and wins "
+                "where both match a pod: its name comes first; write another key, or let no pod match both"
+            )
+        ],
+    ),
+    "another annotation": ([_writing("one", _A), _writing("two", _B)], []),
+    "another scheduler": ([_writing("one", _A), _writing("two", _A, more="schedulerName: other, ")], []),
+    "one that is off": ([_writing("one", _A, more="mode: 'Off', "), _writing("two", _A)], []),
+    "other namespaces": (
+        [
+            _writing("one", _A, more="match: {namespaces: [a]}, "),
+            _writing("two", _A, more="match: {namespaces: [b]}, "),
+        ],
+        [],
+    ),
+    "pods with another label": (
+        [
+            _writing("one", _A, more="match: {podSelector: {matchLabels: {tier: gold}}}, "),
+            _writing("two", _A, more="match: {podSelector: {matchLabels: {tier: silver}}}, "),
+        ],
+        [],
+    ),
+    "pods that only one can be for": (
+        [
+            _writing("one", _A, more="match: {conditions: [{name: a, expression: pod.spec.priority > 3}]}, "),
+            _writing("two", _A, more="match: {conditions: [{name: a, expression: pod.spec.priority < 3}]}, "),
+        ],
+        [],
+    ),
+    "namespaces without the label": (
+        [
+            _writing("one", _A, more="match: {namespaceSelector: {matchLabels: {tier: gold}}}, "),
+            _writing(
+                "two",
+                _A,
+                more="match: {namespaceSelector: {matchExpressions: [{key: tier, operator: DoesNotExist}]}}, ",
+            ),
+        ],
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize(("texts", "want"), CONFLICTS.values(), ids=CONFLICTS)
+def test_of_annotations_that_two_policies_write_it_is_said(texts: list[str], want: list[str]) -> None:
+    assert _warned(*texts) == want
+
+
+def test_policies_that_may_match_one_pod_are_told_of_each_other_whatever_a_third_does() -> None:
+    apart = _writing("one", _A, more="match: {namespaces: [a]}, ")
+    found = _warned(apart, *(_writing(name, _A, more="match: {namespaces: [b]}, ") for name in ("two", "three")))
+    assert [one.split(" (")[0] for one in found] == ["b.yaml:4:64: spec.binding.annotations[0].key: 'three'"]
+
+
+def test_one_name_twice_is_an_error_in_a_file_and_a_warning_in_two() -> None:
+    [error] = report_of(f"{GOOD}---\n{GOOD}").findings
+    assert error.severity == "error"
+    assert said(error) == (
+        "a.yaml:8:18: metadata.name: another policy is called 'some': a.yaml:3; give one of them another name"
+    )
+    [warning] = report_of(GOOD, "# an overlay\n" + GOOD).findings
+    assert (warning.severity, warning.reason) == ("warning", "SameName")
+    assert said(warning) == (
+        "b.yaml:4:18: metadata.name: another policy is called 'some': a.yaml:3; where both are applied, the later "
+        "replaces the other: give one of them another name"
+    )
+
+
+def test_an_overlay_does_not_conflict_with_its_base() -> None:
+    report = report_of(_writing("one", _A), _writing("one", _A, more="priority: 3, "))
+    assert [finding.reason for finding in report.findings] == ["SameName"]
+
+
+def test_what_is_said_of_several_files_stands_in_the_order_of_files_and_lines() -> None:
+    off = spec("mode: 'Off'\nfilters: [{name: a, expression: node.spec.unschedulable}]\n")
+    first = f"{_writing('two', _A)}---\n{off}"
+    report = report_of(first, _writing("one", _A))
+    assert [(one.file, one.reason) for one in report.findings] == [("a.yaml", "Conflict"), ("a.yaml", "SwitchedOff")]
+
+
+def test_a_namespace_of_a_policy_is_ignored() -> None:
+    [warning] = report_of(GOOD.replace("{name: some}", "{name: some, namespace: ml}")).findings
+    assert (warning.severity, warning.reason) == ("warning", "NamespaceIgnored")
+    assert said(warning) == (
+        "a.yaml:3:35: metadata.namespace: policies stand in no namespace, so that this is ignored; remove it; "
+        "match.namespaces says of which namespaces the pods are that the policy is for"
+    )
+    for harmless in ("{name: some, namespace: ''}", "{name: some, namespace: }"):
+        assert report_of(GOOD.replace("{name: some}", harmless)).findings == []
+
+
+def test_a_warning_about_a_part_of_an_expression_points_at_it() -> None:
+    text = spec("filters:\n- name: a\n  expression: |\n    node.spec.unschedulable\n    || pods.size() / 0 > 1\n")
+    [warning] = [finding for finding in report_of(text).findings if finding.severity == "warning"]
+    assert (warning.reason, warning.line, warning.column) == ("AlwaysRaises", 9, 22)
+    assert warning.shown == "      || pods.size() / 0 > 1"
+
+
+def test_two_rules_of_one_name_are_told_at_the_second() -> None:
+    text = spec(
+        "filters: [{name: a, expression: node.spec.unschedulable}]\n"
+        "scores:\n- {name: b, expression: 'free.cpu'}\n- {name: a, expression: 'free.cpu'}\n"
+    )
+    [error] = [finding for finding in report_of(text).findings if finding.severity == "error"]
+    assert (error.field, error.line, error.column, error.rule) == ("spec.scores[1].name", 8, 12, "a")
