@@ -44,12 +44,12 @@ def sync(size: Size, annotation: int) -> Synced:
     mirror = Mirror(time_ns)
     nodes = [_put(body, wire.node, mirror.node_sink) for body in objects.pages(objects.nodes(size.nodes))]
     pods = objects.pods(size.nodes * PODS_OF_A_NODE, size.nodes, annotation)
-    took = [_put(body, wire.placed(), mirror.placed_sink) for body in objects.pages(pods)]
+    took = [_put(body, wire.PlacedDecoder(), mirror.placed_sink) for body in objects.pages(pods)]
     resident = psutil.Process().memory_info().rss * _MIB
     return Synced(sum(nodes) + sum(took), resident, max(took) * MILLI)
 
 
-def _put(body: bytes, decode: wire.Decoder[Any], sink: NodeSink | PlacedSink) -> float:
+def _put(body: bytes, decode: Callable[[msgspec.Raw], Any], sink: NodeSink | PlacedSink) -> float:
     """As a server does it: between pages, what has come is hidden from the collector, which would walk it for long."""
     start = thread_time()
     for raw in _page.decode(body).items:
@@ -72,7 +72,7 @@ def _of_sync(field: str, annotation: int = 0) -> Callable[[Size], list[float]]:
 def pod_events(size: Size) -> list[float]:
     """A pod becomes different: its readiness has another time."""
     mirror = _filled(size)
-    decode = wire.placed()
+    decode = wire.PlacedDecoder()
     changed = [text.replace(b"2026-05", b"2026-06") for text in _some(objects.pods(_EVENTS, size.nodes, version=2))]
     return _each(changed, lambda text: mirror.placed_sink.put(decode(text)))
 
@@ -103,7 +103,7 @@ def _filled(size: Size) -> Mirror:
     for body in objects.pages(objects.nodes(size.nodes)):
         _put(body, wire.node, mirror.node_sink)
     for body in objects.pages(objects.pods(size.nodes * PODS_OF_A_NODE, size.nodes)):
-        _put(body, wire.placed(), mirror.placed_sink)
+        _put(body, wire.PlacedDecoder(), mirror.placed_sink)
     return mirror
 
 

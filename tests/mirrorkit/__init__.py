@@ -72,7 +72,7 @@ class Told:
     def __init__(self, *, annotations: Collection[str] = (), schedulers: Collection[str] = ("fairlead",)) -> None:
         self.now = FOUND
         self.mirror = Mirror(lambda: self.now, schedulers)
-        self.placed = wire.placed(annotations)
+        self.placed = wire.PlacedDecoder(annotations)
 
     def node(self, *args: Any, **fields: Any) -> list[Entry]:
         """What came of it."""

@@ -11,7 +11,7 @@ that do not decode are tried once more without such fields.
 # ruff: noqa: N815 - fields are called as in the API, here and in the structs of `messages`
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar, cast
 
@@ -36,6 +36,7 @@ NOTHING: Final = msgspec.Raw()
 _scalar: Final = lru_cache(maxsize=16_384)(decode_scalar)
 # A quote within a text is written \", so that this is found at fields only.
 _NULL: Final = re.compile(rb',"\w+":null|"\w+":null,?')
+_KEY: Final = re.compile(r"[\w./-]+", re.ASCII)
 
 
 class Decoder(Generic[T]):
@@ -123,9 +124,30 @@ pod: Final[Decoder[Any]] = Decoder(struct(POD))
 """Whole pods: those that wait for a scheduler."""
 
 
-def placed(annotations: Collection[str] = ()) -> Decoder[WirePod]:
-    """Pods on nodes, of whose annotations only these are decoded."""
-    return Decoder(_with_annotations(tuple(sorted(annotations))))
+class PlacedDecoder:
+    """Decodes pods on nodes, and of their annotations those that policies read."""
+
+    __slots__ = ("_decode", "_keys")
+
+    def __init__(self, annotations: Iterable[str] = ()) -> None:
+        self._keys = frozenset(annotations)
+        self._decode = _placed(self._keys)
+
+    def __call__(self, raw: bytes | msgspec.Raw) -> WirePod:
+        """The pod; raises as `Decoder` does."""
+        return self._decode(raw)
+
+    def want(self, annotations: Iterable[str]) -> bool:
+        """Which annotations are read from now on; whether pods must be listed again, because one of them is new."""
+        before, self._keys = self._keys, frozenset(annotations)
+        if self._keys != before:
+            self._decode = _placed(self._keys)
+        return not self._keys <= before
+
+
+def _placed(annotations: Iterable[str]) -> Decoder[WirePod]:
+    # A policy may ask for what is no key: no pod has it.
+    return Decoder(_with_annotations(tuple(sorted(filter(_KEY.fullmatch, annotations)))))
 
 
 @lru_cache(maxsize=1)

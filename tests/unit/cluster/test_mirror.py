@@ -69,6 +69,19 @@ def test_what_rules_do_not_see_of_a_pod_is_no_news() -> None:
     assert told.view() is before
 
 
+def test_pods_listed_again_for_an_annotation_that_is_read_now_have_it() -> None:
+    told = Told()
+    told.node()
+    told.pod("a", annotations={"mine": "1"})
+    told.pod("b")
+    assert told.placed.want(["mine"])
+    listed_again = change(told.pod("a", annotations={"mine": "1"}))
+    assert listed_again is not None
+    assert told.pod("b") == []
+    found: Any = listed_again.pods
+    assert [dict(one.metadata.annotations) for one in found] == [{}, {"mine": "1"}]
+
+
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_a_pod_that_has_ended_went(phase: str) -> None:
     told = Told()

@@ -50,7 +50,7 @@ _PODS: dict[str, dict[str, Any]] = {
 
 
 def _held(obj: dict[str, Any], *annotations: str) -> HeldPod:
-    return held(wire.placed(annotations)(written(obj)))
+    return held(wire.PlacedDecoder(annotations)(written(obj)))
 
 
 @pytest.mark.parametrize("case", _PODS)
@@ -66,6 +66,19 @@ def test_only_the_annotations_that_somebody_wants_are_kept() -> None:
     one = pod(annotations={"a.b/c": "1", "other": "2" * 20_000, "d": ""})
     assert dict(_held(one).pod.metadata.annotations) == {}
     assert _held(one, "a.b/c", "d", "missing").pod.metadata.annotations == {"a.b/c": "1", "d": ""}
+
+
+def test_which_annotations_are_wanted_may_change() -> None:
+    decode, raw = wire.PlacedDecoder(["a"]), written(pod(annotations={"a": "1", "b": "2"}))
+    assert decode.want(["a", "b"])
+    assert wire.annotations_of(decode(raw)) == {"a": "1", "b": "2"}
+    assert not decode.want(["b"])
+    assert wire.annotations_of(decode(raw)) == {"b": "2"}
+
+
+def test_what_is_no_key_is_on_no_pod() -> None:
+    decode = wire.PlacedDecoder(['a"b', "a\\b", "", "\n", "ä", "a.b/c_d-E"])
+    assert wire.annotations_of(decode(written(pod(annotations={"a.b/c_d-E": "1"})))) == {"a.b/c_d-E": "1"}
 
 
 def test_pods_of_one_owner_have_in_common_what_is_the_same() -> None:
@@ -110,7 +123,7 @@ def test_a_list_that_go_has_left_empty_is_null() -> None:
 
 def test_what_is_no_object_of_the_kind_says_which_field_it_is() -> None:
     with pytest.raises(msgspec.DecodeError, match=r"\$\.spec\.priority"):
-        wire.placed()(written(pod(priority="high")))
+        wire.PlacedDecoder()(written(pod(priority="high")))
     with pytest.raises(msgspec.DecodeError):
         wire.node(b'{"metadata"')
 
