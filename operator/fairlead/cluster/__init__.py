@@ -1,1 +1,1 @@
-"""What is read from the API server, and what is kept of it."""
+"""What the API server says: asked, listed, watched, and kept."""
