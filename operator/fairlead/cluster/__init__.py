@@ -1,1 +1,1 @@
-"""What the API server says, and what is made of it."""
+"""What the API server says: asked, listed, watched, and kept."""

@@ -5,7 +5,7 @@ protocols of `strategies.facts`. Nothing here changes once made; what is derived
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from fairlead.cel.errors import CelError, Kind
 from fairlead.cel.messages import empty
@@ -13,7 +13,15 @@ from fairlead.cel.schema import NAMESPACE
 from fairlead.strategies.facts import Condition, Controller, Stamped, Unknown
 
 Amounts = Mapping[str, float]
-Since = Mapping[tuple[Stamped, str, str | None], int]
+
+
+class Since(Protocol):
+    """When labels and annotations became so, as `NodeFacts.since` asks for it."""
+
+    def get(self, asked: tuple[Stamped, str, str | None], /) -> int | None:
+        """The moment, where it is known."""
+
+
 _NO_AMOUNTS: Final[Amounts] = {}
 _NO_SINCE: Final[Since] = {}
 

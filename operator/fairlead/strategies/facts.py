@@ -68,7 +68,7 @@ class PodFacts(Protocol):
 
 
 class PodOnNode(Protocol):
-    """A pod that is bound to a node, whatever has become of it: also one that has ended or is being deleted."""
+    """A pod that is bound to a node, also one that is being deleted. Who lists pods may leave out those that ended."""
 
     @property
     def namespace(self) -> str:

@@ -1,0 +1,113 @@
+"""Objects as bytes of the API server, and a mirror that takes them."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from fairlead.cluster import wire
+from fairlead.cluster.mirror import Mirror
+from fairlead.policy.facts import NodeView
+from fairlead.policy.nodes import Entry
+from fairlead.strategies.reads import Change
+
+CREATED: Final = "2026-01-01T00:00:00Z"
+CREATED_NS: Final = 1_767_225_600 * 10**9
+FOUND: Final = 1_800_000_000 * 10**9
+Object = dict[str, Any]
+
+
+def node(
+    name: str = "n1",
+    *,
+    uid: str = "",
+    version: int = 1,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    allocatable: Mapping[str, str] | None = None,
+    conditions: Sequence[Mapping[str, str]] = (),
+    **spec: Any,
+) -> Object:
+    metadata = {"name": name, "uid": uid or f"u-{name}", "resourceVersion": str(version), "creationTimestamp": CREATED}
+    return {
+        "metadata": metadata | {"labels": dict(labels or {}), "annotations": dict(annotations or {})},
+        "spec": spec,
+        "status": {"allocatable": dict(allocatable or {"cpu": "8", "pods": "110"}), "conditions": [*conditions]},
+    }
+
+
+def pod(
+    name: str = "p",
+    *,
+    on: str = "n1",
+    uid: str = "",
+    version: int = 1,
+    cpu: str = "1",
+    phase: str = "Running",
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    conditions: Sequence[Mapping[str, Any]] = (),
+    status: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> Object:
+    metadata = {"name": name, "namespace": "ml", "uid": uid or f"u-{name}", "resourceVersion": str(version)}
+    containers = [{"name": "main", "image": "main", "resources": {"requests": {"cpu": cpu}}}]
+    return {
+        "metadata": metadata | {"labels": dict(labels or {}), "annotations": dict(annotations or {})},
+        "spec": {"containers": containers, **({"nodeName": on} if on else {}), **spec},
+        "status": {"phase": phase, "conditions": [*conditions], **(status or {})},
+    }
+
+
+def namespace(name: str = "ml", **labels: str) -> Object:
+    return {"metadata": {"name": name, "labels": labels}}
+
+
+def written(obj: Object) -> bytes:
+    return json.dumps(obj, separators=(",", ":")).encode()
+
+
+class Told:
+    """A mirror that is told of objects; it sees them at the time that its clock shows."""
+
+    def __init__(self, *, annotations: Collection[str] = (), schedulers: Collection[str] = ("fairlead",)) -> None:
+        self.now = FOUND
+        self.mirror = Mirror(lambda: self.now, schedulers)
+        self.placed = wire.PlacedDecoder(annotations)
+
+    def node(self, *args: Any, **fields: Any) -> list[Entry]:
+        """What came of it."""
+        return self._noted(lambda: self.mirror.node_sink.put(wire.node(written(node(*args, **fields)))))
+
+    def pod(self, *args: Any, **fields: Any) -> list[Entry]:
+        return self._noted(lambda: self.mirror.placed_sink.put(self.placed(written(pod(*args, **fields)))))
+
+    def unplaced(self, *args: Any, **fields: Any) -> None:
+        self.mirror.unplaced_sink.put(wire.pod(written(pod(*args, on="", **fields))))
+
+    def namespace(self, *args: Any, **labels: str) -> None:
+        self.mirror.namespace_sink.put(wire.namespace(written(namespace(*args, **labels))))
+
+    def node_gone(self, name: str) -> list[Entry]:
+        return self._noted(lambda: self.mirror.node_sink.remove(("", name)))
+
+    def pod_gone(self, name: str) -> list[Entry]:
+        return self._noted(lambda: self.mirror.placed_sink.remove(("ml", name)))
+
+    def view(self, name: str = "n1") -> NodeView:
+        found = self.mirror.nodes.view_of(name)
+        assert found is not None
+        return found
+
+    def on(self, name: str = "n1") -> list[str]:
+        return sorted(one.name for one in self.view(name).pods)
+
+    def _noted(self, do: Any) -> list[Entry]:
+        before = len(self.mirror.nodes.journal)
+        do()
+        return self.mirror.nodes.journal[before:]
+
+
+def change(entries: Sequence[Entry]) -> Change | None:
+    """The only one; None stands for everything."""
+    (entry,) = entries
+    return entry.change
