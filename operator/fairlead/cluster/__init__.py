@@ -1,0 +1,1 @@
+"""What the API server says: asked, listed, watched, and kept."""
