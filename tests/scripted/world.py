@@ -96,8 +96,12 @@ class World:
             watch.stalled = True
 
     def fail(self) -> None:
-        """The next request is answered with an error."""
+        """The next request is answered with an error that passes."""
         self.faults.append(refuse(500))
+
+    def forbid(self) -> None:
+        """The next request is refused."""
+        self.faults.append(refuse(403))
 
     async def serve(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer a request."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
-from fairlead.cluster.files import Material, Watched
+from fairlead.cluster.files import Material
 from fairlead.cluster.plugin import Plugin
 
 
@@ -45,9 +45,7 @@ class Kept:
         return self._read()
 
     def renew(self, refused: Credential) -> bool:
-        """Whether the token's file has another one by now."""
-        if isinstance(self.token, Watched):
-            self.token.forget()
+        """Whether a file holds something else by now."""
         return self._read() != refused
 
     def _read(self) -> Credential:

@@ -32,7 +32,7 @@ class Inline:
 
     file: str
     field: str
-    data: bytes
+    data: bytes = dataclasses.field(repr=False)
 
     def read(self) -> bytes:
         """As they were written."""
@@ -68,12 +68,6 @@ class Watched:
         if not self._data:
             raise AccessError(self.file, self.field, "is empty", self.cure)
         return self._data
-
-    def forget(self) -> bool:
-        """Look into it anew; whether it holds something else now."""
-        before = self._data
-        self._seen = None
-        return self.read() != before
 
 
 def inline(file: str, field: str, text: str) -> Inline:

@@ -75,6 +75,10 @@ class User(msgspec.Struct, frozen=True, rename="kebab"):
     auth_provider: Any = None
     as_: str = msgspec.field(default="", name="as")
 
+    def __repr__(self) -> str:
+        """Nobody's secrets are shown by accident."""
+        return "User(...)"
+
 
 class Context(msgspec.Struct, frozen=True):
     """A cluster with a user."""

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
@@ -44,8 +44,8 @@ class Plugin:
     """A program, and all that it is told."""
 
     command: str
-    arguments: tuple[str, ...]
-    environment: Mapping[str, str]
+    arguments: tuple[str, ...] = field(repr=False)
+    environment: Mapping[str, str] = field(repr=False)
     """What is added to ours."""
     api_version: str
     hint: str

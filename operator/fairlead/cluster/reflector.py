@@ -30,13 +30,13 @@ SILENT_S: Final = 75.0  # bookmarks come about each minute
 SILENT_JITTER_S: Final = 15.0
 SHORT_S: Final = 1.0
 _SLICE: Final = 50  # items that are decoded and put before anybody else has a turn
-_FAILURES: Final = 5  # of watches in a row, before everything is listed
+_FAILURES: Final = 5  # of the API server itself in a row, before everything is listed
 _SILENCES: Final = 2
 _NONE: Final[Mapping[str, str]] = {}
 _log: Final = logging.getLogger(__name__)
 _page: Final = msgspec.json.Decoder(Page[msgspec.Raw])
 _ANEW: Final = frozenset({Relist.ASKED, Relist.DIFFERS, Relist.REFUSED, Relist.FAILING})
-_PASSING: Final = frozenset({0, 401, 403, 408, 429})  # and all from 500
+_PASSING: Final = frozenset({0, 401, 403, 408, 429})  # they say nothing of the version; 0 is no answer
 
 
 class Reflector(Generic[T]):
@@ -228,6 +228,6 @@ class Reflector(Generic[T]):
         """What a watch that failed means for what is held."""
         if isinstance(error, GoneError):
             return Relist.EXPIRED
-        if error.status in _PASSING or error.status >= 500:
+        if error.status >= 500:
             return Relist.FAILING if self._backoff.failures % _FAILURES == 0 else None
-        return Relist.REFUSED
+        return None if error.status in _PASSING else Relist.REFUSED

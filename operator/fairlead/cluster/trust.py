@@ -17,7 +17,7 @@ class Trust:
     authority: Material | None = None
     verify: bool = True
     certificate_at: tuple[str, str] = ("", "")
-    _made_of: tuple[bytes, bytes, bytes] | None = None
+    _made_of: tuple[bytes, bytes, bytes] | None = field(default=None, repr=False)
     _context: ssl.SSLContext | None = field(default=None, repr=False)
 
     def context(self, credential: Credential) -> ssl.SSLContext:

@@ -11,8 +11,9 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from fairlead.cluster.access import Access
 from fairlead.cluster.client import Client
-from fairlead.cluster.credentials import Kept
+from fairlead.cluster.credentials import Credential, Kept
 from fairlead.cluster.errors import ConflictError, ForbiddenError, RequestError, UnreachableError
 from fairlead.cluster.files import Watched
 from fairlead.cluster.resources import PODS, Page, Resource, Where
@@ -297,6 +298,39 @@ async def test_a_token_that_was_replaced_while_we_asked_is_another_try(tmp_path:
         with pytest.raises(RequestError, match="get pods default/web-1: 401 Unauthorized: who are you"):
             await _get(client)
         assert len(server.seen) == 3, "the same token is not shown twice"
+
+
+class _Endless:
+    """Credentials that are always new, and never any good."""
+
+    def __init__(self) -> None:
+        self.refused: list[Credential] = []
+
+    async def current(self) -> Credential:
+        return Credential(f"Bearer {len(self.refused)}")
+
+    def renew(self, refused: Credential) -> bool:
+        self.refused.append(refused)
+        return True
+
+
+async def _watch(client: Client) -> None:
+    async with aclosing(client.watch(PODS, {})) as lines:
+        await anext(lines)
+
+
+REFUSED = {"read": (_get, 2), "posted": (_post, 1), "watched": (_watch, 1)}
+
+
+@pytest.mark.parametrize(("call", "asked"), REFUSED.values(), ids=REFUSED)
+@in_loop
+async def test_credentials_that_are_refused_are_renewed_for_whoever_comes_next(call: Call, asked: int) -> None:
+    endless = _Endless()
+    async with Server(refuse(401)) as server, Client(Access(server.url, endless)) as client:
+        with pytest.raises(RequestError, match="401"):
+            await call(client)
+        assert len(server.seen) == asked
+        assert [one.authorization for one in endless.refused] == ["Bearer 0"]
 
 
 @in_loop

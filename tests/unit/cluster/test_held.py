@@ -58,6 +58,12 @@ def test_what_a_list_does_not_name_is_removed_before_its_end(held: Held[Item], t
     assert told.said == ["begin", "put c 3 3", "remove a", "end"]
 
 
+def test_all_that_a_list_does_not_name_is_removed_a_part_at_a_time(held: Held[Item], told: Told) -> None:
+    held.begin(anew=False)
+    assert [held.sweep(1), held.sweep(1)] == [True, False]
+    assert sorted(told.said) == ["begin", "remove a", "remove b"]
+
+
 def test_what_is_held_as_it_is_is_put_once_more_when_it_is_asked_for(held: Held[Item], told: Told) -> None:
     listed(held, ("a", "1", 1), ("b", "2", 2), anew=True)
     assert told.said == ["begin", "put a 1 1", "put b 2 2", "end"]

@@ -33,3 +33,13 @@ def test_a_line_that_is_too_long_is_refused(chunks: list[bytes]) -> None:
 
 def test_a_line_may_be_as_long_as_is_allowed() -> None:
     assert Lines(5).feed(b"12345\n12345\n") == [b"12345", b"12345"]
+
+
+def test_many_lines_together_may_be_longer() -> None:
+    lines = Lines(5)
+    assert [lines.feed(chunk) for chunk in (b"123", b"4\n12", b"345\n12", b"\n")] == [
+        [],
+        [b"1234"],
+        [b"12345"],
+        [b"12"],
+    ]

@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from math import inf
 
 import pytest
+from aiohttp import web
 
 from fairlead.cluster.client import Client
 from fairlead.cluster.reflector import Reflector
@@ -105,7 +107,7 @@ async def test_a_list_in_pages_and_a_watch_from_its_version() -> None:
 
 @in_loop
 async def test_a_watch_that_ends_is_followed_by_one_from_where_it_got_to() -> None:
-    script = page(A, version=1), watch(line("ADDED", B)), watch(bookmark(9)), watch(bookmark(12))
+    script = page(A, version=1), watch(line("ADDED", B)), watch(bookmark(9)), watch(line("DELETED", thing("a", 12)))
     async with scene(*script) as on:
         await on.until("list", "watch 1", "watch 2", "watch 9", "watch 12")
         assert on.reflector.state.relists == {Relist.START: 1}
@@ -169,14 +171,43 @@ async def test_a_silent_watch_is_given_up_and_nothing_is_listed() -> None:
 @in_loop
 async def test_contact_puts_off_the_end_of_silence() -> None:
     more = asyncio.Event()
-    async with scene(page(A, version=1), watch(until=more)) as on:
-        await on.time.waiting.wait()
+
+    async def step(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await more.wait()
+        await response.write(bookmark(5))
+        await asyncio.Event().wait()
+        return response
+
+    async with scene(page(A, version=1), step) as on:
+        await on.until("list", "watch 1")
         on.time.advance(60)
         assert on.reflector.staleness() == 60
         more.set()
-        await on.until("list", "watch 1", "watch 1")
+        while on.reflector.staleness():
+            await asyncio.sleep(0)
         on.time.advance(30)
-        assert on.asked == ["list", "watch 1", "watch 1"]
+        await _turns()
+        on.time.advance(52)
+        await _turns()
+        assert on.asked == ["list", "watch 1"]
+        on.time.advance(1)
+        await on.until("list", "watch 1", "watch 5")
+
+
+async def _turns() -> None:
+    for _ in range(200):
+        await asyncio.sleep(0)
+
+
+@in_loop
+async def test_a_list_that_failed_is_made_again_before_anything_is_watched() -> None:
+    async with scene(refuse(403, "Forbidden"), page(A, version=1, more="c1"), refuse(404), page(B, version=2)) as on:
+        assert on.reflector.staleness() == inf
+        await on.until("list", "list", "list c1", "list", "watch 2")
+        assert on.reflector.state.failures == {"403": 1, "404": 1}
+        assert on.sink.said == ["begin", "begin", "put a 1", "begin", "put b 2", "remove a", "end"]
 
 
 @in_loop
@@ -260,6 +291,15 @@ async def test_after_five_failures_in_a_row_everything_is_listed() -> None:
         await on.until("list", *["watch 1"] * 5, "list", "watch 2")
         assert on.reflector.state.relists[Relist.FAILING] == 1
         assert on.reflector.state.failures == {"503": 5}
+
+
+@in_loop
+async def test_a_server_that_is_away_for_long_is_not_asked_for_everything_when_it_is_back() -> None:
+    async with scene(
+        page(A, version=1), *[broken] * 20, *[refuse(429)] * 6, watch(line("ADDED", B), then="hold")
+    ) as on:
+        await on.sink.until(lambda: "b" in on.sink.things)
+        assert on.reflector.state.relists == {Relist.START: 1}
 
 
 @in_loop

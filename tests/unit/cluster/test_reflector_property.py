@@ -28,6 +28,7 @@ faults = st.sampled_from(
         World.break_within_a_line,
         World.stall,
         World.fail,
+        World.forbid,
     ]
 )
 turns = st.integers(1, 40)  # how long the others have before the next thing happens

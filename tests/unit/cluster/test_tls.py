@@ -13,8 +13,10 @@ import pytest
 import yaml
 from aiohttp import web
 
+from fairlead.cluster import kubeconfig
 from fairlead.cluster.access import Access, from_kubeconfig
 from fairlead.cluster.client import Client
+from fairlead.cluster.credentials import Kept
 from fairlead.cluster.errors import AccessError, ClusterError, UnreachableError
 from fairlead.cluster.resources import PODS
 from scripted.clock import Wound
@@ -82,7 +84,9 @@ async def test_a_certificate_is_shown(authority: Authority, tmp_path: Path, user
     cluster = {"certificate-authority-data": data(authority.certificate)}
     pair = authority.issue("me", "me")
     async with serving(authority, "127.0.0.1") as server:
-        assert await name(access(tmp_path, server.url, cluster, user(pair))) == "me"
+        reached = access(tmp_path, server.url, cluster, user(pair))
+        assert await name(reached) == "me"
+        assert "PRIVATE" not in repr(reached) + repr(await reached.connection()), "nor to whoever prints it"
         assert await name(access(tmp_path, server.url, {"certificate-authority": "pki/ca.crt"})) == ""
 
 
@@ -239,6 +243,35 @@ async def test_a_proxy_of_the_environment_is_not(
         monkeypatch.setenv(variable.lower(), "http://127.0.0.1:1")
     async with serving(authority, "127.0.0.1") as server:
         assert await name(access(tmp_path, server.url, {"certificate-authority": "pki/ca.crt"})) == ""
+
+
+SECRET = {
+    "a token": {"token": "s3cret"},
+    "a password": {"username": "u", "password": "s3cret"},
+    "a key": {"client-certificate-data": "AAAA", "client-key-data": base64.b64encode(b"s3cret").decode()},
+    "a plugin": {
+        "exec": {
+            "command": "x",
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "interactiveMode": "Never",
+            "args": ["s3cret"],
+            "env": [{"name": "A", "value": "s3cret"}],
+        }
+    },
+}
+
+
+@pytest.mark.parametrize("user", SECRET.values(), ids=SECRET)
+def test_nothing_shows_a_secret_that_is_not_asked_for_it(tmp_path: Path, user: Object) -> None:
+    got = access(tmp_path, "https://x", {}, user)
+    shown = [repr(got), repr(kubeconfig.choose([tmp_path / "config"]))]
+    if isinstance(got.credentials, Kept):
+        credential = asyncio.run(got.credentials.current())
+        assert b"s3cret" in credential.key or credential.authorization
+        shown.append(repr(credential))
+    else:
+        shown.append(repr(vars(got.credentials)))
+    assert [text for text in shown if "s3cret" in text or "czNjcmV0" in text] == []
 
 
 def test_all_errors_are_of_one_family() -> None:
