@@ -17,7 +17,7 @@ from fairlead.cluster import events
 from fairlead.cluster.client import Client
 from fairlead.cluster.clock import Clock
 from fairlead.cluster.consistency import differences
-from fairlead.cluster.errors import GoneError, RequestError, UnreachableError, refusal, status_of
+from fairlead.cluster.errors import ClusterError, GoneError, RequestError, UnreachableError, refusal, status_of
 from fairlead.cluster.held import Held, Key, Sink, Stamp
 from fairlead.cluster.resources import Page, Where
 from fairlead.cluster.retry import Backoff
@@ -100,7 +100,7 @@ class Reflector(Generic[T]):
                     await self._list(relist)
                     relist = None
                 relist = await self._watch()
-            except RequestError as error:
+            except ClusterError as error:
                 wait = self._failed(error)
                 relist = relist or self._consequence(error)
                 await self._clock.sleep(wait)
@@ -216,18 +216,22 @@ class Reflector(Generic[T]):
         _log.error("reflector.unreadable", extra={"resource": str(self.where), "object": key, "error": str(error)})
         return key, stamp
 
-    def _failed(self, error: RequestError) -> float:
+    def _failed(self, error: ClusterError) -> float:
         """Note it; how long to wait."""
-        kind = str(error.status) if error.status else "unreachable"
+        kind, told = "access", 0.0
+        if isinstance(error, RequestError):
+            kind, told = str(error.status or "unreachable"), error.retry_after_s or 0.0
         self.state.failures[kind] += 1
         self.state.trouble = str(error)
         _log.warning("reflector.failed", extra={"resource": str(self.where), "error": str(error)})
-        return max(self._backoff.failed(self._clock.now()), error.retry_after_s or 0.0)
+        return max(self._backoff.failed(self._clock.now()), told)
 
-    def _consequence(self, error: RequestError) -> Relist | None:
+    def _consequence(self, error: ClusterError) -> Relist | None:
         """What a watch that failed means for what is held."""
         if isinstance(error, GoneError):
             return Relist.EXPIRED
-        if error.status >= 500:
-            return Relist.FAILING if self._backoff.failures % _FAILURES == 0 else None
-        return None if error.status in _PASSING else Relist.REFUSED
+        if not isinstance(error, RequestError) or error.status in _PASSING:
+            return None
+        if error.status < 500:
+            return Relist.REFUSED
+        return Relist.FAILING if self._backoff.failures % _FAILURES == 0 else None

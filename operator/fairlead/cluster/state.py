@@ -32,7 +32,7 @@ class State:
     """By type, with BOOKMARK and ERROR."""
     relists: Counter[Relist] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
-    """By reason: `unreachable`, `silent`, or the status of the answer."""
+    """By reason: `unreachable`, `silent`, `access` (nobody knows who asks), or the status of the answer."""
     unreadable: int = 0
     """Objects that could not be decoded, and were passed over."""
     differences: int = 0

@@ -5,11 +5,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from math import inf
+from pathlib import Path
 
 import pytest
 from aiohttp import web
 
 from fairlead.cluster.client import Client
+from fairlead.cluster.credentials import Kept as Credentials
+from fairlead.cluster.files import Watched
 from fairlead.cluster.reflector import Reflector
 from fairlead.cluster.resources import Resource, Where
 from fairlead.cluster.state import Relist
@@ -373,6 +376,23 @@ async def test_other_tasks_have_their_turn_within_a_page() -> None:
         await on.sink.until(lambda: on.sink.said[-1:] == ["end"])
         beside.cancel()
         assert turns >= 4
+
+
+@in_loop
+async def test_a_token_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
+    token, time, sink = tmp_path / "token", Wound(), Kept()
+    access = Credentials(Watched(token, "tokenFile", "mend it"))
+    script = [page(A, version=1)]
+    async with Server(HOLD, script=script) as server, Client(server.access(access), clock=time.clock) as client:
+        reflector = Reflector(client, THINGS, decode=decode, identify=identify, sink=sink, clock=time.clock)
+        running = asyncio.create_task(reflector.run())
+        while reflector.state.failures["access"] < 3:
+            await asyncio.sleep(0)
+        assert reflector.state.trouble == f"{token}: tokenFile: no such file or directory; mend it"
+        token.write_text("t")
+        await sink.until(lambda: "a" in sink.things)
+        running.cancel()
+        await asyncio.wait({running})
 
 
 @in_loop
