@@ -191,10 +191,10 @@ class Reflector(Generic[T]):
             else:
                 stamp = self._held.put(item)
         else:
-            key, stamp = events.identify(events.known.decode(event.object))
+            key, stamp = self._identify(event.object)
             if event.type == "DELETED":
                 self._held.gone(key, stamp.uid)
-        self._version = stamp.version
+        self._version = stamp.version or self._version  # a watch from no version would not tell of deletes
 
     async def _silence(self, begun: float) -> None:
         """Ends when nothing was heard for too long."""
@@ -211,10 +211,16 @@ class Reflector(Generic[T]):
 
     def _unreadable(self, raw: msgspec.Raw, error: msgspec.DecodeError) -> tuple[Key, Stamp]:
         """What is held of it stays as it was: one bad object must not keep us from all the others."""
-        key, stamp = events.identify(events.known.decode(raw))
+        key, stamp = self._identify(raw)
         self.state.unreadable += 1
         _log.error("reflector.unreadable", extra={"resource": str(self.where), "object": key, "error": str(error)})
         return key, stamp
+
+    def _identify(self, raw: msgspec.Raw) -> tuple[Key, Stamp]:
+        try:
+            return events.identify(events.known.decode(raw))
+        except msgspec.DecodeError as error:
+            raise UnreachableError("watch", self.where, f"what is no object: {error}") from error
 
     def _failed(self, error: ClusterError) -> float:
         """Note it; how long to wait."""

@@ -262,8 +262,18 @@ async def test_one_object_that_cannot_be_read_does_not_keep_us_from_the_others()
 
 
 @in_loop
-async def test_what_is_no_event_breaks_the_watch() -> None:
-    async with scene(page(A, version=1), watch(line("ADDED", B) + b"<html>\n"), watch(line("ADDED", C))) as on:
+async def test_a_bookmark_that_marks_nothing_is_no_reason_to_forget_where_we_are() -> None:
+    async with scene(page(A, version=1), watch(line("BOOKMARK", {}))) as on:
+        await on.until("list", "watch 1", "watch 1")
+
+
+NO_EVENT = [b"<html>\n", b"[]\n", b'{"type":"DELETED","object":null}\n', b'{"type":"ADDED","object":{"metadata":5}}\n']
+
+
+@pytest.mark.parametrize("bad", NO_EVENT)
+@in_loop
+async def test_what_is_no_event_breaks_the_watch(bad: bytes) -> None:
+    async with scene(page(A, version=1), watch(line("ADDED", B) + bad), watch(line("ADDED", C))) as on:
         await on.until("list", "watch 1", "watch 2", "watch 3")
         assert on.reflector.state.failures == {"unreachable": 1}
 
