@@ -1,0 +1,62 @@
+"""Whom we believe to be the API server: TLS contexts, made once, and anew when a file became another."""
+
+import ssl
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fairlead.cluster.credentials import Credential
+from fairlead.cluster.errors import AccessError
+from fairlead.cluster.files import Material
+
+
+@dataclass(slots=True)
+class Trust:
+    """An authority (None: those of the machine), and what names the client's certificate when it is no good."""
+
+    authority: Material | None = None
+    verify: bool = True
+    certificate_at: tuple[str, str] = ("", "")
+    _made_of: tuple[bytes, bytes, bytes] | None = field(default=None, repr=False)
+    _context: ssl.SSLContext | None = field(default=None, repr=False)
+
+    def context(self, credential: Credential) -> ssl.SSLContext:
+        """The context for what is on disk now. Another context is another connection."""
+        authority = self.authority.read() if self.authority else b""
+        wanted = (authority, credential.certificate, credential.key)
+        if self._context is None or wanted != self._made_of:
+            self._context, self._made_of = self._make(*wanted), wanted
+        return self._context
+
+    def _make(self, authority: bytes, certificate: bytes, key: bytes) -> ssl.SSLContext:
+        # not create_default_context: since 3.13 it refuses authorities without a key identifier, which clusters have
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        if not self.verify:
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        elif self.authority:
+            try:
+                context.load_verify_locations(cadata=authority.decode("ascii"))
+            except (ssl.SSLError, UnicodeDecodeError) as error:
+                where = self.authority.file, self.authority.field
+                raise AccessError(
+                    *where, "holds no certificate", "it must be PEM: -----BEGIN CERTIFICATE-----"
+                ) from error
+        else:
+            context.load_default_certs()
+        if certificate:
+            self._show(context, certificate, key)
+        return context
+
+    def _show(self, context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+        """OpenSSL takes keys from files only."""
+        with tempfile.TemporaryDirectory(prefix="fairlead-") as folder:  # nobody else may read it
+            pair = Path(folder, "pair.pem")
+            pair.write_bytes(certificate.strip() + b"\n" + key.strip() + b"\n")
+            try:
+                context.load_cert_chain(pair, password="")  # or OpenSSL would ask at the terminal
+            except ssl.SSLError as error:
+                what = f"the certificate and the key do not go together: {error.reason or error}"
+                raise AccessError(
+                    *self.certificate_at, what, "both must be PEM, and the key without a password"
+                ) from error
