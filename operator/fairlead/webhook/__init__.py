@@ -1,0 +1,1 @@
+"""The extender as the scheduler sees it."""
