@@ -17,12 +17,17 @@ Check = Callable[[Any], None]
 
 def decode(verb: str, reply: bytes) -> Any:
     """The reply of a verb with status 200."""
-    try:
-        value = json.loads(reply, object_pairs_hook=_once, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise GoError(str(error)) from error
+    value = strictly(reply)
     _VERBS[verb](value)
     return value
+
+
+def strictly(body: bytes) -> Any:
+    """JSON as the standard has it, with each key once."""
+    try:
+        return json.loads(body, object_pairs_hook=_once, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise GoError(str(error)) from error
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

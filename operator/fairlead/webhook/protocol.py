@@ -5,7 +5,7 @@ order, as Go reads them; what is inside of pods and nodes has the case of the Ku
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -19,6 +19,7 @@ else:
     _Pod = struct(POD)
 
 T = TypeVar("T")
+_Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Bytes = bytes | Raw
 UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError, NotImplementedError)
 """What decoding raises, all of it the sender's fault; the last is a scalar of a type that nobody converts."""
@@ -31,7 +32,7 @@ class MalformedError(Exception):
 
 
 class Args(Struct, frozen=True, gc=False):
-    """Of filter and prioritize: nodes and names as the bytes that came, None for null."""
+    """Of filter and prioritize: nodes or names as the bytes that came, names where both did; None for null."""
 
     pod: Any
     nodes: bytes | None = None
@@ -40,7 +41,7 @@ class Args(Struct, frozen=True, gc=False):
     @property
     def is_simulated(self) -> bool:
         """Whether it brings its own nodes."""
-        return self.names is None and self.nodes is not None
+        return self.nodes is not None
 
 
 class BindArgs(Struct, frozen=True, gc=False):
@@ -62,7 +63,7 @@ class Victims(Struct, frozen=True, gc=False):
     """Whom to evict from a node, as it is written."""
 
     Pods: list[MetaPod]
-    NumPDBViolations: int
+    NumPDBViolations: _Int64
 
 
 class PreemptArgs(Struct, frozen=True, gc=False):
@@ -91,8 +92,8 @@ def args(body: bytes) -> Args:
         seen = _ARGS.decode(body)
     except UNREADABLE:
         given = _in_any_case(body)
-        return Args(_pod(given), _bytes(given.get("nodes", _NULL)), _bytes(given.get("nodenames", _NULL)))
-    return Args(seen.Pod, _bytes(seen.Nodes), _bytes(seen.NodeNames))
+        return _args(_pod(given), given.get("nodes", _NULL), given.get("nodenames", _NULL))
+    return _args(seen.Pod, seen.Nodes, seen.NodeNames)
 
 
 def names(raw: bytes) -> list[str]:
@@ -179,7 +180,7 @@ _OBJECT: Final = msgspec.json.Decoder(dict[str, Raw])
 _OBJECTS: Final = msgspec.json.Decoder(dict[str, dict[str, Raw] | None])
 _LIST: Final = msgspec.json.Decoder(list[Raw] | None)
 _TEXT: Final = msgspec.json.Decoder(str)
-_COUNT: Final = msgspec.json.Decoder(int | None)
+_COUNT: Final = msgspec.json.Decoder(_Int64 | None)
 
 
 def _read(decode: Callable[[Bytes], T], raw: Bytes) -> T:
@@ -187,6 +188,17 @@ def _read(decode: Callable[[Bytes], T], raw: Bytes) -> T:
         return decode(raw)
     except UNREADABLE as error:
         raise MalformedError(f"the request cannot be read: {error}") from None
+
+
+def _args(asked: Any, nodes: Raw, written: Raw) -> Args:
+    """Of a body that kube-scheduler did not write, or that brings nodes: time is less dear there, and all is read."""
+    of_names, of_nodes = _bytes(written), _bytes(nodes)
+    if of_names is not None:
+        names(of_names)
+        return Args(asked, names=of_names)
+    if of_nodes is not None:
+        items(of_nodes)
+    return Args(asked, of_nodes)
 
 
 def _bytes(raw: Raw) -> bytes | None:

@@ -126,7 +126,7 @@ def _filter(call: _Call, asked: Args) -> Answer:
         return Answer(replies.filtered(asked.names, asked.nodes), outcome)
     candidates = _candidates(call, asked)
     outcome = replace(outcome, candidates=len(candidates.names))
-    if subject.too_slow:
+    if subject.too_slow and candidates.names:
         return _refused(candidates, subject.too_slow, outcome)
     when = call.when
     found = call.evaluator.judge(
@@ -181,7 +181,7 @@ def _prioritize(call: _Call, asked: Args) -> Answer:
 def _preempt(call: _Call, asked: PreemptArgs) -> Answer:
     subject, proposed = _subject(call, asked.pod), asked.victims
     outcome = replace(call.outcome, pod=subject.pod.uid, candidates=len(proposed))
-    if subject.too_slow:
+    if subject.too_slow and proposed:
         refusals = {(subject.too_slow, ""): len(proposed)}
         return Answer(replies.preempted({}), replace(outcome, result="empty", refusals=refusals))
     saying = [each for each in subject.matched if each.policy.filters or each.policy.protections]

@@ -174,8 +174,9 @@ def test_a_simulation_leaves_no_trace() -> None:
 
 def test_names_are_taken_where_both_forms_are_sent() -> None:
     sent = body(["b", "a"]).replace(b'"Nodes":null', b'"Nodes":' + json.dumps({"items": [given("z")]}).encode())
-    found = reply(Asking([policy(filters={"f": GPU})], NODES).filter(sent))
-    assert (found["NodeNames"], found["Nodes"]) == (["a"], None)
+    for rules, want in (([], ["b", "a"]), ([policy(filters={"f": GPU})], ["a"])):
+        found = reply(Asking(rules, NODES).filter(sent))
+        assert (found["NodeNames"], found["Nodes"]) == (want, None)
 
 
 @pytest.mark.parametrize("rules", [[], [policy(filters={"f": "false"})]])

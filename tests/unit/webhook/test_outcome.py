@@ -153,6 +153,9 @@ def test_twice_in_a_minute_is_too_slow_for_five_minutes() -> None:
     nodes = [{"metadata": {"name": "a"}}]
     assert go.decode("filter", asking.filter(body(nodes=nodes), when=at(clock=time)).body)["Nodes"]["items"] == []
 
+    for answer in (asking.filter(body([]), when=at(clock=time)), asking.preempt(body(victims={}), when=at(clock=time))):
+        assert (answer.outcome.result, answer.outcome.candidates) == ("passed", 0), "nobody was asked about"
+
     time.time += PAUSE
     assert names_of(time.call(asking, "filter", slow=False)) == NAMES
     assert not asking.pace.slow(time.time)

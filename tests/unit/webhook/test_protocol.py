@@ -159,6 +159,7 @@ NO_VICTIMS = {
     "a UID that is a number": (b'{"n":{"Pods":[{"UID":1}]}}', b"null"),
     "a pod that is null": (b'{"n":{"Pods":[null]}}', b"null"),
     "violations that are text": (b'{"n":{"Pods":[],"NumPDBViolations":"1"}}', b"null"),
+    "violations that no int64 holds": (b'{"n":{"Pods":[],"NumPDBViolations":9223372036854775808}}', b"null"),
     "a whole pod without a UID": (b"null", b'{"n":{"Pods":[{"metadata":{}}]}}'),
 }
 

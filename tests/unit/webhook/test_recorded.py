@@ -11,6 +11,7 @@ from fairlead.webhook import protocol
 from policykit import node, policy
 from testbed.versions import KUBERNETES
 from webhookkit import Asking, go
+from webhookkit.forms import forms
 
 ASKED = ["filter-names", "filter-nodes", "filter-nominated-names", "filter-nominated-nodes"]
 ASKED += ["prioritize-names", "prioritize-nodes"]
@@ -19,33 +20,11 @@ every_version = pytest.mark.parametrize("version", KUBERNETES)
 KNOWN = [node(name) for name in ("n1", "n2", "n3")]
 
 
-def in_cases(version: str, sample: str) -> list[bytes]:
-    """As it was sent; and as others might write it."""
-    sent = wire.read(version, sample)
-    request = json.loads(sent)
-
-    def keyed(change: Any, value: Any) -> Any:
-        """Our own messages' keys; not those of pods and nodes, and not the names of nodes."""
-        if isinstance(value, list):
-            return [keyed(change, one) for one in value]
-        if not isinstance(value, dict):
-            return value
-        ours = {"Pod", "Nodes", "NodeNames", "NodeNameToVictims", "NodeNameToMetaVictims", "Pods", "NumPDBViolations"}
-        ours |= {"UID", "PodName", "PodNamespace", "PodUID", "Node"}
-        return {change(key) if key in ours else key: keyed(change, one) for key, one in value.items()}
-
-    changes = (str.lower, str.upper, str.swapcase, lambda key: key[0].lower() + key[1:])
-    turned = dict(reversed(request.items()))
-    return [sent, json.dumps(request, indent=1).encode(), json.dumps(turned).encode()] + [
-        json.dumps(keyed(change, request)).encode() for change in changes
-    ]
-
-
 @every_version
 @pytest.mark.parametrize("sample", ASKED)
 def test_what_filter_and_prioritize_are_asked(version: str, sample: str) -> None:
     request = json.loads(wire.read(version, sample))
-    for sent in in_cases(version, sample):
+    for sent in forms(wire.read(version, sample)):
         asked = protocol.args(sent)
         assert asked.pod == from_json("Pod", request["Pod"])
         if request["NodeNames"] is None:
@@ -64,7 +43,7 @@ def test_what_preempt_is_asked(version: str, sample: str) -> None:
         name: ([pod["UID"] if "UID" in pod else pod["metadata"]["uid"] for pod in each["Pods"]], 0)
         for name, each in (request["NodeNameToMetaVictims"] or request["NodeNameToVictims"]).items()
     }
-    for sent in in_cases(version, sample):
+    for sent in forms(wire.read(version, sample)):
         asked = protocol.preempt_args(sent)
         assert asked.pod == from_json("Pod", request["Pod"])
         seen = asked.victims
@@ -74,7 +53,7 @@ def test_what_preempt_is_asked(version: str, sample: str) -> None:
 @every_version
 def test_what_bind_is_asked(version: str) -> None:
     request = json.loads(wire.read(version, "bind"))
-    for sent in in_cases(version, "bind"):
+    for sent in forms(wire.read(version, "bind")):
         asked = protocol.bind_args(sent)
         assert {
             "PodName": asked.name,
@@ -94,7 +73,7 @@ def test_the_replies_are_what_the_scheduler_reads(version: str, sample: str) -> 
     for rule, left in ((None, {"n1", "n2", "n3"}), ("node.metadata.name != 'n1'", {"n2", "n3"}), ("false", set())):
         rules = [policy(schedulerName=scheduler, filters={"f": rule}, scores={"s": "50.0"})] if rule else []
         asking = Asking(rules, KNOWN, schedulers=[scheduler])
-        for sent in in_cases(version, sample):
+        for sent in forms(wire.read(version, sample)):
             answer = getattr(asking, verb)(sent)
             assert answer.status == 200
             reply = go.decode(verb, answer.body)
