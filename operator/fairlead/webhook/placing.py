@@ -55,12 +55,14 @@ def place(asked: BindArgs, pod: Any, world: World, caller: Caller, when: Moment)
     scheduler = str(pod.spec.schedulerName)
     if scheduler not in caller.schedulers:
         return refused(asked.uid, f"the pod is for the scheduler {scheduler!r}, which is not the one that asks")
+    gate, view = world.gates["Fail"], world.view(pod)
+    matched = gate.matching(view, scheduler, when.now)
+    if not matched:
+        return Placing(asked, {})
     try:
-        view = world.view(pod)
+        view = world.whole(view)
     except MalformedError as error:
         return refused(asked.uid, str(error))
-    gate = world.gates["Fail"]
-    matched = gate.matching(view, scheduler, when.now)
     made = annotations(view, matched, gate.nodes, asked.node, now=when.now, tally=gate.tally)
     if made.refusal is not None:
         return refused(asked.uid, made.refusal)

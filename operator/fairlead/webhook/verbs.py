@@ -113,6 +113,9 @@ def _subject(call: _Call, pod: Any) -> _Subject:
         return _Subject(PodView(pod), ())
     view = call.world.view(pod)
     matched = call.evaluator.matching(view, scheduler, call.when.now)
+    if not matched:
+        return _Subject(view, ())
+    view = call.world.whole(view)
     pace, at = call.world.pace, call.when.clock()
     slow = [each.policy.name for each in matched if pace.is_slow(each.policy, call.part, at)]
     left = [each for each in matched if each.policy.name not in slow] if slow else matched

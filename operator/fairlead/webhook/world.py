@@ -114,12 +114,16 @@ class World:
     names: Remembered
 
     def view(self, pod: Any) -> PodView:
-        """The pod of a request. Raises MalformedError."""
+        """The pod of a request, as far as it takes to find its policies."""
+        return PodView(pod, self.mirror.namespace(str(pod.metadata.namespace) or "default"))
+
+    def whole(self, view: PodView) -> PodView:
+        """The same for rules. Raises MalformedError."""
         try:
-            request = self.mirror.request_of(pod)
+            request = self.mirror.request_of(view.pod)
         except ValueError as error:
             raise MalformedError(f"the pod cannot be read: {error}") from None
-        return PodView(pod, self.mirror.namespace(str(pod.metadata.namespace) or "default"), request)
+        return PodView(view.pod, view.namespaceObject if view.knows_namespace else None, request)
 
     def node(self, written: Bytes) -> NodeView:
         """A node of a request. Raises MalformedError."""

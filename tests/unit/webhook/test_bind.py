@@ -105,7 +105,8 @@ def test_a_pod_that_cannot_be_read() -> None:
             "spec": {"schedulerName": "fairlead", "containers": [{"resources": {"requests": {"cpu": "lots"}}}]},
         },
     )
-    answer = bind(asking(odd))
+    assert isinstance(bind(asking(odd)), Placing), "nobody reads it"
+    answer = bind(asking(odd, annotations=CLASS))
     assert isinstance(answer, Answer)
     assert "the pod cannot be read" in go.decode("bind", answer.body)["Error"]
 

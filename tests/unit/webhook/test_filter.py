@@ -115,8 +115,15 @@ def test_a_namespace_that_is_known_is_looked_at() -> None:
 
 @pytest.mark.parametrize("gate", ["Fail", "Ignore"])
 def test_for_pods_of_schedulers_that_the_caller_does_not_place_no_policy_is(gate: Gate) -> None:
-    asking = Asking([policy(filters={"f": "false"}), policy("i", filters={"f": "false"}, failurePolicy="Ignore")])
-    assert names_of(asking.filter(body(ALL, scheduler="other"), gate)) == ALL
+    strict: dict[str, Any] = {"filters": {"f": "false"}, "schedulerName": "other"}
+    rules = [policy(**strict), policy("i", **strict, failurePolicy="Ignore")]
+    assert names_of(Asking(rules, NODES).filter(body(ALL, scheduler="other"), gate)) == ALL
+    assert names_of(Asking(rules, NODES, schedulers=["other"]).filter(body(ALL, scheduler="other"), gate)) == []
+
+
+def test_a_pod_that_cannot_be_read_is_none_of_our_business_while_no_policy_is_for_it() -> None:
+    asked = body(["a"], containers=[{"resources": {"requests": {"cpu": "lots"}}}])
+    assert names_of(Asking([], NODES).filter(asked)) == ["a"]
 
 
 COPIED: dict[str, bytes] = {

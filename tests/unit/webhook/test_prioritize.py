@@ -48,7 +48,8 @@ def test_nodes_of_the_request() -> None:
 
 
 def test_a_pod_of_a_scheduler_that_the_caller_does_not_place() -> None:
-    assert Asking([policy(scores=CPU)], NODES).prioritize(body(ALL, scheduler="other")).body == b"[]"
+    rules = [policy(scores=CPU, schedulerName="other")]
+    assert Asking(rules, NODES).prioritize(body(ALL, scheduler="other")).body == b"[]"
 
 
 def test_hosts_are_escaped() -> None:
