@@ -42,12 +42,11 @@ class Pace:
         """A policy was too slow; whether it is switched now."""
         self._missed = {key: when for key, when in self._missed.items() if at - when < WINDOW}
         key = (version(policy), part)
-        if key not in self._missed:
-            self._missed[key] = at
-            return False
-        del self._missed[key]
-        self._until[key] = at + PAUSE
-        return True
+        if key in self._missed:
+            self._until[key] = at + PAUSE
+            return True
+        self._missed[key] = at
+        return False
 
     def is_slow(self, policy: CompiledPolicy, part: Part, at: int) -> bool:
         """Whether the policy is switched."""

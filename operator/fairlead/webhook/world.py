@@ -46,7 +46,10 @@ class Mirror(Protocol):
 
 
 class Moment(NamedTuple):
-    """When something is asked: the time of day, and until when the answer must be there, by a clock of its own."""
+    """When something is asked: the time of day, and until when the answer must be there, by a clock of its own.
+
+    Neither goes back from one call of a world to the next.
+    """
 
     now: int
     clock: Clock

@@ -115,6 +115,20 @@ def test_what_is_no_request_is_refused(case: str) -> None:
         protocol.preempt_args(MALFORMED[case])
 
 
+UNLISTED = {
+    "names that are an object": written(POD, {"a": 1}),
+    "names that are numbers, with keys in another case": b'{"pod":{},"nodes":null,"nodenames":[1]}',
+    "nodes that are a list": b'{"Pod":{},"Nodes":[],"NodeNames":null}',
+    "items that are an object": b'{"Pod":{},"Nodes":{"items":{}},"NodeNames":null}',
+}
+
+
+@pytest.mark.parametrize("case", UNLISTED)
+def test_what_kube_scheduler_would_not_write_is_looked_at_whoever_needs_it(case: str) -> None:
+    with pytest.raises(MalformedError):
+        protocol.args(UNLISTED[case])
+
+
 NO_NAMES = {"a string": b'"a"', "an object": b"{}", "numbers": b"[1]", "null in it": b'["a",null]', "cut": b'["a"'}
 
 
