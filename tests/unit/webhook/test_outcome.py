@@ -233,3 +233,10 @@ def test_a_namespace_is_asked_for_by_its_name() -> None:
     asking = Asking(rules, MANY, namespaces={"default": ns("default", {"team": "ml"})})
     assert names_of(asking.filter(body(["n000"], pod={"namespace": ""}))) == ["n000"]
     assert names_of(asking.filter(body(["n000"]))) == []
+
+
+def test_what_scores_read_does_not_tell_pods_apart_for_filters() -> None:
+    asking = Asking([policy(filters=GPU, scores={"s": "pod.metadata.name == node.metadata.name ? 1.0 : 0.0"})], MANY)
+    for name in ("one", "two"):
+        asking.filter(body(NAMES, pod={"name": name}))
+    assert asking.tally.evaluations == {("p", "gpu"): len(NAMES)}
