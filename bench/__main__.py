@@ -14,7 +14,7 @@ from typing import Final
 from bench.measure import Benchmarks
 from bench.report import Line, machine, parser, table
 
-SUBJECTS: Final = ("expressions", "calls", "slices", "compiling", "memory", "mirror", "startup")
+SUBJECTS: Final = ("expressions", "calls", "slices", "compiling", "webhook", "memory", "mirror", "startup")
 
 
 def benchmarks(subject: str) -> Benchmarks:

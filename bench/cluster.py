@@ -11,8 +11,9 @@ from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, policy_model
 from fairlead.cel.messages import from_json
 from fairlead.policy.compile import Rules, compile_policy
 from fairlead.policy.compiled import CompiledPolicy
-from fairlead.policy.evaluate import Evaluator, Filtered
+from fairlead.policy.evaluate import Evaluator
 from fairlead.policy.facts import NodeView, PodView
+from fairlead.policy.filtered import Filtered
 from fairlead.policy.nodes import Nodes
 from fairlead.policy.placed import PlacedPod, placed_pod
 from fairlead.policy.select import PolicySet, policy_set

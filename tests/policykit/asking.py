@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from fairlead.policy.bound import Refusal
 from fairlead.policy.compiled import CompiledPolicy
-from fairlead.policy.evaluate import CLASSES, Evaluator, Filtered
+from fairlead.policy.evaluate import CLASSES, Evaluator
 from fairlead.policy.facts import NodeView, PodView
+from fairlead.policy.filtered import Filtered
 from fairlead.policy.nodes import JOURNAL, Nodes
 from fairlead.policy.select import Matched, policy_set
 from policykit.building import NOW

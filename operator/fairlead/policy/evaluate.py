@@ -1,17 +1,17 @@
 """A policy set asked about pods and nodes: what the extender answers, and what is kept for the next call."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import compress
 from operator import itemgetter
 from typing import Final
 
-from fairlead.policy.bound import NAN, BoundData, BoundFilter, BoundScore, Refusal
+from fairlead.policy.bound import NAN, BoundData, BoundFilter, BoundScore
 from fairlead.policy.compiled import CompiledPolicy, FilterRule
 from fairlead.policy.facts import PodView
-from fairlead.policy.kept import Clock, Kept, KeptVerdicts, TooSlowError
+from fairlead.policy.filtered import Filtered
+from fairlead.policy.kept import INVERTED, Clock, Kept, KeptVerdicts, TooSlowError, taken
 from fairlead.policy.nodes import Nodes
 from fairlead.policy.pod_class import Key, class_key, reads_identity
 from fairlead.policy.scores import totals
@@ -23,22 +23,6 @@ from fairlead.strategies.seam import Filter, FilterOf, Normalize, Reject
 CLASSES: Final = 256
 UNDECIDED: Final = "cannot tell whether the policy is for this pod"
 UNKNOWN_NODE: Final = "node is not known yet"
-
-
-@dataclass(frozen=True)
-class Filtered:
-    """What a filter call comes to. Look at it before the next call: reasons are looked up when they are asked for."""
-
-    passed: Sequence[str]
-    unknown: Sequence[str] = ()
-    """Refused, too: nobody can judge a node that is not known yet."""
-    _asked: Sequence[str] = ()
-    _why: Callable[[str], Refusal | None] = lambda _: None
-
-    @cached_property
-    def refused(self) -> Mapping[str, Refusal]:
-        """Why the others of the known nodes that were asked about are refused; empty when all may be used."""
-        return {name: why for name in self._asked if (why := self._why(name)) is not None}
 
 
 @dataclass(slots=True, eq=False)
@@ -69,36 +53,55 @@ class Evaluator:
         with_data = [policy for policy in self.policies.policies if policy.data and policy.enforced]
         self._data = Kept([BoundData(policy, self.nodes, self.tally) for policy in with_data], self.nodes)
 
+    def matching(self, pod: PodView, scheduler: str, now: int) -> list[Matched]:
+        """The policies that the pod is subject to."""
+        matched = self.policies.matching(pod, scheduler, now)
+        for each in matched:
+            if each.undecided is not None:
+                self.tally.undecided(each.policy.name, each.condition, each.undecided)
+        return matched
+
     def filter(
         self, pod: PodView, scheduler: str, names: Sequence[str], *, now: int, clock: Clock, deadline: int
     ) -> Filtered:
         """Which of these nodes the pod may use. Raises TooSlowError."""
-        kept = self._class_of(pod, scheduler, now).verdicts
+        return self.judge(pod, self.matching(pod, scheduler, now), names, now=now, clock=clock, deadline=deadline)
+
+    def scores(
+        self, pod: PodView, scheduler: str, names: Sequence[str], *, now: int, clock: Clock, deadline: int
+    ) -> list[float]:
+        """The exact total of all policies for each node; one that is not known has no value. Raises TooSlowError."""
+        return self.rate(pod, self.matching(pod, scheduler, now), names, now=now, clock=clock, deadline=deadline)
+
+    def judge(
+        self, pod: PodView, matched: Sequence[Matched], names: Sequence[str], *, now: int, clock: Clock, deadline: int
+    ) -> Filtered:
+        """What `filter` does, for a pod that these policies are for."""
+        kept = self._class_of(pod, matched).verdicts
         if not kept.rules:
             return Filtered(names)
         self._data.refresh(now, clock, deadline)
         kept.refresh(now, clock, deadline)
         slots, passing = self.nodes.slots, kept.passing
         unknown: Sequence[str] = ()
-        if (places := self._places(names)) is not None:
-            flags: Sequence[int] = itemgetter(*places)(passing)
-        else:
+        asked = names
+        if (places := self._places(names)) is None:
             unknown = [name for name in names if name not in slots]
-            flags = [name in slots and passing[slots[name]] for name in names]
+            asked = [name for name in names if name in slots]
+            places = [slots[name] for name in asked]
+        flags = taken(passing, places)
         if 0 not in flags:
-            return Filtered(names)
+            return Filtered(asked, unknown, _kept=kept)
+        refused = flags.translate(INVERTED)
+        return Filtered(
+            [*compress(asked, flags)], unknown, [*compress(asked, refused)], [*compress(places, refused)], kept
+        )
 
-        def why(name: str) -> Refusal | None:
-            slot = slots.get(name)
-            return None if slot is None or passing[slot] else kept.refusal(slot)
-
-        return Filtered([*compress(names, flags)], unknown, names, why)
-
-    def scores(
-        self, pod: PodView, scheduler: str, names: Sequence[str], *, now: int, clock: Clock, deadline: int
+    def rate(
+        self, pod: PodView, matched: Sequence[Matched], names: Sequence[str], *, now: int, clock: Clock, deadline: int
     ) -> list[float]:
-        """The exact total of all policies for each node; one that is not known has no value. Raises TooSlowError."""
-        kept = self._class_of(pod, scheduler, now).scores
+        """What `scores` does, for a pod that these policies are for."""
+        kept = self._class_of(pod, matched).scores
         if not kept.rules:
             return [0.0] * len(names)
         self._data.refresh(now, clock, deadline)
@@ -133,11 +136,7 @@ class Evaluator:
         except KeyError:
             return None
 
-    def _class_of(self, pod: PodView, scheduler: str, now: int) -> _Class:
-        matched = self.policies.matching(pod, scheduler, now)
-        for each in matched:
-            if each.undecided is not None:
-                self.tally.undecided(each.policy.name, each.condition, each.undecided)
+    def _class_of(self, pod: PodView, matched: Sequence[Matched]) -> _Class:
         names = tuple([f"{each.policy.name}!" if each.undecided else each.policy.name for each in matched])
         known = self._keys.get(names)
         if known is None:

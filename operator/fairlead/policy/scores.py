@@ -75,4 +75,5 @@ def on_the_wire(sums: Sequence[float]) -> list[int]:
     if not sums:
         return []
     low = min(sums)
-    return [int(whole) + (rest >= STEP / 2) for whole, rest in (divmod(total - low, STEP) for total in sums)]
+    points = {total: int((total - low) // STEP) + ((total - low) % STEP >= STEP / 2) for total in {*sums}}
+    return [points[total] for total in sums]  # most nodes share theirs with others

@@ -1,1 +1,1 @@
-"""The extender as kube-scheduler sees it."""
+"""The extender as the scheduler sees it."""

@@ -1,0 +1,74 @@
+"""bind: from the bytes of a request to the Binding that is to be posted, or to a refusal. Whoever posts it answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fairlead.policy.binding import Conflict, annotations
+from fairlead.webhook import protocol, replies
+from fairlead.webhook.protocol import BindArgs, MalformedError
+from fairlead.webhook.world import Answer, Caller, Moment, Outcome, World
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """A pod that goes to its node."""
+
+    asked: BindArgs
+    annotations: Mapping[str, str]
+    conflicts: tuple[Conflict, ...] = ()
+
+    @property
+    def binding(self) -> dict[str, Any]:
+        """What is posted. The UID keeps another pod of that name from being bound."""
+        asked = self.asked
+        metadata: dict[str, Any] = {"name": asked.name, "namespace": asked.namespace, "uid": asked.uid}
+        if self.annotations:
+            metadata["annotations"] = dict(self.annotations)
+        target = {"apiVersion": "v1", "kind": "Node", "name": asked.node}
+        return {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
+
+    @property
+    def bound(self) -> Answer:
+        """To be said once the API server has confirmed it."""
+        return Answer(replies.bound(), Outcome(verb="bind", gate="Fail", pod=self.asked.uid, candidates=1))
+
+
+def bind(body: bytes, world: World, caller: Caller, when: Moment) -> Placing | BindArgs | Answer:
+    """What is to be done; the request itself where the mirror knows no such pod: `place` the one the API server has.
+
+    The mirror may be behind, and it does not hold pods that have a node: a call may come again after the first one
+    came through unheard.
+    """
+    try:
+        asked = protocol.bind_args(body)
+    except MalformedError as error:
+        return refused("", str(error))
+    pod = world.mirror.unplaced(asked.namespace, asked.name)
+    return asked if pod is None or pod.metadata.uid != asked.uid else place(asked, pod, world, caller, when)
+
+
+def place(asked: BindArgs, pod: Any, world: World, caller: Caller, when: Moment) -> Placing | Answer:
+    """The same for a pod that was found."""
+    if pod.metadata.uid != asked.uid:
+        return refused(asked.uid, "another pod has that name now")
+    scheduler = str(pod.spec.schedulerName)
+    if scheduler not in caller.schedulers:
+        return refused(asked.uid, f"the pod is for the scheduler {scheduler!r}, which is not the one that asks")
+    gate, view = world.gates["Fail"], world.view(pod)
+    matched = gate.matching(view, scheduler, when.now)
+    if not matched:
+        return Placing(asked, {})
+    try:
+        view = world.whole(view)
+    except MalformedError as error:
+        return refused(asked.uid, str(error))
+    made = annotations(view, matched, gate.nodes, asked.node, now=when.now, tally=gate.tally)
+    if made.refusal is not None:
+        return refused(asked.uid, made.refusal)
+    return Placing(asked, made.values, tuple(made.conflicts))
+
+
+def refused(pod: str, why: str) -> Answer:
+    """The pod is not bound; the scheduler tries again."""
+    return Answer(replies.failed(why), Outcome(verb="bind", gate="Fail", result="error", pod=pod, error=why))

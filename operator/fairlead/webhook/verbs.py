@@ -1,0 +1,252 @@
+"""filter, prioritize and preempt: from the bytes of a request to those of its reply.
+
+Functions of the request and the world: no I/O, no waiting. Past the deadline a call is answered with an error that
+names the policy. Filter has room for an error in its reply; that of the others is another status than 200, which the
+scheduler takes for one.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
+
+from msgspec import Raw
+
+from fairlead.policy.evaluate import UNKNOWN_NODE, Evaluator
+from fairlead.policy.facts import PodView
+from fairlead.policy.filtered import Filtered, Rule
+from fairlead.policy.kept import TooSlowError
+from fairlead.policy.nodes import Nodes
+from fairlead.policy.preempt import dropped
+from fairlead.policy.scores import on_the_wire
+from fairlead.policy.select import Matched
+from fairlead.policy.tally import Tally
+from fairlead.webhook import protocol, replies
+from fairlead.webhook.pace import Part
+from fairlead.webhook.protocol import Args, MalformedError, PreemptArgs, Victims
+from fairlead.webhook.replies import UNSAID, Reasons
+from fairlead.webhook.world import Answer, Caller, Gate, Moment, Outcome, Result, World
+
+OK: Final = 200
+BAD_REQUEST: Final = 400
+UNAVAILABLE: Final = 503
+SAMPLE: Final = 100
+"""The scheduler never stops looking for nodes before it has found so many."""
+A = TypeVar("A", Args, PreemptArgs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """Who asks whom, and when."""
+
+    world: World
+    caller: Caller
+    evaluator: Evaluator
+    when: Moment
+    outcome: Outcome
+
+    @property
+    def part(self) -> Part:
+        return "scores" if self.outcome.verb == "prioritize" else "gate"
+
+    def simulated(self) -> "_Call":
+        """The same without a trace; about nodes of its own, which those of a preemption are not."""
+        nodes = self.evaluator.nodes if self.outcome.verb == "preempt" else Nodes()
+        evaluator = Evaluator(self.evaluator.policies, nodes, tally=Tally())
+        return replace(self, evaluator=evaluator, outcome=replace(self.outcome, simulated=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """The pod, and the policies that have a say."""
+
+    pod: PodView
+    matched: Sequence[Matched]
+    too_slow: str = ""
+    """The policy because of which the pod is refused everywhere."""
+
+
+def filter(body: bytes, world: World, caller: Caller, gate: Gate, when: Moment) -> Answer:  # noqa: A001 - its name
+    """Which nodes the pod may use."""
+    call = _Call(world, caller, world.gates[gate], when, Outcome(verb="filter", gate=gate))
+    return _run(call, protocol.args, _filter, body)
+
+
+def prioritize(body: bytes, world: World, caller: Caller, when: Moment) -> Answer:
+    """Which nodes suit the pod better than others."""
+    call = _Call(world, caller, world.scores, when, Outcome(verb="prioritize"))
+    return _run(call, protocol.args, _prioritize, body)
+
+
+def preempt(body: bytes, world: World, caller: Caller, gate: Gate, when: Moment) -> Answer:
+    """On which nodes others may be evicted for the pod."""
+    call = _Call(world, caller, world.gates[gate], when, Outcome(verb="preempt", gate=gate))
+    return _run(call, protocol.preempt_args, _preempt, body)
+
+
+def _run(call: _Call, read: Callable[[bytes], A], work: Callable[[_Call, A], Answer], body: bytes) -> Answer:
+    try:
+        asked = read(body)
+        if asked.is_simulated:
+            call = call.simulated()
+        return work(call, asked)
+    except MalformedError as error:
+        return _failed(call, str(error), BAD_REQUEST)
+    except TooSlowError as error:
+        late = replace(call.outcome, too_slow=error.policy)
+        if not late.simulated:
+            policy = next(one for one in call.evaluator.policies.policies if one.name == error.policy)
+            late = replace(late, switched=call.world.pace.missed(policy, call.part, call.when.clock()))
+        return _failed(replace(call, outcome=late), str(error), UNAVAILABLE)
+
+
+def _failed(call: _Call, why: str, status: int) -> Answer:
+    outcome = replace(call.outcome, result="error", error=why)
+    if outcome.verb == "filter":
+        return Answer(replies.filtered(error=why), outcome)
+    return Answer(replies.failed(why), outcome, status)
+
+
+def _subject(call: _Call, pod: Any) -> _Subject:
+    scheduler = str(pod.spec.schedulerName)
+    if scheduler not in call.caller.schedulers:
+        return _Subject(PodView(pod), ())
+    view = call.world.view(pod)
+    matched = call.evaluator.matching(view, scheduler, call.when.now)
+    if not matched:
+        return _Subject(view, ())
+    view = call.world.whole(view)
+    pace, at = call.world.pace, call.when.clock()
+    slow = [each.policy.name for each in matched if pace.is_slow(each.policy, call.part, at)]
+    left = [each for each in matched if each.policy.name not in slow] if slow else matched
+    return _Subject(view, left, slow[0] if slow and call.outcome.gate == "Fail" else "")
+
+
+def _filter(call: _Call, asked: Args) -> Answer:
+    subject = _subject(call, asked.pod)
+    outcome = replace(call.outcome, pod=subject.pod.uid)
+    if not subject.too_slow and not any(each.policy.filters for each in subject.matched):
+        return Answer(replies.filtered(asked.names, asked.nodes), outcome)
+    candidates = _candidates(call, asked)
+    outcome = replace(outcome, candidates=len(candidates.names))
+    if subject.too_slow and candidates.names:
+        return _refused(candidates, subject.too_slow, outcome)
+    when = call.when
+    found = call.evaluator.judge(
+        subject.pod, subject.matched, candidates.names, now=when.now, clock=when.clock, deadline=when.deadline
+    )
+    if len(found.passed) == len(candidates.names):
+        return Answer(replies.filtered(asked.names, asked.nodes), outcome)
+    outcome = replace(
+        outcome,
+        result="refused" if found.passed else "empty",
+        refusals=found.by_rule,
+        unknown=tuple(found.unknown),
+        missed_sample=not found.passed and _is_sample(call, candidates) and found.passes_elsewhere,
+    )
+    caller = call.caller
+    is_read = not found.passed or caller.always_reasons or (outcome.gate == "Fail" and caller.ignore_gate)
+    reasons = _reasons(found, resolvable=caller.resolvable) if is_read else UNSAID
+    return Answer(replies.filtered(*candidates.written(found.passed), reasons), outcome)
+
+
+def _refused(candidates: "_Candidates", policy: str, outcome: Outcome) -> Answer:
+    """All are, by a policy that is too slow."""
+    reasons = dict.fromkeys(candidates.names, str(TooSlowError(policy)))
+    outcome = replace(outcome, result="empty", refusals={(policy, ""): len(candidates.names)})
+    return Answer(replies.filtered(*candidates.written(()), Reasons(unresolvable=reasons)), outcome)
+
+
+def _reasons(found: Filtered, *, resolvable: bool) -> Reasons:
+    failed, unresolvable = dict[str, str](), dict.fromkeys(found.unknown, UNKNOWN_NODE)
+    for name, refusal in found.refused.items():
+        (failed if resolvable and refusal.resolvable else unresolvable)[name] = refusal.reason
+    return Reasons(failed or None, unresolvable or None)
+
+
+def _is_sample(call: _Call, candidates: "_Candidates") -> bool:
+    """Whether the scheduler may have asked about a part of the nodes that would do for it."""
+    return not call.outcome.simulated and SAMPLE <= len(candidates.names) < len(call.evaluator.nodes.slots)
+
+
+def _prioritize(call: _Call, asked: Args) -> Answer:
+    subject = _subject(call, asked.pod)
+    outcome = replace(call.outcome, pod=subject.pod.uid)
+    if not subject.matched:
+        return Answer(b"[]", outcome)
+    names, when = _candidates(call, asked).names, call.when
+    totals = call.evaluator.rate(
+        subject.pod, subject.matched, names, now=when.now, clock=when.clock, deadline=when.deadline
+    )
+    return Answer(replies.prioritized(names, on_the_wire(totals)), replace(outcome, candidates=len(names)))
+
+
+def _preempt(call: _Call, asked: PreemptArgs) -> Answer:
+    subject, proposed = _subject(call, asked.pod), asked.victims
+    outcome = replace(call.outcome, pod=subject.pod.uid, candidates=len(proposed))
+    if subject.too_slow and proposed:
+        refusals = {(subject.too_slow, ""): len(proposed)}
+        return Answer(replies.preempted({}), replace(outcome, result="empty", refusals=refusals))
+    saying = [each for each in subject.matched if each.policy.filters or each.policy.protections]
+    left, by_rule, unknown = _undropped(call, subject.pod, saying, proposed)
+    if len(left) < len(proposed):
+        result: Result = "refused" if left else "empty"
+        outcome = replace(outcome, result=result, refusals=by_rule, unknown=tuple(unknown))
+    return Answer(replies.preempted(left), outcome)
+
+
+def _undropped(
+    call: _Call, pod: PodView, saying: Sequence[Matched], proposed: Mapping[str, Victims]
+) -> tuple[dict[str, Victims], Counter[Rule], list[str]]:
+    """The candidates to which nobody objects; who objected to how many others; and those that are not known."""
+    when, evaluator, counted = call.when, call.evaluator, call.world.mirror.counted
+    left, refusals, unknown = dict[str, Victims](), Counter[Rule](), list[str]()
+    spent, before = Counter[str](), when.clock()
+    for name, victims in proposed.items():
+        uids = {pod.UID for pod in victims.Pods}
+        for each in saying:
+            if spent and before > when.deadline:
+                raise TooSlowError(spent.most_common(1)[0][0])
+            why = dropped(
+                pod, [each], evaluator.nodes, name, uids, requests=counted, now=when.now, tally=evaluator.tally
+            )
+            after = when.clock()
+            spent[each.policy.name] += after - before
+            before = after
+            if why is not None:
+                if why.why == UNKNOWN_NODE:
+                    unknown.append(name)
+                else:
+                    refusals[why.policy, why.rule] += 1
+                break
+        else:
+            left[name] = victims
+    return left, refusals, unknown
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """The nodes of a request: by name or as they came."""
+
+    names: Sequence[str]
+    items: Sequence[Raw] | None = None
+
+    def written(self, passed: Sequence[str]) -> tuple[bytes | None, bytes | None]:
+        """Some of them in the form that was asked in."""
+        if self.items is None:
+            return replies.encode(passed), None
+        chosen = {*passed}
+        return None, replies.node_list(
+            [item for item, name in zip(self.items, self.names, strict=True) if name in chosen]
+        )
+
+
+def _candidates(call: _Call, asked: Args) -> _Candidates:
+    """Raises MalformedError."""
+    if asked.names is not None:
+        return _Candidates(call.world.names.names(asked.names))
+    items = [] if asked.nodes is None else protocol.items(asked.nodes)
+    views = [call.world.node(item) for item in items]
+    for view in views:
+        call.evaluator.nodes.put(view)
+    return _Candidates([view.name for view in views], items if asked.is_simulated else None)

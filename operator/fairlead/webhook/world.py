@@ -1,0 +1,156 @@
+"""What the verbs answer from: the policies by what the scheduler calls them for, and what is known of the cluster."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, Protocol
+
+from fairlead.policy.compiled import CompiledPolicy
+from fairlead.policy.evaluate import Evaluator
+from fairlead.policy.facts import Amounts, NodeView, PodView
+from fairlead.policy.filtered import Rule
+from fairlead.policy.kept import Clock
+from fairlead.policy.nodes import Nodes
+from fairlead.policy.select import PolicySet
+from fairlead.policy.tally import Tally
+from fairlead.webhook.pace import Pace
+from fairlead.webhook.protocol import UNREADABLE, Bytes, MalformedError
+from fairlead.webhook.remembered import Remembered
+
+Gate = Literal["Fail", "Ignore"]
+"""An entry of the scheduler's configuration that filters, by the failure policy of those whom it asks."""
+Verb = Literal["filter", "prioritize", "preempt", "bind"]
+Result = Literal["passed", "refused", "empty", "error"]
+"""Nobody was refused; somebody was; nobody is left; the call was answered with an error."""
+
+
+class Mirror(Protocol):
+    """What is known of the cluster beside the nodes."""
+
+    def namespace(self, name: str, /) -> Any | None:
+        """The namespace, if it is known."""
+
+    def request_of(self, pod: Any, /) -> Amounts:
+        """What a pod to be placed asks for. Raises ValueError for a quantity that cannot be read."""
+
+    def counted(self, placed: Any, /) -> Amounts:
+        """What a pod on a node counts for in the node's `requested`."""
+
+    def unplaced(self, namespace: str, name: str, /) -> Any | None:
+        """A pod of our schedulers that has no node yet, if it is known."""
+
+    def view_for(self, node: Bytes, /) -> NodeView:
+        """A node from a request, JSON, with the pods that are on the node of its name; the mirror stays as it is.
+
+        Raises what `protocol.UNREADABLE` names if that is no node.
+        """
+
+
+class Moment(NamedTuple):
+    """When something is asked: the time of day, and until when the answer must be there, by a clock of its own.
+
+    Neither goes back from one call of a world to the next.
+    """
+
+    now: int
+    clock: Clock
+    deadline: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who asks, and what it was told to do."""
+
+    schedulers: frozenset[str]
+    """The names whose pods it may place. It may ask about others: no policy is for them."""
+    ignore_gate: bool = False
+    """Whether it asks the gate Ignore, too: the reasons of the gate Fail are then read even where nodes are left."""
+    always_reasons: bool = False
+    """ConfigOnly: others write its configuration, and may let more extenders come after ours."""
+    resolvable: bool = False
+    """Whether its version can evict pods for a node that only an extender refuses: none up to 1.37 can."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a call, for metrics and the status."""
+
+    verb: Verb
+    result: Result = "passed"
+    gate: Gate | None = None
+    pod: str = ""
+    """Its UID."""
+    candidates: int | None = None
+    """Nodes that were asked about; None where nobody counted them, because no policy had a say."""
+    refusals: Mapping[Rule, int] = field(default_factory=dict)
+    """Nodes by the rule that is given as the reason."""
+    unknown: tuple[str, ...] = ()
+    """Nodes that were refused because the mirror does not know them yet."""
+    missed_sample: bool = False
+    """The scheduler asked about a part of the nodes, all were refused, and another one would pass."""
+    simulated: bool = False
+    """The request brought its own nodes."""
+    too_slow: str = ""
+    """The policy that missed the deadline."""
+    switched: bool = False
+    """Whether it is switched to its failure policy from now on."""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A reply."""
+
+    body: bytes
+    outcome: Outcome
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One policy set, and what it is asked about. A new set gets a new one; pace and names live on."""
+
+    policies: PolicySet
+    mirror: Mirror
+    gates: Mapping[Gate, Evaluator]
+    scores: Evaluator
+    pace: Pace
+    names: Remembered
+
+    def view(self, pod: Any) -> PodView:
+        """The pod of a request, as far as it takes to find its policies."""
+        return PodView(pod, self.mirror.namespace(str(pod.metadata.namespace) or "default"))
+
+    def whole(self, view: PodView) -> PodView:
+        """The same for rules. Raises MalformedError."""
+        try:
+            request = self.mirror.request_of(view.pod)
+        except ValueError as error:
+            raise MalformedError(f"the pod cannot be read: {error}") from None
+        return PodView(view.pod, view.namespaceObject if view.knows_namespace else None, request)
+
+    def node(self, written: Bytes) -> NodeView:
+        """A node of a request. Raises MalformedError."""
+        try:
+            return self.mirror.view_for(written)
+        except UNREADABLE as error:
+            raise MalformedError(f"a node cannot be read: {error}") from None
+
+    def catch_up(self, when: Moment) -> bool:
+        """Compute in idle time what waits; whether all of it was done."""
+        now, clock, deadline = when
+        return all(one.catch_up(now=now, clock=clock, deadline=deadline) for one in (*self.gates.values(), self.scores))
+
+
+def world(policies: PolicySet, nodes: Nodes, mirror: Mirror, pace: Pace, names: Remembered, tally: Tally) -> World:
+    """Each policy where it is asked, with the rules that are asked there: what is kept depends on nothing else."""
+
+    def asked(chosen: list[CompiledPolicy]) -> Evaluator:
+        return Evaluator(PolicySet(tuple(chosen), policies.generation), nodes, tally=tally)
+
+    gating = [replace(one, scores=()) for one in policies.policies if one.filters or one.protections or one.annotations]
+    rating = [replace(one, filters=(), protections=(), annotations=()) for one in policies.policies if one.scores]
+    gates: Mapping[Gate, Evaluator] = {
+        "Fail": asked([one for one in gating if one.rejects_on_failure]),
+        "Ignore": asked([one for one in gating if not one.rejects_on_failure]),
+    }
+    return World(policies, mirror, gates, asked(rating), pace, names)

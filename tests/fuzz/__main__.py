@@ -1,0 +1,67 @@
+"""The long run: `python -m fuzz --requests 1000000 --seed 1`. It says with which seed what it found comes again."""
+
+import argparse
+import gc
+import os
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from random import Random
+
+from fairlead.webhook import pace, placing, protocol, verbs
+from fuzz.against import Broken, Fuzz
+from fuzz.reached import reached
+from fuzz.seeds import seeds
+
+PARTS = 10
+TRACED = 10_000
+GROWTH = 1.05
+"""How many times as many blocks of memory there may be at the end as after the first tenth."""
+
+
+def run(seed: str, requests: int) -> tuple[Counter[tuple[str, int]], list[int]]:
+    """What was answered, and how many blocks of memory there were after each tenth."""
+    fuzz, blocks = Fuzz(Random(seed)), list[int]()
+    for _ in range(PARTS):
+        for _ in range(requests // PARTS):
+            fuzz.one()
+        gc.collect()
+        blocks.append(sys.getallocatedblocks())
+    return Counter(fuzz.answers), blocks
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="fuzz")
+    parser.add_argument("--requests", type=int, default=1_000_000)
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+    started, each = time.monotonic(), options.requests // options.jobs
+    answers, failed = Counter[tuple[str, int]](), False
+    with ProcessPoolExecutor(options.jobs) as pool:
+        running = [pool.submit(run, f"{options.seed}/{job}", each) for job in range(options.jobs)]
+        for job, one in enumerate(running):
+            try:
+                found, blocks = one.result()
+            except Broken as error:
+                print(f"seed {options.seed}/{job}: {error}")
+                failed = True
+                continue
+            answers += found
+            flat = blocks[-1] < GROWTH * blocks[0]
+            print(
+                f"seed {options.seed}/{job}: blocks of memory after each tenth {blocks}, {'flat' if flat else 'GROWS'}"
+            )
+            failed = failed or not flat
+    for (verb, status), count in sorted(answers.items()):
+        print(f"{count:9} {verb} {status}")
+    print(f"{answers.total()} answers to {each * options.jobs} requests from {len(seeds())} seeds", end="")
+    print(f" in {time.monotonic() - started:.0f} s")
+    lines = reached(Fuzz(Random(options.seed)).one, TRACED, protocol, verbs, pace, placing)
+    print(f"{lines.share:.1%} of the lines reached by {TRACED} of them; missed {lines.missed}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

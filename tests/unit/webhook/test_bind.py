@@ -1,0 +1,118 @@
+"""bind: what is posted, and what is refused before anybody is asked."""
+
+import json
+from typing import Any
+
+import pytest
+
+from fairlead.cel.messages import from_json
+from fairlead.webhook import placing
+from fairlead.webhook.placing import Placing
+from fairlead.webhook.protocol import BindArgs
+from fairlead.webhook.world import Answer
+from policykit import node, policy
+from webhookkit import Asking, at, go
+
+ASKED = {"PodName": "x", "PodNamespace": "ml", "PodUID": "u-x", "Node": "n"}
+
+
+def pod(uid: str = "u-x", scheduler: str = "fairlead", **metadata: Any) -> Any:
+    about = {"name": "x", "namespace": "ml", "uid": uid, **metadata}
+    return from_json("Pod", {"metadata": about, "spec": {"schedulerName": scheduler}})
+
+
+def asking(*pods: Any, **spec: Any) -> Asking:
+    return Asking([policy(**spec)] if spec else [], [node("n", labels={"class": "gold"})], unplaced=pods)
+
+
+def bind(asking: Asking, **other: str) -> Placing | BindArgs | Answer:
+    return asking.bind(json.dumps({**ASKED, **other}).encode())
+
+
+CLASS = {"fairlead.dev/class": {"expression": "node.metadata.labels['class']", "onError": "Reject"}}
+
+
+def test_what_is_posted() -> None:
+    placing = bind(asking(pod(), annotations=CLASS))
+    assert isinstance(placing, Placing)
+    assert placing.binding == {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {
+            "name": "x",
+            "namespace": "ml",
+            "uid": "u-x",
+            "annotations": {"fairlead.dev/class": "gold"},
+        },
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "n"},
+    }
+    assert go.decode("bind", placing.bound.body) == {"Error": ""}
+
+
+def test_no_annotations_are_no_field() -> None:
+    placing = bind(asking(pod()))
+    assert isinstance(placing, Placing)
+    assert "annotations" not in placing.binding["metadata"]
+
+
+def test_a_pod_that_the_mirror_does_not_know_is_asked_for_elsewhere() -> None:
+    for held in ([], [pod("u-of-one-before")]):
+        assert bind(asking(*held)) == BindArgs("x", "ml", "u-x", "n")
+
+
+REFUSED: dict[str, tuple[Any, dict[str, Any], dict[str, str], str]] = {
+    "another scheduler's pod": (
+        pod(scheduler="default-scheduler"),
+        {},
+        {},
+        "the pod is for the scheduler 'default-scheduler', which is not the one that asks",
+    ),
+    "an annotation that cannot be computed": (
+        pod(),
+        {"annotations": CLASS},
+        {"Node": "z"},
+        "policy p cannot compute the annotation fairlead.dev/class: the node is not known yet",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(case: str) -> None:
+    held, spec, other, want = REFUSED[case]
+    answer = bind(asking(held, **spec), **other)
+    assert isinstance(answer, Answer)
+    assert (answer.status, go.decode("bind", answer.body), answer.outcome.result) == (200, {"Error": want}, "error")
+
+
+def test_a_pod_that_was_found_elsewhere_and_is_another() -> None:
+    held = asking()
+    answer = placing.place(BindArgs("x", "ml", "u-x", "n"), pod("u-new"), held.world, held.caller, at())
+    assert isinstance(answer, Answer)
+    assert go.decode("bind", answer.body) == {"Error": "another pod has that name now"}
+
+
+def test_a_body_that_is_no_request() -> None:
+    answer = asking().bind(b"{}")
+    assert isinstance(answer, Answer)
+    assert (answer.status, "PodName" in go.decode("bind", answer.body)["Error"]) == (200, True)
+
+
+def test_a_pod_that_cannot_be_read() -> None:
+    odd = from_json(
+        "Pod",
+        {
+            "metadata": {"name": "x", "namespace": "ml", "uid": "u-x"},
+            "spec": {"schedulerName": "fairlead", "containers": [{"resources": {"requests": {"cpu": "lots"}}}]},
+        },
+    )
+    assert isinstance(bind(asking(odd)), Placing), "nobody reads it"
+    answer = bind(asking(odd, annotations=CLASS))
+    assert isinstance(answer, Answer)
+    assert "the pod cannot be read" in go.decode("bind", answer.body)["Error"]
+
+
+def test_conflicts_are_told() -> None:
+    rules = [policy(name, annotations={"fairlead.dev/a": f"'{name}'"}) for name in ("one", "two")]
+    placing = Asking(rules, unplaced=[pod()]).bind(json.dumps(ASKED).encode())
+    assert isinstance(placing, Placing)
+    assert [(each.winner, each.loser) for each in placing.conflicts] == [("one", "two")]

@@ -1,0 +1,40 @@
+"""Names are decoded once while their bytes come again, and no more is kept than was said."""
+
+import pytest
+
+from fairlead.webhook.protocol import MalformedError
+from fairlead.webhook.remembered import Remembered
+
+
+def test_the_same_bytes_are_the_same_names() -> None:
+    remembered = Remembered()
+    first = remembered.names(b'["a","b"]')
+    assert first == ["a", "b"]
+    assert remembered.names(bytes(bytearray(b'["a","b"]'))) is first
+    assert remembered.names(b'["a","c"]') == ["a", "c"]
+
+
+def test_the_oldest_go_first() -> None:
+    remembered = Remembered(entries=2)
+    first = remembered.names(b'["a"]')
+    second = remembered.names(b'["b"]')
+    remembered.names(b'["c"]')
+    assert remembered.names(b'["b"]') is second
+    assert remembered.names(b'["a"]') is not first
+
+
+def test_no_more_bytes_than_the_limit() -> None:
+    remembered = Remembered(limit=20)
+    for raw in (b'["aaa"]', b'["bbb"]', b'["ccc"]'):
+        remembered.names(raw)
+        assert remembered.size <= 20
+    assert remembered.names(b'["' + b"x" * 30 + b'"]') == ["x" * 30]
+    assert remembered.size == 14, "what is longer than all that may be kept is not kept"
+
+
+def test_what_cannot_be_read_is_not_kept() -> None:
+    remembered = Remembered()
+    for _ in range(2):
+        with pytest.raises(MalformedError):
+            remembered.names(b"[1]")
+    assert remembered.size == 0

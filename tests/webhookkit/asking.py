@@ -1,0 +1,127 @@
+"""Policies, nodes and pods behind the verbs of the webhook."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.cel.messages import from_json
+from fairlead.policy.compiled import CompiledPolicy
+from fairlead.policy.facts import NodeView
+from fairlead.policy.nodes import Nodes
+from fairlead.policy.placed import PlacedPod
+from fairlead.policy.select import policy_set
+from fairlead.policy.tally import Tally
+from fairlead.webhook import placing, verbs
+from fairlead.webhook.pace import Pace
+from fairlead.webhook.placing import Placing
+from fairlead.webhook.protocol import BindArgs, Bytes
+from fairlead.webhook.remembered import Remembered
+from fairlead.webhook.world import Answer, Caller, Gate, Moment, world
+from policykit import NOW, Endless
+from policykit.asking import NEVER
+
+SCHEDULER: Final = "fairlead"
+
+
+def at(now: int = NOW, clock: Endless | Any = None, deadline: int = NEVER) -> Moment:
+    return Moment(now, clock or Endless(), deadline)
+
+
+class Known:
+    """A mirror that knows what it is given."""
+
+    def __init__(self, nodes: Nodes, namespaces: Mapping[str, Any] | None = None, unplaced: Iterable[Any] = ()) -> None:
+        self.nodes = nodes
+        self.namespaces = namespaces or {}
+        self.waiting = {(one.metadata.namespace, one.metadata.name): one for one in unplaced}
+
+    def namespace(self, name: str) -> Any | None:
+        return self.namespaces.get(name)
+
+    def request_of(self, pod: Any) -> Mapping[str, float]:
+        requests = [one.resources.requests for one in pod.spec.containers]
+        return {"cpu": sum(float(each.get("cpu", "0")) for each in requests)}
+
+    def counted(self, *_: PlacedPod) -> Mapping[str, float]:
+        return {"cpu": 1.0}
+
+    def unplaced(self, namespace: str, name: str) -> Any | None:
+        return self.waiting.get((namespace, name))
+
+    def view_for(self, node: Bytes) -> NodeView:
+        seen = from_json("Node", msgspec.json.decode(node))
+        known = self.nodes.view_of(seen.metadata.name)  # type: ignore[attr-defined]
+        cpu = float(seen.status.allocatable.get("cpu", "0"))  # type: ignore[attr-defined]
+        pods = known.pods if known else ()
+        return NodeView(seen, pods=pods, allocatable={"cpu": cpu}, requested={"cpu": 1.0 * len(pods)})
+
+
+class Asking:
+    """A world, and who asks."""
+
+    def __init__(
+        self,
+        policies: Iterable[CompiledPolicy] = (),
+        nodes: Iterable[NodeView] = (),
+        *,
+        namespaces: Mapping[str, Any] | None = None,
+        unplaced: Iterable[Any] = (),
+        schedulers: Iterable[str] = (SCHEDULER,),
+        **caller: bool,
+    ) -> None:
+        self.nodes = Nodes()
+        for one in nodes:
+            self.nodes.put(one)
+        self.tally = Tally()
+        self.pace = Pace()
+        self.caller = replace(Caller(schedulers=frozenset(schedulers)), **caller)  # type: ignore[arg-type]
+        self.mirror = Known(self.nodes, namespaces, unplaced)
+        self.serve(policies)
+
+    def serve(self, policies: Iterable[CompiledPolicy]) -> None:
+        """A new set."""
+        self.world = world(policy_set(policies), self.nodes, self.mirror, self.pace, Remembered(), self.tally)
+
+    def filter(self, asked: bytes, gate: Gate = "Fail", when: Moment | None = None) -> Answer:
+        return verbs.filter(asked, self.world, self.caller, gate, when or at())
+
+    def prioritize(self, asked: bytes, when: Moment | None = None) -> Answer:
+        return verbs.prioritize(asked, self.world, self.caller, when or at())
+
+    def preempt(self, asked: bytes, gate: Gate = "Fail", when: Moment | None = None) -> Answer:
+        return verbs.preempt(asked, self.world, self.caller, gate, when or at())
+
+    def bind(self, asked: bytes, when: Moment | None = None) -> Placing | BindArgs | Answer:
+        return placing.bind(asked, self.world, self.caller, when or at())
+
+
+def body(
+    names: Sequence[str] | None = None,
+    *,
+    nodes: Sequence[Mapping[str, Any]] | None = None,
+    victims: Mapping[str, Sequence[str]] | None = None,
+    pod: Mapping[str, Any] | None = None,
+    scheduler: str = SCHEDULER,
+    **spec: Any,
+) -> bytes:
+    """A request as the scheduler writes it."""
+    metadata = {"name": "x", "namespace": "ml", "uid": "u-x", **(pod or {})}
+    asked: dict[str, Any] = {"Pod": {"metadata": metadata, "spec": {"schedulerName": scheduler, **spec}, "status": {}}}
+    if victims is not None:
+        meta = {node: {"Pods": [{"UID": uid} for uid in uids], "NumPDBViolations": 0} for node, uids in victims.items()}
+        asked |= {"NodeNameToVictims": None, "NodeNameToMetaVictims": meta}
+    else:
+        listed = None if nodes is None else {"metadata": {}, "items": [*nodes]}
+        asked |= {"Nodes": listed, "NodeNames": None if names is None else [*names]}
+    return json.dumps(asked, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def names_of(answer: Answer) -> list[str]:
+    """Who passed, in either form."""
+    reply = json.loads(answer.body)
+    if reply["NodeNames"] is not None:
+        return [*reply["NodeNames"]]
+    return [node["metadata"]["name"] for node in reply["Nodes"]["items"]]
