@@ -19,7 +19,6 @@ from fairlead.policy.expressions import Compiled
 PARTS_MAX: Final = 5_000
 
 
-
 @dataclass(slots=True)
 class Expressions:
     """What was compiled so far, and what is wrong."""
