@@ -4,7 +4,7 @@ import asyncio
 import gc
 import logging
 import signal
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack
 from time import perf_counter_ns
 from typing import Final
@@ -32,6 +32,7 @@ from fairlead.webhook.tls import Tls, TlsError
 from fairlead.webhook.world import Caller, Moment
 
 LOG: Final = logging.getLogger(__name__)
+Work = Callable[[], Coroutine[None, None, None]]
 _FILES_S: Final = 1.0
 _CERTIFICATES_S: Final = 10.0
 _IDLE_S: Final = 0.05
@@ -85,18 +86,16 @@ class App:
         self.policies.kept = await self.revisions.found()
         self.current.wake()
         async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(work())
-                for work in (
-                    self.watching.run,
-                    self.current.run,
-                    self.revisions.run,
-                    self._settled,
-                    self._idle,
-                    _every(_FILES_S, self._look_for_policies),
-                    _every(_CERTIFICATES_S, self._look_for_certificates),
-                )
+            works: list[Work] = [
+                self.watching.run,
+                self.current.run,
+                self.revisions.run,
+                self._settled,
+                self._idle,
+                _every(_FILES_S, self._look_for_policies),
+                _every(_CERTIFICATES_S, self._look_for_certificates),
             ]
+            tasks = [group.create_task(work()) for work in works]
             await stop.wait()
             LOG.info("stopping", extra={"drain": settings.drain_s})
             await self.server.stop(settings.drain_s)
@@ -234,7 +233,7 @@ class App:
         )
 
 
-def _every(seconds: float, work: Callable[[], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
+def _every(seconds: float, work: Work) -> Work:
     async def again() -> None:
         while True:
             await asyncio.sleep(seconds)

@@ -5,9 +5,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from fairlead.cli import lint, version
+from fairlead.cli import certs, lint, serve, version
 
-_COMMANDS = (lint, version)
+_COMMANDS = (lint, serve, certs, version)
 _INTERRUPTED = 130
 
 

@@ -120,6 +120,11 @@ class Client:
         async with self._shown() as connection:
             return await self._transport.once(Ask("create", where, body=body), connection, within_s=within_s)
 
+    async def read(self, where: Where, *, within_s: float) -> bytes:
+        """One object, for somebody who cannot wait: one attempt, and bytes as they are."""
+        async with self._shown() as connection:
+            return await self._transport.once(Ask("get", where), connection, within_s=within_s)
+
     @asynccontextmanager
     async def _shown(self) -> AsyncIterator[Connection]:
         """A connection for one attempt; when it is refused, whoever asks next shows something newer."""

@@ -12,8 +12,8 @@ from typing import Any, Final, Literal
 from fairlead.api.errors import InvalidObjectError
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.policy.broken import standing_for
 from fairlead.cel.check import Steps
+from fairlead.policy.broken import standing_for
 from fairlead.policy.compile import Rules, compile_steps
 from fairlead.policy.compiled import CompiledPolicy
 from fairlead.policy.errors import PolicyError

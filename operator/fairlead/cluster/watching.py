@@ -9,7 +9,7 @@ import msgspec
 from fairlead.cluster import wire
 from fairlead.cluster.client import Client
 from fairlead.cluster.held import Key, Sink, Stamp
-from fairlead.cluster.mirror import SELECTOR, WAITING_SELECTOR, Mirror
+from fairlead.cluster.mirror import PLACED, UNPLACED, Mirror
 from fairlead.cluster.reflector import Reflector
 from fairlead.cluster.resources import NODES, PODS, Resource, Where
 
@@ -22,8 +22,7 @@ class Watching:
 
     def __init__(self, client: Client, mirror: Mirror) -> None:
         self._mirror = mirror
-        self._annotations = frozenset[str]()
-        self._placed = wire.placed()
+        self._placed = wire.PlacedDecoder()
 
         def reflector(
             where: Where, decode: Callable[[msgspec.Raw], T], sink: Sink[T], selector: str = ""
@@ -33,8 +32,8 @@ class Watching:
 
         self.reflectors: Final[Mapping[str, Reflector[Any]]] = {
             "nodes": reflector(NODES, wire.node, mirror.node_sink),
-            "pods": reflector(PODS, lambda raw: self._placed(raw), mirror.placed_sink, SELECTOR),
-            "unplaced pods": reflector(PODS, wire.pod, mirror.unplaced_sink, WAITING_SELECTOR),
+            "pods": reflector(PODS, self._placed, mirror.placed_sink, PLACED),
+            "unplaced pods": reflector(PODS, wire.pod, mirror.unplaced_sink, UNPLACED),
             "namespaces": reflector(NAMESPACES, wire.namespace, mirror.namespace_sink),
         }
 
@@ -45,10 +44,7 @@ class Watching:
 
     def serve(self, annotations: Iterable[str], schedulers: Iterable[str]) -> None:
         """Which annotations of placed pods are read, and whose unplaced pods are wanted, from now on."""
-        wanted = frozenset(annotations)
-        if not wanted <= self._annotations:
-            self._annotations |= wanted  # what is kept already costs little, and nobody lists again to be rid of it
-            self._placed = wire.placed(sorted(self._annotations))
+        if self._placed.want(annotations):
             self.reflectors["pods"].relist()
         if self._mirror.unplaced_sink.serve(schedulers):
             self.reflectors["unplaced pods"].relist()

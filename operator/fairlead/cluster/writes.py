@@ -27,7 +27,7 @@ class Bindings:
 
     async def pod(self, namespace: str, name: str, within_s: float) -> bytes:
         """The pod as it is now."""
-        return await self.client.once(PODS.of(namespace, name), within_s=within_s)
+        return await self.client.read(PODS.of(namespace, name), within_s=within_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ class TimeOfDay:
         return self._last
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Calls:
     """What the server serves."""
 

@@ -1,6 +1,6 @@
 """A port of their own for probes and metrics: plain HTTP, nothing secret."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -23,7 +23,7 @@ class Check:
 class Probes:
     """Answers to whoever watches this process."""
 
-    checks: Callable[[], Sequence[Check]]
+    checks: Callable[[], Iterable[Check]]
     metrics: Callable[[], bytes]
     _runner: web.AppRunner = field(init=False)
 
@@ -47,7 +47,7 @@ class Probes:
         return web.Response(text="ok\n")
 
     async def _readyz(self, _: web.Request) -> web.Response:
-        checks = self.checks()
+        checks = list(self.checks())
         ready = all(check.ok for check in checks)
         text = "".join(f"{check}\n" for check in checks) + ("ready\n" if ready else "not ready\n")
         return web.Response(text=text, status=200 if ready else 503)
