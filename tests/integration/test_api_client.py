@@ -16,7 +16,7 @@ from fairlead.cluster.access import Access, find_access, from_kubeconfig
 from fairlead.cluster.client import Client
 from fairlead.cluster.clock import Clock
 from fairlead.cluster.errors import ConflictError, ForbiddenError, NotFoundError, RequestError
-from fairlead.cluster.events import Known, identify, known
+from fairlead.cluster.events import Known, known
 from fairlead.cluster.held import Key, Stamp
 from fairlead.cluster.reflector import Reflector
 from fairlead.cluster.resources import NODES, PODS, Page, Resource, Where
@@ -319,9 +319,7 @@ async def test_what_is_held_is_what_there_is_after_the_api_server_has_died(
     async with Client(access) as client, Client(access, clock=clock) as watching:
         mirror = _Mirror()
         query = {"fieldSelector": "metadata.name!=kube-root-ca.crt"}
-        reflector = Reflector(
-            watching, here, decode=known.decode, identify=identify, sink=mirror, query=query, clock=clock
-        )
+        reflector = Reflector(watching, here, decode=known.decode, sink=mirror, query=query, clock=clock)
         running = asyncio.create_task(reflector.run())
 
         async def make(name: str) -> None:

@@ -5,16 +5,16 @@ from collections.abc import Callable
 
 import msgspec
 
-from fairlead.cluster.held import Key, Stamp
+from fairlead.cluster.held import Key
 
 
-class Meta(msgspec.Struct, frozen=True, rename="camel"):
+class Meta(msgspec.Struct, frozen=True):
     """Of a thing."""
 
     name: str
     namespace: str
     uid: str
-    resource_version: str
+    resourceVersion: str  # noqa: N815
 
 
 class Thing(msgspec.Struct, frozen=True):
@@ -25,12 +25,6 @@ class Thing(msgspec.Struct, frozen=True):
 
 
 decode = msgspec.json.Decoder(Thing).decode
-
-
-def identify(thing: Thing) -> tuple[Key, Stamp]:
-    """As a reflector wants it."""
-    meta = thing.metadata
-    return (meta.namespace, meta.name), Stamp(meta.uid, meta.resource_version)
 
 
 class Kept:

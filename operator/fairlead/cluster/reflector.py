@@ -23,7 +23,7 @@ from fairlead.cluster.resources import Page, Where
 from fairlead.cluster.retry import Backoff
 from fairlead.cluster.state import Relist, State
 
-T = TypeVar("T")
+T = TypeVar("T", bound=events.Identified)
 WATCH_S: Final = 240
 WATCH_JITTER_S: Final = 60
 SILENT_S: Final = 75.0  # bookmarks come about each minute
@@ -48,7 +48,6 @@ class Reflector(Generic[T]):
         where: Where,
         *,
         decode: Callable[[msgspec.Raw], T],
-        identify: Callable[[T], tuple[Key, Stamp]],
         sink: Sink[T],
         query: Mapping[str, str] = _NONE,
         clock: Clock | None = None,
@@ -60,7 +59,7 @@ class Reflector(Generic[T]):
         self._decode = decode
         self._query = query
         self._clock = clock or Clock()
-        self._held = Held(sink, identify)
+        self._held = Held(sink, events.identify)
         self._backoff = Backoff(self._clock.random)
         self._version = ""
         self._asked = asyncio.Event()
@@ -191,7 +190,7 @@ class Reflector(Generic[T]):
             else:
                 stamp = self._held.put(item)
         else:
-            key, stamp = self._identify(event.object)
+            key, stamp = self._known(event.object)
             if event.type == "DELETED":
                 self._held.gone(key, stamp.uid)
         self._version = stamp.version or self._version  # a watch from no version would not tell of deletes
@@ -211,12 +210,12 @@ class Reflector(Generic[T]):
 
     def _unreadable(self, raw: msgspec.Raw, error: msgspec.DecodeError) -> tuple[Key, Stamp]:
         """What is held of it stays as it was: one bad object must not keep us from all the others."""
-        key, stamp = self._identify(raw)
+        key, stamp = self._known(raw)
         self.state.unreadable += 1
         _log.error("reflector.unreadable", extra={"resource": str(self.where), "object": key, "error": str(error)})
         return key, stamp
 
-    def _identify(self, raw: msgspec.Raw) -> tuple[Key, Stamp]:
+    def _known(self, raw: msgspec.Raw) -> tuple[Key, Stamp]:
         try:
             return events.identify(events.known.decode(raw))
         except msgspec.DecodeError as error:

@@ -17,7 +17,7 @@ from fairlead.cluster.reflector import Reflector
 from fairlead.cluster.resources import Resource, Where
 from fairlead.cluster.state import Relist
 from scripted.clock import Wound
-from scripted.kept import Kept, Thing, decode, identify
+from scripted.kept import Kept, Thing, decode
 from scripted.loop import in_loop
 from scripted.server import Seen, Server, Step
 from scripted.steps import (
@@ -67,9 +67,7 @@ async def scene(*script: Step, query: dict[str, str] | None = None) -> AsyncIter
     """A reflector that runs against a script; what comes after the script is silence."""
     time, sink = Wound(), Kept()
     async with Server(HOLD, script=[*script]) as server, Client(server.access(), clock=time.clock) as client:
-        reflector = Reflector(
-            client, THINGS, decode=decode, identify=identify, sink=sink, query=query or {}, clock=time.clock
-        )
+        reflector = Reflector(client, THINGS, decode=decode, sink=sink, query=query or {}, clock=time.clock)
         running = asyncio.create_task(reflector.run())
         try:
             yield Scene(server, reflector, time, sink)
@@ -394,7 +392,7 @@ async def test_a_token_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> No
     access = Credentials(Watched(token, "tokenFile", "mend it"))
     script = [page(A, version=1)]
     async with Server(HOLD, script=script) as server, Client(server.access(access), clock=time.clock) as client:
-        reflector = Reflector(client, THINGS, decode=decode, identify=identify, sink=sink, clock=time.clock)
+        reflector = Reflector(client, THINGS, decode=decode, sink=sink, clock=time.clock)
         running = asyncio.create_task(reflector.run())
         while reflector.state.failures["access"] < 3:
             await asyncio.sleep(0)
@@ -412,7 +410,7 @@ async def test_what_goes_wrong_in_the_sink_is_not_hidden() -> None:
         empty: dict[str, None] = {}
         sink.end = lambda: empty["no such key"]  # type: ignore[method-assign]
         with pytest.raises(KeyError, match="no such key"):
-            await Reflector(client, THINGS, decode=decode, identify=identify, sink=sink).run()
+            await Reflector(client, THINGS, decode=decode, sink=sink).run()
 
 
 META = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"

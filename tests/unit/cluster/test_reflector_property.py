@@ -10,7 +10,7 @@ from fairlead.cluster.client import Client
 from fairlead.cluster.reflector import Reflector
 from fairlead.cluster.resources import Resource, Where
 from scripted.clock import Wound
-from scripted.kept import Kept, Thing, decode, identify
+from scripted.kept import Kept, Thing, decode
 from scripted.server import Server
 from scripted.world import World
 
@@ -46,13 +46,12 @@ def test_what_is_held_is_what_there_is(happenings: list[Any]) -> None:
 async def _live(happenings: list[Any]) -> None:
     time, world, sink = Wound(), World(), Kept()
     async with Server(world.serve) as server, Client(server.access(), clock=time.clock) as client:
-        reflector = Reflector(client, THINGS, decode=decode, identify=identify, sink=sink, clock=time.clock)
+        reflector = Reflector(client, THINGS, decode=decode, sink=sink, clock=time.clock)
 
         def is_true() -> bool:
             held = {key: (stamp.uid, stamp.version) for key, stamp in reflector.objects.items()}
             told = {
-                ("default", name): (one.metadata.uid, one.metadata.resource_version)
-                for name, one in sink.things.items()
+                ("default", name): (one.metadata.uid, one.metadata.resourceVersion) for name, one in sink.things.items()
             }
             return reflector.state.synced and held == told == world.stamps
 
