@@ -1,19 +1,15 @@
 """The four lists that the mirror is made of, and what of them is asked for."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeVar
-
-import msgspec
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from fairlead.cluster import wire
 from fairlead.cluster.client import Client
-from fairlead.cluster.held import Key, Sink, Stamp
 from fairlead.cluster.mirror import PLACED, UNPLACED, Mirror
 from fairlead.cluster.reflector import Reflector
 from fairlead.cluster.resources import NODES, PODS, Resource, Where
 
-T = TypeVar("T")
 NAMESPACES: Final = Where(Resource("", "v1", "namespaces"))
 
 
@@ -24,17 +20,15 @@ class Watching:
         self._mirror = mirror
         self._placed = wire.PlacedDecoder()
 
-        def reflector(
-            where: Where, decode: Callable[[msgspec.Raw], T], sink: Sink[T], selector: str = ""
-        ) -> Reflector[T]:
-            query = {"fieldSelector": selector} if selector else {}
-            return Reflector(client, where, decode=decode, identify=_identify, sink=sink, query=query)
-
         self.reflectors: Final[Mapping[str, Reflector[Any]]] = {
-            "nodes": reflector(NODES, wire.node, mirror.node_sink),
-            "pods": reflector(PODS, self._placed, mirror.placed_sink, PLACED),
-            "unplaced pods": reflector(PODS, wire.pod, mirror.unplaced_sink, UNPLACED),
-            "namespaces": reflector(NAMESPACES, wire.namespace, mirror.namespace_sink),
+            "nodes": Reflector(client, NODES, decode=wire.node, sink=mirror.node_sink),
+            "pods": Reflector(
+                client, PODS, decode=self._placed, sink=mirror.placed_sink, query={"fieldSelector": PLACED}
+            ),
+            "unplaced pods": Reflector(
+                client, PODS, decode=wire.pod, sink=mirror.unplaced_sink, query={"fieldSelector": UNPLACED}
+            ),
+            "namespaces": Reflector(client, NAMESPACES, decode=wire.namespace, sink=mirror.namespace_sink),
         }
 
     @property
@@ -54,8 +48,3 @@ class Watching:
         async with asyncio.TaskGroup() as group:
             for one in self.reflectors.values():
                 group.create_task(one.run())
-
-
-def _identify(one: Any) -> tuple[Key, Stamp]:
-    metadata = one.metadata
-    return (metadata.namespace, metadata.name), Stamp(metadata.uid, metadata.resourceVersion)
