@@ -28,7 +28,7 @@ def add_to(commands: "Commands") -> None:
         "--listen", metavar="HOST:PORT", default="127.0.0.1:8443", help="for the scheduler (%(default)s)"
     )
     parser.add_argument(
-        "--probes", metavar="HOST:PORT", default="127.0.0.1:8080", help="for /readyz, /livez and /metrics (%(default)s)"
+        "--probes", metavar="HOST:PORT", default="127.0.0.1:8081", help="for /readyz, /livez and /metrics (%(default)s)"
     )
     parser.add_argument("--tls-cert", metavar="FILE", type=Path, required=True, help="the server's certificate")
     parser.add_argument("--tls-key", metavar="FILE", type=Path, required=True, help="its key")
