@@ -11,7 +11,7 @@ from fairlead.policy.bound import NAN, BoundData, BoundFilter, BoundScore
 from fairlead.policy.compiled import CompiledPolicy, FilterRule
 from fairlead.policy.facts import PodView
 from fairlead.policy.filtered import Filtered
-from fairlead.policy.kept import INVERTED, Clock, Kept, KeptVerdicts, TooSlowError, taken
+from fairlead.policy.kept import Clock, Kept, KeptVerdicts, TooSlowError
 from fairlead.policy.nodes import Nodes
 from fairlead.policy.pod_class import Key, class_key, reads_identity
 from fairlead.policy.scores import totals
@@ -89,13 +89,10 @@ class Evaluator:
             unknown = [name for name in names if name not in slots]
             asked = [name for name in names if name in slots]
             places = [slots[name] for name in asked]
-        flags = taken(passing, places)
+        flags: Sequence[int] = itemgetter(*places)(passing) if len(places) > 1 else [passing[slot] for slot in places]
         if 0 not in flags:
             return Filtered(asked, unknown, _kept=kept)
-        refused = flags.translate(INVERTED)
-        return Filtered(
-            [*compress(asked, flags)], unknown, [*compress(asked, refused)], [*compress(places, refused)], kept
-        )
+        return Filtered([*compress(asked, flags)], unknown, asked, places, flags, kept)
 
     def rate(
         self, pod: PodView, matched: Sequence[Matched], names: Sequence[str], *, now: int, clock: Clock, deadline: int

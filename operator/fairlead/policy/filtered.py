@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 
 from fairlead.policy.bound import BoundFilter, Refusal
-from fairlead.policy.kept import KeptVerdicts
+from fairlead.policy.kept import INVERTED, KeptVerdicts
 
 Rule = tuple[str, str]
 """A policy and its rule."""
@@ -18,8 +19,9 @@ class Filtered:
     passed: Sequence[str]
     unknown: Sequence[str] = ()
     """Refused, too: nobody can judge a node that is not known yet."""
-    _names: Sequence[str] = ()
+    _asked: Sequence[str] = ()
     _slots: Sequence[int] = ()
+    _passes: Sequence[int] = ()
     _kept: KeptVerdicts | None = None
 
     @cached_property
@@ -43,4 +45,7 @@ class Filtered:
 
     @cached_property
     def _first(self) -> Sequence[tuple[BoundFilter, list[str], bytes]]:
-        return [] if self._kept is None else [*self._kept.first_to_refuse(self._names, self._slots)]
+        if self._kept is None:
+            return []
+        refused = bytes(self._passes).translate(INVERTED)
+        return [*self._kept.first_to_refuse([*compress(self._asked, refused)], [*compress(self._slots, refused)])]
