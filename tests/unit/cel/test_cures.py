@@ -1084,12 +1084,12 @@ TIMES: dict[str, Row] = {
     ),
     ".hour()": (
         "now.hour() > 5",
-        "9: there is no function `hour`; write `now.getHours()`",
+        "5: there is no function `hour`; write `now.getHours()`",
         "now.getHours() > 5",
     ),
     ".weekday()": (
         "now.weekday() == 0",
-        "12: there is no function `weekday`; write `now.getDayOfWeek()`, which is 0 on Sundays",
+        "5: there is no function `weekday`; write `now.getDayOfWeek()`, which is 0 on Sundays",
         "now.getDayOfWeek() == 0",
     ),
     "now()": (
