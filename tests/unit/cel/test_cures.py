@@ -1082,6 +1082,16 @@ TIMES: dict[str, Row] = {
         "5: timestamp has no fields; write `now.getHours()`",
         "now.getHours() > 3",
     ),
+    ".hour()": (
+        "now.hour() > 5",
+        "5: there is no function `hour`; write `now.getHours()`",
+        "now.getHours() > 5",
+    ),
+    ".weekday()": (
+        "now.weekday() == 0",
+        "5: there is no function `weekday`; write `now.getDayOfWeek()`, which is 0 on Sundays",
+        "now.getDayOfWeek() == 0",
+    ),
     "now()": (
         "now() > timestamp('2026-01-31T08:00:00Z')",
         "1: there is no function `now`; it is a value: write `now`",
