@@ -1,9 +1,8 @@
 """A policy set asked about pods and nodes: what the extender answers, and what is kept for the next call."""
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
 from operator import itemgetter
 from typing import Final
 
@@ -21,6 +20,7 @@ from fairlead.strategies.reads import Reads, union
 from fairlead.strategies.seam import Filter, FilterOf, Normalize, Reject
 
 CLASSES: Final = 256
+NAMED: Final = 16
 UNDECIDED: Final = "cannot tell whether the policy is for this pod"
 UNKNOWN_NODE: Final = "node is not known yet"
 
@@ -47,6 +47,7 @@ class Evaluator:
     tally: Tally = field(default_factory=Tally)
     _data: Kept[BoundData] = field(init=False)
     _kept: OrderedDict[Key, _Class] = field(default_factory=OrderedDict)
+    _named: deque[KeptVerdicts] = field(default_factory=deque)
     _keys: dict[tuple[str, ...], tuple[Callable[[PodView], Key], bool]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -82,17 +83,10 @@ class Evaluator:
             return Filtered(names)
         self._data.refresh(now, clock, deadline)
         kept.refresh(now, clock, deadline)
-        slots, passing = self.nodes.slots, kept.passing
-        unknown: Sequence[str] = ()
-        asked = names
-        if (places := self._places(names)) is None:
-            unknown = [name for name in names if name not in slots]
-            asked = [name for name in names if name in slots]
-            places = [slots[name] for name in asked]
-        flags: Sequence[int] = itemgetter(*places)(passing) if len(places) > 1 else [passing[slot] for slot in places]
-        if 0 not in flags:
-            return Filtered(asked, unknown, _kept=kept)
-        return Filtered([*compress(asked, flags)], unknown, asked, places, flags, kept)
+        passing = self._names_of(kept)
+        if passing.issuperset(names):
+            return Filtered(names, _kept=kept)
+        return Filtered([*filter(passing.__contains__, names)], names, kept)
 
     def rate(
         self, pod: PodView, matched: Sequence[Matched], names: Sequence[str], *, now: int, clock: Clock, deadline: int
@@ -125,6 +119,17 @@ class Evaluator:
         except TooSlowError:
             return False
         return True
+
+    def _names_of(self, kept: KeptVerdicts) -> set[str]:
+        """The names of the nodes that pass; they take memory, and only the classes that were asked last have them."""
+        if self._named and self._named[-1] is kept:
+            return kept.names()
+        if kept in self._named:
+            self._named.remove(kept)
+        elif len(self._named) == NAMED:
+            self._named.popleft().forget_names()
+        self._named.append(kept)
+        return kept.names()
 
     def _places(self, names: Sequence[str]) -> Sequence[int] | None:
         """The slots of nodes, if there are several and all are known: one call for all of them is twice as fast."""

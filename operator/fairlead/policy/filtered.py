@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import compress
+from itertools import filterfalse
 
 from fairlead.policy.bound import BoundFilter, Refusal
-from fairlead.policy.kept import INVERTED, KeptVerdicts
+from fairlead.policy.kept import KeptVerdicts
 
 Rule = tuple[str, str]
 """A policy and its rule."""
@@ -17,12 +17,13 @@ class Filtered:
     """Who passed. Look at the rest before the next call: it is looked up when it is asked for."""
 
     passed: Sequence[str]
-    unknown: Sequence[str] = ()
-    """Refused, too: nobody can judge a node that is not known yet."""
     _asked: Sequence[str] = ()
-    _slots: Sequence[int] = ()
-    _passes: Sequence[int] = ()
     _kept: KeptVerdicts | None = None
+
+    @cached_property
+    def unknown(self) -> Sequence[str]:
+        """Refused, too: nobody can judge a node that is not known yet."""
+        return () if self._kept is None else [*filterfalse(self._kept.nodes.slots.__contains__, self._others)]
 
     @cached_property
     def refused(self) -> Mapping[str, Refusal]:
@@ -44,8 +45,13 @@ class Filtered:
         return self._kept is None or 1 in self._kept.passing
 
     @cached_property
+    def _others(self) -> Sequence[str]:
+        return [] if self._kept is None else [*filterfalse(self._kept.names().__contains__, self._asked)]
+
+    @cached_property
     def _first(self) -> Sequence[tuple[BoundFilter, list[str], bytes]]:
         if self._kept is None:
             return []
-        refused = bytes(self._passes).translate(INVERTED)
-        return [*self._kept.first_to_refuse([*compress(self._asked, refused)], [*compress(self._slots, refused)])]
+        slots = self._kept.nodes.slots
+        known = [name for name in self._others if name in slots]
+        return [*self._kept.first_to_refuse(known, [slots[name] for name in known])]

@@ -32,6 +32,7 @@ class Nodes:
     data: dict[str, list[Data | None]] = field(default_factory=dict)  # by policy, then by slot
     journal: list[Entry] = field(default_factory=list)
     start: int = 0  # of the journal
+    removals: int = 0  # how many nodes went
     _unused: list[int] = field(default_factory=list)
 
     @property
@@ -56,6 +57,7 @@ class Nodes:
         slot = self.slots.pop(name, None)
         if slot is None:
             return
+        self.removals += 1
         self.views[slot] = None
         for values in self.data.values():
             if slot < len(values):
