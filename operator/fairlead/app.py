@@ -4,12 +4,13 @@ import asyncio
 import gc
 import logging
 import signal
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from time import perf_counter_ns
-from typing import Final
+from typing import Any, Final
 
 from fairlead import __version__
+from fairlead.api.names import DEFAULT_SCHEDULER_NAME
 from fairlead.api.v1alpha1 import policy_model
 from fairlead.cluster.access import find_access
 from fairlead.cluster.client import Client
@@ -19,22 +20,27 @@ from fairlead.cluster.policy_files import PolicyFiles, Scan
 from fairlead.cluster.revisions import Revisions
 from fairlead.cluster.watching import Watching
 from fairlead.cluster.writes import Bindings, RevisionsOf
-from fairlead.metrics import Labels, Metrics
+from fairlead.logs import Seldom
+from fairlead.metrics import Metrics
 from fairlead.policy.compile import Rules
-from fairlead.settings import Settings
+from fairlead.settings import Address, Settings
 from fairlead.strategies.registry import installed
+from fairlead.telling import Parts, checks, measure
 from fairlead.webhook.binding import Binder
 from fairlead.webhook.calls import Calls, TimeOfDay
 from fairlead.webhook.current import Current
-from fairlead.webhook.probes import Check, Probes
+from fairlead.webhook.probes import Probes
 from fairlead.webhook.server import WebhookServer
 from fairlead.webhook.tls import Tls, TlsError
-from fairlead.webhook.world import Caller, Moment
+from fairlead.webhook.undecided import Undecided
+from fairlead.webhook.world import Caller, Moment, Verb
 
 LOG: Final = logging.getLogger(__name__)
 Work = Callable[[], Coroutine[None, None, None]]
 _FILES_S: Final = 1.0
 _CERTIFICATES_S: Final = 10.0
+_UNDECIDED_S: Final = 5.0
+_AGAIN_S: Final = 1.0
 _IDLE_S: Final = 0.05
 _IDLE_NS: Final = 2_000_000
 
@@ -58,12 +64,16 @@ class App:
         self.policies = Policies(model, Rules(strategies), good=self.revisions.keep, gone=self.revisions.forget)
         self.current = Current(self.policies, self.mirror, self.watching.serve)
         self.files = PolicyFiles(settings.policies)
-        self.scan: Scan | None = None
-        self.faults: Mapping[str, str] = {}
-        self.certificates = ""
+        self.scan = Scan({}, {})
+        self.lost: Mapping[str, Any] = {}
+        self.port = self.probes_port = 0
         self.refused = self.metrics.counter(
-            "fairlead_webhook_refused_connections", "Callers that were not let in.", "reason"
+            "fairlead_webhook_turned_away", "Connections and calls that were turned away.", "reason"
         )
+        errors = self.metrics.counter(
+            "fairlead_rule_errors", "How often a rule could not decide about a node or a pod.", "policy", "rule"
+        )
+        self.seldom = Seldom()
         calls = Calls(
             Binder(Bindings(client)),
             self.caller,
@@ -72,82 +82,126 @@ class App:
             self.metrics,
             self.now,
         )
-        self.server = WebhookServer(self.tls, calls.routes(), calls.allowed, self.refuse, settings.max_body)
-        self.probes = Probes(self.checks, self.metrics.exposition)
-        self._measure()
+        self.parts = Parts(
+            server=WebhookServer(
+                self.tls, calls.routes(), calls.allowed, self.refuse, settings.max_body, max(1.0, settings.timeout_s)
+            ),
+            watching=self.watching,
+            policies=self.policies,
+            current=self.current,
+            revisions=self.revisions,
+            tls=self.tls,
+            undecided=Undecided(lambda policy, rule, count: errors.add(policy, rule, amount=count)),
+        )
+        measure(self.parts, self.metrics)
+        self.probes = Probes(lambda: checks(self.parts), self.metrics.exposition)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until it is told to stop. Raises OSError where it cannot listen, or cannot read the policies."""
-        settings = self.settings
+        settings, server = self.settings, self.parts.server
         self.take(await asyncio.to_thread(self.files.scan))
-        probes = await self.probes.start(settings.probes.host or None, settings.probes.port)
-        port = await self.server.start(settings.listen.host or None, settings.listen.port)
-        LOG.info("listening", extra={"port": port, "probes": probes, "version": __version__})
-        self.policies.kept = await self.revisions.found()
-        self.current.wake()
-        async with asyncio.TaskGroup() as group:
-            works: list[Work] = [
-                self.watching.run,
-                self.current.run,
-                self.revisions.run,
-                self._settled,
-                self._idle,
-                _every(_FILES_S, self._look_for_policies),
-                _every(_CERTIFICATES_S, self._look_for_certificates),
-            ]
-            tasks = [group.create_task(work()) for work in works]
-            await stop.wait()
-            LOG.info("stopping", extra={"drain": settings.drain_s})
-            await self.server.stop(settings.drain_s)
-            for task in tasks:
-                task.cancel()
-        await self.probes.stop()
+        async with AsyncExitStack() as stack:
+            self.probes_port = await _listen(self.probes.start, settings.probes)
+            stack.push_async_callback(self.probes.stop)
+            self.port = await _listen(server.start, settings.listen)
+            extra = {"port": self.port, "probes": self.probes_port, "version": __version__}
+            LOG.info("listening", extra=extra)
+            async with asyncio.TaskGroup() as group:
+                works: list[Work] = [
+                    self.watching.run,
+                    self._serve_policies,
+                    self.revisions.run,
+                    self._settled,
+                    self._idle,
+                    _every(_FILES_S, self.look_for_policies),
+                    _every(_CERTIFICATES_S, self.look_for_certificates),
+                    _every(_UNDECIDED_S, self.look_for_undecided),
+                ]
+                tasks = [group.create_task(work()) for work in works]
+                await stop.wait()
+                LOG.info("stopping", extra={"drain": settings.drain_s})
+                await server.stop(settings.drain_s)
+                for task in tasks:
+                    task.cancel()
 
-    def caller(self, name: str) -> Caller | None:
-        """Who has a certificate of this name."""
+    def caller(self, name: str, verb: Verb) -> Caller | None:
+        """Who has a certificate of this name; None if nothing of that is for him."""
         if name not in self.settings.callers:
             return None
-        schedulers = self.settings.callers[name]
-        return Caller(schedulers=self.current.schedulers if schedulers is None else schedulers, always_reasons=True)
+        allowed = self.settings.callers[name]
+        if allowed is None:
+            # Also without a policy: pods of a scheduler that is wired to us must be bound when its last policy went.
+            schedulers = self.current.schedulers | {DEFAULT_SCHEDULER_NAME}
+        else:
+            schedulers = frozenset(one for one, verbs in allowed.items() if verb in verbs)
+        return Caller(schedulers=schedulers, always_reasons=True) if schedulers else None
 
     def refuse(self, reason: str, peer: str) -> None:
-        """Somebody was not let in."""
+        """Somebody, or what he asked, was turned away."""
         self.refused.add(reason)
-        LOG.warning("a caller was refused", extra={"reason": reason, "peer": peer})
+        if (more := self.seldom.about(reason)) is not None:
+            LOG.warning("a caller was turned away", extra={"reason": reason, "peer": peer, **more})
 
     def take(self, scan: Scan) -> None:
         """Tell of policies that are others than before."""
-        before = {} if self.scan is None else self.scan.policies
+        before, known, faults = self.scan.policies, self.parts.faults, scan.faults
         for name in before.keys() - scan.policies.keys():
             self.current.remove(name)
         for name, obj in scan.policies.items():
             if before.get(name) is not obj:
                 self.current.put(obj)
-        for file in scan.faults.keys() - self.faults.keys():
-            LOG.warning("a file of policies cannot be used", extra={"file": file, "why": scan.faults[file]})
-        self.scan, self.faults = scan, scan.faults
+        for file, fault in faults.items():
+            if known.get(file) != fault:
+                LOG.warning("a file of policies cannot be used", extra={"file": file, "why": fault})
+        for file in known.keys() - faults.keys():
+            LOG.info("a file of policies can be used again", extra={"file": file})
+        self.scan, self.parts.faults = scan, faults
 
-    def checks(self) -> Iterator[Check]:
-        """What /readyz says."""
-        yield Check("serving", not self.server.draining, "stopping" if self.server.draining else "")
-        for name, one in self.watching.reflectors.items():
-            text = one.state.trouble
-            if one.state.synced:
-                text = f"{len(one.objects)}, heard of {one.staleness():.0f} s ago" + (f"; {text}" if text else "")
-            yield Check(name, one.state.synced, text)
-        world = self.current.world
-        generation = "none yet" if world is None else f"generation {world.policies.generation}"
-        yield Check("policies", world is not None, generation)
-        for state in self.policies.states.values():
-            yield Check("policy", True, str(state))  # noqa: FBT003 - the others are served
-        for version, part in self.current.pace.slow(perf_counter_ns()):
-            what = "filters" if part == "gate" else "scores"
-            yield Check("policy", True, f"{version.name}: TooSlow: its {what} are switched to its failurePolicy")  # noqa: FBT003
-        for file, fault in self.faults.items():
-            yield Check("file", True, f"{file}: {fault}")  # noqa: FBT003
-        if self.revisions.fault:
-            yield Check("last good policies", True, f"kept in memory only: {self.revisions.fault}")  # noqa: FBT003
-        yield Check("certificates", True, self.certificates or f"expire {min(self.tls.expires.values()):%Y-%m-%d}")  # noqa: FBT003
+    async def look_for_policies(self) -> None:
+        """Read the folder again."""
+        try:
+            scan = await asyncio.to_thread(self.files.scan)
+        except OSError as error:
+            folder, fault = str(self.settings.policies), f"cannot be read: {error.strerror}"
+            scan = Scan(self.scan.policies, {**self.scan.faults, folder: fault})
+        self.take(self._with_lost(scan))
+
+    async def look_for_certificates(self) -> None:
+        """Use those that are in the files."""
+        try:
+            if self.tls.reload():
+                LOG.info("new certificates are used")
+            fault = ""
+        except TlsError as error:
+            fault = str(error)
+            if self.parts.certificates != fault:
+                LOG.warning("the new certificates cannot be used", extra={"why": fault})
+        self.parts.certificates = fault
+
+    async def look_for_undecided(self) -> None:
+        """Add up what rules could not decide."""
+        serving = {name: state.serving for name, state in self.policies.states.items()}
+        self.parts.undecided.take(self.current.tally.drain(), serving)
+
+    async def _serve_policies(self) -> None:
+        """Those that were kept have to be known before one is met that does not compile."""
+        while (kept := await self.revisions.found()) is None:
+            await asyncio.sleep(_AGAIN_S)
+        self.policies.kept = kept
+        if self.scan.faults:  # nobody knows what those files held: whatever was kept and is nowhere else
+            names = {*self.scan.policies}
+            self.lost = {name: one.obj for (name, uid), one in kept.items() if not uid and name not in names}
+            if self.lost:
+                LOG.warning("policies that were kept serve", extra={"policies": sorted(self.lost)})
+        self.take(self._with_lost(self.scan))
+        self.current.wake()
+        await self.current.run()
+
+    def _with_lost(self, scan: Scan) -> Scan:
+        """With what serves in place of files that could never be used; until all can be."""
+        if not scan.faults:
+            self.lost = {}
+        return Scan({**self.lost, **scan.policies}, scan.faults)
 
     async def _settled(self) -> None:
         """Once everything is there, the collector need not walk it again and again."""
@@ -169,69 +223,6 @@ class App:
                 when = Moment(self.now(), perf_counter_ns, perf_counter_ns() + _IDLE_NS)
                 seen = state if world.catch_up(when) else None
 
-    async def _look_for_policies(self) -> None:
-        try:
-            self.take(await asyncio.to_thread(self.files.scan))
-        except OSError as error:
-            folder = str(self.settings.policies)
-            if folder not in self.faults:
-                LOG.warning("the policies cannot be read", extra={"folder": folder, "why": error.strerror})
-            self.faults = {**self.faults, folder: f"cannot be read: {error.strerror}"}
-
-    async def _look_for_certificates(self) -> None:
-        try:
-            if self.tls.reload():
-                LOG.info("new certificates are used")
-        except TlsError as error:
-            if self.certificates != str(error):
-                LOG.warning("the new certificates cannot be used", extra={"why": str(error)})
-            self.certificates = str(error)
-        else:
-            self.certificates = ""
-
-    def _measure(self) -> None:
-        metrics = self.metrics
-        reflectors = self.watching.reflectors
-
-        def of_each(number: Callable[[str], float]) -> Callable[[], Mapping[Labels, float]]:
-            return lambda: {(name,): number(name) for name in reflectors}
-
-        metrics.gauge("fairlead_build_info", "The version.", "version", ask=lambda: {(__version__,): 1})
-        metrics.gauge(
-            "fairlead_mirror_objects", "Objects held.", "kind", ask=of_each(lambda name: len(reflectors[name].objects))
-        )
-        metrics.gauge(
-            "fairlead_mirror_staleness_seconds",
-            "How long ago what is held was surely what there is.",
-            "kind",
-            ask=of_each(lambda name: reflectors[name].staleness()),
-        )
-        metrics.gauge(
-            "fairlead_mirror_relists",
-            "How often everything was listed.",
-            "kind",
-            ask=of_each(lambda name: sum(reflectors[name].state.relists.values())),
-        )
-        metrics.gauge(
-            "fairlead_certificate_expiry_seconds",
-            "When it expires, in seconds since 1970.",
-            "certificate",
-            ask=lambda: {(name,): when.timestamp() for name, when in self.tls.expires.items()},
-        )
-        metrics.gauge(
-            "fairlead_policy_set_info",
-            "The policy set that serves.",
-            "generation",
-            ask=lambda: {} if (world := self.current.world) is None else {(world.policies.generation,): 1},
-        )
-        metrics.gauge(
-            "fairlead_policy_state",
-            "How it is with each policy: 1 for the reason that holds.",
-            "policy",
-            "reason",
-            ask=lambda: {(one.name, one.reason): 1 for one in self.policies.states.values()},
-        )
-
 
 def _every(seconds: float, work: Work) -> Work:
     async def again() -> None:
@@ -242,12 +233,19 @@ def _every(seconds: float, work: Work) -> Work:
     return again
 
 
+async def _listen(start: Callable[[str | None, int], Awaitable[int]], address: Address) -> int:
+    try:
+        return await start(address.host or None, address.port)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise OSError(error.errno, f"cannot listen on {address}: {why}") from error
+
+
 async def serve(settings: Settings) -> None:
     """Serve until a signal says to stop."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(Client(find_access(settings.kubeconfig, settings.context)))
+    async with Client(find_access(settings.kubeconfig, settings.context)) as client:
         await App(settings, client).run(stop)

@@ -1,5 +1,6 @@
 """A certificate authority and what it signs: pure but for random keys; the time is given."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,6 +15,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 Purpose = Literal["server", "client"]
 EARLIER: Final = timedelta(minutes=5)
 """How far before their time certificates are valid: clocks differ."""
+_LABEL: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 _USES: Final = {"server": ExtendedKeyUsageOID.SERVER_AUTH, "client": ExtendedKeyUsageOID.CLIENT_AUTH}
 
 
@@ -46,6 +48,10 @@ def issued(by: Pair, name: str, purpose: Purpose, now: datetime, life: timedelta
     signer = serialization.load_pem_private_key(by.key, None)
     if not isinstance(signer, ec.EllipticCurvePrivateKey):
         raise TypeError("the key of the authority is no elliptic-curve key")
+    if signer.public_key() != issuer.public_key():
+        raise ValueError("the key is not that of the certificate")
+    if issuer.not_valid_after_utc <= now:
+        raise ValueError(f"it has expired, on {issuer.not_valid_after_utc:%Y-%m-%d}")
     key = ec.generate_private_key(ec.SECP256R1())
     # It never outlives what it is signed with.
     life = min(life, issuer.not_valid_after_utc - now)
@@ -98,6 +104,15 @@ def _alternative(host: str) -> x509.GeneralName:
         return x509.IPAddress(ip_address(host))
     except ValueError:
         return x509.DNSName(host)
+
+
+def is_host(text: str) -> bool:
+    """Whether a certificate can be for that."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return all(map(_LABEL.fullmatch, text.removeprefix("*.").split(".")))
+    return True
 
 
 def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Pair:

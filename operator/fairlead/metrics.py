@@ -84,10 +84,13 @@ class Gauges:
     help: str
     labels: tuple[str, ...]
     ask: Gauge
+    grows: bool = False
+    """Whether they only ever grow."""
 
     def families(self) -> Iterator[Metric]:
         """As Prometheus wants it."""
-        family = GaugeMetricFamily(self.name, self.help, labels=self.labels)
+        kind = CounterMetricFamily if self.grows else GaugeMetricFamily
+        family = kind(self.name, self.help, labels=self.labels)
         for labels, value in sorted(self.ask().items()):
             family.add_metric(labels, value)
         yield family
@@ -123,9 +126,9 @@ class Metrics:
         self.kept.append(made)
         return made
 
-    def gauge(self, name: str, help: str, *labels: str, ask: Gauge) -> None:  # noqa: A002
+    def gauge(self, name: str, help: str, *labels: str, ask: Gauge, grows: bool = False) -> None:  # noqa: A002
         """A new one."""
-        self.kept.append(Gauges(name, help, labels, ask))
+        self.kept.append(Gauges(name, help, labels, ask, grows))
 
     def exposition(self) -> bytes:
         """The text for a scrape."""

@@ -6,8 +6,12 @@ from pathlib import Path
 from typing import Final
 
 from fairlead.webhook.tls import Files
+from fairlead.webhook.world import Verb
 
 NAMESPACE: Final = "fairlead-system"
+VERBS: Final[frozenset[Verb]] = frozenset(("filter", "prioritize", "preempt", "bind"))
+Allowed = Mapping[str, frozenset[Verb]]
+"""What somebody may ask about the pods of each scheduler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,8 @@ class Settings:
     listen: Address
     probes: Address
     tls: Files
-    callers: Mapping[str, frozenset[str] | None]
-    """Names of certificates, and the schedulers whose pods they may ask about; None: all that policies name."""
+    callers: Mapping[str, Allowed | None]
+    """By the names of their certificates; None: everything about every scheduler that policies name."""
     kubeconfig: Path | None = None
     context: str = ""
     namespace: str = NAMESPACE

@@ -23,8 +23,8 @@ def add_to(commands: "Commands") -> None:
         help="make certificates for fairlead serve and for the scheduler that calls it",
         description=(
             "Writes ca.crt, server.crt and server.key for `fairlead serve`, and ca.crt, scheduler.crt and "
-            "scheduler.key for the scheduler. Run again, it keeps the authority and makes the two certificates anew; "
-            "a running server uses them within a minute."
+            "scheduler.key for the scheduler; keep ca.key to yourself. Run again, it keeps the authority and makes "
+            "the two certificates anew; a running server uses them within seconds."
         ),
     )
     parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="where to write them")
@@ -40,15 +40,26 @@ def add_to(commands: "Commands") -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Make them; 0 if they are there."""
-    from fairlead.certificates import Pair, authority, issued
+    from fairlead.certificates import Pair, authority, is_host, issued
 
     folder: Path = given.out
     now = datetime.now(UTC)
+    for host in given.host:
+        if not is_host(host):
+            print(f"fairlead certs: --host {host!r} is no name and no address", file=sys.stderr)
+            return 2
     try:
         folder.mkdir(parents=True, exist_ok=True)
         certificate, key = folder / "ca.crt", folder / "ca.key"
         if certificate.exists() and key.exists():
             ca = Pair(certificate.read_bytes(), key.read_bytes())
+        elif certificate.exists() or key.exists():
+            there, missing = (certificate, key) if certificate.exists() else (key, certificate)
+            print(
+                f"fairlead certs: {there} is there, but not {missing.name}: put it back, or remove both",
+                file=sys.stderr,
+            )
+            return 1
         else:
             ca = authority("fairlead-ca", now, AUTHORITY_LIFE)
             _write(folder, "ca", ca.certificate, ca.key)
@@ -71,6 +82,7 @@ def _write(folder: Path, name: str, certificate: bytes, key: bytes) -> None:
     for suffix, content, mode in ((".key", key, 0o600), (".crt", certificate, 0o644)):
         new = folder / f".{name}{suffix}"
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        os.fchmod(descriptor, mode)  # one that was left behind has the mode that it had
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
         new.replace(folder / f"{name}{suffix}")

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from fairlead.cli.arguments import Commands
     from fairlead.settings import Settings
+    from fairlead.webhook.world import Verb
 
+_BODY_MAX: Final = 1024
+_LEAST_S: Final = 0.05
 _FAILED: Final = 1
 _USAGE: Final = 2
 
@@ -35,11 +38,11 @@ def add_to(commands: "Commands") -> None:
     parser.add_argument("--client-ca", metavar="FILE", type=Path, required=True, help="the authority of the callers")
     parser.add_argument(
         "--allow",
-        metavar="NAME=SCHEDULER",
+        metavar="NAME=SCHEDULER[:VERB,...]",
         action="append",
         default=[],
-        help="let the certificate of this common name place the pods of this scheduler; may be repeated "
-        "(that of `fairlead certs`, for every scheduler that the policies name)",
+        help="let the certificate of this common name place the pods of this scheduler, or only filter, prioritize, "
+        "preempt or bind them; may be repeated (that of `fairlead certs`, for every scheduler that the policies name)",
     )
     parser.add_argument(
         "--kubeconfig",
@@ -79,7 +82,10 @@ def run(given: argparse.Namespace) -> int:
         print(f"fairlead serve: {error}", file=sys.stderr)
         return _FAILED
     except OSError as error:
-        print(f"fairlead serve: {f'{error.filename}: ' if error.filename else ''}{error.strerror}", file=sys.stderr)
+        print(
+            f"fairlead serve: {f'{error.filename}: ' if error.filename else ''}{error.strerror or error}",
+            file=sys.stderr,
+        )
         return _FAILED
     return 0
 
@@ -89,12 +95,13 @@ def _settings(given: argparse.Namespace) -> "Settings":
     from fairlead.settings import Address, Settings
     from fairlead.webhook.tls import Files
 
-    callers: dict[str, frozenset[str] | None] = {}
-    for pair in given.allow:
-        name, equals, scheduler = pair.partition("=")
-        if not (name and equals and scheduler):
-            raise ValueError(f"--allow {pair!r} is not NAME=SCHEDULER")
-        callers[name] = (callers.get(name) or frozenset()) | {scheduler}
+    if not 0 < given.max_body <= _BODY_MAX:
+        raise ValueError(f"--max-body {given.max_body} is not between 1 and {_BODY_MAX}")
+    callers: dict[str, dict[str, frozenset[Verb]]] = {}
+    for text in given.allow:
+        name, scheduler, verbs = _allowed(text)
+        schedulers = callers.setdefault(name, {})
+        schedulers[scheduler] = schedulers.get(scheduler, frozenset()) | verbs
     return Settings(
         policies=given.policies,
         listen=Address.read(given.listen),
@@ -104,13 +111,27 @@ def _settings(given: argparse.Namespace) -> "Settings":
         kubeconfig=given.kubeconfig,
         context=given.context,
         namespace=given.namespace,
-        timeout_s=_seconds("--timeout", given.timeout),
+        timeout_s=_seconds("--timeout", given.timeout, least=_LEAST_S),
         max_body=given.max_body << 20,
         drain_s=_seconds("--drain", given.drain),
     )
 
 
-def _seconds(option: str, text: str) -> float:
+def _allowed(text: str) -> "tuple[str, str, frozenset[Verb]]":
+    from fairlead.settings import VERBS
+
+    name, equals, rest = text.partition("=")
+    scheduler, colon, listed = rest.partition(":")
+    if not (name and equals and scheduler):
+        raise ValueError(f"--allow {text!r} is not NAME=SCHEDULER or NAME=SCHEDULER:VERB,...")
+    asked = {*listed.split(",")}
+    if colon and not asked <= VERBS:
+        unknown = ", ".join(sorted(map(repr, asked - VERBS)))
+        raise ValueError(f"--allow {text!r}: {unknown} is none of {', '.join(sorted(VERBS))}")
+    return name, scheduler, frozenset(verb for verb in VERBS if verb in asked) if colon else VERBS
+
+
+def _seconds(option: str, text: str, least: float = 0.0) -> float:
     from fairlead.cel.errors import CelError
     from fairlead.cel.functions.timetext import string_to_duration
 
@@ -120,4 +141,6 @@ def _seconds(option: str, text: str) -> float:
         found = -1.0
     if found < 0:
         raise ValueError(f"{option} {text!r} is no time such as 800ms, 5s or 1m")
+    if found < least:
+        raise ValueError(f"{option} {text} is less than {least * 1000:.0f}ms")
     return found

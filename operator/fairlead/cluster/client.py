@@ -1,5 +1,6 @@
 """Requests to the API server: made again where that is safe, within a deadline, and with errors that say what to do."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
@@ -117,13 +118,23 @@ class Client:
 
         An UnreachableError without `not_sent` leaves open whether it has happened.
         """
-        async with self._shown() as connection:
-            return await self._transport.once(Ask("create", where, body=body), connection, within_s=within_s)
+        return await self._at_once(Ask("create", where, body=body), within_s)
 
     async def read(self, where: Where, *, within_s: float) -> bytes:
         """One object, for somebody who cannot wait: one attempt, and bytes as they are."""
-        async with self._shown() as connection:
-            return await self._transport.once(Ask("get", where), connection, within_s=within_s)
+        return await self._at_once(Ask("get", where), within_s)
+
+    async def _at_once(self, ask: Ask, within_s: float) -> bytes:
+        """Also a program that tells who asks has only that time."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + within_s
+        try:
+            async with asyncio.timeout(within_s) as limit, self._shown() as connection:
+                limit.reschedule(None)
+                return await self._transport.once(ask, connection, within_s=max(end - loop.time(), 0.001))
+        except TimeoutError as error:
+            message = f"who asks was not known within {within_s:.2g} s"
+            raise UnreachableError(ask.verb, ask.where, message, not_sent=True) from error
 
     @asynccontextmanager
     async def _shown(self) -> AsyncIterator[Connection]:

@@ -30,7 +30,7 @@ class State:
 
     name: str
     generation: str
-    """The one that was seen last."""
+    """The one that was seen last; empty for one from a file that does not compile."""
     serving: str | None
     """The one that serves; None where none has ever compiled."""
     reason: Reason
@@ -40,7 +40,8 @@ class State:
         if self.reason == "Compiled":
             return f"{self.name}: generation {self.serving} serves"
         what = f"generation {self.serving} serves" if self.serving else "its pods are treated by its failurePolicy"
-        return f"{self.name}: generation {self.generation} does not compile, {what}: {self.message}"
+        written = f"generation {self.generation}" if self.generation else "what its file holds"
+        return f"{self.name}: {written} does not compile, {what}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,8 @@ class Policies:
         else:
             held.compiled = compiled
             held.state = State(name, compiled.generation, compiled.generation, "Compiled")
-            self.good(Good(name, compiled.uid, compiled.generation, obj))
+            if self._held.get(name) is held:
+                self.good(Good(name, compiled.uid, compiled.generation, obj))
             return
         if held.compiled is None or held.compiled.generation.endswith("?"):
             held.compiled = (yield from self._kept(name, obj)) or standing_for(obj)

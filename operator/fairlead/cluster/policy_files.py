@@ -104,7 +104,9 @@ def _policies(data: bytes) -> Iterator[Obj]:
             if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
                 raise ValueError(f"a {KIND} has no metadata.name")  # noqa: TRY004 - of the file
             _refuse_odd(obj, count())
-            yield obj
+            # What an API server once wrote there says nothing of what the file holds now.
+            kept = {key: value for key, value in metadata.items() if key in ("name", "labels", "annotations")}
+            yield obj | {"metadata": kept}
 
 
 def _listed(document: object) -> Iterator[dict[str, Any]]:

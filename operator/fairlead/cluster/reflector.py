@@ -63,6 +63,7 @@ class Reflector(Generic[T]):
         self._backoff = Backoff(self._clock.random)
         self._version = ""
         self._asked = asyncio.Event()
+        self._listed = asyncio.Event()
         self._why = Relist.ASKED
         self._silences = 0
         self._lines = 0
@@ -80,6 +81,11 @@ class Reflector(Generic[T]):
         """List everything soon, and put every object once more."""
         self._why = why
         self._asked.set()
+        self._listed.clear()
+
+    async def listed(self) -> None:
+        """Wait until everything is listed that has to be."""
+        await self._listed.wait()
 
     async def check(self) -> int:
         """How many objects are held otherwise than they are. If there are any, everything is listed."""
@@ -119,6 +125,8 @@ class Reflector(Generic[T]):
         self._held.end()
         self._version = version
         self.state.synced = True
+        if not self._asked.is_set():
+            self._listed.set()
 
     async def _take(self, items: list[msgspec.Raw]) -> None:
         for start in range(0, len(items), _SLICE):

@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -16,13 +17,18 @@ from fairlead.cluster.policies import Good
 
 LOG: Final = logging.getLogger(__name__)
 LABEL: Final = "fairlead.dev/last-good"
+AGAIN_S: Final = 60.0
+"""What could not be written is tried again."""
 _NAME: Final = "fairlead.dev/policy"
 _UID: Final = "fairlead.dev/policy-uid"
 _GENERATION: Final = "fairlead.dev/policy-generation"
 
 
 class Api(Protocol):
-    """What is needed of the API server: ControllerRevisions of one namespace. Raises OSError when it cannot be done."""
+    """What is needed of the API server: ControllerRevisions of one namespace.
+
+    Raises OSError when it cannot be done, and a ConnectionError when nobody has answered.
+    """
 
     async def list(self, selector: str) -> Sequence[Mapping[str, Any]]:
         """Those with this label."""
@@ -70,13 +76,14 @@ class Revisions:
     _waiting: dict[str, Good | None] = field(default_factory=dict)  # None: the policy went
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def found(self) -> dict[tuple[str, str], Good]:
-        """What was kept by an earlier process: of each policy, by name and UID, the newest."""
+    async def found(self) -> dict[tuple[str, str], Good] | None:
+        """What was kept by an earlier process: of each policy, by name and UID, the newest. None: nobody answers."""
         try:
             revisions = await self.api.list(f"{LABEL}=true")
         except OSError as error:
             self._failed(error)
-            return {}
+            return None if isinstance(error, ConnectionError) else {}
+        self.fault = ""
         held: dict[tuple[str, str], Good] = {}
         for revision in sorted(revisions, key=_number):
             if (good := good_of(revision)) is not None:
@@ -96,20 +103,28 @@ class Revisions:
     async def run(self) -> None:
         """Write what waits, for ever."""
         while True:
-            await self._wake.wait()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), AGAIN_S if self._waiting else None)
             self._wake.clear()
+            failed: dict[str, Good | None] = {}
             while self._waiting:
                 name = next(iter(self._waiting))
                 good = self._waiting.pop(name)
                 try:
-                    held = [one for one in await self.api.list(f"{LABEL}=true") if _is_of(one, name)]
-                    superseded = held if good is None else await self._write(good, held)
-                    for metadata in (one["metadata"] for one in superseded):
-                        await self.api.delete(metadata["name"], metadata["uid"])
+                    await self._settle(name, good)
                 except OSError as error:
+                    failed[name] = good
                     self._failed(error)
-                else:
-                    self.fault = ""
+            self._waiting = failed | self._waiting
+            if self.fault and not failed:
+                self.fault = ""
+                LOG.info("the last good policies are kept again")
+
+    async def _settle(self, name: str, good: Good | None) -> None:
+        held = [one for one in await self.api.list(f"{LABEL}=true") if _is_of(one, name)]
+        superseded = held if good is None else await self._write(good, held)
+        for metadata in (one["metadata"] for one in superseded):
+            await self.api.delete(metadata["name"], metadata["uid"])
 
     async def _write(self, good: Good, held: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         """Write one, and tell what it supersedes."""

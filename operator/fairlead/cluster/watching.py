@@ -19,7 +19,8 @@ class Watching:
     def __init__(self, client: Client, mirror: Mirror) -> None:
         self._mirror = mirror
         self._placed = wire.PlacedDecoder()
-
+        self._told = asyncio.Event()
+        self._annotations: frozenset[str] = frozenset()
         self.reflectors: Final[Mapping[str, Reflector[Any]]] = {
             "nodes": Reflector(client, NODES, decode=wire.node, sink=mirror.node_sink),
             "pods": Reflector(
@@ -36,15 +37,27 @@ class Watching:
         """Whether everything was listed once."""
         return all(one.state.synced for one in self.reflectors.values())
 
-    def serve(self, annotations: Iterable[str], schedulers: Iterable[str]) -> None:
-        """Which annotations of placed pods are read, and whose unplaced pods are wanted, from now on."""
-        if self._placed.want(annotations):
-            self.reflectors["pods"].relist()
-        if self._mirror.unplaced_sink.serve(schedulers):
-            self.reflectors["unplaced pods"].relist()
+    async def serve(self, annotations: Iterable[str], schedulers: Iterable[str]) -> None:
+        """Which annotations of placed pods are read, and whose unplaced pods are wanted, once this is over.
+
+        Until then, those that were read before are held, too: the policies that read them go on serving. Nothing is
+        listed before this was said once.
+        """
+        before, self._annotations = self._annotations, frozenset(annotations)
+        others = self._mirror.unplaced_sink.serve(schedulers)
+        more = self._placed.want(before | self._annotations)
+        if self._told.is_set():
+            if others:
+                self.reflectors["unplaced pods"].relist()
+            if more:
+                self.reflectors["pods"].relist()
+                await self.reflectors["pods"].listed()
+        self._placed.want(self._annotations)
+        self._told.set()
 
     async def run(self) -> None:
         """Until it is cancelled."""
+        await self._told.wait()
         async with asyncio.TaskGroup() as group:
             for one in self.reflectors.values():
                 group.create_task(one.run())

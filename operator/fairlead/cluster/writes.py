@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.cluster.client import Client
-from fairlead.cluster.errors import ConflictError, NotFoundError, RequestError
+from fairlead.cluster.errors import AccessError, ClusterError, ConflictError, NotFoundError, UnreachableError
 from fairlead.cluster.resources import PODS, Page, Resource, Where
 
 REVISIONS: Final = Resource("apps", "v1", "controllerrevisions")
@@ -45,8 +45,8 @@ class RevisionsOf:
                 Where(REVISIONS, self.namespace), _page, query={"labelSelector": selector}
             ):
                 found += page.items or []
-        except RequestError as error:
-            raise OSError(str(error)) from error
+        except ClusterError as error:
+            raise _as_os_error(error) from error
         return found
 
     async def create(self, obj: Mapping[str, Any]) -> bool:
@@ -55,8 +55,8 @@ class RevisionsOf:
             await self.client.create(Where(REVISIONS, self.namespace), obj, _decode)
         except ConflictError:
             return False
-        except RequestError as error:
-            raise OSError(str(error)) from error
+        except ClusterError as error:
+            raise _as_os_error(error) from error
         return True
 
     async def delete(self, name: str, uid: str) -> None:
@@ -65,5 +65,11 @@ class RevisionsOf:
             await self.client.delete(Where(REVISIONS, self.namespace, name), uid=uid)
         except (NotFoundError, ConflictError):
             pass
-        except RequestError as error:
-            raise OSError(str(error)) from error
+        except ClusterError as error:
+            raise _as_os_error(error) from error
+
+
+def _as_os_error(error: ClusterError) -> OSError:
+    """A ConnectionError where it may go well another time."""
+    passing = isinstance(error, UnreachableError | AccessError)
+    return ConnectionError(str(error)) if passing else OSError(str(error))

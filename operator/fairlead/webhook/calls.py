@@ -6,19 +6,28 @@ from dataclasses import dataclass, field
 from time import perf_counter_ns, time_ns
 from typing import Final
 
+from fairlead.logs import TRACE, Seldom
 from fairlead.metrics import Metrics
 from fairlead.webhook import verbs
 from fairlead.webhook.binding import Binder
 from fairlead.webhook.pace import REASON
 from fairlead.webhook.server import Answer, Call, Handle
 from fairlead.webhook.world import Answer as Reply
-from fairlead.webhook.world import Caller, Gate, Moment, World
+from fairlead.webhook.world import Caller, Gate, Moment, Verb, World
 
 LOG: Final = logging.getLogger(__name__)
 SHARE: Final = 0.8
 """Of the scheduler's timeout: what comes after it is never heard."""
 _NANO: Final = 1_000_000_000
-_UNREADY: Final = 503
+_UNAVAILABLE: Final = 503
+PATHS: Final[Mapping[str, Verb]] = {
+    "/filter": "filter",
+    "/ignore/filter": "filter",
+    "/preempt": "preempt",
+    "/ignore/preempt": "preempt",
+    "/prioritize": "prioritize",
+    "/bind": "bind",
+}
 
 
 @dataclass(slots=True, eq=False)
@@ -38,19 +47,20 @@ class Calls:
     """What the server serves."""
 
     binder: Binder
-    caller: Callable[[str], Caller | None]
-    """Who it is that has this name."""
+    caller: Callable[[str, Verb], Caller | None]
+    """Who it is that has this name; None where he may not call that."""
     world: Callable[[], World | None]
     """What to answer from; None while it is not there yet."""
     timeout_s: float
     metrics: Metrics
     now: TimeOfDay = field(default_factory=TimeOfDay)
     clock: Callable[[], int] = perf_counter_ns
+    seldom: Seldom = field(default_factory=Seldom)
 
     def __post_init__(self) -> None:
         metrics = self.metrics
         self._took = metrics.histogram(
-            "fairlead_webhook_seconds", "How long calls took, from their first byte to the reply.", "verb", "outcome"
+            "fairlead_webhook_seconds", "How long calls took, from their head to the reply.", "verb", "outcome"
         )
         self._candidates = metrics.counter(
             "fairlead_webhook_candidates", "Nodes that policies were asked about.", "verb"
@@ -82,39 +92,52 @@ class Calls:
             "/bind": self._bind,
         }
 
-    def allowed(self, caller: str, _path: str) -> bool:
-        """Whether somebody of this name may call at all."""
-        return self.caller(caller) is not None
+    def allowed(self, caller: str, path: str) -> bool:
+        """Whether somebody of this name may call that."""
+        return self.caller(caller, PATHS[path]) is not None
 
     def _gate(self, call: Call, gate: Gate) -> Answer:
-        return self._answered(call, lambda world, who, when: verbs.filter(call.body, world, who, gate, when))
+        return self._answered(call, "filter", lambda world, who, when: verbs.filter(call.body, world, who, gate, when))
 
     def _preempt(self, call: Call, gate: Gate) -> Answer:
-        return self._answered(call, lambda world, who, when: verbs.preempt(call.body, world, who, gate, when))
+        return self._answered(
+            call, "preempt", lambda world, who, when: verbs.preempt(call.body, world, who, gate, when)
+        )
 
     def _prioritize(self, call: Call) -> Answer:
-        return self._answered(call, lambda world, who, when: verbs.prioritize(call.body, world, who, when))
+        return self._answered(
+            call, "prioritize", lambda world, who, when: verbs.prioritize(call.body, world, who, when)
+        )
 
     async def _bind(self, call: Call) -> Answer:
-        asked = self._asked(call)
-        if asked is None:
-            return _not_yet()
+        asked = self._asked(call, "bind")
+        if isinstance(asked, Answer):
+            return asked
         world, who, when = asked
         return self._counted(call, await self.binder.bind(call.body, world, who, when))
 
-    def _answered(self, call: Call, verb: Callable[[World, Caller, Moment], Reply]) -> Answer:
-        asked = self._asked(call)
-        return _not_yet() if asked is None else self._counted(call, verb(*asked))
+    def _answered(self, call: Call, verb: Verb, answer: Callable[[World, Caller, Moment], Reply]) -> Answer:
+        asked = self._asked(call, verb)
+        return asked if isinstance(asked, Answer) else self._counted(call, answer(*asked))
 
-    def _asked(self, call: Call) -> tuple[World, Caller, Moment] | None:
-        world, who = self.world(), self.caller(call.caller)
+    def _asked(self, call: Call, verb: Verb) -> tuple[World, Caller, Moment] | Answer:
+        """What to answer from; or an answer at once. A 503 is an error to the scheduler, which tries again."""
+        world, who, clock = self.world(), self.caller(call.caller, verb), self.clock
         if world is None or who is None:
-            return None
-        return world, who, Moment(self.now(), self.clock, call.begun + int(SHARE * self.timeout_s * _NANO))
+            return self._unanswered(call, verb, "unready", b"not ready yet: /readyz says why")
+        given = int(SHARE * self.timeout_s * _NANO)
+        deadline, at = call.begun + given, clock()
+        if at >= deadline:  # no policy is to blame for a body that came slowly
+            return self._unanswered(call, verb, "late", b"the request came too slowly to be answered in time")
+        return world, who, Moment(self.now(), clock, deadline, fair=deadline - at > given // 2)
+
+    def _unanswered(self, call: Call, verb: Verb, outcome: str, why: bytes) -> Answer:
+        self._took.observe((self.clock() - call.begun) / _NANO, verb, outcome)
+        return Answer(why, _UNAVAILABLE)
 
     def _counted(self, call: Call, reply: Reply) -> Answer:
-        outcome = reply.outcome
-        self._took.observe((self.clock() - call.begun) / _NANO, outcome.verb, outcome.result)
+        outcome, seconds = reply.outcome, (self.clock() - call.begun) / _NANO
+        self._took.observe(seconds, outcome.verb, outcome.result)
         if outcome.candidates:
             self._candidates.add(outcome.verb, amount=outcome.candidates)
         for (policy, rule), count in outcome.refusals.items():
@@ -126,16 +149,14 @@ class Calls:
             self._missed.add()
         if outcome.too_slow:
             self._slow.add(outcome.too_slow)
-            LOG.warning("a policy is too slow", extra={"policy": outcome.too_slow, "verb": outcome.verb})
         if outcome.switched:
             LOG.warning(
                 "a policy is switched to its failure policy", extra={"policy": outcome.too_slow, "reason": REASON}
             )
-        elif outcome.error and not outcome.too_slow:
-            LOG.info("a call was answered with an error", extra={"verb": outcome.verb, "why": outcome.error})
+        elif outcome.error and (more := self.seldom.about(outcome.verb)) is not None:
+            extra = {"verb": outcome.verb, "caller": call.caller, "pod": outcome.pod, "why": outcome.error, **more}
+            LOG.info("a call was answered with an error", extra=extra)
+        if LOG.isEnabledFor(TRACE):
+            extra = {"verb": outcome.verb, "result": outcome.result, "pod": outcome.pod, "seconds": f"{seconds:.6f}"}
+            LOG.log(TRACE, "a call was answered", extra=extra)
         return Answer(reply.body, reply.status)
-
-
-def _not_yet() -> Answer:
-    """A 503 is an error to the scheduler, which tries again: better than a verdict on nodes that nobody knows."""
-    return Answer(b"not ready yet: /readyz says why", _UNREADY)

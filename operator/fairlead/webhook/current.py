@@ -2,20 +2,20 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fairlead.cluster.mirror import Mirror
 from fairlead.cluster.policies import Policies, State
-from fairlead.policy.tally import Failures, Tally
+from fairlead.policy.tally import Tally
 from fairlead.webhook.pace import Pace
 from fairlead.webhook.remembered import Remembered
 from fairlead.webhook.world import World, world
 
 LOG: Final = logging.getLogger(__name__)
-Wanted = Callable[[Iterable[str], Iterable[str]], None]
-"""Told which annotations of placed pods are read, and which schedulers are served."""
+Wanted = Callable[[Iterable[str], Iterable[str]], Awaitable[None]]
+"""Told which annotations of placed pods are read, and which schedulers are served; over once these are held."""
 
 
 @dataclass(slots=True, eq=False)
@@ -54,22 +54,20 @@ class Current:
             self._wake.clear()
             for _ in self.policies.steps():
                 await asyncio.sleep(0)
-            self._swap()
+            await self._swap()
 
-    def _swap(self) -> None:
-        policies = self.policies.serving
-        for state in self.policies.states.values():
+    async def _swap(self) -> None:
+        policies, states = self.policies.serving, self.policies.states
+        for state in states.values():
             if self._told.get(state.name) != state:
                 LOG.log(logging.INFO if state.reason == "Compiled" else logging.WARNING, "policy: %s", state)
-        self._told = self.policies.states
+        self._told = states
         if self.world is not None and self.world.policies.generation == policies.generation:
             return
         enforced = [one for one in policies.policies if one.enforced]
-        self.schedulers = frozenset(one.scheduler_name for one in enforced)
-        self.wanted({key for one in enforced for key in one.pod_annotations}, self.schedulers)
+        # Those of policies that are off, too: nobody asks for a say, but the pods are still to be bound.
+        schedulers = frozenset(one.scheduler_name for one in policies.policies)
+        await self.wanted({key for one in enforced for key in one.pod_annotations}, schedulers)
+        self.schedulers = schedulers
         self.world = world(policies, self.mirror.nodes, self.mirror, self.pace, self._names, self.tally)
         LOG.info("a policy set serves", extra={"generation": policies.generation, "policies": len(enforced)})
-
-    def failures(self) -> Sequence[Failures]:
-        """What rules could not decide since the last time."""
-        return self.tally.drain()

@@ -21,6 +21,7 @@ _REASONS: Final = {
     "WRONG_VERSION_NUMBER": "no TLS",
     "UNSUPPORTED_PROTOCOL": "old TLS",
 }
+_FAULTS: Final = {9: "not yet valid", 10: "expired", 26: "not for clients"}
 
 
 @dataclass(slots=True, eq=False)
@@ -42,6 +43,13 @@ class Door:
         task = asyncio.get_running_loop().create_task(self._enter(waiting, transport))
         self._pending.add(task)
         task.add_done_callback(self._pending.discard)
+
+    async def close(self) -> None:
+        """Give up on those who are still shaking hands."""
+        pending = [*self._pending]
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)
 
     async def _enter(self, waiting: "_Waiting", transport: asyncio.Transport) -> None:
         loop = asyncio.get_running_loop()
@@ -95,7 +103,7 @@ class _Waiting(asyncio.Protocol):
 def reason_of(error: Exception) -> str:
     """One of a few words for why a handshake failed: a label of a metric."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return {10: "expired", 9: "not yet valid"}.get(error.verify_code, "unknown authority")
+        return _FAULTS.get(error.verify_code, "unknown authority")
     if isinstance(error, ssl.SSLError):
         return _REASONS.get(error.reason or "", "other")
     if isinstance(error, TimeoutError):

@@ -50,11 +50,9 @@ def bind(body: bytes, world: World, caller: Caller, when: Moment) -> Placing | B
 
 def place(asked: BindArgs, pod: Any, world: World, caller: Caller, when: Moment) -> Placing | Answer:
     """The same for a pod that was found."""
-    if pod.metadata.uid != asked.uid:
-        return refused(asked.uid, "another pod has that name now")
+    if (stranger := of_others(asked, pod, caller)) is not None:
+        return stranger
     scheduler = str(pod.spec.schedulerName)
-    if scheduler not in caller.schedulers:
-        return refused(asked.uid, f"the pod is for the scheduler {scheduler!r}, which is not the one that asks")
     gate, view = world.gates["Fail"], world.view(pod)
     matched = gate.matching(view, scheduler, when.now)
     if not matched:
@@ -67,6 +65,16 @@ def place(asked: BindArgs, pod: Any, world: World, caller: Caller, when: Moment)
     if made.refusal is not None:
         return refused(asked.uid, made.refusal)
     return Placing(asked, made.values, tuple(made.conflicts))
+
+
+def of_others(asked: BindArgs, pod: Any, caller: Caller) -> Answer | None:
+    """A refusal where the pod is not the one that was meant, or another scheduler places it."""
+    if pod.metadata.uid != asked.uid:
+        return refused(asked.uid, "another pod has that name now")
+    scheduler = str(pod.spec.schedulerName)
+    if scheduler not in caller.schedulers:
+        return refused(asked.uid, f"the pod is for the scheduler {scheduler!r}, which is not the one that asks")
+    return None
 
 
 def refused(pod: str, why: str) -> Answer:

@@ -9,14 +9,25 @@ from typing import Final
 
 from aiohttp import web
 
+from fairlead.logs import Rarely, Seldom
 from fairlead.webhook.door import Door, Refused
 from fairlead.webhook.tls import Tls, common_name
 
 LOG: Final = logging.getLogger(__name__)
+_HTTP: Final = logging.getLogger(f"{__name__}.http")
 KEEP_ALIVE_S: Final = 120.0
 """kube-scheduler keeps idle connections for 90 s; a call on one that has just been closed is lost."""
 BODY_S: Final = 10.0
 MAX_BODY: Final = 10 * 1024 * 1024
+_REASONS: Final = {
+    400: "bad request",
+    403: "identity",
+    404: "no such path",
+    405: "no POST",
+    408: "slow body",
+    413: "large body",
+    500: "fault",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +36,8 @@ class Answer:
 
     body: bytes
     status: int = 200
+    turned_away: bool = False
+    """Whether nobody looked at what was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +47,10 @@ class Call:
     caller: str
     body: bytes
     begun: int
-    """When it came, in nanoseconds of the clock that deadlines are of."""
+    """When its head was there, in nanoseconds of the clock that deadlines are of."""
 
 
 Handle = Callable[[Call], Answer | Awaitable[Answer]]
-Refusal = Callable[[str], None]
 
 
 @dataclass(slots=True, eq=False)
@@ -50,23 +62,33 @@ class WebhookServer:
     allowed: Callable[[str, str], bool]
     """Whether a caller may use a path."""
     refused: Refused
+    """Told of each connection and each call that is turned away."""
     max_body: int = MAX_BODY
+    last_s: float = 1.0
+    """How long calls may still take when connections are closed."""
+    body_s: float = BODY_S
     draining: bool = False
     clock: Callable[[], int] = perf_counter_ns
     _server: web.Server = field(init=False)
+    _door: Door = field(init=False)
     _listening: asyncio.Server | None = None
+    _faults: Seldom = field(default_factory=Seldom)
+    _rarely: Rarely = field(default_factory=Rarely)
 
     async def start(self, host: str | None, port: int) -> int:
         """Listen; gives the port."""
+        _HTTP.addFilter(self._rarely)  # each request that is no HTTP is an error there, with a traceback
         self._server = web.Server(
             self._handle,
             keepalive_timeout=KEEP_ALIVE_S,
             access_log=None,
+            logger=_HTTP,
+            auto_decompress=False,  # no scheduler compresses; a small body may be a large one
             lingering_time=1.0,
             read_bufsize=2**19,
         )
-        door = Door(lambda: self.tls.context, self._server, self.refused)
-        self._listening = await door.open(host, port)
+        self._door = Door(lambda: self.tls.context, self._server, self.refused)
+        self._listening = await self._door.open(host, port)
         chosen: int = self._listening.sockets[0].getsockname()[1]
         return chosen
 
@@ -76,11 +98,15 @@ class WebhookServer:
         await asyncio.sleep(drain)
         if self._listening is not None:
             self._listening.close()
-        await self._server.shutdown(timeout=1.0)
+            await self._door.close()
+            await self._server.shutdown(timeout=self.last_s)
+            _HTTP.removeFilter(self._rarely)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         begun = self.clock()
         answer = await self._answer(request, begun)
+        if answer.turned_away:
+            self.refused(_REASONS[answer.status], request.remote or "?")
         response = web.Response(body=answer.body, status=answer.status, content_type="application/json")
         if self.draining:
             response.force_close()
@@ -95,7 +121,6 @@ class WebhookServer:
         transport = request.transport
         caller = common_name(None if transport is None else transport.get_extra_info("peercert"))
         if caller is None or not self.allowed(caller, request.path):
-            self.refused("identity", request.remote or "?")
             return _said(403, f"the certificate of {caller!r} does not allow to call {request.path}")
         body = await self._body(request)
         if isinstance(body, Answer):
@@ -104,7 +129,8 @@ class WebhookServer:
             answer = handle(Call(caller, body, begun))
             return answer if isinstance(answer, Answer) else await answer
         except Exception:
-            LOG.exception("a request could not be answered", extra={"path": request.path})
+            if (more := self._faults.about(request.path)) is not None:
+                LOG.exception("a request could not be answered", extra={"path": request.path, **more})
             return _said(500, "this is a fault of the server; its log says more")
 
     async def _body(self, request: web.BaseRequest) -> bytes | Answer:
@@ -113,17 +139,18 @@ class WebhookServer:
             return self._too_large(length)
         content = request.content
         if content.is_eof():  # all of it is there, as nearly always
-            return content.read_nowait(-1)
+            body = content.read_nowait(-1)
+            return body if len(body) <= self.max_body else self._too_large(len(body))
         parts, size = [], 0
         try:
-            async with asyncio.timeout(BODY_S):
+            async with asyncio.timeout(self.body_s):
                 while part := await content.readany():
                     parts.append(part)
                     size += len(part)
                     if size > self.max_body:
                         return self._too_large(size)
         except TimeoutError:
-            return _said(408, f"the body did not come within {BODY_S:.0f} s")
+            return _said(408, f"the body did not come within {self.body_s:g} s")
         except web.RequestPayloadError as error:
             return _said(400, f"the body cannot be read: {error}")
         return b"".join(parts)
@@ -134,4 +161,4 @@ class WebhookServer:
 
 
 def _said(status: int, text: str) -> Answer:
-    return Answer(text.encode(), status)
+    return Answer(text.encode(), status, turned_away=True)

@@ -72,12 +72,16 @@ def _context(files: Files, contents: Contents) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.verify_mode = ssl.CERT_REQUIRED
     context.set_alpn_protocols(["http/1.1"])
+    # A session that is resumed is not asked for its certificate again, which may have expired meanwhile.
+    context.options |= ssl.OP_NO_TICKET
+    context.num_tickets = 0
     try:
         context.load_verify_locations(cadata=contents.client_ca.decode())
     except (ssl.SSLError, UnicodeDecodeError) as error:
         raise TlsError(f"{files.client_ca} is no certificate of an authority: {error}") from None
     try:
-        context.load_cert_chain(files.certificate, files.key)
+        # an encrypted key is an error, and no question on the terminal
+        context.load_cert_chain(files.certificate, files.key, password="")
     except (ssl.SSLError, OSError) as error:
         raise TlsError(f"{files.certificate} and {files.key} cannot be used together: {error}") from None
     if files.read() != contents:

@@ -94,7 +94,7 @@ def _run(call: _Call, read: Callable[[bytes], A], work: Callable[[_Call, A], Ans
         return _failed(call, str(error), BAD_REQUEST)
     except TooSlowError as error:
         late = replace(call.outcome, too_slow=error.policy)
-        if not late.simulated:
+        if call.when.fair and not late.simulated:
             policy = next(one for one in call.evaluator.policies.policies if one.name == error.policy)
             late = replace(late, switched=call.world.pace.missed(policy, call.part, call.when.clock()))
         return _failed(replace(call, outcome=late), str(error), UNAVAILABLE)

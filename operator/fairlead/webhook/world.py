@@ -54,6 +54,8 @@ class Moment(NamedTuple):
     now: int
     clock: Clock
     deadline: int
+    fair: bool = True
+    """Whether there was time enough to call slow who misses the deadline: much of it may go before anybody is asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +139,7 @@ class World:
 
     def catch_up(self, when: Moment) -> bool:
         """Compute in idle time what waits; whether all of it was done."""
-        now, clock, deadline = when
+        now, clock, deadline, _ = when
         return all(one.catch_up(now=now, clock=clock, deadline=deadline) for one in (*self.gates.values(), self.scores))
 
 

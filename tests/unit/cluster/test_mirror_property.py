@@ -28,7 +28,7 @@ POLICIES = [
         "amounts",
         filters={
             "room": "free['cpu'] >= 2.5 && requested['pods'] < 3.0",
-            "gpus": {"expression": "free['gpu'] > 0.0", "onError": "Pass"},
+            "gpus": {"expression": "free['example.com/gpu'] > 0.0", "onError": "Pass"},
             "has": "allocatable['cpu'] > 4.0",
         },
         scores={"packed": "requested['cpu'] + double(size(requested))"},
@@ -86,7 +86,9 @@ nodes = st.fixed_dictionaries(
     optional={
         "labels": labels,
         "annotations": annotations,
-        "allocatable": st.dictionaries(st.sampled_from(["cpu", "gpu", "pods"]), st.sampled_from(["8", "2", "0"])),
+        "allocatable": st.dictionaries(
+            st.sampled_from(["cpu", "example.com/gpu", "pods"]), st.sampled_from(["8", "2", "0"])
+        ),
         "conditions": conditions,
         "unschedulable": st.booleans(),
         "taints": st.sampled_from([[], [{"key": "a", "effect": "NoSchedule"}]]),
@@ -102,7 +104,7 @@ containers = st.lists(
         },
         st.sampled_from(["a", "b"]),
         amounts,
-        st.sampled_from([{}, {"memory": "128Mi"}, {"gpu": "1"}]),
+        st.sampled_from([{}, {"memory": "128Mi"}, {"example.com/gpu": "1"}]),
         st.booleans(),
     ),
     max_size=2,

@@ -68,7 +68,7 @@ def written(*steps: Good | str, api: Api | None = None) -> Api:
 
 
 def generations(api: Api) -> list[str]:
-    return [f"{one.name}/{one.uid}/{one.generation}" for one in asyncio.run(Revisions(api).found()).values()]
+    return [f"{one.name}/{one.uid}/{one.generation}" for one in (asyncio.run(Revisions(api).found()) or {}).values()]
 
 
 def test_the_newest_generation_is_kept_and_the_older_ones_are_gone() -> None:

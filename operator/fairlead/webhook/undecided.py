@@ -1,0 +1,40 @@
+"""What rules could not decide: how often since their policy serves, and what was wrong last. For people who ask why."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.policy.tally import Failures
+
+LOG: Final = logging.getLogger(__name__)
+Rule = tuple[str, str]  # policy, rule
+
+
+@dataclass(slots=True, eq=False)
+class Undecided:
+    """Totals of what is drained now and then."""
+
+    counted: Callable[[str, str, int], None]
+    """Told how often a rule of a policy could not decide."""
+    _rules: dict[Rule, Failures] = field(default_factory=dict)
+    _serving: Mapping[str, str | None] = field(default_factory=dict)
+
+    def take(self, failures: Iterable[Failures], serving: Mapping[str, str | None]) -> None:
+        """More of them, and which generation of each policy serves: another one starts afresh."""
+        same = {name for name, generation in serving.items() if self._serving.get(name, generation) == generation}
+        self._rules = {rule: one for rule, one in self._rules.items() if rule[0] in same}
+        self._serving = dict(serving)
+        for one in failures:
+            self.counted(one.policy, one.rule, one.count)
+            if one.policy not in serving:
+                continue
+            before = self._rules.get((one.policy, one.rule))
+            if before is None:
+                more = {"policy": one.policy, "rule": one.rule, "why": one.last_message}
+                LOG.warning("a rule cannot decide", extra=more)
+            count = one.count + (before.count if before else 0)
+            self._rules[one.policy, one.rule] = Failures(one.policy, one.rule, count, one.last_message)
+
+    def __iter__(self) -> Iterator[Failures]:
+        return iter(sorted(self._rules.values()))
