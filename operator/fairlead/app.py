@@ -84,6 +84,8 @@ class App:
         port = await self.server.start(settings.listen.host or None, settings.listen.port)
         LOG.info("listening", extra={"port": port, "probes": probes, "version": __version__})
         self.policies.kept = await self.revisions.found()
+        self.files.recall(good.obj for good in self.policies.kept.values() if not good.uid)
+        self.take(await asyncio.to_thread(self.files.scan))
         self.current.wake()
         async with asyncio.TaskGroup() as group:
             works: list[Work] = [

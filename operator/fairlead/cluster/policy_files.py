@@ -5,7 +5,7 @@ A file that cannot be read, or is no YAML, keeps what it held when it last could
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -74,6 +74,13 @@ class PolicyFiles:
                 else:
                     policies[name], where[name] = obj, path
         return Scan(policies, faults)
+
+    def recall(self, kept: Iterable[Obj]) -> None:
+        """Tell what was there before a restart: what no file holds is taken for that of one that cannot be used."""
+        unusable = next((file for file in self._files.values() if file.fault), None)
+        if unusable is not None:
+            held = {obj["metadata"]["name"] for file in self._files.values() for obj in file.policies}
+            unusable.policies = [obj for obj in kept if obj["metadata"]["name"] not in held]
 
     def _read(self, path: Path) -> _File:
         before = self._files.get(path, _File(b""))

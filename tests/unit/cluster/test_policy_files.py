@@ -83,3 +83,26 @@ def test_one_name_in_two_files(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         PolicyFiles(tmp_path / "none").scan()
+
+
+def test_after_a_restart_a_file_that_cannot_be_used_holds_what_it_did(tmp_path: Path) -> None:
+    held, spoilt = tmp_path / "1.yaml", tmp_path / "2.yaml"
+    held.write_text(POLICY % ("a", 1))
+    spoilt.write_text("kind: [")
+    kept = [{"metadata": {"name": name}, "spec": {"priority": 9}} for name in ("a", "b")]
+    files = PolicyFiles(tmp_path)
+    files.scan()
+    files.recall(kept)
+    for _ in range(2):
+        policies, faults = seen(files)
+        assert (policies, len(faults)) == ({"a": 1, "b": 9}, 1)
+    spoilt.write_text(POLICY % ("c", 2))
+    assert seen(files) == ({"a": 1, "c": 2}, [])
+
+
+def test_what_no_file_holds_any_more_is_gone(tmp_path: Path) -> None:
+    files = PolicyFiles(tmp_path)
+    (tmp_path / "1.yaml").write_text(POLICY % ("a", 1))
+    files.scan()
+    files.recall([{"metadata": {"name": "b"}, "spec": {"priority": 9}}])
+    assert seen(files) == ({"a": 1}, [])
