@@ -65,7 +65,8 @@ class Current:
         if self.world is not None and self.world.policies.generation == policies.generation:
             return
         enforced = [one for one in policies.policies if one.enforced]
-        self.schedulers = frozenset(one.scheduler_name for one in enforced)
+        # also of policies that are off or gone: their pods wait for nothing but that we bind them
+        self.schedulers |= {one.scheduler_name for one in policies.policies}
         self.wanted({key for one in enforced for key in one.pod_annotations}, self.schedulers)
         self.world = world(policies, self.mirror.nodes, self.mirror, self.pace, self._names, self.tally)
         LOG.info("a policy set serves", extra={"generation": policies.generation, "policies": len(enforced)})
