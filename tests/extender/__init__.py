@@ -3,5 +3,6 @@
 from extender.recorder import Call, Recorder, nodes_of
 from extender.replies import Answer, Reply
 from extender.scene import Scene
+from extender.stage import Stage
 
-__all__ = ["Answer", "Call", "Recorder", "Reply", "Scene", "nodes_of"]
+__all__ = ["Answer", "Call", "Recorder", "Reply", "Scene", "Stage", "nodes_of"]

@@ -13,7 +13,7 @@ from fairlead.api.errors import InvalidObjectError
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cel.check import Steps
-from fairlead.policy.broken import standing_for
+from fairlead.policy.broken import generation_of, standing_for
 from fairlead.policy.compile import Rules, compile_steps
 from fairlead.policy.compiled import CompiledPolicy
 from fairlead.policy.errors import PolicyError
@@ -115,7 +115,7 @@ class Policies:
             self.serving = policy_set(held.compiled for held in self._held.values() if held.compiled is not None)
 
     def _compile(self, held: _Held, obj: Obj) -> Iterator[None]:
-        name, generation = str(obj["metadata"].get("name", "")), str(obj["metadata"].get("generation", ""))
+        name = str(obj["metadata"].get("name", ""))
         try:
             compiled = yield from self._compiled(obj)
         except (InvalidObjectError, PolicyError) as error:
@@ -128,7 +128,7 @@ class Policies:
             return
         if held.compiled is None or held.compiled.generation.endswith("?"):
             held.compiled = (yield from self._kept(name, obj)) or standing_for(obj)
-        serving = held.compiled.generation
+        generation, serving = generation_of(obj), held.compiled.generation
         if serving.endswith("?"):
             held.state = State(name, generation, None, "NothingServes", message)
         else:

@@ -4,6 +4,8 @@ Its pods are refused, or pass, by its failure policy. They are those that its na
 taken as true; when these cannot be read either, all pods of its scheduler.
 """
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,7 +28,7 @@ def standing_for(obj: Mapping[str, Any]) -> CompiledPolicy:
     return CompiledPolicy(
         name=name,
         uid=str(metadata.get("uid", "")),
-        generation=f"{metadata.get('generation', 0)}?",
+        generation=f"{generation_of(obj)}?",
         scheduler_name=str(spec.get("schedulerName") or DEFAULT_SCHEDULER_NAME),
         enforced=spec.get("mode") not in ("Off", False),  # YAML reads the bare word as false
         priority=int(priority) if isinstance(priority, int | float) and priority == priority // 1 else 0,
@@ -34,6 +36,12 @@ def standing_for(obj: Mapping[str, Any]) -> CompiledPolicy:
         filters=(FilterRule("", rule, rejects_on_error=True, resolvable=False),) if refuses else (),
         rejects_on_failure=refuses,
     )
+
+
+def generation_of(obj: Mapping[str, Any]) -> str:
+    """What an object that may be anything says of its generation; one from a file has what it says itself."""
+    text = json.dumps(obj.get("spec"), sort_keys=True, default=str)
+    return str(_map(obj.get("metadata")).get("generation") or hashlib.sha256(text.encode()).hexdigest()[:12])
 
 
 def _match(written: object) -> Match:

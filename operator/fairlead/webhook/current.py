@@ -65,8 +65,8 @@ class Current:
         if self.world is not None and self.world.policies.generation == policies.generation:
             return
         enforced = [one for one in policies.policies if one.enforced]
-        # Those of policies that are off, too: nobody asks for a say, but the pods are still to be bound.
-        schedulers = frozenset(one.scheduler_name for one in policies.policies)
+        # Also of policies that are off or gone: nobody has a say any more, but their pods are still to be bound.
+        schedulers = self.schedulers | {one.scheduler_name for one in policies.policies}
         await self.wanted({key for one in enforced for key in one.pod_annotations}, schedulers)
         self.schedulers = schedulers
         self.world = world(policies, self.mirror.nodes, self.mirror, self.pace, self._names, self.tally)

@@ -29,7 +29,7 @@ def scene(control_plane: Cluster, namespace: str, recorder: Recorder, scheduler:
     def start(config: Object) -> Callable[[], str]:
         return scheduler(config).says
 
-    made = Scene(control_plane.api, namespace, recorder, start)
+    made = Scene(api=control_plane.api, name=namespace, recorder=recorder, start_scheduler=start)
     made.open()
     yield made
     made.close()

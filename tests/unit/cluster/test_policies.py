@@ -64,6 +64,17 @@ def test_without_a_good_generation_its_pods_are_treated_by_its_failure_policy() 
     assert all_.states["q"].serving is None
 
 
+def test_a_file_that_still_does_not_compile_is_another_set_all_the_same() -> None:
+    all_ = policies()
+    generations = []
+    for policy in ("Fail", "Ignore"):
+        all_.put({"metadata": {"name": "p"}, "spec": {"failurePolicy": policy, "filters": 5}})
+        assert list(all_.steps()) is not None
+        generations.append((all_.serving.generation, all_.states["p"].generation))
+    assert len({*generations}) == 2
+    assert all(generation for pair in generations for generation in pair)
+
+
 def kept(expression: str, uid: str = "u1") -> Mapping[tuple[str, str], Good]:
     return {("p", uid): Good("p", uid, "1", obj("p", uid=uid, filters={"f": expression}))}
 

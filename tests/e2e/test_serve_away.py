@@ -1,0 +1,123 @@
+"""The API server is away for half a minute: filter and prioritize go on from the mirror, and everything heals after."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import psutil
+import pytest
+
+from extender import Stage
+from servekit import Serving
+from testbed import process
+from testbed.api import Object, wait_for
+from testbed.fixtures import Cluster, MakeNodes, raised
+from testbed.layout import folder_of
+from testbed.node_template import equal
+from testbed.providers import Local
+
+_PODS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """How the API server goes, and how it comes back."""
+
+    begin: Callable[[Local], None]
+    end: Callable[[Local], None]
+    for_s: float
+
+
+def _suspend(local: Local) -> None:
+    _apiserver(local).suspend()
+
+
+def _resume(local: Local) -> None:
+    _apiserver(local).resume()
+
+
+def _kill(local: Local) -> None:
+    process.kill([_apiserver(local)])
+
+
+def _apiserver(local: Local) -> psutil.Process:
+    found = process.find(folder_of(local.cluster), "kube-apiserver")
+    assert found is not None
+    return found
+
+
+_FAULTS: Mapping[str, _Fault] = {
+    "it does not answer": _Fault(_suspend, _resume, 30),
+    "it is gone": _Fault(_kill, Local.up, 5),
+}
+
+
+@pytest.fixture(scope="module")
+def local(this_run: str, kubernetes_version: str) -> Local:
+    """A cluster that nobody shares."""
+    return Local(f"test-away-{this_run}", kubernetes=kubernetes_version, node=False)
+
+
+@pytest.fixture(scope="module")
+def control_plane(local: Local, kubernetes_version: str, pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    """Tests here use this one."""
+    with raised(local, kubernetes_version, pytestconfig) as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize("case", _FAULTS)
+def test_it_goes_on_from_the_mirror_and_heals(
+    stage: Stage, serving: Serving, kwok_nodes: MakeNodes, local: Local, case: str
+) -> None:
+    """Half of the nodes are full, as only the mirror knows. The pods that wait ask for nothing: so it stays."""
+    fault = _FAULTS[case]
+    nodes = kwok_nodes(6, equal(cpu="20"))
+    full, empty = nodes[:3], nodes[3:]
+    for node in full:
+        stage.make_pod(f"large-{node}", on=node, cpu="10")
+    room = "free['cpu'] >= 15.0 || pod.metadata.name.startsWith('web')"
+    serving.put(
+        "room",
+        filters=[{"name": "room", "expression": room}],
+        scores=[{"name": "empty", "expression": "100.0 * free['cpu'] / allocatable['cpu']"}],
+    )
+    serving.start()
+    stage.start(*serving.entries(), podMaxBackoffSeconds=1)
+    pod: Object = {"metadata": {"name": "probe", "namespace": stage.name}, "spec": {"schedulerName": stage.name}}
+
+    def said(nodes: list[str]) -> tuple[list[str], list[str]]:
+        asked = {"Pod": pod, "NodeNames": nodes}
+        scores = serving.call("prioritize", asked)
+        return serving.call("filter", asked)["NodeNames"], sorted(one["Host"] for one in scores)
+
+    wait_for("the mirror to know the pods", lambda: said(nodes) == (empty, empty))
+    stage.make_pods(f"web-{number}" for number in range(_PODS))
+    fault.begin(local)
+    try:
+        _check_it_goes_on(serving, lambda: said(nodes), fault.for_s)
+    finally:
+        fault.end(local)
+    assert len(stage.all_placed()) == len(full) + _PODS
+    new = kwok_nodes(7, equal(cpu="20"))[-1]
+    wait_for("the mirror to know a new node", lambda: new in said([new])[0])
+    stage.make_pod("after")
+    stage.placed("after")
+
+
+def _check_it_goes_on(serving: Serving, said: Callable[[], object], for_s: float) -> None:
+    """The same is said all the time; the scheduler asks, too, since it tries again and again to bind."""
+    first, calls, before, end = said(), 1, _asked(serving), time.monotonic() + for_s
+
+    def is_over() -> bool:
+        nonlocal calls
+        calls += 1
+        assert said() == first
+        assert serving.is_ready()
+        return time.monotonic() > end
+
+    wait_for("the time to be over", is_over, timeout_s=2 * for_s)
+    assert _asked(serving) > before + calls - 1
+
+
+def _asked(serving: Serving) -> float:
+    return serving.metric("fairlead_webhook_seconds_count", verb="filter")
