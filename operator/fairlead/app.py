@@ -14,6 +14,7 @@ from fairlead.api.names import DEFAULT_SCHEDULER_NAME
 from fairlead.api.v1alpha1 import policy_model
 from fairlead.cluster.access import find_access
 from fairlead.cluster.client import Client
+from fairlead.cluster.errors import RequestError
 from fairlead.cluster.mirror import Mirror
 from fairlead.cluster.policies import Policies
 from fairlead.cluster.policy_files import PolicyFiles, Scan
@@ -42,6 +43,7 @@ _CERTIFICATES_S: Final = 10.0
 _UNDECIDED_S: Final = 5.0
 _AGAIN_S: Final = 1.0
 _IDLE_S: Final = 0.05
+_COLLECT_S: Final = 60.0
 _IDLE_NS: Final = 2_000_000
 
 
@@ -117,6 +119,8 @@ class App:
                     _every(_CERTIFICATES_S, self.look_for_certificates),
                     _every(_UNDECIDED_S, self.look_for_undecided),
                 ]
+                if settings.verify_s:
+                    works.append(_every(settings.verify_s, self.verify))
                 tasks = [group.create_task(work()) for work in works]
                 await stop.wait()
                 LOG.info("stopping", extra={"drain": settings.drain_s})
@@ -204,13 +208,27 @@ class App:
         return Scan({**self.lost, **scan.policies}, scan.faults)
 
     async def _settled(self) -> None:
-        """Once everything is there, the collector need not walk it again and again."""
+        """Keep the collector from walking what is there to stay: all of it takes a third of a second."""
+        gc.set_threshold(50_000, 20, 20)
+        seen = -1
         while not (self.watching.synced and self.current.world is not None):
             await asyncio.sleep(_IDLE_S)
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(50_000, 20, 20)
+            if seen != self.watching.held:  # still being listed
+                seen = self.watching.held
+                gc.freeze()
         LOG.info("ready", extra={"nodes": len(self.mirror.nodes.slots)})
+        while True:
+            gc.collect()  # of what came since the last time
+            gc.freeze()
+            await asyncio.sleep(_COLLECT_S)
+
+    async def verify(self) -> None:
+        """Count what is held otherwise than it is, and list that again."""
+        for one in self.watching.reflectors.values():
+            try:
+                await one.check()
+            except RequestError as error:
+                LOG.info("what is held cannot be compared with what there is", extra={"why": str(error)})
 
     async def _idle(self) -> None:
         """Compute beforehand what the next call will ask for."""

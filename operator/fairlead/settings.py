@@ -53,3 +53,5 @@ class Settings:
     timeout_s: float = 1.0
     max_body: int = 10 << 20
     drain_s: float = 5.0
+    verify_s: float = 3600.0
+    """How often what is held is compared with what the API server has; 0: never."""

@@ -92,6 +92,13 @@ def measure(parts: Parts, metrics: Metrics) -> None:
         grows=True,
     )
     metrics.gauge(
+        "fairlead_mirror_differences",
+        "Objects that were found to be held otherwise than they are.",
+        "kind",
+        ask=of_each(lambda name: reflectors[name].state.differences),
+        grows=True,
+    )
+    metrics.gauge(
         "fairlead_certificate_expiry_seconds",
         "When it expires, in seconds since 1970.",
         "certificate",

@@ -57,6 +57,12 @@ def add_to(commands: "Commands") -> None:
     )
     parser.add_argument("--max-body", metavar="MIB", type=int, default=10, help="of a request (%(default)s)")
     parser.add_argument("--drain", metavar="TIME", default="5s", help="how long to go on after SIGTERM (%(default)s)")
+    parser.add_argument(
+        "--verify-every",
+        metavar="TIME",
+        default="1h",
+        help="compare what is held with what the API server has; 0s: never (%(default)s)",
+    )
     parser.add_argument("--log-format", choices=["console", "json"], default="console", help="(%(default)s)")
     parser.set_defaults(run=run)
 
@@ -114,6 +120,7 @@ def _settings(given: argparse.Namespace) -> "Settings":
         timeout_s=_seconds("--timeout", given.timeout, least=_LEAST_S),
         max_body=given.max_body << 20,
         drain_s=_seconds("--drain", given.drain),
+        verify_s=_seconds("--verify-every", given.verify_every),
     )
 
 

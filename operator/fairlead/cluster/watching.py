@@ -37,6 +37,11 @@ class Watching:
         """Whether everything was listed once."""
         return all(one.state.synced for one in self.reflectors.values())
 
+    @property
+    def held(self) -> int:
+        """How many objects there are by now."""
+        return sum(len(one.objects) for one in self.reflectors.values())
+
     async def serve(self, annotations: Iterable[str], schedulers: Iterable[str]) -> None:
         """Which annotations of placed pods are read, and whose unplaced pods are wanted, once this is over.
 
