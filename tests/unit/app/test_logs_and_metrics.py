@@ -29,7 +29,7 @@ def said(form: logs.Format, level: str = "INFO") -> list[str]:
     log.log(logs.TRACE, "fine")
     log.info("it\nis so", extra={"name_of": "a b", "list": ["\ud800\x1b[0m"]})
     try:
-        raise ValueError("on purpose")
+        int("on purpose")
     except ValueError:
         log.exception("a fault")
     logging.getLogger("another").info("nobody asked")
@@ -41,19 +41,20 @@ def test_json_is_one_object_a_line() -> None:
     lines = [json.loads(line) for line in said("json")]
     assert [(one["level"], one["message"]) for one in lines] == [("INFO", "it\nis so"), ("ERROR", "a fault")]
     assert (lines[0]["name_of"], lines[0]["logger"]) == ("a b", "fairlead.test")
-    assert "ValueError: on purpose" in lines[1]["exception"]
+    assert "ValueError: invalid literal" in lines[1]["exception"]
 
 
 @pytest.mark.usefixtures("root")
 def test_trace_is_below_debug() -> None:
-    assert [json.loads(line)["level"] for line in said("json", "TRACE")][0] == "TRACE"
+    assert json.loads(said("json", "TRACE")[0])["level"] == "TRACE"
     assert "fine" not in " ".join(said("json", "DEBUG"))
 
 
 @pytest.mark.usefixtures("root")
 def test_console_lines_are_one_line_each() -> None:
     first = said("console")[0]
-    assert first.endswith("INFO    it\\nis so name_of=\"a b\" list=['\\ud800\\x1b[0m']") or "\x1b" not in first
+    assert "\x1b" not in first
+    assert "it\\nis so" in first
     assert 'name_of="a b"' in first
 
 
@@ -93,4 +94,4 @@ def test_the_exposition() -> None:
     buckets = [one.value for one in found["h"].samples if one.name == "h_bucket"]
     assert (len(buckets), buckets[:2], buckets[-1]) == (len(BUCKETS) + 1, [1, 2], 4)
     assert buckets == sorted(buckets)
-    assert [(one.name, one.value) for one in found["h"].samples if one.name != "h_bucket"][0] == ("h_count", 4)
+    assert next(one.value for one in found["h"].samples if one.name == "h_count") == 4
