@@ -9,7 +9,7 @@ KUBERNETES ?=
 ONLY ?=
 OLDER := 1.36.3 1.35.4
 
-.PHONY: help setup check format unit test test-matrix bench crds compare lock build cluster cluster-down clean
+.PHONY: help setup check format unit test test-matrix bench crds compare fuzz lock build cluster cluster-down clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ crds: setup ## write what is generated: the CRD from the models, the types of th
 
 compare: setup ## lowered expressions with the engine: CASES of them (1,000,000), on all cores
 	$(BIN)/python -m differential --cases $(CASES) --seed $(SEED)
+
+fuzz: setup ## broken requests, and attacks on the server: CASES (1,000,000) and a fiftieth of that
+	$(BIN)/python -m fuzz --requests $(CASES) --attacks $$(( $(CASES) / 50 )) --seed $(SEED)
 
 lock: setup ## write the lock files anew from pyproject.toml
 	scripts/lock

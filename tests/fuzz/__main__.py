@@ -1,18 +1,25 @@
-"""The long run: `python -m fuzz --requests 1000000 --seed 1`. It says with which seed what it found comes again."""
+"""The long run: `python -m fuzz --requests 1000000 --attacks 20000 --seed 1`.
+
+Requests go to the verbs, attacks to the server over the wire. It says with which seed what it found comes again.
+"""
 
 import argparse
+import asyncio
 import gc
 import os
 import sys
+import tempfile
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from random import Random
 
 from fairlead.webhook import pace, placing, protocol, verbs
 from fuzz.against import Broken, Fuzz
 from fuzz.reached import reached
 from fuzz.seeds import seeds
+from fuzz.wire import wire
 
 PARTS = 10
 TRACED = 10_000
@@ -31,9 +38,33 @@ def run(seed: str, requests: int) -> tuple[Counter[tuple[str, int]], list[int]]:
     return Counter(fuzz.answers), blocks
 
 
+IDLE = 1000
+"""Connections that say nothing while the others attack."""
+
+
+async def attack(seed: str, attacks: int) -> bool:
+    """Attack a server over the wire; whether it stood."""
+    blocks = list[int]()
+    with tempfile.TemporaryDirectory() as folder:
+        async with wire(Path(folder), seed, idle=IDLE) as one:
+            for _ in range(PARTS):
+                for _ in range(attacks // PARTS):
+                    await one.one()
+                gc.collect()
+                blocks.append(sys.getallocatedblocks())
+            for name, count in sorted(one.attacks.items()):
+                print(f"{count:9} {name}")
+            for status, count in sorted(one.statuses.items()):
+                print(f"{count:9} status {status}")
+    flat = blocks[-1] < GROWTH * blocks[0]
+    print(f"blocks of memory after each tenth of {attacks} attacks {blocks}, {'flat' if flat else 'GROWS'}")
+    return flat
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="fuzz")
     parser.add_argument("--requests", type=int, default=1_000_000)
+    parser.add_argument("--attacks", type=int, default=20_000)
     parser.add_argument("--seed", default="1")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
@@ -60,6 +91,11 @@ def main() -> int:
     print(f" in {time.monotonic() - started:.0f} s")
     lines = reached(Fuzz(Random(options.seed)).one, TRACED, protocol, verbs, pace, placing)
     print(f"{lines.share:.1%} of the lines reached by {TRACED} of them; missed {lines.missed}")
+    try:
+        failed = not asyncio.run(attack(options.seed, options.attacks)) or failed
+    except Broken as error:
+        print(f"attack, seed {options.seed}: {error}")
+        failed = True
     return 1 if failed else 0
 
 

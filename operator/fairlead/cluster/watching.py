@@ -17,6 +17,7 @@ class Watching:
     """Keeps a mirror equal to what the API server has."""
 
     def __init__(self, client: Client, mirror: Mirror) -> None:
+        self.client: Final = client
         self._mirror = mirror
         self._placed = wire.PlacedDecoder()
         self._told = asyncio.Event()

@@ -4,13 +4,17 @@ It needs no API server. It does build the extenders, so that the files which `tl
 """
 
 import json
+import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
+from fairlead.cli.main import main
+from fairlead.webhook.calls import PATHS
 from testbed import build
 from testbed.api import Object
 from testbed.certs import Authority
@@ -84,6 +88,17 @@ def test_it_reads_the_files_that_tls_names(kubernetes_version: str, tmp_path: Pa
     assert checked.returncode == bool(missing), checked.stderr
     if missing:
         assert f"couldn't build extenders: open {files[missing]}" in _last_line(checked)
+
+
+def test_it_accepts_what_the_readme_says(kubernetes_version: str, tmp_path: Path) -> None:
+    readme = (Path(__file__).parents[3] / "README.md").read_text()
+    written = next(one for one in re.findall(r"```yaml\n(.*?)```", readme, re.DOTALL) if "extenders:" in one)
+    assert main(["certs", "--out", str(tmp_path / "tls"), "--host", "extender.example"]) == 0
+    checked = _check(kubernetes_version, tmp_path, yaml.safe_load(written))
+    assert checked.returncode == 0, checked.stderr
+    entries = yaml.safe_load((tmp_path / "written.yaml").read_text())["extenders"]
+    verbs = [f"{one['urlPrefix']}/{one[verb]}" for one in entries for verb in sorted(one) if verb.endswith("Verb")]
+    assert {urlsplit(url).path for url in verbs} == {*PATHS}
 
 
 def _last_line(checked: subprocess.CompletedProcess[str]) -> str:

@@ -1,0 +1,147 @@
+"""The whole of `fairlead serve` but for its process: from files and an API server to answers."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from fairlead.certificates import issued
+from fairlead.settings import Address
+from scripted.loop import in_loop
+from servingkit import BAD, GOOD, OTHER, World, node, running
+from tlskit import HOSTS, NOW, YEAR
+from webhookkit import body
+
+BIND = json.dumps({"PodName": "x", "PodNamespace": "ml", "PodUID": "u-x", "Node": "a"}).encode()
+
+
+async def names(connection: Any) -> Any:
+    return json.loads((await connection.call("/filter", body(["a", "b"]))).body)["NodeNames"]
+
+
+@in_loop
+async def test_it_becomes_ready_and_answers_by_the_files(tmp_path: Path) -> None:
+    async with running(tmp_path) as one:
+        await one.ready()
+        connection = await one.connect()
+        assert await names(connection) == ["a", "b"]
+        assert "serves" in await one.served(GOOD)
+        assert await names(connection) == ["a"]
+        await one.served(OTHER)
+        assert await names(connection) == ["b"]
+        status, text = await one.probe("/readyz")
+        assert (status, "[+] policies: generation " in text, text.splitlines()[-1]) == (200, True, "ready")
+        assert await one.probe("/livez") == (200, "ok\n")
+        assert json.loads((await connection.call("/bind", BIND)).body) == {"Error": ""}
+        assert [made["target"]["name"] for made in one.world.bindings] == ["a"]
+        looker = await one.connect("looker")
+        assert [(await looker.call(path, body(["a"]))).status for path in ("/filter", "/bind")] == [200, 403]
+        (one.folder / "p.yaml").unlink()
+        await one.app.look_for_policies()
+        await one.until(lambda: not one.app.policies.states)
+
+
+@in_loop
+async def test_what_does_not_compile_or_cannot_be_read_never_replaces_what_serves(tmp_path: Path) -> None:
+    async with running(tmp_path) as one:
+        await one.ready()
+        connection = await one.connect()
+        await one.served(GOOD)
+        assert "what its file holds does not compile" in await one.served(BAD)
+        assert await names(connection) == ["a"]
+        (one.folder / "p.yaml").write_text("{")
+        await one.app.look_for_policies()
+        assert await names(connection) == ["a"]
+        assert "p.yaml: is no YAML" in (await one.probe("/readyz"))[1]
+        await one.until(lambda: len(one.world.objects.get("controllerrevisions", ())) == 1)
+    kept = {"controllerrevisions": one.world.objects["controllerrevisions"], "nodes": [node("a"), node("b")]}
+    for content in ("{", None):
+        async with running(tmp_path, World({**kept})) as again:  # a restart
+            await again.ready()
+            assert await names(await again.connect()) == ["a"]
+            if content is None:
+                continue
+            again.write(BAD)
+    async with running(tmp_path, World({"nodes": [node("a"), node("b")]})) as bare:
+        await bare.ready()
+        assert await names(await bare.connect()) == [], "nothing was kept: its pods are refused"
+
+
+@in_loop
+async def test_where_nothing_can_be_kept_that_is_said(tmp_path: Path) -> None:
+    async with running(tmp_path, World({}, {"controllerrevisions"})) as one:
+        await one.ready()
+        status, text = await one.probe("/readyz")
+        assert (status, "kept in memory only: list controllerrevisions" in text) == (200, True)
+
+
+@in_loop
+async def test_it_is_not_ready_before_everything_is_listed(tmp_path: Path) -> None:
+    async with running(tmp_path, World({}, {"nodes"})) as one:
+        await one.until(lambda: bool(one.app.watching.reflectors["nodes"].state.trouble))
+        status, text = await one.probe("/readyz")
+        assert status == 503
+        assert "[-] nodes: list nodes: 403 Forbidden: no rights" in text
+        assert (await (await one.connect()).call("/filter", body(["a"]))).status == 503
+
+
+@in_loop
+async def test_certificates_are_followed_and_bad_ones_are_not(tmp_path: Path) -> None:
+    async with running(tmp_path) as one:
+        await one.ready()
+        kept = await one.connect()
+        before = one.app.tls.expires["server"]
+        one.ground.write("server", issued(one.ground.ca, "fairlead", "server", NOW, YEAR / 2, HOSTS))
+        await one.app.look_for_certificates()
+        assert one.app.tls.expires["server"] < before
+        (one.ground.folder / "server.key").write_bytes(b"nonsense")
+        await one.app.look_for_certificates()
+        assert "cannot be used together" in (await one.probe("/readyz"))[1]
+        assert await names(kept) == await names(await one.connect()) == ["a", "b"]
+
+
+@in_loop
+async def test_rules_that_cannot_decide_are_told(tmp_path: Path) -> None:
+    async with running(tmp_path) as one:
+        await one.ready()
+        await one.served("node.metadata.labels['gpu'] == 'x'")
+        assert await names(await one.connect()) == []
+        await one.app.look_for_undecided()
+        assert "[+] rule: p/f: could not decide 2 times, last: " in (await one.probe("/readyz"))[1]
+        families = text_string_to_metric_families((await one.probe("/metrics"))[1])
+        found = {(each.name, *each.labels.values()): each.value for family in families for each in family.samples}
+        assert found["fairlead_rule_errors_total", "p", "f"] == 2
+        assert found["fairlead_policy_state", "p", "Compiled"] == 1
+        assert found["fairlead_mirror_objects", "nodes"] == 2
+        assert found["fairlead_certificate_expiry_seconds", "server"] > NOW.timestamp()
+        assert {"fairlead_build_info", "fairlead_policy_set_info"} <= {key[0] for key in found}
+
+
+@in_loop
+async def test_told_to_stop_it_is_not_ready_and_goes_on_answering(tmp_path: Path) -> None:
+    async with running(tmp_path, drain_s=0.3) as one:
+        await one.ready()
+        kept = await one.connect()
+        await names(kept)
+        one.stop.set()
+        await one.until(lambda: one.app.parts.server.draining)
+        status, text = await one.probe("/readyz")
+        assert (status, "[-] serving: stopping" in text) == (503, True)
+        reply = await kept.call("/filter", body(["a"]))
+        assert (reply.status, reply.headers["connection"]) == (200, "close")
+        await one.task
+
+
+@in_loop
+async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    async with running(tmp_path) as one:
+        taken = Address("127.0.0.1", one.app.port)
+        settings = one.app.settings
+        for other in ("listen", "probes"):
+            changed = {name: getattr(settings, name) for name in settings.__dataclass_fields__} | {other: taken}
+            app = type(one.app)(type(settings)(**changed), one.app.watching.client)
+            with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{taken.port}: "):
+                await app.run(asyncio.Event())

@@ -1,0 +1,97 @@
+"""Lines that machines can read and callers cannot forge, and numbers as Prometheus wants them."""
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from fairlead import logs
+from fairlead.metrics import BUCKETS, Metrics
+
+
+@pytest.fixture
+def root() -> Iterator[None]:
+    loggers = [logging.getLogger(name) for name in (None, "fairlead", "asyncio")]
+    before = [(one, one.level, one.handlers[:]) for one in loggers]
+    yield
+    for one, level, handlers in before:
+        one.setLevel(level)
+        one.handlers[:] = handlers
+
+
+def said(form: logs.Format, level: str = "INFO") -> list[str]:
+    stream = io.StringIO()
+    logs.set_up(level, form, stream)
+    log = logging.getLogger("fairlead.test")
+    log.log(logs.TRACE, "fine")
+    log.info("it\nis so", extra={"name_of": "a b", "list": ["\ud800\x1b[0m"]})
+    try:
+        int("on purpose")
+    except ValueError:
+        log.exception("a fault")
+    logging.getLogger("another").info("nobody asked")
+    return stream.getvalue().splitlines()
+
+
+@pytest.mark.usefixtures("root")
+def test_json_is_one_object_a_line() -> None:
+    lines = [json.loads(line) for line in said("json")]
+    assert [(one["level"], one["message"]) for one in lines] == [("INFO", "it\nis so"), ("ERROR", "a fault")]
+    assert (lines[0]["name_of"], lines[0]["logger"]) == ("a b", "fairlead.test")
+    assert "ValueError: invalid literal" in lines[1]["exception"]
+
+
+@pytest.mark.usefixtures("root")
+def test_trace_is_below_debug() -> None:
+    assert json.loads(said("json", "TRACE")[0])["level"] == "TRACE"
+    assert "fine" not in " ".join(said("json", "DEBUG"))
+
+
+@pytest.mark.usefixtures("root")
+def test_console_lines_are_one_line_each() -> None:
+    first = said("console")[0]
+    assert "\x1b" not in first
+    assert "it\\nis so" in first
+    assert 'name_of="a b"' in first
+
+
+def test_levels() -> None:
+    assert [logs.level_of(given) for given in ({}, {"LOG_LEVEL": "trace"})] == ["INFO", "TRACE"]
+    with pytest.raises(ValueError, match="must be one of TRACE, DEBUG"):
+        logs.level_of({"LOG_LEVEL": "7"})
+
+
+def test_what_happens_again_and_again_is_ten_lines_a_minute_and_a_count() -> None:
+    time = [0.0]
+    seldom = logs.Seldom(lambda: time[0])
+    assert sum(seldom.about("x") is not None for _ in range(100)) == 10
+    assert seldom.about("y") == {}
+    time[0] = 61
+    assert [seldom.about("x"), seldom.about("x")] == [{"unsaid": 90}, {}]
+
+
+def test_the_exposition() -> None:
+    metrics = Metrics()
+    counter, histogram = metrics.counter("c", "C.", "l"), metrics.histogram("h", "H.", "verb")
+    metrics.gauge("g", "G.", ask=lambda: {(): 1.5})
+    metrics.gauge("t", "T.", ask=lambda: {(): 2}, grows=True)
+    for at in range(1005):
+        counter.add(f'odd "\n\\{at}')
+    for seconds in (0.00005, 0.00015, 0.0015, 99.0):
+        histogram.observe(seconds, "filter")
+    found = {one.name: one for one in text_string_to_metric_families(metrics.exposition().decode())}
+    assert {name: one.type for name, one in found.items()} == {
+        "c": "counter",
+        "h": "histogram",
+        "g": "gauge",
+        "t": "counter",
+    }
+    assert len(found["c"].samples) == 1001, "labels are bounded"
+    assert {one.labels["l"]: one.value for one in found["c"].samples}["other"] == 5
+    buckets = [one.value for one in found["h"].samples if one.name == "h_bucket"]
+    assert (len(buckets), buckets[:2], buckets[-1]) == (len(BUCKETS) + 1, [1, 2], 4)
+    assert buckets == sorted(buckets)
+    assert next(one.value for one in found["h"].samples if one.name == "h_count") == 4

@@ -1,0 +1,113 @@
+"""A policy set is swapped as a whole, and serves once what it reads is held."""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from fairlead.cluster.mirror import Mirror
+from fairlead.cluster.policies import Policies
+from fairlead.policy.compile import Rules
+from fairlead.policy.tally import Failures
+from fairlead.webhook.current import Current
+from fairlead.webhook.undecided import Undecided
+from policykit import MODEL, obj
+from policykit.building import INSTALLED
+from scripted.loop import in_loop
+
+READS = {"f": "pods.all(p, p.metadata.annotations[?'example.com/a'].orValue('') == '')"}
+
+
+class Ground:
+    """What was wanted; what is wanted is held once the gate is open."""
+
+    def __init__(self) -> None:
+        self.wanted: list[tuple[set[str], set[str]]] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.current = Current(Policies(MODEL, Rules(INSTALLED)), Mirror(lambda: 0), self.want)
+
+    async def want(self, annotations: Iterable[str], schedulers: Iterable[str]) -> None:
+        self.wanted.append(({*annotations}, {*schedulers}))
+        await self.gate.wait()
+
+    async def settled(self) -> None:
+        for _ in range(50):
+            await asyncio.sleep(0)
+
+    def put(self, **spec: Any) -> None:
+        self.current.put(obj(**spec))
+
+    @property
+    def generation(self) -> str | None:
+        return self.current.world.policies.generation if self.current.world else None
+
+
+@in_loop
+async def test_a_set_serves_once_what_it_reads_is_held() -> None:
+    ground = Ground()
+    running = asyncio.create_task(ground.current.run())
+    ground.current.wake()
+    await ground.settled()
+    first = ground.generation
+    assert first is not None, "no policies are a set, too"
+    ground.gate.clear()
+    ground.put(filters=READS, schedulerName="batch")
+    await ground.settled()
+    assert (ground.generation, ground.current.schedulers) == (first, frozenset())
+    assert ground.wanted == [(set(), set()), ({"example.com/a"}, {"batch"})]
+    ground.gate.set()
+    await ground.settled()
+    assert ground.generation != first
+    assert ground.current.schedulers == {"batch"}
+    ground.current.remove("p")
+    await ground.settled()
+    assert ground.current.world
+    assert ground.current.world.policies.policies == ()
+    running.cancel()
+
+
+@in_loop
+async def test_a_policy_that_is_off_keeps_its_scheduler_and_reads_nothing() -> None:
+    ground = Ground()
+    running = asyncio.create_task(ground.current.run())
+    ground.put(filters=READS, schedulerName="batch", mode="Off")
+    await ground.settled()
+    assert ground.wanted == [(set(), {"batch"})]
+    running.cancel()
+
+
+@in_loop
+async def test_each_transition_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    ground = Ground()
+    caplog.set_level(logging.INFO, "fairlead")
+    running = asyncio.create_task(ground.current.run())
+    steps = [("true", 1), ("true", 1), ("nonsense", 2), ("nonsense", 2), ("false", 3)]
+    for expression, generation in steps:
+        ground.put(filters={"f": expression}, generation=generation)
+        ground.current.wake()
+        await ground.settled()
+    told = [one.getMessage().partition(": spec")[0] for one in caplog.records if "policy: " in one.msg]
+    assert told == [
+        "policy: p: generation 1 serves",
+        "policy: p: generation 2 does not compile, generation 1 serves",
+        "policy: p: generation 3 serves",
+    ]
+    running.cancel()
+
+
+def test_what_rules_could_not_decide_is_added_up_until_another_generation_serves(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    counted: list[tuple[str, str, int]] = []
+    undecided = Undecided(lambda *one: counted.append(one))
+    failures = [Failures("p", "f", 2, "no such key"), Failures("gone", "f", 1, "x")]
+    undecided.take(failures, {"p": "1"})
+    undecided.take([Failures("p", "f", 3, "still none")], {"p": "1"})
+    assert [*undecided] == [Failures("p", "f", 5, "still none")]
+    assert counted == [("p", "f", 2), ("gone", "f", 1), ("p", "f", 3)]
+    assert [one.message for one in caplog.records] == ["a rule cannot decide"]
+    undecided.take([], {"p": "2"})
+    assert [*undecided] == []
