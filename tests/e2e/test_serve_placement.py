@@ -65,6 +65,30 @@ def test_nodes_fill_in_the_order_of_all_points(stage: Stage, serving: Serving, k
     assert seen == [nodes[index] for index in (1, 2, 4, 0, 3)]
 
 
+_INTREE = 200
+"""What the scheduler gives the only node of a preferred affinity: 100 points, and the weight of its plugin is 2."""
+_WEIGHTS = {_INTREE // 100 - 1: 1, _INTREE // 100 + 1: 0}
+
+
+def test_a_weight_is_as_that_of_a_plugin_of_the_scheduler(
+    stage: Stage, serving: Serving, kwok_nodes: MakeNodes
+) -> None:
+    """We prefer the first node, the pods themselves the second."""
+    nodes = kwok_nodes(2)
+    first = {"name": "first", "expression": f"node.metadata.name == '{nodes[0]}' ? 100.0 : 0.0"}
+    for weight in _WEIGHTS:
+        match = {"podSelector": {"matchLabels": {"weight": str(weight)}}}
+        serving.put(f"weight-{weight}", match=match, scores=[first | {"weight": weight}])
+    serving.start()
+    stage.start(*serving.entries())
+    term = {"key": "kubernetes.io/hostname", "operator": "In", "values": [nodes[1]]}
+    preferred = [{"weight": 100, "preference": {"matchExpressions": [term]}}]
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+    for weight, want in _WEIGHTS.items():
+        stage.make_pod(f"web-{weight}", affinity=affinity, labels={"weight": str(weight)})
+        assert stage.placed(f"web-{weight}") == nodes[want]
+
+
 def test_refused_pods_show_every_reason_in_their_event(stage: Stage, serving: Serving, kwok_nodes: MakeNodes) -> None:
     """Those of both gates, though the first leaves nodes for the second, which leaves none."""
     nodes = kwok_nodes(5)

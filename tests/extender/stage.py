@@ -33,9 +33,19 @@ class Stage:
         """Start the scheduler with these entries of `extenders`."""
         self.log = self.start_scheduler({"profiles": [{"schedulerName": self.name}], "extenders": [*entries]} | config)
 
-    def make_pod(self, name: str, *, on: str = "", cpu: str = "0", urgent: bool = False, **metadata: object) -> None:
+    def make_pod(
+        self,
+        name: str,
+        *,
+        on: str = "",
+        cpu: str = "0",
+        urgent: bool = False,
+        affinity: Object | None = None,
+        **metadata: object,
+    ) -> None:
         """A pod that waits for the scheduler, or that is `on` a node from the start; with these labels, annotations."""
-        self.api.create(self.path, self._pod(name, on=on, cpu=cpu, urgent=urgent, metadata=metadata))
+        pod = self._pod(name, on=on, cpu=cpu, urgent=urgent, metadata=metadata)
+        self.api.create(self.path, pod | {"spec": pod["spec"] | {"affinity": affinity or {}}})
 
     def make_pods(
         self,
