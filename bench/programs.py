@@ -97,7 +97,7 @@ def call(targets: Sequence[Target], calls: int, certificates: Path, warm: int = 
     """Call each target in turn; how many nanoseconds each call took, by target."""
     pair = [f"-{name}={certificates}/{file}" for name, file in _CLIENT.items()]
     asked = [json.dumps({"URL": one.url, "Bodies": [str(file) for file in one.bodies]}) for one in targets]
-    command = [peer("caller"), *pair, f"-calls={calls}", f"-warm={warm}", *asked]
+    command = [str(peer("caller")), *pair, f"-calls={calls}", f"-warm={warm}", *asked]
     found: list[list[int]] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     return found
 
