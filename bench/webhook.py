@@ -84,9 +84,9 @@ def prioritized(size: Size) -> list[float]:
 def whole_nodes(size: Size) -> list[float]:
     """Nodes of 5 kB, three filters from nothing, a quarter refused: what a simulator asks."""
     many = max(4, size.nodes // SAMPLE)
-    asked, items = _world(size, cluster.policies(cluster.FILTERS)), [_node(at) for at in range(many)]
-    body = _body(b'{"metadata":{},"items":[' + b",".join(items) + b"]}", b"null")
-    return _micro(lambda _: verbs.filter(body, asked, CALLER, "Fail", WHEN), max(1, size.rounds // 2), lambda: None)
+    asked, items = _world(size, cluster.policies(cluster.FILTERS)), [whole_node(at) for at in range(many)]
+    given = body(b'{"metadata":{},"items":[' + b",".join(items) + b"]}", b"null")
+    return _micro(lambda _: verbs.filter(given, asked, CALLER, "Fail", WHEN), max(1, size.rounds // 2), lambda: None)
 
 
 def _filtered(size: Size, many: int, policies: PolicySet) -> list[float]:
@@ -107,23 +107,24 @@ def _bodies(many: int) -> Callable[[], bytes]:
     names: Sequence[str] = [cluster.name(at) for at in range(many)]
     turns = count(step=7)
 
-    def body() -> bytes:
+    def made() -> bytes:
         first = next(turns) % many
-        return _body(b"null", msgspec.json.encode([*names[first:], *names[:first]]))
+        return body(b"null", msgspec.json.encode([*names[first:], *names[:first]]))
 
-    return body
+    return made
 
 
-def _body(nodes: bytes, names: bytes) -> bytes:
+def body(nodes: bytes, names: bytes, scheduler: str = cluster.SCHEDULER) -> bytes:
+    """A request about nodes, or about those of these names, as JSON."""
     about = {"name": "web", "namespace": "default", "uid": "2e1d146a-1a95-4916-831a-f191abafd93d"}
     container = {"name": "main", "image": "main", "resources": {"requests": {"cpu": "1"}}}
-    spec = {"containers": [container], "schedulerName": cluster.SCHEDULER, "priority": 5}
+    spec = {"containers": [container], "schedulerName": scheduler, "priority": 5}
     labels = {"app": "web", "gpu": "a"}
     pod = msgspec.json.encode({"metadata": {**about, "labels": labels}, "spec": spec, "status": {"phase": "Pending"}})
     return b'{"Pod":' + pod + b',"Nodes":' + nodes + b',"NodeNames":' + names + b"}"
 
 
-def _node(at: int) -> bytes:
+def whole_node(at: int) -> bytes:
     """As long as nodes in clouds are."""
     labels = {**cluster.node(at).labels}
     written = {"metadata": {"name": cluster.name(at), "labels": labels, "managedFields": []}, "spec": {}, "status": {}}

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -65,6 +65,20 @@ class Api:
         """The items of a list."""
         items: list[Object] = self.get(path, **query)["items"]
         return items
+
+    def lines(self, path: str, **query: str) -> Generator[bytes, None, None]:
+        """The lines of a watch, until the API server ends it or it is closed."""
+        answer = self._pool.request(
+            "GET",
+            f"{self.url}{path}?{urlencode(query)}",
+            headers=self._headers,
+            preload_content=False,
+            timeout=urllib3.Timeout(connect=5, read=None),
+        )
+        try:
+            yield from answer
+        finally:
+            answer.close()
 
     def create(self, path: str, body: Object) -> Object:
         """Create an object in the collection."""

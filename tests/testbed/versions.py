@@ -26,9 +26,9 @@ class Program:
     @property
     def sources(self) -> tuple[Path, ...]:
         """The files that decide what is built."""
-        return tuple(
-            sorted(path for path in self.module.iterdir() if path.name.startswith("go.") or path.suffix == ".go")
-        )
+        folders = {self.module, self.module / self.package}  # the latter is there where the package is our own
+        files = [path for folder in folders if folder.is_dir() for path in folder.iterdir()]
+        return tuple(sorted(path for path in files if path.name.startswith("go.") or path.suffix == ".go"))
 
 
 def kubernetes(name: str, version: str) -> Program:

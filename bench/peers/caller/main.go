@@ -1,5 +1,5 @@
-// caller calls one URL with one body over one kept connection, as kube-scheduler's client does, and prints for each
-// call how many nanoseconds it took. With several URLs it goes round, so that all meet the same noise.
+// caller calls a URL over one kept connection, as kube-scheduler's client does, and prints for each call how many
+// nanoseconds it took. With several URLs it goes round, so that all meet the same noise.
 package main
 
 import (
@@ -17,8 +17,8 @@ import (
 )
 
 type target struct {
-	URL  string // where to
-	Body string // the file that holds the body
+	URL    string   // where to
+	Bodies []string // the files that hold the bodies: one after the other, and again
 }
 
 func client(ca, cert, key string) *http.Client {
@@ -70,18 +70,20 @@ func main() {
 		targets = append(targets, t)
 	}
 	c := client(*ca, *cert, *key)
-	bodies := make([][]byte, len(targets))
+	bodies := make([][][]byte, len(targets))
 	for i, t := range targets {
-		body, err := os.ReadFile(t.Body)
-		if err != nil {
-			log.Fatal(err)
+		for _, file := range t.Bodies {
+			body, err := os.ReadFile(file)
+			if err != nil {
+				log.Fatal(err)
+			}
+			bodies[i] = append(bodies[i], body)
 		}
-		bodies[i] = body
 	}
 	took := make([][]int64, len(targets))
 	for n := -*warm; n < *calls; n++ {
 		for i, t := range targets {
-			d := call(c, t.URL, bodies[i])
+			d := call(c, t.URL, bodies[i][(n+*warm)%len(bodies[i])])
 			if n >= 0 {
 				took[i] = append(took[i], d.Nanoseconds())
 			}

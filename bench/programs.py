@@ -1,0 +1,123 @@
+"""The programs that are compared: `fairlead serve`, and the peers, which are built from Go into the testbed's cache."""
+
+import json
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from testbed import build
+from testbed.layout import free_ports
+from testbed.versions import Program
+
+PEERS: Final = Path(__file__).with_name("peers")
+_READY_S: Final = 120.0
+_END_S: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Extender:
+    """One that answers."""
+
+    url: str
+    pid: int
+    certificates: Path | None = None
+    """The folder of those who call it over TLS."""
+    probes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is called, and the files of what it is sent, one after the other."""
+
+    url: str
+    bodies: Sequence[Path]
+
+
+def peer(name: str) -> Path:
+    """The program, built if it is not there."""
+    return build.build([Program(name, "1", PEERS, f"./{name}")])[name]
+
+
+@contextmanager
+def peer_running(name: str) -> Iterator[Extender]:
+    """One of those that answer."""
+    (port,) = free_ports(1)
+    with running([peer(name), f"127.0.0.1:{port}"]) as process:
+        url = f"http://127.0.0.1:{port}"
+        _wait(f"{url}/", process)
+        yield Extender(url, process.pid)
+
+
+@contextmanager
+def fairlead_running(folder: Path, policies: Sequence[Mapping[str, Any]], kubeconfig: Path) -> Iterator[Extender]:
+    """The server, ready; the folder is for what it needs."""
+    certificates, written = folder / "certificates", folder / "policies"
+    written.mkdir()
+    for number, policy in enumerate(policies):
+        (written / f"{number}.yaml").write_text(yaml.safe_dump(dict(policy)))
+    program = [sys.executable, "-m", "fairlead"]
+    subprocess.run([*program, "certs", "--out", str(certificates)], check=True, stdout=subprocess.DEVNULL)
+    port, probes = free_ports(2)
+    files = [f"--{name}={certificates}/{file}" for name, file in _FILES.items()]
+    address, url = f"127.0.0.1:{port}", f"http://127.0.0.1:{probes}"
+    command = [*program, "serve", f"--policies={written}", f"--listen={address}", f"--probes=127.0.0.1:{probes}"]
+    with (
+        (folder / "log").open("w") as log,
+        running([*command, *files, f"--kubeconfig={kubeconfig}", "--drain=0s"], log) as process,
+    ):
+        _wait(f"{url}/readyz", process)
+        yield Extender(f"https://{address}", process.pid, certificates, url)
+
+
+@contextmanager
+def running(command: Sequence[object], log: Any = subprocess.DEVNULL) -> Iterator[subprocess.Popen[bytes]]:
+    """A program that ends with us."""
+    process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def call(targets: Sequence[Target], calls: int, certificates: Path, warm: int = 20) -> list[list[int]]:
+    """Call each target in turn; how many nanoseconds each call took, by target."""
+    pair = [f"-{name}={certificates}/{file}" for name, file in _CLIENT.items()]
+    asked = [json.dumps({"URL": one.url, "Bodies": [str(file) for file in one.bodies]}) for one in targets]
+    command = [str(peer("caller")), *pair, f"-calls={calls}", f"-warm={warm}", *asked]
+    found: list[list[int]] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    return found
+
+
+_FILES: Final = {"tls-cert": "server.crt", "tls-key": "server.key", "client-ca": "ca.crt"}
+_CLIENT: Final = {"ca": "ca.crt", "cert": "scheduler.crt", "key": "scheduler.key"}
+
+
+def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
+    """Until there is an answer that is not that it is not ready."""
+    end = time.monotonic() + _READY_S
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=5):  # noqa: S310  our own
+                return
+        except urllib.error.HTTPError as error:
+            if error.code == 404:
+                return
+        except OSError:
+            pass
+        if process.poll() is not None or time.monotonic() > end:
+            raise RuntimeError(f"{process.args!r} is not ready: {url}")
+        time.sleep(0.05)

@@ -1,0 +1,100 @@
+"""A real kube-scheduler with extenders, as the guide configures it, and what it says of itself."""
+
+import ssl
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from bench import programs
+from bench.programs import Extender
+from testbed import build
+from testbed.layout import free_ports
+from testbed.supervisor import answers
+from testbed.versions import program
+
+ALL_NODES: Final = 1000
+"""Up to so many are all asked about; above, the scheduler takes its own sample."""
+_DURATION: Final = "scheduler_scheduling_algorithm_duration_seconds"
+_READY_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """The entries that a policy needs: a gate that filters, and where it scores, one that prioritizes."""
+
+    scores: bool = False
+    whole_nodes: bool = False
+
+    def entries(self, extender: Extender) -> list[dict[str, Any]]:
+        """Of the configuration."""
+        about: dict[str, Any] = {
+            "urlPrefix": extender.url,
+            "nodeCacheCapable": not self.whole_nodes,
+            "httpTimeout": "1s" if not self.whole_nodes else "30s",
+        }
+        if (folder := extender.certificates) is not None:
+            files = {"caFile": "ca.crt", "certFile": "scheduler.crt", "keyFile": "scheduler.key"}
+            about |= {"enableHTTPS": True, "tlsConfig": {key: f"{folder}/{file}" for key, file in files.items()}}
+        gate = {**about, "filterVerb": "filter", "preemptVerb": "preempt", "ignorable": False}
+        return [gate, {**about, "prioritizeVerb": "prioritize", "weight": 1}] if self.scores else [gate]
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """One that runs."""
+
+    port: int
+
+    def algorithm_ms(self) -> float:
+        """How long it took to find a node for a pod, on average."""
+        with urllib.request.urlopen(f"https://127.0.0.1:{self.port}/metrics", context=_UNKNOWN) as answer:
+            lines = answer.read().decode().splitlines()
+        total, count = (
+            sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{_DURATION}_{part}"))
+            for part in ("sum", "count")
+        )
+        return 1000 * total / count
+
+
+@contextmanager
+def scheduler_running(
+    folder: Path, kubeconfig: Path, name: str, entries: Sequence[dict[str, Any]], many: int
+) -> Iterator[Scheduler]:
+    """A scheduler for so many nodes."""
+    (port,) = free_ports(1)
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 2000, "burst": 4000},
+        "leaderElection": {"leaderElect": False},
+        "percentageOfNodesToScore": 100 if many <= ALL_NODES else 0,
+        "profiles": [{"schedulerName": name}],
+        "extenders": list(entries),
+    }
+    file = folder / "scheduler.yaml"
+    file.write_text(yaml.safe_dump(config))
+    command = [
+        build.build([program("kube-scheduler")])["kube-scheduler"],
+        f"--config={file}",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={port}",
+        f"--cert-dir={folder}/scheduler-certificates",
+        "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
+    ]
+    with (folder / "scheduler.log").open("w") as log, programs.running(command, log) as process:
+        end = time.monotonic() + _READY_S
+        while not answers("127.0.0.1", port, "/healthz"):
+            if process.poll() is not None or time.monotonic() > end:
+                raise RuntimeError(f"the scheduler does not start: {(folder / 'scheduler.log').read_text()[-2000:]}")
+            time.sleep(0.1)
+        yield Scheduler(port)
+
+
+_UNKNOWN: Final = ssl.create_default_context()
+_UNKNOWN.check_hostname, _UNKNOWN.verify_mode = False, ssl.CERT_NONE
