@@ -6,6 +6,7 @@ Requests go to the verbs, attacks to the server over the wire. It says with whic
 import argparse
 import asyncio
 import gc
+import logging
 import os
 import sys
 import tempfile
@@ -44,12 +45,15 @@ IDLE = 1000
 
 async def attack(seed: str, attacks: int) -> bool:
     """Attack a server over the wire; whether it stood."""
+    logging.disable()  # each request that is no HTTP would be a traceback
     blocks = list[int]()
     with tempfile.TemporaryDirectory() as folder:
         async with wire(Path(folder), seed, idle=IDLE) as one:
-            for _ in range(PARTS):
+            for part in range(PARTS):
                 for _ in range(attacks // PARTS):
                     await one.one()
+                if part == 0:
+                    await one.silent_are_served()
                 gc.collect()
                 blocks.append(sys.getallocatedblocks())
             for name, count in sorted(one.attacks.items()):

@@ -67,6 +67,7 @@ class Wire:
     statuses: Counter[int] = field(default_factory=Counter)
     attacks: Counter[str] = field(default_factory=Counter)
     halves: list[Connection] = field(default_factory=list)
+    silent: list[Connection] = field(default_factory=list)
     right: Connection | None = None
 
     def __post_init__(self) -> None:
@@ -98,6 +99,12 @@ class Wire:
         reply = await self.right.call("/filter", _RIGHT)
         if reply.status != 200 or go.decode("filter", reply.body)["Error"]:
             raise Broken(f"the next right call was answered with {reply}")
+
+    async def silent_are_served(self) -> None:
+        """Right calls from some that have said nothing so far; after two minutes the server may close them."""
+        for connection in self.silent[:10]:
+            if (await connection.call("/filter", _RIGHT)).status != 200:
+                raise Broken("who was silent is not served")
 
     async def close(self) -> None:
         for one in (*self.halves, *([self.right] if self.right else [])):
@@ -203,14 +210,11 @@ async def wire(folder: Path, seed: str, *, idle: int = 0) -> AsyncIterator[Wire]
     server = WebhookServer(Tls(ground.files), calls.routes(), calls.allowed, lambda *_: None, MAX_BODY, body_s=1.0)
     one = Wire(Random(seed), server, ground, fuzz)
     one.port = await server.start("127.0.0.1", 0)
-    silent: list[Connection] = []
+    silent = one.silent
     try:
         for _ in range(idle):
-            silent.append(await one._connect())  # noqa: PERF401 - those that are there are closed if one fails
+            silent.append(await one._connect())
         yield one
-        for connection in silent[:10]:
-            if (await connection.call("/filter", _RIGHT)).status != 200:
-                raise Broken("who was silent is not served")
     finally:
         for connection in silent:
             await connection.close()
