@@ -14,7 +14,20 @@ from typing import Final
 from bench.measure import Benchmarks
 from bench.report import Line, machine, parser, table
 
-SUBJECTS: Final = ("expressions", "calls", "slices", "compiling", "webhook", "memory", "mirror", "startup")
+SUBJECTS: Final = (
+    "expressions",
+    "calls",
+    "slices",
+    "compiling",
+    "webhook",
+    "memory",
+    "mirror",
+    "startup",
+    "single",
+    "follow",
+)
+PROGRAMS: Final = frozenset({"single", "follow"})
+"""Subjects that start programs, of which some are built from Go first."""
 
 
 def benchmarks(subject: str) -> Benchmarks:

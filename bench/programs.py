@@ -93,11 +93,11 @@ def running(command: Sequence[object], log: Any = subprocess.DEVNULL) -> Iterato
             process.wait()
 
 
-def call(targets: Sequence[Target], calls: int, certificates: Path, warm: int = 20) -> list[list[int]]:
+def call(targets: Sequence[Target], calls: int, certificates: Path, pause_ms: int = 0) -> list[list[int]]:
     """Call each target in turn; how many nanoseconds each call took, by target."""
     pair = [f"-{name}={certificates}/{file}" for name, file in _CLIENT.items()]
     asked = [json.dumps({"URL": one.url, "Bodies": [str(file) for file in one.bodies]}) for one in targets]
-    command = [str(peer("caller")), *pair, f"-calls={calls}", f"-warm={warm}", *asked]
+    command = [str(peer("caller")), *pair, f"-calls={calls}", "-warm=20", f"-pause={pause_ms}ms", *asked]
     found: list[list[int]] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     return found
 

@@ -36,15 +36,16 @@ Run = Mapping[str, Times]
 """By who was called."""
 
 
-def _policy(name: str, filters: Sequence[str], scores: Sequence[str] = ()) -> dict[str, Any]:
+def policy(name: str, filters: Sequence[str], scores: Sequence[str] = ()) -> dict[str, Any]:
+    """A policy for a scheduler of its own name."""
     plain = cluster.plain(filters, scores)
     return {**plain, "metadata": {"name": name}, "spec": {**plain["spec"], "schedulerName": name}}
 
 
 POLICIES: Final = (
-    _policy(cluster.SCHEDULER, webhook.KEEPING),
-    _policy(_QUARTER, cluster.FILTERS),
-    _policy(_OTHER, (), cluster.SCORES),
+    policy(cluster.SCHEDULER, webhook.KEEPING),
+    policy(_QUARTER, cluster.FILTERS),
+    policy(_OTHER, (), cluster.SCORES),
 )
 
 

@@ -1,5 +1,6 @@
 """What rounds come to: medians, ratios of medians with an interval, and the page that holds them."""
 
+import os
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -77,7 +78,12 @@ def said(name: str, rounds: Rounds, targets: Targets, own: str, nobody: str) -> 
 def write(heading: str, title: str, rounds: Rounds, targets: Targets, own: str, nobody: str) -> None:
     """Put a section into the page, in place of the one of that heading."""
     about = "{cpu}, {cores} cores, {python}".format_map(machine())
-    lines = [f"## {heading}", "", f"{title[0].upper()}{title[1:]}. {about}; {datetime.now(UTC):%Y-%m-%d}.", ""]
+    lines = [
+        f"## {heading}",
+        "",
+        f"{title[0].upper()}{title[1:]}. {about}; {datetime.now(UTC):%Y-%m-%d}, {_load()}.",
+        "",
+    ]
     lines += ["| with | pods/s, round by round | median | algorithm, ms |", "| --- | --- | --- | --- |"]
     for who, found in rounds.items():
         each = ", ".join(f"{rate:.0f}" for rate in _rates(found))
@@ -92,6 +98,11 @@ def write(heading: str, title: str, rounds: Rounds, targets: Targets, own: str, 
     sections = re.split(r"(?m)^(?=## )", text)
     kept = [sections[0].rstrip(), *(one.rstrip() for one in sections[1:] if not one.startswith(f"## {heading}\n"))]
     PAGE.write_text("\n\n".join([*kept, "\n".join(lines)]) + "\n")
+
+
+def _load() -> str:
+    """How busy the machine was: what is measured keeps some four programs busy, anything above that is others."""
+    return f"load {os.getloadavg()[2]:.1f} over the last quarter of an hour"
 
 
 def _rates(found: Sequence[Measured]) -> list[float]:

@@ -10,7 +10,7 @@ import msgspec
 from bench import cluster
 from bench.measure import Benchmark, Benchmarks, Size, timed
 from bench.report import main
-from fairlead.cel.messages import decode_scalar, struct
+from fairlead.cluster import wire
 from fairlead.policy.facts import NodeView
 from fairlead.policy.select import PolicySet
 from fairlead.policy.tally import Tally
@@ -26,7 +26,6 @@ KEEPING: Final = ("variables.wants != ''", *cluster.FILTERS[1:])
 """Three filters that refuse nobody; of those of `cluster` the first refuses a quarter."""
 BYTES: Final = 5000  # of a node in a request
 SAMPLE: Final = 10
-_NODE: Final = msgspec.json.Decoder(struct("Node"), dec_hook=decode_scalar)
 
 
 class Known:
@@ -44,9 +43,10 @@ class Known:
 
     counted = request_of
 
-    def view_for(self, node: Bytes) -> NodeView:
+    def view_for(self, node: Bytes, *, images: bool) -> NodeView:
         """With no pods on it."""
-        return NodeView(_NODE.decode(node), allocatable={"cpu": 8.0}, requested={"cpu": 1.0})
+        decode = wire.node if images else wire.node_without_images
+        return NodeView(decode(node), allocatable={"cpu": 8.0}, requested={"cpu": 1.0})
 
 
 def no_filter(size: Size) -> list[float]:
@@ -127,11 +127,13 @@ def body(nodes: bytes, names: bytes, scheduler: str = cluster.SCHEDULER) -> byte
 def whole_node(at: int) -> bytes:
     """As long as nodes in clouds are."""
     labels = {**cluster.node(at).labels}
-    written = {"metadata": {"name": cluster.name(at), "labels": labels, "managedFields": []}, "spec": {}, "status": {}}
+    amounts = {"cpu": "8", "memory": "32Gi", "pods": "110"}
+    status: dict[str, Any] = {"capacity": amounts, "allocatable": amounts}
+    written = {"metadata": {"name": cluster.name(at), "labels": labels, "managedFields": []}, "spec": {}}
     images: list[dict[str, Any]] = []
-    while len(msgspec.json.encode(written)) + 100 * len(images) < BYTES:
+    while len(msgspec.json.encode({**written, "status": status})) + 100 * len(images) < BYTES:
         images.append({"names": [f"registry.example.org/{len(images):060}"], "sizeBytes": 12345678})
-    return msgspec.json.encode({**written, "status": {"images": images}})
+    return msgspec.json.encode({**written, "status": {**status, "images": images}})
 
 
 BENCHMARKS: Final[Benchmarks] = {

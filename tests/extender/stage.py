@@ -45,7 +45,7 @@ class Stage:
     ) -> None:
         """A pod that waits for the scheduler, or that is `on` a node from the start; with these labels, annotations."""
         pod = self._pod(name, on=on, cpu=cpu, urgent=urgent, metadata=metadata)
-        self.api.create(self.path, pod | {"spec": pod["spec"] | {"affinity": affinity or {}}})
+        self.api.create(self.path, pod | {"spec": pod["spec"] | ({"affinity": affinity} if affinity else {})})
 
     def make_pods(
         self,

@@ -51,8 +51,10 @@ class Known:
     def unplaced(self, namespace: str, name: str) -> Any | None:
         return self.waiting.get((namespace, name))
 
-    def view_for(self, node: Bytes) -> NodeView:
+    def view_for(self, node: Bytes, *, images: bool) -> NodeView:
         seen = from_json("Node", msgspec.json.decode(node))
+        if not images:
+            seen = msgspec.structs.replace(seen, status=msgspec.structs.replace(seen.status, images=()))  # type: ignore[attr-defined]
         known = self.nodes.view_of(seen.metadata.name)  # type: ignore[attr-defined]
         cpu = float(seen.status.allocatable.get("cpu", "0"))  # type: ignore[attr-defined]
         pods = known.pods if known else ()

@@ -60,6 +60,7 @@ func call(c *http.Client, url string, body []byte) time.Duration {
 func main() {
 	ca, cert, key := flag.String("ca", "", ""), flag.String("cert", "", ""), flag.String("key", "", "")
 	calls, warm := flag.Int("calls", 500, "calls that count"), flag.Int("warm", 50, "calls before that do not")
+	pause := flag.Duration("pause", 0, "after each round")
 	flag.Parse()
 	var targets []target
 	for _, argument := range flag.Args() {
@@ -88,6 +89,7 @@ func main() {
 				took[i] = append(took[i], d.Nanoseconds())
 			}
 		}
+		time.Sleep(*pause)
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(took); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -60,12 +60,13 @@ class Mirror:
         found = self.placed_sink.objects.get((placed.metadata.namespace, placed.metadata.name))
         return {} if found is None or found.pod.uid != placed.uid else found.request.amounts
 
-    def view_for(self, node: bytes | msgspec.Raw) -> NodeView:
+    def view_for(self, node: bytes | msgspec.Raw, *, images: bool = True) -> NodeView:
         """A node that a caller brings along, with the pods that are known to be on one of its name; none of it is kept.
 
+        Whether its images are read is up to the rules.
         Raises msgspec.DecodeError or ValueError if it is none.
         """
-        given = wire.node(node)
+        given = wire.node(node) if images else wire.node_without_images(node)
         here = self._held.get(given.metadata.name) or HeldNode()
         return here.view_of(given, self._clock())
 

@@ -37,6 +37,8 @@ class Args(Struct, frozen=True, gc=False):
     pod: Any
     nodes: bytes | None = None
     names: bytes | None = None
+    items: list[Raw] | None = None
+    """Each of the nodes."""
 
     @property
     def is_simulated(self) -> bool:
@@ -82,8 +84,8 @@ def args(body: bytes) -> Args:
     is cut before they begin. That is the right place: what comes before is an object when it is closed there, and
     the bracket that ends the body is the first one after it.
     """
-    cut = body.find(_BEFORE_NAMES)
-    if cut > 0 and body.endswith(b"]}") and body.find(b"]", cut) == len(body) - 2:
+    cut = body.find(_BEFORE_NAMES) if body.endswith(b"]}") else -1
+    if cut > 0 and body.find(b"]", cut) == len(body) - 2:
         try:
             return Args(_WITH_POD.decode(body[:cut] + b"}").Pod, names=body[cut + len(_BEFORE_NAMES) - 1 : -1])
         except UNREADABLE:
@@ -99,11 +101,6 @@ def args(body: bytes) -> Args:
 def names(raw: bytes) -> list[str]:
     """The names of nodes."""
     return _read(_NAMES.decode, raw)
-
-
-def items(nodes: bytes) -> list[Raw]:
-    """The nodes of a list, each as it came."""
-    return _read(_NODE_LIST.decode, nodes).items or []
 
 
 def preempt_args(body: bytes) -> PreemptArgs:
@@ -196,9 +193,7 @@ def _args(asked: Any, nodes: Raw, written: Raw) -> Args:
     if of_names is not None:
         names(of_names)
         return Args(asked, names=of_names)
-    if of_nodes is not None:
-        items(of_nodes)
-    return Args(asked, of_nodes)
+    return Args(asked, of_nodes, items=None if of_nodes is None else _read(_NODE_LIST.decode, of_nodes).items or [])
 
 
 def _bytes(raw: Raw) -> bytes | None:

@@ -245,7 +245,7 @@ def _candidates(call: _Call, asked: Args) -> _Candidates:
     """Raises MalformedError."""
     if asked.names is not None:
         return _Candidates(call.world.names.names(asked.names))
-    items = [] if asked.nodes is None else protocol.items(asked.nodes)
+    items = asked.items or []
     views = [call.world.node(item) for item in items]
     for view in views:
         call.evaluator.nodes.put(view)

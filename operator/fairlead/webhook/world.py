@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from fairlead.policy.compiled import CompiledPolicy
 from fairlead.policy.evaluate import Evaluator
@@ -12,6 +12,7 @@ from fairlead.policy.kept import Clock
 from fairlead.policy.nodes import Nodes
 from fairlead.policy.select import PolicySet
 from fairlead.policy.tally import Tally
+from fairlead.strategies.reads import overlap
 from fairlead.webhook.pace import Pace
 from fairlead.webhook.protocol import UNREADABLE, Bytes, MalformedError
 from fairlead.webhook.remembered import Remembered
@@ -21,6 +22,7 @@ Gate = Literal["Fail", "Ignore"]
 Verb = Literal["filter", "prioritize", "preempt", "bind"]
 Result = Literal["passed", "refused", "empty", "error"]
 """Nobody was refused; somebody was; nobody is left; the call was answered with an error."""
+_IMAGES: Final = ("status", "images")
 
 
 class Mirror(Protocol):
@@ -38,9 +40,10 @@ class Mirror(Protocol):
     def unplaced(self, namespace: str, name: str, /) -> Any | None:
         """A pod of our schedulers that has no node yet, if it is known."""
 
-    def view_for(self, node: Bytes, /) -> NodeView:
+    def view_for(self, node: Bytes, /, *, images: bool) -> NodeView:
         """A node from a request, JSON, with the pods that are on the node of its name; the mirror stays as it is.
 
+        Without its images where nobody reads them.
         Raises what `protocol.UNREADABLE` names if that is no node.
         """
 
@@ -117,6 +120,8 @@ class World:
     scores: Evaluator
     pace: Pace
     names: Remembered
+    images: bool = True
+    """Whether some rule may read the images of nodes."""
 
     def view(self, pod: Any) -> PodView:
         """The pod of a request, as far as it takes to find its policies."""
@@ -133,7 +138,7 @@ class World:
     def node(self, written: Bytes) -> NodeView:
         """A node of a request. Raises MalformedError."""
         try:
-            return self.mirror.view_for(written)
+            return self.mirror.view_for(written, images=self.images)
         except UNREADABLE as error:
             raise MalformedError(f"a node cannot be read: {error}") from None
 
@@ -155,4 +160,5 @@ def world(policies: PolicySet, nodes: Nodes, mirror: Mirror, pace: Pace, names: 
         "Fail": asked([one for one in gating if one.rejects_on_failure]),
         "Ignore": asked([one for one in gating if not one.rejects_on_failure]),
     }
-    return World(policies, mirror, gates, asked(rating), pace, names)
+    images = any(overlap(_IMAGES, path) for policy in policies.policies for path in policy.reads.node)
+    return World(policies, mirror, gates, asked(rating), pace, names, images)

@@ -284,6 +284,15 @@ def test_a_node_that_a_caller_brings_along_has_the_pods_of_its_name() -> None:
     assert (told.mirror.nodes.journal, dict(told.view().labels)) == (before, {"old": "1"})
 
 
+def test_a_node_that_a_caller_brings_along_may_come_without_its_images() -> None:
+    told = Told()
+    brought = node(labels={"a": "b"}, allocatable={"cpu": "2"})
+    brought["status"]["images"] = [{"names": ["app"], "sizeBytes": 7}]
+    whole, lean = (told.mirror.view_for(written(brought), images=images) for images in (True, False))
+    assert ([one.sizeBytes for one in whole.node.status.images], [*lean.node.status.images]) == ([7], [])
+    assert (lean.labels, lean.allocatable, lean.node.metadata) == (whole.labels, whole.allocatable, whole.node.metadata)
+
+
 def test_a_node_that_nobody_knows_is_empty() -> None:
     told = Told()
     view = told.mirror.view_for(written(node("template", labels={"a": "b"})))

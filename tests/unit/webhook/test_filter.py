@@ -169,6 +169,26 @@ def test_pods_on_nodes_of_a_request_are_those_that_the_mirror_knows_there() -> N
     assert names_of(answer) == ["b", "c"]
 
 
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "node.status.images.exists(image, 'app' in image.names)",
+        "node.status.images.size() == 1",
+        "has(node.status) && node.status.images.all(image, image.sizeBytes > 1)  && node.status.images.size() > 0",
+    ],
+)
+def test_images_of_nodes_are_there_for_rules_that_read_them(expression: str) -> None:
+    sent = given("a")
+    sent["status"]["images"] = [{"names": ["app"], "sizeBytes": 7}]
+    asking = Asking([policy(filters={"f": expression})])
+    assert asking.world.images
+    assert names_of(asking.filter(body(nodes=[sent, given("b")]))) == ["a"]
+
+
+def test_images_of_nodes_are_left_out_where_nobody_reads_them() -> None:
+    assert not Asking([policy(filters={"f": "node.metadata.name != ''"}, scores={"s": "free['cpu']"})]).world.images
+
+
 def test_a_simulation_leaves_no_trace() -> None:
     asking = Asking([policy(filters={"f": "node.metadata.labels['gpu'] == 'x'"})], NODES)
     before = asking.nodes.head

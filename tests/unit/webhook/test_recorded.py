@@ -29,7 +29,7 @@ def test_what_filter_and_prioritize_are_asked(version: str, sample: str) -> None
         assert asked.pod == from_json("Pod", request["Pod"])
         if request["NodeNames"] is None:
             assert asked.names is None
-            assert [json.loads(bytes(one)) for one in protocol.items(asked.nodes or b"")] == request["Nodes"]["items"]
+            assert [json.loads(bytes(one)) for one in asked.items or []] == request["Nodes"]["items"]
         else:
             assert asked.nodes is None
             assert protocol.names(asked.names or b"") == request["NodeNames"]

@@ -1,0 +1,14 @@
+"""Benchmarks that start programs run, too; they are built as the cluster's are. No time is asserted."""
+
+import pytest
+
+from bench import __main__ as bench
+from bench.measure import TINY, run
+
+
+@pytest.mark.parametrize("subject", sorted(bench.PROGRAMS))
+def test_a_subject_runs(subject: str) -> None:
+    benchmarks = bench.benchmarks(subject)
+    measured = list(run(benchmarks, "", TINY))
+    assert [(found.name, found.unit) for found in measured] == [(name, one.unit) for name, one in benchmarks.items()]
+    assert all(found.value > 0 for found in measured)
