@@ -22,6 +22,16 @@ Steps = Generator[None, None, T]
 """A computation that pauses, so that others are served meanwhile."""
 
 
+def finish(steps: Steps[T]) -> T:
+    """Run a computation that pauses to its end."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+
+
 @dataclass(frozen=True, slots=True)
 class Want:
     """What an expression has to give."""
@@ -71,13 +81,7 @@ class Expression:
 
 def check(text: str, environment: Environment, want: Want) -> Expression:
     """Parse and check; raises ExpressionError with everything that is wrong."""
-    steps = check_steps(text, environment, want)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as done:
-            result: Expression = done.value
-            return result
+    return finish(check_steps(text, environment, want))
 
 
 def check_steps(text: str, environment: Environment, want: Want) -> Steps[Expression]:

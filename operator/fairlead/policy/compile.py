@@ -4,14 +4,13 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from fairlead.api import rules as written
 from fairlead.api.errors import FieldPath
 from fairlead.api.params import Params, data_names
 from fairlead.api.selectors import LabelSelector
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cel.check import BOOL, NUMBER, STRING, Steps
+from fairlead.cel.check import BOOL, NUMBER, STRING, Steps, finish
 from fairlead.cel.environment import CONDITION, PROTECTION, RULE, Scope
 from fairlead.policy.checking import Expressions
 from fairlead.policy.compiled import (
@@ -32,8 +31,6 @@ from fairlead.strategies.labels import matcher
 from fairlead.strategies.reads import EVERY
 from fairlead.strategies.seam import Filter, Score, Strategy
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -46,16 +43,6 @@ class Rules:
 def compile_policy(policy: SchedulerExtenderPolicy, rules: Rules, *, unknown: Collection[str] = ()) -> CompiledPolicy:
     """Compile at one stretch; nothing is said of what uses an unknown variable. Raises PolicyError."""
     return finish(compile_steps(policy, rules, unknown=unknown))
-
-
-def finish(steps: Steps[T]) -> T:
-    """Run a computation that pauses to its end."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as done:
-            result: T = done.value
-            return result
 
 
 def compile_steps(
