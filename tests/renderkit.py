@@ -56,7 +56,7 @@ EVERYTHING: dict[str, Any] = {
 
 def facts(**changes: Any) -> Facts:
     """A cluster, but for what is said of it."""
-    known = {
+    known: dict[str, Any] = {
         "namespace": "fairlead-system",
         "url": "https://fairlead.fairlead-system.svc:8443",
         "ca_bundle": CA,
