@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from fairlead.certificates import issued
 from fairlead.settings import Address
 from scripted.loop import in_loop
-from servingkit import BAD, GOOD, OTHER, World, node, running
+from servingkit import BAD, GOOD, OTHER, POLICY, World, node, running
 from tlskit import HOSTS, NOW, YEAR
 from webhookkit import body
 
@@ -118,6 +118,26 @@ async def test_rules_that_cannot_decide_are_told(tmp_path: Path) -> None:
         assert found["fairlead_mirror_objects", "nodes"] == 2
         assert found["fairlead_certificate_expiry_seconds", "server"] > NOW.timestamp()
         assert {"fairlead_build_info", "fairlead_policy_set_info"} <= {key[0] for key in found}
+
+
+@in_loop
+async def test_policies_that_write_one_annotation_are_both_told(tmp_path: Path) -> None:
+    async with running(tmp_path) as one:
+        await one.ready()
+        before = one.app.current.world
+        for name in ("p", "q"):
+            text = POLICY.replace("name: p", f"name: {name}").partition("  filters")[0]
+            rule = {"key": "fairlead.dev/class", "expression": f"'{name}'"}
+            (one.folder / f"{name}.yaml").write_text(f"{text}  binding: {json.dumps({'annotations': [rule]})}")
+        await one.app.look_for_policies()
+        await one.until(lambda: {"p", "q"} == {*one.app.policies.states} and not one.app.policies.waits)
+        await one.until(lambda: one.app.mirror.unplaced("ml", "x") is not None and one.app.current.world is not before)
+        assert json.loads((await (await one.connect()).call("/bind", BIND)).body) == {"Error": ""}
+        assert one.world.bindings[-1]["metadata"]["annotations"] == {"fairlead.dev/class": "p"}
+        text = (await one.probe("/readyz"))[1]
+        assert "[+] policy: q: Conflict: 1 pods have fairlead.dev/class from p, which comes first\n" in text
+        assert "[+] policy: p: Conflict: q writes fairlead.dev/class, too, and comes later\n" in text
+        assert 'fairlead_policy_warnings_total{policy="q",reason="Conflict"} 1' in (await one.probe("/metrics"))[1]
 
 
 @in_loop
