@@ -71,6 +71,24 @@ async def test_what_does_not_compile_or_cannot_be_read_never_replaces_what_serve
 
 
 @in_loop
+async def test_what_was_kept_of_policies_that_went_meanwhile_goes_too(tmp_path: Path) -> None:
+    async with running(tmp_path) as one:
+        await one.ready()
+        await one.served(GOOD)
+        await one.until(lambda: len(one.world.objects.get("controllerrevisions", ())) == 1)
+    world = one.world
+    for content, want in (("{", 1), (None, 0)):  # while a file cannot be read, nobody knows what went
+        (tmp_path / "policies" / "p.yaml").unlink()
+        if content:
+            (tmp_path / "policies" / "p.yaml").write_text(content)
+        async with running(tmp_path, world) as again:
+            await again.ready()
+            if not want:
+                await again.until(lambda: not world.objects["controllerrevisions"])
+        assert len(world.objects["controllerrevisions"]) == want
+
+
+@in_loop
 async def test_where_nothing_can_be_kept_that_is_said(tmp_path: Path) -> None:
     async with running(tmp_path, World({}, {"controllerrevisions"})) as one:
         await one.ready()
