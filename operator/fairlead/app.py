@@ -14,7 +14,7 @@ from fairlead.api.names import DEFAULT_SCHEDULER_NAME
 from fairlead.api.v1alpha1 import policy_model
 from fairlead.cluster.access import find_access
 from fairlead.cluster.client import Client
-from fairlead.cluster.errors import RequestError
+from fairlead.cluster.errors import ClusterError
 from fairlead.cluster.mirror import Mirror
 from fairlead.cluster.policies import Policies
 from fairlead.cluster.policy_files import PolicyFiles, Scan
@@ -230,7 +230,7 @@ class App:
         for one in self.watching.reflectors.values():
             try:
                 await one.check()
-            except RequestError as error:
+            except ClusterError as error:
                 LOG.info("what is held cannot be compared with what there is", extra={"why": str(error)})
 
     async def _idle(self) -> None:

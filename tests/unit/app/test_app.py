@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import logging
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.certificates import issued
+from fairlead.cluster import consistency, reflector
+from fairlead.cluster.errors import AccessError, RequestError
+from fairlead.cluster.resources import NODES
 from fairlead.settings import Address
 from scripted.loop import in_loop
 from servingkit import BAD, GOOD, OTHER, POLICY, World, node, running
@@ -16,6 +21,13 @@ from tlskit import HOSTS, NOW, YEAR
 from webhookkit import body
 
 BIND = json.dumps({"PodName": "x", "PodNamespace": "ml", "PodUID": "u-x", "Node": "a"}).encode()
+
+
+def failing(error: Exception) -> Callable[..., Awaitable[None]]:
+    async def fails(*_: object) -> None:
+        raise error
+
+    return fails
 
 
 async def names(connection: Any) -> Any:
@@ -104,6 +116,38 @@ async def test_it_is_not_ready_before_everything_is_listed(tmp_path: Path) -> No
         assert status == 503
         assert "[-] nodes: list nodes: 403 Forbidden: no rights" in text
         assert (await (await one.connect()).call("/filter", body(["a"]))).status == 503
+
+
+@in_loop
+async def test_what_is_held_otherwise_than_it_is_is_counted_told_and_healed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(consistency, "_APART_S", 0)
+    async with running(tmp_path) as one:
+        await one.ready()
+        connection = await one.connect()
+        assert json.loads((await connection.call("/filter", body(["c"]))).body)["NodeNames"] == ["c"], "nobody filters"
+        await one.served("true")
+        one.world.objects["nodes"] = [node("a"), node("c")]  # and no watch has said so
+        asked = body(["a", "b", "c"])
+        assert json.loads((await connection.call("/filter", asked)).body)["NodeNames"] == ["a", "b"]
+        for _ in range(2):
+            await one.app.verify()
+            await one.until(lambda: one.app.mirror.nodes.slots.keys() == {"a", "c"})
+        reply = json.loads((await connection.call("/filter", asked)).body)
+        assert reply["FailedAndUnresolvableNodes"] == {"b": "node is not known yet"}
+        metrics = (await one.probe("/metrics"))[1]
+        assert 'fairlead_mirror_differences_total{kind="nodes"} 2' in metrics
+        assert 'fairlead_mirror_differences_total{kind="pods"} 0' in metrics
+        assert "fairlead_webhook_unknown_nodes_total 2" in metrics
+        (line,) = [record for record in caplog.records if record.getMessage() == "reflector.differs"]
+        assert vars(line)["objects"] == [("", "b"), ("", "c")]
+        caplog.set_level(logging.INFO, "fairlead.app")
+        refused = RequestError("list", NODES, "no rights", status=403)
+        for error in (refused, AccessError("config", "exec", "the program has failed", "run it by hand")):
+            monkeypatch.setattr(reflector, "differences", failing(error))
+            await one.app.verify()
+            assert str(error) in [vars(record).get("why") for record in caplog.records]
 
 
 @in_loop
