@@ -74,7 +74,7 @@ def of_others(asked: BindArgs, pod: Any, caller: Caller) -> Answer | None:
         return refused(asked.uid, "another pod has that name now")
     scheduler = str(pod.spec.schedulerName)
     if scheduler not in caller.schedulers:
-        return refused(asked.uid, f"the pod is for the scheduler {scheduler!r}, which is not the one that asks")
+        return refused(asked.uid, f"the pod is for the scheduler {scheduler!r}, whose pods the caller may not place")
     if (why := guarded(caller, asked.namespace)) is not None:
         return refused(asked.uid, why)
     return None

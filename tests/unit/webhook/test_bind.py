@@ -73,7 +73,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], dict[str, str], str]] = {
         pod(scheduler="default-scheduler"),
         {},
         {},
-        "the pod is for the scheduler 'default-scheduler', which is not the one that asks",
+        "the pod is for the scheduler 'default-scheduler', whose pods the caller may not place",
     ),
     "an annotation that cannot be computed": (
         pod(),
