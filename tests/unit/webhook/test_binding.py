@@ -119,7 +119,7 @@ UNKNOWN: dict[str, tuple[bytes | ClusterError, list[str], str]] = {
     "it is bound elsewhere": (written(node="m"), ["get"], "the pod is bound to the node m already"),
     "another one": (written("u-2"), ["get"], "another pod has that name now"),
     "another scheduler's": (written(scheduler="other"), ["get"], "whose pods the caller may not place"),
-    "another scheduler's, bound there": (written(scheduler="other", node="n"), ["get"], "whose pods the caller may not place"),
+    "another scheduler's, bound there": (written(scheduler="other", node="n"), ["get"], "the caller may not place"),
     "it has gone": (GONE, ["get"], "there is no such pod any more"),
     "silence": (SILENCE, ["get"], "does not answer"),
     "nobody knows who asks": (NOBODY, ["get"], "the program has failed"),
