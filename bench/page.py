@@ -20,8 +20,9 @@ interval reaches it.
 """
 
 
-def put(heading: str, lines: Sequence[str], page: Path = PAGE) -> None:
+def put(heading: str, lines: Sequence[str], page: Path | None = None) -> None:
     """Put a section into the page, in place of the one of that heading."""
+    page = page or PAGE
     sections = re.split(r"(?m)^(?=## )", page.read_text() if page.exists() else "")
     kept = [_HEAD.rstrip(), *(one.rstrip() for one in sections[1:] if not one.startswith(f"## {heading}\n"))]
     page.write_text("\n\n".join([*kept, "\n".join([f"## {heading}", "", *lines])]) + "\n")
