@@ -72,14 +72,14 @@ class Asking:
         namespaces: Mapping[str, Any] | None = None,
         unplaced: Iterable[Any] = (),
         schedulers: Iterable[str] = (SCHEDULER,),
-        **caller: bool,
+        **caller: Any,
     ) -> None:
         self.nodes = Nodes()
         for one in nodes:
             self.nodes.put(one)
         self.tally = Tally()
         self.pace = Pace()
-        self.caller = replace(Caller(schedulers=frozenset(schedulers)), **caller)  # type: ignore[arg-type]
+        self.caller = replace(Caller(schedulers=frozenset(schedulers)), **caller)
         self.mirror = Known(self.nodes, namespaces, unplaced)
         self.serve(policies)
 

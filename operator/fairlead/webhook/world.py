@@ -1,9 +1,11 @@
 """What the verbs answer from: the policies by what the scheduler calls them for, and what is known of the cluster."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
+from fairlead.policy.binding import Conflict
 from fairlead.policy.compiled import CompiledPolicy
 from fairlead.policy.evaluate import Evaluator
 from fairlead.policy.facts import Amounts, NodeView, PodView
@@ -20,6 +22,8 @@ from fairlead.webhook.remembered import Remembered
 Gate = Literal["Fail", "Ignore"]
 """An entry of the scheduler's configuration that filters, by the failure policy of those whom it asks."""
 Verb = Literal["filter", "prioritize", "preempt", "bind"]
+GUARD: Final[Rule] = "", "guard"
+"""What refuses pods of namespaces that are guarded: no policy does."""
 Result = Literal["passed", "refused", "empty", "error"]
 """Nobody was refused; somebody was; nobody is left; the call was answered with an error."""
 _IMAGES: Final = ("status", "images")
@@ -67,12 +71,21 @@ class Caller:
 
     schedulers: frozenset[str]
     """The names whose pods it may place. It may ask about others: no policy is for them."""
+    guarded: frozenset[str] = frozenset()
+    """Namespaces that a scheduler of ours must not have: what they hold has to run before we can answer."""
     ignore_gate: bool = False
     """Whether it asks the gate Ignore, too: the reasons of the gate Fail are then read even where nodes are left."""
     always_reasons: bool = False
     """ConfigOnly: others write its configuration, and may let more extenders come after ours."""
     resolvable: bool = False
     """Whether its version can evict pods for a node that only an extender refuses: none up to 1.37 can."""
+
+
+def guarded(caller: Caller, namespace: str) -> str | None:
+    """Why the caller places no pods of a namespace; None if it may."""
+    if namespace not in caller.guarded:
+        return None
+    return f"pods of namespace {namespace} must not depend on Fairlead: give them another scheduler"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +111,8 @@ class Outcome:
     """The policy that missed the deadline."""
     switched: bool = False
     """Whether it is switched to its failure policy from now on."""
+    conflicts: tuple[Conflict, ...] = ()
+    """Annotations that the pod did not get from a policy, because it has them from another one."""
     error: str = ""
 
 
@@ -122,6 +137,8 @@ class World:
     names: Remembered
     images: bool = True
     """Whether some rule may read the images of nodes."""
+    conflicts: Counter[Conflict] = field(default_factory=Counter)
+    """The pods to which each happened."""
 
     def view(self, pod: Any) -> PodView:
         """The pod of a request, as far as it takes to find its policies."""
