@@ -9,7 +9,7 @@ from typing import Final
 from fairlead.api.names import GROUP
 from fairlead.cluster.secrets import Secret, Secrets
 from fairlead.control import authority as authorities
-from fairlead.control.authority import Authority
+from fairlead.control.authority import Authority, Phase
 from fairlead.control.certificates_plan import Await, Become, Issue, Replica, Scheduler, plan
 from fairlead.control.leaves import scheduler_data
 
@@ -54,23 +54,25 @@ class Certificates:
         kept = await self.ensure(held)
         authority = authorities.read(kept.data)
         secrets = {name: await self.secrets.get(self.secret_of(name)) for name in rolled}
-        schedulers = {
-            name: Scheduler.read(one.data if one else None, authority, rolled[name]) for name, one in secrets.items()
-        }
-        waits: Await | None = None
-        requested = ROTATE in kept.metadata.annotations
-        for action in plan(authority, schedulers, replicas, self.now(), requested=requested):
-            if isinstance(action, Become):
-                LOG.info("the authority is rotated", extra={"phase": action.phase.value, "why": action.why})
-                authority = authority.becomes(action.phase, lambda: authorities.new(self.now()))
-                drop = ROTATE if action.phase is authorities.Phase.INTRODUCED else ""
-                await self.secrets.replace(kept, authority.data(), drop=drop)
-            elif isinstance(action, Issue):
-                LOG.info("a certificate is issued", extra={"scheduler": action.scheduler, "why": action.why})
+        while True:
+            schedulers = {
+                name: Scheduler.read(one.data if one else None, authority, rolled[name])
+                for name, one in secrets.items()
+            }
+            requested = ROTATE in kept.metadata.annotations
+            actions = plan(authority, schedulers, replicas, self.now(), requested=requested)
+            become = next((one for one in actions if isinstance(one, Become)), None)
+            if become is None:
+                break
+            authority = authority.becomes(become.phase, lambda: authorities.new(self.now()))
+            drop = ROTATE if become.phase is Phase.INTRODUCED else ""
+            kept = await self.secrets.replace(kept, authority.data(), drop=drop)
+            LOG.info("the authority is rotated", extra={"phase": become.phase.value, "why": become.why})
+        for action in actions:
+            if isinstance(action, Issue):
                 await self._issue(action.scheduler, secrets[action.scheduler], authority)
-            elif isinstance(action, Await):
-                waits = action
-        return Passed(authority, waits)
+                LOG.info("a certificate is issued", extra={"scheduler": action.scheduler, "why": action.why})
+        return Passed(authority, next((one for one in actions if isinstance(one, Await)), None))
 
     async def _issue(self, scheduler: str, seen: Secret | None, authority: Authority) -> None:
         data = scheduler_data(authority, scheduler, self.now())

@@ -62,11 +62,6 @@ class Replica:
 
 
 @dataclass(frozen=True, slots=True)
-class Create:
-    """Make an authority: there is none."""
-
-
-@dataclass(frozen=True, slots=True)
 class Become:
     """The authority has to be the next phase; `why` is for people."""
 
@@ -98,11 +93,11 @@ class Await:
         return ("replicas", self.replicas), ("schedulers", self.schedulers)
 
 
-Action = Create | Become | Issue | Await
+Action = Become | Issue | Await
 
 
 def plan(
-    authority: Authority | None,
+    authority: Authority,
     schedulers: Mapping[str, Scheduler],
     replicas: Mapping[str, Replica | None],
     now: datetime,
@@ -110,8 +105,6 @@ def plan(
     requested: bool = False,
 ) -> tuple[Action, ...]:
     """In this order. `replicas` are all pods of the operator, None for one that does not answer."""
-    if authority is None:
-        return (Create(),)
     waits: Await | None = None
     if authority.phase is Phase.STABLE:
         if why := _why_rotate(authority, now, requested=requested):
