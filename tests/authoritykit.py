@@ -46,6 +46,8 @@ class KeptSecrets:
     def __init__(self) -> None:
         self.kept: dict[str, Secret] = {}
         self.writes = 0
+        self.good_writes = -1
+        """How many go well before one is refused; -1: all do."""
 
     async def get(self, name: str) -> Secret | None:
         return self.kept.get(name)
@@ -71,6 +73,10 @@ class KeptSecrets:
         self._put(msgspec.structs.replace(seen, metadata=meta))
 
     def _put(self, secret: Secret) -> Secret:
+        if self.good_writes == 0:
+            self.good_writes = -1
+            raise ConflictError("update", SECRETS.of("here", secret.metadata.name), "on purpose")
+        self.good_writes -= self.good_writes > 0
         self.writes += 1
         meta = msgspec.structs.replace(secret.metadata, resourceVersion=str(self.writes))
         made = self.kept[meta.name] = msgspec.structs.replace(secret, metadata=meta)

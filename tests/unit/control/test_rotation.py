@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from hypothesis import given, settings
@@ -18,11 +18,14 @@ from hypothesis import strategies as st
 from authoritykit import DAY, NOW, KeptSecrets, at_once, authority, handshake
 from fairlead import pem
 from fairlead.certificates import Pair
+from fairlead.cluster.errors import ConflictError
 from fairlead.cluster.secrets import Secret, Secrets
 from fairlead.control.authority import Phase, read
 from fairlead.control.certificates import ROTATE, Certificates
-from fairlead.control.certificates_plan import Replica
 from fairlead.control.material import Material
+
+if TYPE_CHECKING:
+    from fairlead.control.certificates_plan import Replica
 
 CA = "fairlead-ca"
 HOST = "fairlead.fairlead-system.svc"
@@ -136,9 +139,18 @@ class World:
     def leader_passes(self, _: int) -> None:
         """With what it has gathered, which may be old."""
         rolled, replicas = self.gathered
-        passed = at_once(self.certificates.step({name: rolled.get(name, "") for name in self.schedulers}, replicas))
+        try:
+            passed = at_once(self.certificates.step({name: rolled.get(name, "") for name in self.schedulers}, replicas))
+        except ConflictError:
+            return
         for one in self.schedulers.values():
             one.template = passed.authority.known
+
+    def a_write_is_refused(self, which: int) -> None:
+        """One of those that the next pass makes; nothing is rendered then."""
+        self.secrets.good_writes = which % 3
+        self.leader_passes(0)
+        self.secrets.good_writes = -1
 
     def somebody_asks(self, _: int) -> None:
         self.secrets.annotate(CA, ROTATE)
@@ -147,7 +159,7 @@ class World:
         name = f"{sorted(self.schedulers)[which % len(self.schedulers)]}-client"
         seen = self.secrets.kept[name]
         at_once(self.secrets.replace(seen, {**seen.data, "ca.crt": b"nonsense"}))
-        at_once(self.certificates.step({name: "" for name in self.schedulers}, {}))
+        at_once(self.certificates.step(dict.fromkeys(self.schedulers, ""), {}))
 
     def settle(self) -> None:
         """Everybody does what he has to do."""
@@ -180,6 +192,7 @@ class World:
 
 HAPPENINGS: list[Callable[[World, int], None]] = [
     *[World.replica_loads, World.pod_rolls, World.pod_reads, World.gather, World.leader_passes] * 4,
+    *[World.a_write_is_refused] * 3,
     World.replica_comes,
     World.replica_goes,
     World.replica_is_silent,
@@ -214,7 +227,7 @@ def test_what_the_simulation_believes_is_what_openssl_believes() -> None:
     world = World()
     world.replica_comes(0)
     phases = []
-    first = [*world.schedulers.values()][0].pods[0].mounted
+    first = next(iter(world.schedulers.values())).pods[0].mounted
     world.somebody_asks(0)
     for _ in range(4):
         world.gather(0)
@@ -227,11 +240,11 @@ def test_what_the_simulation_believes_is_what_openssl_believes() -> None:
             world.pod_rolls(which)
         phases.append(world.phase)
     assert phases == [Phase.INTRODUCED, Phase.SWITCHED, Phase.NARROWED, Phase.STABLE]
-    replica = [*world.replicas.values()][0]
+    replica = next(iter(world.replicas.values()))
     assert replica.server is not None
     assert replica.authority is not None
     old = Pair(first["tls.crt"], first["tls.key"])
-    with pytest.raises(ssl.SSLError, match="unable to get local issuer|unknown ca"):
+    with pytest.raises(ssl.SSLError, match=r"unable to get local issuer|unknown ca"):
         handshake(replica.server, replica.authority.trusted, old, replica.authority.known, HOST)
 
 
