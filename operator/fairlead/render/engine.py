@@ -68,7 +68,8 @@ def as_value(value: object) -> str:
         case str():
             return '"' + _UNSAFE.sub(_escaped, value) + '"'
         case Mapping():
-            return "{" + ", ".join(f"{as_value(str(key))}: {as_value(one)}" for key, one in value.items()) + "}"
+            # a key without its "?" may have a thousand characters at most
+            return "{" + ", ".join(f"? {as_value(str(key))} : {as_value(one)}" for key, one in value.items()) + "}"
         case list() | tuple():
             return "[" + ", ".join(map(as_value, value)) + "]"
         case Undefined():

@@ -24,6 +24,7 @@ values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=4) | st.di
 @example("\x00\x7f\x85\u2028\ufeff\U0001f600")
 @example([1e16, 1e-7, -5e-324, 1.5e300, -0.0])
 @example({"<<": "a", "": None})
+@example({"k" * 2000: {"k" * 2000: "v" * 2000}})
 def test_whatever_goes_into_a_template_comes_out_as_it_is(value: Any) -> None:
     engine = Engine({"a": "before: 1\nhere: {{ value }}\nlist:\n- {name: {{ value }}}\nafter: 2\n"})
     (got,) = engine.render("a", value=value)
@@ -33,6 +34,7 @@ def test_whatever_goes_into_a_template_comes_out_as_it_is(value: Any) -> None:
 
 
 @given(st.dictionaries(text, values, max_size=4))
+@example({"k" * 2000: {"k" * 2000: "v" * 2000}})
 @example({"a": "two\nlines\n", "b": "\n  indented\n\n", "c": "trailing \n", "d": "\ttab\nx", "e": "a\r\nb"})
 def test_what_is_written_is_what_is_read(obj: dict[str, Any]) -> None:
     assert read(written([obj])) == obj

@@ -91,6 +91,10 @@ def test_what_decision_1_says_holds_of_every_set(policies: list[SchedulerExtende
     assert gate.ignorable != waits
 
 
+def test_a_pod_is_never_bound_past_an_entry_that_binds() -> None:
+    assert not Wiring(binds=True).entries[0].ignorable
+
+
 def test_each_url_is_one_that_the_webhook_answers() -> None:
     assert sorted(urlsplit(url).path for url in planned(ALL).urls) == sorted(PATHS)
     assert [urlsplit(url).path for url in planned(Wiring()).urls] == ["/filter", "/preempt"]
