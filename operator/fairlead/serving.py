@@ -1,4 +1,4 @@
-"""What `fairlead serve` and `fairlead operate` have in common: the mirror, the policies that serve, and who is answered.
+"""What `fairlead serve` and `fairlead operate` have in common: the mirror, the policies that serve, who is answered.
 
 They differ in where policies, certificates and callers come from.
 """
@@ -51,9 +51,6 @@ _IDLE_NS: Final = 2_000_000
 class Serving(ABC):
     """One process."""
 
-    filtered: Callable[[Outcome], None] | None = None
-    """Told what became of each call of filter."""
-
     def __init__(self, settings: ServingSettings, client: Client, tls: Tls, source: str) -> None:
         """`source`: where the policies come from, for what is kept of them."""
         self.settings = settings
@@ -87,7 +84,7 @@ class Serving(ABC):
             settings.timeout_s,
             self.metrics,
             self.now,
-            self.filtered,
+            self.hears(),
         )
         self.parts = Parts(
             server=WebhookServer(
@@ -124,9 +121,17 @@ class Serving(ABC):
         """What is read on the webhook's port."""
         return {}
 
-    def idle(self, world: World, when: Moment) -> bool:
-        """Something else to do in idle time; whether all of it was done."""
-        return True
+    def hears(self) -> Callable[[Outcome], None] | None:
+        """Who is told what became of each call of filter."""
+        return None
+
+    def endings(self) -> Sequence[Work]:
+        """What is done while the last calls are answered."""
+        return ()
+
+    def idles(self) -> Callable[[World, Moment], bool] | None:
+        """Who else has something to do in idle time."""
+        return None
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until it is told to stop. Raises OSError where it cannot listen, or cannot read what it is told to."""
@@ -155,7 +160,7 @@ class Serving(ABC):
                 tasks = [group.create_task(work()) for work in works]
                 await stop.wait()
                 LOG.info("stopping", extra={"drain": settings.drain_s})
-                await server.stop(settings.drain_s)
+                await asyncio.gather(server.stop(settings.drain_s), *(one() for one in self.endings()))
                 for task in tasks:
                     task.cancel()
 
@@ -179,6 +184,10 @@ class Serving(ABC):
 
     async def look_for_undecided(self) -> None:
         """Add up what rules could not decide."""
+        self.add_up()
+
+    def add_up(self) -> None:
+        """The same at once."""
         serving = {name: state.serving for name, state in self.policies.states.items()}
         now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         self.parts.undecided.take(self.current.tally.drain(), serving, now)
@@ -208,7 +217,7 @@ class Serving(ABC):
 
     async def _idle(self) -> None:
         """Compute beforehand what the next call will ask for."""
-        seen = None
+        seen, also = None, self.idles()
         while True:
             await asyncio.sleep(_IDLE_S)
             world = self.current.world
@@ -219,7 +228,8 @@ class Serving(ABC):
             if state != seen and not world.catch_up(when):
                 continue
             seen = state
-            self.idle(world, when)
+            if also is not None:
+                also(world, when)
 
 
 def every(seconds: float, work: Work) -> Work:

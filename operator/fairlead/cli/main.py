@@ -5,9 +5,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from fairlead.cli import certs, lint, serve, version
+from fairlead.cli import certs, lint, operate, serve, version
 
-_COMMANDS = (lint, serve, certs, version)
+_COMMANDS = (lint, operate, serve, certs, version)
 _INTERRUPTED = 130
 
 
