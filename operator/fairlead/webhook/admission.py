@@ -29,12 +29,12 @@ class NoReviewError(ValueError):
     """The body is no question about one of our objects."""
 
 
-class _Kind(msgspec.Struct):
+class _Kind(msgspec.Struct, frozen=True):
     group: str = ""
     kind: str = ""
 
 
-class _Request(msgspec.Struct):
+class _Request(msgspec.Struct, frozen=True):
     uid: str
     kind: _Kind = _Kind()
     operation: str = ""
@@ -42,7 +42,7 @@ class _Request(msgspec.Struct):
     oldObject: Any = None  # noqa: N815 - as in the API
 
 
-class _Review(msgspec.Struct):
+class _Review(msgspec.Struct, frozen=True):
     request: _Request
     apiVersion: str = ""  # noqa: N815
 
