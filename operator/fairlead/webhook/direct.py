@@ -25,7 +25,8 @@ _HEAD: Final = re.compile(
     rb"\r\n"
 )
 _LONGEST: Final = 1024  # heads are shorter; a body is not looked through for one
-_REPLY: Final = b"HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+_START: Final = b"HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+_LONG: Final = 1 << 18
 _PHRASES: Final = {status.value: status.phrase.encode() for status in HTTPStatus}
 _UNKNOWN: Final = -1
 Work = Callable[[bytes, int], tuple[int, bytes]]
@@ -37,7 +38,7 @@ Find = Callable[[asyncio.BaseTransport, str, int], Work | None]
 class Direct(RequestHandler):
     """One connection."""
 
-    __slots__ = ("_body_s", "_clock", "_find", "_held", "_lent", "_missing", "_since", "_timer")
+    __slots__ = ("_body_s", "_clock", "_find", "_head", "_held", "_lent", "_missing", "_since", "_timer")
 
     def __init__(
         self, manager: web.Server, find: Find, clock: Callable[[], int], body_s: float, **options: Any
@@ -45,15 +46,16 @@ class Direct(RequestHandler):
         super().__init__(manager, loop=asyncio.get_running_loop(), **options)
         self._find, self._clock, self._body_s = find, clock, body_s
         self._lent = 0  # bytes still to come of a request that aiohttp has; below zero where only aiohttp can tell
-        self._held: list[bytes] = []  # a request of which some is missing
+        self._head: re.Match[bytes] | None = None  # of a request of which some is missing
+        self._held: list[bytes] = []  # what there is of its body
         self._missing = 0
         self._since: int | None = None  # when its head was there
         self._timer: asyncio.TimerHandle | None = None
 
     def data_received(self, data: bytes) -> None:
         """A part of a request, or all of it."""
-        if self._held:
-            self._go_on(data)
+        if self._head is not None:
+            self._go_on(self._head, data)
         elif self._lent or not data:  # aiohttp sends itself nothing to look once more at what it has
             self._lend(data, self._lent - len(data))
         else:
@@ -80,45 +82,49 @@ class Direct(RequestHandler):
             self._reply(work, data[head.end() :], self._clock())
             return
         self._stay()
-        self._held.append(data)
+        self._head = head
+        self._held.append(data[head.end() :])
         self._missing, self._since = missing, self._clock()
-        self._timer = self._loop.call_later(self._body_s, self._give_up)
+        self._timer = self._loop.call_later(self._body_s, self._give_up, head)
 
-    def _go_on(self, data: bytes) -> None:
+    def _go_on(self, head: re.Match[bytes], data: bytes) -> None:
         self._held.append(data)
         self._missing -= len(data)
         if self._missing > 0:
             return
-        whole = b"".join(self._held)
-        head = _HEAD.match(whole, 0, _LONGEST)
-        work = None if head is None or self._missing else self._work(head)  # the server may be about to end by now
-        if head is None or work is None:
-            self._give_up()
-            return
-        self._taken()
-        self._reply(work, whole[head.end() :], self.since())
+        work = None if self._missing else self._work(head)  # the server may be about to end by now
+        if work is None:
+            self._give_up(head)
+        else:
+            self._reply(work, self._taken(), self.since())
 
-    def _give_up(self) -> None:
+    def _give_up(self, head: re.Match[bytes]) -> None:
         """Let aiohttp go on with what is held."""
-        self._lend(self._taken(), self._missing)
+        self._lend(head[0] + self._taken(), self._missing)
 
     def _lend(self, data: bytes, missing: int) -> None:
         self._lent = missing
         super().data_received(data)
 
     def _taken(self) -> bytes:
-        """What was held, which is held no longer."""
+        """What was held of a body, which is held no longer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         held = b"".join(self._held)
         self._held.clear()
+        self._head = None
         return held
 
     def _reply(self, work: Work, body: bytes, since: int) -> None:
         status, reply = work(body, since)
         if self.transport is not None:
-            self.transport.write(_REPLY % (status, _PHRASES[status], len(reply), reply))
+            start = _START % (status, _PHRASES[status], len(reply))
+            if len(reply) < _LONG:
+                self.transport.write(start + reply)
+            else:  # a copy takes longer than another packet
+                self.transport.write(start)
+                self.transport.write(reply)
         self._stay()
 
     def _work(self, head: re.Match[bytes]) -> Work | None:

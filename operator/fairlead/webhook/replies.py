@@ -27,7 +27,7 @@ class _Host(msgspec.Struct, frozen=True, gc=False):
 
 
 def filtered(
-    names: bytes | None = None, nodes: bytes | None = None, reasons: Reasons = UNSAID, error: str = ""
+    names: bytes | None = None, nodes: bytes | memoryview | None = None, reasons: Reasons = UNSAID, error: str = ""
 ) -> bytes:
     """Of filter; names and nodes are written already."""
     return b"".join(
