@@ -8,15 +8,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 
-def archive(tag: str, program: Path, *, entrypoint: Sequence[str] = (), command: Sequence[str] = ()) -> bytes:
-    """A docker archive of an image whose only file is the program; the same program gives the same bytes."""
-    layer = _tar({program.name: program.read_bytes()}, mode=0o755)
+def archive(
+    tag: str, program: Path, *, entrypoint: Sequence[str] = (), command: Sequence[str] = (), folder: str = ""
+) -> bytes:
+    """A docker archive of an image whose only file is the program; the same program gives the same bytes.
+
+    It lies in the root, or in a folder such as `usr/local/bin`, where it is found by its name.
+    """
+    file = f"{folder}/{program.name}".removeprefix("/")
+    layer = _tar({file: program.read_bytes()}, mode=0o755)
     config = _json(
         {
             "architecture": _architecture(program),
             "os": "linux",
             "config": {
-                "Entrypoint": [*entrypoint] or [f"/{program.name}"],
+                "Entrypoint": [*entrypoint] or [f"/{file}"],
                 "Cmd": [*command] or None,
                 "WorkingDir": "/",
             },

@@ -56,6 +56,12 @@ def test_the_layer_holds_the_program_and_may_run_it(program: Path) -> None:
     assert _files(files["layer.tar"])["server"] == program.read_bytes()
 
 
+def test_a_program_may_lie_where_it_is_found_by_its_name(program: Path) -> None:
+    archive = images.archive(_TAG, program, folder="usr/local/bin")
+    assert [*_files(_files(archive)["layer.tar"])] == ["usr/local/bin/server"]
+    assert _config(archive)["config"]["Entrypoint"] == ["/usr/local/bin/server"]
+
+
 def test_the_image_runs_the_program_with_what_it_is_given(program: Path) -> None:
     plain = _config(images.archive(_TAG, program))
     assert plain["config"] == {"Entrypoint": ["/server"], "Cmd": None, "WorkingDir": "/"}
