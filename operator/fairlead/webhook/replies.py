@@ -54,7 +54,10 @@ def node_list(items: Iterable[Bytes]) -> bytes:
 
 
 def prioritized(names: Sequence[str], scores: Sequence[int]) -> bytes:
-    """Of prioritize, a score for each name. Zeros are not sent: a gate, which never prioritizes, makes the scheduler give them by itself."""
+    """Of prioritize, a score for each name.
+
+    Zeros are not sent: a gate, which never prioritizes, makes the scheduler give them by itself.
+    """
     return encode([*map(_Host, compress(names, scores), filter(None, scores))])
 
 
