@@ -5,19 +5,23 @@ import io
 import json
 import tarfile
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 
-def archive(tag: str, program: Path, *, entrypoint: Sequence[str] = (), command: Sequence[str] = ()) -> bytes:
+def archive(
+    tag: str, program: Path, *, folder: str = "/", entrypoint: Sequence[str] = (), command: Sequence[str] = ()
+) -> bytes:
     """A docker archive of an image whose only file is the program; the same program gives the same bytes."""
-    layer = _tar({program.name: program.read_bytes()}, mode=0o755)
+    file = PurePosixPath(folder, program.name)
+    layer = _tar({str(file.relative_to("/")): program.read_bytes()}, mode=0o755)
     config = _json(
         {
             "architecture": _architecture(program),
             "os": "linux",
             "config": {
-                "Entrypoint": [*entrypoint] or [f"/{program.name}"],
+                "Entrypoint": [*entrypoint] or [str(file)],
                 "Cmd": [*command] or None,
+                "Env": [f"PATH={folder}"],
                 "WorkingDir": "/",
             },
             "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
@@ -27,6 +31,11 @@ def archive(tag: str, program: Path, *, entrypoint: Sequence[str] = (), command:
     name = f"{hashlib.sha256(config).hexdigest()}.json"
     manifest = _json([{"Config": name, "RepoTags": [tag], "Layers": ["layer.tar"]}])
     return _tar({"manifest.json": manifest, name: config, "layer.tar": layer}, mode=0o644)
+
+
+def of_kubernetes(tag: str, program: Path) -> bytes:
+    """As the project publishes its own: the program lies where a `command` finds it, and only that runs it."""
+    return archive(tag, program, folder="/usr/local/bin", entrypoint=["/go-runner"])
 
 
 def _architecture(program: Path) -> str:
