@@ -17,22 +17,24 @@ COPY --from=download /wheels /
 # From here on nothing is fetched. What changes seldom comes first.
 # Byte code does not say when its source was written: nothing is compared at a start, and the same source gives the same image.
 FROM ${BASE} AS dependencies
-ENV PIP_NO_INDEX=1 PIP_FIND_LINKS=/wheels PIP_NO_COMPILE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
-    PIP_ROOT_USER_ACTION=ignore PIP_NO_WARN_SCRIPT_LOCATION=1
+ENV PIP_NO_INDEX=1 PIP_FIND_LINKS=/wheels PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore \
+    PYTHONHASHSEED=0
 COPY --from=wheels / /wheels/
 COPY requirements.lock requirements-build.lock /locks/
 RUN python3 -m venv --without-pip /opt/fairlead \
- && python3 -m pip --python /opt/fairlead/bin/python install --quiet --require-hashes -r /locks/requirements.lock \
- && /opt/fairlead/bin/python -c 'import cel_expr_python.cel, cryptography.x509, pydantic, re2' \
- && /opt/fairlead/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/fairlead/lib
+ && python3 -m pip --python /opt/fairlead/bin/python install --quiet --no-compile --require-hashes -r /locks/requirements.lock \
+ && /opt/fairlead/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/fairlead/lib \
+ && /opt/fairlead/bin/python -c 'import cel_expr_python.cel, cryptography.x509, pydantic, re2'
 
 FROM dependencies AS product
 RUN python3 -m pip install --quiet --require-hashes --target /build-tools -r /locks/requirements-build.lock
 COPY pyproject.toml README.md LICENSE /source/
 COPY operator /source/operator
+COPY templates /source/templates
 RUN cd /source \
  && PYTHONPATH=/build-tools python3 -m hatchling build --target wheel --directory /wheel \
- && python3 -m pip --python /opt/fairlead/bin/python install --quiet --no-deps --root /product /wheel/*.whl \
+ && python3 -m pip --python /opt/fairlead/bin/python install --quiet --no-compile --no-warn-script-location --no-deps \
+        --root /product /wheel/*.whl \
  && /opt/fairlead/bin/python -m compileall -q --invalidation-mode unchecked-hash -s /product /product
 
 FROM ${BASE}

@@ -1,4 +1,4 @@
-"""Run every benchmark, each subject in a process of its own, and print a table.
+"""Run every benchmark, each subject in a process of its own, and print a table; all of them also write the page.
 
 A target that is missed is said and is no failure: the machine may be a slow one. A benchmark that crashes is.
 """
@@ -11,6 +11,7 @@ from dataclasses import asdict
 from importlib import import_module
 from typing import Final
 
+from bench import page
 from bench.measure import Benchmarks
 from bench.report import Line, machine, parser, table
 
@@ -53,6 +54,8 @@ def main() -> int:
         except subprocess.CalledProcessError:
             failed.append(subject)
     print(json.dumps({**machine(), "lines": [asdict(line) for line in lines]}) if arguments.json else table(lines))
+    if not (arguments.name or arguments.json or failed):
+        page.put("Subjects", ["What `make bench` measures.", page.when_and_where(), "", *page.rows(lines)])
     if failed:
         print(f"crashed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0

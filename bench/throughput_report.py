@@ -1,25 +1,13 @@
 """What rounds come to: medians, ratios of medians with an interval, and the page that holds them."""
 
-import os
 import random
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
-from bench.report import machine
+from bench import page
 
-PAGE: Final = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 _DRAWN: Final = 10_000
-_HEAD: Final = """# Benchmarks
-
-How many pods a real kube-scheduler places each second: `python -m bench.throughput` writes this page. Everything runs
-on one machine, so that all share its cores. `limit` reads a request and sends the names back, `bare` is Go's net/http
-and encoding/json; neither knows rules, and neither has TLS. The algorithm's time is the scheduler's own
-`scheduling_algorithm_duration`, less that of the rounds without extender. Intervals are bootstrapped (95 %).
-"""
 
 
 class Measured(NamedTuple):
@@ -46,8 +34,10 @@ class Ratio(NamedTuple):
     high: float
 
     def verdict(self, target: Target | None) -> str:
-        """Short when all of the interval is."""
-        return "-" if target is None else "short" if self.high < target.least else "ok"
+        """Short when all of the interval is; open when only the value is: it takes more rounds to tell."""
+        if target is None:
+            return "-"
+        return "ok" if self.value >= target.least else "short" if self.high < target.least else "open"
 
 
 Rounds = Mapping[str, Sequence[Measured]]
@@ -77,13 +67,7 @@ def said(name: str, rounds: Rounds, targets: Targets, own: str, nobody: str) -> 
 
 def write(heading: str, title: str, rounds: Rounds, targets: Targets, own: str, nobody: str) -> None:
     """Put a section into the page, in place of the one of that heading."""
-    about = "{cpu}, {cores} cores, {python}".format_map(machine())
-    lines = [
-        f"## {heading}",
-        "",
-        f"{title[0].upper()}{title[1:]}. {about}; {datetime.now(UTC):%Y-%m-%d}, {_load()}.",
-        "",
-    ]
+    lines = [f"{title[0].upper()}{title[1:]}. {page.when_and_where()}", ""]
     lines += ["| with | pods/s, round by round | median | algorithm, ms |", "| --- | --- | --- | --- |"]
     for who, found in rounds.items():
         each = ", ".join(f"{rate:.0f}" for rate in _rates(found))
@@ -94,15 +78,7 @@ def write(heading: str, title: str, rounds: Rounds, targets: Targets, own: str, 
         to = ratio(_rates(rounds[own]), _rates(rounds[peer]))
         goal = "" if target is None else f"at least {target.least:g}"
         lines.append(f"| {peer} | {to.value:.2f} | {to.low:.2f} to {to.high:.2f} | {goal} | {to.verdict(target)} |")
-    text = PAGE.read_text() if PAGE.exists() else _HEAD
-    sections = re.split(r"(?m)^(?=## )", text)
-    kept = [sections[0].rstrip(), *(one.rstrip() for one in sections[1:] if not one.startswith(f"## {heading}\n"))]
-    PAGE.write_text("\n\n".join([*kept, "\n".join(lines)]) + "\n")
-
-
-def _load() -> str:
-    """How busy the machine was: what is measured keeps some four programs busy, anything above that is others."""
-    return f"load {os.getloadavg()[2]:.1f} over the last quarter of an hour"
+    page.put(heading, lines)
 
 
 def _rates(found: Sequence[Measured]) -> list[float]:

@@ -77,7 +77,7 @@ class Serving:
     def metric(self, name: str, **labels: str) -> float:
         """The sum of a metric's values with these labels."""
         wanted = [f'{label}="{value}"' for label, value in labels.items()]
-        lines = (line for line in self._probe("metrics")[1].splitlines() if line.startswith(f"{name}{{"))
+        lines = (line for line in self._probe("metrics")[1].splitlines() if line.startswith((f"{name}{{", f"{name} ")))
         return sum(float(line.rpartition(" ")[2]) for line in lines if all(label in line for label in wanted))
 
     def log(self) -> str:

@@ -47,9 +47,15 @@ class World:
             if kind == "binding":
                 self.bindings.append(made)
             else:
-                made["metadata"]["uid"] = f"uid-{made['metadata']['name']}"
-                self.objects.setdefault(kind, []).append(made)
+                name, held = made["metadata"]["name"], self.objects.setdefault(kind, [])
+                if any(one["metadata"]["name"] == name for one in held):
+                    return await refuse(409, "AlreadyExists")(request)
+                made["metadata"]["uid"] = f"uid-{name}"
+                held.append(made)
             return await answer(made, 201)(request)
+        if request.method == "DELETE":
+            kind, name = request.path.split("/")[-2:]
+            self.objects[kind] = [one for one in self.objects[kind] if one["metadata"]["name"] != name]
         if "watch" in request.query:
             response = web.StreamResponse()
             await response.prepare(request)

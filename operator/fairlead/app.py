@@ -14,7 +14,7 @@ from fairlead.api.names import DEFAULT_SCHEDULER_NAME
 from fairlead.api.v1alpha1 import policy_model
 from fairlead.cluster.access import find_access
 from fairlead.cluster.client import Client
-from fairlead.cluster.errors import RequestError
+from fairlead.cluster.errors import ClusterError
 from fairlead.cluster.mirror import Mirror
 from fairlead.cluster.policies import Policies
 from fairlead.cluster.policy_files import PolicyFiles, Scan
@@ -62,7 +62,7 @@ class App:
         self.tls = Tls(settings.tls)
         self.mirror = Mirror(self.now)
         self.watching = Watching(client, self.mirror)
-        self.revisions = Revisions(RevisionsOf(client, settings.namespace))
+        self.revisions = Revisions(RevisionsOf(client, settings.namespace), "files")
         self.policies = Policies(model, Rules(strategies), good=self.revisions.keep, gone=self.revisions.forget)
         self.current = Current(self.policies, self.mirror, self.watching.serve)
         self.files = PolicyFiles(settings.policies)
@@ -102,6 +102,7 @@ class App:
         """Until it is told to stop. Raises OSError where it cannot listen, or cannot read the policies."""
         settings, server = self.settings, self.parts.server
         self.take(await asyncio.to_thread(self.files.scan))
+        self.policies.warm()
         async with AsyncExitStack() as stack:
             self.probes_port = await _listen(self.probes.start, settings.probes)
             stack.push_async_callback(self.probes.stop)
@@ -192,11 +193,13 @@ class App:
         while (kept := await self.revisions.found()) is None:
             await asyncio.sleep(_AGAIN_S)
         self.policies.kept = kept
-        if self.scan.faults:  # nobody knows what those files held: whatever was kept and is nowhere else
-            names = {*self.scan.policies}
-            self.lost = {name: one.obj for (name, uid), one in kept.items() if not uid and name not in names}
-            if self.lost:
-                LOG.warning("policies that were kept serve", extra={"policies": sorted(self.lost)})
+        elsewhere = {name: one.obj for (name, _), one in kept.items() if name not in self.scan.policies}
+        if not self.scan.faults:  # they went while nobody was there
+            for name in elsewhere:
+                self.revisions.forget(name)
+        elif elsewhere:  # nobody knows what those files held
+            self.lost = elsewhere
+            LOG.warning("policies that were kept serve", extra={"policies": sorted(elsewhere)})
         self.take(self._with_lost(self.scan))
         self.current.wake()
         await self.current.run()
@@ -227,7 +230,7 @@ class App:
         for one in self.watching.reflectors.values():
             try:
                 await one.check()
-            except RequestError as error:
+            except ClusterError as error:
                 LOG.info("what is held cannot be compared with what there is", extra={"why": str(error)})
 
     async def _idle(self) -> None:

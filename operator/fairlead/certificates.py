@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from ipaddress import ip_address
 from typing import Final, Literal
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -24,7 +25,7 @@ class Pair:
     """A certificate and its key, as PEM."""
 
     certificate: bytes
-    key: bytes
+    key: bytes = field(repr=False)
 
 
 def authority(name: str, now: datetime, life: timedelta) -> Pair:
@@ -65,6 +66,24 @@ def issued(by: Pair, name: str, purpose: Purpose, now: datetime, life: timedelta
     if names := [_alternative(host) for host in hosts]:
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     return _pair(builder.sign(signer, hashes.SHA256()), key)
+
+
+def belong_together(pair: Pair) -> bool:
+    """Whether the key is that of the certificate."""
+    try:
+        key = serialization.load_pem_private_key(pair.key, None)
+        return x509.load_pem_x509_certificate(pair.certificate).public_key() == key.public_key()
+    except (ValueError, TypeError, UnsupportedAlgorithm):  # a TypeError is a key with a password
+        return False
+
+
+def is_authority(certificate: bytes) -> bool:
+    """Whether it may sign others."""
+    try:
+        one = x509.load_pem_x509_certificate(certificate)
+        return one.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except (ValueError, x509.ExtensionNotFound):
+        return False
 
 
 def _builder(

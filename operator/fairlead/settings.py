@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from fairlead.webhook.tls import Files
+from fairlead.webhook.tls import Source
 from fairlead.webhook.world import Verb
 
 NAMESPACE: Final = "fairlead-system"
@@ -44,7 +44,7 @@ class Settings:
     policies: Path
     listen: Address
     probes: Address
-    tls: Files
+    tls: Source
     callers: Mapping[str, Allowed | None]
     """By the names of their certificates; None: everything about every scheduler that policies name."""
     kubeconfig: Path | None = None

@@ -54,6 +54,9 @@ def _remarks(parts: Parts) -> Iterator[tuple[str, str]]:
     for version, part in parts.current.pace.slow(perf_counter_ns()):
         what = "filters" if part == "gate" else "scores"
         yield "policy", f"{version.name}: TooSlow: its {what} are switched to its failurePolicy"
+    for each, count in parts.current.world.conflicts.items() if parts.current.world else ():
+        yield "policy", f"{each.loser}: Conflict: {count} pods have {each.key} from {each.winner}, which comes first"
+        yield "policy", f"{each.winner}: Conflict: {each.loser} writes {each.key}, too, and comes later"
     for one in parts.undecided:
         yield "rule", f"{one.policy}/{one.rule}: could not decide {one.count} times, last: {one.last_message}"
     for file, fault in parts.faults.items():

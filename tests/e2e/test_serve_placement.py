@@ -205,7 +205,7 @@ def test_pods_are_bound_also_when_their_policies_are_off_or_gone(
 
 _RAISES = "node.metadata.labels['nobody-has-this'] == 'x'"
 _RAISING: Mapping[str, tuple[Object, str]] = {
-    "rejects": ({"filters": [{"name": "odd", "expression": _RAISES, "reason": "odd"}]}, "3 the rule cannot be decided"),
+    "rejects": ({"filters": [{"name": "odd", "expression": _RAISES, "reason": "odd"}]}, "3 rule odd cannot be decided"),
     "passes": ({"filters": [{"name": "odd", "expression": _RAISES, "onError": "Pass"}]}, ""),
     "scores": ({"scores": [{"name": "odd", "expression": f"{_RAISES} ? 1.0 : 2.0"}]}, ""),
     "protects": ({"preemption": {"protect": [{"name": "odd", "expression": _RAISES}]}}, ""),

@@ -135,16 +135,18 @@ class Ground:
         self._report(name, phase=self.random.choice(["Succeeded", "Failed"]))
 
     def resize(self, name: str) -> None:
-        """One container is wanted to have more or less; the kubelet may have come half the way."""
+        """One container or sidecar is wanted to have more or less; the kubelet may have come half the way."""
         pod = self._runs(name)
-        container = pod["spec"]["containers"][0]
+        container = self.random.choice([pod["spec"]["containers"][0], *_sidecars(pod)])
         cpu = container["resources"].get("requests", {}).get("cpu")
         if cpu is None or not _may_be_resized(pod):
             return
         wanted = self.random.choice(["50m", "3"])
         self._want(name, container["name"], wanted)
-        allocated = self.random.choice([cpu, wanted])
-        self._report(name, containerStatuses=self._statuses(pod, {container["name"]: (allocated, cpu)}))
+        allocated, how = self.random.choice([(cpu, "PodResizePending"), (wanted, "PodResizeInProgress"), (cpu, "")])
+        condition = {"type": how, "status": "True", "reason": "Deferred" if how == "PodResizePending" else ""}
+        conditions = {"conditions": [condition]} if how else {}
+        self._report(name, **self._statuses(pod, {container["name"]: (allocated, cpu)}), **conditions)
 
     def resize_in_vain(self, name: str) -> None:
         """The kubelet says that the node will never have so much.
@@ -164,35 +166,39 @@ class Ground:
 
     def _runs(self, name: str) -> Object:
         pod = self.api.get(f"{self.pods}/{name}")
-        self._report(name, phase="Running", containerStatuses=self._statuses(pod, {}))
+        self._report(name, phase="Running", **self._statuses(pod, {}))
         return pod
 
     def _want(self, name: str, container: str, cpu: str) -> None:
-        pod = self.api.get(f"{self.pods}/{name}")
-        for one in pod["spec"]["containers"]:
+        spec = self.api.get(f"{self.pods}/{name}")["spec"]
+        kind = "containers" if container in [one["name"] for one in spec["containers"]] else "initContainers"
+        for one in spec[kind]:
             if one["name"] == container:
                 one["resources"]["requests"]["cpu"] = cpu
-        self.api.patch(f"{self.pods}/{name}/resize", {"spec": {"containers": pod["spec"]["containers"]}})
+        self.api.patch(f"{self.pods}/{name}/resize", {"spec": {kind: spec[kind]}})
 
-    def _statuses(self, pod: Object, cpus: Mapping[str, tuple[str, str]]) -> list[Object]:
+    def _statuses(self, pod: Object, cpus: Mapping[str, tuple[str, str]]) -> dict[str, list[Object]]:
         """As a kubelet reports what is allocated and what is in effect."""
-        statuses = []
-        for one in pod["spec"]["containers"]:
+
+        def status(one: Object) -> Object:
             requests = one["resources"].get("requests", {})
             allocated, actual = cpus.get(one["name"], (None, None))
-            statuses.append(
-                {
-                    "name": one["name"],
-                    "image": one["image"],
-                    "imageID": "",
-                    "ready": True,
-                    "restartCount": 0,
-                    "state": {"running": {}},
-                    "allocatedResources": requests | ({"cpu": allocated} if allocated else {}),
-                    "resources": {"requests": requests | ({"cpu": actual} if actual else {})},
-                }
-            )
-        return statuses
+            return {
+                "name": one["name"],
+                "image": one["image"],
+                "imageID": "",
+                "ready": True,
+                "restartCount": 0,
+                "state": {"running": {}},
+                "allocatedResources": requests | ({"cpu": allocated} if allocated else {}),
+                "resources": {"requests": requests | ({"cpu": actual} if actual else {})},
+            }
+
+        containers, sidecars = pod["spec"]["containers"], _sidecars(pod)
+        return {
+            "containerStatuses": [*map(status, containers)],
+            "initContainerStatuses": [*map(status, sidecars)],
+        }
 
     def _report(self, name: str, **status: Any) -> None:
         self.api.patch(f"{self.pods}/{name}/status", {"status": status})
@@ -248,6 +254,10 @@ def test_the_mirror_counts_as_the_scheduler_does(
         stage.churn(names)
         names = [pod["metadata"]["name"] for pod in stage.api.items(stage.pods, fieldSelector="status.phase=Pending")]
         _compare(stage, control_plane, running)
+
+
+def _sidecars(pod: Object) -> list[Object]:
+    return [one for one in pod["spec"].get("initContainers", ()) if one.get("restartPolicy")]
 
 
 def _may_be_resized(pod: Object) -> bool:

@@ -31,6 +31,8 @@ class Buildah:
     """A store of images, for as long as one builds."""
 
     options: tuple[str, ...]
+    keeps_steps: bool
+    """So that what did not change is not built again."""
     log: Path
 
     def tidy(self) -> None:
@@ -57,7 +59,8 @@ class Buildah:
         contexts: Mapping[str, Path] = MappingProxyType({}),
     ) -> None:
         """Build what the folder's Dockerfile says, fetching nothing. The same input gives the same bytes."""
-        command = ["build", "--isolation=chroot", "--pull=never", "--layers", "--timestamp=0", f"--tag={tag}"]
+        command = ["build", "--isolation=chroot", "--pull=never", "--timestamp=0", f"--tag={tag}"]
+        command += ["--layers"] if self.keeps_steps else []
         command += [f"--build-arg={name}={value}" for name, value in arguments.items()]
         command += [f"--build-context={name}={folder}" for name, folder in contexts.items()]
         self._must(*command, str(context))
@@ -89,8 +92,9 @@ def opened(store: Path, log: Path) -> Iterator[Buildah]:
         shutil.rmtree(store)
     store.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:  # what it says is mounted now
-        driver = "overlay" if _has_overlay(store) else "vfs"
-        made = Buildah((f"--root={store}/{driver}", f"--runroot={folder}", f"--storage-driver={driver}"), log)
+        driver = "overlay" if _has_overlay(store) else "vfs"  # which copies everything at each step
+        options = (f"--root={store}/{driver}", f"--runroot={folder}", f"--storage-driver={driver}")
+        made = Buildah(options, driver == "overlay", log)
         made.tidy()
         yield made
 

@@ -5,23 +5,25 @@ import io
 import json
 import tarfile
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 
 def archive(
-    tag: str, program: Path, *, folder: str = "/", entrypoint: Sequence[str] = (), command: Sequence[str] = ()
+    tag: str, program: Path, *, entrypoint: Sequence[str] = (), command: Sequence[str] = (), folder: str = ""
 ) -> bytes:
-    """A docker archive of an image whose only file is the program; the same program gives the same bytes."""
-    file = PurePosixPath(folder, program.name)
-    layer = _tar({str(file.relative_to("/")): program.read_bytes()}, mode=0o755)
+    """A docker archive of an image whose only file is the program; the same program gives the same bytes.
+
+    It lies in the root, or in a folder such as `usr/local/bin`, where it is found by its name.
+    """
+    file = f"{folder}/{program.name}".removeprefix("/")
+    layer = _tar({file: program.read_bytes()}, mode=0o755)
     config = _json(
         {
             "architecture": _architecture(program),
             "os": "linux",
             "config": {
-                "Entrypoint": [*entrypoint] or [str(file)],
+                "Entrypoint": [*entrypoint] or [f"/{file}"],
                 "Cmd": [*command] or None,
-                "Env": [f"PATH={folder}"],
                 "WorkingDir": "/",
             },
             "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
@@ -35,7 +37,7 @@ def archive(
 
 def of_kubernetes(tag: str, program: Path) -> bytes:
     """As the project publishes its own: the program lies where a `command` finds it, and only that runs it."""
-    return archive(tag, program, folder="/usr/local/bin", entrypoint=["/go-runner"])
+    return archive(tag, program, folder="usr/local/bin", entrypoint=["/go-runner"])
 
 
 def _architecture(program: Path) -> str:

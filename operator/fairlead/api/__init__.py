@@ -2,7 +2,7 @@
 
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError, render_path
 from fairlead.api.params import Check, DataName, Listed, Params, data_names, exactly_one_of
-from fairlead.api.parse import parse_policy
+from fairlead.api.parse import parse_params, parse_policy
 from fairlead.api.selectors import LabelSelector
 from fairlead.api.status import Status
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, Spec, policy_model
@@ -23,6 +23,7 @@ __all__ = [
     "Status",
     "data_names",
     "exactly_one_of",
+    "parse_params",
     "parse_policy",
     "policy_model",
     "render_path",

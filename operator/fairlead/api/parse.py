@@ -17,6 +17,7 @@ from fairlead.api.params import Params
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 
 P = TypeVar("P", bound=SchedulerExtenderPolicy)
+M = TypeVar("M", bound=Params)
 
 _ERRORS_MAX = 100
 _SHOWN_MAX = 60
@@ -50,6 +51,11 @@ def parse_policy(obj: object, model: type[P]) -> P:
     """The policy that plain data means, for a model that `policy_model` made. Raises InvalidObjectError."""
     if isinstance(obj, Mapping):
         obj = {key: value for key, value in obj.items() if key != "status"}
+    return parse_params(obj, model)
+
+
+def parse_params(obj: object, model: type[M]) -> M:
+    """The same for anything else that is made of `Params`."""
     try:
         return model.model_validate(obj, by_alias=True, by_name=False)
     except ValidationError as wrong:

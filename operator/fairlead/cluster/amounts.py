@@ -1,8 +1,8 @@
 """What pods ask for and nodes have, by the rules of kube-scheduler: `PodRequests` and `NodeInfo` of Kubernetes 1.37.
 
 1.35 and 1.36 take the largest of what is wanted, allocated and in effect for each container that the kubelet reports,
-1.37 for the pod as a whole. They differ while one container of a pod is resized up and another one down, and where a
-resize that cannot be granted is wanted of a pod with init containers.
+1.37 for the pod as a whole. They count more than we do while one container of a pod is resized up and another one down,
+and where a resize that cannot be granted is wanted of a pod with containers that the kubelet reports no amounts of.
 
 Whole numbers are added and taken away, so that what is kept equals what is computed from nothing: thousandths of a
 core, bytes, pieces. Pods are counted as a resource of which each asks for one: the scheduler compares their number

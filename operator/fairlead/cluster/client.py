@@ -50,9 +50,9 @@ class Client:
             raise RuntimeError("a client is used as a context: `async with Client(access) as client`")
         return self._opened
 
-    async def get(self, where: Where, decode: Decode[T]) -> T:
-        """One object."""
-        return await self._decoded(Ask("get", where), decode)
+    async def get(self, where: Where, decode: Decode[T], query: Mapping[str, str] = _NONE) -> T:
+        """One object, or a part of it that a query describes."""
+        return await self._decoded(Ask("get", where, query), decode)
 
     async def pages(
         self,

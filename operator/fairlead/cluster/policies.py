@@ -5,11 +5,13 @@ did compile goes on, from memory or from where it was kept. If there is none, it
 failure policy.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from fairlead.api.errors import InvalidObjectError
+from fairlead.api.names import API_VERSION, KIND
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cel.check import Steps
@@ -20,8 +22,22 @@ from fairlead.policy.errors import PolicyError
 from fairlead.policy.select import PolicySet, policy_set
 
 Obj = Mapping[str, Any]
-Reason = Literal["Compiled", "LastGoodServes", "NothingServes"]
+Reason = Literal["Compiled", "LastGoodServes", "NothingServes", "InternalError"]
+LOG: Final = logging.getLogger(__name__)
 _MESSAGE_MAX: Final = 1024
+_ANY: Final[Obj] = {
+    "apiVersion": API_VERSION,
+    "kind": KIND,
+    "metadata": {"name": "any"},
+    "spec": {"filters": [{"name": "any", "expression": "pod.metadata.name == node.metadata.name"}]},
+}
+
+
+class _InternalError(Exception):
+    """The compiler itself failed."""
+
+
+_FAULTS: Final = (InvalidObjectError, PolicyError, _InternalError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +94,11 @@ class Policies:
     _held: dict[str, _Held] = field(default_factory=dict)
     _changed: bool = False
 
+    def warm(self) -> None:
+        """Compile any policy: the first one takes several times as long as others, and nobody waits for it yet."""
+        for _ in self._compiled(_ANY):
+            pass
+
     def put(self, obj: Obj) -> None:
         """A policy came, or became different; compiling it is for `steps`."""
         name = str(obj.get("metadata", {}).get("name", ""))
@@ -115,11 +136,12 @@ class Policies:
             self.serving = policy_set(held.compiled for held in self._held.values() if held.compiled is not None)
 
     def _compile(self, held: _Held, obj: Obj) -> Iterator[None]:
-        name = str(obj["metadata"].get("name", ""))
+        name, failed = str(obj["metadata"].get("name", "")), False
         try:
             compiled = yield from self._compiled(obj)
-        except (InvalidObjectError, PolicyError) as error:
+        except _FAULTS as error:
             message = "; ".join(str(error).splitlines())[:_MESSAGE_MAX]
+            failed = isinstance(error, _InternalError)
         else:
             held.compiled = compiled
             held.state = State(name, compiled.generation, compiled.generation, "Compiled")
@@ -129,15 +151,21 @@ class Policies:
         if held.compiled is None or held.compiled.generation.endswith("?"):
             held.compiled = (yield from self._kept(name, obj)) or standing_for(obj)
         generation, serving = generation_of(obj), held.compiled.generation
-        if serving.endswith("?"):
-            held.state = State(name, generation, None, "NothingServes", message)
-        else:
-            held.state = State(name, generation, serving, "LastGoodServes", message)
+        serves = None if serving.endswith("?") else serving
+        reason: Reason = "InternalError" if failed else "LastGoodServes" if serves else "NothingServes"
+        held.state = State(name, generation, serves, reason, message)
 
     def _compiled(self, obj: Obj) -> Steps[CompiledPolicy]:
-        policy = parse_policy(obj, self.model)
-        yield
-        return (yield from compile_steps(policy, self.rules))
+        """Raises what `_FAULTS` names, whatever goes wrong: one policy must not stop the others."""
+        try:
+            policy = parse_policy(obj, self.model)
+            yield
+            return (yield from compile_steps(policy, self.rules))
+        except _FAULTS:
+            raise
+        except Exception as error:
+            LOG.exception("a policy cannot be compiled", extra={"policy": obj["metadata"].get("name", "")})
+            raise _InternalError(f"internal error, the log has more: {type(error).__name__}: {error}") from error
 
     def _kept(self, name: str, obj: Obj) -> Steps[CompiledPolicy | None]:
         """What was kept of the same policy; one of the same name that was made anew is another."""
@@ -146,7 +174,7 @@ class Policies:
             return None
         try:
             return (yield from self._compiled(kept.obj))
-        except (InvalidObjectError, PolicyError):  # compiled by a version that knew more
+        except _FAULTS:  # compiled by a version that knew more
             return None
 
 

@@ -2,7 +2,8 @@
 
 Its data can never be changed, so that a later generation is a new object and the earlier ones are deleted after it is
 there. Several replicas do this at once and come to the same: the name says which generation it is, and nobody deletes
-what is newer than what he has written himself.
+what is newer than what he has written himself. Policies of files and those of the API server are kept apart by the
+value of the label: who knows the ones says nothing of the others.
 """
 
 import asyncio
@@ -40,10 +41,10 @@ class Api(Protocol):
         """Gone, if it still is the one of this UID."""
 
 
-def revision_of(good: Good, number: int) -> dict[str, Any]:
+def revision_of(good: Good, number: int, source: str) -> dict[str, Any]:
     """The object that keeps a generation."""
-    identity = hashlib.sha256(f"{good.name}/{good.uid}/{good.generation}".encode()).hexdigest()
-    labels = {LABEL: "true"}
+    identity = hashlib.sha256(f"{source}/{good.name}/{good.uid}/{good.generation}".encode()).hexdigest()
+    labels = {LABEL: source}
     annotations = {_NAME: good.name, _UID: good.uid, _GENERATION: good.generation}
     metadata = {"name": f"fairlead-policy-{identity[:16]}", "labels": labels, "annotations": annotations}
     written = {key: value for key, value in good.obj.items() if key in ("apiVersion", "kind", "spec")}
@@ -71,6 +72,8 @@ class Revisions:
     """Writes what is good, one after the other, in the background."""
 
     api: Api
+    source: str
+    """Where the policies come from: a word for the label."""
     fault: str = ""
     """Why nothing can be kept, where that is so."""
     _waiting: dict[str, Good | None] = field(default_factory=dict)  # None: the policy went
@@ -79,7 +82,7 @@ class Revisions:
     async def found(self) -> dict[tuple[str, str], Good] | None:
         """What was kept by an earlier process: of each policy, by name and UID, the newest. None: nobody answers."""
         try:
-            revisions = await self.api.list(f"{LABEL}=true")
+            revisions = await self.api.list(f"{LABEL}={self.source}")
         except OSError as error:
             self._failed(error)
             return None if isinstance(error, ConnectionError) else {}
@@ -121,16 +124,17 @@ class Revisions:
                 LOG.info("the last good policies are kept again")
 
     async def _settle(self, name: str, good: Good | None) -> None:
-        held = [one for one in await self.api.list(f"{LABEL}=true") if _is_of(one, name)]
+        held = [one for one in await self.api.list(f"{LABEL}={self.source}") if _is_of(one, name)]
         superseded = held if good is None else await self._write(good, held)
         for metadata in (one["metadata"] for one in superseded):
             await self.api.delete(metadata["name"], metadata["uid"])
 
     async def _write(self, good: Good, held: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         """Write one, and tell what it supersedes."""
-        of_files = not good.generation.isdecimal()  # their generations have no order: the last written is the newest
-        number = max(map(_number, held), default=0) + 1 if of_files else int(good.generation)
-        made = revision_of(good, number)
+        generation = good.obj["metadata"].get("generation")
+        # Those of files have no order: the last written is the newest.
+        number = int(generation) if generation else max(map(_number, held), default=0) + 1
+        made = revision_of(good, number, self.source)
         await self.api.create(made)
         others = (one for one in held if one["metadata"]["name"] != made["metadata"]["name"])
         return [one for one in others if _number(one) < number or not _is_of(one, good.name, good.uid)]

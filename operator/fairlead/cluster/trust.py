@@ -1,13 +1,12 @@
 """Whom we believe to be the API server: TLS contexts, made once, and anew when a file became another."""
 
 import ssl
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from fairlead.cluster.credentials import Credential
 from fairlead.cluster.errors import AccessError
 from fairlead.cluster.files import Material
+from fairlead.pairs import load_pair
 
 
 @dataclass(slots=True)
@@ -49,14 +48,8 @@ class Trust:
         return context
 
     def _show(self, context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-        """OpenSSL takes keys from files only."""
-        with tempfile.TemporaryDirectory(prefix="fairlead-") as folder:  # nobody else may read it
-            pair = Path(folder, "pair.pem")
-            pair.write_bytes(certificate.strip() + b"\n" + key.strip() + b"\n")
-            try:
-                context.load_cert_chain(pair, password="")  # or OpenSSL would ask at the terminal
-            except ssl.SSLError as error:
-                what = f"the certificate and the key do not go together: {error.reason or error}"
-                raise AccessError(
-                    *self.certificate_at, what, "both must be PEM, and the key without a password"
-                ) from error
+        try:
+            load_pair(context, certificate, key)
+        except ssl.SSLError as error:
+            what = f"the certificate and the key do not go together: {error.reason or error}"
+            raise AccessError(*self.certificate_at, what, "both must be PEM, and the key without a password") from error

@@ -133,7 +133,8 @@ class _Compiler:
             if compiled is None:
                 return
             expression = compiled
-            made = filter_of(compiled, rule.reason or rule.name, resolvable=bool(rule.resolvable))  # type: ignore[assignment]
+            reason, resolvable = rule.reason or rule.name, bool(rule.resolvable)
+            made = filter_of(compiled, rule.name, reason, resolvable=resolvable)  # type: ignore[assignment]
         self.filters.append(
             FilterRule(
                 rule.name,
@@ -162,7 +163,7 @@ class _Compiler:
             if compiled is None:
                 return
             expression = compiled
-            made = score_of(compiled)  # type: ignore[assignment]
+            made = score_of(compiled, rule.name)  # type: ignore[assignment]
         self.scores.append(ScoreRule(rule.name, made, rule.weight, rule.normalize or made.normalize, expression))
         self._report(rule.name, "Score", expression or made)
 

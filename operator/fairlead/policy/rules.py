@@ -21,16 +21,17 @@ class Raised(Unknown, frozen=True):
     detail: str = ""
 
 
-def raised(error: Exception, until: int | None = None) -> Raised:
-    """An error of evaluation as a value, and when it may be another."""
+def raised(error: Exception, until: int | None = None, *, rule: str = "the rule") -> Raised:
+    """An error of evaluation as a value, and when it may be another; who reads it alone wants the rule named."""
     found = translated(error)
     if isinstance(found, MissingDataError):
         return Raised(found.unknown.what, found.unknown.why, until, found.message)
-    return Raised("the rule", "cannot be decided", until, found.message)
+    return Raised(rule, "cannot be decided", until, found.message)
 
 
-def filter_of(expression: Compiled, reason: str, *, resolvable: bool) -> FilterOf[PodView, NodeView]:
+def filter_of(expression: Compiled, name: str, reason: str, *, resolvable: bool) -> FilterOf[PodView, NodeView]:
     """A filter that passes where an expression gives true."""
+    rule = f"rule {name}"
     reject = Reject(reason, resolvable)
 
     def timed(pod: PodView) -> Callable[..., object]:
@@ -41,7 +42,7 @@ def filter_of(expression: Compiled, reason: str, *, resolvable: bool) -> FilterO
             try:
                 passes = inner(node, now)
             except RAISED as error:
-                return raised(error, ends.until(now))
+                return raised(error, ends.until(now), rule=rule)
             until = ends.until(now)
             if until is None:
                 return PASS if passes else reject
@@ -56,7 +57,7 @@ def filter_of(expression: Compiled, reason: str, *, resolvable: bool) -> FilterO
             try:
                 return PASS if inner(node, now) else reject
             except RAISED as error:
-                return raised(error)
+                return raised(error, rule=rule)
 
         return one
 
@@ -65,8 +66,9 @@ def filter_of(expression: Compiled, reason: str, *, resolvable: bool) -> FilterO
     return FilterOf(reads=reads, for_pod=make, reasons=(reason,), resolvable=resolvable)  # type: ignore[arg-type]
 
 
-def score_of(expression: Compiled) -> ScoreOf[PodView, NodeView]:
+def score_of(expression: Compiled, name: str) -> ScoreOf[PodView, NodeView]:
     """A score that is what an expression gives."""
+    rule = f"rule {name}"
 
     def timed(pod: PodView) -> Callable[..., object]:
         ends = Ends()
@@ -76,7 +78,7 @@ def score_of(expression: Compiled) -> ScoreOf[PodView, NodeView]:
             try:
                 value = finite(inner(node, now))
             except RAISED as error:
-                return raised(error, ends.until(now))
+                return raised(error, ends.until(now), rule=rule)
             until = ends.until(now)
             return value if until is None else Timed(value, until)
 
@@ -89,7 +91,7 @@ def score_of(expression: Compiled) -> ScoreOf[PodView, NodeView]:
             try:
                 return finite(inner(node, now))
             except RAISED as error:
-                return raised(error)
+                return raised(error, rule=rule)
 
         return one
 

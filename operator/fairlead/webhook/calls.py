@@ -8,6 +8,8 @@ from typing import Final
 
 from fairlead.logs import TRACE, Seldom
 from fairlead.metrics import Metrics
+from fairlead.policy.binding import Conflict
+from fairlead.policy.reasons import Reason
 from fairlead.webhook import verbs
 from fairlead.webhook.binding import Binder
 from fairlead.webhook.pace import REASON
@@ -80,6 +82,9 @@ class Calls:
         self._slow = metrics.counter(
             "fairlead_webhook_too_slow", "Calls that a policy could not answer in time.", "policy"
         )
+        self._warnings = metrics.counter(
+            "fairlead_policy_warnings", "Pods to which happened what the reason says.", "policy", "reason"
+        )
 
     def routes(self) -> Mapping[str, Handle]:
         """By their paths."""
@@ -114,7 +119,19 @@ class Calls:
         if isinstance(asked, Answer):
             return asked
         world, who, when = asked
-        return self._counted(call, await self.binder.bind(call.body, world, who, when))
+        reply = await self.binder.bind(call.body, world, who, when)
+        for conflict in reply.outcome.conflicts:
+            self._conflicting(conflict, world)
+        return self._counted(call, reply)
+
+    def _conflicting(self, conflict: Conflict, world: World) -> None:
+        reason = Reason.CONFLICT.value
+        for policy in (conflict.winner, conflict.loser):
+            self._warnings.add(policy, reason)
+        if conflict not in world.conflicts:
+            extra = {"reason": reason, "annotation": conflict.key, "by": conflict.winner, "not_by": conflict.loser}
+            LOG.warning("two policies write one annotation", extra=extra)
+        world.conflicts[conflict] += 1
 
     def _answered(self, call: Call, verb: Verb, answer: Callable[[World, Caller, Moment], Reply]) -> Answer:
         asked = self._asked(call, verb)

@@ -1,7 +1,8 @@
 """Policies that are too slow: one that misses the deadline twice in a minute is switched to its failure policy.
 
 On this replica only, until its next generation or for five minutes. What it does before a pod has a node (filter and
-preempt) and what it does after (scores) are switched apart: nobody refuses a pod because a score is slow.
+preempt) and what it does after (scores) are switched apart: a scheduler goes on without scores whatever is wrong with
+them, so that they have no failure policy, and nobody refuses a pod because a score is slow.
 """
 
 from collections.abc import Mapping

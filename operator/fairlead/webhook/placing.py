@@ -7,7 +7,7 @@ from typing import Any
 from fairlead.policy.binding import Conflict, annotations
 from fairlead.webhook import protocol, replies
 from fairlead.webhook.protocol import BindArgs, MalformedError
-from fairlead.webhook.world import Answer, Caller, Moment, Outcome, World
+from fairlead.webhook.world import Answer, Caller, Moment, Outcome, World, guarded
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,8 @@ class Placing:
     @property
     def bound(self) -> Answer:
         """To be said once the API server has confirmed it."""
-        return Answer(replies.bound(), Outcome(verb="bind", gate="Fail", pod=self.asked.uid, candidates=1))
+        outcome = Outcome(verb="bind", gate="Fail", pod=self.asked.uid, candidates=1, conflicts=self.conflicts)
+        return Answer(replies.bound(), outcome)
 
 
 def bind(body: bytes, world: World, caller: Caller, when: Moment) -> Placing | BindArgs | Answer:
@@ -68,12 +69,14 @@ def place(asked: BindArgs, pod: Any, world: World, caller: Caller, when: Moment)
 
 
 def of_others(asked: BindArgs, pod: Any, caller: Caller) -> Answer | None:
-    """A refusal where the pod is not the one that was meant, or another scheduler places it."""
+    """A refusal where the pod is not the one that was meant, or not one that the caller may place."""
     if pod.metadata.uid != asked.uid:
         return refused(asked.uid, "another pod has that name now")
     scheduler = str(pod.spec.schedulerName)
     if scheduler not in caller.schedulers:
-        return refused(asked.uid, f"the pod is for the scheduler {scheduler!r}, which is not the one that asks")
+        return refused(asked.uid, f"the pod is for the scheduler {scheduler!r}, whose pods the caller may not place")
+    if (why := guarded(caller, asked.namespace)) is not None:
+        return refused(asked.uid, why)
     return None
 
 

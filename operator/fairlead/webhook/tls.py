@@ -1,17 +1,45 @@
-"""The server's side of mutual TLS: contexts from files, made anew when the files change, and who a caller is."""
+"""The server's side of mutual TLS: contexts, made anew when what they are made of changes, and who a caller is.
+
+What they are made of comes from files, or from memory: who signs his own certificate never writes it down.
+"""
 
 import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from cryptography import x509
 
+from fairlead.pairs import load_pair
+
 
 class TlsError(Exception):
-    """The files cannot be used; says which and why."""
+    """A certificate or a key cannot be used; says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The server's certificate, its key and the authorities of its clients."""
+
+    certificate: bytes = field(repr=False)
+    key: bytes = field(repr=False)
+    client_ca: bytes = field(repr=False)
+
+
+class Source(Protocol):
+    """Where they come from; each is called by what it is to be found under."""
+
+    @property
+    def certificate(self) -> object: ...  # noqa: D102
+    @property
+    def key(self) -> object: ...  # noqa: D102
+    @property
+    def client_ca(self) -> object: ...  # noqa: D102
+
+    def read(self) -> Contents:
+        """As they are now. Raises TlsError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,52 +50,72 @@ class Files:
     key: Path
     client_ca: Path
 
-    def read(self) -> "Contents":
+    def read(self) -> Contents:
         """What is in them now."""
         return Contents(*(_read(path) for path in (self.certificate, self.key, self.client_ca)))
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """What was in the files."""
+@dataclass(slots=True)
+class InMemory:
+    """What somebody in this process has put there; `name` says who."""
 
-    certificate: bytes = field(repr=False)
-    key: bytes = field(repr=False)
-    client_ca: bytes = field(repr=False)
+    name: str
+    contents: Contents | None = None
+
+    @property
+    def certificate(self) -> str:
+        """The name of what is wrong if it is."""
+        return f"the certificate of {self.name}"
+
+    @property
+    def key(self) -> str:
+        """The name of what is wrong if it is."""
+        return "its key"
+
+    @property
+    def client_ca(self) -> str:
+        """The name of what is wrong if it is."""
+        return f"the authority of callers of {self.name}"
+
+    def read(self) -> Contents:
+        """What is there now."""
+        if self.contents is None:
+            raise TlsError(f"there is nothing from {self.name} yet")
+        return self.contents
 
 
 @dataclass(slots=True)
 class Tls:
     """The context for connections that come now."""
 
-    files: Files
+    source: Source
     context: ssl.SSLContext = field(init=False)
     expires: Mapping[str, datetime] = field(init=False)
     """When which of the certificates expires."""
     _contents: Contents = field(init=False)
 
     def __post_init__(self) -> None:
-        self._use(self.files.read())
+        self._use(self.source.read())
 
     def reload(self) -> bool:
-        """Use what is in the files, if it is something else. Raises TlsError and goes on with what it had."""
-        contents = self.files.read()
+        """Use what is there now, if it is something else. Raises TlsError and goes on with what it had."""
+        contents = self.source.read()
         if contents == self._contents:
             return False
         self._use(contents)
         return True
 
     def _use(self, contents: Contents) -> None:
-        # What was read is what is loaded: a file may be replaced at any moment.
+        # What was read is what is used: a file may be replaced at any moment, and then they do not go together.
         expires = {
-            "server": _expiry(contents.certificate, self.files.certificate),
-            "client-ca": _expiry(contents.client_ca, self.files.client_ca),
+            "server": _expiry(contents.certificate, self.source.certificate),
+            "client-ca": _expiry(contents.client_ca, self.source.client_ca),
         }
-        self.context = _context(self.files, contents)
+        self.context = _context(self.source, contents)
         self.expires, self._contents = expires, contents
 
 
-def _context(files: Files, contents: Contents) -> ssl.SSLContext:
+def _context(source: Source, contents: Contents) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.verify_mode = ssl.CERT_REQUIRED
@@ -78,14 +126,11 @@ def _context(files: Files, contents: Contents) -> ssl.SSLContext:
     try:
         context.load_verify_locations(cadata=contents.client_ca.decode())
     except (ssl.SSLError, UnicodeDecodeError) as error:
-        raise TlsError(f"{files.client_ca} is no certificate of an authority: {error}") from None
+        raise TlsError(f"{source.client_ca} is no certificate of an authority: {error}") from None
     try:
-        # an encrypted key is an error, and no question on the terminal
-        context.load_cert_chain(files.certificate, files.key, password="")
+        load_pair(context, contents.certificate, contents.key)
     except (ssl.SSLError, OSError) as error:
-        raise TlsError(f"{files.certificate} and {files.key} cannot be used together: {error}") from None
-    if files.read() != contents:
-        raise TlsError("the files changed while they were read")
+        raise TlsError(f"{source.certificate} and {source.key} cannot be used together: {error}") from None
     return context
 
 
@@ -96,12 +141,12 @@ def _read(path: Path) -> bytes:
         raise TlsError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def _expiry(pem: bytes, path: Path) -> datetime:
+def _expiry(pem: bytes, where: object) -> datetime:
     """Of the first that expires: a bundle is as good as that."""
     try:
         found = x509.load_pem_x509_certificates(pem)
     except ValueError:
-        raise TlsError(f"{path} holds no certificate in PEM") from None
+        raise TlsError(f"{where} holds no certificate in PEM") from None
     return min(one.not_valid_after_utc for one in found).astimezone(UTC)
 
 

@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-from msgspec import Raw
-
 from fairlead.policy.evaluate import UNKNOWN_NODE, Evaluator
 from fairlead.policy.facts import PodView
 from fairlead.policy.filtered import Filtered, Rule
@@ -23,9 +21,9 @@ from fairlead.policy.select import Matched
 from fairlead.policy.tally import Tally
 from fairlead.webhook import protocol, replies
 from fairlead.webhook.pace import Part
-from fairlead.webhook.protocol import Args, MalformedError, PreemptArgs, Victims
+from fairlead.webhook.protocol import Args, Bytes, MalformedError, PreemptArgs, Victims
 from fairlead.webhook.replies import UNSAID, Reasons
-from fairlead.webhook.world import Answer, Caller, Gate, Moment, Outcome, Result, World
+from fairlead.webhook.world import GUARD, Answer, Caller, Gate, Moment, Outcome, Result, World, guarded
 
 OK: Final = 200
 BAD_REQUEST: Final = 400
@@ -62,20 +60,20 @@ class _Subject:
 
     pod: PodView
     matched: Sequence[Matched]
-    too_slow: str = ""
-    """The policy because of which the pod is refused everywhere."""
+    refused: tuple[Rule, str] | None = None
+    """Who refuses the pod on every node, and why."""
 
 
 def filter(body: bytes, world: World, caller: Caller, gate: Gate, when: Moment) -> Answer:  # noqa: A001 - its name
     """Which nodes the pod may use."""
     call = _Call(world, caller, world.gates[gate], when, Outcome(verb="filter", gate=gate))
-    return _run(call, protocol.args, _filter, body)
+    return _run(call, lambda body: protocol.args(body, world.brought.split), _filter, body)
 
 
 def prioritize(body: bytes, world: World, caller: Caller, when: Moment) -> Answer:
     """Which nodes suit the pod better than others."""
     call = _Call(world, caller, world.scores, when, Outcome(verb="prioritize"))
-    return _run(call, protocol.args, _prioritize, body)
+    return _run(call, lambda body: protocol.args(body, world.brought.split), _prioritize, body)
 
 
 def preempt(body: bytes, world: World, caller: Caller, gate: Gate, when: Moment) -> Answer:
@@ -112,6 +110,8 @@ def _subject(call: _Call, pod: Any) -> _Subject:
     if scheduler not in call.caller.schedulers:
         return _Subject(PodView(pod), ())
     view = call.world.view(pod)
+    if (why := guarded(call.caller, view.namespace)) is not None:
+        return _Subject(view, (), (GUARD, why) if call.outcome.gate == "Fail" else None)
     matched = call.evaluator.matching(view, scheduler, call.when.now)
     if not matched:
         return _Subject(view, ())
@@ -119,18 +119,19 @@ def _subject(call: _Call, pod: Any) -> _Subject:
     pace, at = call.world.pace, call.when.clock()
     slow = [each.policy.name for each in matched if pace.is_slow(each.policy, call.part, at)]
     left = [each for each in matched if each.policy.name not in slow] if slow else matched
-    return _Subject(view, left, slow[0] if slow and call.outcome.gate == "Fail" else "")
+    refuses = slow and call.outcome.gate == "Fail"
+    return _Subject(view, left, ((slow[0], ""), str(TooSlowError(slow[0]))) if refuses else None)
 
 
 def _filter(call: _Call, asked: Args) -> Answer:
     subject = _subject(call, asked.pod)
     outcome = replace(call.outcome, pod=subject.pod.uid)
-    if not subject.too_slow and not any(each.policy.filters for each in subject.matched):
+    if subject.refused is None and not any(each.policy.filters for each in subject.matched):
         return Answer(replies.filtered(asked.names, asked.nodes), outcome)
     candidates = _candidates(call, asked)
     outcome = replace(outcome, candidates=len(candidates.names))
-    if subject.too_slow and candidates.names:
-        return _refused(candidates, subject.too_slow, outcome)
+    if subject.refused is not None and candidates.names:
+        return _refused(candidates, *subject.refused, outcome)
     when = call.when
     found = call.evaluator.judge(
         subject.pod, subject.matched, candidates.names, now=when.now, clock=when.clock, deadline=when.deadline
@@ -150,10 +151,10 @@ def _filter(call: _Call, asked: Args) -> Answer:
     return Answer(replies.filtered(*candidates.written(found.passed), reasons), outcome)
 
 
-def _refused(candidates: "_Candidates", policy: str, outcome: Outcome) -> Answer:
-    """All are, by a policy that is too slow."""
-    reasons = dict.fromkeys(candidates.names, str(TooSlowError(policy)))
-    outcome = replace(outcome, result="empty", refusals={(policy, ""): len(candidates.names)})
+def _refused(candidates: "_Candidates", rule: Rule, why: str, outcome: Outcome) -> Answer:
+    """All are, whatever is known of them."""
+    reasons = dict.fromkeys(candidates.names, why)
+    outcome = replace(outcome, result="empty", refusals={rule: len(candidates.names)})
     return Answer(replies.filtered(*candidates.written(()), Reasons(unresolvable=reasons)), outcome)
 
 
@@ -184,8 +185,8 @@ def _prioritize(call: _Call, asked: Args) -> Answer:
 def _preempt(call: _Call, asked: PreemptArgs) -> Answer:
     subject, proposed = _subject(call, asked.pod), asked.victims
     outcome = replace(call.outcome, pod=subject.pod.uid, candidates=len(proposed))
-    if subject.too_slow and proposed:
-        refusals = {(subject.too_slow, ""): len(proposed)}
+    if subject.refused is not None and proposed:
+        refusals = {subject.refused[0]: len(proposed)}
         return Answer(replies.preempted({}), replace(outcome, result="empty", refusals=refusals))
     saying = [each for each in subject.matched if each.policy.filters or each.policy.protections]
     left, by_rule, unknown = _undropped(call, subject.pod, saying, proposed)
@@ -229,7 +230,7 @@ class _Candidates:
     """The nodes of a request: by name or as they came."""
 
     names: Sequence[str]
-    items: Sequence[Raw] | None = None
+    items: Sequence[Bytes] | None = None
 
     def written(self, passed: Sequence[str]) -> tuple[bytes | None, bytes | None]:
         """Some of them in the form that was asked in."""

@@ -1,9 +1,11 @@
 """What the verbs answer from: the policies by what the scheduler calls them for, and what is known of the cluster."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
+from fairlead.policy.binding import Conflict
 from fairlead.policy.compiled import CompiledPolicy
 from fairlead.policy.evaluate import Evaluator
 from fairlead.policy.facts import Amounts, NodeView, PodView
@@ -13,6 +15,7 @@ from fairlead.policy.nodes import Nodes
 from fairlead.policy.select import PolicySet
 from fairlead.policy.tally import Tally
 from fairlead.strategies.reads import overlap
+from fairlead.webhook.brought import Brought
 from fairlead.webhook.pace import Pace
 from fairlead.webhook.protocol import UNREADABLE, Bytes, MalformedError
 from fairlead.webhook.remembered import Remembered
@@ -20,6 +23,8 @@ from fairlead.webhook.remembered import Remembered
 Gate = Literal["Fail", "Ignore"]
 """An entry of the scheduler's configuration that filters, by the failure policy of those whom it asks."""
 Verb = Literal["filter", "prioritize", "preempt", "bind"]
+GUARD: Final[Rule] = "", "guard"
+"""What refuses pods of namespaces that are guarded: no policy does."""
 Result = Literal["passed", "refused", "empty", "error"]
 """Nobody was refused; somebody was; nobody is left; the call was answered with an error."""
 _IMAGES: Final = ("status", "images")
@@ -40,12 +45,14 @@ class Mirror(Protocol):
     def unplaced(self, namespace: str, name: str, /) -> Any | None:
         """A pod of our schedulers that has no node yet, if it is known."""
 
-    def view_for(self, node: Bytes, /, *, images: bool) -> NodeView:
-        """A node from a request, JSON, with the pods that are on the node of its name; the mirror stays as it is.
+    def given(self, node: bytes, /, *, images: bool) -> Any:
+        """A node from a request, JSON; without its images where nobody reads them.
 
-        Without its images where nobody reads them.
-        Raises what `protocol.UNREADABLE` names if that is no node.
+        Depends on nothing else. Raises what `protocol.UNREADABLE` names if that is no node.
         """
+
+    def view_for(self, given: Any, /) -> NodeView:
+        """Such a node, with the pods that are on the node of its name; the mirror stays as it is."""
 
 
 class Moment(NamedTuple):
@@ -67,12 +74,21 @@ class Caller:
 
     schedulers: frozenset[str]
     """The names whose pods it may place. It may ask about others: no policy is for them."""
+    guarded: frozenset[str] = frozenset()
+    """Namespaces that a scheduler of ours must not have: what they hold has to run before we can answer."""
     ignore_gate: bool = False
     """Whether it asks the gate Ignore, too: the reasons of the gate Fail are then read even where nodes are left."""
     always_reasons: bool = False
     """ConfigOnly: others write its configuration, and may let more extenders come after ours."""
     resolvable: bool = False
     """Whether its version can evict pods for a node that only an extender refuses: none up to 1.37 can."""
+
+
+def guarded(caller: Caller, namespace: str) -> str | None:
+    """Why the caller places no pods of a namespace; None if it may."""
+    if namespace not in caller.guarded:
+        return None
+    return f"pods of namespace {namespace} must not depend on Fairlead: give them another scheduler"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +114,8 @@ class Outcome:
     """The policy that missed the deadline."""
     switched: bool = False
     """Whether it is switched to its failure policy from now on."""
+    conflicts: tuple[Conflict, ...] = ()
+    """Annotations that the pod did not get from a policy, because it has them from another one."""
     error: str = ""
 
 
@@ -120,8 +138,9 @@ class World:
     scores: Evaluator
     pace: Pace
     names: Remembered
-    images: bool = True
-    """Whether some rule may read the images of nodes."""
+    brought: Brought[Any]
+    conflicts: Counter[Conflict] = field(default_factory=Counter)
+    """The pods to which each happened."""
 
     def view(self, pod: Any) -> PodView:
         """The pod of a request, as far as it takes to find its policies."""
@@ -138,7 +157,7 @@ class World:
     def node(self, written: Bytes) -> NodeView:
         """A node of a request. Raises MalformedError."""
         try:
-            return self.mirror.view_for(written, images=self.images)
+            return self.mirror.view_for(self.brought.node(written))
         except UNREADABLE as error:
             raise MalformedError(f"a node cannot be read: {error}") from None
 
@@ -161,4 +180,5 @@ def world(policies: PolicySet, nodes: Nodes, mirror: Mirror, pace: Pace, names: 
         "Ignore": asked([one for one in gating if not one.rejects_on_failure]),
     }
     images = any(overlap(_IMAGES, path) for policy in policies.policies for path in policy.reads.node)
-    return World(policies, mirror, gates, asked(rating), pace, names, images)
+    brought = Brought(lambda node: mirror.given(node, images=images))
+    return World(policies, mirror, gates, asked(rating), pace, names, brought)

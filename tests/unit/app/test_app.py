@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import logging
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +11,23 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.certificates import issued
+from fairlead.cluster import consistency, reflector
+from fairlead.cluster.errors import AccessError, RequestError
+from fairlead.cluster.resources import NODES
 from fairlead.settings import Address
 from scripted.loop import in_loop
-from servingkit import BAD, GOOD, OTHER, World, node, running
+from servingkit import BAD, GOOD, OTHER, POLICY, World, node, running
 from tlskit import HOSTS, NOW, YEAR
 from webhookkit import body
 
 BIND = json.dumps({"PodName": "x", "PodNamespace": "ml", "PodUID": "u-x", "Node": "a"}).encode()
+
+
+def failing(error: Exception) -> Callable[..., Awaitable[None]]:
+    async def fails(*_: object) -> None:
+        raise error
+
+    return fails
 
 
 async def names(connection: Any) -> Any:
@@ -71,6 +83,24 @@ async def test_what_does_not_compile_or_cannot_be_read_never_replaces_what_serve
 
 
 @in_loop
+async def test_what_was_kept_of_policies_that_went_meanwhile_goes_too(tmp_path: Path) -> None:
+    async with running(tmp_path) as one:
+        await one.ready()
+        await one.served(GOOD)
+        await one.until(lambda: len(one.world.objects.get("controllerrevisions", ())) == 1)
+    world = one.world
+    for content, want in (("{", 1), (None, 0)):  # while a file cannot be read, nobody knows what went
+        (tmp_path / "policies" / "p.yaml").unlink()
+        if content:
+            (tmp_path / "policies" / "p.yaml").write_text(content)
+        async with running(tmp_path, world) as again:
+            await again.ready()
+            if not want:
+                await again.until(lambda: not world.objects["controllerrevisions"])
+        assert len(world.objects["controllerrevisions"]) == want
+
+
+@in_loop
 async def test_where_nothing_can_be_kept_that_is_said(tmp_path: Path) -> None:
     async with running(tmp_path, World({}, {"controllerrevisions"})) as one:
         await one.ready()
@@ -86,6 +116,38 @@ async def test_it_is_not_ready_before_everything_is_listed(tmp_path: Path) -> No
         assert status == 503
         assert "[-] nodes: list nodes: 403 Forbidden: no rights" in text
         assert (await (await one.connect()).call("/filter", body(["a"]))).status == 503
+
+
+@in_loop
+async def test_what_is_held_otherwise_than_it_is_is_counted_told_and_healed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(consistency, "_APART_S", 0)
+    async with running(tmp_path) as one:
+        await one.ready()
+        connection = await one.connect()
+        assert json.loads((await connection.call("/filter", body(["c"]))).body)["NodeNames"] == ["c"], "nobody filters"
+        await one.served("true")
+        one.world.objects["nodes"] = [node("a"), node("c")]  # and no watch has said so
+        asked = body(["a", "b", "c"])
+        assert json.loads((await connection.call("/filter", asked)).body)["NodeNames"] == ["a", "b"]
+        for _ in range(2):
+            await one.app.verify()
+            await one.until(lambda: one.app.mirror.nodes.slots.keys() == {"a", "c"})
+        reply = json.loads((await connection.call("/filter", asked)).body)
+        assert reply["FailedAndUnresolvableNodes"] == {"b": "node is not known yet"}
+        metrics = (await one.probe("/metrics"))[1]
+        assert 'fairlead_mirror_differences_total{kind="nodes"} 2' in metrics
+        assert 'fairlead_mirror_differences_total{kind="pods"} 0' in metrics
+        assert "fairlead_webhook_unknown_nodes_total 2" in metrics
+        (line,) = [record for record in caplog.records if record.getMessage() == "reflector.differs"]
+        assert vars(line)["objects"] == [("", "b"), ("", "c")]
+        caplog.set_level(logging.INFO, "fairlead.app")
+        refused = RequestError("list", NODES, "no rights", status=403)
+        for error in (refused, AccessError("config", "exec", "the program has failed", "run it by hand")):
+            monkeypatch.setattr(reflector, "differences", failing(error))
+            await one.app.verify()
+            assert str(error) in [vars(record).get("why") for record in caplog.records]
 
 
 @in_loop
@@ -118,6 +180,26 @@ async def test_rules_that_cannot_decide_are_told(tmp_path: Path) -> None:
         assert found["fairlead_mirror_objects", "nodes"] == 2
         assert found["fairlead_certificate_expiry_seconds", "server"] > NOW.timestamp()
         assert {"fairlead_build_info", "fairlead_policy_set_info"} <= {key[0] for key in found}
+
+
+@in_loop
+async def test_policies_that_write_one_annotation_are_both_told(tmp_path: Path) -> None:
+    async with running(tmp_path) as one:
+        await one.ready()
+        before = one.app.current.world
+        for name in ("p", "q"):
+            text = POLICY.replace("name: p", f"name: {name}").partition("  filters")[0]
+            rule = {"key": "fairlead.dev/class", "expression": f"'{name}'"}
+            (one.folder / f"{name}.yaml").write_text(f"{text}  binding: {json.dumps({'annotations': [rule]})}")
+        await one.app.look_for_policies()
+        await one.until(lambda: {"p", "q"} == {*one.app.policies.states} and not one.app.policies.waits)
+        await one.until(lambda: one.app.mirror.unplaced("ml", "x") is not None and one.app.current.world is not before)
+        assert json.loads((await (await one.connect()).call("/bind", BIND)).body) == {"Error": ""}
+        assert one.world.bindings[-1]["metadata"]["annotations"] == {"fairlead.dev/class": "p"}
+        text = (await one.probe("/readyz"))[1]
+        assert "[+] policy: q: Conflict: 1 pods have fairlead.dev/class from p, which comes first\n" in text
+        assert "[+] policy: p: Conflict: q writes fairlead.dev/class, too, and comes later\n" in text
+        assert 'fairlead_policy_warnings_total{policy="q",reason="Conflict"} 1' in (await one.probe("/metrics"))[1]
 
 
 @in_loop

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench import __main__ as bench
+from bench import page
 from bench.measure import TINY, Measured, run
 from bench.report import Line, Target, judged, machine, table, targets
 
@@ -78,16 +79,20 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_missed_target_fails_nothing_and_a_crash_does(
-    collector: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    collector: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    written = tmp_path / "page.md"
+    monkeypatch.setattr(page, "PAGE", written)
     monkeypatch.setattr(sys, "argv", ["bench"])
     assert bench.main() == 1
     out, err = capsys.readouterr()
     assert out.splitlines()[0] == "{cpu}, {cores} cores, {python}".format_map(machine())
     assert out.splitlines()[2].split() == ["fast", "9", "ms", "<6", "short", "8"]
     assert err.splitlines() == ["fast 9 ms <6 short", "crashed: slices"]
+    assert not written.exists()
     collector[1] = "pass"
     assert bench.main() == 0
+    assert "| fast | 9 | ms | <6 | short | 8 |" in written.read_text()
 
 
 def test_json_holds_the_machine_and_the_lines(

@@ -91,7 +91,7 @@ def test_what_happens_when_an_expression_raises() -> None:
     assert victim_of(cluster, doubtful) == "keepers"
 
     big = pod(labels=BIG)
-    assert cluster.reasons(big) == {"plain": "p/gpu: the rule cannot be decided"}  # and silent passes
+    assert cluster.reasons(big) == {"plain": "p/gpu: rule gpu cannot be decided"}  # and silent passes
     assert cluster.scores(big, ["cold", "warm", "silent"]) == [80.0, 60.0, 70.0]
     assert victim_of(cluster, big) == "keepers"
     assert bound(cluster, big, "cold") == ({"fairlead.dev/gpu": "a100"}, None)

@@ -117,6 +117,44 @@ _CASES: Mapping[str, tuple[_Object, _Object]] = {
         _pod(_c(cpu="64"), containerStatuses=[_s(allocated={"cpu": "1"}, cpu="1")], status={**_PENDING["Deferred"]}),
         {"cpu": 64},
     ),
+    "one that is under way counts as what is allocated": (
+        _pod(
+            _c(cpu="2"),
+            containerStatuses=[_s(allocated={"cpu": "2"}, cpu="1")],
+            status={"conditions": [{"type": "PodResizeInProgress", "status": "True"}]},
+        ),
+        {"cpu": 2},
+    ),
+    "of a container that the kubelet says nothing of, nothing counts while the node cannot have what is wanted": (
+        # so it is from 1.37; until then b counted as it is wanted
+        _pod(
+            _c("a", cpu="64"),
+            _c("b", cpu="1"),
+            containerStatuses=[_s("a", allocated={"cpu": "1"}, cpu="1")],
+            status={**_PENDING["Infeasible"]},
+        ),
+        {"cpu": 1},
+    ),
+    "nor of an init container": (
+        _pod(
+            _c("a", cpu="64"),
+            init=(_c("i", cpu="3"),),
+            containerStatuses=[_s("a", allocated={"cpu": "1"}, cpu="1")],
+            initContainerStatuses=[_s("i")],
+            status={**_PENDING["Infeasible"]},
+        ),
+        {"cpu": 1},
+    ),
+    "one that it reports counts": (
+        _pod(
+            _c("a", cpu="64"),
+            init=(_c("i", cpu="3"),),
+            containerStatuses=[_s("a", allocated={"cpu": "1"}, cpu="1")],
+            initContainerStatuses=[_s("i", allocated={"cpu": "3"})],
+            status={**_PENDING["Infeasible"]},
+        ),
+        {"cpu": 3},
+    ),
     "a container that the kubelet has not seen yet counts as it is wanted": (
         _pod(_c("a", cpu="1"), _c("b", cpu="1"), containerStatuses=[_s("a", allocated={"cpu": "2"}, cpu="2")]),
         {"cpu": 3},
@@ -135,6 +173,26 @@ _CASES: Mapping[str, tuple[_Object, _Object]] = {
             _c("a", cpu="1"),
             init=(_c("s", cpu="1", always=True),),
             initContainerStatuses=[_s("s", allocated={"cpu": "2"}, cpu="2")],
+        ),
+        {"cpu": 3},
+    ),
+    "up before that is in effect": (
+        # s beside a: 3 + 1; the init container after it beside s: 2 + 3
+        _pod(
+            _c("a", cpu="1"),
+            init=(_c("s", cpu="3", always=True), _c("i", cpu="2")),
+            containerStatuses=[_s("a", allocated={"cpu": "1"}, cpu="1")],
+            initContainerStatuses=[_s("s", allocated={"cpu": "1"}, cpu="1"), _s("i", allocated={"cpu": "2"}, cpu="2")],
+        ),
+        {"cpu": 5},
+    ),
+    "and not to what the node will never have": (
+        _pod(
+            _c("a", cpu="1"),
+            init=(_c("s", cpu="64", always=True),),
+            containerStatuses=[_s("a", allocated={"cpu": "1"}, cpu="1")],
+            initContainerStatuses=[_s("s", allocated={"cpu": "2"}, cpu="1")],
+            status={**_PENDING["Infeasible"]},
         ),
         {"cpu": 3},
     ),
@@ -164,6 +222,30 @@ _CASES: Mapping[str, tuple[_Object, _Object]] = {
                 **_PENDING["Infeasible"],
             },
         ),
+        {"cpu": 2},
+    ),
+    "one that is put off counts": (
+        _pod(
+            _c(cpu="1"),
+            resources={"requests": {"cpu": "64"}},
+            status={
+                "allocatedResources": {"cpu": "2"},
+                "resources": {"requests": {"cpu": "2"}},
+                **_PENDING["Deferred"],
+            },
+        ),
+        {"cpu": 64},
+    ),
+    "as a whole it has what is in effect, also where it asks for other things": (
+        _pod(
+            _c(cpu="1", memory="1Ki"),
+            resources={"requests": {"cpu": "2"}},
+            status={"allocatedResources": {"cpu": "2", "memory": "1Ki"}, "resources": {"requests": {"memory": "3Ki"}}},
+        ),
+        {"cpu": 2, "memory": 3072},
+    ),
+    "nothing is in effect yet": (
+        _pod(_c(cpu="1"), resources={"requests": {"cpu": "2"}}, status={"resources": {}}),
         {"cpu": 2},
     ),
     "parts are added before they are rounded up": (

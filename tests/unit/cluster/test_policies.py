@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from fairlead.cluster.policies import Good, Policies
 from fairlead.policy.compile import Rules
+from fairlead.strategies.seam import Strategy
 from policykit import MODEL, NOW, Cluster, node, obj, pod
 from policykit.building import INSTALLED
 
@@ -77,6 +80,34 @@ def test_a_file_that_still_does_not_compile_is_another_set_all_the_same() -> Non
 
 def kept(expression: str, uid: str = "u1") -> Mapping[tuple[str, str], Good]:
     return {("p", uid): Good("p", uid, "1", obj("p", uid=uid, filters={"f": expression}))}
+
+
+def test_a_compiler_that_fails_is_like_a_policy_that_does_not_compile(caplog: pytest.LogCaptureFixture) -> None:
+    def fails(_: object) -> Any:
+        raise RuntimeError("a slip of ours")
+
+    ready = Strategy(name="nodeReadiness", params=INSTALLED["nodeReadiness"].params, filter=fails)
+    all_ = Policies(MODEL, Rules({ready.name: ready}))
+    odd: Any = {"nodeReadiness": {"labels": [{"key": "gpu"}]}}
+    all_.put(obj("q", filters={"f": "true"}))
+    put(all_, odd)
+    why = "internal error, the log has more: RuntimeError: a slip of ours"
+    assert str(all_.states["p"]).endswith(f"does not compile, its pods are treated by its failurePolicy: {why}")
+    assert (all_.states["p"].reason, all_.states["q"].serving, passed(all_)) == ("InternalError", "1", [])
+    put(all_, GOOD, 2)
+    caplog.clear()
+    put(all_, odd, 3)
+    put(all_, odd, 3)
+    assert str(all_.states["p"]) == f"p: generation 3 does not compile, generation 2 serves: {why}"
+    assert (all_.states["p"].reason, passed(all_)) == ("InternalError", ["a"])
+    (line,) = caplog.records
+    assert line.exc_info is not None
+
+
+def test_the_first_policy_of_all_compiles_and_is_none() -> None:
+    all_ = policies()
+    all_.warm()
+    assert (all_.states, all_.waits, all_.serving.policies) == ({}, False, ())
 
 
 def test_after_a_restart_the_kept_generation_serves() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairlead.cluster.policies import Good
-from fairlead.cluster.revisions import Revisions
+from fairlead.cluster.revisions import LABEL, Revisions
 
 
 class Api:
@@ -19,7 +19,8 @@ class Api:
 
     async def list(self, selector: str) -> Sequence[Mapping[str, Any]]:
         await self._asked(f"list {selector}")
-        return list(self.held.values())
+        label, _, value = selector.partition("=")
+        return [one for one in self.held.values() if one["metadata"]["labels"].get(label) == value]
 
     async def create(self, obj: Mapping[str, Any]) -> bool:
         name = obj["metadata"]["name"]
@@ -42,15 +43,20 @@ class Api:
 
 
 def good(generation: str, uid: str = "u", name: str = "p") -> Good:
-    return Good(name, uid, generation, {"kind": "X", "metadata": {"name": name, "uid": uid, "labels": {}}, "spec": {}})
+    metadata = {"name": name, "uid": uid, "generation": int(generation), "labels": {}}
+    return Good(name, uid, generation, {"kind": "X", "metadata": metadata, "spec": {}})
 
 
-def written(*steps: Good | str, api: Api | None = None) -> Api:
+def of_file(generation: str) -> Good:
+    return Good("p", "", generation, {"kind": "X", "metadata": {"name": "p"}, "spec": {}})
+
+
+def written(*steps: Good | str, api: Api | None = None, source: str = "files") -> Api:
     """What is there after these were kept, or forgotten, one after the other."""
 
     async def story() -> Api:
         held = api or Api()
-        revisions = Revisions(held)
+        revisions = Revisions(held, source)
         writer = asyncio.ensure_future(revisions.run())
         for step in steps:
             if isinstance(step, str):
@@ -68,7 +74,8 @@ def written(*steps: Good | str, api: Api | None = None) -> Api:
 
 
 def generations(api: Api) -> list[str]:
-    return [f"{one.name}/{one.uid}/{one.generation}" for one in (asyncio.run(Revisions(api).found()) or {}).values()]
+    found = asyncio.run(Revisions(api, "files").found()) or {}
+    return [f"{one.name}/{one.uid}/{one.generation}" for one in found.values()]
 
 
 def test_the_newest_generation_is_kept_and_the_older_ones_are_gone() -> None:
@@ -76,7 +83,7 @@ def test_the_newest_generation_is_kept_and_the_older_ones_are_gone() -> None:
     assert sorted(generations(api)) == ["p/u/2", "q/u/1"]
     assert len(api.held) == 2
     (one,) = (one for one in api.held.values() if one["revision"] == 2)
-    assert one["data"] == {"kind": "X", "metadata": {"name": "p", "uid": "u"}, "spec": {}}
+    assert one["data"] == {"kind": "X", "metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": {}}
 
 
 def test_who_is_late_deletes_nothing_newer() -> None:
@@ -93,7 +100,16 @@ def test_a_policy_made_anew_begins_again_and_a_deleted_one_is_forgotten() -> Non
 
 
 def test_generations_of_files_have_no_order() -> None:
-    assert generations(written(good("fe12"), good("01ab"))) == ["p/u/01ab"]
+    for last in ("01ab", "0012"):
+        assert generations(written(of_file("fe12"), of_file("999999999999"), of_file(last))) == [f"p//{last}"]
+
+
+def test_policies_of_files_and_those_of_the_api_server_know_nothing_of_each_other() -> None:
+    api = written(good("5"), source="cluster")
+    written(of_file("fe12"), api=api)
+    assert (generations(api), len(api.held)) == (["p//fe12"], 2)
+    written("p", api=api)
+    assert [one["revision"] for one in api.held.values()] == [5]
 
 
 def test_what_is_written_twice_is_there_once() -> None:
@@ -104,7 +120,7 @@ def test_what_is_written_twice_is_there_once() -> None:
 def test_where_nothing_can_be_kept_that_is_said_once_and_forgotten_when_it_heals() -> None:
     async def story() -> list[str]:
         api = Api()
-        revisions = Revisions(api)
+        revisions = Revisions(api, "files")
         writer = asyncio.ensure_future(revisions.run())
         faults = []
         for broken in ("no rights", "no rights", ""):
@@ -121,5 +137,5 @@ def test_where_nothing_can_be_kept_that_is_said_once_and_forgotten_when_it_heals
 
 def test_what_others_have_labelled_so_is_passed_over() -> None:
     api = Api()
-    api.held["x"] = {"metadata": {"name": "x", "labels": {}}, "revision": 9, "data": {"spec": {}}}
+    api.held["x"] = {"metadata": {"name": "x", "labels": {LABEL: "files"}}, "revision": 9, "data": {"spec": {}}}
     assert generations(api) == []

@@ -135,7 +135,7 @@ def test_scores_are_shown_as_the_scheduler_gets_them() -> None:
         [(None, 70.0, 210.0), (None, 50.0, 50.0), (None, 50.0, 100.0), (None, None, 0.0)],
     ]
     why = "data load is missing"
-    assert [each.why for each in found[2].scores] == [why, why, why, "the rule cannot be decided"]
+    assert [each.why for each in found[2].scores] == [why, why, why, "rule d-nobody cannot be decided"]
     assert {each.why for each in found[3].scores} == {"node is not known yet"}
     asked = Evaluator(policies, nodes).scores(facts, "fairlead", names, now=NOW, clock=lambda: 0, deadline=1)
     assert [node.total for node in found] == asked == [320.0, 400.0, 360.0, 360.0]

@@ -20,13 +20,13 @@ REFUSALS: dict[str, tuple[dict[str, Any], str | None]] = {
     "a filter that is true passes": ({"filters": {"f": "true"}}, None),
     "a filter that is false refuses with its name": ({"filters": {"f": "false"}}, "f"),
     "or with its reason": ({"filters": {"f": {"expression": "false", "reason": "wrong GPU"}}}, "wrong GPU"),
-    "one that raises refuses": ({"filters": {"f": KEY}}, "the rule cannot be decided"),
+    "one that raises refuses": ({"filters": {"f": KEY}}, "rule f cannot be decided"),
     "unless onError is Pass": ({"filters": {"f": {"expression": KEY, "onError": "Pass"}}}, None),
     "onError Pass does not make false true": ({"filters": {"f": {"expression": "false", "onError": "Pass"}}}, "f"),
-    "division by zero": ({"filters": {"f": "1 / (pod.spec.priority - 5) > 0"}}, "the rule cannot be decided"),
+    "division by zero": ({"filters": {"f": "1 / (pod.spec.priority - 5) > 0"}}, "rule f cannot be decided"),
     "a variable raises in whoever uses it": (
         {"variables": {"v": "node.metadata.labels['gpu']"}, "filters": {"a": "true", "f": "variables.v == 'a'"}},
-        "the rule cannot be decided",
+        "rule f cannot be decided",
     ),
     "and only if it is needed": (
         {"variables": {"v": "node.metadata.labels['gpu']"}, "filters": {"f": "true || variables.v == 'a'"}},

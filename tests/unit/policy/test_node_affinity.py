@@ -61,7 +61,7 @@ def _holds(requirement: dict[str, Any], values: Mapping[str, str]) -> bool:
 def passes(expression: Compiled, name: str, labels: Mapping[str, str], *, rejects_on_error: bool) -> bool:
     """What the filter does."""
     node = NodeView(from_json("Node", {"metadata": {"name": name, "labels": dict(labels)}}))
-    verdict = filter_of(expression, "r", resolvable=False).for_pod(PodView(None))(node, 0)
+    verdict = filter_of(expression, "r", "r", resolvable=False).for_pod(PodView(None))(node, 0)
     if verdict is PASS:
         return True
     return False if isinstance(verdict, Reject) else not rejects_on_error

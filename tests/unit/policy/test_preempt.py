@@ -58,7 +58,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str], Dropped | None]] = {
     "a filter that cannot decide refuses": (
         {"filters": {"f": "node.metadata.labels['gpu'] == 'a'"}},
         ["small"],
-        Dropped("p", "f", "the rule cannot be decided"),
+        Dropped("p", "f", "rule f cannot be decided"),
     ),
     "unless onError is Pass": (
         {"filters": {"f": {"expression": "node.metadata.labels['gpu'] == 'a'", "onError": "Pass"}}},

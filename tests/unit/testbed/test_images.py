@@ -56,18 +56,23 @@ def test_the_layer_holds_the_program_and_may_run_it(program: Path) -> None:
     assert _files(files["layer.tar"])["server"] == program.read_bytes()
 
 
+def test_a_program_may_lie_where_it_is_found_by_its_name(program: Path) -> None:
+    archive = images.archive(_TAG, program, folder="usr/local/bin")
+    assert [*_files(_files(archive)["layer.tar"])] == ["usr/local/bin/server"]
+    assert _config(archive)["config"]["Entrypoint"] == ["/usr/local/bin/server"]
+
+
 def test_the_image_runs_the_program_with_what_it_is_given(program: Path) -> None:
     plain = _config(images.archive(_TAG, program))
-    assert plain["config"] == {"Entrypoint": ["/server"], "Cmd": None, "Env": ["PATH=/"], "WorkingDir": "/"}
+    assert plain["config"] == {"Entrypoint": ["/server"], "Cmd": None, "WorkingDir": "/"}
     given = _config(images.archive(_TAG, program, entrypoint=["/server", "-v"], command=["pause"]))
     assert (given["config"]["Entrypoint"], given["config"]["Cmd"]) == (["/server", "-v"], ["pause"])
 
 
-def test_a_program_of_kubernetes_is_found_by_its_name_and_runs_by_a_command_only(program: Path) -> None:
+def test_a_program_of_kubernetes_is_run_by_a_command_only(program: Path) -> None:
     whole = images.of_kubernetes(_TAG, program)
-    config = _config(whole)["config"]
     assert [*_files(_files(whole)["layer.tar"])] == ["usr/local/bin/server"]
-    assert (config["Env"], config["Entrypoint"]) == (["PATH=/usr/local/bin"], ["/go-runner"])
+    assert _config(whole)["config"]["Entrypoint"] == ["/go-runner"]
 
 
 def test_the_architecture_is_the_programs(program: Path) -> None:

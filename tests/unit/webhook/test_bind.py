@@ -60,12 +60,20 @@ def test_a_pod_that_the_mirror_does_not_know_is_asked_for_elsewhere() -> None:
         assert bind(asking(*held)) == BindArgs("x", "ml", "u-x", "n")
 
 
+def test_a_pod_of_a_guarded_namespace_is_not_bound() -> None:
+    guarding = Asking(unplaced=[pod()], guarded=frozenset({"ml"}))
+    answer = guarding.bind(json.dumps(ASKED).encode())
+    assert isinstance(answer, Answer)
+    want = {"Error": "pods of namespace ml must not depend on Fairlead: give them another scheduler"}
+    assert go.decode("bind", answer.body) == want
+
+
 REFUSED: dict[str, tuple[Any, dict[str, Any], dict[str, str], str]] = {
     "another scheduler's pod": (
         pod(scheduler="default-scheduler"),
         {},
         {},
-        "the pod is for the scheduler 'default-scheduler', which is not the one that asks",
+        "the pod is for the scheduler 'default-scheduler', whose pods the caller may not place",
     ),
     "an annotation that cannot be computed": (
         pod(),
@@ -115,4 +123,4 @@ def test_conflicts_are_told() -> None:
     rules = [policy(name, annotations={"fairlead.dev/a": f"'{name}'"}) for name in ("one", "two")]
     placing = Asking(rules, unplaced=[pod()]).bind(json.dumps(ASKED).encode())
     assert isinstance(placing, Placing)
-    assert [(each.winner, each.loser) for each in placing.conflicts] == [("one", "two")]
+    assert [(each.winner, each.loser) for each in placing.bound.outcome.conflicts] == [("one", "two")]

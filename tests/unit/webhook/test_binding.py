@@ -118,8 +118,8 @@ UNKNOWN: dict[str, tuple[bytes | ClusterError, list[str], str]] = {
     "it is bound there already": (written(node="n"), ["get"], ""),
     "it is bound elsewhere": (written(node="m"), ["get"], "the pod is bound to the node m already"),
     "another one": (written("u-2"), ["get"], "another pod has that name now"),
-    "another scheduler's": (written(scheduler="other"), ["get"], "which is not the one that asks"),
-    "another scheduler's, bound there": (written(scheduler="other", node="n"), ["get"], "not the one that asks"),
+    "another scheduler's": (written(scheduler="other"), ["get"], "whose pods the caller may not place"),
+    "another scheduler's, bound there": (written(scheduler="other", node="n"), ["get"], "the caller may not place"),
     "it has gone": (GONE, ["get"], "there is no such pod any more"),
     "silence": (SILENCE, ["get"], "does not answer"),
     "nobody knows who asks": (NOBODY, ["get"], "the program has failed"),
@@ -137,7 +137,7 @@ def test_a_pod_that_the_mirror_does_not_know_is_asked_for(case: str) -> None:
 
 def test_another_schedulers_pod_is_refused_without_asking() -> None:
     api = Api(None, b"")
-    assert "which is not the one that asks" in error(bind(api, scheduler="other"))
+    assert "whose pods the caller may not place" in error(bind(api, scheduler="other"))
     assert api.asked == []
 
 

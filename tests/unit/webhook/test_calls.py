@@ -1,6 +1,7 @@
 """From a call to its answer: who is asked, what is counted, and what is said when nothing can be."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +11,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead import logs
+from fairlead.cel.messages import from_json
 from fairlead.metrics import Metrics
+from fairlead.policy.binding import Conflict
 from fairlead.webhook.binding import Binder
 from fairlead.webhook.calls import PATHS, Calls
 from fairlead.webhook.server import Answer, Call
@@ -20,10 +23,10 @@ from webhookkit import Asking, body, go
 
 
 class Nobody:
-    """An API server that is not asked."""
+    """An API server that is asked for bindings alone, and makes them."""
 
     async def bind(self, namespace: str, name: str, binding: bytes, within_s: float) -> None:
-        raise AssertionError
+        pass
 
     async def pod(self, namespace: str, name: str, within_s: float) -> bytes:
         raise AssertionError
@@ -159,3 +162,20 @@ def test_each_call_is_a_line_at_trace_and_none_at_info(caplog: pytest.LogCapture
         with caplog.at_level(level, "fairlead"):
             one.ask("/filter", body(["a", "b"]))
         assert len(caplog.records) == want
+
+
+def test_an_annotation_that_two_policies_write_is_told_of_both(caplog: pytest.LogCaptureFixture) -> None:
+    rules = [policy(name, annotations={"fairlead.dev/a": f"'{name}'"}) for name in ("one", "two")]
+    metadata = {"name": "x", "namespace": "ml", "uid": "u-x"}
+    waiting = from_json("Pod", {"metadata": metadata, "spec": {"schedulerName": "fairlead"}})
+    one = Ground(Asking(rules, [node("n")], unplaced=[waiting]))
+    asked = json.dumps({"PodName": "x", "PodNamespace": "ml", "PodUID": "u-x", "Node": "n"}).encode()
+    for _ in range(2):
+        assert go.decode("bind", one.ask("/bind", asked).body) == {"Error": ""}
+    counted = {key[1:]: value for key, value in one.counted().items() if "warnings" in key[0]}
+    assert counted == {("one", "Conflict"): 2, ("two", "Conflict"): 2}
+    assert one.asking.world.conflicts == {Conflict("fairlead.dev/a", "one", "two"): 2}
+    (line,) = caplog.records
+    assert {"reason": "Conflict", "annotation": "fairlead.dev/a", "by": "one", "not_by": "two"}.items() <= vars(
+        line
+    ).items()

@@ -75,6 +75,24 @@ def test_a_prioritize_call() -> None:
     assert found == Outcome(verb="prioritize", pod="u-x", candidates=200)
 
 
+def test_pods_of_a_guarded_namespace_are_refused_by_the_gate_that_is_always_asked() -> None:
+    """Whatever policies say, and none has to; the scores and the other gate leave it to that one."""
+    why = "pods of namespace ml must not depend on Fairlead: give them another scheduler"
+    for policies in ([], [policy(filters={"f": "true"}, scores={"s": "100.0"}, failurePolicy="Ignore")]):
+        asking = Asking(policies, MANY, guarded=frozenset({"kube-system", "ml"}))
+        found = asking.filter(body(NAMES[:2]))
+        reply = go.decode("filter", found.body)
+        want = dict.fromkeys(NAMES[:2], why)
+        assert (reply["NodeNames"], reply["FailedAndUnresolvableNodes"]) == ([], want)
+        assert (found.outcome.result, found.outcome.refusals) == ("empty", {("", "guard"): 2})
+        assert asking.preempt(body(victims={"n000": []})).body == b'{"NodeNameToMetaVictims":{}}'
+        assert asking.prioritize(body(NAMES)).body == b"[]"
+        assert names_of(asking.filter(body(NAMES), "Ignore")) == NAMES
+        elsewhere = body(NAMES, pod={"namespace": "default"})
+        assert names_of(asking.filter(elsewhere)) == NAMES
+        assert names_of(asking.filter(body(NAMES, scheduler="other"))) == NAMES, "no business of ours"
+
+
 def test_what_is_no_request_is_answered_with_what_is_wrong() -> None:
     asking = Asking()
     for answer, verb, status in (

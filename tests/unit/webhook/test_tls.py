@@ -1,11 +1,12 @@
 """Files that cannot be used are named, and what is used goes on."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 from fairlead.certificates import authority
-from fairlead.webhook.tls import Tls, TlsError, common_name
+from fairlead.webhook.tls import InMemory, Tls, TlsError, common_name
 from tlskit import NOW, YEAR, Ground
 
 
@@ -47,3 +48,22 @@ def test_files_that_cannot_be_used(tmp_path: Path, name: str, content: bytes | N
 )
 def test_the_name_of_a_caller(peer: dict[str, object] | None, name: str | None) -> None:
     assert common_name(peer) == name
+
+
+def test_certificates_in_memory(tmp_path: Path) -> None:
+    ground = Ground(tmp_path)
+    contents = ground.files.read()
+    source = InMemory("the authority")
+    with pytest.raises(TlsError, match="there is nothing from the authority yet"):
+        Tls(source)
+    source.contents = contents
+    used = Tls(source)
+    context = used.context
+    assert not used.reload()
+    source.contents = dataclasses.replace(contents, key=authority("x", NOW, YEAR).key)
+    with pytest.raises(TlsError, match=r"^the certificate of the authority and its key cannot be used together"):
+        used.reload()
+    source.contents = dataclasses.replace(contents, client_ca=b"")
+    with pytest.raises(TlsError, match=r"^the authority of callers of the authority holds no certificate"):
+        used.reload()
+    assert used.context is context

@@ -1,0 +1,170 @@
+"""What a replica does next about the Lease: a function of what it has seen, and of its own clock. Pure.
+
+Nobody compares times of different machines. A leader acts until `act_s` after it *asked for* the last renewal that was
+confirmed; another replica takes the Lease `lease_s` after it *saw* it change for the last time. The first begins
+before the second and is shorter, so that two never act at once while no clock runs half as fast again as another. Each
+write names the version that it replaces: of two that take the Lease one is refused.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+_NEVER: Final = float("-inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How long what lasts, in seconds."""
+
+    lease_s: float = 15.0
+    """Others leave a Lease alone that has changed within this time."""
+    act_s: float = 10.0
+    """A leader whose renewals fail goes on for so long."""
+    retry_s: float = 2.0
+    """Between one request and the next."""
+
+    @property
+    def request_s(self) -> float:
+        """What a request may take: one that hangs leaves time for two others."""
+        return self.act_s / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The Lease, as the API server has it."""
+
+    version: str
+    holder: str
+    """Empty: it was released."""
+    lease_s: float
+    transitions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Do nothing for a while."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Read the Lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Take the Lease, or renew it."""
+
+    version: str
+    """What it replaces; empty: there is none yet."""
+    transitions: int
+    taking: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Resign:
+    """It could not be renewed in time, or another has it: stop what only a leader may do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Everything has stopped in good order: let another have it at once."""
+
+    version: str
+    transitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """There is nothing more to do."""
+
+
+Step = Rest | Look | Write | Resign | Release | Over
+
+
+@dataclass(frozen=True, slots=True)
+class Election:
+    """What one replica knows."""
+
+    me: str
+    terms: Terms = Terms()
+    until: float | None = None
+    """It leads, and acts until then; None: it is a candidate."""
+    record: Record | None = None
+    """As last seen; None: there was none."""
+    fresh: bool = False
+    """Whether `record` may be written over; if not, it has to be looked at first."""
+    free_at: float = _NEVER
+    """When `record` may be taken, if it is not seen to change before."""
+    at: float = _NEVER
+    """When the next request is due."""
+
+    def next(self, now: float, *, ended: bool, stopping: bool) -> Step:
+        """The next step. `ended`: nothing goes on of what was begun as a leader; `stopping`: we are to leave."""
+        if self.until is not None:
+            if now >= self.until:
+                return Resign()
+            if stopping and ended:
+                return Release(self.record.version, self.record.transitions) if self.record and self.fresh else Over()
+            if now < self.at:
+                return Rest(min(self.at, self.until) - now)
+            return self._write() if self.fresh else Look()
+        if stopping:
+            return Over()
+        if self.fresh and ended and now >= self.free_at:
+            return self._write()
+        if now >= self.at:
+            return Look()
+        soonest = min(self.at, self.free_at) if self.fresh and ended else self.at
+        return Rest(soonest - now)
+
+    def saw(self, record: Record | None, now: float) -> "Election":
+        """A look, or what it comes to: the Lease as it is; None: there is none."""
+        free_at = self.free_at
+        if record is None:
+            if self.record is not None and self.record.holder not in ("", self.me):
+                free_at = now + self._lasts(self.record)  # it was deleted, and its holder need not know yet
+        elif self.record is None or record.version != self.record.version:
+            free_at = _NEVER if record.holder in ("", self.me) else now + self._lasts(record)
+        leads = self.until is not None
+        lost = leads and record is not None and record.holder != self.me
+        return replace(
+            self,
+            until=now if lost else self.until,
+            record=record,
+            fresh=True,
+            free_at=free_at,
+            at=now if leads else now + self.terms.retry_s,
+        )
+
+    def wrote(self, record: Record, sent: float, now: float) -> "Election":
+        """A write was confirmed that was begun at `sent`: what came before that does not count."""
+        until = sent + self.terms.act_s
+        leads = self.until is not None or now < until
+        return replace(
+            self,
+            until=until if leads else None,
+            record=record,
+            fresh=True,
+            free_at=_NEVER,
+            at=sent + self.terms.retry_s,
+        )
+
+    def failed(self, now: float) -> "Election":
+        """A request was refused, or came to nothing that is known: the Lease may be another by now."""
+        return replace(self, fresh=False, at=now + self.terms.retry_s)
+
+    def resigned(self, now: float) -> "Election":
+        """A candidate like the others again."""
+        return replace(self.failed(now), until=None)
+
+    def _write(self) -> Write:
+        if self.record is None:
+            return Write("", 0, taking=self.until is None)
+        changes_hands = self.record.holder != self.me
+        return Write(self.record.version, self.record.transitions + changes_hands, taking=self.until is None)
+
+    def _lasts(self, record: Record) -> float:
+        """Its holder may be of another version, with other terms."""
+        return record.lease_s if record.lease_s > 0 else self.terms.lease_s

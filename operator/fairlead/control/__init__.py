@@ -1,0 +1,1 @@
+"""The operator: from policies to schedulers that obey them. Only here is kopf."""

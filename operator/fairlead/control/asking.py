@@ -1,0 +1,71 @@
+"""Whether those whom a scheduler is to call answer its certificate, and what it complains of."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import aiohttp
+import msgspec
+
+from fairlead.cluster.client import Client
+from fairlead.cluster.errors import ClusterError
+from fairlead.cluster.resources import PODS
+
+_WITHIN_S: Final = 3.0
+_WINDOW_S: Final = 10
+_ERRORS: Final = ("extender", "x509", "tls:")
+
+
+async def unanswered(urls: Sequence[str], context: ssl.SSLContext, scheduler: str) -> str:
+    """The first URL that does not answer as it should, and why; empty if all do."""
+    timeout = aiohttp.ClientTimeout(total=_WITHIN_S)
+    async with aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(ssl=context)) as session:
+        said = await asyncio.gather(*(_call(session, url, scheduler) for url in urls))
+    return next((one for one in said if one), "")
+
+
+async def _call(session: aiohttp.ClientSession, url: str, scheduler: str) -> str:
+    verb = url.rpartition("/")[2]
+    try:
+        async with session.post(url, data=msgspec.json.encode(_ASKED[verb](scheduler))) as answer:
+            if answer.status == 200:
+                return ""
+            return f"{url}: {answer.status}: {(await answer.text())[:200]}"
+    except TimeoutError:
+        return f"{url}: no answer within {_WITHIN_S:g} s"
+    except aiohttp.ClientError as error:
+        return f"{url}: {error}"
+
+
+def _about_no_node(scheduler: str) -> Mapping[str, Any]:
+    return {"Pod": _pod(scheduler), "NodeNames": []}
+
+
+def _pod(scheduler: str) -> Mapping[str, Any]:
+    """One that there cannot be: a name with a dot at its end."""
+    return {"metadata": {"name": "fairlead-asks.", "namespace": "default"}, "spec": {"schedulerName": scheduler}}
+
+
+_ASKED: Final[Mapping[str, Callable[[str], Mapping[str, Any]]]] = {
+    "filter": _about_no_node,
+    "prioritize": _about_no_node,
+    "preempt": lambda scheduler: {"Pod": _pod(scheduler), "NodeNameToMetaVictims": {}},
+    "bind": lambda _: {"PodName": "fairlead-asks.", "PodNamespace": "default", "PodUID": "-", "Node": "-"},
+}
+
+
+async def complaints(client: Client, pods: Iterable[Mapping[str, Any]]) -> str:
+    """The last error about extenders that one of these schedulers logged within the last seconds."""
+    for pod in pods:
+        metadata = pod["metadata"]
+        at = PODS.of(metadata["namespace"], metadata["name"], "log")
+        query = {"container": "kube-scheduler", "sinceSeconds": str(_WINDOW_S)}
+        try:
+            text = (await client.get(at, bytes, query)).decode(errors="replace")
+        except ClusterError:  # one that is not there yet, or any more, has logged nothing
+            continue
+        for line in reversed(text.splitlines()):
+            if line.startswith("E") and any(word in line for word in _ERRORS):
+                return f"{metadata['name']} said: {line[:300]}"
+    return ""

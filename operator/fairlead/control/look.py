@@ -1,0 +1,72 @@
+"""What there is of a scheduler, read from the API server."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.cluster.resources import PODS, Where
+from fairlead.control.memory import name_of, remembered
+from fairlead.control.objects import KINDS, Objects, resource
+from fairlead.control.reconcile import There
+from fairlead.control.seen import seen
+from fairlead.render.engine import Object
+from fairlead.render.names import CONFIG_HASH, MANAGER, SCHEDULER_LABEL, Names
+
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+_ELSEWHERE: Final = "kube-system"
+_WAITS: Final = "spec.nodeName=,status.phase=Pending,spec.schedulerName="
+_PLACED: Final = "spec.nodeName!=,spec.schedulerName="
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What was found."""
+
+    there: There
+    objects: list[Object]
+    """All with the scheduler's label."""
+    pods: list[Object]
+    lease: Object | None
+
+
+async def look(objects: Objects, names: Names, *, empty: bool) -> Looked:
+    """One look; whether the scheduler has no policies says whether anybody's pods are counted."""
+    namespace, selector = names.namespace, f"{SCHEDULER_LABEL}={names.scheduler}"
+    found = await objects.labelled(KINDS, (namespace, _ELSEWHERE), selector)
+    labels = ",".join(f"{key}={value}" for key, value in names.selector.items())
+    pods = await objects.all(Where(PODS.resource, namespace), labelSelector=labels)
+    by_name = {(one["kind"], one["metadata"]["name"]): one for one in found}
+    lease = by_name.get(("Lease", names.child))
+    config_maps = [one for one in found if one["kind"] == "ConfigMap"]
+    there = There(
+        seen=seen(by_name.get(("Deployment", names.child)), pods, lease),
+        config_maps={
+            one["metadata"]["annotations"][CONFIG_HASH]: one
+            for one in config_maps
+            if CONFIG_HASH in one["metadata"].get("annotations", {}) and "pod.yaml" in one["data"]
+        },
+        remembered=remembered(by_name.get(("ConfigMap", name_of(names)))),
+        unbound=len(await objects.all(PODS, fieldSelector=_WAITS + names.scheduler)) if empty else 0,
+    )
+    return Looked(there=there, objects=found, pods=pods, lease=lease)
+
+
+async def foreign(objects: Objects, names: Names, *, known: bool) -> str:
+    """Why a scheduler of this name is somebody else's, with the cure; empty if it is nobody's, or ours.
+
+    `known`: it is listed in the settings, or was managed before. Then only what stands in the way counts.
+    """
+    # A Lease that somebody deleted is made anew by its scheduler, without our label.
+    for kind in ("Deployment",) if known else ("Deployment", "Lease"):
+        at = Where(resource(kind), names.namespace, names.child)
+        one = await objects.get(at)
+        if one is not None and one["metadata"].get("labels", {}).get(MANAGED_BY) != MANAGER:
+            return f"{at} is there and not ours: remove it, or give the policy another schedulerName"
+    if known:
+        return ""
+    client_query = {"fieldSelector": _PLACED + names.scheduler, "limit": "1"}
+    if await objects.all(PODS, **client_query):
+        return (
+            f"another scheduler named {names.scheduler} has placed pods: give the policy another schedulerName, or, if "
+            "nobody else runs it any more, list it in the operator's setting schedulers"
+        )
+    return ""

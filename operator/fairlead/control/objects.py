@@ -1,0 +1,103 @@
+"""The objects of schedulers in the API server: read, written only where they differ, and taken away."""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.cluster.client import Client
+from fairlead.cluster.errors import ConflictError, NotFoundError
+from fairlead.cluster.resources import Page, Resource, Where
+from fairlead.control.drift import holds, state_of, to_apply
+from fairlead.render.engine import Object
+from fairlead.render.names import MANAGER
+
+LOG: Final = logging.getLogger(__name__)
+KINDS: Final[Mapping[str, tuple[str, str]]] = {
+    "ConfigMap": ("v1", "configmaps"),
+    "Secret": ("v1", "secrets"),
+    "ServiceAccount": ("v1", "serviceaccounts"),
+    "Deployment": ("apps/v1", "deployments"),
+    "Lease": ("coordination.k8s.io/v1", "leases"),
+    "NetworkPolicy": ("networking.k8s.io/v1", "networkpolicies"),
+    "PodDisruptionBudget": ("policy/v1", "poddisruptionbudgets"),
+    "ClusterRoleBinding": ("rbac.authorization.k8s.io/v1", "clusterrolebindings"),
+    "RoleBinding": ("rbac.authorization.k8s.io/v1", "rolebindings"),
+    "Role": ("rbac.authorization.k8s.io/v1", "roles"),
+}
+"""What schedulers are made of; by the singular, how the API server calls it."""
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_page: Final = msgspec.json.Decoder(Page[dict[str, Any]]).decode
+
+
+def resource(kind: str) -> Resource:
+    """How the API server knows a kind."""
+    version, plural = KINDS[kind]
+    group, _, version = version.rpartition("/")
+    return Resource(group, version, plural)
+
+
+def where(obj: Mapping[str, Any]) -> Where:
+    """Where an object is."""
+    metadata = obj["metadata"]
+    return Where(resource(obj["kind"]), metadata.get("namespace", ""), metadata["name"])
+
+
+@dataclass(slots=True, eq=False)
+class Objects:
+    """Asks and writes as the operator."""
+
+    client: Client
+    _odd: dict[Where, str] = field(default_factory=dict)
+    """Objects that never become what was applied, because somebody else forms them, by the version they then had."""
+
+    async def get(self, at: Where) -> Object | None:
+        """One; None if it is not there."""
+        try:
+            return await self.client.get(at, _decode)
+        except NotFoundError:
+            return None
+
+    async def all(self, at: Where, **query: str) -> list[Object]:
+        """All that a query gives."""
+        found: list[Object] = []
+        async for page in self.client.pages(at, _page, query=query):
+            found += page.items or []
+        return found
+
+    async def labelled(self, kinds: Iterable[str], namespaces: Sequence[str], selector: str) -> list[Object]:
+        """Those of several kinds; lists do not say of what kind their items are."""
+        found: list[Object] = []
+        for kind in kinds:
+            for namespace in ("",) if kind.startswith("Cluster") else namespaces:
+                items = await self.all(Where(resource(kind), namespace), labelSelector=selector)
+                found += [{**one, "kind": kind} for one in items]
+        return found
+
+    async def put(self, wanted: Object) -> str:
+        """Have it as it is meant to be: what had to be done, as `drift.state_of` says."""
+        at = where(wanted)
+        live = await self.get(at)
+        state = state_of(wanted, live)
+        if not state or (state == "edited" and live is not None and self._odd.get(at) == _version(live)):
+            return ""
+        meant = to_apply(wanted)
+        made = await self.client.apply(at, meant, _decode, manager=MANAGER, force=True)
+        if not holds(meant, made):
+            LOG.info("an object is formed by somebody else, too", extra={"object": str(at)})
+            self._odd[at] = _version(made)
+        return state
+
+    async def remove(self, obj: Mapping[str, Any]) -> None:
+        """Gone, if it is still that one."""
+        try:
+            await self.client.delete(where(obj), uid=obj["metadata"].get("uid", ""))
+        except (NotFoundError, ConflictError):
+            return
+
+
+def _version(obj: Mapping[str, Any]) -> str:
+    found: str = obj["metadata"]["resourceVersion"]
+    return found

@@ -1,0 +1,119 @@
+"""One pass over one scheduler: look, decide, write what differs, verify."""
+
+import logging
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from fairlead.api.errors import InvalidObjectError
+from fairlead.cluster.errors import ForbiddenError
+from fairlead.control.asking import complaints, unanswered
+from fairlead.control.look import Looked, foreign, look
+from fairlead.control.memory import as_config_map, name_of
+from fairlead.control.objects import Objects
+from fairlead.control.reconcile import Asked, Decision, decide, in_order, surplus
+from fairlead.render.config import urls
+from fairlead.render.engine import Engine, read
+from fairlead.render.facts import Facts
+from fairlead.render.names import CONFIG_HASH, Names
+
+LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passed:
+    """What a pass came to."""
+
+    decision: Decision | None = None
+    refused: str = ""
+    """Why the scheduler cannot be had."""
+    missing: str = ""
+    """A permission that is missing."""
+    drifted: Sequence[str] = ()
+    """Objects that somebody had edited or deleted, and that are now as they were."""
+    gone: bool = False
+    rolled: str = ""
+    """The authorities that all of its pods were started with, as PEM; empty if they differ, or nobody knows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passes:
+    """Who does them."""
+
+    objects: Objects
+    engine: Engine
+    context: Callable[[str], Awaitable[ssl.SSLContext | None]]
+    """What the scheduler of this name shows to those whom it calls; None: it has no certificate yet."""
+    turned_away: Callable[[Sequence[str]], str]
+    """Why one of these addresses was turned away lately by one of those who serve; empty if none was."""
+    now: Callable[[], float]
+
+    async def run(self, asked: Asked, facts: Facts, *, paused: bool, known: bool) -> Passed:
+        """One pass. Raises ClusterError where it has to be done again."""
+        names = Names(asked.settings.name, facts.namespace)
+        try:
+            if refused := await foreign(self.objects, names, known=known):
+                return Passed(refused=refused)
+            looked = await look(self.objects, names, empty=not asked.exists)
+            looked = await self._verified(looked, names)
+            decision = decide(self.engine, asked, facts, looked.there, self.now())
+            passed = Passed(decision=decision) if paused else await self._write(names, looked, decision)
+            return replace(passed, rolled=_rolled(looked))
+        except InvalidObjectError as error:
+            return Passed(refused=str(error))
+        except ForbiddenError as error:
+            return Passed(missing=str(error))
+
+    async def _verified(self, looked: Looked, names: Names) -> Looked:
+        """With what only asking can tell, where there is something to verify."""
+        there, seen = looked.there, looked.there.seen
+        trying = there.remembered.rollout.trying
+        if trying is None or trying.config != seen.config or seen.waits or seen.failed or not seen.leads:
+            return looked
+        kept, context = there.config_maps.get(seen.config), await self.context(names.scheduler)
+        if kept is None or context is None:
+            return looked
+        said = await unanswered(urls(read(kept["data"]["config.yaml"])), context, names.scheduler)
+        new = [one for one in looked.pods if one["metadata"].get("annotations", {}).get(CONFIG_HASH) == seen.config]
+        errors = self.turned_away([one["status"].get("podIP", "") for one in new])
+        errors = errors or await complaints(self.objects.client, new)
+        return replace(looked, there=replace(there, seen=replace(seen, unanswered=said, errors=errors)))
+
+    async def _write(self, names: Names, looked: Looked, decision: Decision) -> Passed:
+        """The memory comes first: whatever happens next, the pass after that knows what was begun."""
+        there, drifted = looked.there, list[str]()
+        if decision.fate == "Goes":
+            return Passed(decision=decision, gone=await self._take_away(names, looked))
+        if decision.remembered != there.remembered:
+            await self.objects.put(as_config_map(names, decision.remembered))
+        if (plan := decision.plan) is None:
+            return Passed(decision=decision)
+        settled = decision.remembered.rollout.good == plan.config_hash
+        for obj in plan.objects:
+            state = await self.objects.put(obj)
+            if state == "edited" or (state == "missing" and settled):
+                drifted.append(f"{obj['kind']} {obj['metadata']['name']} was {state}")
+        for obj in surplus(names, decision, there, looked.objects):
+            await self.objects.remove(obj)
+        for text in drifted:
+            LOG.warning("somebody changed what is managed", extra={"scheduler": names.scheduler, "what": text})
+        return Passed(decision=decision, drifted=drifted)
+
+    async def _take_away(self, names: Names, looked: Looked) -> bool:
+        """Whether it is gone. While one of its pods is there, it keeps what it calls with and may do."""
+        deployments = [one for one in looked.objects if one["kind"] == "Deployment"]
+        for one in deployments:
+            await self.objects.remove(one)
+        if deployments or looked.pods:
+            return False
+        rest = in_order(looked.objects)
+        for one in sorted(rest, key=lambda one: one["metadata"]["name"] == name_of(names)):  # the memory goes last
+            await self.objects.remove(one)
+        return True
+
+
+def _rolled(looked: Looked) -> str:
+    found = {one["metadata"].get("annotations", {}).get(CONFIG_HASH, "") for one in looked.pods}
+    kept = looked.there.config_maps.get(found.pop()) if len(found) == 1 else None
+    return kept["data"]["ca.crt"] if kept is not None else ""

@@ -1,0 +1,135 @@
+"""From the policies of a scheduler and what is there, to what is to be there; pure, however often it is done."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
+from fairlead.control.lasting import goes, needed
+from fairlead.control.memory import Remembered, name_of
+from fairlead.control.rollout import Phase, Seen, step
+from fairlead.render.engine import Engine, Object, read
+from fairlead.render.facts import Facts
+from fairlead.render.names import Names, digest
+from fairlead.render.plan import Plan, plan
+from fairlead.render.sampling import asked_all
+from fairlead.render.settings import SchedulerSettings
+from fairlead.render.wiring import Wiring, wire
+
+Fate = Literal["Stays", "Waits", "Goes"]
+CONFIG_MAPS_KEPT: Final = 3
+_UNSEEN: Final = Seen()
+_NO_WIRING: Final = Wiring()
+_NOTHING: Final = Remembered()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is asked of the operator about one scheduler."""
+
+    settings: SchedulerSettings
+    listed: bool
+    policies: Sequence[SchedulerExtenderPolicy]
+    """All that name it and can be read, also those that are off."""
+    exists: bool = True
+    """Whether there is any, readable or not."""
+    serving: Wiring = _NO_WIRING
+    """What replicas serve needs this: where an edit does not compile, what serves in its place."""
+    versions: Sequence[str]
+    """Of each policy its UID and its generation, and of the operator its version: what a person can change."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class There:
+    """What is there."""
+
+    seen: Seen = _UNSEEN
+    config_maps: Mapping[str, Mapping[str, Any]]
+    """The configurations that are kept, by their hashes."""
+    remembered: Remembered = _NOTHING
+    unbound: int = 0
+    """Pods that wait for a node and name this scheduler."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What follows."""
+
+    fate: Fate
+    plan: Plan | None = None
+    """What is to be there; None: nothing is written."""
+    remembered: Remembered = _NOTHING
+    """To be written before the plan is."""
+    phase: Phase | None = None
+    message: str = ""
+    again_s: float | None = None
+    """When to look again though nothing happens."""
+
+
+def decide(engine: Engine, asked: Asked, facts: Facts, there: There, now: float) -> Decision:
+    """One pass over one scheduler. Raises InvalidObjectError where the settings cannot be had."""
+    uses = wire(asked.policies) | asked.serving if asked.exists else None
+    need = needed(uses, there.remembered.lasting, now)
+    fate, why = goes(listed=asked.listed, lasting=need.lasting, unbound=there.unbound, now=now)
+    if fate == "Goes":
+        return Decision(fate=fate, message=why)
+    running = there.config_maps.get(there.seen.config)
+    facts = replace(facts, asked_all=asked_all(None if running is None else read(running["data"]["config.yaml"])))
+    wanted = plan(engine, asked.settings, need.wiring, facts)
+    if asked.settings.management == "ConfigOnly":
+        return Decision(
+            fate=fate,
+            plan=wanted,
+            remembered=Remembered(lasting=need.lasting),
+            message=why,
+            again_s=need.again_s,
+        )
+    inputs = digest(asked.settings.model_dump_json(), *sorted(asked.versions))
+    done = step(wanted.config_hash, inputs, there.remembered.rollout, there.seen, now)
+    chosen: Plan | None = wanted
+    message = done.message or why
+    if done.config != wanted.config_hash:
+        kept = there.config_maps.get(done.config)
+        chosen = None if kept is None else wanted.with_pods_of(kept)
+        if kept is None:
+            message = f"{message}; nothing can be put back, because its ConfigMap is gone"
+    return Decision(
+        fate=fate,
+        plan=chosen,
+        remembered=Remembered(rollout=done.memory, lasting=need.lasting),
+        phase=done.phase,
+        message=message,
+        again_s=need.again_s,
+    )
+
+
+def surplus(names: Names, decided: Decision, there: There, found: Sequence[Object]) -> list[Object]:
+    """Of the objects with our label those that are not wanted any more, in the order in which they go."""
+    if decided.plan is None:
+        return []
+    wanted = {(one["kind"], one["metadata"]["name"]) for one in decided.plan.objects}
+    memory = decided.remembered.rollout
+    hashes = {memory.good, there.seen.config, decided.plan.config_hash}
+    newest = sorted(
+        there.config_maps, key=lambda one: (one in hashes, there.config_maps[one]["metadata"]["creationTimestamp"])
+    )[-CONFIG_MAPS_KEPT:]
+    kept = {there.config_maps[one]["metadata"]["name"] for one in newest} | {name_of(names)}
+    return in_order(
+        [
+            one
+            for one in found
+            if (one["kind"], one["metadata"]["name"]) not in wanted
+            and one["kind"] not in _KEPT
+            and not (one["kind"] == "ConfigMap" and one["metadata"]["name"] in kept)
+        ]
+    )
+
+
+def in_order(objects: Sequence[Object]) -> list[Object]:
+    """Who calls goes before what it calls with, and what it may do goes last of all."""
+    return sorted(objects, key=lambda one: _FIRST.index(one["kind"]) if one["kind"] in _FIRST else len(_FIRST))
+
+
+_FIRST: Final = ("Deployment", "PodDisruptionBudget", "NetworkPolicy", "Lease", "ConfigMap", "Secret")
+_KEPT: Final = frozenset({"Secret"})
+"""Certificates are looked after elsewhere."""

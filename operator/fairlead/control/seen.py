@@ -1,0 +1,102 @@
+"""What the objects of a scheduler say of how far its roll is; pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from fairlead.control.rollout import Seen
+from fairlead.render.names import CONFIG_HASH
+
+Obj = Mapping[str, Any]
+_WORDS_MAX: Final = 500
+_CRASHES: Final = 2
+"""So often a scheduler may end before its configuration is to blame."""
+
+
+def seen(deployment: Obj | None, pods: Iterable[Obj], lease: Obj | None) -> Seen:
+    """All that can be told without asking anybody: neither URLs nor logs."""
+    if deployment is None:
+        return Seen(waits="its Deployment is not there")
+    config = deployment["metadata"].get("annotations", {}).get(CONFIG_HASH, "")
+    new = [pod for pod in pods if _annotation(pod) == config and "deletionTimestamp" not in pod["metadata"]]
+    holder = ((lease or {}).get("spec") or {}).get("holderIdentity") or ""
+    return Seen(
+        config=config,
+        waits=_waits(deployment, new),
+        failed=next(_failures(new), ""),
+        leads=any(holder.startswith(f"{pod['metadata']['name']}_") for pod in new),
+    )
+
+
+def last_words(text: str) -> str:
+    """The end of what a program wrote: its last line says why it ended."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][-_WORDS_MAX:] if lines else ""
+
+
+def _annotation(pod: Obj) -> str:
+    found: str = pod["metadata"].get("annotations", {}).get(CONFIG_HASH, "")
+    return found
+
+
+def _waits(deployment: Obj, new: Sequence[Obj]) -> str:
+    status, wanted = deployment.get("status", {}), deployment["spec"]["replicas"]
+    if status.get("observedGeneration", 0) < deployment["metadata"]["generation"]:
+        return "nobody has looked at its Deployment yet: is the controller manager running?"
+    fault = next((one["message"] for one in status.get("conditions", []) if _cannot_be_made(one)), "")
+    updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
+    ready = sum(_is_ready(pod) for pod in new)
+    if updated < wanted or ready < wanted or available < wanted:
+        why = fault or next(_obstacles(new), "")
+        return f"{min(ready, updated)} of {wanted} pods are ready{f': {why}' if why else ''}"
+    if old := status.get("replicas", 0) - updated:
+        return f"{old} pods of before are still there"
+    return ""
+
+
+def _cannot_be_made(condition: Obj) -> bool:
+    return (condition["type"], condition["status"]) == ("ReplicaFailure", "True")
+
+
+def _is_ready(pod: Obj) -> bool:
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
+
+
+def _containers(pod: Obj) -> Iterator[Obj]:
+    yield from pod["status"].get("initContainerStatuses", [])
+    yield from pod["status"].get("containerStatuses", [])
+
+
+def _obstacles(pods: Iterable[Obj]) -> Iterator[str]:
+    """Why pods are not ready yet, where they say so."""
+    for pod in pods:
+        name = pod["metadata"]["name"]
+        for one in pod["status"].get("conditions", []):
+            if (one["type"], one["status"]) == ("PodScheduled", "False"):
+                yield f"{name} has no node: {one.get('message', '')}"
+        for container in _containers(pod):
+            waiting = container.get("state", {}).get("waiting", {})
+            if waiting.get("reason") not in (None, "PodInitializing", "ContainerCreating"):
+                yield f"{name}: {waiting['reason']}: {last_words(waiting.get('message', ''))}"
+
+
+def _failures(pods: Iterable[Obj]) -> Iterator[str]:
+    """What pods say that can never start with what they were given."""
+    for pod in pods:
+        for container in pod["status"].get("initContainerStatuses", []):
+            if words := _ended(container):
+                yield f"the scheduler refuses it: {words}"
+        for container in pod["status"].get("containerStatuses", []):
+            if (
+                container.get("restartCount", 0) >= _CRASHES
+                and not container.get("ready")
+                and (words := _ended(container))
+            ):
+                yield f"the scheduler ends with it: {words}"
+
+
+def _ended(container: Obj) -> str:
+    for state in (container.get("state", {}), container.get("lastState", {})):
+        ended = state.get("terminated")
+        if ended is not None and ended["exitCode"] != 0:
+            return last_words(ended.get("message", "")) or f"exit code {ended['exitCode']}, {ended.get('reason', '')}"
+    return ""

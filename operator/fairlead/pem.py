@@ -1,0 +1,78 @@
+"""What certificates say, and whose they are. Pure."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.x509.oid import NameOID
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a certificate says."""
+
+    key: str
+    """Which key it is for: what an authority is known by."""
+    issuer: str
+    """The key of the one among the authorities that has signed it; empty: none of them."""
+    name: str
+    hosts: frozenset[str]
+    serial: int
+    begins: datetime
+    ends: datetime
+
+
+def said(pem: bytes, authorities: Sequence[bytes] = ()) -> Said:
+    """Of the first certificate. Raises ValueError if there is none."""
+    one = x509.load_pem_x509_certificates(pem)[0]
+    names = one.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return Said(
+        _key(one),
+        _issuer(one, authorities),
+        str(names[0].value) if len(names) == 1 else "",
+        hosts_of(one),
+        one.serial_number,
+        one.not_valid_before_utc,
+        one.not_valid_after_utc,
+    )
+
+
+def hosts_of(one: x509.Certificate) -> frozenset[str]:
+    """What it may be reached under: names and addresses."""
+    try:
+        given = one.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return frozenset()
+    addresses = (str(address) for address in given.get_values_for_type(x509.IPAddress))
+    return frozenset((*given.get_values_for_type(x509.DNSName), *addresses))
+
+
+def bundle(certificates: Iterable[bytes]) -> bytes:
+    """One after the other, each once, always in the same order."""
+    return b"".join(sorted({one.strip() + b"\n" for one in certificates}))
+
+
+def digest(pem: bytes) -> str:
+    """Which certificates these are, whatever else stands between them. Raises ValueError if there is none."""
+    found = sorted(one.public_bytes(Encoding.DER) for one in x509.load_pem_x509_certificates(pem))
+    return hashlib.sha256(b"".join(found)).hexdigest()[:16]
+
+
+def _key(one: x509.Certificate) -> str:
+    written = one.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(written).hexdigest()[:16]
+
+
+def _issuer(one: x509.Certificate, authorities: Sequence[bytes]) -> str:
+    for pem in authorities:
+        for authority in x509.load_pem_x509_certificates(pem):
+            try:
+                one.verify_directly_issued_by(authority)
+            except (ValueError, TypeError, InvalidSignature):
+                continue
+            return _key(authority)
+    return ""

@@ -1,0 +1,1 @@
+"""What a scheduler is made of, as manifests: pure but for `shipped`, which reads the templates."""

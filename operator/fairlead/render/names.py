@@ -1,0 +1,73 @@
+"""What the objects of a scheduler are called, and by which labels they are found.
+
+A scheduler's name is a DNS label, as in policies: at most 63 characters, so that it is a label's value as it stands.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.names import GROUP
+
+MANAGER: Final = "fairlead"
+SCHEDULER_LABEL: Final = f"{GROUP}/scheduler"
+CONFIG_HASH: Final = f"{GROUP}/config-hash"
+HASH_VERSION: Final = f"{GROUP}/config-hash-version"
+CA_HASH: Final = f"{GROUP}/ca-hash"
+CERTIFICATE: Final = f"{GROUP}/certificate-secret"
+
+_PREFIX: Final = "kube-scheduler-"
+_LABEL_MAX: Final = 63
+_HASH_LENGTH: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Of one scheduler, of the operator in one namespace."""
+
+    scheduler: str
+    namespace: str
+
+    @property
+    def child(self) -> str:
+        """Whatever there is one of in our namespace; the operator's own objects begin otherwise."""
+        name = _PREFIX + self.scheduler
+        if len(name) < _LABEL_MAX:
+            return name
+        # All that are cut are this long, and no others: none can be taken for one that is not.
+        return f"{name[: _LABEL_MAX - _HASH_LENGTH - 1]}-{digest(self.scheduler)}"
+
+    @property
+    def certificate(self) -> str:
+        """The Secret with the client certificate."""
+        return f"{self.child}-tls"
+
+    def elsewhere(self, what: str) -> str:
+        """Outside our namespace, where there may be another operator's. Neither part has a dot in it."""
+        return f"{MANAGER}.{self.namespace}.{self.scheduler}.{what}"
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """On each object; nothing is copied from policies, whose labels belong to the tools that applied them."""
+        return {
+            "app.kubernetes.io/component": "scheduler",
+            "app.kubernetes.io/instance": self.scheduler,
+            "app.kubernetes.io/managed-by": MANAGER,
+            "app.kubernetes.io/name": "kube-scheduler",
+            SCHEDULER_LABEL: self.scheduler,
+        }
+
+    @property
+    def selector(self) -> Mapping[str, str]:
+        """The labels that pods are found by; a Deployment's can never change."""
+        return {"app.kubernetes.io/component": "scheduler", SCHEDULER_LABEL: self.scheduler}
+
+
+def digest(*parts: str) -> str:
+    """A short hash of texts; how they are divided counts."""
+    made = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        made.update(len(data).to_bytes(8, "big") + data)
+    return made.hexdigest()[:_HASH_LENGTH]

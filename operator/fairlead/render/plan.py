@@ -1,0 +1,154 @@
+"""From the settings of a scheduler, what its policies use and what is known of the cluster, to manifests."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from fairlead.api.errors import FieldError, InvalidObjectError
+from fairlead.render.config import CONFIG_FOLDER, TLS_FOLDER, configuration, urls
+from fairlead.render.engine import Engine, Object, read, written
+from fairlead.render.facts import Facts
+from fairlead.render.names import CA_HASH, CONFIG_HASH, HASH_VERSION, Names, digest
+from fairlead.render.settings import Resources, SchedulerSettings
+from fairlead.render.version import image_tag
+from fairlead.render.wiring import Wiring
+
+HASHED_AS: Final = "1"
+"""The way in which hashes are made: those of different ways say nothing about each other."""
+_LOCKED: Final = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "readOnlyRootFilesystem": True,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What there has to be for one scheduler."""
+
+    names: Names
+    config_text: str
+    config_hash: str
+    """Of all that decides what its pods are and do: the configuration, the authorities, the image, where they run."""
+    ca_hash: str
+    objects: tuple[Object, ...]
+    """In the order in which they are applied. Nobody owns them: they outlive policies, and go by their labels."""
+    urls: tuple[str, ...]
+    """What the scheduler may call."""
+
+    def with_pods_of(self, config_map: Mapping[str, Any]) -> "Plan":
+        """The same with pods that there were before, as their ConfigMap has kept them: the last good ones."""
+        data, metadata = config_map["data"], config_map["metadata"]
+        annotations = {key: metadata["annotations"][key] for key in (CONFIG_HASH, HASH_VERSION)}
+        config_hash, pod = annotations[CONFIG_HASH], read(data["pod.yaml"])
+        kept = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": metadata["name"],
+                "namespace": self.names.namespace,
+                "labels": dict(self.names.labels),
+                "annotations": annotations,
+            },
+            "immutable": True,
+            "data": dict(data),
+        }
+
+        def put_back(obj: Object) -> Object:
+            if obj["kind"] == "ConfigMap":
+                return kept
+            if obj["kind"] == "Deployment":
+                template = _pinned(pod, metadata["name"], config_hash)
+                return {
+                    **obj,
+                    "metadata": {**obj["metadata"], "annotations": annotations},
+                    "spec": {**obj["spec"], "template": template},
+                }
+            return obj
+
+        return replace(
+            self,
+            config_text=data["config.yaml"],
+            config_hash=config_hash,
+            ca_hash=pod["metadata"]["annotations"][CA_HASH],
+            objects=tuple(map(put_back, self.objects)),
+            urls=urls(read(data["config.yaml"])),
+        )
+
+
+def plan(engine: Engine, settings: SchedulerSettings, wiring: Wiring, facts: Facts) -> Plan:
+    """The manifests of a scheduler. Raises InvalidObjectError, with the setting to change."""
+    names = Names(settings.name, facts.namespace)
+    config = configuration(engine, settings, wiring, facts)
+    config_text, ca_hash = written([config]), digest(facts.ca_bundle)
+    given: dict[str, Any] = {
+        "names": names,
+        "settings": settings,
+        "config_text": config_text,
+        "ca_bundle": facts.ca_bundle,
+        "ca_hash": ca_hash,
+        "hash_version": HASHED_AS,
+    }
+    if settings.management == "ConfigOnly":
+        config_hash = digest(config_text, facts.ca_bundle)
+        objects = engine.render("scheduler/config_only.yaml", **given, config_hash=config_hash)
+    else:
+        (pod,) = engine.render(
+            "scheduler/pod.yaml",
+            **given,
+            image=_image(settings, facts),
+            resources=_resources(settings.resources),
+            locked=_LOCKED,
+            config_folder=CONFIG_FOLDER,
+            tls_folder=TLS_FOLDER,
+        )
+        pod_text = written([pod])
+        config_hash = digest(config_text, facts.ca_bundle, pod_text)
+        config_map = f"{names.child}-{config_hash}"
+        objects = engine.render("scheduler/access.yaml", names=names) + engine.render(
+            "scheduler/workload.yaml",
+            **given,
+            pod_text=pod_text,
+            pod=_pinned(pod, config_map, config_hash),
+            config_map=config_map,
+            config_hash=config_hash,
+        )
+    return Plan(
+        names=names,
+        config_text=config_text,
+        config_hash=config_hash,
+        ca_hash=ca_hash,
+        objects=tuple(objects),
+        urls=urls(config),
+    )
+
+
+def _pinned(pod: Object, config_map: str, config_hash: str) -> Object:
+    """The template of pods that have this configuration."""
+
+    def named(volume: Object) -> Object:
+        return volume | {"configMap": volume["configMap"] | {"name": config_map}} if "configMap" in volume else volume
+
+    metadata, spec = pod["metadata"], pod["spec"]
+    annotations = {**metadata["annotations"], CONFIG_HASH: config_hash}
+    return {
+        **pod,
+        "metadata": {**metadata, "annotations": annotations},
+        "spec": {**spec, "volumes": [named(volume) for volume in spec["volumes"]]},
+    }
+
+
+def _image(settings: SchedulerSettings, facts: Facts) -> str:
+    image = settings.image
+    if image.digest:
+        return f"{image.repository}@{image.digest}"
+    try:
+        return f"{image.repository}:{image.tag or image_tag(facts.server_versions)}"
+    except ValueError as error:
+        raise InvalidObjectError(
+            [FieldError(("schedulers", settings.name, "image", "tag"), str(error), "set it")]
+        ) from None
+
+
+def _resources(resources: Resources) -> Mapping[str, Any]:
+    return {name: amounts for name, amounts in resources.model_dump(by_alias=True).items() if amounts}

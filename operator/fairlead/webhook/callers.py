@@ -1,0 +1,33 @@
+"""Who may call, where the operator's own authority says who is who: each scheduler about its own pods, nobody else."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from fairlead.identities import OPERATOR, scheduler_identity
+from fairlead.webhook.world import Caller, Verb
+
+_OPERATOR = Caller(schedulers=frozenset())
+"""It may call, to see that it can; it places nobody's pods."""
+
+
+def allowed(schedulers: Iterable[Caller]) -> Mapping[str, Caller]:
+    """By the common names of their certificates; each caller is one scheduler."""
+    return {scheduler_identity(name): caller for caller in schedulers for name in caller.schedulers}
+
+
+@dataclass(slots=True)
+class Callers:
+    """The allow-list: call it with the name that a certificate shows."""
+
+    schedulers: Callable[[], Iterable[Caller]]
+    """Those that there are now: of the settings, and of the policies."""
+    _of: Iterable[Caller] = ()
+    _allowed: Mapping[str, Caller] = field(default_factory=dict)
+
+    def __call__(self, name: str, _verb: Verb) -> Caller | None:
+        """Who has a certificate of this name; None if nothing here is for him."""
+        if name == OPERATOR:
+            return _OPERATOR
+        if (now := self.schedulers()) is not self._of:
+            self._of, self._allowed = now, allowed(now)
+        return self._allowed.get(name)

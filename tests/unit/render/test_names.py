@@ -1,0 +1,59 @@
+import re
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from fairlead.render.names import Names, digest
+from renderkit import LONGEST
+
+LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+CHILDREN: Mapping[str, str] = {
+    "fairlead": "kube-scheduler-fairlead",
+    "a": "kube-scheduler-a",
+    "my-scheduler": "kube-scheduler-my-scheduler",
+    "x" * 47: "kube-scheduler-" + "x" * 47,
+    "x" * 48: "kube-scheduler-" + "x" * 35 + "-" + digest("x" * 48),
+    "x" * 63: "kube-scheduler-" + "x" * 35 + "-" + digest("x" * 63),
+    "x" * 34 + "-" + "y" * 28: "kube-scheduler-" + "x" * 34 + "--" + digest("x" * 34 + "-" + "y" * 28),
+}
+labels = st.from_regex(LABEL, fullmatch=True)
+
+
+@pytest.mark.parametrize("scheduler", CHILDREN)
+def test_what_children_are_called(scheduler: str) -> None:
+    assert Names(scheduler, "ns").child == CHILDREN[scheduler]
+
+
+@given(labels, labels)
+@example(LONGEST, LONGEST)
+@example("x" * 63, "0")
+def test_names_and_labels_are_ones_that_kubernetes_takes(scheduler: str, namespace: str) -> None:
+    names = Names(scheduler, namespace)
+    assert LABEL.fullmatch(names.child)
+    assert len(names.certificate) <= 253
+    elsewhere = names.elsewhere("authentication-reader")
+    assert len(elsewhere) <= 253
+    assert all(LABEL.fullmatch(part) for part in elsewhere.split("."))
+    assert all(LABEL.fullmatch(value) for value in names.labels.values())
+    assert names.selector.items() <= names.labels.items()
+
+
+@given(st.sets(labels, min_size=2, max_size=2))
+@example({"a" * 48, "a" * 49})
+@example({"x" * 48, "x" * 35 + "-" + digest("x" * 48)})
+def test_two_schedulers_have_no_name_in_common(two: set[str]) -> None:
+    one, other = (Names(name, "ns") for name in two)
+    assert one.child != other.child
+    # neither is the beginning of the other's ConfigMaps, nor its Secret
+    assert one.child != other.certificate
+
+
+def test_two_operators_have_no_name_in_common_outside_their_namespaces() -> None:
+    assert Names("b-c", "a").elsewhere("x") != Names("c", "a-b").elsewhere("x")
+
+
+def test_how_texts_are_divided_counts() -> None:
+    assert digest("ab", "c") != digest("a", "bc")
+    assert digest("ab", "c") == digest("ab", "c")

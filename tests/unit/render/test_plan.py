@@ -1,0 +1,281 @@
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import settings as running
+from hypothesis import strategies as st
+
+from fairlead.render.engine import read, written
+from fairlead.render.names import CA_HASH, CONFIG_HASH
+from fairlead.render.plan import Plan
+from fairlead.render.wiring import Wiring
+from renderkit import ALL, EVERYTHING, GOLDEN, LONGEST, SCENES, facts, named, planned
+
+Object = Mapping[str, Any]
+SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
+QUALIFIED = re.compile(r"([a-z0-9][-a-z0-9.]*/)?[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?", re.ASCII)
+SCALED = {"name", "replicas"}
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_a_scene_renders_to_its_golden_file(scene: str) -> None:
+    want = (GOLDEN / f"{scene}.yaml").read_text()
+    assert written(SCENES[scene].objects) == want, "if this is meant, run `python tests/renderkit.py`"
+
+
+def test_each_golden_file_has_a_scene() -> None:
+    assert {path.stem for path in GOLDEN.iterdir()} == {*SCENES}
+
+
+_label = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True)
+_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+_plain = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(-1e300, 1e300) | _text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_text, inner, max_size=3),
+    max_leaves=6,
+)
+_free = st.dictionaries(_text.filter(lambda key: key != "schedulerName"), _plain.filter(lambda one: one is not None))
+_fields: dict[str, st.SearchStrategy[Any]] = {
+    "name": _label.filter(lambda name: name != "default-scheduler"),
+    "replicas": st.integers(1, 10),
+    "nodeSample": st.just("Auto") | st.integers(1, 100).map("{}%".format),
+    "timeout": st.integers(1, 30).map("{}s".format),
+    "managedResources": st.lists(
+        st.from_regex(r"[a-z]{1,9}\.example/[A-Za-z0-9]{1,9}", fullmatch=True), max_size=3, unique=True
+    ).map(lambda names: [{"name": name, "ignoredByScheduler": True} for name in names]),
+    "profile": _free,
+    "imagePullSecrets": st.lists(_label, max_size=2, unique=True),
+    "placement": st.fixed_dictionaries(
+        {
+            "nodeSelector": st.dictionaries(_label, st.from_regex(r"[A-Za-z0-9]{0,63}", fullmatch=True), max_size=2),
+            "tolerations": st.lists(_free, max_size=2, unique_by=repr),
+            "affinity": _free,
+        }
+    ),
+    "resources": st.fixed_dictionaries({"requests": st.dictionaries(_label, _text, max_size=2)}),
+    "management": st.sampled_from(["Managed", "ConfigOnly"]),
+}
+_wirings = st.builds(Wiring, *[st.booleans()] * 4)
+
+
+@given(st.fixed_dictionaries({}, optional=_fields), _wirings, _label, st.integers(0, 5000), _text)
+@running(max_examples=50, deadline=None)
+def test_what_settings_allow_renders_to_objects_that_can_be_applied(
+    given: dict[str, Any], wiring: Wiring, namespace: str, nodes: int, ca: str
+) -> None:
+    made = planned(wiring, facts(namespace=namespace, nodes=nodes, ca_bundle=ca), **given)
+    assert [*yaml.safe_load_all(written(made.objects))] == [*made.objects]
+    assert len({(one["kind"], one["metadata"]["name"]) for one in made.objects}) == len(made.objects)
+    for obj in made.objects:
+        assert {"apiVersion", "kind", "metadata"} <= obj.keys()
+        _is_named_well(obj["metadata"])
+        assert "ownerReferences" not in obj["metadata"]
+    for metadata in (pods["metadata"] for pods in _templates(made)):
+        assert all(map(LABEL_VALUE.fullmatch, metadata["labels"].values()))
+    config_map = named(made, "ConfigMap")
+    config = read(config_map["data"]["config.yaml"])
+    assert config_map["data"]["ca.crt"] == ca
+    (profile,) = config["profiles"]
+    assert profile.items() >= {"schedulerName": made.names.scheduler}.items()
+    if not given.get("managedResources"):
+        assert profile == {**given.get("profile", {}), "schedulerName": made.names.scheduler}
+    assert written(planned(wiring, facts(namespace=namespace, nodes=nodes, ca_bundle=ca), **given).objects) == written(
+        made.objects
+    )
+
+
+def _is_named_well(metadata: Object) -> None:
+    for name in (metadata["name"], metadata.get("namespace", "none")):
+        assert SUBDOMAIN.fullmatch(name)
+        assert len(name) <= 253
+    assert all(map(LABEL_VALUE.fullmatch, metadata["labels"].values()))
+    assert all(map(QUALIFIED.fullmatch, [*metadata["labels"], *metadata.get("annotations", ())]))
+
+
+def _templates(made: Plan) -> list[Any]:
+    return [one["spec"]["template"] for one in made.objects if one["kind"] == "Deployment"]
+
+
+ROLLS: Mapping[str, Mapping[str, Any]] = {
+    "timeout": {"timeout": "2s"},
+    "profile": {"profile": {"percentageOfNodesToScore": 5}},
+    "sample": {"nodeSample": "50%"},
+    "resources that are not counted": {"managedResources": [{"name": "a.b/c", "ignoredByScheduler": True}]},
+    "image": {"image": {"tag": "v1.36.3"}},
+    "placement": {"placement": {"priorityClassName": "high"}},
+    "resources": {"resources": {"limits": {"memory": "1Gi"}}},
+    "backoff": {"podMaxBackoffSeconds": 6},
+}
+
+
+@pytest.mark.parametrize("what", ROLLS)
+def test_what_its_pods_are_and_do_decides_the_hash(what: str) -> None:
+    _rolls(planned(), planned(**ROLLS[what]))
+
+
+def test_so_do_the_cluster_and_the_policies() -> None:
+    _rolls(planned(), planned(cluster=facts(ca_bundle="another")))
+    _rolls(planned(), planned(cluster=facts(url="https://elsewhere:1")))
+    _rolls(planned(), planned(cluster=facts(server_versions=("v1.36.3",))))
+    for name in ("fails", "ignores", "scores", "binds"):
+        if name != "fails":  # which a binding needs anyway
+            _rolls(planned(ALL), planned(replace(ALL, **{name: False})))
+    _rolls(planned(Wiring(fails=True)), planned(Wiring()))
+
+
+def _rolls(before: Plan, after: Plan) -> None:
+    assert before.config_hash != after.config_hash
+    assert named(before, "ConfigMap")["metadata"]["name"] != named(after, "ConfigMap")["metadata"]["name"]
+    assert _templates(before) != _templates(after)
+
+
+def test_how_many_pods_there_are_rolls_none_of_them() -> None:
+    two, five = planned(replicas=2), planned(replicas=5)
+    assert _templates(two) == _templates(five)
+    assert named(two, "ConfigMap") == named(five, "ConfigMap")
+
+
+def test_nodes_that_come_and_go_roll_nothing() -> None:
+    assert planned(cluster=facts(nodes=3)) == planned(cluster=facts(nodes=700))
+
+
+def test_the_pods_run_what_the_hash_names() -> None:
+    for name, made in SCENES.items():
+        config_map = named(made, "ConfigMap")
+        assert config_map["metadata"]["annotations"][CONFIG_HASH] == made.config_hash
+        assert config_map["data"]["config.yaml"] == made.config_text
+        if name == "config-only":
+            continue
+        assert config_map["immutable"] is True
+        (template,) = _templates(made)
+        volumes = {one["name"]: one for one in template["spec"]["volumes"]}
+        assert volumes["config"]["configMap"]["name"] == config_map["metadata"]["name"]
+        assert volumes["tls"]["secret"]["secretName"] == made.names.certificate
+        assert template["metadata"]["annotations"] == {CONFIG_HASH: made.config_hash, CA_HASH: made.ca_hash}
+        # what is mounted by a subPath is never updated
+        containers = template["spec"]["initContainers"] + template["spec"]["containers"]
+        assert not any("subPath" in mount for one in containers for mount in one["volumeMounts"])
+
+
+def test_every_file_that_the_configuration_names_is_mounted() -> None:
+    made = SCENES["all-verbs"]
+    ((template,), config) = _templates(made), read(made.config_text)
+    mounts = {one["mountPath"]: one["name"] for one in template["spec"]["containers"][0]["volumeMounts"]}
+    named_files = {path for one in config["extenders"] for path in one["tlsConfig"].values()}
+    assert {path.rpartition("/")[::2] for path in named_files} == {
+        ("/etc/fairlead/config", "ca.crt"),
+        ("/etc/fairlead/tls", "tls.crt"),
+        ("/etc/fairlead/tls", "tls.key"),
+    }
+    assert mounts.items() >= {"/etc/fairlead/config": "config", "/etc/fairlead/tls": "tls"}.items()
+
+
+def test_selectors_find_the_pods_and_no_others() -> None:
+    ours, others = planned(), planned(name="other")
+    (mine,), (theirs,) = _templates(ours), _templates(others)
+    for obj in ours.objects:
+        spec = obj.get("spec", {})
+        if selector := spec.get("selector") or spec.get("podSelector"):
+            assert selector["matchLabels"].items() <= mine["metadata"]["labels"].items()
+            assert not selector["matchLabels"].items() <= theirs["metadata"]["labels"].items()
+
+
+def test_nobody_is_given_more_than_the_built_in_roles_and_one_lease() -> None:
+    made = planned(**EVERYTHING)
+    roles = {one["roleRef"]["name"] for one in made.objects if "roleRef" in one}
+    assert roles == {
+        "system:kube-scheduler",
+        "system:volume-scheduler",
+        "extension-apiserver-authentication-reader",
+        made.names.child,
+    }
+    lease = named(made, "Lease")["metadata"]["name"]
+    assert named(made, "Role")["rules"] == [
+        {
+            "apiGroups": ["coordination.k8s.io"],
+            "resources": ["leases"],
+            "resourceNames": [lease],
+            "verbs": ["get", "update"],
+        }
+    ]
+    election = read(made.config_text)["leaderElection"]
+    assert (election["resourceName"], election["resourceNamespace"]) == (lease, made.names.namespace)
+
+
+def test_one_replica_may_be_evicted() -> None:
+    kinds = [one["kind"] for one in planned(replicas=1).objects]
+    assert "PodDisruptionBudget" not in kinds
+    assert "PodDisruptionBudget" in [one["kind"] for one in planned().objects]
+
+
+def test_others_get_a_configuration_and_nothing_else() -> None:
+    made = SCENES["config-only"]
+    (config_map,) = made.objects
+    assert "immutable" not in config_map
+    assert config_map["metadata"]["name"] == "kube-scheduler-default-scheduler"
+    config = read(made.config_text)
+    assert "leaderElection" not in config
+    assert "clientConnection" not in config
+    # it goes on being called that when its content is another
+    changed = planned(ALL, name="default-scheduler", management="ConfigOnly")
+    assert changed.objects[0]["metadata"]["name"] == config_map["metadata"]["name"]
+    assert changed.config_hash != made.config_hash
+
+
+def test_resources_that_are_not_counted_join_those_of_the_profile() -> None:
+    (profile,) = read(SCENES["every-setting"].config_text)["profiles"]
+    plugins = {one["name"]: one["args"] for one in profile["pluginConfig"]}
+    assert plugins["NodeResourcesFit"] == {"ignoredResources": ["example.com/fpga", "example.com/gpu"]}
+    assert plugins["InterPodAffinity"] == {"hardPodAffinityWeight": 7}
+    assert "managedResources" not in SCENES["every-setting"].config_text
+
+
+_FIT = "NodeResourcesFit"
+NO_PLUGINS: list[Any] = [
+    "text",
+    [{"name": _FIT, "args": 1}],
+    [{"name": _FIT, "args": {"ignoredResources": 5}}],
+    [{"name": _FIT, "args": {"ignoredResources": ["x.y/z", 5]}}],
+]
+
+
+@pytest.mark.parametrize("given", NO_PLUGINS)
+def test_a_profile_that_is_no_profile_is_left_to_the_scheduler_to_refuse(given: object) -> None:
+    resources = [{"name": "a.b/c", "ignoredByScheduler": True}]
+    (profile,) = read(planned(profile={"pluginConfig": given}, managedResources=resources).config_text)["profiles"]
+    assert profile["pluginConfig"] == given
+
+
+def test_the_last_good_pods_can_be_had_again_from_their_config_map() -> None:
+    good = planned(Wiring(fails=True), facts(server_versions=("v1.36.3",)), **EVERYTHING | {"image": {}})
+    bad = planned(ALL, facts(ca_bundle="another"), **EVERYTHING | {"timeout": "9s", "replicas": 5, "profile": {"x": 1}})
+    back = bad.with_pods_of(_as_served(named(good, "ConfigMap")))
+    assert _templates(back) == _templates(good)
+    assert named(back, "ConfigMap") == named(good, "ConfigMap")
+    assert (back.config_text, back.config_hash, back.ca_hash) == (good.config_text, good.config_hash, good.ca_hash)
+    assert back.urls == good.urls
+    # all else is as it is wanted now
+    assert named(back, "Deployment")["spec"]["replicas"] == 5
+    assert named(back, "Deployment")["metadata"] == named(good, "Deployment")["metadata"]
+    assert [one for one in back.objects if one["kind"] not in ("ConfigMap", "Deployment")] == [
+        one for one in bad.objects if one["kind"] not in ("ConfigMap", "Deployment")
+    ]
+
+
+def _as_served(obj: Object) -> Object:
+    """With what the API server and others add."""
+    more = {"uid": "1", "resourceVersion": "2", "managedFields": [], "creationTimestamp": "x"}
+    metadata = {**obj["metadata"], **more, "annotations": {**obj["metadata"]["annotations"], "other": "x"}}
+    return {**obj, "metadata": metadata}
+
+
+def test_the_longest_names_fit() -> None:
+    made = SCENES["longest-name"]
+    assert len(LONGEST) == 63
+    assert len(made.names.child) == 63
+    assert made.names.labels["fairlead.dev/scheduler"] == LONGEST

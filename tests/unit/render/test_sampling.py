@@ -1,0 +1,43 @@
+from collections.abc import Mapping
+
+import pytest
+
+from fairlead.render.engine import read
+from fairlead.render.sampling import asked_all, percentage
+from renderkit import facts, planned
+
+SHARES: Mapping[tuple[str, int, bool | None], int | None] = {
+    ("Auto", 0, None): 100,
+    ("Auto", 1000, None): 100,
+    ("Auto", 1001, None): None,
+    ("Auto", 1000, True): 100,
+    ("Auto", 1001, True): None,
+    ("Auto", 1000, False): None,
+    ("Auto", 801, False): None,
+    ("Auto", 800, False): 100,
+    ("1%", 10, None): 1,
+    ("100%", 10_000, False): 100,
+    ("30%", 10, True): 30,
+}
+
+
+@pytest.mark.parametrize("case", SHARES)
+def test_how_many_nodes_are_asked(case: tuple[str, int, bool | None]) -> None:
+    assert percentage(*case) == SHARES[case]
+
+
+def test_a_cluster_that_breathes_around_a_thousand_nodes_changes_its_scheduler_once() -> None:
+    texts, before = [], None
+    for nodes in (990, 1010, 990, 1010, 850, 1010, 900):
+        made = planned(cluster=facts(nodes=nodes, asked_all=before))
+        before = asked_all(read(made.config_text))
+        texts.append(made.config_text)
+    assert [texts[0], *[texts[1]] * 6] == texts
+    assert texts[0] != texts[1]
+
+
+def test_what_a_setting_said_before_does_not_count_for_auto() -> None:
+    assert asked_all(None) is None
+    assert asked_all(read(planned(nodeSample="30%").config_text)) is None
+    assert asked_all(read(planned().config_text)) is True
+    assert asked_all(read(planned(cluster=facts(nodes=5000)).config_text)) is False

@@ -1,0 +1,107 @@
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from fairlead.api.errors import InvalidObjectError
+from fairlead.render.operator_settings import OperatorSettings, parse_settings
+from renderkit import EVERYTHING, settings
+
+BAD: Mapping[str, tuple[str, str]] = {
+    "the cluster's own scheduler": (
+        "schedulers: [{name: default-scheduler}]",
+        "schedulers[0].management: default-scheduler is the cluster's own and is never managed; set management to Con",
+    ),
+    "a profile that names itself": (
+        "schedulers: [{name: a, profile: {schedulerName: b}}]",
+        "schedulers[0].profile.schedulerName: is the name of this entry; leave it out",
+    ),
+    "a field that is nearly one": (
+        "schedulers: [{name: a, replica: 3}]",
+        "schedulers[0].replica: there is no such field; did you mean replicas?",
+    ),
+    "a field of another place": ("replicas: 3", "replicas: there is no such field; it belongs in schedulers"),
+    "a scheduler twice": (
+        "schedulers: [{name: a}, {name: a}]",
+        "schedulers[1]: name 'a' is there already; each may be there only once",
+    ),
+    "a resource that would narrow who is asked": (
+        "schedulers: [{name: a, managedResources: [{name: example.com/gpu, ignoredByScheduler: false}]}]",
+        "schedulers[0].managedResources[0].ignoredByScheduler: must be true; which pods a policy is for is said by",
+    ),
+    "a resource that is no extended one": (
+        "schedulers: [{name: a, managedResources: [{name: cpu, ignoredByScheduler: true}]}]",
+        "schedulers[0].managedResources[0].name: 'cpu' is not possible here; write an extended resource such",
+    ),
+    "a resource of Kubernetes": (
+        "schedulers: [{name: a, managedResources: [{name: x.kubernetes.io/gpu, ignoredByScheduler: true}]}]",
+        "write an extended resource such as example.com/gpu",
+    ),
+    "a share without its sign": (
+        "schedulers: [{name: a, nodeSample: 50}]",
+        "schedulers[0].nodeSample: must be a string, not 50; write it in quotes",
+    ),
+    "more than all": (
+        "schedulers: [{name: a, nodeSample: 101%}]",
+        "schedulers[0].nodeSample: '101%' is not possible here; write Auto, or a share of the nodes from 1% to 100%",
+    ),
+    "no time at all": (
+        "schedulers: [{name: a, timeout: 0s}]",
+        "schedulers[0].timeout: '0s' is not possible here; write a duration such as 90s, 5m or 1h30m, from 1s to 30s",
+    ),
+    "a tag in the repository": (
+        "schedulers: [{name: a, image: {repository: 'example.com/a:v1'}}]",
+        "its tag stands under tag",
+    ),
+    "a date deep in the profile": (
+        "schedulers: [{name: a, profile: {pluginConfig: [{args: {since: 2020-01-01}}]}}]",
+        "schedulers[0].profile.pluginConfig[0].args.since: is no JSON; put it in quotes",
+    ),
+    "a number that is none": ("schedulers: [{name: a, profile: {x: .nan}}]", "schedulers[0].profile.x: is no JSON"),
+    "a key that is a number": ("schedulers: [{name: a, profile: {x: {1: a}}}]", "schedulers[0].profile.x[1]: is no"),
+    "half a character": (r'schedulers: [{name: a, profile: {x: "\ud800"}}]', "schedulers[0].profile.x: is no JSON"),
+    "no replicas": ("schedulers: [{name: a, replicas: 0}]", "schedulers[0].replicas: must be at least 1, not 0"),
+    "a name that no policy can have": ("schedulers: [{name: A.b}]", "schedulers[0].name: 'A.b' is not possible here"),
+    "a prefix without its end": ("annotationPrefixes: [example.com]", "write the beginning of keys with its '/'"),
+    "a list": ("[]", "must be a map of fields, not a list"),
+    "no YAML": ("a: [", "the settings are not one document of YAML: while parsing"),
+    "two documents": ("a: 1\n---\nb: 1", "the settings are not one document of YAML: expected a single document"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_is_wrong_is_said_with_its_field_and_its_cure(case: str) -> None:
+    text, want = BAD[case]
+    with pytest.raises(InvalidObjectError) as refused:
+        parse_settings(text)
+    assert want in str(refused.value)
+    assert len(refused.value.errors) == 1
+
+
+@pytest.mark.parametrize("text", ["", "{}", "schedulers: []", "# nothing"])
+def test_nothing_at_all_is_the_defaults(text: str) -> None:
+    assert parse_settings(text) == OperatorSettings()
+
+
+def test_who_is_not_listed_has_the_defaults() -> None:
+    told = parse_settings("schedulers: [{name: gpu, replicas: 3}]")
+    assert told.scheduler("gpu").replicas == 3
+    other = told.scheduler("other")
+    assert (other.name, other.management, other.replicas, other.node_sample) == ("other", "Managed", 2, "Auto")
+    assert (other.timeout, other.pod_max_backoff_seconds, other.profile) == ("1s", 5, {})
+    assert told.annotation_prefixes == ("fairlead.dev/",)
+
+
+def test_the_clusters_own_scheduler_must_be_listed() -> None:
+    listed = parse_settings("schedulers: [{name: default-scheduler, management: ConfigOnly}]")
+    assert listed.scheduler("default-scheduler").management == "ConfigOnly"
+    with pytest.raises(InvalidObjectError, match="schedulers: default-scheduler is not listed, and is never managed;"):
+        OperatorSettings().scheduler("default-scheduler")
+
+
+def test_what_is_written_is_what_is_read() -> None:
+    (read,) = parse_settings(yaml.safe_dump({"schedulers": [EVERYTHING]})).schedulers
+    again: dict[str, Any] = read.model_dump(by_alias=True, exclude_unset=True, mode="json")
+    assert again == EVERYTHING
+    assert read == settings(**EVERYTHING)
