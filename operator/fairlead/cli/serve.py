@@ -98,6 +98,7 @@ def run(given: argparse.Namespace) -> int:
 
 def _settings(given: argparse.Namespace) -> "Settings":
     from fairlead.cli.certs import CLIENT_NAME
+    from fairlead.cli.times import seconds
     from fairlead.settings import Address, Settings
     from fairlead.webhook.tls import Files
 
@@ -117,10 +118,10 @@ def _settings(given: argparse.Namespace) -> "Settings":
         kubeconfig=given.kubeconfig,
         context=given.context,
         namespace=given.namespace,
-        timeout_s=_seconds("--timeout", given.timeout, least=_LEAST_S),
+        timeout_s=seconds("--timeout", given.timeout, least=_LEAST_S),
         max_body=given.max_body << 20,
-        drain_s=_seconds("--drain", given.drain),
-        verify_s=_seconds("--verify-every", given.verify_every),
+        drain_s=seconds("--drain", given.drain),
+        verify_s=seconds("--verify-every", given.verify_every),
     )
 
 
@@ -136,18 +137,3 @@ def _allowed(text: str) -> "tuple[str, str, frozenset[Verb]]":
         unknown = ", ".join(sorted(map(repr, asked - VERBS)))
         raise ValueError(f"--allow {text!r}: {unknown} is none of {', '.join(sorted(VERBS))}")
     return name, scheduler, frozenset(verb for verb in VERBS if verb in asked) if colon else VERBS
-
-
-def _seconds(option: str, text: str, least: float = 0.0) -> float:
-    from fairlead.cel.errors import CelError
-    from fairlead.cel.functions.timetext import string_to_duration
-
-    try:
-        found = string_to_duration(text) / 1e9
-    except CelError:
-        found = -1.0
-    if found < 0:
-        raise ValueError(f"{option} {text!r} is no time such as 800ms, 5s or 1m")
-    if found < least:
-        raise ValueError(f"{option} {text} is less than {least * 1000:.0f}ms")
-    return found
