@@ -70,3 +70,15 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
 
 PODS: Final = Where(Resource("", "v1", "pods"))
 NODES: Final = Where(Resource("", "v1", "nodes"))
+
+
+class _Version(Where):
+    """What the API server says of itself; it is no resource, and everybody may read it."""
+
+    @property
+    def path(self) -> str:
+        """Where that is."""
+        return "/version"
+
+
+VERSION: Final = _Version(Resource("", "", "version"))

@@ -2,7 +2,7 @@
 
 import logging
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -33,6 +33,8 @@ class Passed:
     drifted: Sequence[str] = ()
     """Objects that somebody had edited or deleted, and that are now as they were."""
     gone: bool = False
+    rolled: str = ""
+    """The authorities that all of its pods were started with, as PEM; empty if they differ, or nobody knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,7 @@ class Passes:
 
     objects: Objects
     engine: Engine
-    context: Callable[[str], ssl.SSLContext | None]
+    context: Callable[[str], Awaitable[ssl.SSLContext | None]]
     """What the scheduler of this name shows to those whom it calls; None: it has no certificate yet."""
     turned_away: Callable[[Sequence[str]], str]
     """Why one of these addresses was turned away lately by one of those who serve; empty if none was."""
@@ -53,12 +55,11 @@ class Passes:
         try:
             if refused := await foreign(self.objects, names, known=known):
                 return Passed(refused=refused)
-            looked = await look(self.objects, names, empty=not asked.policies)
+            looked = await look(self.objects, names, empty=not asked.exists)
             looked = await self._verified(looked, names)
             decision = decide(self.engine, asked, facts, looked.there, self.now())
-            if paused:
-                return Passed(decision=decision)
-            return await self._write(names, looked, decision)
+            passed = Passed(decision=decision) if paused else await self._write(names, looked, decision)
+            return replace(passed, rolled=_rolled(looked))
         except InvalidObjectError as error:
             return Passed(refused=str(error))
         except ForbiddenError as error:
@@ -70,7 +71,7 @@ class Passes:
         trying = there.remembered.rollout.trying
         if trying is None or trying.config != seen.config or seen.waits or seen.failed or not seen.leads:
             return looked
-        kept, context = there.config_maps.get(seen.config), self.context(names.scheduler)
+        kept, context = there.config_maps.get(seen.config), await self.context(names.scheduler)
         if kept is None or context is None:
             return looked
         said = await unanswered(urls(read(kept["data"]["config.yaml"])), context, names.scheduler)
@@ -110,3 +111,9 @@ class Passes:
         for one in sorted(rest, key=lambda one: one["metadata"]["name"] == name_of(names)):  # the memory goes last
             await self.objects.remove(one)
         return True
+
+
+def _rolled(looked: Looked) -> str:
+    found = {one["metadata"].get("annotations", {}).get(CONFIG_HASH, "") for one in looked.pods}
+    kept = looked.there.config_maps.get(found.pop()) if len(found) == 1 else None
+    return kept["data"]["ca.crt"] if kept is not None else ""

@@ -14,11 +14,12 @@ from fairlead.render.names import Names, digest
 from fairlead.render.plan import Plan, plan
 from fairlead.render.sampling import asked_all
 from fairlead.render.settings import SchedulerSettings
-from fairlead.render.wiring import wire
+from fairlead.render.wiring import Wiring, wire
 
 Fate = Literal["Stays", "Waits", "Goes"]
 CONFIG_MAPS_KEPT: Final = 3
 _UNSEEN: Final = Seen()
+_NO_WIRING: Final = Wiring()
 _NOTHING: Final = Remembered()
 
 
@@ -29,7 +30,11 @@ class Asked:
     settings: SchedulerSettings
     listed: bool
     policies: Sequence[SchedulerExtenderPolicy]
-    """All that name it, also those that are off; where an edit does not compile, what serves in its place, too."""
+    """All that name it and can be read, also those that are off."""
+    exists: bool = True
+    """Whether there is any, readable or not."""
+    serving: Wiring = _NO_WIRING
+    """What replicas serve needs this: where an edit does not compile, what serves in its place."""
     versions: Sequence[str]
     """Of each policy its UID and its generation, and of the operator its version: what a person can change."""
 
@@ -63,7 +68,7 @@ class Decision:
 
 def decide(engine: Engine, asked: Asked, facts: Facts, there: There, now: float) -> Decision:
     """One pass over one scheduler. Raises InvalidObjectError where the settings cannot be had."""
-    uses = wire(asked.policies) if asked.policies else None
+    uses = wire(asked.policies) | asked.serving if asked.exists else None
     need = needed(uses, there.remembered.lasting, now)
     fate, why = goes(listed=asked.listed, lasting=need.lasting, unbound=there.unbound, now=now)
     if fate == "Goes":

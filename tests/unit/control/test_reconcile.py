@@ -112,7 +112,7 @@ def test_a_verb_that_is_not_used_any_more_goes_later_and_a_scheduler_much_later(
     assert (less.plan, less.again_s) == (first.plan, VERB_S)
     there = after(less, there, **VERIFIED)
     assert decide(ENGINE, ASKED, facts(), there, NOW + VERB_S).plan != first.plan
-    nobody = replace(ASKED, policies=[])
+    nobody = replace(ASKED, policies=[], exists=False)
     empty = decide(ENGINE, nobody, facts(), there, NOW + 1)
     assert (empty.fate, empty.plan) == ("Waits", first.plan)
     there = after(empty, there, **VERIFIED)

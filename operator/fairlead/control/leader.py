@@ -1,0 +1,150 @@
+"""Puts together what the leader does, with clients of its own, in the loop that it runs in."""
+
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from fairlead import pem
+from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
+from fairlead.cluster.access import Access
+from fairlead.cluster.client import Client
+from fairlead.cluster.resources import VERSION
+from fairlead.cluster.secrets import Secrets
+from fairlead.control.announce import Announcer
+from fairlead.control.certificates import Certificates
+from fairlead.control.certificates_plan import Replica
+from fairlead.control.controller import Controller
+from fairlead.control.ever import Ever
+from fairlead.control.gathering import Gathered, Obj
+from fairlead.control.objects import Objects
+from fairlead.control.passes import Passes
+from fairlead.control.replicas import Replicas
+from fairlead.pairs import load_pair
+from fairlead.render.engine import Engine
+from fairlead.render.facts import Facts
+from fairlead.render.names import Names
+from fairlead.render.operator_settings import OperatorSettings
+from fairlead.render.shipped import templates
+from fairlead.webhook.state import ReplicaState
+
+AUTHORITY: Final = "fairlead-ca"
+_VERSIONS_FOR: Final = timedelta(minutes=10)
+"""Several API servers of different versions answer while a control plane is upgraded."""
+
+
+class _Version(msgspec.Struct):
+    gitVersion: str  # noqa: N815  as the API has it
+
+
+_version: Final = msgspec.json.Decoder(_Version).decode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """What a replica knows of itself, and hands to what it does when it leads."""
+
+    access: Callable[[], Access]
+    model: type[SchedulerExtenderPolicy]
+    settings: Callable[[], OperatorSettings]
+    namespace: str
+    service: str
+    port: int
+    """Of the webhook, in the service and in the pods."""
+    selector: str
+    """The labels of the operator's pods."""
+    instance: str
+    context: Callable[[], ssl.SSLContext]
+    """With the operator's own client certificate."""
+    nodes: Callable[[], int]
+    leads: Callable[[], bool]
+    warnings: Callable[[Obj], list[tuple[str, str]]]
+    drift: Callable[[str], None]
+
+    @property
+    def host(self) -> str:
+        """What replicas' certificates are for."""
+        return f"{self.service}.{self.namespace}.svc"
+
+
+def now() -> datetime:
+    """The time of day."""
+    return datetime.now(UTC)
+
+
+@asynccontextmanager
+async def leading(operator: Operator) -> AsyncIterator[Controller]:
+    """A controller; it is told, and runs, in this loop."""
+    async with Client(operator.access()) as client:
+        objects, secrets = Objects(client), Secrets(client, operator.namespace)
+        replicas = Replicas(
+            objects=objects,
+            namespace=operator.namespace,
+            selector=operator.selector,
+            host=operator.host,
+            port=operator.port,
+            context=operator.context,
+        )
+        yield Controller(
+            gathered=Gathered(operator.model),
+            passes=Passes(
+                objects=objects,
+                engine=Engine(templates()),
+                context=lambda name: _shown(secrets, Names(name, operator.namespace).certificate),
+                turned_away=lambda addresses: replicas.turned_away([*addresses]),
+                now=lambda: now().timestamp(),
+            ),
+            replicas=replicas,
+            announcer=Announcer(client, operator.instance),
+            settings=operator.settings,
+            facts=_facts(operator, client, secrets, replicas),
+            ever=Ever(objects, operator.namespace),
+            leads=operator.leads,
+            warnings=operator.warnings,
+            drift=operator.drift,
+        )
+
+
+async def _shown(secrets: Secrets, name: str) -> ssl.SSLContext | None:
+    """What a scheduler shows and whom it knows, out of its Secret."""
+    secret = await secrets.get(name)
+    if secret is None:
+        return None
+    context = ssl.create_default_context(cadata=secret.data["ca.crt"].decode())
+    load_pair(context, secret.data["tls.crt"], secret.data["tls.key"])
+    return context
+
+
+def _facts(
+    operator: Operator, client: Client, secrets: Secrets, replicas: Replicas
+) -> Callable[[Mapping[str, str]], Awaitable[Facts]]:
+    certificates = Certificates(
+        secrets=secrets,
+        name=AUTHORITY,
+        secret_of=lambda name: Names(name, operator.namespace).certificate,
+        labels_of=lambda name: Names(name, operator.namespace).labels,
+        now=now,
+    )
+    versions: dict[str, datetime] = {}
+
+    async def facts(schedulers: Mapping[str, str]) -> Facts:
+        versions[(await client.get(VERSION, _version)).gitVersion] = now()
+        rolled = {name: pem.digest(bundle.encode()) if bundle else "" for name, bundle in schedulers.items()}
+        passed = await certificates.step(rolled, {name: _replica(one) for name, one in replicas.answers.items()})
+        return Facts(
+            namespace=operator.namespace,
+            url=f"https://{operator.host}:{operator.port}",
+            ca_bundle=passed.authority.known.decode(),
+            server_versions=tuple(sorted(one for one, seen in versions.items() if now() - seen < _VERSIONS_FOR)),
+            nodes=operator.nodes(),
+        )
+
+    return facts
+
+
+def _replica(said: Any) -> Replica | None:
+    return Replica(said.authorities, said.issuer) if isinstance(said, ReplicaState) else None

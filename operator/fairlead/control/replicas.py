@@ -1,0 +1,70 @@
+"""What each replica of the operator says of itself: asked one by one, by the addresses of their pods."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import aiohttp
+import msgspec
+
+from fairlead.cluster.resources import PODS, Where
+from fairlead.control.objects import Objects
+from fairlead.webhook import state
+from fairlead.webhook.state import ReplicaState
+
+WITHIN_S: Final = 1.0
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Replicas:
+    """Those of one operator."""
+
+    objects: Objects
+    namespace: str
+    selector: str
+    """The labels of their pods."""
+    host: str
+    """What their certificates are for."""
+    port: int
+    context: Callable[[], ssl.SSLContext]
+    answers: Mapping[str, ReplicaState | str] = field(default_factory=dict)
+    """By the pod: what it said, or why it did not."""
+
+    async def ask(self) -> Mapping[str, ReplicaState | str]:
+        """Ask all that there are, ready or not."""
+        pods = await self.objects.all(Where(PODS.resource, self.namespace), labelSelector=self.selector)
+        living = {
+            pod["metadata"]["name"]: pod["status"].get("podIP", "")
+            for pod in pods
+            if "deletionTimestamp" not in pod["metadata"] and pod["status"].get("phase") in ("Pending", "Running")
+        }
+        timeout = aiohttp.ClientTimeout(total=WITHIN_S)
+        connector = aiohttp.TCPConnector(ssl=self.context(), force_close=True)
+        async with aiohttp.ClientSession(timeout=timeout, connector=connector) as session:
+            said = await asyncio.gather(*(self._ask(session, address) for address in living.values()))
+        self.answers = dict(zip(living, said, strict=True))
+        return self.answers
+
+    async def _ask(self, session: aiohttp.ClientSession, address: str) -> ReplicaState | str:
+        if not address:
+            return "it has no address yet"
+        host = f"[{address}]" if ":" in address else address
+        try:
+            async with session.get(f"https://{host}:{self.port}{state.PATH}", server_hostname=self.host) as answer:
+                body = await answer.read()
+                return state.decode(body) if answer.status == 200 else f"it answered {answer.status}"
+        except TimeoutError:
+            return f"no answer within {WITHIN_S:g} s"
+        except (aiohttp.ClientError, msgspec.DecodeError) as error:
+            return str(error)
+
+    def turned_away(self, addresses: list[str]) -> str:
+        """Why one of these addresses was turned away lately; empty if none was."""
+        for name, one in self.answers.items():
+            if isinstance(one, ReplicaState):
+                for address in addresses:
+                    if why := one.turned_away.get(address):
+                        return f"{name} turned {address} away: {why}"
+        return ""

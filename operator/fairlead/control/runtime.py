@@ -1,0 +1,141 @@
+"""kopf, in a thread and a loop of its own, while this replica leads.
+
+It watches our own kind and what we made, and does nothing else: it keeps nothing on objects, and handles nothing twice.
+If it ends by itself it is begun again after a pause; whoever serves never waits for it.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final, Protocol
+
+import kopf
+
+from fairlead.api.names import GROUP, PLURAL, VERSION
+from fairlead.render.names import SCHEDULER_LABEL
+
+LOG: Final = logging.getLogger(__name__)
+CHILDREN: Final = (("apps", "v1", "deployments"), ("", "v1", "configmaps"), ("", "v1", "secrets"))
+_FIRST_S: Final = 1.0
+_MOST_S: Final = 60.0
+
+
+class Told(Protocol):
+    """Who is told of what happens."""
+
+    def policy(self, kind: str | None, policy: Mapping[str, Any]) -> None:
+        """Something happened to a policy."""
+
+    def due(self, scheduler: str) -> None:
+        """Something happened to what a scheduler is made of."""
+
+    async def run(self) -> None:
+        """What goes on beside that."""
+
+
+Login = Callable[[], kopf.ConnectionInfo]
+Leading = Callable[[], AbstractAsyncContextManager[Told]]
+
+
+def settings() -> kopf.OperatorSettings:
+    """Everything that has a default which does not suit us."""
+    made = kopf.OperatorSettings()
+    made.posting.enabled = False
+    made.scanning.disabled = True
+    made.watching.server_timeout, made.watching.client_timeout = 300, 330
+    made.watching.connect_timeout = 10
+    made.networking.request_timeout, made.networking.connect_timeout = 30, 10
+    made.networking.enforce_retry_after = True
+    made.queueing.worker_limit = 8
+    made.process.ultimate_exiting_timeout = None
+    made.persistence.finalizer = f"{GROUP}/kopf"
+    return made
+
+
+def registry(told: Callable[[], Told], login: Login) -> kopf.OperatorRegistry:
+    """Handlers that only tell."""
+    made = kopf.OperatorRegistry()
+
+    @kopf.on.login(registry=made)
+    def shown(**_: Any) -> kopf.ConnectionInfo:
+        return login()
+
+    @kopf.on.event(GROUP, VERSION, PLURAL, registry=made)
+    async def policy(event: Mapping[str, Any], **_: Any) -> None:
+        told().policy(event["type"], event["object"])
+
+    for group, version, plural in CHILDREN:
+
+        @kopf.on.event(group, version, plural, labels={SCHEDULER_LABEL: kopf.PRESENT}, registry=made, id=plural)
+        async def child(labels: Mapping[str, str], **_: Any) -> None:
+            told().due(labels[SCHEDULER_LABEL])
+
+    return made
+
+
+class Runtime:
+    """The duty of whoever holds the Lease."""
+
+    def __init__(self, leading: Leading, login: Login, namespace: str, ended: Callable[[], None]) -> None:
+        """`leading` gives whoever is told, in the thread's loop; `ended` is called in the thread when it is over."""
+        self.fault = ""
+        """Why kopf does not run though it should."""
+        self._leading, self._login, self._namespace, self._ended = leading, login, namespace, ended
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """Start."""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._live, args=(self._stop,), name="control", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Stop soon."""
+        self._stop.set()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing of it goes on."""
+        return self._thread is None or not self._thread.is_alive()
+
+    def _live(self, stop: threading.Event) -> None:
+        pause = _FIRST_S
+        try:
+            while not stop.is_set():
+                try:
+                    asyncio.run(self._run(stop))
+                    self.fault = "" if stop.is_set() else "it ended by itself"
+                except Exception as error:
+                    self.fault = f"{type(error).__name__}: {error}"
+                    LOG.exception("what the leader does has ended; it begins anew")
+                if stop.wait(pause):
+                    break
+                pause = min(2 * pause, _MOST_S)
+        finally:
+            self._ended()
+
+    async def _run(self, stop: threading.Event) -> None:
+        async with self._leading() as told:
+            self.fault = ""
+            beside = asyncio.ensure_future(told.run())
+            operator = asyncio.ensure_future(
+                kopf.operator(
+                    registry=registry(lambda: told, self._login),
+                    settings=settings(),
+                    standalone=True,
+                    namespaces=[self._namespace],
+                    stop_flag=stop,
+                )
+            )
+            try:
+                done, _ = await asyncio.wait({operator, beside}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in (operator, beside):
+                    task.cancel()
+                await asyncio.gather(operator, beside, return_exceptions=True)
+            if not stop.is_set():
+                for task in done:
+                    task.result()
