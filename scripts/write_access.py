@@ -25,7 +25,9 @@ def uninstall() -> str:
 
 
 def _documents(grants: Iterable[Grant], what: str, account: str, weight: int) -> str:
-    return "---\n".join(_role(grant, what, weight) + "---\n" + _binding(grant, what, account, weight) for grant in grants)
+    return "---\n".join(
+        _role(grant, what, weight) + "---\n" + _binding(grant, what, account, weight) for grant in grants
+    )
 
 
 def _head(kind: str, grant: Grant, what: str, weight: int) -> str:
@@ -50,7 +52,7 @@ def _role(grant: Grant, what: str, weight: int) -> str:
 
 def _rule(rule: Rule) -> Iterator[str]:
     if rule.admission:
-        yield "{{- if and .Values.admission.enabled (eq .Values.tls.mode \"SelfManaged\") }}\n"
+        yield '{{- if and .Values.admission.enabled (eq .Values.tls.mode "SelfManaged") }}\n'
     yield f"# {rule.why}\n"
     yield f'- apiGroups: ["{rule.group}"]\n'
     yield f"  resources: [{', '.join(rule.resources)}]\n"

@@ -15,13 +15,14 @@ from fairlead.api.params import Params
 from fairlead.api.values import VALIDATIONS
 
 CHART = Path(__file__).parents[1] / "charts" / "fairlead"
-HEAD = """# The values of the chart, with what they are when nothing is said. Written by `make crds`: what is explained here
-# stands in scripts/chart_values.py and operator/fairlead/render, and values.schema.json refuses what is not listed.
+HEAD = """# The values of the chart, as they are when nothing is said. values.schema.json refuses what is not listed.
+# Written by `make crds` from scripts/chart_values.py and operator/fairlead/render: do not edit.
 """
 BEGIN, END = "<!-- values: written by `make crds` -->\n", "<!-- end of values -->\n"
 _KEPT = {"type", "enum", "minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "required"}
 _MATCHES = re.compile(r"self\.matches\(r'\^(.*?)\$'\)")
 _UNKNOWN_TO_GO = ("(?!", "(?=")
+_NO_TEXTS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 _WIDE = 116
 
 Schema = dict[str, Any]
@@ -46,13 +47,20 @@ def _plain(node: Schema, defs: Schema) -> Schema:
     if "properties" in node:
         made["properties"] = {name: _plain(one, defs) for name, one in node["properties"].items()}
     if node.get("type") == "object":
-        values = node.get("additionalProperties", False)
-        made["additionalProperties"] = _plain(values, defs) if isinstance(values, dict) else values
-        if names := _plain(node.get("propertyNames", {}), defs):
-            made["propertyNames"] = names
+        made |= _values_of(node, defs)
     if "items" in node:
         made["items"] = _plain(node["items"], defs)
     return made
+
+
+def _values_of(node: Schema, defs: Schema) -> Schema:
+    """What a map holds. Helm tells a wrong place for `propertyNames`, and the right one for a key without a pattern."""
+    values = node.get("additionalProperties", False)
+    if not isinstance(values, dict):
+        return {"additionalProperties": values}
+    if keys := _patterns(node.get("propertyNames", {})):
+        return {"patternProperties": {keys[0]: _plain(values, defs)}, "additionalProperties": False}
+    return {"additionalProperties": _plain(values, defs)}
 
 
 def _patterns(node: Schema) -> list[str]:
@@ -93,7 +101,15 @@ class _Quoted(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    plain = re.fullmatch(r"[A-Za-z][\w./-]*", text) and text.lower() not in ("true", "false", "null", "yes", "no", "on", "off")
+    plain = re.fullmatch(r"[A-Za-z][\w./-]*", text) and text.lower() not in (
+        "true",
+        "false",
+        "null",
+        "yes",
+        "no",
+        "on",
+        "off",
+    )
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
 
 

@@ -10,25 +10,27 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.api.names import API_VERSION, GROUP, PLURAL
+from fairlead.api.names import DEFAULT_SCHEDULER_NAME, GROUP, PLURAL, VERSION
 from fairlead.cluster.clock import Clock
 from fairlead.cluster.errors import ConflictError, NotFoundError
 from fairlead.cluster.resources import PODS, Resource, Where
 from fairlead.cluster.revisions import LABEL as LAST_GOOD
 from fairlead.cluster.writes import REVISIONS
+from fairlead.control import ever
+from fairlead.control.finalizer import FINALIZER
+from fairlead.control.leader import AUTHORITY
 from fairlead.control.look import MANAGED_BY
 from fairlead.control.objects import KINDS, Objects, resource
 from fairlead.control.reconcile import in_order
 from fairlead.render.engine import Object
 from fairlead.render.names import MANAGER, SCHEDULER_LABEL
 
-FINALIZER: Final = f"{GROUP}/finalizer"
 _OURS: Final = f"{MANAGED_BY}={MANAGER}"
 _LEASE: Final = "fairlead"
-_UNLABELLED: Final = (("Lease", _LEASE), ("Secret", "fairlead-ca"), ("ConfigMap", "fairlead-schedulers"))
+_UNLABELLED: Final = (("Lease", _LEASE), ("Secret", AUTHORITY), ("ConfigMap", ever.NAME))
 _NAME: Final = "fairlead-uninstall"
 _CAPACITIES: Final = Resource("storage.k8s.io", "v1", "csistoragecapacities")
-_POLICIES: Final = Where(Resource(GROUP, API_VERSION.partition("/")[2], PLURAL))
+_POLICIES: Final = Where(Resource(GROUP, VERSION, PLURAL))
 _ELSEWHERE: Final = {"ClusterRoleBinding": "", "RoleBinding": "kube-system"}
 _HERE: Final = [kind for kind in KINDS if kind != "ClusterRoleBinding"]
 _AGAIN_S: Final = 1.0
@@ -56,7 +58,7 @@ class Uninstall:
         policies = await self._policies()
         labelled = await self.objects.labelled(_HERE, (self.namespace,), f"{SCHEDULER_LABEL},{_OURS}")
         schedulers = {str(one["metadata"]["labels"][SCHEDULER_LABEL]) for one in labelled}
-        schedulers |= {str(one["spec"].get("schedulerName") or MANAGER) for one in policies}
+        schedulers |= {str(one["spec"].get("schedulerName") or DEFAULT_SCHEDULER_NAME) for one in policies}
         await self._silence()
         await self._gone("the schedulers", f"{SCHEDULER_LABEL},{_OURS}")
         await self._gone("the operator", self.operator)

@@ -79,16 +79,16 @@ def named(grants: Iterable[Grant], namespace: str) -> tuple[Grant, ...]:
     )
 
 
-_READ: Final = ("get", "list", "watch")
-_MADE: Final = (*_READ, "create", "patch", "delete")
+_MADE: Final = ("get", "list", "create", "patch", "delete")
 """What it takes to have something as it is meant to be, by server-side apply."""
+_FOLLOWED: Final = (*_MADE, "watch")
 
 OPERATOR: Final = (
     Grant(
         "cluster",
         (
             Rule("policies are decided by nodes and namespaces", "", ("nodes", "namespaces"), ("list", "watch")),
-            Rule("...and by pods; bind looks at the pod that it is told of", "", ("pods",), _READ),
+            Rule("...and by pods; bind looks at the pod that it is told of", "", ("pods",), ("get", "list", "watch")),
             Rule(
                 "bind, for policies that write annotations; pods cannot be written", "", ("pods/binding",), ("create",)
             ),
@@ -96,14 +96,14 @@ OPERATOR: Final = (
                 "policies, and the finalizer on them; RBAC cannot tell a finalizer from a spec, which is never written",
                 GROUP,
                 (PLURAL,),
-                (*_READ, "patch"),
+                ("list", "watch", "patch"),
             ),
             Rule("what is said of policies", GROUP, (f"{PLURAL}/status",), ("patch",)),
             Rule(
                 "a scheduler is bound to built-in roles; how its bindings are called is not known beforehand",
                 _RBAC,
                 ("clusterrolebindings",),
-                ("get", "list", "create", "patch", "delete"),
+                _MADE,
             ),
             Rule(
                 "...to these and no others; the operator itself has none of what is in them",
@@ -125,16 +125,16 @@ OPERATOR: Final = (
     Grant(
         "own",
         (
-            Rule("configurations, and what is remembered of each scheduler", "", ("configmaps",), _MADE),
+            Rule("configurations, and what is remembered of each scheduler", "", ("configmaps",), _FOLLOWED),
             Rule("who schedulers are", "", ("serviceaccounts",), _MADE),
             Rule(
                 "our authority and the certificates of schedulers, replaced only as they were seen",
                 "",
                 ("secrets",),
-                (*_READ, "create", "update", "delete"),
+                ("get", "list", "watch", "create", "update", "delete"),
             ),
             Rule("what a scheduler that was rolled complains of", "", ("pods/log",), ("get",)),
-            Rule("the schedulers", "apps", ("deployments",), _MADE),
+            Rule("the schedulers", "apps", ("deployments",), _FOLLOWED),
             Rule(
                 "the last good generation of each policy",
                 "apps",
@@ -156,12 +156,11 @@ OPERATOR: Final = (
                 ("csistoragecapacities",),
                 ("get", "create", "patch"),
             ),
-            Rule("what is told once", "events.k8s.io", ("events",), ("create", "patch")),
         ),
     ),
     Grant(
         "default",
-        (Rule("events about policies, which have no namespace", "events.k8s.io", ("events",), ("create", "patch")),),
+        (Rule("events about policies, which have no namespace", "events.k8s.io", ("events",), ("create",)),),
     ),
     Grant(
         "kube-system",
@@ -170,7 +169,7 @@ OPERATOR: Final = (
                 "a scheduler reads here who may ask it",
                 _RBAC,
                 ("rolebindings",),
-                ("get", "list", "create", "patch", "delete"),
+                _MADE,
             ),
             Rule(
                 "...by this role and no other",
