@@ -106,7 +106,7 @@ OPERATOR: Final = (
                 _MADE,
             ),
             Rule(
-                "...to these and no others; the operator itself has none of what is in them",
+                "...to these and no others; what is in them nobody has by this, but whoever may bind may bind himself",
                 _RBAC,
                 ("clusterroles",),
                 ("bind",),
