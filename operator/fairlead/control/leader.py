@@ -55,6 +55,8 @@ class Operator:
     service: str
     port: int
     """Of the webhook, in the service and in the pods."""
+    url: str
+    """Where schedulers call it."""
     selector: str
     """The labels of the operator's pods."""
     instance: str
@@ -137,7 +139,7 @@ def _facts(
         passed = await certificates.step(rolled, {name: _replica(one) for name, one in replicas.answers.items()})
         return Facts(
             namespace=operator.namespace,
-            url=f"https://{operator.host}:{operator.port}",
+            url=operator.url,
             ca_bundle=passed.authority.known.decode(),
             server_versions=tuple(sorted(one for one, seen in versions.items() if now() - seen < _VERSIONS_FOR)),
             nodes=operator.nodes(),

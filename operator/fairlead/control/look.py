@@ -60,7 +60,8 @@ async def foreign(objects: Objects, names: Names, *, known: bool) -> str:
 
     `known`: it is listed in the settings, or was managed before. Then only what stands in the way counts.
     """
-    for kind in ("Deployment", "Lease"):
+    # A Lease that somebody deleted is made anew by its scheduler, without our label.
+    for kind in ("Deployment",) if known else ("Deployment", "Lease"):
         at = Where(resource(kind), names.namespace, names.child)
         one = await objects.get(at)
         if one is not None and one["metadata"].get("labels", {}).get(MANAGED_BY) != MANAGER:

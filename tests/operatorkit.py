@@ -1,0 +1,204 @@
+"""A leader in this process, with replicas that say what a test wants."""
+
+import asyncio
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import kopf
+from aiohttp import web
+from write_crds import installed_policy
+
+from fairlead.certificates import Pair
+from fairlead.cluster.access import from_kubeconfig
+from fairlead.cluster.client import Client
+from fairlead.cluster.secrets import Secrets
+from fairlead.control.authority import Authority, read
+from fairlead.control.certificates import Certificates
+from fairlead.control.leader import AUTHORITY, Operator, leading, now
+from fairlead.control.leaves import own_leaf, server_hosts
+from fairlead.control.material import Replica
+from fairlead.control.runtime import Runtime
+from fairlead.identities import OPERATOR, SERVER
+from fairlead.pairs import load_pair
+from fairlead.pem import digest, said
+from fairlead.render.operator_settings import OperatorSettings
+from fairlead.webhook.state import PolicyState, ReplicaState, encode
+from testbed.fixtures import Cluster
+
+SERVICE, SELECTOR = "fairlead", "app=the-operator"
+POLICIES = "/apis/fairlead.dev/v1alpha1/schedulerextenderpolicies"
+
+
+@dataclass
+class Stub:
+    """A replica: it serves every policy that it is told of at once, unless a test says otherwise."""
+
+    authority: Authority
+    port: int = 0
+    frozen: bool = False
+    policies: dict[str, PolicyState] = field(default_factory=dict)
+    fails: dict[str, int] = field(default_factory=dict)
+    """The status that a path is answered with."""
+
+    @cached_property
+    def server(self) -> Pair:
+        return own_leaf(self.authority, SERVER, "server", server_hosts(SERVICE, self.namespace, ADDRESSES), now(), None)
+
+    namespace: str = ""
+
+    def state(self) -> ReplicaState:
+        trusted = self.authority.trusted
+        taken = Replica(digest(trusted), said(self.server.certificate, [trusted]).issuer)
+        return ReplicaState(policy_set="x", policies=dict(self.policies), authorities=taken.trusts, issuer=taken.issuer)
+
+    async def answer(self, request: web.Request) -> web.Response:
+        if request.path == "/state":
+            return web.Response(body=encode(self.state()))
+        await request.read()
+        return web.Response(body=b"{}", status=self.fails.get(request.path, 200))
+
+
+ADDRESSES = frozenset({"127.0.0.1"})
+
+
+@dataclass
+class Ground:
+    """All that a test turns."""
+
+    cluster: Cluster
+    namespace: str
+    stub: Stub
+    operator: Operator
+    runtime: Runtime
+    settings: OperatorSettings
+    drifted: list[str] = field(default_factory=list)
+    is_leader: bool = True
+
+    def apply(self, name: str, **spec: Any) -> None:
+        """Create a policy, or give it another spec; the replica serves it."""
+        body = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy", "metadata": {"name": name}}
+        api = self.cluster.api
+        if api.exists(f"{POLICIES}/{name}"):
+            made = api.patch(f"{POLICIES}/{name}", {"spec": spec})
+        else:
+            made = api.create(POLICIES, {**body, "spec": spec})
+        self.serve(made)
+
+    def serve(self, policy: Mapping[str, Any], **state: Any) -> None:
+        metadata, spec = policy["metadata"], policy["spec"]
+        said = {"generation": str(metadata["generation"]), "serving": str(metadata["generation"]), "reason": "Compiled"}
+        fields = {**said, "uid": metadata["uid"], "scheduler": spec["schedulerName"], "fails": True, **state}
+        self.stub.policies[metadata["name"]] = PolicyState(**fields)
+
+    def condition(self, name: str, kind: str = "Ready") -> tuple[str, str]:
+        """Its status and its reason."""
+        found = self.cluster.api.get(f"{POLICIES}/{name}").get("status", {}).get("conditions", [])
+        return next(((one["status"], one["reason"]) for one in found if one["type"] == kind), ("", ""))
+
+
+def context_of(authority: Authority, name: str) -> ssl.SSLContext:
+    """A client of this name."""
+    made = ssl.create_default_context(cadata=authority.known.decode())
+    pair = own_leaf(authority, name, "client", frozenset(), now(), None)
+    load_pair(made, pair.certificate, pair.key)
+    return made
+
+
+@contextmanager
+def ground(cluster: Cluster, namespace: str, settings: OperatorSettings | None = None) -> Iterator[Ground]:
+    """A leader that works."""
+    stub = Stub(asyncio.run(_authority(cluster, namespace)), namespace=namespace)
+    _replica_pod(cluster, namespace)
+    with _serving(stub):
+        access = lambda: from_kubeconfig([cluster.kubeconfig])  # noqa: E731
+        ground = Ground.__new__(Ground)
+        operator = Operator(
+            access=access,
+            model=installed_policy(),
+            settings=lambda: ground.settings,
+            namespace=namespace,
+            service=SERVICE,
+            port=stub.port,
+            url=f"https://127.0.0.1:{stub.port}",
+            selector=SELECTOR,
+            instance="test",
+            context=lambda: context_of(stub.authority, OPERATOR),
+            nodes=lambda: 1,
+            leads=lambda: ground.is_leader,
+            warnings=lambda _: [],
+            drift=lambda kind: ground.drifted.append(kind),
+        )
+        runtime = Runtime(lambda: leading(operator), lambda: _login(cluster), namespace, lambda: None)
+        Ground.__init__(ground, cluster, namespace, stub, operator, runtime, settings or OperatorSettings())
+        runtime.begin()
+        try:
+            yield ground
+        finally:
+            runtime.end()
+            thread = runtime._thread
+            if thread is not None:
+                thread.join(30)
+
+
+async def _authority(cluster: Cluster, namespace: str) -> Authority:
+    async with Client(from_kubeconfig([cluster.kubeconfig])) as client:
+        made = Certificates(Secrets(client, namespace), AUTHORITY, str, lambda _: {}, now)
+        return read((await made.ensure()).data)
+
+
+def _replica_pod(cluster: Cluster, namespace: str) -> None:
+    """A pod that no node runs, with the address at which the stub listens."""
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    spec = {"containers": [{"name": "main", "image": "none"}], "schedulerName": "nobody"}
+    cluster.api.create(path, {"metadata": {"name": "fairlead-1", "labels": {"app": "the-operator"}}, "spec": spec})
+    status = {"phase": "Running", "podIP": "127.0.0.1", "podIPs": [{"ip": "127.0.0.1"}]}
+    cluster.api.patch(f"{path}/fairlead-1/status", {"status": status})
+
+
+def _login(cluster: Cluster) -> kopf.ConnectionInfo:
+    import kubernetes
+
+    kubernetes.config.load_kube_config(str(cluster.kubeconfig))
+    given = kubernetes.client.Configuration.get_default_copy()
+    return kopf.ConnectionInfo(
+        server=given.host, ca_path=given.ssl_ca_cert, certificate_path=given.cert_file, private_key_path=given.key_file
+    )
+
+
+@contextmanager
+def _serving(stub: Stub) -> Iterator[None]:
+    loop, begun = asyncio.new_event_loop(), threading.Event()
+
+    async def begin() -> web.AppRunner:
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", stub.answer)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=stub.authority.trusted.decode())
+        context.verify_mode = ssl.CERT_REQUIRED
+        load_pair(context, stub.server.certificate, stub.server.key)
+        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
+        await site.start()
+        stub.port = runner.addresses[0][1]
+        begun.set()
+        return runner
+
+    def run() -> None:
+        runner = loop.run_until_complete(begin())
+        loop.run_forever()
+        loop.run_until_complete(runner.cleanup())
+        loop.close()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    begun.wait(30)
+    try:
+        yield
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
