@@ -1,11 +1,11 @@
-"""What `fairlead serve` is told, as values."""
+"""What `fairlead serve` and `fairlead operate` are told, as values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from fairlead.webhook.tls import Source
+from fairlead.webhook.tls import Files
 from fairlead.webhook.world import Verb
 
 NAMESPACE: Final = "fairlead-system"
@@ -38,15 +38,11 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """All of it."""
+class ServingSettings:
+    """What both are told."""
 
-    policies: Path
     listen: Address
     probes: Address
-    tls: Source
-    callers: Mapping[str, Allowed | None]
-    """By the names of their certificates; None: everything about every scheduler that policies name."""
     kubeconfig: Path | None = None
     context: str = ""
     namespace: str = NAMESPACE
@@ -55,3 +51,31 @@ class Settings:
     drain_s: float = 5.0
     verify_s: float = 3600.0
     """How often what is held is compared with what the API server has; 0: never."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings(ServingSettings):
+    """Of `fairlead serve`."""
+
+    policies: Path
+    tls: Files
+    callers: Mapping[str, Allowed | None]
+    """By the names of their certificates; None: everything about every scheduler that policies name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperateSettings(ServingSettings):
+    """Of `fairlead operate`."""
+
+    admission: Address
+    settings: Path | None = None
+    """The file with the operator's settings; None: the defaults of everything."""
+    service: str = "fairlead"
+    """What schedulers call."""
+    pod: str = ""
+    address: str = ""
+    """Of the pod."""
+    authority: str = "fairlead-ca"
+    """The Secret with our own authority."""
+    tls: Files | None = None
+    """Certificates that others make."""

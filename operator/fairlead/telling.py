@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter_ns
+from typing import Any
 
 from fairlead import __version__
 from fairlead.cluster.policies import Policies
+from fairlead.cluster.reflector import Reflector
 from fairlead.cluster.revisions import Revisions
 from fairlead.cluster.watching import Watching
 from fairlead.metrics import Labels, Metrics
@@ -31,12 +33,19 @@ class Parts:
     """What is wrong with files of policies, by their names."""
     certificates: str = ""
     """What is wrong with the certificates that should be used now."""
+    beside: Mapping[str, Reflector[Any]] = field(default_factory=dict)
+    """What is watched beside what the mirror is made of."""
+
+    @property
+    def reflectors(self) -> Mapping[str, Reflector[Any]]:
+        """All of them."""
+        return {**self.watching.reflectors, **self.beside}
 
 
 def checks(parts: Parts) -> Iterator[Check]:
     """Whether calls can be answered, and then what else there is to know: that holds nobody up."""
     yield Check("serving", ok=not parts.server.draining, text="stopping" if parts.server.draining else "")
-    for name, one in parts.watching.reflectors.items():
+    for name, one in parts.reflectors.items():
         text = one.state.trouble
         if one.state.synced:
             text = f"{len(one.objects)}, heard of {one.staleness():.0f} s ago" + (f"; {text}" if text else "")
@@ -63,12 +72,13 @@ def _remarks(parts: Parts) -> Iterator[tuple[str, str]]:
         yield "file", f"{file}: {fault}"
     if parts.revisions.fault:
         yield "last good policies", f"kept in memory only: {parts.revisions.fault}"
-    yield "certificates", parts.certificates or f"expire {min(parts.tls.expires.values()):%Y-%m-%d}"
+    expires = parts.tls.expires.values()
+    yield "certificates", parts.certificates or (f"expire {min(expires):%Y-%m-%d}" if expires else "there are none yet")
 
 
 def measure(parts: Parts, metrics: Metrics) -> None:
     """Have these numbers asked for at each scrape."""
-    reflectors = parts.watching.reflectors
+    reflectors = parts.reflectors
 
     def of_each(number: Callable[[str], float]) -> Callable[[], Mapping[Labels, float]]:
         return lambda: {(name,): number(name) for name in reflectors}

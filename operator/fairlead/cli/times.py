@@ -1,8 +1,8 @@
-"""Durations on the command line."""
+"""Times as they are given to options."""
 
 
 def seconds(option: str, text: str, least: float = 0.0) -> float:
-    """What an option says. Raises ValueError."""
+    """Such as 800ms. Raises ValueError."""
     from fairlead.cel.errors import CelError
     from fairlead.cel.functions.timetext import string_to_duration
 

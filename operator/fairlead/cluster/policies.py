@@ -51,6 +51,7 @@ class State:
     """The one that serves; None where none has ever compiled."""
     reason: Reason
     message: str = ""
+    uid: str = ""
 
     def __str__(self) -> str:
         if self.reason == "Compiled":
@@ -99,6 +100,12 @@ class Policies:
         for _ in self._compiled(_ANY):
             pass
 
+    def use(self, rules: Rules) -> None:
+        """Other rules of what is allowed: all are compiled anew."""
+        self.rules = rules
+        for held in self._held.values():
+            held.waits = True
+
     def put(self, obj: Obj) -> None:
         """A policy came, or became different; compiling it is for `steps`."""
         name = str(obj.get("metadata", {}).get("name", ""))
@@ -144,7 +151,7 @@ class Policies:
             failed = isinstance(error, _InternalError)
         else:
             held.compiled = compiled
-            held.state = State(name, compiled.generation, compiled.generation, "Compiled")
+            held.state = State(name, compiled.generation, compiled.generation, "Compiled", uid=compiled.uid)
             if self._held.get(name) is held:
                 self.good(Good(name, compiled.uid, compiled.generation, obj))
             return
@@ -153,7 +160,7 @@ class Policies:
         generation, serving = generation_of(obj), held.compiled.generation
         serves = None if serving.endswith("?") else serving
         reason: Reason = "InternalError" if failed else "LastGoodServes" if serves else "NothingServes"
-        held.state = State(name, generation, serves, reason, message)
+        held.state = State(name, generation, serves, reason, message, _uid(obj))
 
     def _compiled(self, obj: Obj) -> Steps[CompiledPolicy]:
         """Raises what `_FAULTS` names, whatever goes wrong: one policy must not stop the others."""

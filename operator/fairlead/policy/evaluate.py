@@ -107,6 +107,21 @@ class Evaluator:
             rules.append((values, each.rule.normalize, each.rule.weight))
         return totals(rules, len(names))
 
+    def kept_for(self, pod: PodView, matched: Sequence[Matched]) -> KeptVerdicts | None:
+        """What is kept of the verdicts for the pod's class; None: nothing that would hold for longer than a moment."""
+        names = _names(matched)
+        key_of, is_alone = self._keys.get(names) or self._key(names, matched)
+        found = None if is_alone else self._kept.get((names, *key_of(pod)))
+        if found is None or any(rule.is_volatile for rule in found.verdicts.rules):
+            return None
+        return found.verdicts
+
+    def refresh(self, kept: KeptVerdicts | None, *, now: int, clock: Clock, deadline: int) -> None:
+        """Bring data up to date, and what is kept. Raises TooSlowError: it goes on there the next time."""
+        self._data.refresh(now, clock, deadline)
+        if kept is not None:
+            kept.refresh(now, clock, deadline)
+
     def catch_up(self, *, now: int, clock: Clock, deadline: int) -> bool:
         """Compute what waits in idle time, for the classes that were asked last first; whether all of it was done."""
         try:
@@ -139,14 +154,8 @@ class Evaluator:
             return None
 
     def _class_of(self, pod: PodView, matched: Sequence[Matched]) -> _Class:
-        names = tuple([f"{each.policy.name}!" if each.undecided else each.policy.name for each in matched])
-        known = self._keys.get(names)
-        if known is None:
-            if len(self._keys) >= self.classes:
-                self._keys.clear()
-            reads = union(each.policy.reads for each in matched if not each.undecided)
-            known = self._keys[names] = (class_key(reads), reads_identity(reads))
-        key_of, is_alone = known
+        names = _names(matched)
+        key_of, is_alone = self._keys.get(names) or self._key(names, matched)
         if is_alone:
             return self._bind(pod, matched)
         key = (names, *key_of(pod))
@@ -159,12 +168,23 @@ class Evaluator:
             self._kept.move_to_end(key)
         return found
 
+    def _key(self, names: tuple[str, ...], matched: Sequence[Matched]) -> tuple[Callable[[PodView], Key], bool]:
+        if len(self._keys) >= self.classes:
+            self._keys.clear()
+        reads = union(each.policy.reads for each in matched if not each.undecided)
+        known = self._keys[names] = (class_key(reads), reads_identity(reads))
+        return known
+
     def _bind(self, pod: PodView, matched: Sequence[Matched]) -> _Class:
         filters = [rule for each in matched for rule in bound_filters(each, pod, self.nodes, self.tally)]
         scores = [
             rule for each in matched if not each.undecided for rule in _scores(each.policy, pod, self.nodes, self.tally)
         ]
         return _Class(KeptVerdicts(filters, self.nodes), Kept(scores, self.nodes))
+
+
+def _names(matched: Sequence[Matched]) -> tuple[str, ...]:
+    return tuple([f"{each.policy.name}!" if each.undecided else each.policy.name for each in matched])
 
 
 def bound_filters(matched: Matched, pod: PodView, nodes: Nodes, tally: Tally) -> list[BoundFilter]:

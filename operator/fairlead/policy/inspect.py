@@ -13,11 +13,12 @@ from typing import Any, Final
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.policy.compile import Rules, compile_policy
+from fairlead.cel.check import Steps, finish
+from fairlead.policy.compile import Rules, compile_steps
 from fairlead.policy.compiled import CompiledPolicy
 from fairlead.policy.errors import Fault, PolicyError
 from fairlead.policy.reasons import PolicyWarning, Reason
-from fairlead.policy.warnings import warnings
+from fairlead.policy.warnings import warnings_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +33,25 @@ class Inspected:
 
 def inspect(obj: object, model: type[SchedulerExtenderPolicy], rules: Rules) -> Inspected:
     """Read and compile an object as YAML or JSON gives it. Raises nothing."""
+    return finish(inspect_steps(obj, model, rules))
+
+
+def inspect_steps(obj: object, model: type[SchedulerExtenderPolicy], rules: Rules) -> Steps[Inspected]:
+    """The same, pausing so that others are served meanwhile."""
     try:
         policy = parse_policy(obj, model)
     except InvalidObjectError as invalid:
         found = tuple(Fault(error) for error in invalid.errors)
-        return Inspected(None, None, (*found, *_in_the_rest(obj, invalid.errors, model, rules)))
+        yield
+        rest = yield from _in_the_rest(obj, invalid.errors, model, rules)
+        return Inspected(None, None, (*found, *rest))
+    yield
     try:
-        compiled = compile_policy(policy, rules)
+        compiled = yield from compile_steps(policy, rules)
     except PolicyError as error:
         return Inspected(policy, None, error.faults)
-    return Inspected(policy, compiled, (), (*_of_metadata(obj), *warnings(compiled, policy)))
+    warned = yield from warnings_steps(compiled, policy)
+    return Inspected(policy, compiled, (), (*_of_metadata(obj), *warned))
 
 
 def _of_metadata(obj: object) -> Iterator[PolicyWarning]:
@@ -54,7 +64,7 @@ def _of_metadata(obj: object) -> Iterator[PolicyWarning]:
 
 def _in_the_rest(
     obj: object, errors: tuple[FieldError, ...], model: type[SchedulerExtenderPolicy], rules: Rules
-) -> list[Fault]:
+) -> Steps[list[Fault]]:
     if not isinstance(obj, Mapping) or not isinstance(obj.get("spec"), Mapping):
         return []
     wrong = [error.path for error in errors]
@@ -70,7 +80,7 @@ def _in_the_rest(
         if _is_wrong(("spec", "variables", at), wrong)
     }
     try:
-        compile_policy(policy, rules, unknown=unknown)
+        yield from compile_steps(policy, rules, unknown=unknown)
     except PolicyError as error:
         return [fault for fault in error.faults if not any(fault.path == path for path in wrong)]
     return []

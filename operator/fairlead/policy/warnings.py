@@ -9,6 +9,7 @@ from typing import Final
 
 from fairlead.api.errors import FieldPath
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, Spec
+from fairlead.cel.check import Steps, finish
 from fairlead.cel.environment import CONDITION, PROTECTION, RULE
 from fairlead.policy.absent_warnings import AbsentLabels
 from fairlead.policy.compiled import CompiledPolicy
@@ -28,21 +29,31 @@ _FIELDS: Final = {str(field.alias): at for at, field in enumerate(Spec.model_fie
 
 def warnings(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) -> list[PolicyWarning]:
     """Everything to be said of a policy that compiles, in the order of its fields."""
+    return finish(warnings_steps(compiled, policy))
+
+
+def warnings_steps(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) -> Steps[list[PolicyWarning]]:
+    """The same, pausing after each rule so that others are served meanwhile."""
     spec = policy.spec
     expressions = dict(_expressions(compiled, policy))
     found = [*_whole(compiled), *of_match(compiled, spec.match), *_unused(compiled, policy, [*expressions.values()])]
     for at, filter_ in enumerate(compiled.filters):
         found += of_filter(("spec", "filters", at), filter_, spec.filters[at].resolvable)
+        yield
     for at, score in enumerate(compiled.scores):
         found += of_score(("spec", "scores", at), score)
+        yield
     for at, protection in enumerate(compiled.protections):
         found += of_protection(("spec", "preemption", "protect", at, "expression"), protection.expression)
+        yield
     for at, annotation in enumerate(compiled.annotations):
         found += on_engine(("spec", "binding", "annotations", at, "expression"), annotation.expression)
+        yield
     absent = AbsentLabels(compiled, spec.match)
     for path, expression in expressions.items():
         found += of_parts(path, expression, _NAMES.get(str(path[1]), RULE).roots)
         found += absent.of(path, expression)
+        yield
     return sorted(found, key=_place_of)
 
 

@@ -2,12 +2,46 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
+from fairlead.api.errors import InvalidObjectError
 from fairlead.identities import OPERATOR, scheduler_identity
+from fairlead.policy.compiled import CompiledPolicy
+from fairlead.render.operator_settings import OperatorSettings
 from fairlead.webhook.world import Caller, Verb
+
+SYSTEM: Final = "kube-system"
 
 _OPERATOR = Caller(schedulers=frozenset())
 """It may call, to see that it can; it places nobody's pods."""
+
+
+def callers(
+    names: Iterable[str], settings: OperatorSettings, policies: Iterable[CompiledPolicy], namespace: str
+) -> tuple[Caller, ...]:
+    """Each of these schedulers, as it is deployed; one that must be listed and is not may not call."""
+    gates = {(one.scheduler_name, one.rejects_on_failure) for one in policies if one.enforced and _filters(one)}
+    found = []
+    for name in sorted({*names}):
+        try:
+            one = settings.scheduler(name)
+        except InvalidObjectError:
+            continue
+        managed = one.management == "Managed"
+        found.append(
+            Caller(
+                schedulers=frozenset({name}),
+                guarded=frozenset({SYSTEM, namespace}) if managed else frozenset(),
+                ignore_gate=(name, False) in gates,
+                always_reasons=not managed,
+                timeout_s=one.timeout.seconds,
+            )
+        )
+    return tuple(found)
+
+
+def _filters(policy: CompiledPolicy) -> bool:
+    return bool(policy.filters or policy.protections)
 
 
 def allowed(schedulers: Iterable[Caller]) -> Mapping[str, Caller]:

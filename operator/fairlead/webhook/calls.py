@@ -15,7 +15,7 @@ from fairlead.webhook.binding import Binder
 from fairlead.webhook.pace import REASON
 from fairlead.webhook.server import Answer, Call, Handle
 from fairlead.webhook.world import Answer as Reply
-from fairlead.webhook.world import Caller, Gate, Moment, Verb, World
+from fairlead.webhook.world import Caller, Gate, Moment, Outcome, Verb, World
 
 LOG: Final = logging.getLogger(__name__)
 SHARE: Final = 0.8
@@ -56,6 +56,8 @@ class Calls:
     timeout_s: float
     metrics: Metrics
     now: TimeOfDay = field(default_factory=TimeOfDay)
+    filtered: Callable[[Outcome], None] | None = None
+    """Told what became of each call of filter."""
     clock: Callable[[], int] = perf_counter_ns
     seldom: Seldom = field(default_factory=Seldom)
 
@@ -142,7 +144,7 @@ class Calls:
         world, who, clock = self.world(), self.caller(call.caller, verb), self.clock
         if world is None or who is None:
             return self._unanswered(call, verb, "unready", b"not ready yet: /readyz says why")
-        given = int(SHARE * self.timeout_s * _NANO)
+        given = int(SHARE * (who.timeout_s or self.timeout_s) * _NANO)
         deadline, at = call.begun + given, clock()
         if at >= deadline:  # no policy is to blame for a body that came slowly
             return self._unanswered(call, verb, "late", b"the request came too slowly to be answered in time")
@@ -155,6 +157,8 @@ class Calls:
     def _counted(self, call: Call, reply: Reply) -> Answer:
         outcome, seconds = reply.outcome, (self.clock() - call.begun) / _NANO
         self._took.observe(seconds, outcome.verb, outcome.result)
+        if self.filtered is not None and outcome.verb == "filter":
+            self.filtered(outcome)
         if outcome.candidates:
             self._candidates.add(outcome.verb, amount=outcome.candidates)
         for (policy, rule), count in outcome.refusals.items():

@@ -23,7 +23,7 @@ _REASONS: Final = {
     400: "bad request",
     403: "identity",
     404: "no such path",
-    405: "no POST",
+    405: "method",
     408: "slow body",
     413: "large body",
     500: "fault",
@@ -51,6 +51,8 @@ class Call:
 
 
 Handle = Callable[[Call], Answer | Awaitable[Answer]]
+Page = Callable[[str], bytes | None]
+"""What somebody of this name may read; None: nothing."""
 
 
 @dataclass(slots=True, eq=False)
@@ -68,6 +70,8 @@ class WebhookServer:
     """How long calls may still take when connections are closed."""
     body_s: float = BODY_S
     draining: bool = False
+    pages: Mapping[str, Page] = field(default_factory=dict)
+    """What is read with GET."""
     clock: Callable[[], int] = perf_counter_ns
     _server: web.Server = field(init=False)
     _door: Door = field(init=False)
@@ -115,11 +119,10 @@ class WebhookServer:
     async def _answer(self, request: web.BaseRequest, begun: int) -> Answer:
         handle = self.routes.get(request.path)
         if handle is None:
-            return _said(404, f"there is no {request.path} here, only {', '.join(self.routes)}")
+            return self._page(request)
         if request.method != "POST":
             return _said(405, f"{request.method} is not how schedulers call; use POST")
-        transport = request.transport
-        caller = common_name(None if transport is None else transport.get_extra_info("peercert"))
+        caller = _caller(request)
         if caller is None or not self.allowed(caller, request.path):
             return _said(403, f"the certificate of {caller!r} does not allow to call {request.path}")
         body = await self._body(request)
@@ -132,6 +135,18 @@ class WebhookServer:
             if (more := self._faults.about(request.path)) is not None:
                 LOG.exception("a request could not be answered", extra={"path": request.path, **more})
             return _said(500, "this is a fault of the server; its log says more")
+
+    def _page(self, request: web.BaseRequest) -> Answer:
+        page = self.pages.get(request.path)
+        if page is None:
+            return _said(404, f"there is no {request.path} here, only {', '.join(self.routes)}")
+        if request.method != "GET":
+            return _said(405, f"{request.method} is not how this is read; use GET")
+        caller = _caller(request)
+        found = None if caller is None else page(caller)
+        if found is None:
+            return _said(403, f"the certificate of {caller!r} does not allow to read {request.path}")
+        return Answer(found)
 
     async def _body(self, request: web.BaseRequest) -> bytes | Answer:
         length = request.content_length
@@ -158,6 +173,11 @@ class WebhookServer:
     def _too_large(self, size: int) -> Answer:
         fault = f"the body has {size} bytes, {self.max_body} are allowed"
         return _said(413, f"{fault}; set nodeCacheCapable: true, or raise --max-body")
+
+
+def _caller(request: web.BaseRequest) -> str | None:
+    transport = request.transport
+    return common_name(None if transport is None else transport.get_extra_info("peercert"))
 
 
 def _said(status: int, text: str) -> Answer:

@@ -89,13 +89,18 @@ class Tls:
     """The context for connections that come now."""
 
     source: Source
+    later: bool = False
+    """There is nothing yet: `reload` before anybody comes."""
     context: ssl.SSLContext = field(init=False)
-    expires: Mapping[str, datetime] = field(init=False)
+    anyone: ssl.SSLContext = field(init=False)
+    """The same for a port on which nobody has to say who he is."""
+    expires: Mapping[str, datetime] = field(default_factory=dict)
     """When which of the certificates expires."""
-    _contents: Contents = field(init=False)
+    _contents: Contents | None = None
 
     def __post_init__(self) -> None:
-        self._use(self.source.read())
+        if not self.later:
+            self._use(self.source.read())
 
     def reload(self) -> bool:
         """Use what is there now, if it is something else. Raises TlsError and goes on with what it had."""
@@ -111,15 +116,13 @@ class Tls:
             "server": _expiry(contents.certificate, self.source.certificate),
             "client-ca": _expiry(contents.client_ca, self.source.client_ca),
         }
-        self.context = _context(self.source, contents)
+        self.context, self.anyone = _context(self.source, contents), _server_context(self.source, contents)
         self.expires, self._contents = expires, contents
 
 
 def _context(source: Source, contents: Contents) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context = _server_context(source, contents)
     context.verify_mode = ssl.CERT_REQUIRED
-    context.set_alpn_protocols(["http/1.1"])
     # A session that is resumed is not asked for its certificate again, which may have expired meanwhile.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
@@ -127,6 +130,13 @@ def _context(source: Source, contents: Contents) -> ssl.SSLContext:
         context.load_verify_locations(cadata=contents.client_ca.decode())
     except (ssl.SSLError, UnicodeDecodeError) as error:
         raise TlsError(f"{source.client_ca} is no certificate of an authority: {error}") from None
+    return context
+
+
+def _server_context(source: Source, contents: Contents) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
     try:
         load_pair(context, contents.certificate, contents.key)
     except (ssl.SSLError, OSError) as error:

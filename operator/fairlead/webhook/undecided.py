@@ -19,11 +19,13 @@ class Undecided:
     """Told how often a rule of a policy could not decide."""
     _rules: dict[Rule, Failures] = field(default_factory=dict)
     _serving: Mapping[str, str | None] = field(default_factory=dict)
+    _when: dict[Rule, str] = field(default_factory=dict)
 
-    def take(self, failures: Iterable[Failures], serving: Mapping[str, str | None]) -> None:
-        """More of them, and which generation of each policy serves: another one starts afresh."""
+    def take(self, failures: Iterable[Failures], serving: Mapping[str, str | None], at: str = "") -> None:
+        """More of them, seen at that time, and which generation of each policy serves: another one starts afresh."""
         same = {name for name, generation in serving.items() if self._serving.get(name, generation) == generation}
         self._rules = {rule: one for rule, one in self._rules.items() if rule[0] in same}
+        self._when = {rule: at for rule, at in self._when.items() if rule in self._rules}
         self._serving = dict(serving)
         for one in failures:
             self.counted(one.policy, one.rule, one.count)
@@ -35,6 +37,12 @@ class Undecided:
                 LOG.warning("a rule cannot decide", extra=more)
             count = one.count + (before.count if before else 0)
             self._rules[one.policy, one.rule] = Failures(one.policy, one.rule, count, one.last_message)
+            self._when[one.policy, one.rule] = at
+
+    def last(self, policy: str, rule: str) -> tuple[Failures, str] | None:
+        """What is known of a rule, and when the last was seen."""
+        found = self._rules.get((policy, rule))
+        return None if found is None else (found, self._when[policy, rule])
 
     def __iter__(self) -> Iterator[Failures]:
         return iter(sorted(self._rules.values()))

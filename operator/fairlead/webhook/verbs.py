@@ -133,6 +133,8 @@ def _filter(call: _Call, asked: Args) -> Answer:
     candidates = _candidates(call, asked)
     outcome = replace(outcome, candidates=len(candidates.names))
     if subject.refused is not None and candidates.names:
+        if subject.refused[0] != GUARD:  # which nobody ever mends
+            outcome = replace(outcome, waits=_waits(call, subject.pod))
         return _refused(candidates, *subject.refused, outcome)
     when = call.when
     found = call.evaluator.judge(
@@ -145,6 +147,7 @@ def _filter(call: _Call, asked: Args) -> Answer:
         result="refused" if found.passed else "empty",
         refusals=found.by_rule,
         unknown=tuple(found.unknown),
+        waits=_waits(call, subject.pod) if not found.passed else None,
         missed_sample=not found.passed and _is_sample(call, candidates) and found.passes_elsewhere,
     )
     caller = call.caller
@@ -165,6 +168,10 @@ def _reasons(found: Filtered, *, resolvable: bool) -> Reasons:
     for name, refusal in found.refused.items():
         (failed if resolvable and refusal.resolvable else unresolvable)[name] = refusal.reason
     return Reasons(failed or None, unresolvable or None)
+
+
+def _waits(call: _Call, pod: PodView) -> tuple[str, str] | None:
+    return None if call.outcome.simulated else (pod.namespace, pod.name)
 
 
 def _is_sample(call: _Call, candidates: "_Candidates") -> bool:

@@ -79,6 +79,8 @@ class Caller:
     """ConfigOnly: others write its configuration, and may let more extenders come after ours."""
     resolvable: bool = False
     """Whether its version can evict pods for a node that only an extender refuses: none up to 1.37 can."""
+    timeout_s: float | None = None
+    """How long it waits for an answer, where that is known of it."""
 
 
 def guarded(caller: Caller, namespace: str) -> str | None:
@@ -101,6 +103,8 @@ class Outcome:
     """Nodes that were asked about; None where nobody counted them, because no policy had a say."""
     refusals: Mapping[Rule, int] = field(default_factory=dict)
     """Nodes by the rule that is given as the reason."""
+    waits: tuple[str, str] | None = None
+    """Namespace and name of the pod, where none of the nodes that it could have gone to is left to it."""
     unknown: tuple[str, ...] = ()
     """Nodes that were refused because the mirror does not know them yet."""
     missed_sample: bool = False

@@ -142,7 +142,7 @@ async def test_what_is_held_otherwise_than_it_is_is_counted_told_and_healed(
         assert "fairlead_webhook_unknown_nodes_total 2" in metrics
         (line,) = [record for record in caplog.records if record.getMessage() == "reflector.differs"]
         assert vars(line)["objects"] == [("", "b"), ("", "c")]
-        caplog.set_level(logging.INFO, "fairlead.app")
+        caplog.set_level(logging.INFO, "fairlead.serving")
         refused = RequestError("list", NODES, "no rights", status=403)
         for error in (refused, AccessError("config", "exec", "the program has failed", "run it by hand")):
             monkeypatch.setattr(reflector, "differences", failing(error))

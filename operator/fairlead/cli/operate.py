@@ -1,0 +1,106 @@
+"""`fairlead operate`: the operator; what the chart runs, in every replica the same."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from fairlead.cli.arguments import Commands
+    from fairlead.settings import OperateSettings
+
+_FAILED: Final = 1
+_USAGE: Final = 2
+
+
+def add_to(commands: "Commands") -> None:
+    """Say what the command takes."""
+    parser = commands.add_parser(
+        "operate",
+        help="run the operator",
+        description="Answers the schedulers by the policies of the cluster, and, where it leads, makes schedulers that "
+        "ask it. LOG_LEVEL is TRACE, DEBUG, INFO (the default), WARNING or ERROR; POD_NAME, POD_NAMESPACE and POD_IP "
+        "say which pod this is.",
+    )
+    parser.add_argument("--settings", metavar="FILE", type=Path, help="the operator's settings (all defaults)")
+    parser.add_argument("--namespace", metavar="NAME", help="of the operator (POD_NAMESPACE, or fairlead-system)")
+    parser.add_argument("--service", metavar="NAME", default="fairlead", help="that schedulers call (%(default)s)")
+    parser.add_argument("--listen", metavar="HOST:PORT", default=":8443", help="for schedulers (%(default)s)")
+    parser.add_argument(
+        "--probes", metavar="HOST:PORT", default=":8080", help="for /readyz, /livez and /metrics (%(default)s)"
+    )
+    parser.add_argument(
+        "--admission", metavar="HOST:PORT", default=":9443", help="for the API server's check of policies (%(default)s)"
+    )
+    parser.add_argument(
+        "--authority", metavar="NAME", default="fairlead-ca", help="the Secret with our own authority (%(default)s)"
+    )
+    parser.add_argument("--tls-cert", metavar="FILE", type=Path, help="the server's certificate (one of our own)")
+    parser.add_argument("--tls-key", metavar="FILE", type=Path, help="its key")
+    parser.add_argument("--client-ca", metavar="FILE", type=Path, help="the authority of the callers")
+    parser.add_argument(
+        "--kubeconfig",
+        metavar="FILE",
+        type=Path,
+        help="(KUBECONFIG, or the cluster that this runs in, or ~/.kube/config)",
+    )
+    parser.add_argument("--context", metavar="NAME", default="", help="of the kubeconfig (its current one)")
+    parser.add_argument("--drain", metavar="TIME", default="5s", help="how long to go on after SIGTERM (%(default)s)")
+    parser.add_argument("--log-format", choices=["console", "json"], default="json", help="(%(default)s)")
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Operate until told to stop."""
+    import asyncio
+
+    from fairlead import logs
+    from fairlead.cluster.errors import ClusterError
+    from fairlead.operate import operate
+    from fairlead.settings_file import SettingsError
+    from fairlead.webhook.tls import TlsError
+
+    try:
+        settings, level = _settings(given), logs.level_of(os.environ)
+    except ValueError as error:
+        print(f"fairlead operate: {error}", file=sys.stderr)
+        return _USAGE
+    logs.set_up(level, given.log_format)
+    try:
+        asyncio.run(operate(settings))
+    except SettingsError as error:
+        print(f"fairlead operate: {given.settings}: {error}", file=sys.stderr)
+        return _FAILED
+    except (TlsError, ClusterError) as error:
+        print(f"fairlead operate: {error}", file=sys.stderr)
+        return _FAILED
+    except OSError as error:
+        print(f"fairlead operate: {error.strerror or error}", file=sys.stderr)
+        return _FAILED
+    return 0
+
+
+def _settings(given: argparse.Namespace) -> "OperateSettings":
+    from fairlead.cli.times import seconds
+    from fairlead.settings import NAMESPACE, Address, OperateSettings
+    from fairlead.webhook.tls import Files
+
+    files = [given.tls_cert, given.tls_key, given.client_ca]
+    if any(files) and not all(files):
+        raise ValueError("--tls-cert, --tls-key and --client-ca go together: give all of them or none")
+    return OperateSettings(
+        settings=given.settings,
+        namespace=given.namespace or os.environ.get("POD_NAMESPACE") or NAMESPACE,
+        service=given.service,
+        listen=Address.read(given.listen),
+        probes=Address.read(given.probes),
+        admission=Address.read(given.admission),
+        pod=os.environ.get("POD_NAME", ""),
+        address=os.environ.get("POD_IP", ""),
+        authority=given.authority,
+        tls=Files(*files) if all(files) else None,
+        kubeconfig=given.kubeconfig,
+        context=given.context,
+        drain_s=seconds("--drain", given.drain),
+    )

@@ -1,0 +1,71 @@
+"""When refused pods are woken: the leader touches one object that only their scheduler cares for (decision 13).
+
+The decision is pure; whoever asks the replicas tells it of the answers.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.cluster.client import Client
+from fairlead.cluster.errors import ConflictError, NotFoundError
+from fairlead.cluster.resources import Resource, Where
+from fairlead.render.names import MANAGER
+from fairlead.webhook.state import ReplicaState
+
+NAME: Final = "fairlead-wake-up"
+PAUSE_S: Final = 5.0
+WOKEN: Final = "fairlead.dev/woken-at"
+CAPACITIES: Final = Resource("storage.k8s.io", "v1", "csistoragecapacities")
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waking:
+    """What has to be known from one look to the next."""
+
+    served: str = ""
+    """The policy set that was last seen to serve everywhere."""
+    owed: bool = False
+    """Whether somebody has to be woken."""
+    last: float = float("-inf")
+    """When somebody was, by a clock that never goes back."""
+
+    def heard(self, answers: Iterable[ReplicaState | str]) -> "Waking":
+        """Each replica has answered, or has not; a replica says of pods once only that they could be placed."""
+        given = [*answers]
+        said = [one for one in given if isinstance(one, ReplicaState)]
+        sets = {one.policy_set for one in said}
+        everywhere = sets.pop() if len(sets) == 1 and len(said) == len(given) else ""
+        new = bool(everywhere) and everywhere != self.served
+        return replace(
+            self, served=everywhere or self.served, owed=self.owed or new or any(one.freed for one in said)
+        )
+
+    def wait_s(self, now: float) -> float | None:
+        """How long to wait before somebody is woken; None: nobody has to be."""
+        return max(0.0, self.last + PAUSE_S - now) if self.owed else None
+
+    def woke(self, now: float) -> "Waking":
+        """It was done."""
+        return replace(self, owed=False, last=now)
+
+
+async def wake(client: Client, namespace: str, now: datetime) -> None:
+    """Touch the object, or make it. Raises ClusterError."""
+    annotations = {WOKEN: now.isoformat(timespec="milliseconds")}
+    at = Where(CAPACITIES, namespace, NAME)
+    try:
+        await client.merge(at, {"metadata": {"annotations": annotations}}, _decode)
+    except NotFoundError:
+        labels = {"app.kubernetes.io/managed-by": MANAGER}
+        metadata = {"name": NAME, "namespace": namespace, "labels": labels, "annotations": annotations}
+        made = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIStorageCapacity", "metadata": metadata}
+        try:
+            # Of a class that there is not: no scheduler takes it for room on a node.
+            await client.create(Where(CAPACITIES, namespace), {**made, "storageClassName": NAME}, _decode)
+        except ConflictError:
+            return

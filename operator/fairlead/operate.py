@@ -1,0 +1,210 @@
+"""The composition root of `fairlead operate`: what every replica of the operator is.
+
+Policies come from the API server, certificates from our own authority, callers are the schedulers that there are. Who
+leads does more, in threads of its own: that is somebody else's, who is handed what this process knows.
+"""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import perf_counter_ns
+from typing import Final, Protocol
+
+from fairlead.api.names import DEFAULT_SCHEDULER_NAME
+from fairlead.cluster import ever
+from fairlead.cluster.access import find_access
+from fairlead.cluster.client import Client
+from fairlead.cluster.policy_objects import policies
+from fairlead.identities import OPERATOR
+from fairlead.own_certificates import OwnCertificates
+from fairlead.policy.compile import Rules
+from fairlead.serving import AGAIN_S, Serving, Work, every, listening, told_to_stop
+from fairlead.settings import OperateSettings
+from fairlead.settings_file import SettingsError, SettingsFile
+from fairlead.webhook import state
+from fairlead.webhook.admission import review_steps
+from fairlead.webhook.admission_server import AdmissionServer
+from fairlead.webhook.callers import Callers, callers
+from fairlead.webhook.report import Known, report
+from fairlead.webhook.tls import Tls
+from fairlead.webhook.turned_away import TurnedAway
+from fairlead.webhook.waiting import Waiting
+from fairlead.webhook.world import Caller, Moment, Outcome, Verb, World
+
+LOG: Final = logging.getLogger(__name__)
+SWITCH_S: Final = 0.0005
+"""How long a thread may keep others from running: those who reconcile must not hold up those who serve."""
+_SETTINGS_S: Final = 2.0
+
+
+class Candidate(Protocol):
+    """Whoever holds the Lease, and does what only its holder may do, in threads of its own."""
+
+    def start(self) -> None:
+        """Become a candidate."""
+
+    def stop(self, within_s: float) -> None:
+        """Stop leading and release the Lease. Waits."""
+
+
+Lead = Callable[["Operator"], Candidate]
+
+
+class Operator(Serving):
+    """One replica."""
+
+    settings: OperateSettings
+
+    def __init__(self, settings: OperateSettings, client: Client, told: SettingsFile, lead: Lead | None = None) -> None:
+        self.own = OwnCertificates(settings, client) if settings.tls is None else None
+        super().__init__(settings, client, self.own.tls if self.own else Tls(settings.tls), "cluster")  # type: ignore[arg-type]
+        self.told = told
+        self.policies.use(self._rules())
+        self.callers = Callers(self._schedulers)
+        self.waiting, self.turned_away, self.ever = Waiting(), TurnedAway(), ever.EverManaged()
+        self.admission = AdmissionServer(
+            self.tls, lambda body: review_steps(body, self.model, self.policies.rules), self.refuse
+        )
+        self.admission_port = 0
+        self.objects = policies(client, self.current)
+        self._known = ever.follow(client, settings.namespace, self.ever)
+        self._followed = self.own.follow() if self.own else None
+        self.parts.beside = {"policy objects": self.objects}
+        self._callers: tuple[Caller, ...] = ()
+        self._made_of: tuple[object, ...] = ()
+        self._candidate = lead(self) if lead is not None else None
+
+    def caller(self, name: str, verb: Verb) -> Caller | None:
+        """The scheduler that has a certificate of this name, or the operator itself."""
+        return self.callers(name, verb)
+
+    def hears(self) -> Callable[[Outcome], None]:
+        """Pods that are refused are remembered."""
+        return lambda outcome: self.waiting.filtered(outcome, perf_counter_ns())
+
+    def pages(self) -> Mapping[str, Callable[[str], bytes | None]]:
+        """What this replica says of itself."""
+        return {state.PATH: self._state}
+
+    def idles(self) -> Callable[[World, Moment], bool]:
+        """Whether pods that were refused could be placed by now."""
+        return self.waiting.look
+
+    def refuse(self, reason: str, peer: str) -> None:
+        """Somebody, or what he asked, was turned away."""
+        self.turned_away.add(peer, reason, perf_counter_ns())
+        super().refuse(reason, peer)
+
+    async def prepare(self) -> None:
+        """Have certificates, for which the API server is needed."""
+        self.policies.warm()
+        if self.own is not None:
+            await self.own.begin()
+        self.admission_port = await listening(self.admission.start, self.settings.admission)
+
+    def works(self) -> Sequence[Work]:
+        """What is watched, and read again."""
+        found: list[Work] = [self._serve_policies, self._known.run, every(_SETTINGS_S, self.look_for_settings)]
+        if self._followed is not None:
+            found.append(self._followed.run)
+        if self._candidate is not None:
+            self._candidate.start()
+        return found
+
+    def endings(self) -> Sequence[Work]:
+        """Another one may lead at once."""
+        return [self._retire, self.admission.stop]
+
+    async def _retire(self) -> None:
+        if self._candidate is not None:
+            await asyncio.to_thread(self._candidate.stop, max(1.0, self.settings.drain_s))
+
+    async def look_for_certificates(self) -> None:
+        """Sign anew what it is time for."""
+        if self.own is not None:
+            self.own.material.renew()
+        await super().look_for_certificates()
+        if self.own is not None:
+            self.parts.certificates = self.parts.certificates or self.own.fault or self.own.material.fault
+
+    async def look_for_settings(self) -> None:
+        """Use those that are in the file now."""
+        file = str(self.told.path)
+        try:
+            if self.told.look():
+                LOG.info("other settings are used")
+                if self._rules() != self.policies.rules:
+                    self.policies.use(self._rules())
+                    self.current.wake()
+        except SettingsError as error:
+            if self.parts.faults.get(file) != str(error):
+                LOG.warning("the new settings cannot be used", extra={"why": str(error)})
+            self.parts.faults = {file: str(error)}
+        else:
+            self.parts.faults = {}
+
+    async def _serve_policies(self) -> None:
+        """All policies are compiled before any serves: pods that one of them is for must not pass meanwhile."""
+        while (kept := await self.revisions.found()) is None:
+            await asyncio.sleep(AGAIN_S)
+        self.policies.kept = kept
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.objects.run())
+            await self.objects.listed()
+            there = {name for _, name in self.objects.objects}
+            for name in {name for name, _ in kept} - there:  # they went while nobody was there
+                self.revisions.forget(name)
+            self.current.wake()
+            await self.current.run()
+
+    def _rules(self) -> Rules:
+        return Rules(self.strategies, self.told.settings.annotation_prefixes)
+
+    def _schedulers(self) -> Iterable[Caller]:
+        """The same as before while nothing that they are made of is another."""
+        world, settings, known = self.current.world, self.told.settings, self.ever.names
+        made_of = (world, settings, known)
+        if len(self._made_of) != len(made_of) or any(a is not b for a, b in zip(made_of, self._made_of, strict=True)):
+            # Also without a policy: pods of a scheduler that is wired to us must be bound when its last policy went.
+            names = {*known, *self.current.schedulers, *(one.name for one in settings.schedulers)}
+            serving = world.policies.policies if world is not None else ()
+            names.add(DEFAULT_SCHEDULER_NAME)
+            self._callers = callers(names, settings, serving, self.settings.namespace)
+            self._made_of = made_of
+        return self._callers
+
+    def _state(self, caller: str) -> bytes | None:
+        return state.encode(self.say()) if caller == OPERATOR else None
+
+    def say(self) -> state.ReplicaState:
+        """How it is with this replica; who asks is told of pods that could be placed, and nobody after him."""
+        self.add_up()
+        now, world = perf_counter_ns(), self.current.world
+        taken = self.own.material.state if self.own is not None else None
+        said = report(
+            Known(
+                states=self.policies.states,
+                serving=world.policies if world is not None and self.watching.synced else None,
+                undecided=self.parts.undecided,
+                slow=self.current.pace.slow(now),
+                conflicts=world.conflicts if world is not None else {},
+                refused=self.waiting.refused(),
+                missed=self.waiting.missed,
+                turned_away=self.turned_away.lately(now),
+                authorities=taken.trusts if taken is not None else "",
+                issuer=taken.issuer if taken is not None else "",
+                freed=self.waiting.freed,
+            )
+        )
+        self.waiting.freed = False
+        return said
+
+
+async def operate(settings: OperateSettings, lead: Lead | None = None) -> None:
+    """Serve until a signal says to stop. Raises SettingsError where the settings cannot be used."""
+    sys.setswitchinterval(SWITCH_S)
+    told = SettingsFile(settings.settings)
+    told.look()
+    async with Client(find_access(settings.kubeconfig, settings.context)) as client:
+        await Operator(settings, client, told, lead).run(told_to_stop())
