@@ -15,6 +15,7 @@ from time import perf_counter_ns
 from typing import Final
 
 from fairlead import __version__
+from fairlead.allocator import keep_heap
 from fairlead.api.v1alpha1 import policy_model
 from fairlead.cluster.client import Client
 from fairlead.cluster.errors import ClusterError
@@ -202,6 +203,7 @@ class Serving(ABC):
 
     async def _settled(self) -> None:
         """Keep the collector from walking what is there to stay: all of it takes a third of a second."""
+        keep_heap()
         gc.set_threshold(50_000, 20, 20)
         seen = -1
         while not (self.watching.synced and self.current.world is not None):

@@ -41,9 +41,7 @@ class Waking:
         sets = {one.policy_set for one in said}
         everywhere = sets.pop() if len(sets) == 1 and len(said) == len(given) else ""
         new = bool(everywhere) and everywhere != self.served
-        return replace(
-            self, served=everywhere or self.served, owed=self.owed or new or any(one.freed for one in said)
-        )
+        return replace(self, served=everywhere or self.served, owed=self.owed or new or any(one.freed for one in said))
 
     def wait_s(self, now: float) -> float | None:
         """How long to wait before somebody is woken; None: nobody has to be."""
