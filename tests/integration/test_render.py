@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from accountkit import kubeconfig_of, may
 from extender.stage import Stage
 from fairlead.render.engine import read, written
 from fairlead.render.names import SCHEDULER_LABEL
@@ -112,8 +113,8 @@ def test_it_may_do_what_the_scheduler_needs_and_write_no_other_lease(
         lease | {"verb": "delete", "name": made.names.child},
         {"verb": "get", "resource": "secrets", "namespace": of_their_own},
     ]
-    wait_for("its roles to be known", lambda: all(_may(control_plane.api, made, one) for one in may))
-    assert [one for one in may_not if _may(control_plane.api, made, one)] == []
+    wait_for("its roles to be known", lambda: all(_may(control_plane, made, one) for one in may))
+    assert [one for one in may_not if _may(control_plane, made, one)] == []
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["nobody wants pods to wait", "a policy wants pods to wait"])
@@ -133,7 +134,9 @@ def test_pods_while_nobody_answers(
     _apply(kubectl, written([one for one in made.objects if one["kind"] != "Deployment"]))
     kwok_nodes(3)
     config = _here(made, tmp_path)
-    config["clientConnection"]["kubeconfig"] = str(_as_its_account(control_plane, made, tmp_path))
+    config["clientConnection"]["kubeconfig"] = str(
+        kubeconfig_of(control_plane, of_their_own, made.names.child, tmp_path)
+    )
     stage = Stage(api=api, name=of_their_own, start_scheduler=lambda wanted: scheduler(wanted).says)
     stage.log = stage.start_scheduler(config)
 
@@ -186,19 +189,5 @@ def _path(made: Plan, resource: str, group: str = "/api/v1") -> str:
     return f"{group}/namespaces/{made.names.namespace}/{resource}/{made.names.child}"
 
 
-def _may(api: Api, made: Plan, asked: Object) -> bool:
-    user = f"system:serviceaccount:{made.names.namespace}:{made.names.child}"
-    review = {"spec": {"user": user, "groups": ["system:serviceaccounts"], "resourceAttributes": asked}}
-    kind = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
-    return bool(api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", kind | review)["status"]["allowed"])
-
-
-def _as_its_account(cluster: Cluster, made: Plan, folder: Path) -> Path:
-    """A kubeconfig of the scheduler's service account."""
-    path = f"{_path(made, 'serviceaccounts')}/token"
-    token = cluster.api.create(path, {"spec": {"expirationSeconds": 600}})["status"]["token"]
-    config = yaml.safe_load(cluster.kubeconfig.read_text())
-    config["users"] = [{"name": one["name"], "user": {"token": token}} for one in config["users"]]
-    file = folder / "kubeconfig"
-    file.write_text(yaml.safe_dump(config))
-    return file
+def _may(cluster: Cluster, made: Plan, asked: dict[str, str]) -> bool:
+    return may(cluster, made.names.namespace, made.names.child, asked)

@@ -5,9 +5,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from fairlead.cli import certs, lint, operate, serve, version
+from fairlead.cli import certs, lint, operate, serve, uninstall, version
 
-_COMMANDS = (lint, operate, serve, certs, version)
+_COMMANDS = (lint, operate, serve, certs, uninstall, version)
 _INTERRUPTED = 130
 
 

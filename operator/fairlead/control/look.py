@@ -13,6 +13,8 @@ from fairlead.render.names import CONFIG_HASH, MANAGER, SCHEDULER_LABEL, Names
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 _ELSEWHERE: Final = "kube-system"
+_ALSO_ELSEWHERE: Final = ("ClusterRoleBinding", "RoleBinding")
+_HERE: Final = [kind for kind in KINDS if kind != "ClusterRoleBinding"]
 _WAITS: Final = "spec.nodeName=,status.phase=Pending,spec.schedulerName="
 _PLACED: Final = "spec.nodeName!=,spec.schedulerName="
 
@@ -31,7 +33,10 @@ class Looked:
 async def look(objects: Objects, names: Names, *, empty: bool) -> Looked:
     """One look; whether the scheduler has no policies says whether anybody's pods are counted."""
     namespace, selector = names.namespace, f"{SCHEDULER_LABEL}={names.scheduler}"
-    found = await objects.labelled(KINDS, (namespace, _ELSEWHERE), selector)
+    found = await objects.labelled(_HERE, (namespace,), selector)
+    # elsewhere there may be those of another operator, in another namespace
+    others = await objects.labelled(_ALSO_ELSEWHERE, (_ELSEWHERE,), selector)
+    found += [one for one in others if one["metadata"]["name"].startswith(names.elsewhere(""))]
     labels = ",".join(f"{key}={value}" for key, value in names.selector.items())
     pods = await objects.all(Where(PODS.resource, namespace), labelSelector=labels)
     by_name = {(one["kind"], one["metadata"]["name"]): one for one in found}

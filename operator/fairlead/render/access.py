@@ -1,0 +1,213 @@
+"""What the operator may do, and the job that takes everything away; as data, each rule with its reason.
+
+The chart's roles are made of this (`make crds`). Who makes a Role or a binding must hold what is in it, or may `bind`
+it by name: nothing here is `escalate`, nothing is `*`, and neither pods nor nodes can be written.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from fairlead.api.names import GROUP, PLURAL
+
+Place = Literal["cluster", "own", "kube-system", "default"]
+"""Where rights hold: everywhere, in the operator's own namespace, in another one."""
+ADMISSION: Final = "fairlead.{namespace}"
+"""What the ValidatingWebhookConfiguration of the operator in a namespace is called."""
+_RBAC: Final = "rbac.authorization.k8s.io"
+_LEASES: Final = "coordination.k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule of a role."""
+
+    why: str
+    group: str
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    """Only these; in them `{namespace}` is the operator's own."""
+    admission: bool = False
+    """Whether it is needed only where the operator answers what is asked of it at `kubectl apply`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A role in one place."""
+
+    place: Place
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Something that is asked of the API server."""
+
+    verb: str
+    group: str
+    resource: str
+    """With its subresource, as in `pods/binding`."""
+    place: Place
+    name: str = ""
+
+
+def allowed(grants: Iterable[Grant], asked: Request) -> bool:
+    """Whether it would be done."""
+    return any(
+        _covers(rule, asked) for grant in grants if grant.place in ("cluster", asked.place) for rule in grant.rules
+    )
+
+
+def _covers(rule: Rule, asked: Request) -> bool:
+    if rule.names and asked.name not in rule.names:
+        return False
+    return asked.group == rule.group and asked.resource in rule.resources and asked.verb in rule.verbs
+
+
+def named(grants: Iterable[Grant], namespace: str) -> tuple[Grant, ...]:
+    """As they are for an operator in a namespace."""
+    return tuple(
+        replace(
+            grant,
+            rules=tuple(
+                replace(rule, names=tuple(name.replace("{namespace}", namespace) for name in rule.names))
+                for rule in grant.rules
+            ),
+        )
+        for grant in grants
+    )
+
+
+_MADE: Final = ("get", "list", "create", "patch", "delete")
+"""What it takes to have something as it is meant to be, by server-side apply."""
+_FOLLOWED: Final = (*_MADE, "watch")
+
+OPERATOR: Final = (
+    Grant(
+        "cluster",
+        (
+            Rule("policies are decided by nodes and namespaces", "", ("nodes", "namespaces"), ("list", "watch")),
+            Rule("...and by pods; bind looks at the pod that it is told of", "", ("pods",), ("get", "list", "watch")),
+            Rule(
+                "bind, for policies that write annotations; pods cannot be written", "", ("pods/binding",), ("create",)
+            ),
+            Rule(
+                "policies, and the finalizer on them; RBAC cannot tell a finalizer from a spec, which is never written",
+                GROUP,
+                (PLURAL,),
+                ("list", "watch", "patch"),
+            ),
+            Rule("what is said of policies", GROUP, (f"{PLURAL}/status",), ("patch",)),
+            Rule(
+                "a scheduler is bound to built-in roles; how its bindings are called is not known beforehand",
+                _RBAC,
+                ("clusterrolebindings",),
+                _MADE,
+            ),
+            Rule(
+                "...to these and no others; what is in them nobody has by this, but whoever may bind may bind himself",
+                _RBAC,
+                ("clusterroles",),
+                ("bind",),
+                ("system:kube-scheduler", "system:volume-scheduler"),
+            ),
+            Rule(
+                "the authority by which the API server knows who answers for our kind",
+                "admissionregistration.k8s.io",
+                ("validatingwebhookconfigurations",),
+                ("get", "patch"),
+                (ADMISSION,),
+                admission=True,
+            ),
+        ),
+    ),
+    Grant(
+        "own",
+        (
+            Rule("configurations, and what is remembered of each scheduler", "", ("configmaps",), _FOLLOWED),
+            Rule("who schedulers are", "", ("serviceaccounts",), _MADE),
+            Rule(
+                "our authority and the certificates of schedulers, replaced only as they were seen",
+                "",
+                ("secrets",),
+                ("get", "list", "watch", "create", "update", "delete"),
+            ),
+            Rule("what a scheduler that was rolled complains of", "", ("pods/log",), ("get",)),
+            Rule("the schedulers", "apps", ("deployments",), _FOLLOWED),
+            Rule(
+                "the last good generation of each policy",
+                "apps",
+                ("controllerrevisions",),
+                ("list", "create", "delete"),
+            ),
+            Rule("what schedulers may be called by", "networking.k8s.io", ("networkpolicies",), _MADE),
+            Rule("how many of their pods may be away", "policy", ("poddisruptionbudgets",), _MADE),
+            Rule(
+                "which replica leads (update), and the Leases of schedulers, who may get and update theirs",
+                _LEASES,
+                ("leases",),
+                (*_MADE, "update"),
+            ),
+            Rule("what schedulers may do here, which is about their Lease", _RBAC, ("roles", "rolebindings"), _MADE),
+            Rule(
+                "one object that is touched to wake up pods that were refused",
+                "storage.k8s.io",
+                ("csistoragecapacities",),
+                ("get", "create", "patch"),
+            ),
+        ),
+    ),
+    Grant(
+        "default",
+        (Rule("events about policies, which have no namespace", "events.k8s.io", ("events",), ("create",)),),
+    ),
+    Grant(
+        "kube-system",
+        (
+            Rule(
+                "a scheduler reads here who may ask it",
+                _RBAC,
+                ("rolebindings",),
+                _MADE,
+            ),
+            Rule(
+                "...by this role and no other",
+                _RBAC,
+                ("roles",),
+                ("bind",),
+                ("extension-apiserver-authentication-reader",),
+            ),
+        ),
+    ),
+)
+
+UNINSTALL: Final = (
+    Grant(
+        "cluster",
+        (
+            Rule("its finalizer is taken from each policy", GROUP, (PLURAL,), ("list", "patch")),
+            Rule("which pods go on naming a scheduler that is gone", "", ("pods",), ("list",)),
+            Rule("what schedulers were allowed", _RBAC, ("clusterrolebindings",), ("list", "delete")),
+        ),
+    ),
+    Grant(
+        "own",
+        (
+            Rule("the schedulers, and then the operator", "apps", ("deployments",), ("list", "delete")),
+            Rule(
+                "the operator stops writing when another has its Lease",
+                _LEASES,
+                ("leases",),
+                ("get", "list", "update", "delete"),
+            ),
+            Rule("what schedulers are made of", "", ("configmaps", "secrets", "serviceaccounts"), ("list", "delete")),
+            Rule("...and", "networking.k8s.io", ("networkpolicies",), ("list", "delete")),
+            Rule("...and", "policy", ("poddisruptionbudgets",), ("list", "delete")),
+            Rule("...and", _RBAC, ("roles", "rolebindings"), ("list", "delete")),
+            Rule("what was kept of policies", "apps", ("controllerrevisions",), ("list", "delete")),
+            Rule("what woke pods up", "storage.k8s.io", ("csistoragecapacities",), ("list", "delete")),
+        ),
+    ),
+    Grant("kube-system", (Rule("what schedulers read here", _RBAC, ("rolebindings",), ("list", "delete")),)),
+)

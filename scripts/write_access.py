@@ -1,0 +1,83 @@
+"""Writes the chart's roles from what the operator says that it needs."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from fairlead.render.access import OPERATOR, UNINSTALL, Grant, Place, Rule
+
+TEMPLATES = Path(__file__).parents[1] / "charts" / "fairlead" / "templates"
+_HEAD: Final = "{{- /* Written by `make crds` from operator/fairlead/render/access.py. Do not edit. */ -}}\n"
+_OWN: Final = "{{ .Release.Namespace }}"
+_NAMESPACES: Final[dict[Place, str]] = {"own": _OWN, "kube-system": "kube-system", "default": "default"}
+
+
+def operator() -> str:
+    """The roles of the operator."""
+    return _HEAD + _documents(OPERATOR, "operator", '{{ include "fairlead.serviceAccountName" . }}', 0)
+
+
+def uninstall() -> str:
+    """Those of the job that takes everything away, which are there while it runs."""
+    account = '{{ include "fairlead.fullname" . }}-uninstall'
+    body = _documents(UNINSTALL, "uninstall", account, -5)
+    return f"{_HEAD}{{{{- if .Values.uninstall.enabled }}}}\n{body}{{{{- end }}}}\n"
+
+
+def _documents(grants: Iterable[Grant], what: str, account: str, weight: int) -> str:
+    return "---\n".join(
+        _role(grant, what, weight) + "---\n" + _binding(grant, what, account, weight) for grant in grants
+    )
+
+
+def _head(kind: str, grant: Grant, what: str, weight: int) -> str:
+    lines = ["apiVersion: rbac.authorization.k8s.io/v1", f"kind: {kind}", "metadata:", f"  name: {_name(what)}"]
+    if grant.place in _NAMESPACES:
+        lines.append(f"  namespace: {_NAMESPACES[grant.place]}")
+    lines += ["  labels:", '    {{- include "fairlead.labels" . | nindent 4 }}']
+    if weight:
+        lines += ["  annotations:", f'    {{{{- include "fairlead.hook" {weight} | nindent 4 }}}}']
+    return "\n".join(lines) + "\n"
+
+
+def _name(what: str) -> str:
+    """Outside our namespace there may be another operator's."""
+    return f"fairlead.{_OWN}.{what}"
+
+
+def _role(grant: Grant, what: str, weight: int) -> str:
+    kind = "ClusterRole" if grant.place == "cluster" else "Role"
+    return _head(kind, grant, what, weight) + "rules:\n" + "".join(map("".join, map(_rule, grant.rules)))
+
+
+def _rule(rule: Rule) -> Iterator[str]:
+    if rule.admission:
+        yield '{{- if and .Values.admission.enabled (eq .Values.tls.mode "SelfManaged") }}\n'
+    yield f"# {rule.why}\n"
+    yield f'- apiGroups: ["{rule.group}"]\n'
+    yield f"  resources: [{', '.join(rule.resources)}]\n"
+    if rule.names:
+        names = ", ".join(f'"{name}"' for name in rule.names).replace("{namespace}", _OWN)
+        yield f"  resourceNames: [{names}]\n"
+    yield f"  verbs: [{', '.join(rule.verbs)}]\n"
+    if rule.admission:
+        yield "{{- end }}\n"
+
+
+def _binding(grant: Grant, what: str, account: str, weight: int) -> str:
+    kind = "ClusterRole" if grant.place == "cluster" else "Role"
+    return _head(f"{kind}Binding", grant, what, weight) + (
+        f"roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {kind}, name: {_name(what)}}}\n"
+        "subjects:\n"
+        f"- kind: ServiceAccount\n  name: {account}\n  namespace: {_OWN}\n"
+    )
+
+
+def files() -> dict[Path, str]:
+    """What is written, by where."""
+    return {TEMPLATES / "rbac.yaml": operator(), TEMPLATES / "uninstall-rbac.yaml": uninstall()}
+
+
+if __name__ == "__main__":
+    for file, text in files().items():
+        file.write_text(text)

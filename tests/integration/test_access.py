@@ -1,0 +1,266 @@
+"""The roles of the chart, on a real API server: what the operator needs it has, and it cannot get more."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accountkit import access_of, may
+from chartkit import CHART, NAMESPACE, template
+from fairlead.api.names import GROUP, PLURAL
+from fairlead.cluster.client import Client
+from fairlead.cluster.clock import Clock
+from fairlead.cluster.errors import ForbiddenError
+from fairlead.cluster.resources import Where
+from fairlead.cluster.secrets import Secrets
+from fairlead.control.ever import Ever
+from fairlead.control.finalizer import FINALIZER
+from fairlead.control.leader import now
+from fairlead.control.look import look
+from fairlead.control.objects import Objects, resource
+from fairlead.control.uninstall import Uninstall
+from fairlead.render.access import OPERATOR, UNINSTALL, Grant, named
+from fairlead.render.engine import written
+from renderkit import facts, planned
+from testbed.api import ApiError, Object, wait_for
+from testbed.fixtures import Cluster, Kubectl
+
+_RBAC = "rbac.authorization.k8s.io"
+_SYSTEM = f"/api/v1/namespaces/{NAMESPACE}"
+_POLICIES = f"/apis/{GROUP}/v1alpha1/{PLURAL}"
+_BINDINGS = f"/apis/{_RBAC}/v1/clusterrolebindings"
+
+
+@pytest.fixture
+def installed(control_plane: Cluster, kubectl: Kubectl, helm: Kubectl) -> Iterator[str]:
+    """The chart, and what its hook would be given; no pod ever runs here."""
+    helm("install", "fairlead", str(CHART), "--namespace", NAMESPACE, "--create-namespace")
+    hook = written([one for one in template() if "helm.sh/hook" in one["metadata"].get("annotations", {})])
+    hook = "---\n".join(part for part in hook.split("---\n") if "kind: Job" not in part)
+    kubectl("apply", "-f", "-", stdin=hook)
+    wait_for("policies to be served", lambda: _served(control_plane))
+    yield NAMESPACE
+    kubectl("delete", "--ignore-not-found", "-f", "-", stdin=hook)
+    helm("uninstall", "fairlead", "--namespace", NAMESPACE, "--no-hooks")
+    for one in control_plane.api.items(_POLICIES):
+        control_plane.api.patch(f"{_POLICIES}/{one['metadata']['name']}", {"metadata": {"finalizers": []}})
+    kubectl("delete", "crd", f"{PLURAL}.{GROUP}")
+    for path in (_BINDINGS, f"/apis/{_RBAC}/v1/namespaces/kube-system/rolebindings"):
+        control_plane.api.delete(path, labelSelector="app.kubernetes.io/managed-by=fairlead")
+    for name in (NAMESPACE, "other-system"):
+        control_plane.api.delete(f"/api/v1/namespaces/{name}")
+        wait_for("the namespace to go", lambda name=name: not control_plane.api.exists(f"/api/v1/namespaces/{name}"))
+
+
+def _served(cluster: Cluster) -> bool:
+    try:
+        cluster.api.get(_POLICIES)
+    except ApiError:
+        return False
+    return True
+
+
+@pytest.mark.usefixtures("installed")
+def test_each_rule_holds_where_it_is_said_and_nowhere_else(control_plane: Cluster) -> None:
+    for account, grants in (("fairlead", OPERATOR), ("fairlead-uninstall", UNINSTALL)):
+        given = [*_reviews(named(grants, NAMESPACE))]
+        assert [one for one in given if not may(control_plane, NAMESPACE, account, one)] == []
+        for place in ("default", "kube-system", "other-system"):
+            elsewhere = [{**one, "namespace": place} for one in given if one.get("namespace") == NAMESPACE]
+            beyond = [one for one in elsewhere if one not in given and may(control_plane, NAMESPACE, account, one)]
+            assert [one for one in beyond if not _everywhere(one, given)] == []
+        unnamed = [{**one, "name": "another"} for one in given if one.get("name")]
+        assert [one for one in unnamed if may(control_plane, NAMESPACE, account, one)] == []
+        never = [
+            {"verb": verb, "resource": kind, "namespace": "default"}
+            for kind in ("pods", "nodes", "pods/exec")
+            for verb in ("create", "patch", "update", "delete")
+        ]
+        never += [{"verb": verb, "group": _RBAC, "resource": "clusterroles"} for verb in ("escalate", "bind", "create")]
+        never += [{"verb": "impersonate", "resource": "users"}, {"verb": "*", "group": "*", "resource": "*"}]
+        assert [one for one in never if may(control_plane, NAMESPACE, account, one)] == []
+
+
+def _reviews(grants: tuple[Grant, ...]) -> Iterator[dict[str, str]]:
+    for grant in grants:
+        namespace = {"cluster": {}, "own": {"namespace": NAMESPACE}}.get(grant.place, {"namespace": grant.place})
+        for rule in grant.rules:
+            for whole in rule.resources:
+                kind, _, sub = whole.partition("/")
+                for verb in rule.verbs:
+                    for name in rule.names or ("",):
+                        asked = {"verb": verb, "group": rule.group, "resource": kind, **namespace}
+                        yield asked | ({"subresource": sub} if sub else {}) | ({"name": name} if name else {})
+
+
+def _everywhere(one: dict[str, str], given: list[dict[str, str]]) -> bool:
+    return {key: value for key, value in one.items() if key != "namespace"} in given
+
+
+def _as(cluster: Cluster, account: str, folder: Path, do: Callable[[Client], Awaitable[Any]]) -> Any:
+    async def run() -> Any:
+        async with Client(access_of(cluster, NAMESPACE, account, folder)) as client:
+            return await do(client)
+
+    return asyncio.run(run())
+
+
+async def _made(client: Client) -> None:
+    """What the operator makes, as it does, twice over."""
+    objects, secrets = Objects(client), Secrets(client, NAMESPACE)
+    plan = planned()
+    for state in ("missing", ""):
+        for one in plan.objects:
+            # the garbage collector and the controllers write, too; what is left as it was says nothing
+            assert await objects.put(one) in (state, ""), one["metadata"]
+    looked = await look(objects, plan.names, empty=True)
+    assert {one["kind"] for one in looked.objects} == {one["kind"] for one in plan.objects}
+    await secrets.ensure("fairlead-ca", lambda: {"tls.crt": b"a", "tls.key": b"b"})
+    await secrets.ensure(plan.names.certificate, lambda: {"tls.crt": b"a", "tls.key": b"b"}, labels=plan.names.labels)
+    await Ever(objects, NAMESPACE).note("fairlead", now())
+    lease = Where(resource("Lease"), NAMESPACE)
+    body = {"metadata": {"name": "fairlead", "namespace": NAMESPACE}, "spec": {"holderIdentity": "somebody"}}
+    await client.create(lease, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", **body}, bytes)
+
+
+@pytest.mark.usefixtures("installed")
+def test_it_makes_all_that_it_makes_and_cannot_grant_more(control_plane: Cluster, tmp_path: Path) -> None:
+    wait_for(
+        "its roles to be known", lambda: may(control_plane, NAMESPACE, "fairlead", {"verb": "list", "resource": "pods"})
+    )
+    _as(control_plane, "fairlead", tmp_path, _made)
+
+    subject = [{"kind": "ServiceAccount", "name": "fairlead", "namespace": NAMESPACE}]
+
+    def binding(kind: str, role_kind: str, role: str, namespace: str = "") -> tuple[Where, Object]:
+        metadata = {"name": "more", "namespace": namespace} if namespace else {"name": "more"}
+        reference = {"apiGroup": _RBAC, "kind": role_kind, "name": role}
+        body = {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": kind,
+            "metadata": metadata,
+            "roleRef": reference,
+            "subjects": subject,
+        }
+        return Where(resource(kind), namespace, "more"), body
+
+    def role(**rule: Any) -> tuple[Where, Object]:
+        metadata = {"name": "more", "namespace": NAMESPACE}
+        body = {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": [rule]}
+        return Where(resource("Role"), NAMESPACE, "more"), body
+
+    more = [
+        binding("ClusterRoleBinding", "ClusterRole", "cluster-admin"),
+        binding("ClusterRoleBinding", "ClusterRole", "system:node"),
+        binding("RoleBinding", "Role", "system::leader-locking-kube-scheduler", "kube-system"),
+        binding("RoleBinding", "ClusterRole", "admin", NAMESPACE),
+        role(apiGroups=[""], resources=["pods"], verbs=["create"]),
+        role(apiGroups=[""], resources=["secrets"], verbs=["patch"]),
+        role(apiGroups=["*"], resources=["*"], verbs=["*"]),
+    ]
+
+    async def tried(client: Client) -> None:
+        for at, body in more:
+            with pytest.raises(ForbiddenError, match="attempting to grant RBAC permissions not currently held"):
+                await client.apply(at, body, bytes, manager="fairlead")
+        with pytest.raises(ForbiddenError, match="attempting to grant RBAC permissions not currently held"):
+            await client.merge(Where(resource("ClusterRoleBinding"), "", "cluster-admin"), {"subjects": subject}, bytes)
+
+    _as(control_plane, "fairlead", tmp_path, tried)
+
+
+@pytest.mark.usefixtures("installed")
+def test_everything_goes_but_the_resource_and_the_policies(
+    control_plane: Cluster, kubectl: Kubectl, tmp_path: Path
+) -> None:
+    api = control_plane.api
+    _as(control_plane, "fairlead", tmp_path, _made)
+    _beside(control_plane, kubectl)
+    said: list[str] = []
+
+    async def uninstall(client: Client) -> None:
+        work = Uninstall(
+            objects=Objects(client),
+            namespace=NAMESPACE,
+            operator="app.kubernetes.io/name=fairlead,app.kubernetes.io/component=operator",
+            lasts_s=60,
+            clock=Clock(sleep=lambda _: asyncio.sleep(0.05)),
+            say=said.append,
+        )
+        async with asyncio.timeout(60):
+            await work.run()
+
+    _as(control_plane, "fairlead-uninstall", tmp_path, uninstall)
+
+    left = {
+        one for path in _COLLECTIONS for one in _names(api.items(path)) if "fairlead" in one or "kube-scheduler-" in one
+    }
+    # of helm, and of others
+    assert left == {
+        *(f"fairlead{name}" for name in ("", "-settings", "-metrics", "-uninstall")),
+        *(f"fairlead.{NAMESPACE}.{name}" for name in ("operator", "uninstall")),
+        "fairlead.other-system.fairlead.kube-scheduler",
+        "fairlead-policy-of-files",
+    }
+    (policy,) = api.items(_POLICIES)
+    assert policy["metadata"]["finalizers"] == ["example.com/other"]
+    assert said[-3:-1] == ["1 pods name the scheduler fairlead, 1 of them wait for a node:", "  default/waits"]
+    assert said[-1] == "done; 1 policies and their CustomResourceDefinition are left"
+    assert "the operator was told to write nothing more" in said
+
+    again = len(said)
+    _as(control_plane, "fairlead-uninstall", tmp_path, uninstall)
+    assert said[again:] == [one for one in said[:again] if not one.startswith(("waiting", "the operator was told"))]
+    api.delete("/api/v1/namespaces/default/pods/waits", gracePeriodSeconds="0")
+
+
+_COLLECTIONS = [
+    *(f"{_SYSTEM}/{kind}" for kind in ("configmaps", "secrets", "serviceaccounts", "pods", "services")),
+    *(f"/apis/apps/v1/namespaces/{NAMESPACE}/{kind}" for kind in ("deployments", "replicasets", "controllerrevisions")),
+    f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases",
+    f"/apis/networking.k8s.io/v1/namespaces/{NAMESPACE}/networkpolicies",
+    f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets",
+    f"/apis/storage.k8s.io/v1/namespaces/{NAMESPACE}/csistoragecapacities",
+    *(
+        f"/apis/{_RBAC}/v1/namespaces/{at}/{kind}"
+        for at in (NAMESPACE, "kube-system")
+        for kind in ("roles", "rolebindings")
+    ),
+    _BINDINGS,
+]
+
+
+def _names(items: list[Object]) -> Iterator[str]:
+    """Helm keeps its releases in Secrets."""
+    names = (str(one["metadata"]["name"]) for one in items)
+    return (name for name in names if not name.startswith("sh.helm.release."))
+
+
+def _beside(cluster: Cluster, kubectl: Kubectl) -> None:
+    """A policy that is held, a pod that waits, what the operator keeps, and another operator's binding."""
+    api, ours = cluster.api, {"app.kubernetes.io/managed-by": "fairlead"}
+    metadata = {"name": "p", "finalizers": [FINALIZER, "example.com/other"]}
+    spec = {"filters": [{"name": "f", "expression": "true"}]}
+    api.create(
+        _POLICIES,
+        {"apiVersion": f"{GROUP}/v1alpha1", "kind": "SchedulerExtenderPolicy", "metadata": metadata, "spec": spec},
+    )
+    for name, source in (("kept", "policies"), ("of-files", "files")):
+        body = {
+            "metadata": {"name": f"fairlead-policy-{name}", "labels": {"fairlead.dev/last-good": source}},
+            "revision": 1,
+            "data": {},
+        }
+        api.create(f"/apis/apps/v1/namespaces/{NAMESPACE}/controllerrevisions", body)
+    capacity = {"metadata": {"name": "fairlead-wakes", "labels": ours}, "storageClassName": "fairlead-none"}
+    api.create(f"/apis/storage.k8s.io/v1/namespaces/{NAMESPACE}/csistoragecapacities", capacity)
+    other = [
+        one for one in planned(cluster=facts(namespace="other-system")).objects if one["kind"] == "ClusterRoleBinding"
+    ]
+    kubectl("apply", "--server-side", "-f", "-", stdin=written(other[:1]))
+    wait_for("a service account", lambda: api.exists("/api/v1/namespaces/default/serviceaccounts/default"))
+    containers = [{"name": "c", "image": "none.example/none"}]
+    pod = {"metadata": {"name": "waits"}, "spec": {"schedulerName": "fairlead", "containers": containers}}
+    api.create("/api/v1/namespaces/default/pods", pod)

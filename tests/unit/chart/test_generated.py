@@ -1,0 +1,69 @@
+"""What of the chart is made from models and data is as they say."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import write_access
+import write_chart
+import yaml
+from chart_values import Values
+
+from fairlead import __version__
+from fairlead.api.parse import parse_params
+from fairlead.render.operator_settings import OperatorSettings
+
+_FREE = {"profile", "affinity", "global"}
+_CHART: dict[str, Any] = yaml.safe_load((write_chart.CHART / "Chart.yaml").read_text())
+
+
+@pytest.mark.parametrize(
+    "file", [*write_chart.files(), *write_access.files()], ids=lambda file: str(file.relative_to(write_chart.CHART))
+)
+def test_a_file_is_what_it_is_made_from(file: Path) -> None:
+    made = {**write_chart.files(), **write_access.files()}
+    assert file.read_text() == made[file], "run `make crds`"
+
+
+def test_the_values_are_the_defaults_of_the_models() -> None:
+    written = yaml.safe_load((write_chart.CHART / "values.yaml").read_text())
+    assert parse_params(written, Values) == Values()
+
+
+def test_what_the_operator_reads_can_be_said_as_values() -> None:
+    assert OperatorSettings.model_fields.keys() <= Values.model_fields.keys()
+
+
+def test_nothing_is_taken_that_is_not_listed() -> None:
+    """But in what Kubernetes knows, and in maps whose keys people choose."""
+    free = {path for path, node in _objects(write_chart.schema(), "") if node["additionalProperties"] is True}
+    assert {path.rpartition(".")[2].removesuffix("[]") for path in free} - _FREE == {
+        *("tolerations", "topologySpreadConstraints", "extraEnv", "extraVolumes", "extraVolumeMounts"),
+        *("webhookFrom", "metricsFrom"),
+    }
+    for path, node in _objects(write_chart.schema(), ""):
+        said = [key for key in ("properties", "patternProperties") if key in node]
+        assert (len(said), node["additionalProperties"]) in ((1, False), (0, True)), path
+
+
+def test_the_schema_has_no_pattern_that_helm_cannot_read() -> None:
+    patterns = re.findall(r'"pattern": ("(?:[^"\\]|\\.)*")', json.dumps(write_chart.schema()))
+    assert len(patterns) > 10
+    assert [one for one in patterns if "(?" in one or "\\\\Z" in one] == []
+
+
+def test_the_chart_is_of_this_version() -> None:
+    assert _CHART["appVersion"] == __version__
+    image = Values().image
+    assert f"{image.registry}/{image.repository}:{__version__}" in _CHART["annotations"]["artifacthub.io/images"]
+
+
+def _objects(node: dict[str, Any], path: str) -> list[tuple[str, dict[str, Any]]]:
+    found = [(path, node)] if node.get("type") == "object" else []
+    for name, one in node.get("properties", {}).items():
+        found += _objects(one, f"{path}.{name}")
+    if "items" in node:
+        found += _objects(node["items"], f"{path}[]")
+    return found

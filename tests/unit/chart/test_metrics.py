@@ -1,0 +1,85 @@
+"""Alerts and the dashboard ask for what is counted."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+import write_chart
+import yaml
+
+from fairlead.metrics import Gauges, Histogram, Kept
+from scripted.loop import in_loop
+from servingkit import running
+
+_FILES = write_chart.CHART / "files"
+_NAME = re.compile(r"\b(fairlead_[a-z_]+)(?:\{([^}]*)\})?")
+_FROM_SCRAPES = {"namespace", "pod", "le"}
+
+
+def expressions() -> dict[str, str]:
+    """By where they stand."""
+    rules = yaml.safe_load((_FILES / "rules.yaml").read_text())["groups"]
+    found = {rule["alert"]: rule["expr"] for group in rules for rule in group["rules"]}
+    dashboard = json.loads((_FILES / "dashboard.json").read_text())
+    found |= {
+        f"{one['title']} {target['refId']}": target["expr"] for one in dashboard["panels"] for target in one["targets"]
+    }
+    return found
+
+
+@pytest.fixture(scope="module")
+def exposed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """What a process tells of itself: labels, by name."""
+    kept: list[Kept] = []
+
+    @in_loop
+    async def run() -> None:
+        async with running(tmp_path_factory.mktemp("app")) as one:
+            kept.extend(one.app.metrics.kept)
+
+    run()
+    return {name: {*one.labels} for one in kept for name in _names(one)}
+
+
+def _names(one: Kept) -> list[str]:
+    if isinstance(one, Histogram):
+        return [f"{one.name}_{part}" for part in ("bucket", "sum", "count")]
+    return [one.name if isinstance(one, Gauges) and not one.grows else f"{one.name}_total"]
+
+
+@pytest.mark.parametrize("where", expressions())
+def test_what_is_asked_for_is_counted(where: str, exposed: dict[str, set[str]]) -> None:
+    expression = expressions()[where]
+    asked = _NAME.findall(expression)
+    assert asked
+    labels: set[str] = set()
+    for name, matchers in asked:
+        assert name in exposed, f"{where}: {name}"
+        labels |= exposed[name]
+        assert {*re.findall(r"(\w+)(?:=|!)", matchers)} <= exposed[name] | _FROM_SCRAPES
+    grouped = {one.strip() for group in re.findall(r"(?:by|on) \(([^)]*)\)", expression) for one in group.split(",")}
+    assert grouped <= labels | _FROM_SCRAPES
+
+
+def test_what_an_alert_says_is_of_its_labels() -> None:
+    rules: list[dict[str, Any]] = yaml.safe_load((_FILES / "rules.yaml").read_text())["groups"][0]["rules"]
+    assert len({rule["alert"] for rule in rules}) == len(rules)
+    for rule in rules:
+        text = " ".join(rule["annotations"].values())
+        kept = " ".join(re.findall(r"(?:by|on) \(([^)]*)\)", rule["expr"]))
+        for label in re.findall(r"\$labels\.(\w+)", text):
+            if "by (" in rule["expr"]:
+                assert label in kept, rule["alert"]
+        assert rule["labels"]["severity"] in ("critical", "warning", "info")
+
+
+def test_the_dashboard_shows_each_thing_once() -> None:
+    dashboard = json.loads((_FILES / "dashboard.json").read_text())
+    places = [(one["gridPos"]["x"], one["gridPos"]["y"]) for one in dashboard["panels"]]
+    assert len({*places}) == len(places) == len({one["id"] for one in dashboard["panels"]})
+
+
+def test_everything_that_is_counted_is_shown(exposed: dict[str, set[str]]) -> None:
+    shown = {name for text in expressions().values() for name, _ in _NAME.findall(text)}
+    assert {name for name in exposed if not name.endswith(("_sum", "_count", "_bucket"))} - shown == set()
