@@ -17,6 +17,7 @@ from fairlead.cluster.resources import VERSION
 from fairlead.cluster.secrets import Secrets
 from fairlead.control import admission_authority
 from fairlead.control.announce import Announcer
+from fairlead.control.authority import read
 from fairlead.control.certificates import Certificates
 from fairlead.control.certificates_plan import Replica
 from fairlead.control.controller import Controller
@@ -93,6 +94,9 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
             port=operator.port,
             context=operator.context,
         )
+        certificates = _certificates(operator, secrets)
+        authority = read((await certificates.ensure()).data)
+        await admission_authority.trust(client, operator.namespace, authority.trusted)  # also without any scheduler
         yield Controller(
             gathered=Gathered(operator.model),
             passes=Passes(
@@ -106,7 +110,7 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
             announcer=Announcer(client, operator.instance),
             waker=Waker(client, operator.namespace, now),
             settings=operator.settings,
-            facts=_facts(operator, client, secrets, replicas),
+            facts=_facts(operator, client, certificates, replicas),
             ever=Ever(objects, operator.namespace),
             leads=operator.leads,
             warnings=operator.warnings,
@@ -124,16 +128,19 @@ async def _shown(secrets: Secrets, name: str) -> ssl.SSLContext | None:
     return context
 
 
-def _facts(
-    operator: Operator, client: Client, secrets: Secrets, replicas: Replicas
-) -> Callable[[Mapping[str, str]], Awaitable[Facts]]:
-    certificates = Certificates(
+def _certificates(operator: Operator, secrets: Secrets) -> Certificates:
+    return Certificates(
         secrets=secrets,
         name=AUTHORITY,
         secret_of=lambda name: Names(name, operator.namespace).certificate,
         labels_of=lambda name: Names(name, operator.namespace).labels,
         now=now,
     )
+
+
+def _facts(
+    operator: Operator, client: Client, certificates: Certificates, replicas: Replicas
+) -> Callable[[Mapping[str, str]], Awaitable[Facts]]:
     versions: dict[str, datetime] = {}
 
     async def facts(schedulers: Mapping[str, str]) -> Facts:

@@ -9,7 +9,7 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 import kopf
 
@@ -126,6 +126,7 @@ class Runtime:
                     registry=registry(lambda: told, self._login),
                     settings=settings(),
                     standalone=True,
+                    identity=cast("Any", "fairlead"),  # by default it asks for the user's name, and in pods he has none
                     namespaces=[self._namespace],
                     stop_flag=stop,
                 )
