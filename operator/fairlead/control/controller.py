@@ -71,6 +71,8 @@ class Controller:
     _workers: dict[str, _Worker] = field(default_factory=dict)
     _ask: asyncio.Event = field(default_factory=asyncio.Event)
     _counted: dict[str, float] = field(default_factory=dict)
+    _asked: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once the replicas were asked: a leader that has just begun says nothing that it does not know yet."""
 
     def policy(self, kind: str | None, policy: Obj) -> None:
         """Something happened to a policy."""
@@ -102,6 +104,7 @@ class Controller:
     async def _work(self, scheduler: str) -> None:
         """Passes over one scheduler, one after the other."""
         again, failures = 0.0, 0
+        await self._asked.wait()
         while True:
             worker = self._workers[scheduler]
             try:
@@ -166,8 +169,9 @@ class Controller:
                 LOG.warning("replicas cannot be listed", extra={"why": str(error)})
             else:
                 for scheduler in {scheduler_of(one) for one in self.gathered.policies.values()}:
-                    if before != after or self._leaves(scheduler):
+                    if self._asked.is_set() and (before != after or self._leaves(scheduler)):
                         await self._say(scheduler)
+            self._asked.set()
             wait = _BUSY_S if self._is_busy() else _QUIET_S
             try:
                 async with asyncio.timeout(wait):

@@ -20,7 +20,7 @@ from fairlead.control.announce import Announcer
 from fairlead.control.authority import read
 from fairlead.control.certificates import Certificates
 from fairlead.control.certificates_plan import Replica
-from fairlead.control.controller import Controller
+from fairlead.control.controller import POLICIES, Controller
 from fairlead.control.ever import Ever
 from fairlead.control.gathering import Gathered, Obj
 from fairlead.control.objects import Objects
@@ -94,11 +94,14 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
             port=operator.port,
             context=operator.context,
         )
+        gathered = Gathered(operator.model)
+        for policy in await objects.all(POLICIES):  # kopf tells of children before it has told of all policies
+            gathered.tell(None, policy)
         certificates = _certificates(operator, secrets)
         authority = read((await certificates.ensure()).data)
         await admission_authority.trust(client, operator.namespace, authority.trusted)  # also without any scheduler
         yield Controller(
-            gathered=Gathered(operator.model),
+            gathered=gathered,
             passes=Passes(
                 objects=objects,
                 engine=Engine(templates()),

@@ -4,7 +4,8 @@ import asyncio
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 import aiohttp
 import msgspec
@@ -15,6 +16,8 @@ from fairlead.webhook import state
 from fairlead.webhook.state import ReplicaState
 
 WITHIN_S: Final = 1.0
+BEGINS: Final = timedelta(minutes=2)
+"""A replica that was never ready in this time has something to say, or to hide."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -29,16 +32,19 @@ class Replicas:
     """What their certificates are for."""
     port: int
     context: Callable[[], ssl.SSLContext]
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
     answers: Mapping[str, ReplicaState | str] = field(default_factory=dict)
     """By the pod: what it said, or why it did not."""
 
     async def ask(self) -> Mapping[str, ReplicaState | str]:
-        """Ask all that there are, ready or not."""
+        """Ask all that there are, ready or not; but those that have not begun yet: nobody calls them."""
         pods = await self.objects.all(Where(PODS.resource, self.namespace), labelSelector=self.selector)
         living = {
             pod["metadata"]["name"]: pod["status"].get("podIP", "")
             for pod in pods
-            if "deletionTimestamp" not in pod["metadata"] and pod["status"].get("phase") in ("Pending", "Running")
+            if "deletionTimestamp" not in pod["metadata"]
+            and pod["status"].get("phase") in ("Pending", "Running")
+            and not begins(pod, self.now())
         }
         timeout = aiohttp.ClientTimeout(total=WITHIN_S)
         connector = aiohttp.TCPConnector(ssl=self.context(), force_close=True)
@@ -68,3 +74,18 @@ class Replicas:
                     if why := one.turned_away.get(address):
                         return f"{name} turned {address} away: {why}"
         return ""
+
+
+def begins(pod: Mapping[str, Any], now: datetime) -> bool:
+    """Whether it has started a moment ago, and was never ready since."""
+    status = pod["status"]
+    ready = next((one for one in status.get("conditions", ()) if one["type"] == "Ready"), None)
+    if ready is not None and ready["status"] == "True":
+        return False
+    started = [one.get("state", {}).get("running", {}).get("startedAt") for one in status.get("containerStatuses", ())]
+    if not started or not all(started):
+        return now - datetime.fromisoformat(pod["metadata"]["creationTimestamp"]) < BEGINS
+    last = max(map(datetime.fromisoformat, started), default=None)
+    if last is None or now - last >= BEGINS:
+        return False
+    return ready is None or datetime.fromisoformat(ready["lastTransitionTime"]) <= last

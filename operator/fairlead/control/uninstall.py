@@ -11,12 +11,12 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME, GROUP, PLURAL, VERSION
+from fairlead.cluster import ever
 from fairlead.cluster.clock import Clock
 from fairlead.cluster.errors import ConflictError, NotFoundError
 from fairlead.cluster.resources import PODS, Resource, Where
 from fairlead.cluster.revisions import LABEL as LAST_GOOD
 from fairlead.cluster.writes import REVISIONS
-from fairlead.control import ever
 from fairlead.control.finalizer import FINALIZER
 from fairlead.control.leader import AUTHORITY
 from fairlead.control.look import MANAGED_BY
