@@ -16,7 +16,6 @@ from fairlead.policy.select import PolicySet
 from fairlead.policy.tally import Tally
 from fairlead.webhook import verbs
 from fairlead.webhook.pace import Pace
-from fairlead.webhook.protocol import Bytes
 from fairlead.webhook.remembered import Remembered
 from fairlead.webhook.world import Answer, Caller, Moment, World, world
 
@@ -43,10 +42,13 @@ class Known:
 
     counted = request_of
 
-    def view_for(self, node: Bytes, *, images: bool) -> NodeView:
+    def given(self, node: bytes, *, images: bool) -> Any:
+        """As it is written."""
+        return wire.node(node) if images else wire.node_without_images(node)
+
+    def view_for(self, given: Any) -> NodeView:
         """With no pods on it."""
-        decode = wire.node if images else wire.node_without_images
-        return NodeView(decode(node), allocatable={"cpu": 8.0}, requested={"cpu": 1.0})
+        return NodeView(given, allocatable={"cpu": 8.0}, requested={"cpu": 1.0})
 
 
 def no_filter(size: Size) -> list[float]:

@@ -10,6 +10,7 @@ from time import perf_counter_ns
 from typing import Any, Final
 
 from fairlead import __version__
+from fairlead.allocator import keep_heap
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
 from fairlead.api.v1alpha1 import policy_model
 from fairlead.cluster.access import find_access
@@ -212,6 +213,7 @@ class App:
 
     async def _settled(self) -> None:
         """Keep the collector from walking what is there to stay: all of it takes a third of a second."""
+        keep_heap()
         gc.set_threshold(50_000, 20, 20)
         seen = -1
         while not (self.watching.synced and self.current.world is not None):

@@ -21,7 +21,7 @@ from fairlead.webhook.tls import Tls
 from fairlead.webhook.world import Caller, Verb
 from fuzz.against import Broken, Fuzz
 from fuzz.mutate import mutated
-from tlskit import NOW, YEAR, Connection, Ground, connect
+from tlskit import NOW, YEAR, Connection, Ground, as_go, connect
 from webhookkit import body, go
 
 STATUSES: Final = frozenset((200, 400, 403, 404, 405, 408, 413, 503))
@@ -128,7 +128,12 @@ class Wire:
         connection = await self._connect()
         try:
             if random.random() < 0.5:
-                connection.writer.write(_head("POST", path, {"Content-Length": str(len(sent))}) + sent)
+                call = as_go(path, sent)
+                cut = random.choice((0, random.randrange(1 + len(call)), len(call) - 1))
+                connection.writer.write(call[:cut])
+                await connection.writer.drain()
+                await asyncio.sleep(0)
+                connection.writer.write(call[cut:])
             else:
                 connection.writer.write(_head("POST", path, {"Transfer-Encoding": "chunked"}))
                 for at in range(0, len(sent), step := random.choice((7, 1000, 100_000)) * 10):
@@ -159,7 +164,9 @@ class Wire:
     async def _half(self) -> None:
         """A call that stops somewhere, and stays."""
         connection = await self._connect()
-        call = _head("POST", "/filter", {"Content-Length": str(len(_RIGHT))}) + _RIGHT
+        call = self.random.choice(
+            (as_go("/filter", _RIGHT), _head("POST", "/filter", {"Content-Length": str(len(_RIGHT))}) + _RIGHT)
+        )
         connection.writer.write(call[: self.random.randrange(len(call))])
         self.halves.append(connection)
 

@@ -98,6 +98,10 @@ class Told:
         assert found is not None
         return found
 
+    def bring(self, node: Any, **how: bool) -> NodeView:
+        """What is made of a node in a request."""
+        return self.mirror.view_for(self.mirror.given(written(node), **how))
+
     def on(self, name: str = "n1") -> list[str]:
         return sorted(one.name for one in self.view(name).pods)
 

@@ -17,7 +17,7 @@ from fairlead.policy.tally import Tally
 from fairlead.webhook import placing, verbs
 from fairlead.webhook.pace import Pace
 from fairlead.webhook.placing import Placing
-from fairlead.webhook.protocol import BindArgs, Bytes
+from fairlead.webhook.protocol import BindArgs
 from fairlead.webhook.remembered import Remembered
 from fairlead.webhook.world import Answer, Caller, Gate, Moment, world
 from policykit import NOW, Endless
@@ -51,12 +51,15 @@ class Known:
     def unplaced(self, namespace: str, name: str) -> Any | None:
         return self.waiting.get((namespace, name))
 
-    def view_for(self, node: Bytes, *, images: bool) -> NodeView:
+    def given(self, node: bytes, *, images: bool) -> Any:
         seen = from_json("Node", msgspec.json.decode(node))
         if not images:
             seen = msgspec.structs.replace(seen, status=msgspec.structs.replace(seen.status, images=()))  # type: ignore[attr-defined]
-        known = self.nodes.view_of(seen.metadata.name)  # type: ignore[attr-defined]
-        cpu = float(seen.status.allocatable.get("cpu", "0"))  # type: ignore[attr-defined]
+        return seen
+
+    def view_for(self, seen: Any) -> NodeView:
+        known = self.nodes.view_of(seen.metadata.name)
+        cpu = float(seen.status.allocatable.get("cpu", "0"))
         pods = known.pods if known else ()
         return NodeView(seen, pods=pods, allocatable={"cpu": cpu}, requested={"cpu": 1.0 * len(pods)})
 

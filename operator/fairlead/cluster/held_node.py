@@ -1,6 +1,6 @@
 """One node and what is on it, kept as things come and go; each step says exactly what became different."""
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from fairlead.cluster.amounts import COUNTED, Amounts, allocatable_of, as_amounts
 from fairlead.cluster.changes import node_changes
@@ -10,6 +10,18 @@ from fairlead.policy.facts import NodeView
 from fairlead.strategies.reads import Change
 
 _NOTHING: Final[Amounts] = {}
+
+
+class GivenNode(NamedTuple):
+    """A node that somebody else knows, and what it has for pods."""
+
+    node: Any
+    allocatable: Amounts
+
+    @classmethod
+    def of(cls, node: Any) -> "GivenNode":
+        """Raises ValueError for a quantity that cannot be read."""
+        return cls(node, as_amounts(allocatable_of(node)))
 
 
 class HeldNode:
@@ -67,10 +79,10 @@ class HeldNode:
             since=self._stamps,
         )
 
-    def view_of(self, node: Any, now: int) -> NodeView:
+    def view_of(self, given: "GivenNode", now: int) -> NodeView:
         """The same, were the node this one; nothing is kept of it."""
+        node, allocatable = given
         known = self.node is not None and self.node.metadata.uid == node.metadata.uid
-        allocatable = as_amounts(allocatable_of(node))
         return NodeView(
             node,
             pods=[held.pod for held in self.pods.values()],

@@ -173,7 +173,8 @@ class Elector:
             self._failed(error)
             after = election.failed(self._clock.now())
         else:
-            self.fault = ""
+            if after.record is not None:  # that there is none yet says nothing of whether one can be made
+                self.fault = ""
         if isinstance(step, Release):
             return after.resigned(self._clock.now())  # if it could not be released, it runs out
         if after.record is not None:

@@ -12,7 +12,7 @@ import msgspec
 
 from fairlead.cluster import wire
 from fairlead.cluster.amounts import ENDED, Amounts, request_of
-from fairlead.cluster.held_node import HeldNode
+from fairlead.cluster.held_node import GivenNode, HeldNode
 from fairlead.cluster.pods import HeldPod, Key, held
 from fairlead.cluster.shared import shared_node
 from fairlead.policy.facts import NodeView
@@ -60,14 +60,16 @@ class Mirror:
         found = self.placed_sink.objects.get((placed.metadata.namespace, placed.metadata.name))
         return {} if found is None or found.pod.uid != placed.uid else found.request.amounts
 
-    def view_for(self, node: bytes | msgspec.Raw, *, images: bool = True) -> NodeView:
-        """A node that a caller brings along, with the pods that are known to be on one of its name; none of it is kept.
+    def given(self, node: bytes | msgspec.Raw, *, images: bool = True) -> GivenNode:
+        """A node that a caller brings along. Whether its images are read is up to the rules.
 
-        Whether its images are read is up to the rules.
         Raises msgspec.DecodeError or ValueError if it is none.
         """
-        given = wire.node(node) if images else wire.node_without_images(node)
-        here = self._held.get(given.metadata.name) or HeldNode()
+        return GivenNode.of(wire.node(node) if images else wire.node_without_images(node))
+
+    def view_for(self, given: GivenNode) -> NodeView:
+        """Such a node, with the pods that are known to be on one of its name; none of it is kept."""
+        here = self._held.get(given.node.metadata.name) or HeldNode()
         return here.view_of(given, self._clock())
 
 

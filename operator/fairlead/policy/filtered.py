@@ -23,7 +23,9 @@ class Filtered:
     @cached_property
     def unknown(self) -> Sequence[str]:
         """Refused, too: nobody can judge a node that is not known yet."""
-        return () if self._kept is None else [*filterfalse(self._kept.nodes.slots.__contains__, self._others)]
+        if self._kept is None or self._slots is not None:
+            return ()
+        return [*filterfalse(self._kept.nodes.slots.__contains__, self._others)]
 
     @cached_property
     def refused(self) -> Mapping[str, Refusal]:
@@ -52,6 +54,16 @@ class Filtered:
     def _first(self) -> Sequence[tuple[BoundFilter, list[str], bytes]]:
         if self._kept is None:
             return []
+        if self._slots is not None:
+            return [*self._kept.first_to_refuse(self._others, self._slots)]
         slots = self._kept.nodes.slots
         known = [name for name in self._others if name in slots]
         return [*self._kept.first_to_refuse(known, [slots[name] for name in known])]
+
+    @cached_property
+    def _slots(self) -> Sequence[int] | None:
+        """Of the others, if all are known."""
+        try:
+            return None if self._kept is None else [*map(self._kept.nodes.slots.__getitem__, self._others)]
+        except KeyError:
+            return None

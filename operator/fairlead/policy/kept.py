@@ -95,15 +95,18 @@ class KeptVerdicts(Kept[BoundFilter]):
     """The verdicts of filters: which nodes pass, and why the others do not."""
 
     passing: bytearray = field(default_factory=bytearray)  # by slot: 1 where all filters pass
-    _names: set[str] | None = None  # of the nodes that pass
+    _names: dict[str, None] | None = None  # of the nodes that pass
     _removals: int = 0  # of nodes, when these were collected
 
-    def names(self) -> set[str]:
-        """The nodes that pass. A set of them takes half the time of looking each up and then what is said of it."""
+    def names(self) -> dict[str, None]:
+        """The nodes that pass. To look them up here takes half the time of looking each up and then what is said of it.
+
+        It is no set because a dict lies closer together: where others had the caches in between, this halves it again.
+        """
         nodes = self.nodes
         if self._names is None or self._removals != nodes.removals:
             passing = self.passing
-            self._names = {name for name, slot in nodes.slots.items() if passing[slot]}
+            self._names = {name: None for name, slot in nodes.slots.items() if passing[slot]}
             self._removals = nodes.removals
         return self._names
 
@@ -128,7 +131,10 @@ class KeptVerdicts(Kept[BoundFilter]):
         self.passing[slot] = passes
         view = self.nodes.views[slot]
         if self._names is not None and view is not None:
-            (self._names.add if passes else self._names.discard)(view.name)
+            if passes:
+                self._names[view.name] = None
+            else:
+                self._names.pop(view.name, None)
 
     def first_to_refuse(
         self, names: Sequence[str], slots: Sequence[int]

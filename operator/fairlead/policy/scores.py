@@ -6,8 +6,8 @@ one, the rule adds nothing.
 """
 
 import math
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, cast
 
 from fairlead.strategies.seam import Normalize
 
@@ -15,6 +15,8 @@ TOP: Final = 100.0
 STEP: Final = 10.0
 """What a point on the wire is worth: the scheduler multiplies by it."""
 _EQUAL: Final = 1e-9
+_FEW: Final = 4
+"""Where values are shared by more nodes than this, and mostly they are, each value is looked at once."""
 
 Values = Sequence[float | None]
 """Of a rule, one for each node; None and what is not finite are no value."""
@@ -22,7 +24,13 @@ Values = Sequence[float | None]
 
 def normalized(values: Values, how: Normalize) -> list[float] | None:
     """Scores from 0 to 100, one for each value; None if there is no value at all."""
-    known = [value for value in values if value is not None and value - value == 0.0]
+    distinct = {*values}
+    if 0 < len(distinct) <= len(values) // _FEW:
+        known = _known(distinct)
+        if len(known) == len(distinct):
+            table = dict(zip(known, _scaled(known, how), strict=True))
+            return [*map(table.__getitem__, cast("Sequence[float]", values))]
+    known = _known(values)
     if not known:
         return None
     scaled = _scaled(known, how)
@@ -31,6 +39,10 @@ def normalized(values: Values, how: Normalize) -> list[float] | None:
     mean = math.fsum(scaled) / len(scaled)
     following = iter(scaled)
     return [mean if value is None or value - value != 0.0 else next(following) for value in values]
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None and value - value == 0.0]
 
 
 def _scaled(values: Sequence[float], how: Normalize) -> list[float]:
@@ -74,6 +86,13 @@ def on_the_wire(sums: Sequence[float]) -> list[int]:
     """What is sent: shifted so that the lowest is 0, divided by what a point is worth, rounded half up."""
     if not sums:
         return []
-    low = min(sums)
-    points = {total: int((total - low) // STEP) + ((total - low) % STEP >= STEP / 2) for total in {*sums}}
-    return [points[total] for total in sums]  # most nodes share theirs with others
+    distinct = {*sums}
+    low = min(distinct)
+    if len(distinct) > len(sums) // _FEW:
+        return _points(sums, low)
+    points = dict(zip(distinct, _points(distinct, low), strict=True))
+    return [*map(points.__getitem__, sums)]
+
+
+def _points(sums: Iterable[float], low: float) -> list[int]:
+    return [int((total - low) // STEP) + ((total - low) % STEP >= STEP / 2) for total in sums]

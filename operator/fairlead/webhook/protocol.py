@@ -4,7 +4,7 @@ kube-scheduler writes the keys of its messages in PascalCase and in a fixed orde
 order, as Go reads them; what is inside of pods and nodes has the case of the Kubernetes API.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import msgspec
@@ -24,6 +24,10 @@ Bytes = bytes | Raw
 UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError, NotImplementedError)
 """What decoding raises, all of it the sender's fault; the last is a scalar of a type that nobody converts."""
 _BEFORE_NAMES: Final = b',"Nodes":null,"NodeNames":['
+_NODES: Final = b',"Nodes":'
+_BEFORE_ITEMS: Final = b'{"metadata":{},"items":['
+_AFTER_NODES: Final = b',"NodeNames":null}'
+_AFTER_ITEMS: Final = b"]}"
 _NULL: Final = Raw(b"null")
 
 
@@ -35,9 +39,9 @@ class Args(Struct, frozen=True, gc=False):
     """Of filter and prioritize: nodes or names as the bytes that came, names where both did; None for null."""
 
     pod: Any
-    nodes: bytes | None = None
+    nodes: bytes | memoryview | None = None
     names: bytes | None = None
-    items: list[Raw] | None = None
+    items: Sequence[Bytes] | None = None
     """Each of the nodes."""
 
     @property
@@ -77,12 +81,16 @@ class PreemptArgs(Struct, frozen=True, gc=False):
     """Whether it brings the victims as whole pods."""
 
 
-def args(body: bytes) -> Args:
+Split = Callable[[bytes, int, int], Sequence[bytes] | None]
+"""Whole values with commas between them, from one place of a body to another, if somebody knows them all."""
+
+
+def args(body: bytes, split: Split = lambda *_: None) -> Args:
     """The request of filter and prioritize.
 
     Names are not looked at. Where nobody asks for them, reading past them would take most of the time, so that the body
     is cut before they begin. That is the right place: what comes before is an object when it is closed there, and
-    the bracket that ends the body is the first one after it.
+    the bracket that ends the body is the first one after it. Nodes are found in the same way, and read once.
     """
     cut = body.find(_BEFORE_NAMES) if body.endswith(b"]}") else -1
     if cut > 0 and body.find(b"]", cut) == len(body) - 2:
@@ -90,6 +98,11 @@ def args(body: bytes) -> Args:
             return Args(_WITH_POD.decode(body[:cut] + b"}").Pod, names=body[cut + len(_BEFORE_NAMES) - 1 : -1])
         except UNREADABLE:
             pass  # whatever it is, the other ways will say
+    elif body.endswith(_AFTER_NODES) and (cut := body.find(_NODES)) > 0:
+        try:
+            return _with_nodes(body, cut, split)
+        except UNREADABLE:
+            pass
     try:
         seen = _ARGS.decode(body)
     except UNREADABLE:
@@ -185,6 +198,16 @@ def _read(decode: Callable[[Bytes], T], raw: Bytes) -> T:
         return decode(raw)
     except UNREADABLE as error:
         raise MalformedError(f"the request cannot be read: {error}") from None
+
+
+def _with_nodes(body: bytes, cut: int, split: Split) -> Args:
+    """What comes before is an object when it is closed at the cut; and what comes after it is one value."""
+    pod = _WITH_POD.decode(body[:cut] + b"}").Pod
+    begin, end = cut + len(_NODES), len(body) - len(_AFTER_NODES)
+    nodes, known = memoryview(body)[begin:end], None
+    if body.startswith(_BEFORE_ITEMS, begin) and body.endswith(_AFTER_ITEMS, begin, end):
+        known = split(body, begin + len(_BEFORE_ITEMS), end - len(_AFTER_ITEMS))
+    return Args(pod, nodes, items=_NODE_LIST.decode(nodes).items or [] if known is None else known)
 
 
 def _args(asked: Any, nodes: Raw, written: Raw) -> Args:

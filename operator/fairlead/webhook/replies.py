@@ -1,6 +1,7 @@
 """From what was decided to the bytes of a reply, as Go reads them: exact keys, whole numbers, `Error` always there."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
 from typing import Final, NamedTuple
 
 import msgspec
@@ -27,7 +28,7 @@ class _Host(msgspec.Struct, frozen=True, gc=False):
 
 
 def filtered(
-    names: bytes | None = None, nodes: bytes | None = None, reasons: Reasons = UNSAID, error: str = ""
+    names: bytes | None = None, nodes: bytes | memoryview | None = None, reasons: Reasons = UNSAID, error: str = ""
 ) -> bytes:
     """Of filter; names and nodes are written already."""
     return b"".join(
@@ -53,8 +54,11 @@ def node_list(items: Iterable[Bytes]) -> bytes:
 
 
 def prioritized(names: Sequence[str], scores: Sequence[int]) -> bytes:
-    """Of prioritize. Zeros are not sent: a gate, which never prioritizes, makes the scheduler give them by itself."""
-    return encode([_Host(name, score) for name, score in zip(names, scores, strict=True) if score])
+    """Of prioritize, a score for each name.
+
+    Zeros are not sent: a gate, which never prioritizes, makes the scheduler give them by itself.
+    """
+    return encode([*map(_Host, compress(names, scores), filter(None, scores))])
 
 
 def preempted(victims: Mapping[str, Victims]) -> bytes:

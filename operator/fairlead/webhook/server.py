@@ -4,12 +4,14 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from inspect import iscoroutinefunction
 from time import perf_counter_ns
-from typing import Final
+from typing import Any, Final, cast
 
 from aiohttp import web
 
 from fairlead.logs import Rarely, Seldom
+from fairlead.webhook.direct import Direct, Work
 from fairlead.webhook.door import Door, Refused
 from fairlead.webhook.tls import Tls, common_name
 
@@ -18,6 +20,7 @@ _HTTP: Final = logging.getLogger(f"{__name__}.http")
 KEEP_ALIVE_S: Final = 120.0
 """kube-scheduler keeps idle connections for 90 s; a call on one that has just been closed is lost."""
 BODY_S: Final = 10.0
+_NANO: Final = 1_000_000_000
 MAX_BODY: Final = 10 * 1024 * 1024
 _REASONS: Final = {
     400: "bad request",
@@ -50,7 +53,8 @@ class Call:
     """When its head was there, in nanoseconds of the clock that deadlines are of."""
 
 
-Handle = Callable[[Call], Answer | Awaitable[Answer]]
+Prompt = Callable[[Call], Answer]
+Handle = Prompt | Callable[[Call], Awaitable[Answer]]
 
 
 @dataclass(slots=True, eq=False)
@@ -67,8 +71,10 @@ class WebhookServer:
     last_s: float = 1.0
     """How long calls may still take when connections are closed."""
     body_s: float = BODY_S
+    keep_alive_s: float = KEEP_ALIVE_S
     draining: bool = False
     clock: Callable[[], int] = perf_counter_ns
+    _prompt: Mapping[str, Prompt] = field(init=False)
     _server: web.Server = field(init=False)
     _door: Door = field(init=False)
     _listening: asyncio.Server | None = None
@@ -78,19 +84,27 @@ class WebhookServer:
     async def start(self, host: str | None, port: int) -> int:
         """Listen; gives the port."""
         _HTTP.addFilter(self._rarely)  # each request that is no HTTP is an error there, with a traceback
-        self._server = web.Server(
-            self._handle,
-            keepalive_timeout=KEEP_ALIVE_S,
+        self._prompt = {path: cast("Prompt", one) for path, one in self.routes.items() if not iscoroutinefunction(one)}
+        self._server = web.Server(self._handle)
+        self._door = Door(lambda: self.tls.context, self.connection, self.refused)
+        self._listening = await self._door.open(host, port)
+        chosen: int = self._listening.sockets[0].getsockname()[1]
+        return chosen
+
+    def connection(self) -> Direct:
+        """What speaks with a caller."""
+        return Direct(
+            self._server,
+            self._at_once,
+            self.clock,
+            self.body_s,
+            keepalive_timeout=self.keep_alive_s,
             access_log=None,
             logger=_HTTP,
             auto_decompress=False,  # no scheduler compresses; a small body may be a large one
             lingering_time=1.0,
             read_bufsize=2**19,
         )
-        self._door = Door(lambda: self.tls.context, self._server, self.refused)
-        self._listening = await self._door.open(host, port)
-        chosen: int = self._listening.sockets[0].getsockname()[1]
-        return chosen
 
     async def stop(self, drain: float) -> None:
         """Answer for so many seconds, asking callers to connect elsewhere; then close what is idle."""
@@ -102,8 +116,27 @@ class WebhookServer:
             await self._server.shutdown(timeout=self.last_s)
             _HTTP.removeFilter(self._rarely)
 
+    def _at_once(self, transport: asyncio.BaseTransport, path: str, length: int) -> Work | None:
+        """Who answers when all is there; None where it is to be refused, or has to wait, or the server is to end."""
+        handle, caller = self._prompt.get(path), common_name(transport.get_extra_info("peercert"))
+        if handle is None or caller is None or self.draining:
+            return None
+        if length > self.max_body or not self.allowed(caller, path):
+            return None
+
+        def work(body: bytes, begun: int) -> tuple[int, bytes]:
+            try:
+                answer = handle(Call(caller, body, begun))
+            except Exception as error:  # noqa: BLE001  it is logged
+                answer = self._fault(path, error)
+                self.refused(_REASONS[answer.status], str((transport.get_extra_info("peername") or ("?",))[0]))
+            return answer.status, answer.body
+
+        return work
+
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        begun = self.clock()
+        protocol: Any = request.protocol
+        begun = protocol.since()
         answer = await self._answer(request, begun)
         if answer.turned_away:
             self.refused(_REASONS[answer.status], request.remote or "?")
@@ -122,18 +155,21 @@ class WebhookServer:
         caller = common_name(None if transport is None else transport.get_extra_info("peercert"))
         if caller is None or not self.allowed(caller, request.path):
             return _said(403, f"the certificate of {caller!r} does not allow to call {request.path}")
-        body = await self._body(request)
+        body = await self._body(request, begun)
         if isinstance(body, Answer):
             return body
         try:
             answer = handle(Call(caller, body, begun))
             return answer if isinstance(answer, Answer) else await answer
-        except Exception:
-            if (more := self._faults.about(request.path)) is not None:
-                LOG.exception("a request could not be answered", extra={"path": request.path, **more})
-            return _said(500, "this is a fault of the server; its log says more")
+        except Exception as error:  # noqa: BLE001  it is logged
+            return self._fault(request.path, error)
 
-    async def _body(self, request: web.BaseRequest) -> bytes | Answer:
+    def _fault(self, path: str, error: Exception) -> Answer:
+        if (more := self._faults.about(path)) is not None:
+            LOG.error("a request could not be answered", exc_info=error, extra={"path": path, **more})
+        return _said(500, "this is a fault of the server; its log says more")
+
+    async def _body(self, request: web.BaseRequest, begun: int) -> bytes | Answer:
         length = request.content_length
         if length is not None and length > self.max_body:
             return self._too_large(length)
@@ -143,7 +179,7 @@ class WebhookServer:
             return body if len(body) <= self.max_body else self._too_large(len(body))
         parts, size = [], 0
         try:
-            async with asyncio.timeout(self.body_s):
+            async with asyncio.timeout(self.body_s - (self.clock() - begun) / _NANO):
                 while part := await content.readany():
                     parts.append(part)
                     size += len(part)

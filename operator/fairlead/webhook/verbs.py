@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-from msgspec import Raw
-
 from fairlead.policy.evaluate import UNKNOWN_NODE, Evaluator
 from fairlead.policy.facts import PodView
 from fairlead.policy.filtered import Filtered, Rule
@@ -23,7 +21,7 @@ from fairlead.policy.select import Matched
 from fairlead.policy.tally import Tally
 from fairlead.webhook import protocol, replies
 from fairlead.webhook.pace import Part
-from fairlead.webhook.protocol import Args, MalformedError, PreemptArgs, Victims
+from fairlead.webhook.protocol import Args, Bytes, MalformedError, PreemptArgs, Victims
 from fairlead.webhook.replies import UNSAID, Reasons
 from fairlead.webhook.world import GUARD, Answer, Caller, Gate, Moment, Outcome, Result, World, guarded
 
@@ -69,13 +67,13 @@ class _Subject:
 def filter(body: bytes, world: World, caller: Caller, gate: Gate, when: Moment) -> Answer:  # noqa: A001 - its name
     """Which nodes the pod may use."""
     call = _Call(world, caller, world.gates[gate], when, Outcome(verb="filter", gate=gate))
-    return _run(call, protocol.args, _filter, body)
+    return _run(call, lambda body: protocol.args(body, world.brought.split), _filter, body)
 
 
 def prioritize(body: bytes, world: World, caller: Caller, when: Moment) -> Answer:
     """Which nodes suit the pod better than others."""
     call = _Call(world, caller, world.scores, when, Outcome(verb="prioritize"))
-    return _run(call, protocol.args, _prioritize, body)
+    return _run(call, lambda body: protocol.args(body, world.brought.split), _prioritize, body)
 
 
 def preempt(body: bytes, world: World, caller: Caller, gate: Gate, when: Moment) -> Answer:
@@ -232,7 +230,7 @@ class _Candidates:
     """The nodes of a request: by name or as they came."""
 
     names: Sequence[str]
-    items: Sequence[Raw] | None = None
+    items: Sequence[Bytes] | None = None
 
     def written(self, passed: Sequence[str]) -> tuple[bytes | None, bytes | None]:
         """Some of them in the form that was asked in."""

@@ -15,6 +15,7 @@ from fairlead.policy.nodes import Nodes
 from fairlead.policy.select import PolicySet
 from fairlead.policy.tally import Tally
 from fairlead.strategies.reads import overlap
+from fairlead.webhook.brought import Brought
 from fairlead.webhook.pace import Pace
 from fairlead.webhook.protocol import UNREADABLE, Bytes, MalformedError
 from fairlead.webhook.remembered import Remembered
@@ -44,12 +45,14 @@ class Mirror(Protocol):
     def unplaced(self, namespace: str, name: str, /) -> Any | None:
         """A pod of our schedulers that has no node yet, if it is known."""
 
-    def view_for(self, node: Bytes, /, *, images: bool) -> NodeView:
-        """A node from a request, JSON, with the pods that are on the node of its name; the mirror stays as it is.
+    def given(self, node: bytes, /, *, images: bool) -> Any:
+        """A node from a request, JSON; without its images where nobody reads them.
 
-        Without its images where nobody reads them.
-        Raises what `protocol.UNREADABLE` names if that is no node.
+        Depends on nothing else. Raises what `protocol.UNREADABLE` names if that is no node.
         """
+
+    def view_for(self, given: Any, /) -> NodeView:
+        """Such a node, with the pods that are on the node of its name; the mirror stays as it is."""
 
 
 class Moment(NamedTuple):
@@ -135,8 +138,7 @@ class World:
     scores: Evaluator
     pace: Pace
     names: Remembered
-    images: bool = True
-    """Whether some rule may read the images of nodes."""
+    brought: Brought[Any]
     conflicts: Counter[Conflict] = field(default_factory=Counter)
     """The pods to which each happened."""
 
@@ -155,7 +157,7 @@ class World:
     def node(self, written: Bytes) -> NodeView:
         """A node of a request. Raises MalformedError."""
         try:
-            return self.mirror.view_for(written, images=self.images)
+            return self.mirror.view_for(self.brought.node(written))
         except UNREADABLE as error:
             raise MalformedError(f"a node cannot be read: {error}") from None
 
@@ -178,4 +180,5 @@ def world(policies: PolicySet, nodes: Nodes, mirror: Mirror, pace: Pace, names: 
         "Ignore": asked([one for one in gating if not one.rejects_on_failure]),
     }
     images = any(overlap(_IMAGES, path) for policy in policies.policies for path in policy.reads.node)
-    return World(policies, mirror, gates, asked(rating), pace, names, images)
+    brought = Brought(lambda node: mirror.given(node, images=images))
+    return World(policies, mirror, gates, asked(rating), pace, names, brought)

@@ -276,7 +276,7 @@ def test_a_node_that_a_caller_brings_along_has_the_pods_of_its_name() -> None:
     told.pod()
     before = [*told.mirror.nodes.journal]
     told.now += 7
-    view = told.mirror.view_for(written(node(labels={"new": "1", "old": "1"}, allocatable={"cpu": "2", "gpu": "1"})))
+    view = told.bring(node(labels={"new": "1", "old": "1"}, allocatable={"cpu": "2", "gpu": "1"}))
     assert view.labels == {"new": "1", "old": "1"}
     assert (view.allocatable, view.free) == ({"cpu": 2.0, "gpu": 1.0}, {"cpu": 1.0, "gpu": 1.0})
     assert [one.name for one in view.pods] == ["p"]
@@ -288,19 +288,19 @@ def test_a_node_that_a_caller_brings_along_may_come_without_its_images() -> None
     told = Told()
     brought = node(labels={"a": "b"}, allocatable={"cpu": "2"})
     brought["status"]["images"] = [{"names": ["app"], "sizeBytes": 7}]
-    whole, lean = (told.mirror.view_for(written(brought), images=images) for images in (True, False))
+    whole, lean = (told.bring(brought, images=images) for images in (True, False))
     assert ([one.sizeBytes for one in whole.node.status.images], [*lean.node.status.images]) == ([7], [])
     assert (lean.labels, lean.allocatable, lean.node.metadata) == (whole.labels, whole.allocatable, whole.node.metadata)
 
 
 def test_a_node_that_nobody_knows_is_empty() -> None:
     told = Told()
-    view = told.mirror.view_for(written(node("template", labels={"a": "b"})))
+    view = told.bring(node("template", labels={"a": "b"}))
     assert (view.name, view.requested["cpu"], [*view.pods]) == ("template", 0.0, [])
     assert view.since("labels", "a", "b") == CREATED_NS
     assert told.mirror._held == {}
     with pytest.raises(msgspec.DecodeError):
-        told.mirror.view_for(b"[]")
+        told.mirror.given(b"[]")
 
 
 def test_sinks_have_nothing_to_do_when_a_list_begins_and_ends() -> None:

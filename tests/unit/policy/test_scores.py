@@ -82,6 +82,12 @@ WIRE: dict[str, tuple[list[float], list[int]]] = {
 }
 
 
+@given(values=ANY, how=st.sampled_from(["None", "MinMax", "Rank"]))
+def test_many_nodes_that_share_values_have_the_same_scores(values: list[float | None], how: Normalize) -> None:
+    found = normalized(values, how)
+    assert normalized(values * 5, how) == (found and pytest.approx(found * 5))
+
+
 @pytest.mark.parametrize("name", WIRE)
 def test_what_the_scheduler_is_told(name: str) -> None:
     sums, want = WIRE[name]
@@ -93,6 +99,7 @@ def test_the_wire_is_the_exact_difference_rounded_half_up(sums: list[float]) -> 
     low = min(sums)
     want = [math.floor(Fraction(total - low) / 10 + Fraction(1, 2)) for total in sums]
     assert on_the_wire(sums) == want
+    assert on_the_wire(sums * 5) == want * 5
 
 
 CASES: dict[str, tuple[dict[str, Any], list[float]]] = {

@@ -67,7 +67,7 @@ def test_a_broken_answer_is_found(case: str) -> None:
 
 
 def test_an_exception_is_found_with_the_request_that_raised_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "args", lambda _: 1 // 0)
+    monkeypatch.setattr(protocol, "args", lambda *_: 1 // 0)
     fuzz = Fuzz(Random(0))
     with pytest.raises(Broken, match=r"ZeroDivisionError[^\n]*\nb'\{\"Pod\""):
         fuzz.ask("filter", body(["a"]))

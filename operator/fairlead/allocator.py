@@ -1,0 +1,26 @@
+"""What the C library does with memory that a call has used.
+
+By default it gives the end of its heap back to the kernel after each large call and asks for it again at the next one,
+and a third of the time of such a call is the kernel's, who clears those pages.
+"""
+
+import ctypes
+from typing import Final
+
+_TRIM_THRESHOLD: Final = -1
+_TOP_PAD: Final = -2
+_MMAP_THRESHOLD: Final = -3
+_KEPT: Final = 64 << 20
+_ASKED: Final = 8 << 20
+_LARGE: Final = 32 << 20
+
+
+def keep_heap() -> bool:
+    """Let it keep some of it; whether this C library can."""
+    try:
+        tell = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError):  # not glibc
+        return False
+    return all(
+        tell(what, size) for what, size in ((_TRIM_THRESHOLD, _KEPT), (_TOP_PAD, _ASKED), (_MMAP_THRESHOLD, _LARGE))
+    )
