@@ -79,6 +79,15 @@ class Ground:
     settings: OperatorSettings
     drifted: list[str] = field(default_factory=list)
     is_leader: bool = True
+    over: threading.Event = field(default_factory=threading.Event)
+    """Set when nothing of the leader goes on."""
+    logins: list[Exception] = field(default_factory=list)
+    """What kopf's next logins fail with."""
+
+    def login(self) -> kopf.ConnectionInfo:
+        if self.logins:
+            raise self.logins.pop()
+        return _login(self.cluster)
 
     def apply(self, name: str, **spec: Any) -> None:
         """Create a policy, or give it another spec; the replica serves it."""
@@ -134,16 +143,16 @@ def ground(cluster: Cluster, namespace: str, settings: OperatorSettings | None =
             warnings=lambda _: [],
             drift=lambda kind: ground.drifted.append(kind),
         )
-        runtime = Runtime(lambda: leading(operator), lambda: _login(cluster), namespace, lambda: None)
+        over = threading.Event()
+        runtime = Runtime(lambda: leading(operator), lambda: ground.login(), namespace, over.set)
         Ground.__init__(ground, cluster, namespace, stub, operator, runtime, settings or OperatorSettings())
+        ground.over = over
         runtime.begin()
         try:
             yield ground
         finally:
             runtime.end()
-            thread = runtime._thread
-            if thread is not None:
-                thread.join(30)
+            assert over.wait(10), "it does not end"
 
 
 async def _authority(cluster: Cluster, namespace: str) -> Authority:

@@ -181,3 +181,15 @@ def test_what_settings_list_needs_no_policy_and_config_only_makes_no_deployment(
     )
     assert not ground.cluster.api.exists(child(ground, "deployments", "kube-scheduler-others"))
     assert isinstance(ground.settings, OperatorSettings)
+
+
+def test_kopf_that_dies_is_begun_anew(at_work: Callable[..., Ground]) -> None:
+    ground = at_work()
+    ground.runtime.end()
+    assert ground.over.wait(10)
+    ground.logins.append(RuntimeError("no token"))
+    ground.runtime.begin()
+    wait_for("what is wrong", lambda: "no token" in ground.runtime.fault)
+    ground.apply("p", schedulerName="s", filters=FILTER)
+    wait_for("a Deployment", lambda: ground.cluster.api.exists(child(ground, "deployments")))
+    wait_for("no fault", lambda: not ground.runtime.fault)

@@ -7,8 +7,9 @@ If it ends by itself it is begun again after a pause; whoever serves never waits
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Final, Protocol, cast
 
 import kopf
@@ -48,7 +49,7 @@ def settings() -> kopf.OperatorSettings:
     made.watching.connect_timeout = 10
     made.networking.request_timeout, made.networking.connect_timeout = 30, 10
     made.networking.enforce_retry_after = True
-    made.queueing.worker_limit = 8
+    made.queueing.idle_timeout = 0.1  # there is nothing to wait for: our handlers only tell
     made.process.ultimate_exiting_timeout = None
     made.persistence.finalizer = f"{GROUP}/kopf"
     return made
@@ -58,7 +59,8 @@ def registry(told: Callable[[], Told], login: Login) -> kopf.OperatorRegistry:
     """Handlers that only tell."""
     made = kopf.OperatorRegistry()
 
-    @kopf.on.login(registry=made)
+    # Else it would try again after a minute, in silence.
+    @kopf.on.login(registry=made, errors=kopf.ErrorsMode.PERMANENT)
     async def shown(**_: Any) -> kopf.ConnectionInfo | kopf.AiohttpSession:
         return await login()
 
@@ -84,6 +86,7 @@ class Runtime:
         """Why kopf does not run though it should."""
         self._leading, self._login, self._namespace, self._ended = leading, login, namespace, ended
         self._stop = threading.Event()
+        self._wake: Callable[[], object] = lambda: None
         self._thread: threading.Thread | None = None
 
     def begin(self) -> None:
@@ -95,6 +98,8 @@ class Runtime:
     def end(self) -> None:
         """Stop soon."""
         self._stop.set()
+        with suppress(RuntimeError):  # its loop is closed: it has ended already
+            self._wake()
 
     @property
     def ended(self) -> bool:
@@ -105,12 +110,15 @@ class Runtime:
         pause = _FIRST_S
         try:
             while not stop.is_set():
+                begun = time.monotonic()
                 try:
                     asyncio.run(self._run(stop))
                     self.fault = "" if stop.is_set() else "it ended by itself"
-                except Exception as error:
+                except (Exception, asyncio.CancelledError) as error:
                     self.fault = f"{type(error).__name__}: {error}"
                     LOG.exception("what the leader does has ended; it begins anew")
+                if time.monotonic() - begun > _MOST_S:
+                    pause = _FIRST_S
                 if stop.wait(pause):
                     break
                 pause = min(2 * pause, _MOST_S)
@@ -118,9 +126,14 @@ class Runtime:
             self._ended()
 
     async def _run(self, stop: threading.Event) -> None:
+        loop, told_to_stop = asyncio.get_running_loop(), asyncio.Event()
+        self._wake = lambda: loop.call_soon_threadsafe(told_to_stop.set)
+        if stop.is_set():
+            return
         async with self._leading() as told:
             self.fault = ""
             beside = asyncio.ensure_future(told.run())
+            # Not its `stop_flag`: a thread would wait for that, and the loop for the thread, when kopf has died.
             operator = asyncio.ensure_future(
                 kopf.operator(
                     registry=registry(lambda: told, self._login),
@@ -128,15 +141,16 @@ class Runtime:
                     standalone=True,
                     identity=cast("Any", "fairlead"),  # by default it asks for the user's name, and in pods he has none
                     namespaces=[self._namespace],
-                    stop_flag=stop,
                 )
             )
+            ending = asyncio.ensure_future(told_to_stop.wait())
             try:
-                done, _ = await asyncio.wait({operator, beside}, return_when=asyncio.FIRST_COMPLETED)
+                done, _ = await asyncio.wait({operator, beside, ending}, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                for task in (operator, beside):
+                # kopf goes last: whatever was begun after it, it takes for its own and waits for.
+                for task in (ending, beside, operator):
                     task.cancel()
-                await asyncio.gather(operator, beside, return_exceptions=True)
-            if not stop.is_set():
+                    await asyncio.gather(task, return_exceptions=True)
+            if ending not in done:
                 for task in done:
                     task.result()
