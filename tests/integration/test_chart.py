@@ -95,8 +95,10 @@ def test_the_operator_is_told_where_it_stands(case: str) -> None:
     assert pod["terminationGracePeriodSeconds"] == seconds("--drain", given.drain) + 20
     told = {one["name"]: one["valueFrom"]["fieldRef"]["fieldPath"] for one in container["env"] if "valueFrom" in one}
     assert told == {
-        **{"POD_NAME": "metadata.name", "POD_UID": "metadata.uid"},
-        **{"POD_NAMESPACE": "metadata.namespace", "POD_IP": "status.podIP"},
+        "POD_NAME": "metadata.name",
+        "POD_UID": "metadata.uid",
+        "POD_NAMESPACE": "metadata.namespace",
+        "POD_IP": "status.podIP",
     }
     files = (given.tls_cert, given.tls_key, given.client_ca)
     if case in ("cert-manager", "provided"):
@@ -128,10 +130,8 @@ def test_the_api_server_asks_for_nothing_but_our_kind_where_it_is_answered() -> 
     assert asks == (["fairlead.dev"], ["schedulerextenderpolicies"], "Ignore", 2)
     called, service = webhook["clientConfig"]["service"], _called(objects)
     ports = {port["name"]: port["port"] for port in service["spec"]["ports"]}
-    assert called == {
-        **{"name": service["metadata"]["name"], "namespace": NAMESPACE},
-        **{"path": PATH, "port": ports["admission"]},
-    }
+    name = service["metadata"]["name"]
+    assert called == {"name": name, "namespace": NAMESPACE, "path": PATH, "port": ports["admission"]}
 
 
 def test_what_goes_first_finds_the_operator_and_ends_before_its_job() -> None:
