@@ -1,4 +1,4 @@
-"""`fairlead operate` as a real process beside a cluster, and those who talk to it with certificates of its authority."""
+"""`fairlead operate` as a real process beside a cluster, and those who talk to it with its authority's certificates."""
 
 import asyncio
 import http.client

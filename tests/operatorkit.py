@@ -19,9 +19,10 @@ from fairlead.cluster.client import Client
 from fairlead.cluster.secrets import Secrets
 from fairlead.control.authority import Authority, read
 from fairlead.control.certificates import Certificates
+from fairlead.control.certificates_plan import Replica
 from fairlead.control.leader import AUTHORITY, Operator, leading, now
 from fairlead.control.leaves import own_leaf, server_hosts
-from fairlead.control.material import Replica
+from fairlead.control.login import session
 from fairlead.control.runtime import Runtime
 from fairlead.identities import OPERATOR, SERVER
 from fairlead.pairs import load_pair
@@ -160,14 +161,8 @@ def _replica_pod(cluster: Cluster, namespace: str) -> None:
     cluster.api.patch(f"{path}/fairlead-1/status", {"status": status})
 
 
-def _login(cluster: Cluster) -> kopf.ConnectionInfo:
-    import kubernetes
-
-    kubernetes.config.load_kube_config(str(cluster.kubeconfig))
-    given = kubernetes.client.Configuration.get_default_copy()
-    return kopf.ConnectionInfo(
-        server=given.host, ca_path=given.ssl_ca_cert, certificate_path=given.cert_file, private_key_path=given.key_file
-    )
+async def _login(cluster: Cluster) -> kopf.AiohttpSession:
+    return await session(from_kubeconfig([cluster.kubeconfig]))
 
 
 @contextmanager

@@ -6,6 +6,7 @@ leads does more, in threads of its own: that is somebody else's, who is handed w
 
 import asyncio
 import logging
+import ssl
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter_ns
@@ -27,7 +28,7 @@ from fairlead.webhook.admission import review_steps
 from fairlead.webhook.admission_server import AdmissionServer
 from fairlead.webhook.callers import Callers, callers
 from fairlead.webhook.report import Known, report
-from fairlead.webhook.tls import Tls
+from fairlead.webhook.tls import Tls, TlsError
 from fairlead.webhook.turned_away import TurnedAway
 from fairlead.webhook.waiting import Waiting
 from fairlead.webhook.world import Caller, Moment, Outcome, Verb, World
@@ -46,6 +47,13 @@ class Candidate(Protocol):
 
     def stop(self, within_s: float) -> None:
         """Stop leading and release the Lease. Waits."""
+
+    @property
+    def leads(self) -> bool:
+        """Whether it does now."""
+
+    def said(self) -> str:
+        """How it is with that, for people."""
 
 
 Lead = Callable[["Operator"], Candidate]
@@ -74,6 +82,9 @@ class Operator(Serving):
         self._callers: tuple[Caller, ...] = ()
         self._made_of: tuple[object, ...] = ()
         self._candidate = lead(self) if lead is not None else None
+        if (candidate := self._candidate) is not None:
+            self.parts.leader = candidate.said
+            self.metrics.gauge("fairlead_leader", "Whether this replica leads.", ask=lambda: {(): int(candidate.leads)})
 
     def caller(self, name: str, verb: Verb) -> Caller | None:
         """The scheduler that has a certificate of this name, or the operator itself."""
@@ -157,6 +168,12 @@ class Operator(Serving):
                 self.revisions.forget(name)
             self.current.wake()
             await self.current.run()
+
+    def operator_context(self) -> ssl.SSLContext:
+        """What the operator shows to its replicas, and whom it believes. From any thread. Raises TlsError."""
+        if self.own is None:
+            raise TlsError("certificates that others make hold none of the operator's own")
+        return self.own.client()
 
     def _rules(self) -> Rules:
         return Rules(self.strategies, self.told.settings.annotation_prefixes)

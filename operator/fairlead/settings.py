@@ -73,8 +73,11 @@ class OperateSettings(ServingSettings):
     service: str = "fairlead"
     """What schedulers call."""
     pod: str = ""
+    pod_uid: str = ""
     address: str = ""
     """Of the pod."""
+    selector: str = "app.kubernetes.io/name=fairlead,app.kubernetes.io/component=operator"
+    """The labels of all replicas' pods."""
     authority: str = "fairlead-ca"
     """The Secret with our own authority."""
     tls: Files | None = None

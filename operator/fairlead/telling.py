@@ -33,6 +33,8 @@ class Parts:
     """What is wrong with files of policies, by their names."""
     certificates: str = ""
     """What is wrong with the certificates that should be used now."""
+    leader: Callable[[], str] | None = None
+    """Who leads, and what keeps him from it."""
     beside: Mapping[str, Reflector[Any]] = field(default_factory=dict)
     """What is watched beside what the mirror is made of."""
 
@@ -70,6 +72,8 @@ def _remarks(parts: Parts) -> Iterator[tuple[str, str]]:
         yield "rule", f"{one.policy}/{one.rule}: could not decide {one.count} times, last: {one.last_message}"
     for file, fault in parts.faults.items():
         yield "file", f"{file}: {fault}"
+    if parts.leader is not None:
+        yield "leader", parts.leader()
     if parts.revisions.fault:
         yield "last good policies", f"kept in memory only: {parts.revisions.fault}"
     expires = parts.tls.expires.values()

@@ -20,12 +20,19 @@ def add_to(commands: "Commands") -> None:
         "operate",
         help="run the operator",
         description="Answers the schedulers by the policies of the cluster, and, where it leads, makes schedulers that "
-        "ask it. LOG_LEVEL is TRACE, DEBUG, INFO (the default), WARNING or ERROR; POD_NAME, POD_NAMESPACE and POD_IP "
+        "ask it. LOG_LEVEL is TRACE, DEBUG, INFO (the default), WARNING or ERROR; POD_NAME, POD_UID, POD_NAMESPACE and "
+        "POD_IP "
         "say which pod this is.",
     )
     parser.add_argument("--settings", metavar="FILE", type=Path, help="the operator's settings (all defaults)")
     parser.add_argument("--namespace", metavar="NAME", help="of the operator (POD_NAMESPACE, or fairlead-system)")
     parser.add_argument("--service", metavar="NAME", default="fairlead", help="that schedulers call (%(default)s)")
+    parser.add_argument(
+        "--selector",
+        metavar="LABELS",
+        default="app.kubernetes.io/name=fairlead,app.kubernetes.io/component=operator",
+        help="of the pods of all replicas (%(default)s)",
+    )
     parser.add_argument("--listen", metavar="HOST:PORT", default=":8443", help="for schedulers (%(default)s)")
     parser.add_argument(
         "--probes", metavar="HOST:PORT", default=":8080", help="for /readyz, /livez and /metrics (%(default)s)"
@@ -57,6 +64,7 @@ def run(given: argparse.Namespace) -> int:
 
     from fairlead import logs
     from fairlead.cluster.errors import ClusterError
+    from fairlead.leads import Leads
     from fairlead.operate import operate
     from fairlead.settings_file import SettingsError
     from fairlead.webhook.tls import TlsError
@@ -68,7 +76,7 @@ def run(given: argparse.Namespace) -> int:
         return _USAGE
     logs.set_up(level, given.log_format)
     try:
-        asyncio.run(operate(settings))
+        asyncio.run(operate(settings, Leads))
     except SettingsError as error:
         print(f"fairlead operate: {given.settings}: {error}", file=sys.stderr)
         return _FAILED
@@ -97,7 +105,9 @@ def _settings(given: argparse.Namespace) -> "OperateSettings":
         probes=Address.read(given.probes),
         admission=Address.read(given.admission),
         pod=os.environ.get("POD_NAME", ""),
+        pod_uid=os.environ.get("POD_UID", ""),
         address=os.environ.get("POD_IP", ""),
+        selector=given.selector,
         authority=given.authority,
         tls=Files(*files) if all(files) else None,
         kubeconfig=given.kubeconfig,

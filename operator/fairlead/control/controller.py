@@ -24,6 +24,7 @@ from fairlead.control.gathering import Gathered, Obj, paused, scheduler_of
 from fairlead.control.passes import Passed, Passes
 from fairlead.control.replicas import Replicas
 from fairlead.control.status import COUNTERS_S, About, difference, status
+from fairlead.control.waking import Waker
 from fairlead.render.facts import Facts
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.webhook.state import ReplicaState
@@ -55,6 +56,7 @@ class Controller:
     passes: Passes
     replicas: Replicas
     announcer: Announcer
+    waker: Waker
     settings: Callable[[], OperatorSettings]
     facts: Callable[[Mapping[str, str]], Awaitable[Facts]]
     """What is known of the cluster, once certificates are as they have to be; told of all schedulers that there are,
@@ -159,6 +161,7 @@ class Controller:
             try:
                 before = self.replicas.answers
                 after = await self.replicas.ask()
+                await self.waker.heard(after.values())
             except ClusterError as error:
                 LOG.warning("replicas cannot be listed", extra={"why": str(error)})
             else:
@@ -175,7 +178,7 @@ class Controller:
 
     def _is_busy(self) -> bool:
         answers = [one for one in self.replicas.answers.values() if isinstance(one, ReplicaState)]
-        return any(
+        return self.waker.owes or any(
             "deletionTimestamp" in policy["metadata"]
             or any(_seen(one, name) != str(policy["metadata"]["generation"]) for one in answers)
             for name, policy in self.gathered.policies.items()

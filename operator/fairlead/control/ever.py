@@ -7,11 +7,11 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.cluster.errors import NotFoundError
+from fairlead.cluster.ever import NAME
 from fairlead.cluster.resources import Where
 from fairlead.control.objects import Objects, resource
 from fairlead.render.names import MANAGER
 
-NAME: Final = f"{MANAGER}-schedulers"
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 

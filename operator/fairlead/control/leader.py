@@ -15,6 +15,7 @@ from fairlead.cluster.access import Access
 from fairlead.cluster.client import Client
 from fairlead.cluster.resources import VERSION
 from fairlead.cluster.secrets import Secrets
+from fairlead.control import admission_authority
 from fairlead.control.announce import Announcer
 from fairlead.control.certificates import Certificates
 from fairlead.control.certificates_plan import Replica
@@ -24,6 +25,7 @@ from fairlead.control.gathering import Gathered, Obj
 from fairlead.control.objects import Objects
 from fairlead.control.passes import Passes
 from fairlead.control.replicas import Replicas
+from fairlead.control.waking import Waker
 from fairlead.pairs import load_pair
 from fairlead.render.engine import Engine
 from fairlead.render.facts import Facts
@@ -102,6 +104,7 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
             ),
             replicas=replicas,
             announcer=Announcer(client, operator.instance),
+            waker=Waker(client, operator.namespace, now),
             settings=operator.settings,
             facts=_facts(operator, client, secrets, replicas),
             ever=Ever(objects, operator.namespace),
@@ -137,6 +140,7 @@ def _facts(
         versions[(await client.get(VERSION, _version)).gitVersion] = now()
         rolled = {name: pem.digest(bundle.encode()) if bundle else "" for name, bundle in schedulers.items()}
         passed = await certificates.step(rolled, {name: _replica(one) for name, one in replicas.answers.items()})
+        await admission_authority.trust(client, operator.namespace, passed.authority.trusted)
         return Facts(
             namespace=operator.namespace,
             url=operator.url,

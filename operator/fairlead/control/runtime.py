@@ -7,7 +7,7 @@ If it ends by itself it is begun again after a pause; whoever serves never waits
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, Protocol
 
@@ -35,7 +35,7 @@ class Told(Protocol):
         """What goes on beside that."""
 
 
-Login = Callable[[], kopf.ConnectionInfo]
+Login = Callable[[], Awaitable[kopf.ConnectionInfo | kopf.AiohttpSession]]
 Leading = Callable[[], AbstractAsyncContextManager[Told]]
 
 
@@ -59,8 +59,8 @@ def registry(told: Callable[[], Told], login: Login) -> kopf.OperatorRegistry:
     made = kopf.OperatorRegistry()
 
     @kopf.on.login(registry=made)
-    def shown(**_: Any) -> kopf.ConnectionInfo:
-        return login()
+    async def shown(**_: Any) -> kopf.ConnectionInfo | kopf.AiohttpSession:
+        return await login()
 
     @kopf.on.event(GROUP, VERSION, PLURAL, registry=made)
     async def policy(event: Mapping[str, Any], **_: Any) -> None:

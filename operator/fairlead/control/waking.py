@@ -3,19 +3,22 @@
 The decision is pure; whoever asks the replicas tells it of the answers.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
 import msgspec
 
 from fairlead.cluster.client import Client
-from fairlead.cluster.errors import ConflictError, NotFoundError
+from fairlead.cluster.errors import ClusterError, ConflictError, NotFoundError
 from fairlead.cluster.resources import Resource, Where
 from fairlead.render.names import MANAGER
 from fairlead.webhook.state import ReplicaState
 
+LOG: Final = logging.getLogger(__name__)
 NAME: Final = "fairlead-wake-up"
 PAUSE_S: Final = 5.0
 WOKEN: Final = "fairlead.dev/woken-at"
@@ -67,3 +70,32 @@ async def wake(client: Client, namespace: str, now: datetime) -> None:
             await client.create(Where(CAPACITIES, namespace), {**made, "storageClassName": NAME}, _decode)
         except ConflictError:
             return
+
+
+@dataclass(slots=True, eq=False)
+class Waker:
+    """Who does it, while this replica leads."""
+
+    client: Client
+    namespace: str
+    today: Callable[[], datetime]
+    clock: Callable[[], float] = time.monotonic
+    waking: Waking = field(default_factory=Waking)
+
+    async def heard(self, answers: Iterable[ReplicaState | str]) -> None:
+        """The replicas were asked."""
+        self.waking = self.waking.heard(answers)
+        if self.waking.wait_s(self.clock()) != 0:
+            return
+        try:
+            await wake(self.client, self.namespace, self.today())
+        except ClusterError as error:
+            LOG.warning("refused pods cannot be woken", extra={"why": str(error)})
+        else:
+            LOG.debug("refused pods are woken")
+            self.waking = self.waking.woke(self.clock())
+
+    @property
+    def owes(self) -> bool:
+        """Whether somebody has to be woken soon."""
+        return self.waking.owed

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from fairlead.app import App
 from fairlead.certificates import issued
 from fairlead.cluster import consistency, reflector
 from fairlead.cluster.errors import AccessError, RequestError
 from fairlead.cluster.resources import NODES
-from fairlead.settings import Address
+from fairlead.settings import Address, Settings
 from scripted.loop import in_loop
 from servingkit import BAD, GOOD, OTHER, POLICY, World, node, running
 from tlskit import HOSTS, NOW, YEAR
@@ -224,6 +225,6 @@ async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
         settings = one.app.settings
         for other in ("listen", "probes"):
             changed = {name: getattr(settings, name) for name in settings.__dataclass_fields__} | {other: taken}
-            app = type(one.app)(type(settings)(**changed), one.app.watching.client)
+            app = App(Settings(**changed), one.app.watching.client)
             with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{taken.port}: "):
                 await app.run(asyncio.Event())

@@ -18,7 +18,9 @@ DOUBTFUL = {"f": "pod.metadata.labels['gpu'] == 'x'"}
 def asked(new: Any, old: Any = None, operation: str = "CREATE", **more: Any) -> bytes:
     kind = {"group": "fairlead.dev", "version": "v1alpha1", "kind": "SchedulerExtenderPolicy"}
     request = {"uid": "r-1", "kind": kind, "operation": operation, "object": new, "oldObject": old, "dryRun": False}
-    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request | more}).encode()
+    return json.dumps(
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request | more}
+    ).encode()
 
 
 def answer(body: bytes) -> dict[str, Any]:

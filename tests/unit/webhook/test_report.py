@@ -22,9 +22,7 @@ WIRED = ("fails", "ignores", "scores", "binds")
 
 
 def known(*policies: CompiledPolicy, states: dict[str, State] | None = None, **more: Any) -> Known:
-    compiled = {
-        one.name: State(one.name, one.generation, one.generation, "Compiled", uid=one.uid) for one in policies
-    }
+    compiled = {one.name: State(one.name, one.generation, one.generation, "Compiled", uid=one.uid) for one in policies}
     undecided = more.pop("undecided", None) or Undecided(lambda *_: None)
     return Known(states=states or compiled, serving=policy_set(policies), undecided=undecided, **more)
 
@@ -97,9 +95,7 @@ def test_both_sides_of_a_conflict_are_told() -> None:
     policies = [policy(name, annotations={key: "'x'"}) for name in ("p", "q")]
     said = report(known(*policies, conflicts={Conflict(key, "p", "q"): 7})).policies
     assert said["p"].conflicts == (f"{key} is written by q, too, which comes later and is left out (7 pods so far)",)
-    assert said["q"].conflicts == (
-        f"{key} is written by p, too, which comes first: ours is left out (7 pods so far)",
-    )
+    assert said["q"].conflicts == (f"{key} is written by p, too, which comes first: ours is left out (7 pods so far)",)
 
 
 def test_what_counts_and_what_is_said_of_the_replica() -> None:

@@ -1,0 +1,37 @@
+"""What lint warns of, for the status of a policy; looked for once for each generation."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fairlead.api.errors import render_path
+from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
+from fairlead.policy.compile import Rules
+from fairlead.policy.inspect import inspect
+from fairlead.policy.reasons import PolicyWarning
+
+_MOST: Final = 1000
+
+
+@dataclass(slots=True, eq=False)
+class Linted:
+    """Reasons and sentences."""
+
+    model: type[SchedulerExtenderPolicy]
+    rules: Callable[[], Rules]
+    _known: dict[tuple[str, int, int], list[tuple[str, str]]] = field(default_factory=dict)
+
+    def __call__(self, policy: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """Of a policy as the API server has it."""
+        metadata, rules = policy["metadata"], self.rules()
+        key = (metadata["uid"], metadata["generation"], id(rules))
+        if key not in self._known:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            found = inspect(policy, self.model, rules).warnings
+            self._known[key] = [(one.reason.value, _said(one)) for one in found if one.severity == "warning"]
+        return self._known[key]
+
+
+def _said(one: PolicyWarning) -> str:
+    return f"{render_path(one.path)}: {one.message}" + (f"; {one.hint}" if one.hint else "")
