@@ -75,6 +75,10 @@ def _given(workload: Object) -> argparse.Namespace:
     return parser.parse_args(container["args"])
 
 
+def _labels(selector: str) -> dict[str, str]:
+    return {key: value for key, _, value in (one.partition("=") for one in selector.split(","))}
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_the_operator_is_told_where_it_stands(case: str) -> None:
     objects = template(CASES[case])
@@ -85,6 +89,7 @@ def test_the_operator_is_told_where_it_stands(case: str) -> None:
     volumes = {one["name"]: one for one in pod["volumes"]}
 
     assert given.service == service["metadata"]["name"]
+    assert _labels(given.selector) == deployment["spec"]["selector"]["matchLabels"] == service["spec"]["selector"]
     listens = {port["name"]: port["containerPort"] for port in container["ports"]}
     told = {"webhook": given.listen, "admission": given.admission, "probes": given.probes}
     assert listens == {name: Address.read(address).port for name, address in told.items()}
@@ -139,7 +144,7 @@ def test_what_goes_first_finds_the_operator_and_ends_before_its_job() -> None:
     job, deployment = the(objects, "Job"), the(objects, "Deployment")
     given = _given(job)
     assert given.namespace == NAMESPACE
-    sought = dict(one.split("=") for one in given.operator.split(","))
+    sought = _labels(given.operator)
     assert sought == deployment["spec"]["selector"]["matchLabels"]
     assert sought.items() <= deployment["metadata"]["labels"].items()
     assert seconds("--within", given.within) < job["spec"]["activeDeadlineSeconds"]

@@ -2,7 +2,7 @@
 
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -13,10 +13,13 @@ from fairlead import pem
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cluster.access import Access
 from fairlead.cluster.client import Client
+from fairlead.cluster.errors import ClusterError
 from fairlead.cluster.resources import VERSION
 from fairlead.cluster.secrets import Secrets
 from fairlead.control import admission_authority
+from fairlead.control import authority as authorities
 from fairlead.control.announce import Announcer
+from fairlead.control.authority import Authority, AuthorityError
 from fairlead.control.certificates import Certificates
 from fairlead.control.certificates_plan import Replica
 from fairlead.control.controller import Controller
@@ -85,6 +88,9 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
     """A controller; it is told, and runs, in this loop."""
     async with Client(operator.access()) as client:
         objects, secrets = Objects(client), Secrets(client, operator.namespace)
+        with suppress(ClusterError, AuthorityError):  # each pass does it again; this is for the first policy of all
+            kept = await _certificates(operator, secrets).ensure()
+            await _believed(operator, client, authorities.read(kept.data))
         replicas = Replicas(
             objects=objects,
             namespace=operator.namespace,
@@ -124,23 +130,33 @@ async def _shown(secrets: Secrets, name: str) -> ssl.SSLContext | None:
     return context
 
 
-def _facts(
-    operator: Operator, client: Client, secrets: Secrets, replicas: Replicas
-) -> Callable[[Mapping[str, str]], Awaitable[Facts]]:
-    certificates = Certificates(
+async def _believed(operator: Operator, client: Client, authority: Authority) -> None:
+    """Whoever else makes certificates says by himself who is to be believed."""
+    if operator.settings().tls.mode == "SelfManaged":
+        await admission_authority.trust(client, operator.namespace, authority.trusted)
+
+
+def _certificates(operator: Operator, secrets: Secrets) -> Certificates:
+    return Certificates(
         secrets=secrets,
         name=AUTHORITY,
         secret_of=lambda name: Names(name, operator.namespace).certificate,
         labels_of=lambda name: Names(name, operator.namespace).labels,
         now=now,
     )
+
+
+def _facts(
+    operator: Operator, client: Client, secrets: Secrets, replicas: Replicas
+) -> Callable[[Mapping[str, str]], Awaitable[Facts]]:
+    certificates = _certificates(operator, secrets)
     versions: dict[str, datetime] = {}
 
     async def facts(schedulers: Mapping[str, str]) -> Facts:
         versions[(await client.get(VERSION, _version)).gitVersion] = now()
         rolled = {name: pem.digest(bundle.encode()) if bundle else "" for name, bundle in schedulers.items()}
         passed = await certificates.step(rolled, {name: _replica(one) for name, one in replicas.answers.items()})
-        await admission_authority.trust(client, operator.namespace, passed.authority.trusted)
+        await _believed(operator, client, passed.authority)
         return Facts(
             namespace=operator.namespace,
             url=operator.url,
