@@ -176,8 +176,8 @@ class Values(OperatorSettings):
     """As in a pod."""
     topology_spread_constraints: Listed[Free] = ()
     """As in a pod, with a labelSelector; empty: over hosts and zones where that can be."""
-    termination_grace_period_seconds: Annotated[int, Field(ge=10, le=600)] = 30
-    """How long a pod may take to end; calls under way are answered."""
+    drain_seconds: Annotated[int, Field(ge=1, le=600)] = 10
+    """How long a pod that is to end still answers those who have not heard of it; it is given 20 s more to end."""
     pod_labels: Labels = Field(default_factory=dict)
     """On the pods."""
     pod_annotations: Annotations = Field(default_factory=dict)

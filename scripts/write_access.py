@@ -31,7 +31,7 @@ def _documents(grants: Iterable[Grant], what: str, account: str, weight: int) ->
 
 
 def _head(kind: str, grant: Grant, what: str, weight: int) -> str:
-    lines = ["apiVersion: rbac.authorization.k8s.io/v1", f"kind: {kind}", "metadata:", f"  name: {_name(what)}"]
+    lines = ["apiVersion: rbac.authorization.k8s.io/v1", f"kind: {kind}", "metadata:", f"  name: {_name(grant, what)}"]
     if grant.place in _NAMESPACES:
         lines.append(f"  namespace: {_NAMESPACES[grant.place]}")
     lines += ["  labels:", '    {{- include "fairlead.labels" . | nindent 4 }}']
@@ -40,9 +40,10 @@ def _head(kind: str, grant: Grant, what: str, weight: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _name(what: str) -> str:
-    """Outside our namespace there may be another operator's."""
-    return f"fairlead.{_OWN}.{what}"
+def _name(grant: Grant, what: str) -> str:
+    """Outside our namespace there may be another operator's; ours may be one of the others."""
+    elsewhere = "" if grant.place in ("cluster", "own") else f"-in-{grant.place}"
+    return f"fairlead.{_OWN}.{what}{elsewhere}"
 
 
 def _role(grant: Grant, what: str, weight: int) -> str:
@@ -67,7 +68,7 @@ def _rule(rule: Rule) -> Iterator[str]:
 def _binding(grant: Grant, what: str, account: str, weight: int) -> str:
     kind = "ClusterRole" if grant.place == "cluster" else "Role"
     return _head(f"{kind}Binding", grant, what, weight) + (
-        f"roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {kind}, name: {_name(what)}}}\n"
+        f"roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {kind}, name: {_name(grant, what)}}}\n"
         "subjects:\n"
         f"- kind: ServiceAccount\n  name: {account}\n  namespace: {_OWN}\n"
     )

@@ -84,10 +84,10 @@ class Ground:
     logins: list[Exception] = field(default_factory=list)
     """What kopf's next logins fail with."""
 
-    def login(self) -> kopf.ConnectionInfo:
+    async def login(self) -> kopf.AiohttpSession:
         if self.logins:
             raise self.logins.pop()
-        return _login(self.cluster)
+        return await session(from_kubeconfig([self.cluster.kubeconfig]))
 
     def apply(self, name: str, **spec: Any) -> None:
         """Create a policy, or give it another spec; the replica serves it."""
@@ -168,10 +168,6 @@ def _replica_pod(cluster: Cluster, namespace: str) -> None:
     cluster.api.create(path, {"metadata": {"name": "fairlead-1", "labels": {"app": "the-operator"}}, "spec": spec})
     status = {"phase": "Running", "podIP": "127.0.0.1", "podIPs": [{"ip": "127.0.0.1"}]}
     cluster.api.patch(f"{path}/fairlead-1/status", {"status": status})
-
-
-async def _login(cluster: Cluster) -> kopf.AiohttpSession:
-    return await session(from_kubeconfig([cluster.kubeconfig]))
 
 
 @contextmanager

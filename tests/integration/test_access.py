@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from accountkit import access_of, may
-from chartkit import CHART, NAMESPACE, template
+from chartkit import NAMESPACE
 from fairlead.api.names import GROUP, PLURAL
 from fairlead.cluster.client import Client
 from fairlead.cluster.clock import Clock
@@ -24,42 +24,13 @@ from fairlead.control.uninstall import Uninstall
 from fairlead.render.access import OPERATOR, UNINSTALL, Grant, named
 from fairlead.render.engine import written
 from renderkit import facts, planned
-from testbed.api import ApiError, Object, wait_for
+from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 
 _RBAC = "rbac.authorization.k8s.io"
 _SYSTEM = f"/api/v1/namespaces/{NAMESPACE}"
 _POLICIES = f"/apis/{GROUP}/v1alpha1/{PLURAL}"
 _BINDINGS = f"/apis/{_RBAC}/v1/clusterrolebindings"
-
-
-@pytest.fixture
-def installed(control_plane: Cluster, kubectl: Kubectl, helm: Kubectl) -> Iterator[str]:
-    """The chart, and what its hook would be given; no pod ever runs here."""
-    helm("install", "fairlead", str(CHART), "--namespace", NAMESPACE, "--create-namespace")
-    hook = written([one for one in template() if "helm.sh/hook" in one["metadata"].get("annotations", {})])
-    hook = "---\n".join(part for part in hook.split("---\n") if "kind: Job" not in part)
-    kubectl("apply", "-f", "-", stdin=hook)
-    wait_for("policies to be served", lambda: _served(control_plane))
-    yield NAMESPACE
-    kubectl("delete", "--ignore-not-found", "-f", "-", stdin=hook)
-    helm("uninstall", "fairlead", "--namespace", NAMESPACE, "--no-hooks")
-    for one in control_plane.api.items(_POLICIES):
-        control_plane.api.patch(f"{_POLICIES}/{one['metadata']['name']}", {"metadata": {"finalizers": []}})
-    kubectl("delete", "crd", f"{PLURAL}.{GROUP}")
-    for path in (_BINDINGS, f"/apis/{_RBAC}/v1/namespaces/kube-system/rolebindings"):
-        control_plane.api.delete(path, labelSelector="app.kubernetes.io/managed-by=fairlead")
-    for name in (NAMESPACE, "other-system"):
-        control_plane.api.delete(f"/api/v1/namespaces/{name}")
-        wait_for("the namespace to go", lambda name=name: not control_plane.api.exists(f"/api/v1/namespaces/{name}"))
-
-
-def _served(cluster: Cluster) -> bool:
-    try:
-        cluster.api.get(_POLICIES)
-    except ApiError:
-        return False
-    return True
 
 
 @pytest.mark.usefixtures("installed")
@@ -200,7 +171,7 @@ def test_everything_goes_but_the_resource_and_the_policies(
     # of helm, and of others
     assert left == {
         *(f"fairlead{name}" for name in ("", "-settings", "-metrics", "-uninstall")),
-        *(f"fairlead.{NAMESPACE}.{name}" for name in ("operator", "uninstall")),
+        *(f"fairlead.{NAMESPACE}.{name}{at}" for name in ("operator", "uninstall") for at in ("", "-in-kube-system")),
         "fairlead.other-system.fairlead.kube-scheduler",
         "fairlead-policy-of-files",
     }

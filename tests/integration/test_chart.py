@@ -1,5 +1,6 @@
 """What helm makes of the chart, and what the API server makes of that."""
 
+import argparse
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,8 +9,13 @@ import yaml
 from write_crds import FILE as CRD
 
 from chartkit import CASES, CHART, GOLDEN, NAMESPACE, ChartError, golden, helm, template
+from fairlead.cli import operate, uninstall
+from fairlead.cli.times import seconds
+from fairlead.render.access import ADMISSION
 from fairlead.render.engine import written
 from fairlead.render.operator_settings import parse_settings
+from fairlead.settings import Address
+from fairlead.webhook.admission_server import PATH
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 
@@ -59,6 +65,91 @@ def _name(values: Object) -> str:
     return str(values.get("fullnameOverride", "fairlead"))
 
 
+def _given(workload: Object) -> argparse.Namespace:
+    """What the command makes of its arguments."""
+    parser = argparse.ArgumentParser()
+    commands = parser.add_subparsers()
+    for command in (operate, uninstall):
+        command.add_to(commands)
+    (container,) = workload["spec"]["template"]["spec"]["containers"]
+    return parser.parse_args(container["args"])
+
+
+def _labels(selector: str) -> dict[str, str]:
+    return {key: value for key, _, value in (one.partition("=") for one in selector.split(","))}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_operator_is_told_where_it_stands(case: str) -> None:
+    objects = template(CASES[case])
+    deployment, service = the(objects, "Deployment"), _called(objects)
+    given, pod = _given(deployment), deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    mounted = {one["mountPath"]: one["name"] for one in container["volumeMounts"]}
+    volumes = {one["name"]: one for one in pod["volumes"]}
+
+    assert given.service == service["metadata"]["name"]
+    assert _labels(given.selector) == deployment["spec"]["selector"]["matchLabels"] == service["spec"]["selector"]
+    listens = {port["name"]: port["containerPort"] for port in container["ports"]}
+    told = {"webhook": given.listen, "admission": given.admission, "probes": given.probes}
+    assert listens == {name: Address.read(address).port for name, address in told.items()}
+    assert {port["name"]: port["port"] for port in service["spec"]["ports"]} == {
+        name: listens[name] for name in ("webhook", "admission")
+    }
+    assert volumes[mounted[str(given.settings.parent)]]["configMap"]["name"].endswith("-settings")
+    assert pod["terminationGracePeriodSeconds"] == seconds("--drain", given.drain) + 20
+    told = {one["name"]: one["valueFrom"]["fieldRef"]["fieldPath"] for one in container["env"] if "valueFrom" in one}
+    assert told == {
+        "POD_NAME": "metadata.name",
+        "POD_UID": "metadata.uid",
+        "POD_NAMESPACE": "metadata.namespace",
+        "POD_IP": "status.podIP",
+    }
+    files = (given.tls_cert, given.tls_key, given.client_ca)
+    if case in ("cert-manager", "provided"):
+        (folder,) = {file.parent for file in files}
+        assert [file.name for file in files] == ["tls.crt", "tls.key", "ca.crt"]
+        assert volumes[mounted[str(folder)]]["secret"]["secretName"] == "fairlead-webhook-tls"
+    else:
+        assert files == (None, None, None)
+
+
+def test_the_secret_that_is_mounted_is_the_one_that_is_issued() -> None:
+    made = [one["spec"] for one in template(CASES["cert-manager"]) if one["kind"] == "Certificate"]
+    (server,) = [one for one in made if one["secretName"] == "fairlead-webhook-tls"]
+    assert server["dnsNames"] == [f"fairlead.{NAMESPACE}.svc", f"fairlead.{NAMESPACE}.svc.cluster.local"]
+    assert server["usages"] == ["server auth"]
+
+
+def _called(objects: list[Object]) -> Object:
+    (found,) = [one for one in objects if one["kind"] == "Service" and one["spec"].get("clusterIP") != "None"]
+    return found
+
+
+def test_the_api_server_asks_for_nothing_but_our_kind_where_it_is_answered() -> None:
+    objects = template()
+    made = the(objects, "ValidatingWebhookConfiguration", ADMISSION.format(namespace=NAMESPACE))
+    (webhook,) = made["webhooks"]
+    (rule,) = webhook["rules"]
+    asks = (rule["apiGroups"], rule["resources"], webhook["failurePolicy"], webhook["timeoutSeconds"])
+    assert asks == (["fairlead.dev"], ["schedulerextenderpolicies"], "Ignore", 2)
+    called, service = webhook["clientConfig"]["service"], _called(objects)
+    ports = {port["name"]: port["port"] for port in service["spec"]["ports"]}
+    name = service["metadata"]["name"]
+    assert called == {"name": name, "namespace": NAMESPACE, "path": PATH, "port": ports["admission"]}
+
+
+def test_what_goes_first_finds_the_operator_and_ends_before_its_job() -> None:
+    objects = template()
+    job, deployment = the(objects, "Job"), the(objects, "Deployment")
+    given = _given(job)
+    assert given.namespace == NAMESPACE
+    sought = _labels(given.operator)
+    assert sought == deployment["spec"]["selector"]["matchLabels"]
+    assert sought.items() <= deployment["metadata"]["labels"].items()
+    assert seconds("--within", given.within) < job["spec"]["activeDeadlineSeconds"]
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -70,6 +161,8 @@ def _name(values: Object) -> str:
         ('image.digest="sha256:12"', "digest"),
         ('image.pullPolicy="Sometimes"', "pullPolicy"),
         ('logLevel="info"', "logLevel"),
+        ('drainSeconds=0', "drainSeconds"),
+        ('drainSeconds="10s"', "drainSeconds"),
         ('tls.mode="selfManaged"', "mode"),
         ('tls.mod="SelfManaged"', "'mod' not allowed"),
         ('annotationPrefixes=[]', "annotationPrefixes"),
@@ -113,13 +206,14 @@ def test_names_of_schedulers_that_no_certificate_can_have_are_refused() -> None:
         template(mode, issuer, f'schedulers=[{{"name":"{"a" * 46}"}}]')
 
 
-def test_two_releases_meet_nowhere() -> None:
+@pytest.mark.parametrize("namespace", ["other", "default", "kube-system"])
+def test_two_releases_meet_nowhere(namespace: str) -> None:
     def names(objects: list[Object]) -> set[tuple[str, str, str]]:
         return {(one["kind"], one["metadata"].get("namespace", ""), one["metadata"]["name"]) for one in objects}
 
-    one, other = template("crds.enabled=false"), template("crds.enabled=false", namespace="other")
+    one, other = template("crds.enabled=false"), template("crds.enabled=false", namespace=namespace)
     assert names(one) & names(other) == set()
-    assert len(names(one)) == len(one)
+    assert len(names(other)) == len(other) == len(one)
 
 
 @pytest.fixture

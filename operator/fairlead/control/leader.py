@@ -2,7 +2,7 @@
 
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -13,11 +13,13 @@ from fairlead import pem
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cluster.access import Access
 from fairlead.cluster.client import Client
+from fairlead.cluster.errors import ClusterError
 from fairlead.cluster.resources import VERSION
 from fairlead.cluster.secrets import Secrets
 from fairlead.control import admission_authority
+from fairlead.control import authority as authorities
 from fairlead.control.announce import Announcer
-from fairlead.control.authority import read
+from fairlead.control.authority import Authority, AuthorityError
 from fairlead.control.certificates import Certificates
 from fairlead.control.certificates_plan import Replica
 from fairlead.control.controller import POLICIES, Controller
@@ -86,6 +88,10 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
     """A controller; it is told, and runs, in this loop."""
     async with Client(operator.access()) as client:
         objects, secrets = Objects(client), Secrets(client, operator.namespace)
+        certificates = _certificates(operator, secrets)
+        with suppress(ClusterError, AuthorityError):  # each pass does it again; this is for the first policy of all
+            kept = await certificates.ensure()
+            await _believed(operator, client, authorities.read(kept.data))
         replicas = Replicas(
             objects=objects,
             namespace=operator.namespace,
@@ -97,9 +103,6 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
         gathered = Gathered(operator.model)
         for policy in await objects.all(POLICIES):  # kopf tells of children before it has told of all policies
             gathered.tell(None, policy)
-        certificates = _certificates(operator, secrets)
-        authority = read((await certificates.ensure()).data)
-        await admission_authority.trust(client, operator.namespace, authority.trusted)  # also without any scheduler
         yield Controller(
             gathered=gathered,
             passes=Passes(
@@ -131,6 +134,12 @@ async def _shown(secrets: Secrets, name: str) -> ssl.SSLContext | None:
     return context
 
 
+async def _believed(operator: Operator, client: Client, authority: Authority) -> None:
+    """Whoever else makes certificates says by himself who is to be believed."""
+    if operator.settings().tls.mode == "SelfManaged":
+        await admission_authority.trust(client, operator.namespace, authority.trusted)
+
+
 def _certificates(operator: Operator, secrets: Secrets) -> Certificates:
     return Certificates(
         secrets=secrets,
@@ -150,7 +159,7 @@ def _facts(
         versions[(await client.get(VERSION, _version)).gitVersion] = now()
         rolled = {name: pem.digest(bundle.encode()) if bundle else "" for name, bundle in schedulers.items()}
         passed = await certificates.step(rolled, {name: _replica(one) for name, one in replicas.answers.items()})
-        await admission_authority.trust(client, operator.namespace, passed.authority.trusted)
+        await _believed(operator, client, passed.authority)
         return Facts(
             namespace=operator.namespace,
             url=operator.url,

@@ -143,7 +143,7 @@ class Runtime:
                     namespaces=[self._namespace],
                 )
             )
-            ending = asyncio.ensure_future(told_to_stop.wait())
+            ending: asyncio.Future[Any] = asyncio.ensure_future(told_to_stop.wait())
             try:
                 done, _ = await asyncio.wait({operator, beside, ending}, return_when=asyncio.FIRST_COMPLETED)
             finally:

@@ -22,7 +22,8 @@ class TlsSettings(Params):
     """Where certificates come from."""
 
     mode: Literal["SelfManaged", "CertManager", "Provided"] = "SelfManaged"
-    """SelfManaged: an authority of the operator's own."""
+    """SelfManaged: an authority of the operator's own. Otherwise the Secret fairlead-webhook-tls is there: tls.crt and
+    tls.key are what the operator shows, ca.crt is the authority of those who call it."""
 
 
 class OperatorSettings(Params):

@@ -1,0 +1,78 @@
+"""`fairlead operate` with the arguments and the rights that the chart gives it, beside a real API server."""
+
+import base64
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import fairlead
+from accountkit import kubeconfig_of
+from chartkit import NAMESPACE, template
+from fairlead.render.access import ADMISSION
+from operatekit import HOST, POLICIES, Operating
+from testbed import process
+from testbed.api import Object, wait_for
+from testbed.fixtures import Cluster
+from testbed.process import Component
+
+_OWN = f"/api/v1/namespaces/{NAMESPACE}"
+_HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+_CHILD = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/kube-scheduler-fairlead"
+
+
+class Installed(Operating):
+    """One replica, as its Deployment says; but for where it listens, and how it finds the cluster."""
+
+    def _component(self) -> Component:
+        (deployment,) = [one for one in template() if one["kind"] == "Deployment"]
+        (container,) = deployment["spec"]["template"]["spec"]["containers"]
+        file = self.folder / "settings.yaml"
+        file.write_text(self.cluster.api.get(f"{_OWN}/configmaps/fairlead-settings")["data"][file.name])
+        config = kubeconfig_of(self.cluster, NAMESPACE, "fairlead", self.folder)
+        given = [one for one in container["args"] if not one.startswith("--settings=")]
+        listens = zip(("listen", "probes", "admission"), self.ports, strict=True)
+        command = [sys.executable, "-m", "fairlead", *given, f"--settings={file}", f"--kubeconfig={config}"]
+        command += [f"--{name}={HOST}:{port}" for name, port in listens]
+        pod = {"POD_NAME": "some", "POD_UID": "some-uid", "POD_NAMESPACE": NAMESPACE, "POD_IP": HOST}
+        source = str(Path(fairlead.__file__).parents[1])
+        return Component(self.name, command, {"PYTHONPATH": source, "PYTHONDONTWRITEBYTECODE": "1", **pod})
+
+
+@pytest.fixture
+def replica(installed: str, control_plane: Cluster, tmp_path: Path) -> Iterator[Installed]:
+    made = Installed(control_plane, installed, tmp_path)
+    made.start()
+    yield made
+    made.kill()
+
+
+def test_it_leads_and_makes_a_scheduler_and_nothing_is_forbidden(replica: Installed, control_plane: Cluster) -> None:
+    api = control_plane.api
+    lease = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/fairlead"
+    wait_for("it to lead", lambda: api.exists(lease) and api.get(lease)["spec"]["holderIdentity"].startswith("some"))
+    hook = f"{_HOOKS}/{ADMISSION.format(namespace=NAMESPACE)}"
+    bundle = wait_for("the API server to be told who answers", lambda: _bundle(api.get(hook)))
+    assert base64.b64decode(bundle) == replica.authority().known
+
+    kind = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy"}
+    api.create(
+        POLICIES, {**kind, "metadata": {"name": "some"}, "spec": {"scores": [{"name": "a", "expression": "1.0"}]}}
+    )
+    wait_for("its scheduler", lambda: api.exists(_CHILD))
+    import time
+
+    time.sleep(8)
+    print(api.get(f"{POLICIES}/some"))
+    print(replica.probe("readyz"))
+    print(api.items("/apis/events.k8s.io/v1/namespaces/default/events"))
+    assert 0
+
+    log = process.log_of(control_plane.folder, replica.name).read_text()
+    assert [line for line in log.splitlines() if "forbidden" in line.lower()] == []
+
+
+def _bundle(hook: Object) -> str | None:
+    found: str | None = hook["webhooks"][0]["clientConfig"].get("caBundle")
+    return found
