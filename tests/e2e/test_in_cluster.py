@@ -13,6 +13,7 @@ from extender import Stage
 from fairlead.cli.main import main
 from testbed.api import Object
 from testbed.fixtures import Cluster, Kubectl, MakeNodes
+from testbed.operator_image import CHECKOUT
 
 _MANIFESTS = Path(__file__).with_name("in_cluster.yaml")
 _SERVER, _SCHEDULER = (("ca.crt", *(f"{name}.{kind}" for kind in ("crt", "key"))) for name in ("server", "scheduler"))
@@ -23,6 +24,32 @@ _FILTER = {
 }
 _SCORE = {"name": "points", "weight": 20, "expression": "double(node.metadata.labels['points'])"}
 _NOTE = {"key": "fairlead.dev/pool", "expression": "node.metadata.labels['pool']"}
+_RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
+_LOOK_AROUND = """
+import json, os, pathlib, pkgutil, sys
+import fairlead
+from fairlead.render.shipped import templates
+
+def error(folder):
+    try:
+        pathlib.Path(folder, "one").touch()
+    except OSError as refused:
+        return refused.strerror
+    return "written"
+
+names = [each.name for each in pkgutil.walk_packages(fairlead.__path__, "fairlead.")]
+for name in names:
+    if name != "fairlead.__main__":
+        __import__(name)
+cached = [getattr(getattr(module, "__spec__", None), "cached", None) for module in sys.modules.values()]
+print(json.dumps({
+    "user": os.getuid(),
+    "refused": sorted({error(folder) for folder in ("/", "/tmp", "/opt/fairlead")}),
+    "kopf": "kopf" in sys.modules,
+    "templates": sorted(templates()),
+    "not compiled": [one for one in cached if one and one.startswith("/opt") and not os.path.exists(one)],
+}))
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +78,7 @@ def system(
     cluster: Cluster, kubectl: Kubectl, operator_image_tag: str, scheduler_image_tag: str, tmp_path: Path
 ) -> Iterator[System]:
     name = "test-system"
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
-    cluster.api.create("/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
+    cluster.api.create("/api/v1/namespaces", {"metadata": {"name": name, "labels": _RESTRICTED}})
     assert main(["certs", "--out", str(tmp_path), f"--host=fairlead.{name}.svc"]) == 0
     for secret, files in (("server", _SERVER), ("scheduler", _SCHEDULER)):
         sources = (f"--from-file={tmp_path / file}" for file in files)
@@ -79,6 +105,46 @@ def nodes(cluster: Cluster, kwok_nodes: MakeNodes) -> list[str]:
         labels = {"pool": "ab"[number % 2], "points": str(10 * number)}
         cluster.api.patch(f"/api/v1/nodes/{node}", {"metadata": {"labels": labels}})
     return made
+
+
+def test_all_of_it_can_be_loaded_where_nothing_is_allowed(
+    cluster: Cluster, namespace: str, kubectl: Kubectl, operator_image_tag: str
+) -> None:
+    cluster.api.patch(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": _RESTRICTED}})
+    container = {
+        "name": "look",
+        "image": operator_image_tag,
+        "imagePullPolicy": "Never",
+        "command": ["python", "-c", _LOOK_AROUND],
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
+    }
+    spec = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "nodeSelector": {"fairlead.dev/testbed": "real"},
+        "securityContext": {
+            "runAsNonRoot": True,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },  # the user is the image's
+        "containers": [container],
+    }
+    cluster.api.create(f"/api/v1/namespaces/{namespace}/pods", {"metadata": {"name": "look"}, "spec": spec})
+    kubectl("wait", "pod/look", "-n", namespace, "--for=jsonpath={.status..terminated.reason}", "--timeout=60s")
+
+    folder = CHECKOUT / "templates"
+    said = kubectl("logs", "look", "-n", namespace)
+    assert said.startswith("{")
+    assert json.loads(said) == {
+        "user": 65532,
+        "refused": ["Read-only file system"],
+        "kopf": True,
+        "templates": sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*.yaml")),
+        "not compiled": [],
+    }
 
 
 def test_a_policy_decides_through_a_service_that_is_called_by_name(
