@@ -40,10 +40,12 @@ _UNSEEN = {
 }
 _COLUMNS = (
     {"name": "Ready", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].status'},
-    {"name": "Reason", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].reason', "priority": 1},
+    {"name": "Reason", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].reason'},
     {"name": "Scheduler", "type": "string", "jsonPath": ".status.scheduler.name"},
     {"name": "Hash", "type": "string", "jsonPath": ".status.scheduler.configHash", "priority": 1},
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+    # last, because it is as long as it has to be
+    {"name": "Message", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].message'},
 )
 
 
