@@ -61,6 +61,8 @@ class Controller:
     facts: Callable[[Mapping[str, str]], Awaitable[Facts]]
     """What is known of the cluster, once certificates are as they have to be; told of all schedulers that there are,
     and of the authorities that they were started with."""
+    rotates: Callable[[], bool]
+    """Whether a step of the authority's rotation waits for others: nothing tells of it when they have done theirs."""
     ever: Ever
     leads: Callable[[], bool]
     warnings: Callable[[Obj], list[tuple[str, str]]]
@@ -116,6 +118,8 @@ class Controller:
             try:
                 worker.passed = await self._pass(scheduler)
                 again, failures = _rest(worker.passed), 0
+                if self.rotates():
+                    again = min(again, _QUIET_S)
             except ClusterError as error:
                 failures += 1
                 again = min(_AGAIN_S * 2**failures, _MOST_AGAIN_S) * random.uniform(0.5, 1.0)  # noqa: S311  no secret

@@ -21,7 +21,7 @@ from fairlead.control import authority as authorities
 from fairlead.control.announce import Announcer
 from fairlead.control.authority import Authority, AuthorityError
 from fairlead.control.certificates import Certificates
-from fairlead.control.certificates_plan import Replica
+from fairlead.control.certificates_plan import Await, Replica
 from fairlead.control.controller import POLICIES, Controller
 from fairlead.control.ever import Ever
 from fairlead.control.gathering import Gathered, Obj
@@ -103,6 +103,7 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
         gathered = Gathered(operator.model)
         for policy in await objects.all(POLICIES):  # kopf tells of children before it has told of all policies
             gathered.tell(None, policy)
+        waits = list[Await]()
         yield Controller(
             gathered=gathered,
             passes=Passes(
@@ -116,7 +117,8 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
             announcer=Announcer(client, operator.instance),
             waker=Waker(client, operator.namespace, now),
             settings=operator.settings,
-            facts=_facts(operator, client, certificates, replicas),
+            facts=_facts(operator, client, certificates, replicas, waits),
+            rotates=lambda: bool(waits),
             ever=Ever(objects, operator.namespace),
             leads=operator.leads,
             warnings=operator.warnings,
@@ -151,7 +153,7 @@ def _certificates(operator: Operator, secrets: Secrets) -> Certificates:
 
 
 def _facts(
-    operator: Operator, client: Client, certificates: Certificates, replicas: Replicas
+    operator: Operator, client: Client, certificates: Certificates, replicas: Replicas, waits: list[Await]
 ) -> Callable[[Mapping[str, str]], Awaitable[Facts]]:
     versions: dict[str, datetime] = {}
 
@@ -159,6 +161,7 @@ def _facts(
         versions[(await client.get(VERSION, _version)).gitVersion] = now()
         rolled = {name: pem.digest(bundle.encode()) if bundle else "" for name, bundle in schedulers.items()}
         passed = await certificates.step(rolled, {name: _replica(one) for name, one in replicas.answers.items()})
+        waits[:] = [] if passed.waits is None else [passed.waits]
         await _believed(operator, client, passed.authority)
         return Facts(
             namespace=operator.namespace,
