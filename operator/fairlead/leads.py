@@ -22,6 +22,7 @@ class Leads:
     """Of one replica."""
 
     def __init__(self, operator: "Operator") -> None:
+        own = operator.own
         settings, me = operator.settings, operator.settings.pod or socket.gethostname()
         drifted = operator.metrics.counter(
             "fairlead_drift_corrected", "Objects that somebody had changed or deleted, and that were put right.", "kind"
@@ -41,6 +42,8 @@ class Leads:
             selector=settings.selector,
             instance=me,
             context=operator.operator_context,
+            held=lambda: own.material.authority if own is not None else None,
+            requested=lambda: own is not None and own.material.requested,
             nodes=lambda: len(operator.mirror.nodes.slots),
             leads=lambda: self.elector.leads,
             warnings=Linted(operator.model, lambda: operator.policies.rules),

@@ -11,8 +11,8 @@ from fairlead.cluster.client import Client
 from fairlead.cluster.errors import ConflictError
 from fairlead.cluster.secrets import Secrets
 from fairlead.control.authority import Phase, read
-from fairlead.control.certificates import ROTATE, Certificates
-from fairlead.control.certificates_plan import Replica
+from fairlead.control.certificates import Certificates
+from fairlead.control.certificates_plan import ROTATE, Replica
 from fairlead.control.material import Material
 from fairlead.pem import digest
 from scripted.loop import in_loop

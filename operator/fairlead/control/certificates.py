@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from fairlead.api.names import GROUP
 from fairlead.cluster.secrets import Secret, Secrets
 from fairlead.control import authority as authorities
 from fairlead.control.authority import Authority, Phase
-from fairlead.control.certificates_plan import Await, Become, Issue, Replica, Scheduler, plan
+from fairlead.control.certificates_plan import ROTATE, Await, Become, Issue, Replica, Scheduler, plan
 from fairlead.control.leaves import scheduler_data
 
 LOG: Final = logging.getLogger(__name__)
-ROTATE: Final = f"{GROUP}/rotate"
-"""An annotation on the authority's Secret, with any value: replace the authority. It goes when that has begun."""
 
 
 @dataclass(frozen=True, slots=True)

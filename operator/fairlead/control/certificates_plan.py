@@ -17,11 +17,14 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from fairlead import pem
+from fairlead.api.names import GROUP
 from fairlead.certificates import Pair, belong_together
 from fairlead.control.authority import LEAF_LIFE, LIFE, Authority, Phase
 from fairlead.control.leaves import why_another
 from fairlead.identities import scheduler_identity
 
+ROTATE: Final = f"{GROUP}/rotate"
+"""An annotation on the authority's Secret, with any value: replace the authority. It goes when that has begun."""
 ROTATED_AT: Final = 0.8
 """Of the authority's life."""
 LATEST: Final[timedelta] = LEAF_LIFE

@@ -62,7 +62,7 @@ class Controller:
     """What is known of the cluster, once certificates are as they have to be; told of all schedulers that there are,
     and of the authorities that they were started with."""
     rotates: Callable[[], bool]
-    """Whether a step of the authority's rotation waits for others: nothing tells of it when they have done theirs."""
+    """Whether the authority is to be replaced, or is being: nothing tells of it when others have done their part."""
     ever: Ever
     leads: Callable[[], bool]
     warnings: Callable[[Obj], list[tuple[str, str]]]
@@ -118,8 +118,6 @@ class Controller:
             try:
                 worker.passed = await self._pass(scheduler)
                 again, failures = _rest(worker.passed), 0
-                if self.rotates():
-                    again = min(again, _QUIET_S)
             except ClusterError as error:
                 failures += 1
                 again = min(_AGAIN_S * 2**failures, _MOST_AGAIN_S) * random.uniform(0.5, 1.0)  # noqa: S311  no secret
@@ -176,6 +174,9 @@ class Controller:
                     if self._asked.is_set() and (before != after or self._leaves(scheduler)):
                         await self._say(scheduler)
             self._asked.set()
+            if self.rotates():
+                for name in [*self._workers]:
+                    self.due(name)
             wait = _BUSY_S if self._is_busy() else _QUIET_S
             try:
                 async with asyncio.timeout(wait):

@@ -67,6 +67,10 @@ class Operator:
     instance: str
     context: Callable[[], ssl.SSLContext]
     """With the operator's own client certificate."""
+    held: Callable[[], Authority | None]
+    """Our authority, as this replica knows it: its Secret may be deleted."""
+    requested: Callable[[], bool]
+    """Whether somebody asks for another one."""
     nodes: Callable[[], int]
     leads: Callable[[], bool]
     warnings: Callable[[Obj], list[tuple[str, str]]]
@@ -90,7 +94,7 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
         objects, secrets = Objects(client), Secrets(client, operator.namespace)
         certificates = _certificates(operator, secrets)
         with suppress(ClusterError, AuthorityError):  # each pass does it again; this is for the first policy of all
-            kept = await certificates.ensure()
+            kept = await certificates.ensure(operator.held())
             await _believed(operator, client, authorities.read(kept.data))
         replicas = Replicas(
             objects=objects,
@@ -118,7 +122,7 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
             waker=Waker(client, operator.namespace, now),
             settings=operator.settings,
             facts=_facts(operator, client, certificates, replicas, waits),
-            rotates=lambda: bool(waits),
+            rotates=lambda: bool(waits) or operator.requested(),
             ever=Ever(objects, operator.namespace),
             leads=operator.leads,
             warnings=operator.warnings,
@@ -160,7 +164,9 @@ def _facts(
     async def facts(schedulers: Mapping[str, str]) -> Facts:
         versions[(await client.get(VERSION, _version)).gitVersion] = now()
         rolled = {name: pem.digest(bundle.encode()) if bundle else "" for name, bundle in schedulers.items()}
-        passed = await certificates.step(rolled, {name: _replica(one) for name, one in replicas.answers.items()})
+        passed = await certificates.step(
+            rolled, {name: _replica(one) for name, one in replicas.answers.items()}, operator.held()
+        )
         waits[:] = [] if passed.waits is None else [passed.waits]
         await _believed(operator, client, passed.authority)
         return Facts(

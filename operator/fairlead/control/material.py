@@ -15,7 +15,7 @@ from fairlead.cluster.held import Key
 from fairlead.cluster.secrets import Secret
 from fairlead.control import authority as authorities
 from fairlead.control.authority import Authority, AuthorityError
-from fairlead.control.certificates_plan import Replica
+from fairlead.control.certificates_plan import ROTATE, Replica
 from fairlead.control.leaves import own_leaf
 from fairlead.identities import OPERATOR, SERVER
 
@@ -31,6 +31,8 @@ class Material:
     changed: Callable[["Material"], None]
     """Told when there is something else to show or to trust."""
     authority: Authority | None = None
+    requested: bool = False
+    """Whether somebody asks for another authority."""
     fault: str = ""
     """Why the Secret cannot be used as it is, where that is so."""
     server: Pair | None = field(default=None, repr=False)
@@ -58,6 +60,7 @@ class Material:
 
     def put(self, secret: Secret) -> None:
         """The Secret came or changed."""
+        self.requested = ROTATE in secret.metadata.annotations
         if self._try(secret.data, f"Secret {secret.metadata.namespace}/{secret.metadata.name}"):
             self.fault = ""
 

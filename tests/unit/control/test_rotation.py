@@ -21,7 +21,8 @@ from fairlead.certificates import Pair
 from fairlead.cluster.errors import ConflictError
 from fairlead.cluster.secrets import Secret, Secrets
 from fairlead.control.authority import Phase, read
-from fairlead.control.certificates import ROTATE, Certificates
+from fairlead.control.certificates import Certificates
+from fairlead.control.certificates_plan import ROTATE
 from fairlead.control.material import Material
 
 if TYPE_CHECKING:
