@@ -91,10 +91,11 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
             port=operator.port,
             context=operator.context,
         )
-        yield Controller(
+        controller = Controller(
             gathered=Gathered(operator.model),
             passes=Passes(
                 objects=objects,
+                namespace=operator.namespace,
                 engine=Engine(templates()),
                 context=lambda name: _shown(secrets, Names(name, operator.namespace).certificate),
                 turned_away=lambda addresses: replicas.turned_away([*addresses]),
@@ -109,6 +110,8 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
             warnings=operator.warnings,
             drift=operator.drift,
         )
+        await controller.look()
+        yield controller
 
 
 async def _shown(secrets: Secrets, name: str) -> ssl.SSLContext | None:
