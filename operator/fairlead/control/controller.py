@@ -210,7 +210,7 @@ class Controller:
 
     def _is_busy(self) -> bool:
         answers = [one for one in self.replicas.answers.values() if isinstance(one, ReplicaState)]
-        return any(
+        return len(answers) < len(self.replicas.answers) or any(
             "deletionTimestamp" in policy["metadata"]
             or any(_seen(one, name) != str(policy["metadata"]["generation"]) for one in answers)
             for name, policy in self.gathered.policies.items()
