@@ -89,6 +89,12 @@ def run_until_ready(ground: Ground, policy: str = "p", scheduler: str = "s") -> 
     wait_for("Ready", lambda: rolled(ground, scheduler) and ground.condition(policy) == ("True", "Ready"))
 
 
+def state_of(ground: Ground) -> str:
+    """What is remembered."""
+    found = ground.cluster.api.get(child(ground, "configmaps", "kube-scheduler-s-state", "api/v1"))
+    return str(found["data"]["state.json"])
+
+
 def message(ground: Ground, name: str, kind: str) -> str:
     """Of a condition."""
     found = ground.cluster.api.get(f"{POLICIES}/{name}").get("status", {}).get("conditions", [])
@@ -117,7 +123,9 @@ def versions(ground: Ground, scheduler: str = "s") -> dict[str, Any]:
         one["metadata"]["name"] + plural: one["metadata"]["resourceVersion"]
         for group, plurals in kinds.items()
         for plural in plurals
-        for one in api.items(f"/{group}/namespaces/{ground.namespace}/{plural}", labelSelector=f"fairlead.dev/scheduler={scheduler}")
+        for one in api.items(
+            f"/{group}/namespaces/{ground.namespace}/{plural}", labelSelector=f"fairlead.dev/scheduler={scheduler}"
+        )
         if not one["metadata"]["name"].endswith("-state")
     }
 
@@ -218,7 +226,9 @@ def fail_pods(ground: Ground, **status: Any) -> None:
     def failed() -> bool:
         _, new = pods_of(ground, "s", config_of(ground))
         for pod in new:
-            api.patch(f"/api/v1/namespaces/{ground.namespace}/pods/{pod['metadata']['name']}/status", {"status": status})
+            api.patch(
+                f"/api/v1/namespaces/{ground.namespace}/pods/{pod['metadata']['name']}/status", {"status": status}
+            )
         return bool(new)
 
     wait_for("pods to fail", failed)
@@ -254,8 +264,7 @@ def test_a_configuration_that_fails_is_put_back_and_not_tried_again(
     run_pods(ground)
     wait_for(
         "why",
-        lambda: message(ground, "p", "Ready")
-        == f"configuration {bad}: {says}; the last good one, {good}, runs again",
+        lambda: message(ground, "p", "Ready") == f"configuration {bad}: {says}; the last good one, {good}, runs again",
     )
     assert ground.condition("p", "Stalled") == ("True", "ConfigurationRejected")
     # Neither a pass nor another leader tries it again.
@@ -265,7 +274,7 @@ def test_a_configuration_that_fails_is_put_back_and_not_tried_again(
     ground.cluster.api.patch(child(ground, "deployments"), {"spec": {"replicas": 5}})
     wait_for("another pass", lambda: ground.drifted == ["Deployment"] * 2)
     assert config_of(ground) == good
-    assert bad in ground.cluster.api.get(child(ground, "configmaps", "kube-scheduler-s-state", "api/v1"))["data"]["state.json"]
+    assert bad in state_of(ground)
     # An edit does.
     ground.apply("p", schedulerName="s", filters=[{"name": "g", "expression": "1 < 2"}], scores=SCORE)
     wait_for("another attempt", lambda: config_of(ground) == bad)
@@ -280,9 +289,8 @@ def test_what_is_not_verified_in_time_is_put_back(
     ground.apply("p", schedulerName="s", filters=FILTER)
     run_until_ready(ground)
     good = config_of(ground)
-    ground.settings = parse_settings("schedulers: [{name: s, nodeSample: 100%}]")
     ground.stub.fails["/filter"] = 500
-    ground.apply("p", schedulerName="s", filters=[{"name": "g", "expression": "1 < 2"}])
+    ground.apply("p", schedulerName="s", filters=FILTER, scores=SCORE)
     wait_for("another configuration", lambda: config_of(ground) != good)
     run_pods(ground)
     wait_for("the good one", lambda: config_of(ground) == good)
@@ -317,15 +325,22 @@ def test_a_deleted_policy_with_the_escape_annotation_goes_at_once(
     wait_for("the end of it", lambda: not api.exists(f"{POLICIES}/p"))
 
 
-def test_a_replica_that_does_not_answer_is_named(at_work: Callable[..., Ground]) -> None:
+def test_a_replica_that_does_not_answer_is_named_and_each_transition_is_told_once(
+    at_work: Callable[..., Ground],
+) -> None:
     ground = at_work()
     ground.apply("p", schedulerName="s", filters=FILTER)
     run_until_ready(ground)
     ground.stub.frozen = True
+    ground.cluster.api.patch(f"{POLICIES}/p", {"metadata": {"annotations": {"a": "b"}}})  # it is looked at at once
     wait_for("ReplicaSilent", lambda: ground.condition("p", "Programmed") == ("Unknown", "ReplicaSilent"))
     assert message(ground, "p", "Ready") == "fairlead-1: no answer within 1 s"
     ground.stub.frozen = False
     wait_for("Ready", lambda: ground.condition("p") == ("True", "Ready"))
+    wait_for("the last event", lambda: told(ground, "p").count("Ready") == 2)
+    found = told(ground, "p")
+    assert found[-3:] == ["Ready", "ReplicaSilent", "Ready"]
+    assert all(one != other for one, other in pairwise(found)), found
 
 
 def test_two_schedulers_side_by_side(at_work: Callable[..., Ground]) -> None:
@@ -384,24 +399,6 @@ def test_a_scheduler_that_has_gone_stays_gone(at_work: Callable[..., Ground]) ->
     assert not config_of(ground)
 
 
-def state_of(ground: Ground) -> str:
-    return str(ground.cluster.api.get(child(ground, "configmaps", "kube-scheduler-s-state", "api/v1"))["data"]["state.json"])
-
-
-def test_one_event_for_each_transition(at_work: Callable[..., Ground]) -> None:
-    ground = at_work()
-    ground.apply("p", schedulerName="s", filters=FILTER)
-    run_until_ready(ground)
-    ground.stub.frozen = True
-    wait_for("ReplicaSilent", lambda: ground.condition("p", "Programmed") == ("Unknown", "ReplicaSilent"))
-    ground.stub.frozen = False
-    wait_for("Ready", lambda: ground.condition("p") == ("True", "Ready"))
-    wait_for("the last event", lambda: told(ground, "p").count("Ready") == 2)
-    found = told(ground, "p")
-    assert found[-3:] == ["Ready", "ReplicaSilent", "Ready"]
-    assert all(one != other for one, other in pairwise(found)), found
-
-
 def told(ground: Ground, name: str) -> list[str]:
     """The reasons of the events about a policy."""
     uid = ground.cluster.api.get(f"{POLICIES}/{name}")["metadata"]["uid"]
@@ -411,21 +408,33 @@ def told(ground: Ground, name: str) -> list[str]:
     ]
 
 
-def test_two_hundred_policies_are_one_roll(at_work: Callable[..., Ground]) -> None:
+def test_two_hundred_policies_that_come_at_once(at_work: Callable[..., Ground]) -> None:
     ground = at_work()
     api = ground.cluster.api
     kind = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy"}
-    spec = [{"schedulerName": "s", "filters": FILTER}, {"schedulerName": "s", "scores": SCORE}]
-    bodies = [{**kind, "metadata": {"name": f"p{n}"}, "spec": spec[n % 2]} for n in range(200)]
-    api.create_all(POLICIES, bodies)
+    spec = {"schedulerName": "s", "filters": FILTER}
+    api.create_all(POLICIES, [{**kind, "metadata": {"name": f"p{n}"}, "spec": spec} for n in range(200)])
     for policy in api.items(POLICIES):
         ground.serve(policy)
     run_until_ready(ground, "p199")
-    wait_for(
-        "all of them",
-        lambda: all(ground_ready(one) for one in api.items(POLICIES)),
-    )
+    wait_for("all of them", lambda: all(is_ready(one) for one in api.items(POLICIES)))
+    assert api.get(child(ground, "deployments"))["metadata"]["generation"] == 1
 
 
-def ground_ready(policy: Object) -> bool:
+def is_ready(policy: Object) -> bool:
     return any(one["type"] == "Ready" and one["status"] == "True" for one in policy["status"]["conditions"])
+
+
+def test_a_scheduler_that_somebody_else_runs_is_refused_until_it_is_listed(at_work: Callable[..., Ground]) -> None:
+    ground = at_work()
+    api = ground.cluster.api
+    spec = {"schedulerName": "s", "nodeName": "n", "containers": [{"name": "x", "image": "x"}]}
+    api.create(f"/api/v1/namespaces/{ground.namespace}/pods", {"metadata": {"name": "theirs"}, "spec": spec})
+    ground.apply("p", schedulerName="s", filters=FILTER)
+    wait_for("refused", lambda: ground.condition("p", "Accepted") == ("False", "SchedulerRefused"))
+    assert not versions(ground)
+    ground.apply("d", schedulerName="default-scheduler", filters=FILTER)
+    wait_for("refused", lambda: ground.condition("d", "Accepted") == ("False", "SchedulerRefused"))
+    ground.settings = parse_settings("schedulers: [{name: s}]")
+    ground.restart()
+    run_until_ready(ground)

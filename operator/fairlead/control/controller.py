@@ -6,8 +6,8 @@ kopf only tells of what happened. Everything is done from what is there, again a
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Mapping
 from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final

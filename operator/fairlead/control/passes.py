@@ -49,9 +49,7 @@ class Passes:
     """Why one of these addresses was turned away lately by one of those who serve; empty if none was."""
     now: Callable[[], float]
 
-    async def run(
-        self, asked: Asked, facts: Callable[[], Awaitable[Facts]], *, paused: bool, known: bool
-    ) -> Passed:
+    async def run(self, asked: Asked, facts: Callable[[], Awaitable[Facts]], *, paused: bool, known: bool) -> Passed:
         """One pass. Raises ClusterError where it has to be done again.
 
         `facts` are asked for only where there is to be a scheduler: a certificate comes with them.
