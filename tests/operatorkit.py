@@ -19,9 +19,9 @@ from fairlead.cluster.client import Client
 from fairlead.cluster.secrets import Secrets
 from fairlead.control.authority import Authority, read
 from fairlead.control.certificates import Certificates
+from fairlead.control.certificates_plan import Replica
 from fairlead.control.leader import AUTHORITY, Operator, leading, now
 from fairlead.control.leaves import own_leaf, server_hosts
-from fairlead.control.material import Replica
 from fairlead.control.runtime import Runtime
 from fairlead.identities import OPERATOR, SERVER
 from fairlead.pairs import load_pair
@@ -187,7 +187,7 @@ def _replica_pod(cluster: Cluster, namespace: str) -> None:
 def _login(cluster: Cluster) -> kopf.ConnectionInfo:
     import kubernetes
 
-    kubernetes.config.load_kube_config(str(cluster.kubeconfig))
+    kubernetes.config.load_kube_config(str(cluster.kubeconfig))  # type: ignore[no-untyped-call]
     given = kubernetes.client.Configuration.get_default_copy()
     return kopf.ConnectionInfo(
         server=given.host, ca_path=given.ssl_ca_cert, certificate_path=given.cert_file, private_key_path=given.key_file

@@ -171,6 +171,7 @@ def test_a_deleted_policy_goes_when_nobody_serves_it(at_work: Callable[..., Grou
     wait_for(
         "our finalizer", lambda: api.get(f"{POLICIES}/p")["metadata"].get("finalizers") == ["fairlead.dev/finalizer"]
     )
+    wait_for("a Deployment", lambda: config_of(ground))
     api.delete(f"{POLICIES}/p")
     assert "deletionTimestamp" in api.get(f"{POLICIES}/p")["metadata"]
     ground.stub.policies.clear()
@@ -325,7 +326,7 @@ def test_a_deleted_policy_with_the_escape_annotation_goes_at_once(
     wait_for("the end of it", lambda: not api.exists(f"{POLICIES}/p"))
 
 
-def test_a_replica_that_does_not_answer_is_named_and_each_transition_is_told_once(
+def test_a_replica_that_is_silent_is_named_and_each_transition_told_once(
     at_work: Callable[..., Ground],
 ) -> None:
     ground = at_work()
