@@ -42,6 +42,8 @@ class Stub:
     authority: Authority
     port: int = 0
     frozen: bool = False
+    asked: int = 0
+    """How often it was asked what it serves."""
     policies: dict[str, PolicyState] = field(default_factory=dict)
     fails: dict[str, int] = field(default_factory=dict)
     """The status that a path is answered with."""
@@ -58,7 +60,10 @@ class Stub:
         return ReplicaState(policy_set="x", policies=dict(self.policies), authorities=taken.trusts, issuer=taken.issuer)
 
     async def answer(self, request: web.Request) -> web.Response:
+        while self.frozen:  # as one that was stopped: whoever asks gives up
+            await asyncio.sleep(0.1)
         if request.path == "/state":
+            self.asked += 1
             return web.Response(body=encode(self.state()))
         await request.read()
         return web.Response(body=b"{}", status=self.fails.get(request.path, 200))
@@ -88,6 +93,17 @@ class Ground:
         if self.logins:
             raise self.logins.pop()
         return await session(from_kubeconfig([self.cluster.kubeconfig]))
+
+    def restart(self, *faults: Exception) -> None:
+        """As if another had become the leader; kopf's first logins fail with these."""
+        self.end()
+        self.over.clear()
+        self.logins += faults
+        self.runtime.begin()
+
+    def end(self) -> None:
+        self.runtime.end()
+        assert self.over.wait(10), "it does not end"
 
     def apply(self, name: str, **spec: Any) -> None:
         """Create a policy, or give it another spec; the replica serves it."""
@@ -153,8 +169,7 @@ def ground(cluster: Cluster, namespace: str, settings: OperatorSettings | None =
         try:
             yield ground
         finally:
-            runtime.end()
-            assert over.wait(10), "it does not end"
+            ground.end()
 
 
 async def _authority(cluster: Cluster, namespace: str) -> Authority:

@@ -180,7 +180,7 @@ def parked(stage: Stage, name: str) -> None:
 
     def look() -> bool:
         found = [one for one in stage.log().splitlines() if line in one]
-        return bool(found) and found[-1].endswith('queue="Unschedulable"')
+        return bool(found) and 'queue="Unschedulable"' in found[-1]
 
     wait_for(f"{name} to be put away", look)
 
@@ -199,6 +199,8 @@ def test_refused_pods_are_woken_when_a_rule_is_repaired_and_when_its_time_has_co
     operating: Operating, stage: Stage, kwok_nodes: MakeNodes
 ) -> None:
     nodes = kwok_nodes(2)
+    # its pods are in the operator's namespace, which a scheduler that is managed leaves alone
+    operating.settings = f"schedulers: [{{name: {operating.namespace}, management: ConfigOnly}}]"
     operating.start()
     at = datetime.now(UTC) + timedelta(seconds=25)
     later = f"pod.metadata.name != 'late' || now > timestamp('{at:%Y-%m-%dT%H:%M:%SZ}')"

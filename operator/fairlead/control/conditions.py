@@ -118,6 +118,8 @@ def _accepted(known: Known) -> _Said:
 
 
 def _compiled(known: Known) -> _Said:
+    if known.compiled is None and known.replicas and all(one.silent for one in known.replicas):
+        return _silent(known.replicas)
     if known.compiled is None:
         return _Said("Unknown", "Pending", "it is being compiled")
     return _Said("True" if known.compiled == "Compiled" else "False", known.compiled, known.fault)
@@ -151,7 +153,7 @@ def _replicas(known: Known) -> Iterator[_Said]:
     if not known.replicas:
         yield _Said("Unknown", "Pending", "no replica was asked yet")
     if silent := [one for one in known.replicas if one.silent]:
-        yield _Said("Unknown", "ReplicaSilent", f"{_named(silent)}: {silent[0].silent}")
+        yield _silent(silent)
     if behind := [one for one in known.replicas if not one.silent and one.serving != str(known.generation)]:
         serving = behind[0].serving
         what = f"generation {serving} serves" if serving is not None else "it does not serve"
@@ -174,6 +176,10 @@ def _scheduler(known: Known) -> Iterator[_Said]:
         yield _Said("Unknown", "Pending", "its scheduler was not looked at yet")
     elif known.roll:
         yield _Said("False", "SchedulerUnavailable", known.roll)
+
+
+def _silent(replicas: Sequence[Replica]) -> _Said:
+    return _Said("Unknown", "ReplicaSilent", f"{_named(replicas)}: {replicas[0].silent}")
 
 
 def _named(replicas: Sequence[Replica]) -> str:

@@ -6,26 +6,29 @@ kopf only tells of what happened. Everything is done from what is there, again a
 import asyncio
 import logging
 import random
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 
 from fairlead.api.errors import InvalidObjectError
-from fairlead.api.names import GROUP, PLURAL, VERSION
-from fairlead.cluster.errors import ClusterError, ConflictError, NotFoundError
+from fairlead.api.names import API_VERSION, GROUP, KIND, PLURAL, VERSION
+from fairlead.cluster.errors import ClusterError, ConflictError, ForbiddenError, NotFoundError
 from fairlead.cluster.resources import Resource, Where
 from fairlead.control.announce import Announcer, transition
 from fairlead.control.ever import Ever
 from fairlead.control.finalizer import finalizers
 from fairlead.control.gathering import Gathered, Obj, paused, scheduler_of
+from fairlead.control.objects import resource
 from fairlead.control.passes import Passed, Passes
 from fairlead.control.replicas import Replicas
 from fairlead.control.status import COUNTERS_S, About, difference, status
 from fairlead.control.waking import Waker
 from fairlead.render.facts import Facts
+from fairlead.render.names import SCHEDULER_LABEL
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.webhook.state import ReplicaState
 
@@ -75,6 +78,8 @@ class Controller:
     _counted: dict[str, float] = field(default_factory=dict)
     _asked: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the replicas were asked: a leader that has just begun says nothing that it does not know yet."""
+    _saying: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+    """Two who write the same statuses at once would tell of one transition twice."""
 
     def policy(self, kind: str | None, policy: Obj) -> None:
         """Something happened to a policy."""
@@ -91,6 +96,24 @@ class Controller:
             task = asyncio.get_running_loop().create_task(self._work(scheduler), name=f"scheduler {scheduler}")
             worker = self._workers[scheduler] = _Worker(asyncio.Event(), task)
         worker.due.set()
+
+    async def look(self) -> None:
+        """See all that there is, whatever was told: nobody tells what happened while nobody watched.
+
+        It comes before anything else: a scheduler of which only half of the policies is known would be rolled.
+        """
+        before = dict(self.gathered.policies)
+        listed = await self.passes.objects.all(POLICIES)
+        found: dict[str, Obj] = {
+            one["metadata"]["name"]: {**one, "apiVersion": API_VERSION, "kind": KIND} for one in listed
+        }
+        for name in before.keys() | found.keys():
+            if self.gathered.policies.get(name) is not before.get(name):
+                continue  # something was told meanwhile, which is newer
+            self.policy(None, found[name]) if name in found else self.policy("DELETED", before[name])
+        kept = Where(resource("ConfigMap"), self.passes.namespace)
+        for one in await self.passes.objects.all(kept, labelSelector=SCHEDULER_LABEL):
+            self.due(one["metadata"]["labels"][SCHEDULER_LABEL])
 
     async def run(self) -> None:
         """Until it is cancelled; the schedulers that settings list are there without any policy."""
@@ -119,6 +142,8 @@ class Controller:
                 worker.passed = await self._pass(scheduler)
                 again, failures = _rest(worker.passed), 0
             except ClusterError as error:
+                if isinstance(error, ForbiddenError):
+                    worker.passed = replace(worker.passed, missing=str(error))
                 failures += 1
                 again = min(_AGAIN_S * 2**failures, _MOST_AGAIN_S) * random.uniform(0.5, 1.0)  # noqa: S311  no secret
                 LOG.warning(
@@ -129,7 +154,8 @@ class Controller:
                 again = _MOST_AGAIN_S
                 LOG.exception("a pass failed, and it is a fault of ours", extra={"scheduler": scheduler})
             await self._say(scheduler)
-            if worker.passed.gone and not self.gathered.of(scheduler) and not worker.due.is_set():
+            over = worker.passed.gone or (worker.passed.refused and not self._is_listed(scheduler))
+            if over and not self.gathered.of(scheduler) and not worker.due.is_set():
                 del self._workers[scheduler]
                 return
 
@@ -142,11 +168,8 @@ class Controller:
         except InvalidObjectError as error:
             return Passed(refused=str(error))
         held = paused(self.gathered.of(scheduler))
-        facts = await self.facts(
-            {name: one.passed.rolled for name, one in self._workers.items() if not one.passed.refused}
-        )
         known = asked.listed or self._was_managed(scheduler) or await self.ever.managed(scheduler)
-        passed = await self.passes.run(asked, facts, paused=held, known=known)
+        passed = await self.passes.run(asked, self._facts, paused=held, known=known)
         if passed.decision is not None and not known:
             await self.ever.note(scheduler, self.now())
         for text in passed.drifted:
@@ -155,20 +178,32 @@ class Controller:
                 await self.announcer.about(policy, "Warning", "DriftCorrected", text, "Correct", self.now())
         return passed
 
+    async def _facts(self) -> Facts:
+        there = {name: one for name, one in self._workers.items() if not (one.passed.refused or one.passed.gone)}
+        return await self.facts({name: one.passed.rolled for name, one in there.items()})
+
+    def _is_listed(self, scheduler: str) -> bool:
+        return any(one.name == scheduler for one in self.settings().schedulers)
+
     def _was_managed(self, scheduler: str) -> bool:
         """Whether a policy says so: its status outlives an operator."""
         return any(one.get("status", {}).get("scheduler", {}).get("configHash") for one in self.gathered.of(scheduler))
 
     async def _ask_replicas(self) -> None:
         """Often while something is on its way, seldom otherwise."""
+        time = asyncio.get_running_loop().time
+        looked = time()
         while True:
             self._ask.clear()
             try:
+                if time() - looked >= RESYNC_S:
+                    await self.look()
+                    looked = time()
                 before = self.replicas.answers
                 after = await self.replicas.ask()
                 await self.waker.heard(after.values())
             except ClusterError as error:
-                LOG.warning("replicas cannot be listed", extra={"why": str(error)})
+                LOG.warning("what there is cannot be listed", extra={"why": str(error)})
             else:
                 for scheduler in {scheduler_of(one) for one in self.gathered.policies.values()}:
                     if self._asked.is_set() and (before != after or self._leaves(scheduler)):
@@ -187,10 +222,14 @@ class Controller:
 
     def _is_busy(self) -> bool:
         answers = [one for one in self.replicas.answers.values() if isinstance(one, ReplicaState)]
-        return self.waker.owes or any(
-            "deletionTimestamp" in policy["metadata"]
-            or any(_seen(one, name) != str(policy["metadata"]["generation"]) for one in answers)
-            for name, policy in self.gathered.policies.items()
+        return (
+            self.waker.owes
+            or len(answers) < len(self.replicas.answers)
+            or any(
+                "deletionTimestamp" in policy["metadata"]
+                or any(_seen(one, name) != str(policy["metadata"]["generation"]) for one in answers)
+                for name, policy in self.gathered.policies.items()
+            )
         )
 
     def _leaves(self, scheduler: str) -> bool:
@@ -200,23 +239,30 @@ class Controller:
         """Write what became another of the statuses of a scheduler's policies."""
         if not self.leads():
             return
+        async with self._saying[scheduler]:
+            await self._say_all(scheduler)
+
+    async def _say_all(self, scheduler: str) -> None:
         policies = self.gathered.of(scheduler)
         held, passed = paused(policies), self._workers[scheduler].passed if scheduler in self._workers else _NOTHING
         try:
             managed = self.settings().scheduler(scheduler).management == "Managed"
         except InvalidObjectError:
             managed = False
-        for policy in policies:
+        for name in [one["metadata"]["name"] for one in policies]:
+            policy = self.gathered.policies.get(name)
+            if policy is None:
+                continue
             try:
                 await self._finalize(policy)
                 if "deletionTimestamp" not in policy["metadata"]:
                     await self._write(policy, passed, managed=managed, held=held)
-            except (NotFoundError, ConflictError):
+            except NotFoundError:
+                self.policy("DELETED", policy)
+            except ConflictError:
                 continue  # it has become another: what has happened to it will be told
             except ClusterError as error:
-                LOG.warning(
-                    "a status cannot be written", extra={"policy": policy["metadata"]["name"], "why": str(error)}
-                )
+                LOG.warning("a status cannot be written", extra={"policy": name, "why": str(error)})
 
     async def _write(self, policy: Obj, passed: Passed, *, managed: bool, held: bool) -> None:
         now = self.now()
@@ -232,12 +278,12 @@ class Controller:
         differs = difference(before, after)
         if not differs or (differs == "counters" and now.timestamp() - self._counted.get(name, 0.0) < COUNTERS_S):
             return
-        body = {"apiVersion": policy["apiVersion"], "kind": policy["kind"], "metadata": {"name": name}, "status": after}
+        body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "status": after}
         at = POLICIES.of("", name, "status")
         made = await self.announcer.client.apply(at, body, _decode, manager=STATUS_MANAGER, force=True)
         self._counted[name] = now.timestamp()
-        if name in self.gathered.policies:
-            self.gathered.policies[name] = made
+        if self.gathered.policies.get(name) is policy:  # else something was told meanwhile
+            self.policy(None, made)
         if (said := transition(before, after)) is not None:
             await self.announcer.about(policy, *said, "Reconcile", now)
 
@@ -261,6 +307,8 @@ def _rest(passed: Passed) -> float:
         return _AGAIN_S
     if decision is not None and decision.phase == "Steady" and decision.message:
         return _QUIET_S
+    if passed.refused:
+        return _MOST_AGAIN_S
     resync = RESYNC_S * random.uniform(0.8, 1.2)  # noqa: S311  no secret
     left = decision.again_s if decision is not None else None
     waits = decision is not None and decision.fate == "Waits"

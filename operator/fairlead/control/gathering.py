@@ -29,7 +29,9 @@ class Gathered:
     def tell(self, kind: str | None, policy: Obj) -> str:
         """Something has happened to a policy; the scheduler that it is for."""
         if kind == "DELETED":
-            self.policies.pop(policy["metadata"]["name"], None)
+            held = self.policies.get(policy["metadata"]["name"])
+            if held is not None and held["metadata"]["uid"] == policy["metadata"]["uid"]:  # else one has come after it
+                del self.policies[policy["metadata"]["name"]]
         else:
             self.policies[policy["metadata"]["name"]] = policy
         return scheduler_of(policy)

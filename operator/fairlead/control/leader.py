@@ -22,7 +22,7 @@ from fairlead.control.announce import Announcer
 from fairlead.control.authority import Authority, AuthorityError
 from fairlead.control.certificates import Certificates
 from fairlead.control.certificates_plan import Await, Replica
-from fairlead.control.controller import POLICIES, Controller
+from fairlead.control.controller import Controller
 from fairlead.control.ever import Ever
 from fairlead.control.gathering import Gathered, Obj
 from fairlead.control.objects import Objects
@@ -104,14 +104,12 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
             port=operator.port,
             context=operator.context,
         )
-        gathered = Gathered(operator.model)
-        for policy in await objects.all(POLICIES):  # kopf tells of children before it has told of all policies
-            gathered.tell(None, policy)
         waits = list[Await]()
-        yield Controller(
-            gathered=gathered,
+        controller = Controller(
+            gathered=Gathered(operator.model),
             passes=Passes(
                 objects=objects,
+                namespace=operator.namespace,
                 engine=Engine(templates()),
                 context=lambda name: _shown(secrets, Names(name, operator.namespace).certificate),
                 turned_away=lambda addresses: replicas.turned_away([*addresses]),
@@ -128,6 +126,8 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
             warnings=operator.warnings,
             drift=operator.drift,
         )
+        await controller.look()
+        yield controller
 
 
 async def _shown(secrets: Secrets, name: str) -> ssl.SSLContext | None:

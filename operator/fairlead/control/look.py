@@ -68,8 +68,7 @@ async def foreign(objects: Objects, names: Names, *, known: bool) -> str:
             return f"{at} is there and not ours: remove it, or give the policy another schedulerName"
     if known:
         return ""
-    client_query = {"fieldSelector": _PLACED + names.scheduler, "limit": "1"}
-    if await objects.all(PODS, **client_query):
+    if await objects.any(PODS, fieldSelector=_PLACED + names.scheduler):
         return (
             f"another scheduler named {names.scheduler} has placed pods: give the policy another schedulerName, or, if "
             "nobody else runs it any more, list it in the operator's setting schedulers"

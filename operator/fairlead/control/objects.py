@@ -67,6 +67,13 @@ class Objects:
             found += page.items or []
         return found
 
+    async def any(self, at: Where, **query: str) -> bool:
+        """Whether a query gives any at all."""
+        async for page in self.client.pages(at, _page, query=query, limit=1):
+            if page.items:
+                return True
+        return False
+
     async def labelled(self, kinds: Iterable[str], namespaces: Sequence[str], selector: str) -> list[Object]:
         """Those of several kinds; lists do not say of what kind their items are."""
         found: list[Object] = []

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from fairlead.api.errors import InvalidObjectError
-from fairlead.cluster.errors import ForbiddenError
 from fairlead.control.asking import complaints, unanswered
 from fairlead.control.look import Looked, foreign, look
 from fairlead.control.memory import as_config_map, name_of
@@ -42,6 +41,7 @@ class Passes:
     """Who does them."""
 
     objects: Objects
+    namespace: str
     engine: Engine
     context: Callable[[str], Awaitable[ssl.SSLContext | None]]
     """What the scheduler of this name shows to those whom it calls; None: it has no certificate yet."""
@@ -49,21 +49,24 @@ class Passes:
     """Why one of these addresses was turned away lately by one of those who serve; empty if none was."""
     now: Callable[[], float]
 
-    async def run(self, asked: Asked, facts: Facts, *, paused: bool, known: bool) -> Passed:
-        """One pass. Raises ClusterError where it has to be done again."""
-        names = Names(asked.settings.name, facts.namespace)
+    async def run(self, asked: Asked, facts: Callable[[], Awaitable[Facts]], *, paused: bool, known: bool) -> Passed:
+        """One pass. Raises ClusterError where it has to be done again.
+
+        `facts` are asked for only where there is to be a scheduler: a certificate comes with them.
+        """
+        names = Names(asked.settings.name, self.namespace)
         try:
             if refused := await foreign(self.objects, names, known=known):
                 return Passed(refused=refused)
             looked = await look(self.objects, names, empty=not asked.exists)
+            if not (asked.exists or asked.listed or looked.objects or looked.pods):
+                return Passed(gone=True)
             looked = await self._verified(looked, names)
-            decision = decide(self.engine, asked, facts, looked.there, self.now())
+            decision = decide(self.engine, asked, await facts(), looked.there, self.now())
             passed = Passed(decision=decision) if paused else await self._write(names, looked, decision)
             return replace(passed, rolled=_rolled(looked))
         except InvalidObjectError as error:
             return Passed(refused=str(error))
-        except ForbiddenError as error:
-            return Passed(missing=str(error))
 
     async def _verified(self, looked: Looked, names: Names) -> Looked:
         """With what only asking can tell, where there is something to verify."""

@@ -68,6 +68,8 @@ class Decision:
 
 def decide(engine: Engine, asked: Asked, facts: Facts, there: There, now: float) -> Decision:
     """One pass over one scheduler. Raises InvalidObjectError where the settings cannot be had."""
+    if not (asked.exists or asked.listed or there.seen.config or there.remembered != _NOTHING):
+        return Decision(fate="Goes", message="it has gone, but for what is left of it")
     uses = wire(asked.policies) | asked.serving if asked.exists else None
     need = needed(uses, there.remembered.lasting, now)
     fate, why = goes(listed=asked.listed, lasting=need.lasting, unbound=there.unbound, now=now)

@@ -64,7 +64,7 @@ class Replicas:
         except TimeoutError:
             return f"no answer within {WITHIN_S:g} s"
         except (aiohttp.ClientError, msgspec.DecodeError) as error:
-            return str(error)
+            return str(error) or type(error).__name__
 
     def turned_away(self, addresses: list[str]) -> str:
         """Why one of these addresses was turned away lately; empty if none was."""

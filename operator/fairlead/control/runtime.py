@@ -21,6 +21,8 @@ LOG: Final = logging.getLogger(__name__)
 CHILDREN: Final = (("apps", "v1", "deployments"), ("", "v1", "configmaps"), ("", "v1", "secrets"))
 _FIRST_S: Final = 1.0
 _MOST_S: Final = 60.0
+_GOODBYE_S: Final = 0.1
+"""For connections that kopf has dropped: TLS ends them with an answer."""
 
 
 class Told(Protocol):
@@ -59,8 +61,7 @@ def registry(told: Callable[[], Told], login: Login) -> kopf.OperatorRegistry:
     """Handlers that only tell."""
     made = kopf.OperatorRegistry()
 
-    # Else it would try again after a minute, in silence.
-    @kopf.on.login(registry=made, errors=kopf.ErrorsMode.PERMANENT)
+    @kopf.on.login(registry=made)
     async def shown(**_: Any) -> kopf.ConnectionInfo | kopf.AiohttpSession:
         return await login()
 
@@ -132,11 +133,20 @@ class Runtime:
             return
         async with self._leading() as told:
             self.fault = ""
-            beside = asyncio.ensure_future(told.run())
+            beside, fallen = asyncio.ensure_future(told.run()), loop.create_future()
+
+            async def login() -> kopf.ConnectionInfo | kopf.AiohttpSession:
+                try:
+                    return await self._login()
+                except Exception as error:  # kopf would only try again after a minute, or hang for good
+                    if not fallen.done():
+                        fallen.set_exception(error)
+                    raise
+
             # Not its `stop_flag`: a thread would wait for that, and the loop for the thread, when kopf has died.
             operator = asyncio.ensure_future(
                 kopf.operator(
-                    registry=registry(lambda: told, self._login),
+                    registry=registry(lambda: told, login),
                     settings=settings(),
                     standalone=True,
                     identity=cast("Any", "fairlead"),  # by default it asks for the user's name, and in pods he has none
@@ -145,12 +155,13 @@ class Runtime:
             )
             ending: asyncio.Future[Any] = asyncio.ensure_future(told_to_stop.wait())
             try:
-                done, _ = await asyncio.wait({operator, beside, ending}, return_when=asyncio.FIRST_COMPLETED)
+                done, _ = await asyncio.wait({operator, beside, fallen, ending}, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 # kopf goes last: whatever was begun after it, it takes for its own and waits for.
-                for task in (ending, beside, operator):
+                for task in (ending, fallen, beside, operator):
                     task.cancel()
                     await asyncio.gather(task, return_exceptions=True)
+                await asyncio.sleep(_GOODBYE_S)
             if ending not in done:
                 for task in done:
                     task.result()
