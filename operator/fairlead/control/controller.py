@@ -208,6 +208,11 @@ class Controller:
                 LOG.warning(
                     "a status cannot be written", extra={"policy": policy["metadata"]["name"], "why": str(error)}
                 )
+            except Exception:  # the scheduler is looked at again, and others have their statuses
+                LOG.exception(
+                    "a status cannot be written, and it is a fault of ours",
+                    extra={"policy": policy["metadata"]["name"]},
+                )
 
     async def _write(self, policy: Obj, passed: Passed, *, managed: bool, held: bool) -> None:
         now = self.now()
