@@ -1,3 +1,3 @@
-"""What every test can ask for, and what a run has to keep: see `testbed.fixtures` and `testbed.rules`."""
+"""What every test can ask for, and what a run has to keep: see the plugins."""
 
-pytest_plugins = ["pytester", "testbed.fixtures", "testbed.rules"]
+pytest_plugins = ["pytester", "testbed.fixtures", "testbed.image_fixtures", "testbed.rules"]

@@ -12,24 +12,17 @@ from fairlead.render.names import CONFIG_HASH, SCHEDULER_LABEL
 from fairlead.render.plan import Plan
 from fairlead.render.wiring import Wiring
 from renderkit import facts, named, planned
-from testbed import build, images
 from testbed.api import wait_for
 from testbed.certs import Authority
 from testbed.fixtures import Cluster, Kubectl
-from testbed.versions import program
 
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _PLACED = {"nodeSelector": {"fairlead.dev/testbed": "real"}}
 
 
 @pytest.fixture
-def restricted(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[str]:
+def restricted(cluster: Cluster, namespace: str, scheduler_image_tag: str) -> Iterator[str]:
     """A namespace whose pods may do little, on a node that has the scheduler's image."""
-    file = build.build([program("kube-scheduler", cluster.kubernetes)])["kube-scheduler"]
-    archive = tmp_path / "image.tar"
-    tag = f"registry.k8s.io/kube-scheduler:v{cluster.kubernetes}"
-    archive.write_bytes(images.archive(tag, file, folder="usr/local/bin"))
-    cluster.provider.load(archive)
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     cluster.api.patch(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": labels}})
     yield namespace

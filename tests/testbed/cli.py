@@ -14,6 +14,7 @@ from testbed import (
     node_template,
     node_template_file,
     nodes,
+    operator_image,
     packages,
     providers,
     sandbox,
@@ -87,6 +88,9 @@ def _parser() -> argparse.ArgumentParser:
     load = commands.add_parser("load", help="bring images to the real node")
     load.add_argument("archive", type=Path, metavar="IMAGE-ARCHIVE", help="what `docker save` writes")
     load.set_defaults(run=_load)
+
+    image = commands.add_parser("image", help="build the operator's image; prints the archive to load")
+    image.set_defaults(run=_image)
 
     logs = commands.add_parser("logs", help="what a component wrote, or all of them")
     logs.add_argument("component", nargs="?")
@@ -168,11 +172,19 @@ def _logs(options: argparse.Namespace) -> None:
 def _build(options: argparse.Namespace) -> None:
     names = [*control_plane.PROGRAMS, "kubectl", "kwok", "helm", "pod"]
     if sandbox.is_possible():
-        packages.ensure()
+        packages.ensure(packages.NODE)
         names += RealNode.PROGRAMS
     paths = build.build(versions.program(name, options.kubernetes) for name in names)
     for path in paths.values():
         print(path)
+    if sandbox.is_possible():
+        print(operator_image.build().archive)
+
+
+def _image(_: argparse.Namespace) -> None:
+    image = operator_image.build()
+    say(f"its tag is {image.tag}")
+    print(image.archive)
 
 
 def _count(text: str) -> int:

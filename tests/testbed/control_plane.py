@@ -11,6 +11,7 @@ from testbed.process import Component
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 SERVICES, PODS, DNS = "10.96.0.0/16", "10.244.0.0/16", "10.96.0.10"
 _FIRST_SERVICE = "10.96.0.1"
+_PROXY = "front-proxy-client"
 # Thousands of nodes appear at once here; with the ordinary limits their taints would be lifted 20 a second.
 _FAST = ("--kube-api-qps=2000", "--kube-api-burst=4000")
 
@@ -23,6 +24,9 @@ class Keys:
     server: certs.Pair
     service_accounts: certs.Pair
     kubelet_client: certs.Pair
+    proxies: certs.Authority
+    """Of what asks in others' names. Without one, programs that let the API server judge their callers complain."""
+    proxy: certs.Pair
 
 
 def make_keys(layout: Layout) -> Keys:
@@ -48,6 +52,7 @@ def make_keys(layout: Layout) -> Keys:
         pair = authority.issue(user, common_name, organizations=[group] if group else [])
         path = layout.kubeconfig if user == "admin" else folder / f"{user}.kubeconfig"
         kubeconfig.write(path, server=layout.server, authority=authority, user=user, pair=pair)
+    proxies = certs.Authority(folder / "front-proxy")
     return Keys(
         authority=authority,
         server=authority.issue("kube-apiserver", "kube-apiserver", hosts=hosts),
@@ -55,6 +60,8 @@ def make_keys(layout: Layout) -> Keys:
         kubelet_client=authority.issue(
             "kubelet-client", "kube-apiserver-kubelet-client", organizations=["system:masters"]
         ),
+        proxies=proxies,
+        proxy=proxies.issue("client", _PROXY),
     )
 
 
@@ -104,6 +111,13 @@ def apiserver(layout: Layout, programs: Mapping[str, Path], keys: Keys) -> Compo
             "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
             f"--service-account-key-file={keys.service_accounts.certificate}",
             f"--service-account-signing-key-file={keys.service_accounts.key}",
+            f"--requestheader-client-ca-file={keys.proxies.certificate}",
+            f"--requestheader-allowed-names={_PROXY}",
+            "--requestheader-username-headers=X-Remote-User",
+            "--requestheader-group-headers=X-Remote-Group",
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+            f"--proxy-client-cert-file={keys.proxy.certificate}",
+            f"--proxy-client-key-file={keys.proxy.key}",
             "--authorization-mode=Node,RBAC",
             "--enable-admission-plugins=NodeRestriction",
             "--allow-privileged=true",

@@ -35,6 +35,11 @@ def archive(
     return _tar({"manifest.json": manifest, name: config, "layer.tar": layer}, mode=0o644)
 
 
+def of_kubernetes(tag: str, program: Path) -> bytes:
+    """As the project publishes its own: the program lies where a `command` finds it, and only that runs it."""
+    return archive(tag, program, folder="usr/local/bin", entrypoint=["/go-runner"])
+
+
 def _architecture(program: Path) -> str:
     """What the ELF header says the program runs on."""
     with program.open("rb") as file:

@@ -1,4 +1,4 @@
-"""What a real node needs of the operating system, and how to get it.
+"""What a real node and the building of images need of the operating system, and how to get it.
 
 Programs are looked for, never packages: a machine with Docker's own containerd.io has all that is needed, and Debian's
 containerd would replace it.
@@ -9,12 +9,24 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import cache
 from testbed.errors import ClusterError, sentence
 from testbed.node_config import PLUGIN_FOLDERS
 from testbed.phases import say
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Programs and plugins, each with its Debian package, which Ubuntu calls the same."""
+
+    what: str
+    packages: Mapping[str, str]
+    otherwise: str = ""
+    """What to do without them."""
+
 
 _PROGRAMS = {
     "containerd": "containerd",
@@ -31,8 +43,11 @@ _PROGRAMS = {
     "umount": "mount",
 }
 _PLUGINS = dict.fromkeys(("bridge", "host-local", "loopback", "portmap"), "containernetworking-plugins")
-PACKAGES: Mapping[str, str] = _PROGRAMS | _PLUGINS
-"""The Debian package of each program, which Ubuntu calls the same."""
+NODE = Need("a real node", _PROGRAMS | _PLUGINS, "`up --no-node` does without")
+IMAGE = Need(
+    "an image of the operator",
+    {"buildah": "buildah", "mmdebstrap": "mmdebstrap", "mount": "mount", "unshare": "util-linux"},
+)
 
 # What a package starts its services with. Covered by /bin/true in a mount namespace of the installation's own, nothing
 # is started and, unlike with a policy-rc.d, nothing can be left behind.
@@ -41,25 +56,25 @@ _QUIETLY = 'for one in $STARTERS; do mount --bind /bin/true "$one" || exit 1; do
 _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # where an ordinary user's PATH does not look
 
 
-def ensure() -> None:
+def ensure(need: Need) -> None:
     """Install what is missing, where we may."""
-    missing = find_missing(_find)
+    missing = find_missing(need, _find)
     if not missing:
         return
     distribution = _distribution()
     if os.geteuid() or not is_debian(distribution):
-        raise refusal(missing, distribution)
-    _install(packages_of(missing), missing)
+        raise refusal(need, missing, distribution)
+    _install(need, missing)
 
 
-def find_missing(find: Callable[[str], object]) -> list[str]:
+def find_missing(need: Need, find: Callable[[str], object]) -> list[str]:
     """The programs that are not there."""
-    return [name for name in PACKAGES if not find(name)]
+    return [name for name in need.packages if not find(name)]
 
 
-def packages_of(missing: Iterable[str]) -> list[str]:
+def packages_of(need: Need, missing: Iterable[str]) -> list[str]:
     """The packages that bring these programs."""
-    return sorted({PACKAGES[name] for name in missing})
+    return sorted({need.packages[name] for name in missing})
 
 
 def install_command(packages: Iterable[str]) -> list[str]:
@@ -72,17 +87,19 @@ def is_debian(distribution: Mapping[str, str]) -> bool:
     return bool({"debian", "ubuntu"} & {distribution.get("ID", ""), *distribution.get("ID_LIKE", "").split()})
 
 
-def refusal(missing: Sequence[str], distribution: Mapping[str, str]) -> ClusterError:
+def refusal(need: Need, missing: Sequence[str], distribution: Mapping[str, str]) -> ClusterError:
     """What to tell where we must not install."""
-    packages = packages_of(missing)
+    packages = packages_of(need, missing)
     if is_debian(distribution):
         cure = f"sudo {' '.join(install_command(packages))}"
     else:
-        cure = f"install what has them here (on Debian: {', '.join(packages)}); or `up --no-node` does without"
-    return ClusterError(f"a real node needs {sentence(missing)}, not found here", cure=cure)
+        cure = f"install what has them here (on Debian: {', '.join(packages)})"
+        cure += f"; or {need.otherwise}" if need.otherwise else ""
+    return ClusterError(f"{need.what} needs {sentence(missing)}, not found here", cure=cure)
 
 
-def _install(packages: Sequence[str], missing: Sequence[str]) -> None:
+def _install(need: Need, missing: Sequence[str]) -> None:
+    packages = packages_of(need, missing)
     command = install_command(packages)
     log = cache.root() / "logs" / "packages.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -90,9 +107,11 @@ def _install(packages: Sequence[str], missing: Sequence[str]) -> None:
     log.write_text("")
     if _run(command, log) and (_run(["apt-get", "update"], log) or _run(command, log)):  # its lists may be old, or none
         raise ClusterError(
-            f"`{' '.join(command)}` failed", log=log, cure="run it by hand and see, or do without: `up --no-node`"
+            f"`{' '.join(command)}` failed",
+            log=log,
+            cure=f"run it by hand and see{f', or {need.otherwise}' if need.otherwise else ''}",
         )
-    if still := find_missing(_find):
+    if still := find_missing(need, _find):
         raise ClusterError(f"{sentence(packages)} are installed, but there is still no {sentence(still)}", log=log)
 
 

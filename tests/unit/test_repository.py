@@ -21,7 +21,7 @@ def test_operator_is_a_source_root_and_never_a_package() -> None:
 
 
 def test_the_lock_files_are_there() -> None:
-    assert {"requirements.lock", "requirements-dev.lock"} <= {*_LOCKS}
+    assert {"requirements.lock", "requirements-build.lock", "requirements-dev.lock"} <= {*_LOCKS}
 
 
 @pytest.mark.parametrize("lock", _LOCKS)
@@ -35,9 +35,12 @@ def test_a_lock_file_has_hashes_and_no_addresses(lock: str) -> None:
 
 def test_everything_that_pyproject_names_is_locked() -> None:
     project = tomllib.loads((_ROOT / "pyproject.toml").read_text())
+    runs, groups = project["project"]["dependencies"], project["dependency-groups"]
+    assert groups["dev"][0] == {"include-group": "build"}
     for lock, wanted in {
-        "requirements.lock": project["project"]["dependencies"],
-        "requirements-dev.lock": [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]],
+        "requirements.lock": runs,
+        "requirements-build.lock": groups["build"],
+        "requirements-dev.lock": [*runs, *groups["build"], *groups["dev"][1:]],
     }.items():
         locked = set(re.findall(r"^([a-z0-9._-]+)==", (_ROOT / lock).read_text(), flags=re.MULTILINE))
         assert {re.split(r"[^a-z0-9._-]", one)[0] for one in wanted} - locked == set(), "run `make lock`"

@@ -1,5 +1,7 @@
 """What commands are added to."""
 
-import argparse
+import argparse  # noqa: TC003 - who imports this may ask what it means
+from typing import TypeAlias
 
-Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - it has no public name
+# For type checkers only it is generic.
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - it has no public name

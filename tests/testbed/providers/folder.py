@@ -59,6 +59,13 @@ def logs(folder: Path) -> dict[str, str]:
     return {path.stem: path.read_text(errors="replace") for path in sorted((folder / "logs").glob("*.log"))}
 
 
+def pod_logs(folder: Path) -> dict[str, str]:
+    """What each container on the real node wrote, as `pods/NAMESPACE_POD/CONTAINER/RESTART`."""
+    found = sorted((folder / "node" / "log" / "pods").glob("*/*/*.log"))
+    names = (f"pods/{path.parts[-3].rpartition('_')[0]}/{path.parts[-2]}/{path.stem}" for path in found)
+    return {name: path.read_text(errors="replace") for name, path in zip(names, found, strict=True)}
+
+
 def processes(folder: Path) -> list[Part]:
     """The processes that the testbed started for a cluster that it does not consist of."""
     return [part(name, one) for name, one in sorted(process.running(folder).items())]

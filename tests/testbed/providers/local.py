@@ -97,8 +97,8 @@ class Local:
         self._node(layout, {}).load(archive)
 
     def logs(self) -> dict[str, str]:
-        """What each component wrote, by its name."""
-        return folders.logs(self._folder)
+        """What each component wrote, by its name, and each pod of the real node."""
+        return folders.logs(self._folder) | folders.pod_logs(self._folder)
 
     def _layout(self) -> Layout:
         layout = layouts.load(self.cluster)
@@ -119,7 +119,7 @@ class Local:
             self._clear()  # also what a start that was cut off may have left
             node = sandbox.is_possible() if self._wanted_node is None else self._wanted_node
             if node:
-                packages.ensure()
+                packages.ensure(packages.NODE)
             layout = Layout(self.cluster, self._wanted_version or KUBERNETES[0])
             return (
                 dataclasses.replace(layout, network=str(sandbox.free_network()))

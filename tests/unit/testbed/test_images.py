@@ -69,5 +69,11 @@ def test_the_image_runs_the_program_with_what_it_is_given(program: Path) -> None
     assert (given["config"]["Entrypoint"], given["config"]["Cmd"]) == (["/server", "-v"], ["pause"])
 
 
+def test_a_program_of_kubernetes_is_run_by_a_command_only(program: Path) -> None:
+    whole = images.of_kubernetes(_TAG, program)
+    assert [*_files(_files(whole)["layer.tar"])] == ["usr/local/bin/server"]
+    assert _config(whole)["config"]["Entrypoint"] == ["/go-runner"]
+
+
 def test_the_architecture_is_the_programs(program: Path) -> None:
     assert _config(images.archive(_TAG, program))["architecture"] == "arm64"

@@ -21,12 +21,12 @@ _PACKAGES: dict[str, tuple[list[str], list[str]]] = {
 
 @pytest.mark.parametrize(("missing", "wanted"), _PACKAGES.values(), ids=_PACKAGES)
 def test_missing_programs_name_their_packages(missing: list[str], wanted: list[str]) -> None:
-    assert packages.packages_of(missing) == wanted
+    assert packages.packages_of(packages.NODE, missing) == wanted
 
 
 @pytest.mark.parametrize("missing", [[], ["runc"], ["bridge", "conntrack"]])
 def test_only_what_is_not_found_is_missing(missing: list[str]) -> None:
-    assert sorted(packages.find_missing(lambda name: name not in missing)) == sorted(missing)
+    assert sorted(packages.find_missing(packages.NODE, lambda name: name not in missing)) == sorted(missing)
 
 
 _SYSTEMS = {
@@ -41,10 +41,16 @@ _SYSTEMS = {
 
 @pytest.mark.parametrize(("distribution", "wanted"), _SYSTEMS.values(), ids=_SYSTEMS)
 def test_the_command_to_paste_is_printed_where_it_would_work(distribution: dict[str, str], wanted: bool) -> None:
-    said = str(packages.refusal(["ctr", "nft"], distribution))
+    said = str(packages.refusal(packages.NODE, ["ctr", "nft"], distribution))
     assert "a real node needs ctr and nft" in said
     assert ("sudo apt-get install -y --no-install-recommends --no-remove containerd nftables" in said) is wanted
-    assert ("(on Debian: containerd, nftables)" in said) is not wanted
+    assert ("(on Debian: containerd, nftables); or `up --no-node` does without" in said) is not wanted
+
+
+def test_who_builds_an_image_is_not_told_of_nodes() -> None:
+    said = str(packages.refusal(packages.IMAGE, ["buildah"], {"ID": "fedora"}))
+    assert "an image of the operator needs buildah" in said
+    assert "--no-node" not in said
 
 
 class Apt:
@@ -85,9 +91,9 @@ def test_the_lists_are_fetched_only_when_they_have_to_be(
     monkeypatch.setattr(packages, "_find", lambda name: name != "conntrack" or (apt.calls and not apt.answers))
     if wrong:
         with pytest.raises(ClusterError, match=wrong):
-            packages.ensure()
+            packages.ensure(packages.NODE)
     else:
-        packages.ensure()
+        packages.ensure(packages.NODE)
     assert apt.calls == calls
     assert "installing conntrack" in capsys.readouterr().err.splitlines()[0]
 
@@ -99,5 +105,5 @@ def test_who_is_not_root_is_told_and_nothing_is_run(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(packages, "_distribution", lambda: {"ID": "debian"})
     monkeypatch.setattr(packages, "_find", lambda name: name != "conntrack")
     with pytest.raises(ClusterError, match=r"sudo apt-get install .* conntrack"):
-        packages.ensure()
+        packages.ensure(packages.NODE)
     assert not apt.calls
