@@ -1,7 +1,9 @@
 """What helm makes of the chart, and what the API server makes of that."""
 
 import argparse
+import textwrap
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +12,11 @@ from write_crds import FILE as CRD
 
 from chartkit import CASES, CHART, GOLDEN, NAMESPACE, ChartError, golden, helm, template
 from fairlead.cli import operate, uninstall
+from fairlead.cli.main import main
 from fairlead.cli.times import seconds
 from fairlead.render.access import ADMISSION
 from fairlead.render.engine import written
+from fairlead.render.names import Names
 from fairlead.render.operator_settings import parse_settings
 from fairlead.settings import Address
 from fairlead.webhook.admission_server import PATH
@@ -137,6 +141,24 @@ def test_the_api_server_asks_for_nothing_but_our_kind_where_it_is_answered() -> 
     ports = {port["name"]: port["port"] for port in service["spec"]["ports"]}
     name = service["metadata"]["name"]
     assert called == {"name": name, "namespace": NAMESPACE, "path": PATH, "port": ports["admission"]}
+
+
+def test_schedulers_may_call_and_nobody_else() -> None:
+    policy = the(template(), "NetworkPolicy")["spec"]
+    (schedulers, replicas) = policy["ingress"][0]["from"]
+    labels = Names("gpu", NAMESPACE).selector
+    assert schedulers["podSelector"]["matchLabels"].items() <= labels.items()
+    assert {one["key"] for one in schedulers["podSelector"]["matchExpressions"]} <= labels.keys()
+    assert replicas["podSelector"] == policy["podSelector"]
+    assert [port["port"] for rule in policy["ingress"] for port in rule["ports"]] == ["webhook", "admission", "probes"]
+
+
+def test_the_first_policy_of_all_is_a_good_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, rest = (CHART / "templates" / "NOTES.txt").read_text().partition("<<'POLICY'\n")
+    file = tmp_path / "first.yaml"
+    file.write_text(textwrap.dedent(rest.partition("     POLICY")[0]))
+    assert "kind: SchedulerExtenderPolicy" in file.read_text()
+    assert main(["lint", str(file)]) == 0, capsys.readouterr()
 
 
 def test_what_goes_first_finds_the_operator_and_ends_before_its_job() -> None:

@@ -9,12 +9,12 @@ import pytest
 
 import fairlead
 from accountkit import kubeconfig_of
-from chartkit import NAMESPACE, template
+from chartkit import CHART, NAMESPACE, template
 from fairlead.render.access import ADMISSION
 from operatekit import HOST, POLICIES, Operating
 from testbed import process
 from testbed.api import Object, wait_for
-from testbed.fixtures import Cluster
+from testbed.fixtures import Cluster, Kubectl
 from testbed.process import Component
 
 _OWN = f"/api/v1/namespaces/{NAMESPACE}"
@@ -48,7 +48,9 @@ def replica(installed: str, control_plane: Cluster, tmp_path: Path) -> Iterator[
     made.kill()
 
 
-def test_it_leads_and_makes_a_scheduler_and_nothing_is_forbidden(replica: Installed, control_plane: Cluster) -> None:
+def test_it_leads_and_makes_a_scheduler_and_nothing_is_forbidden(
+    replica: Installed, control_plane: Cluster, helm: Kubectl
+) -> None:
     api = control_plane.api
     lease = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/fairlead"
     wait_for("it to lead", lambda: api.exists(lease) and api.get(lease)["spec"]["holderIdentity"].startswith("some"))
@@ -61,18 +63,22 @@ def test_it_leads_and_makes_a_scheduler_and_nothing_is_forbidden(replica: Instal
         POLICIES, {**kind, "metadata": {"name": "some"}, "spec": {"scores": [{"name": "a", "expression": "1.0"}]}}
     )
     wait_for("its scheduler", lambda: api.exists(_CHILD))
-    import time
-
-    time.sleep(8)
-    print(api.get(f"{POLICIES}/some"))
-    print(replica.probe("readyz"))
-    print(api.items("/apis/events.k8s.io/v1/namespaces/default/events"))
-    assert 0
+    said = wait_for("the policy's status", lambda: _said(api.get(f"{POLICIES}/some")))
+    assert said["scheduler"]["name"] == "fairlead"
 
     log = process.log_of(control_plane.folder, replica.name).read_text()
-    assert [line for line in log.splitlines() if "forbidden" in line.lower()] == []
+    helm("upgrade", "fairlead", str(CHART), "--namespace", NAMESPACE)
+    assert _bundle(api.get(hook)) == bundle
+
+    amiss = [line for line in log.splitlines() if '"level": "ERROR"' in line or "forbidden" in line.lower()]
+    assert amiss == []
 
 
 def _bundle(hook: Object) -> str | None:
     found: str | None = hook["webhooks"][0]["clientConfig"].get("caBundle")
     return found
+
+
+def _said(policy: Object) -> Object | None:
+    status: Object = policy["status"]
+    return status if "observedGeneration" in status else None

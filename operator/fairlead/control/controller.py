@@ -263,6 +263,8 @@ class Controller:
                 continue  # it has become another: what has happened to it will be told
             except ClusterError as error:
                 LOG.warning("a status cannot be written", extra={"policy": name, "why": str(error)})
+            except Exception:  # the scheduler is looked at again, and others have their statuses
+                LOG.exception("a status cannot be written, and it is a fault of ours", extra={"policy": name})
 
     async def _write(self, policy: Obj, passed: Passed, *, managed: bool, held: bool) -> None:
         now = self.now()

@@ -11,9 +11,9 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME, GROUP, PLURAL, VERSION
-from fairlead.cluster import ever
 from fairlead.cluster.clock import Clock
 from fairlead.cluster.errors import ConflictError, NotFoundError
+from fairlead.cluster.ever import NAME as EVER
 from fairlead.cluster.resources import PODS, Resource, Where
 from fairlead.cluster.revisions import LABEL as LAST_GOOD
 from fairlead.cluster.writes import REVISIONS
@@ -27,7 +27,7 @@ from fairlead.render.names import MANAGER, SCHEDULER_LABEL
 
 _OURS: Final = f"{MANAGED_BY}={MANAGER}"
 _LEASE: Final = "fairlead"
-_UNLABELLED: Final = (("Lease", _LEASE), ("Secret", AUTHORITY), ("ConfigMap", ever.NAME))
+_UNLABELLED: Final = (("Lease", _LEASE), ("Secret", AUTHORITY), ("ConfigMap", EVER))
 _NAME: Final = "fairlead-uninstall"
 _CAPACITIES: Final = Resource("storage.k8s.io", "v1", "csistoragecapacities")
 _POLICIES: Final = Where(Resource(GROUP, VERSION, PLURAL))
