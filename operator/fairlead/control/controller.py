@@ -61,9 +61,9 @@ class Controller:
     announcer: Announcer
     waker: Waker
     settings: Callable[[], OperatorSettings]
-    facts: Callable[[Mapping[str, str]], Awaitable[Facts]]
-    """What is known of the cluster, once certificates are as they have to be; told of all schedulers that there are,
-    and of the authorities that they were started with."""
+    facts: Callable[[str, Mapping[str, str]], Awaitable[Facts]]
+    """What is known of the cluster, once certificates are as they have to be; told of a scheduler, of all that there
+    are, and of the authorities that these were started with. Raises InvalidObjectError."""
     rotates: Callable[[], bool]
     """Whether the authority is to be replaced, or is being: nothing tells of it when others have done their part."""
     ever: Ever
@@ -169,7 +169,7 @@ class Controller:
             return Passed(refused=str(error))
         held = paused(self.gathered.of(scheduler))
         known = asked.listed or self._was_managed(scheduler) or await self.ever.managed(scheduler)
-        passed = await self.passes.run(asked, self._facts, paused=held, known=known)
+        passed = await self.passes.run(asked, lambda: self._facts(scheduler), paused=held, known=known)
         if passed.decision is not None and not known:
             await self.ever.note(scheduler, self.now())
         for text in passed.drifted:
@@ -178,9 +178,9 @@ class Controller:
                 await self.announcer.about(policy, "Warning", "DriftCorrected", text, "Correct", self.now())
         return passed
 
-    async def _facts(self) -> Facts:
+    async def _facts(self, scheduler: str) -> Facts:
         there = {name: one for name, one in self._workers.items() if not (one.passed.refused or one.passed.gone)}
-        return await self.facts({name: one.passed.rolled for name, one in there.items()})
+        return await self.facts(scheduler, {name: one.passed.rolled for name, one in there.items()})
 
     def _is_listed(self, scheduler: str) -> bool:
         return any(one.name == scheduler for one in self.settings().schedulers)
@@ -305,6 +305,8 @@ class Controller:
 def _rest(passed: Passed) -> float:
     """How long nothing has to be looked at."""
     decision = passed.decision
+    if passed.refused:
+        return _MOST_AGAIN_S
     if decision is not None and (decision.phase == "Rolling" or (decision.fate == "Goes" and not passed.gone)):
         return _AGAIN_S
     if decision is not None and decision.phase == "Steady" and decision.message:

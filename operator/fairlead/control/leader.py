@@ -26,6 +26,7 @@ from fairlead.control.controller import Controller
 from fairlead.control.ever import Ever
 from fairlead.control.gathering import Gathered, Obj
 from fairlead.control.objects import Objects
+from fairlead.control.of_others import OfOthers
 from fairlead.control.passes import Passes
 from fairlead.control.replicas import Replicas
 from fairlead.control.waking import Waker
@@ -94,15 +95,21 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
         objects, secrets = Objects(client), Secrets(client, operator.namespace)
         certificates = _certificates(operator, secrets)
         with suppress(ClusterError, AuthorityError):  # each pass does it again; this is for the first policy of all
-            kept = await certificates.ensure(operator.held())
-            await _believed(operator, client, authorities.read(kept.data))
+            if is_own(operator):
+                kept = await certificates.ensure(operator.held())
+                await admission_authority.trust(client, operator.namespace, authorities.read(kept.data).trusted)
+        others = OfOthers(secrets, operator.host, now)
+
+        async def context() -> ssl.SSLContext:
+            return operator.context() if is_own(operator) else await others.context()
+
         replicas = Replicas(
             objects=objects,
             namespace=operator.namespace,
             selector=operator.selector,
             host=operator.host,
             port=operator.port,
-            context=operator.context,
+            context=context,
         )
         waits = list[Await]()
         controller = Controller(
@@ -119,7 +126,7 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
             announcer=Announcer(client, operator.instance),
             waker=Waker(client, operator.namespace, now),
             settings=operator.settings,
-            facts=_facts(operator, client, certificates, replicas, waits),
+            facts=_facts(operator, client, certificates, others, replicas, waits),
             rotates=lambda: bool(waits) or operator.requested(),
             ever=Ever(objects, operator.namespace),
             leads=operator.leads,
@@ -140,10 +147,9 @@ async def _shown(secrets: Secrets, name: str) -> ssl.SSLContext | None:
     return context
 
 
-async def _believed(operator: Operator, client: Client, authority: Authority) -> None:
-    """Whoever else makes certificates says by himself who is to be believed."""
-    if operator.settings().tls.mode == "SelfManaged":
-        await admission_authority.trust(client, operator.namespace, authority.trusted)
+def is_own(operator: Operator) -> bool:
+    """Whether certificates are of our own authority; whoever else makes them also says who is to be believed."""
+    return operator.settings().tls.mode == "SelfManaged"
 
 
 def _certificates(operator: Operator, secrets: Secrets) -> Certificates:
@@ -157,22 +163,34 @@ def _certificates(operator: Operator, secrets: Secrets) -> Certificates:
 
 
 def _facts(
-    operator: Operator, client: Client, certificates: Certificates, replicas: Replicas, waits: list[Await]
-) -> Callable[[Mapping[str, str]], Awaitable[Facts]]:
+    operator: Operator,
+    client: Client,
+    certificates: Certificates,
+    others: OfOthers,
+    replicas: Replicas,
+    waits: list[Await],
+) -> Callable[[str, Mapping[str, str]], Awaitable[Facts]]:
     versions: dict[str, datetime] = {}
 
-    async def facts(schedulers: Mapping[str, str]) -> Facts:
-        versions[(await client.get(VERSION, _version)).gitVersion] = now()
+    async def own(schedulers: Mapping[str, str]) -> bytes:
         rolled = {name: pem.digest(bundle.encode()) if bundle else "" for name, bundle in schedulers.items()}
-        passed = await certificates.step(
-            rolled, {name: _replica(one) for name, one in replicas.answers.items()}, operator.held()
-        )
+        answers = {name: _replica(one) for name, one in replicas.answers.items()}
+        passed = await certificates.step(rolled, answers, operator.held())
         waits[:] = [] if passed.waits is None else [passed.waits]
-        await _believed(operator, client, passed.authority)
+        await admission_authority.trust(client, operator.namespace, passed.authority.trusted)
+        return passed.authority.known
+
+    async def facts(scheduler: str, schedulers: Mapping[str, str]) -> Facts:
+        if is_own(operator):
+            known = await own(schedulers)
+        else:
+            await others.scheduler(scheduler)
+            known = await others.authority()
+        versions[(await client.get(VERSION, _version)).gitVersion] = now()
         return Facts(
             namespace=operator.namespace,
             url=operator.url,
-            ca_bundle=passed.authority.known.decode(),
+            ca_bundle=known.decode(),
             server_versions=tuple(sorted(one for one, seen in versions.items() if now() - seen < _VERSIONS_FOR)),
             nodes=operator.nodes(),
         )

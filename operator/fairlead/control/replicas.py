@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -10,6 +10,7 @@ from typing import Any, Final
 import aiohttp
 import msgspec
 
+from fairlead.api.errors import InvalidObjectError
 from fairlead.cluster.resources import PODS, Where
 from fairlead.control.objects import Objects
 from fairlead.webhook import state
@@ -31,7 +32,8 @@ class Replicas:
     host: str
     """What their certificates are for."""
     port: int
-    context: Callable[[], ssl.SSLContext]
+    context: Callable[[], Awaitable[ssl.SSLContext]]
+    """What is shown to them. Raises InvalidObjectError where that cannot be used."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     answers: Mapping[str, ReplicaState | str] = field(default_factory=dict)
     """By the pod: what it said, or why it did not."""
@@ -46,8 +48,13 @@ class Replicas:
             and pod["status"].get("phase") in ("Pending", "Running")
             and not begins(pod, self.now())
         }
+        try:
+            context = await self.context()
+        except InvalidObjectError as error:
+            self.answers = dict.fromkeys(living, f"it cannot be asked: {error}")
+            return self.answers
         timeout = aiohttp.ClientTimeout(total=WITHIN_S)
-        connector = aiohttp.TCPConnector(ssl=self.context(), force_close=True)
+        connector = aiohttp.TCPConnector(ssl=context, force_close=True)
         async with aiohttp.ClientSession(timeout=timeout, connector=connector) as session:
             said = await asyncio.gather(*(self._ask(session, address) for address in living.values()))
         self.answers = dict(zip(living, said, strict=True))

@@ -1,0 +1,57 @@
+"""Certificates that others make (`CertManager`, `Provided`), as the leader needs them: read each time, never written.
+
+One authority signs both sides. What is wrong with a Secret is said with the Secret, the key in it and the cure.
+"""
+
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from fairlead.api.errors import FieldError, InvalidObjectError
+from fairlead.cluster.secrets import Secret, Secrets
+from fairlead.control.given import Wanted, faults
+from fairlead.identities import OPERATOR, scheduler_identity
+from fairlead.pairs import load_pair
+from fairlead.render.names import Names
+
+SERVER_SECRET: Final = "fairlead-webhook-tls"  # noqa: S105  a name
+OPERATOR_SECRET: Final = "fairlead-operator-tls"  # noqa: S105
+
+
+@dataclass(frozen=True, slots=True)
+class OfOthers:
+    """Those of one operator. Everything raises InvalidObjectError for what cannot be used."""
+
+    secrets: Secrets
+    host: str
+    """What schedulers and the leader call."""
+    now: Callable[[], datetime]
+
+    async def authority(self) -> bytes:
+        """Whom schedulers believe."""
+        wanted = Wanted(self._where(SERVER_SECRET), "server", hosts=frozenset({self.host}))
+        return (await self._read(SERVER_SECRET, wanted)).data["ca.crt"]
+
+    async def scheduler(self, name: str) -> None:
+        """Whether a scheduler has what it shows."""
+        secret = Names(name, self.secrets.namespace).certificate
+        await self._read(secret, Wanted(self._where(secret), "client", scheduler_identity(name)))
+
+    async def context(self) -> ssl.SSLContext:
+        """What the leader shows to replicas, and whom it believes."""
+        shown = (await self._read(OPERATOR_SECRET, Wanted(self._where(OPERATOR_SECRET), "client", OPERATOR))).data
+        context = ssl.create_default_context(cadata=(await self.authority()).decode())
+        load_pair(context, shown["tls.crt"], shown["tls.key"])
+        return context
+
+    async def _read(self, name: str, wanted: Wanted) -> Secret:
+        secret = await self.secrets.get(name)
+        wrong = faults(wanted, None if secret is None else secret.data, self.now())
+        if wrong or secret is None:
+            raise InvalidObjectError([FieldError(("tls", "mode"), one) for one in wrong])
+        return secret
+
+    def _where(self, name: str) -> str:
+        return f"{self.secrets.namespace}/{name}"
