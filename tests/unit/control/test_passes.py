@@ -1,15 +1,17 @@
 """A pass, where there is nothing."""
 
 import asyncio
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from fairlead.control.objects import Objects
 from fairlead.control.passes import Passed, Passes
 from fairlead.control.reconcile import Asked
 from fairlead.render.engine import Engine
 from fairlead.render.facts import Facts
 from fairlead.render.shipped import templates
 from renderkit import settings
+
+if TYPE_CHECKING:
+    from fairlead.control.objects import Objects
 
 
 class _Nothing:
