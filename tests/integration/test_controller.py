@@ -171,7 +171,7 @@ def test_a_deleted_policy_goes_when_nobody_serves_it(at_work: Callable[..., Grou
     wait_for(
         "our finalizer", lambda: api.get(f"{POLICIES}/p")["metadata"].get("finalizers") == ["fairlead.dev/finalizer"]
     )
-    wait_for("a Deployment", lambda: config_of(ground))
+    wait_for("a Deployment", lambda: config_of(ground) != "")
     api.delete(f"{POLICIES}/p")
     assert "deletionTimestamp" in api.get(f"{POLICIES}/p")["metadata"]
     ground.stub.policies.clear()

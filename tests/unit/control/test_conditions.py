@@ -64,6 +64,15 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             id="silent",
         ),
         pytest.param(
+            replace(FINE, compiled=None, replicas=(SILENT,)),
+            "Unknown",
+            "ReplicaSilent",
+            "two: no answer",
+            False,
+            False,
+            id="all are silent",
+        ),
+        pytest.param(
             replace(FINE, replicas=(ONE, replace(TWO, serving="6"))),
             "False",
             "ReplicaBehind",

@@ -123,6 +123,12 @@ def test_a_verb_that_is_not_used_any_more_goes_later_and_a_scheduler_much_later(
     assert decide(ENGINE, ASKED, facts(), there, NOW + 1 + SCHEDULER_S).fate == "Stays"
 
 
+def test_what_is_left_of_a_scheduler_that_has_gone_does_not_bring_it_back() -> None:
+    nobody = replace(ASKED, policies=[], exists=False)
+    assert decide(ENGINE, nobody, facts(), NOTHING, NOW).fate == "Goes"
+    assert decide(ENGINE, replace(nobody, listed=True), facts(), NOTHING, NOW).fate == "Stays"
+
+
 def test_a_scheduler_that_others_run_has_neither_phase_nor_pods() -> None:
     found = decide(
         ENGINE,

@@ -1,0 +1,45 @@
+"""A pass, where there is nothing."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any, cast
+
+from fairlead.control.passes import Passed, Passes
+from fairlead.control.reconcile import Asked
+from fairlead.render.engine import Engine
+from fairlead.render.facts import Facts
+from fairlead.render.shipped import templates
+from renderkit import settings
+
+if TYPE_CHECKING:
+    from fairlead.control.objects import Objects
+
+
+class _Nothing:
+    async def get(self, *_: Any) -> None:
+        return None
+
+    async def any(self, *_: Any, **__: str) -> bool:
+        return False
+
+    async def all(self, *_: Any, **__: str) -> list[Any]:
+        return []
+
+    async def labelled(self, *_: Any) -> list[Any]:
+        return []
+
+
+async def _no_facts() -> Facts:
+    raise AssertionError("a certificate would be made, and its coming and going be told without end")
+
+
+def test_of_a_scheduler_that_has_gone_nothing_is_asked() -> None:
+    passes = Passes(
+        objects=cast("Objects", _Nothing()),
+        namespace="n",
+        engine=Engine(templates()),
+        context=lambda _: asyncio.sleep(0, None),
+        turned_away=lambda _: "",
+        now=lambda: 1.0,
+    )
+    asked = Asked(settings=settings(), listed=False, policies=[], exists=False, versions=[])
+    assert asyncio.run(passes.run(asked, _no_facts, paused=False, known=True)) == Passed(gone=True)
