@@ -161,16 +161,18 @@ def namespace(ground: Cluster) -> Iterator[str]:
 def kubectl(ground: Cluster) -> Kubectl:
     """Call kubectl; what it printed."""
     command = build.build([program("kubectl", ground.kubernetes)])["kubectl"]
-    return _caller(command, ground.kubeconfig)
+    return caller(command, ground.kubeconfig)
 
 
 @pytest.fixture
 def helm(ground: Cluster) -> Kubectl:
     """Call helm; what it printed."""
-    return _caller(build.build([program("helm")])["helm"], ground.kubeconfig)
+    return caller(build.build([program("helm")])["helm"], ground.kubeconfig)
 
 
-def _caller(command: Path, kubeconfig: Path) -> Kubectl:
+def caller(command: Path, kubeconfig: Path) -> Kubectl:
+    """Calls a program for the administrator of a cluster."""
+
     def call(*arguments: str, stdin: str = "") -> str:
         answer = subprocess.run(
             [str(command), *arguments],

@@ -212,6 +212,10 @@ class Controller:
                 LOG.warning(
                     "a status cannot be written", extra={"policy": policy["metadata"]["name"], "why": str(error)}
                 )
+            except Exception:  # whatever it is about this one, the others are not to wait for it
+                LOG.exception(
+                    "a status cannot be made, and it is a fault of ours", extra={"policy": policy["metadata"]["name"]}
+                )
 
     async def _write(self, policy: Obj, passed: Passed, *, managed: bool, held: bool) -> None:
         now = self.now()

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, cast
 
 from fairlead.control.conditions import Known, Reason, Replica, conditions, serving_generation
+from fairlead.control.gathering import scheduler_of
 from fairlead.control.passes import Passed
 from fairlead.webhook.state import PolicyState, ReplicaState, RuleState
 
@@ -54,7 +55,7 @@ def status(about: About, now: datetime) -> dict[str, Any]:
     made: dict[str, Any] = {
         "observedGeneration": generation,
         "conditions": conditions(known, before.get("conditions", ()), now.strftime("%Y-%m-%dT%H:%M:%SZ")),
-        "scheduler": {"name": policy["spec"]["schedulerName"], **_hashes(about)},
+        "scheduler": {"name": scheduler_of(policy), **_hashes(about)},
         "rules": [*_rules(found)],
         "warnings": [*_warnings(about, found)],
     }
