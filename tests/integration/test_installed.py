@@ -61,13 +61,7 @@ def test_it_leads_and_makes_a_scheduler_and_nothing_is_forbidden(replica: Instal
         POLICIES, {**kind, "metadata": {"name": "some"}, "spec": {"scores": [{"name": "a", "expression": "1.0"}]}}
     )
     wait_for("its scheduler", lambda: api.exists(_CHILD))
-    import time
-
-    time.sleep(8)
-    print(api.get(f"{POLICIES}/some"))
-    print(replica.probe("readyz"))
-    print(api.items("/apis/events.k8s.io/v1/namespaces/default/events"))
-    assert 0
+    wait_for("its status", lambda: "observedGeneration" in api.get(f"{POLICIES}/some").get("status", {}))
 
     log = process.log_of(control_plane.folder, replica.name).read_text()
     assert [line for line in log.splitlines() if "forbidden" in line.lower()] == []
