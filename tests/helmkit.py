@@ -84,7 +84,8 @@ class Release:
 
     def uninstall(self) -> str:
         """Have it no more; what helm said."""
-        return self.helm("uninstall", "fairlead", f"--namespace={NAMESPACE}", "--wait", "--timeout=300s")
+        where = (f"--namespace={NAMESPACE}", "--wait", "--timeout=300s")
+        return self.helm("uninstall", "fairlead", *where, aside=True)
 
     def put(self, name: str, **spec: object) -> None:
         """Apply a policy."""

@@ -5,6 +5,7 @@ import logging
 import signal
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -116,7 +117,8 @@ def test_an_edit_of_a_rule_counts_for_the_next_pod_and_rolls_nothing_and_wakes_w
     took = time.time() - begun
     LOG.info("woken %.1f s after the rule was repaired", took)
     assert took < 10, f"woken {took:.1f} s after the rule was repaired"
-    assert release.api.exists(_CAPACITY)
+    woken = release.api.get(_CAPACITY)["metadata"]["annotations"]["fairlead.dev/woken-at"]
+    assert datetime.fromisoformat(woken).timestamp() > begun, "it was not the wake-up that had it tried again"
     release.ready("pools")
     release.put("pools", filters=_filters(f"node.metadata.name == '{release.nodes[0]}'"), scores=_SCORES)
     release.ready("pools")
@@ -157,7 +159,12 @@ def test_a_bad_policy_is_denied_and_without_the_check_its_status_says_the_same(
     assert pods.placed("placed") == release.nodes[3]
 
     release.install()
-    wait_for("the check to be back", lambda: fault in refused(lambda: release.put("worse", filters=_filters(_BAD))))
+    worse = document("worse", filters=_filters(_BAD))
+
+    def denied() -> bool:
+        return fault in refused(lambda: release.kubectl("apply", "--dry-run=server", "-f", "-", stdin=worse))
+
+    wait_for("the check to be back", denied)
 
 
 def test_what_somebody_changes_is_put_right_and_counted_and_told_once(release: Release, pods: Stage) -> None:
@@ -213,7 +220,7 @@ def test_a_replica_that_stands_still_is_named_and_pods_are_placed_meanwhile(rele
         assert release.condition("still", "Programmed")[0] != "True"
         assert release.condition("still", "Ready")[0] != "True"
         make(pods, "meanwhile")
-        assert pods.placed("meanwhile") == release.nodes[2]
+        assert pods.placed("meanwhile") in release.nodes[::2]  # kube-scheduler goes on without scores that it waits for
         LOG.info("a pod was placed %.1f s after it was stopped", time.monotonic() - begun)
     finally:
         for one in stopped:
@@ -237,7 +244,7 @@ def test_when_the_leader_is_killed_another_reconciles_and_pods_are_placed_meanwh
     release.api.delete(f"{PODS}/{leader}", gracePeriodSeconds="0")
     release.api.delete(_BUDGET)
     make(pods, "meanwhile")
-    assert pods.placed("meanwhile") == release.nodes[2]
+    assert pods.placed("meanwhile") in release.nodes[::2]  # kube-scheduler goes on without scores that it waits for
     LOG.info("a pod was placed %.1f s after the leader was killed", time.monotonic() - begun)
     wait_for("another to reconcile", lambda: release.api.get(_BUDGET)["metadata"]["uid"] != uid)
     took = time.monotonic() - begun
@@ -267,6 +274,7 @@ def test_a_configuration_that_the_scheduler_refuses_is_not_run_and_the_status_sa
         return "runs again" in release.condition("wiring", "Programmed")[2]
 
     wait_for("the last good one to be back", put_back)
+    LOG.info("the last good one was back after %.1f s", time.monotonic() - begun)
     assert {pod["metadata"]["uid"] for pod in release.pods(SCHEDULER)} == before
     release.install()
     release.ready("wiring")

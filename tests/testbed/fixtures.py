@@ -171,9 +171,9 @@ def helm(ground: Cluster) -> Kubectl:
 
 
 def caller(command: Path, kubeconfig: Path) -> Kubectl:
-    """Calls a program for the administrator of a cluster."""
+    """Calls a program for the administrator of a cluster; `aside`: with what it says beside its output."""
 
-    def call(*arguments: str, stdin: str = "") -> str:
+    def call(*arguments: str, stdin: str = "", aside: bool = False) -> str:
         answer = subprocess.run(
             [str(command), *arguments],
             input=stdin,
@@ -186,7 +186,7 @@ def caller(command: Path, kubeconfig: Path) -> Kubectl:
             raise ClusterError(
                 f"{command.name} {' '.join(arguments)}: {answer.stderr.strip() or answer.stdout.strip()}"
             )
-        return answer.stdout
+        return answer.stdout + answer.stderr if aside else answer.stdout
 
     return call
 
