@@ -61,6 +61,8 @@ class Controller:
     facts: Callable[[Mapping[str, str]], Awaitable[Facts]]
     """What is known of the cluster, once certificates are as they have to be; told of all schedulers that there are,
     and of the authorities that they were started with."""
+    believed: Callable[[], Awaitable[None]]
+    """Sees to it that the API server believes us; called while nothing else happens."""
     ever: Ever
     leads: Callable[[], bool]
     warnings: Callable[[Obj], list[tuple[str, str]]]
@@ -173,12 +175,22 @@ class Controller:
                         await self._say(scheduler)
             self._asked.set()
             wait = _BUSY_S if self._is_busy() else _QUIET_S
+            if wait == _QUIET_S:
+                await self._be_believed()
             try:
                 async with asyncio.timeout(wait):
                     await self._ask.wait()
                     await asyncio.sleep(_BUSY_S / 10)  # what comes together is asked about once
             except TimeoutError:
                 pass
+
+    async def _be_believed(self) -> None:
+        if not self.leads():
+            return
+        try:
+            await self.believed()
+        except ClusterError as error:
+            LOG.warning("the API server cannot be told whom to believe", extra={"why": str(error)})
 
     def _is_busy(self) -> bool:
         answers = [one for one in self.replicas.answers.values() if isinstance(one, ReplicaState)]

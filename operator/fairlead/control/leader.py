@@ -88,10 +88,10 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
     """A controller; it is told, and runs, in this loop."""
     async with Client(operator.access()) as client:
         objects, secrets = Objects(client), Secrets(client, operator.namespace)
-        certificates = _certificates(operator, secrets)
+        certificates, believed = _certificates(operator, secrets), _Believed(operator, client)
         with suppress(ClusterError, AuthorityError):  # each pass does it again; this is for the first policy of all
             kept = await certificates.ensure()
-            await _believed(operator, client, authorities.read(kept.data))
+            await believed.have(authorities.read(kept.data))
         replicas = Replicas(
             objects=objects,
             namespace=operator.namespace,
@@ -116,7 +116,8 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
             announcer=Announcer(client, operator.instance),
             waker=Waker(client, operator.namespace, now),
             settings=operator.settings,
-            facts=_facts(operator, client, certificates, replicas),
+            facts=_facts(operator, client, certificates, replicas, believed),
+            believed=believed.again,
             ever=Ever(objects, operator.namespace),
             leads=operator.leads,
             warnings=operator.warnings,
@@ -134,10 +135,23 @@ async def _shown(secrets: Secrets, name: str) -> ssl.SSLContext | None:
     return context
 
 
-async def _believed(operator: Operator, client: Client, authority: Authority) -> None:
-    """Whoever else makes certificates says by himself who is to be believed."""
-    if operator.settings().tls.mode == "SelfManaged":
-        await admission_authority.trust(client, operator.namespace, authority.trusted)
+@dataclass(slots=True, eq=False)
+class _Believed:
+    """Whom the API server is to believe: whoever else makes certificates says so by himself."""
+
+    operator: Operator
+    client: Client
+    authority: Authority | None = None
+
+    async def have(self, authority: Authority) -> None:
+        """Have it believed from now on."""
+        self.authority = authority
+        await self.again()
+
+    async def again(self) -> None:
+        """The chart may have made its configuration anew, which tells nobody else."""
+        if self.authority is not None and self.operator.settings().tls.mode == "SelfManaged":
+            await admission_authority.trust(self.client, self.operator.namespace, self.authority.trusted)
 
 
 def _certificates(operator: Operator, secrets: Secrets) -> Certificates:
@@ -151,7 +165,7 @@ def _certificates(operator: Operator, secrets: Secrets) -> Certificates:
 
 
 def _facts(
-    operator: Operator, client: Client, certificates: Certificates, replicas: Replicas
+    operator: Operator, client: Client, certificates: Certificates, replicas: Replicas, believed: _Believed
 ) -> Callable[[Mapping[str, str]], Awaitable[Facts]]:
     versions: dict[str, datetime] = {}
 
@@ -159,7 +173,7 @@ def _facts(
         versions[(await client.get(VERSION, _version)).gitVersion] = now()
         rolled = {name: pem.digest(bundle.encode()) if bundle else "" for name, bundle in schedulers.items()}
         passed = await certificates.step(rolled, {name: _replica(one) for name, one in replicas.answers.items()})
-        await _believed(operator, client, passed.authority)
+        await believed.have(passed.authority)
         return Facts(
             namespace=operator.namespace,
             url=operator.url,
