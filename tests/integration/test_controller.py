@@ -1,6 +1,7 @@
 """The leader on a real API server: what it makes, keeps, puts back and takes away, and what it says of it."""
 
 import re
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -9,8 +10,11 @@ import pytest
 import yaml
 from write_crds import FILE
 
+from fairlead.control.leader import now
+from fairlead.control.leaves import own_leaf, server_hosts
+from fairlead.identities import OPERATOR, SERVER, scheduler_identity
 from fairlead.render.operator_settings import OperatorSettings, parse_settings
-from operatorkit import POLICIES, Ground, ground
+from operatorkit import ADDRESSES, POLICIES, SERVICE, Ground, ground
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster
 
@@ -439,3 +443,29 @@ def test_a_scheduler_that_somebody_else_runs_is_refused_until_it_is_listed(at_wo
     ground.settings = parse_settings("schedulers: [{name: s}]")
     ground.restart()
     run_until_ready(ground)
+
+
+def test_certificates_of_others_are_asked_for_and_used(at_work: Callable[..., Ground]) -> None:
+    ground = at_work("tls: {mode: Provided}")
+    ground.apply("p", schedulerName="s", filters=FILTER)
+
+    def message() -> str:
+        found = ground.cluster.api.get(f"{POLICIES}/p").get("status", {}).get("conditions", [])
+        return next((one["message"] for one in found if one["type"] == "Accepted"), "")
+
+    wait_for("what is missing", lambda: "kube-scheduler-s-tls is not there" in message(), timeout_s=60)
+    authority, hosts = ground.stub.authority, server_hosts(SERVICE, ground.namespace, ADDRESSES)
+    shown = {
+        "kube-scheduler-s-tls": own_leaf(authority, scheduler_identity("s"), "client", frozenset(), now(), None),
+        "fairlead-operator-tls": own_leaf(authority, OPERATOR, "client", frozenset(), now(), None),
+        "fairlead-webhook-tls": own_leaf(authority, SERVER, "server", hosts, now(), None),
+    }
+    for name, pair in shown.items():
+        data = {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": authority.trusted}
+        written = {key: b64encode(value).decode() for key, value in data.items()}
+        body = {"metadata": {"name": name}, "type": "kubernetes.io/tls", "data": written}
+        ground.cluster.api.create(f"/api/v1/namespaces/{ground.namespace}/secrets", body)
+    ground.cluster.api.patch(f"{POLICIES}/p", {"metadata": {"annotations": {"look": "again"}}})
+    wait_for("a Deployment", lambda: ground.cluster.api.exists(child(ground, "deployments")), timeout_s=60)
+    run_pods(ground)
+    wait_for("Ready", lambda: ground.condition("p") == ("True", "Ready"), timeout_s=60)

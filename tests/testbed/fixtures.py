@@ -161,17 +161,19 @@ def namespace(ground: Cluster) -> Iterator[str]:
 def kubectl(ground: Cluster) -> Kubectl:
     """Call kubectl; what it printed."""
     command = build.build([program("kubectl", ground.kubernetes)])["kubectl"]
-    return _caller(command, ground.kubeconfig)
+    return caller(command, ground.kubeconfig)
 
 
 @pytest.fixture
 def helm(ground: Cluster) -> Kubectl:
     """Call helm; what it printed."""
-    return _caller(build.build([program("helm")])["helm"], ground.kubeconfig)
+    return caller(build.build([program("helm")])["helm"], ground.kubeconfig)
 
 
-def _caller(command: Path, kubeconfig: Path) -> Kubectl:
-    def call(*arguments: str, stdin: str = "") -> str:
+def caller(command: Path, kubeconfig: Path) -> Kubectl:
+    """Calls a program for the administrator of a cluster; `aside`: with what it says beside its output."""
+
+    def call(*arguments: str, stdin: str = "", aside: bool = False) -> str:
         answer = subprocess.run(
             [str(command), *arguments],
             input=stdin,
@@ -184,7 +186,7 @@ def _caller(command: Path, kubeconfig: Path) -> Kubectl:
             raise ClusterError(
                 f"{command.name} {' '.join(arguments)}: {answer.stderr.strip() or answer.stdout.strip()}"
             )
-        return answer.stdout
+        return answer.stdout + answer.stderr if aside else answer.stdout
 
     return call
 

@@ -66,6 +66,8 @@ class Controller:
     are, and of the authorities that these were started with. Raises InvalidObjectError."""
     rotates: Callable[[], bool]
     """Whether the authority is to be replaced, or is being: nothing tells of it when others have done their part."""
+    believed: Callable[[], Awaitable[None]]
+    """Sees to it that the API server believes us; called while nothing else happens."""
     ever: Ever
     leads: Callable[[], bool]
     warnings: Callable[[Obj], list[tuple[str, str]]]
@@ -213,12 +215,22 @@ class Controller:
                 for name in [*self._workers]:
                     self.due(name)
             wait = _BUSY_S if self._is_busy() else _QUIET_S
+            if wait == _QUIET_S:
+                await self._be_believed()
             try:
                 async with asyncio.timeout(wait):
                     await self._ask.wait()
                     await asyncio.sleep(_BUSY_S / 10)  # what comes together is asked about once
             except TimeoutError:
                 pass
+
+    async def _be_believed(self) -> None:
+        if not self.leads():
+            return
+        try:
+            await self.believed()
+        except ClusterError as error:
+            LOG.warning("the API server cannot be told whom to believe", extra={"why": str(error)})
 
     def _is_busy(self) -> bool:
         answers = [one for one in self.replicas.answers.values() if isinstance(one, ReplicaState)]

@@ -93,11 +93,11 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
     """A controller; it is told, and runs, in this loop."""
     async with Client(operator.access()) as client:
         objects, secrets = Objects(client), Secrets(client, operator.namespace)
-        certificates = _certificates(operator, secrets)
+        certificates, believed = _certificates(operator, secrets), _Believed(operator, client)
         with suppress(ClusterError, AuthorityError):  # each pass does it again; this is for the first policy of all
             if is_own(operator):
                 kept = await certificates.ensure(operator.held())
-                await admission_authority.trust(client, operator.namespace, authorities.read(kept.data).trusted)
+                await believed.have(authorities.read(kept.data))
         others = OfOthers(secrets, operator.host, now)
 
         async def context() -> ssl.SSLContext:
@@ -126,8 +126,9 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
             announcer=Announcer(client, operator.instance),
             waker=Waker(client, operator.namespace, now),
             settings=operator.settings,
-            facts=_facts(operator, client, certificates, others, replicas, waits),
+            facts=_facts(operator, client, certificates, others, replicas, waits, believed),
             rotates=lambda: bool(waits) or operator.requested(),
+            believed=believed.again,
             ever=Ever(objects, operator.namespace),
             leads=operator.leads,
             warnings=operator.warnings,
@@ -152,6 +153,25 @@ def is_own(operator: Operator) -> bool:
     return operator.settings().tls.mode == "SelfManaged"
 
 
+@dataclass(slots=True, eq=False)
+class _Believed:
+    """Whom the API server is to believe."""
+
+    operator: Operator
+    client: Client
+    authority: Authority | None = None
+
+    async def have(self, authority: Authority) -> None:
+        """Have it believed from now on."""
+        self.authority = authority
+        await self.again()
+
+    async def again(self) -> None:
+        """The chart may have made its configuration anew, which tells nobody else."""
+        if self.authority is not None and is_own(self.operator):
+            await admission_authority.trust(self.client, self.operator.namespace, self.authority.trusted)
+
+
 def _certificates(operator: Operator, secrets: Secrets) -> Certificates:
     return Certificates(
         secrets=secrets,
@@ -169,6 +189,7 @@ def _facts(
     others: OfOthers,
     replicas: Replicas,
     waits: list[Await],
+    believed: _Believed,
 ) -> Callable[[str, Mapping[str, str]], Awaitable[Facts]]:
     versions: dict[str, datetime] = {}
 
@@ -177,7 +198,7 @@ def _facts(
         answers = {name: _replica(one) for name, one in replicas.answers.items()}
         passed = await certificates.step(rolled, answers, operator.held())
         waits[:] = [] if passed.waits is None else [passed.waits]
-        await admission_authority.trust(client, operator.namespace, passed.authority.trusted)
+        await believed.have(passed.authority)
         return passed.authority.known
 
     async def facts(scheduler: str, schedulers: Mapping[str, str]) -> Facts:

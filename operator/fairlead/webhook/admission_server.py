@@ -20,7 +20,7 @@ from fairlead.webhook.tls import Tls
 
 LOG: Final = logging.getLogger(__name__)
 _HTTP: Final = logging.getLogger(f"{__name__}.http")
-PATH: Final = "/admission"
+PATH: Final = "/validate"
 MAX_BODY: Final = 8 << 20
 """A policy as it was, and as it is to be: etcd takes 1.5 MiB of each, and JSON in JSON may be longer."""
 WITHIN_S: Final = 2.0

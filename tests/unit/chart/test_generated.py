@@ -14,6 +14,7 @@ from chart_values import Values
 from fairlead import __version__
 from fairlead.api.parse import parse_params
 from fairlead.render.operator_settings import OperatorSettings
+from fairlead.webhook.admission_server import PATH
 
 _FREE = {"profile", "affinity", "global"}
 _CHART: dict[str, Any] = yaml.safe_load((write_chart.CHART / "Chart.yaml").read_text())
@@ -52,6 +53,10 @@ def test_the_schema_has_no_pattern_that_helm_cannot_read() -> None:
     patterns = re.findall(r'"pattern": ("(?:[^"\\]|\\.)*")', json.dumps(write_chart.schema()))
     assert len(patterns) > 10
     assert [one for one in patterns if "(?" in one or "\\\\Z" in one] == []
+
+
+def test_the_api_server_asks_where_the_operator_answers() -> None:
+    assert f"      path: {PATH}\n" in (write_chart.CHART / "templates" / "admission.yaml").read_text()
 
 
 def test_the_chart_is_of_this_version() -> None:
