@@ -125,6 +125,8 @@ class Election:
         if record is None:
             if self.record is not None and self.record.holder not in ("", self.me):
                 free_at = now + self._lasts(self.record)  # it was deleted, and its holder need not know yet
+            elif self.record is None and not self.fresh and free_at == _NEVER:
+                free_at = now + self.terms.lease_s  # it may have been deleted just before we came
         elif self.record is None or record.version != self.record.version:
             free_at = _NEVER if record.holder in ("", self.me) else now + self._lasts(record)
         leads = self.until is not None

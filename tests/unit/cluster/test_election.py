@@ -18,7 +18,8 @@ LEADING = NEW.saw(RELEASED, 99).wrote(OURS, 100, 101)
     ("case", "election", "now", "step"),
     [
         ("the first thing is to look", NEW, 0, Look()),
-        ("there is none: it is made", NEW.saw(None, 100), 100, Write("", 0, taking=True)),
+        ("there is none: it may have been deleted just now", NEW.saw(None, 100), 100, Rest(2)),
+        ("and it is made when whoever had it acts no more", NEW.saw(None, 100), 115, Write("", 0, taking=True)),
         ("it was released: it is taken", NEW.saw(RELEASED, 100), 100, Write("5", 4, taking=True)),
         ("another has it: look again later", SEEN, 100, Rest(2)),
         ("then look again", SEEN, 102, Look()),
