@@ -123,10 +123,9 @@ class Election:
         """A look, or what it comes to: the Lease as it is; None: there is none."""
         free_at = self.free_at
         if record is None:
-            if self.record is not None and self.record.holder not in ("", self.me):
-                free_at = now + self._lasts(self.record)  # it was deleted, and its holder need not know yet
-            elif self.record is None and not self.fresh and free_at == _NEVER:
-                free_at = now + self.terms.lease_s  # it may have been deleted just before we came
+            # It was deleted, perhaps just before we came, or after somebody took it whom we did not see take it.
+            if self.record is not None or free_at == _NEVER:
+                free_at = now + max(self.terms.lease_s, self.record.lease_s if self.record is not None else 0.0)
         elif self.record is None or record.version != self.record.version:
             free_at = _NEVER if record.holder in ("", self.me) else now + self._lasts(record)
         leads = self.until is not None
