@@ -183,7 +183,8 @@ def _replica_pod(cluster: Cluster, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/pods"
     spec = {"containers": [{"name": "main", "image": "none"}], "schedulerName": "nobody"}
     cluster.api.create(path, {"metadata": {"name": "fairlead-1", "labels": {"app": "the-operator"}}, "spec": spec})
-    status = {"phase": "Running", "podIP": "127.0.0.1", "podIPs": [{"ip": "127.0.0.1"}]}
+    ready = [{"type": "Ready", "status": "True"}]
+    status = {"phase": "Running", "podIP": "127.0.0.1", "podIPs": [{"ip": "127.0.0.1"}], "conditions": ready}
     cluster.api.patch(f"{path}/fairlead-1/status", {"status": status})
 
 
