@@ -289,7 +289,6 @@ def test_nothing_of_a_scheduler_is_written_while_a_policy_is_paused(release: Rel
     release.until("paused", "Programmed", "Paused")
     release.api.patch(DEPLOYMENT, {"spec": {"replicas": 1}})
     release.put("paused", filters=_filters(f"node.metadata.name == '{release.nodes[0]}'"), scores=_SCORES)
-    make(pods, "meanwhile", "b")
     release.until("paused", "Programmed", "Paused")
     make(pods, "after", "b")
     assert pods.placed("after") == release.nodes[0]
