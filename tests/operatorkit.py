@@ -84,10 +84,17 @@ class Ground:
     settings: OperatorSettings
     drifted: list[str] = field(default_factory=list)
     is_leader: bool = True
+    broken: set[str] = field(default_factory=set)
+    """Policies over which we stumble."""
     over: threading.Event = field(default_factory=threading.Event)
     """Set when nothing of the leader goes on."""
     logins: list[Exception] = field(default_factory=list)
     """What kopf's next logins fail with."""
+
+    def warned(self, policy: Mapping[str, Any]) -> list[tuple[str, str]]:
+        if policy["metadata"]["name"] in self.broken:
+            raise ValueError("a fault of ours")
+        return []
 
     async def login(self) -> kopf.AiohttpSession:
         if self.logins:
@@ -158,7 +165,7 @@ def ground(cluster: Cluster, namespace: str, settings: OperatorSettings | None =
             requested=lambda: False,
             nodes=lambda: 1,
             leads=lambda: ground.is_leader,
-            warnings=lambda _: [],
+            warnings=lambda policy: ground.warned(policy),
             drift=lambda kind: ground.drifted.append(kind),
         )
         over = threading.Event()

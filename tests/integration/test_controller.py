@@ -146,6 +146,15 @@ def test_drift_is_put_right_and_counted(at_work: Callable[..., Ground]) -> None:
     wait_for("what drifted", lambda: ground.drifted[:2] == ["Deployment", "Deployment"])
 
 
+def test_a_fault_of_ours_over_one_policy_keeps_no_other_from_its_status(at_work: Callable[..., Ground]) -> None:
+    ground = at_work()
+    ground.broken.add("a")
+    for name in ("a", "b"):
+        ground.apply(name, schedulerName="s", filters=FILTER)
+    wait_for("the status of the other", lambda: ground.condition("b", "Accepted") == ("True", "Accepted"))
+    assert ground.condition("a", "Accepted") == ("", "")
+
+
 def test_a_deployment_that_is_not_ours_is_left_alone(at_work: Callable[..., Ground]) -> None:
     ground = at_work()
     labels = {"matchLabels": {"a": "b"}}
