@@ -450,7 +450,6 @@ def test_a_scheduler_that_somebody_else_runs_is_refused_until_it_is_listed(at_wo
     ground.apply("d", schedulerName="default-scheduler", filters=FILTER)
     wait_for("refused", lambda: ground.condition("d", "Accepted") == ("False", "SchedulerRefused"))
     ground.settings = parse_settings("schedulers: [{name: s}]")
-    ground.restart()
     run_until_ready(ground)
 
 

@@ -194,7 +194,7 @@ class Controller:
     async def _ask_replicas(self) -> None:
         """Often while something is on its way, seldom otherwise."""
         time = asyncio.get_running_loop().time
-        looked = time()
+        looked, settings = time(), self.settings()
         while True:
             self._ask.clear()
             try:
@@ -211,8 +211,9 @@ class Controller:
                     if self._asked.is_set() and (before != after or self._leaves(scheduler)):
                         await self._say(scheduler)
             self._asked.set()
-            if self.rotates():
-                for name in [*self._workers]:
+            if self.rotates() or self.settings() is not settings:
+                settings = self.settings()
+                for name in {*self._workers, *(one.name for one in settings.schedulers)}:
                     self.due(name)
             wait = _BUSY_S if self._is_busy() else _QUIET_S
             if wait == _QUIET_S:
