@@ -149,7 +149,7 @@ def leading(operating: Operating) -> Iterator[None]:
     stop, failed = threading.Event(), list[BaseException]()
 
     async def lead() -> None:
-        waking = Waking(served=operating.state().policy_set)
+        waking = Waking(served=(await asyncio.to_thread(operating.state)).policy_set)
         async with Client(from_kubeconfig([operating.cluster.kubeconfig])) as client:
             while not stop.is_set():
                 waking = waking.heard([await asyncio.to_thread(operating.state)])

@@ -417,9 +417,8 @@ def told(ground: Ground, name: str) -> list[str]:
     """The reasons of the events about a policy."""
     uid = ground.cluster.api.get(f"{POLICIES}/{name}")["metadata"]["uid"]
     found = ground.cluster.api.items("/apis/events.k8s.io/v1/namespaces/default/events")
-    return [
-        one["reason"] for one in sorted(found, key=lambda one: one["eventTime"]) if one["regarding"].get("uid") == uid
-    ]
+    ours = [one for one in found if one["regarding"].get("uid") == uid]
+    return [one["reason"] for one in sorted(ours, key=lambda one: one["eventTime"])]
 
 
 def test_two_hundred_policies_that_come_at_once(at_work: Callable[..., Ground]) -> None:
@@ -455,16 +454,16 @@ def test_a_scheduler_that_somebody_else_runs_is_refused_until_it_is_listed(at_wo
 
 def test_certificates_of_others_are_asked_for_and_used(at_work: Callable[..., Ground]) -> None:
     ground = at_work("tls: {mode: Provided}")
-    ground.apply("p", schedulerName="s", filters=FILTER)
+    ground.apply("p", schedulerName="o", filters=FILTER)
 
     def message() -> str:
         found = ground.cluster.api.get(f"{POLICIES}/p").get("status", {}).get("conditions", [])
         return next((one["message"] for one in found if one["type"] == "Accepted"), "")
 
-    wait_for("what is missing", lambda: "kube-scheduler-s-tls is not there" in message(), timeout_s=60)
+    wait_for("what is missing", lambda: "kube-scheduler-o-tls is not there" in message(), timeout_s=60)
     authority, hosts = ground.stub.authority, server_hosts(SERVICE, ground.namespace, ADDRESSES)
     shown = {
-        "kube-scheduler-s-tls": own_leaf(authority, scheduler_identity("s"), "client", frozenset(), now(), None),
+        "kube-scheduler-o-tls": own_leaf(authority, scheduler_identity("o"), "client", frozenset(), now(), None),
         "fairlead-operator-tls": own_leaf(authority, OPERATOR, "client", frozenset(), now(), None),
         "fairlead-webhook-tls": own_leaf(authority, SERVER, "server", hosts, now(), None),
     }
@@ -474,6 +473,4 @@ def test_certificates_of_others_are_asked_for_and_used(at_work: Callable[..., Gr
         body = {"metadata": {"name": name}, "type": "kubernetes.io/tls", "data": written}
         ground.cluster.api.create(f"/api/v1/namespaces/{ground.namespace}/secrets", body)
     ground.cluster.api.patch(f"{POLICIES}/p", {"metadata": {"annotations": {"look": "again"}}})
-    wait_for("a Deployment", lambda: ground.cluster.api.exists(child(ground, "deployments")), timeout_s=60)
-    run_pods(ground)
-    wait_for("Ready", lambda: ground.condition("p") == ("True", "Ready"), timeout_s=60)
+    run_until_ready(ground, "p", "o")

@@ -182,15 +182,15 @@ def test_the_status_is_written_apart_from_the_spec(api: Api) -> None:
 
 def test_kubectl_shows_what_an_owner_looks_for(api: Api, kubectl: Kubectl) -> None:
     api.create(_POLICIES, policy())
-    ready = {"type": "Ready", "status": "True", "reason": "Serving", "message": ""}
+    ready = {"type": "Ready", "status": "True", "reason": "Serving", "message": "well"}
     ready["lastTransitionTime"] = "2026-01-01T00:00:00Z"
     scheduler = {"name": "fairlead", "configHash": "abc"}
     api.patch(f"{_POLICIES}/some/status", {"status": {"conditions": [ready], "scheduler": scheduler}})
     head, row = (line.split() for line in kubectl("get", "sep").splitlines())
-    assert head == ["NAME", "READY", "SCHEDULER", "AGE"]
-    assert row[:3] == ["some", "True", "fairlead"]
+    assert head == ["NAME", "READY", "REASON", "SCHEDULER", "AGE", "MESSAGE"]
+    assert [*row[:4], row[5]] == ["some", "True", "Serving", "fairlead", "well"]
     head, row = (line.split() for line in kubectl("get", "sep", "-o", "wide").splitlines())
-    assert head == ["NAME", "READY", "REASON", "SCHEDULER", "HASH", "AGE"]
+    assert head == ["NAME", "READY", "REASON", "SCHEDULER", "HASH", "AGE", "MESSAGE"]
     assert row[:5] == ["some", "True", "Serving", "fairlead", "abc"]
     for category in ("fairlead", "scheduling"):
         assert "schedulerextenderpolicy.fairlead.dev/some" in kubectl("get", category, "-o", "name")

@@ -134,7 +134,7 @@ def test_of_many_that_start_at_once_one_leads(start: Start) -> None:
     def leading() -> list[str]:
         return [one.name for one in replicas if one.said() == ["begin"]]
 
-    wait_for("somebody to lead", leading)
+    wait_for("somebody to lead", lambda: leading() or None)
     for one in replicas:
         one.tell("1")  # each has seen the Lease many times by then
     wait_for("all to have had their turns", lambda: all("done" in one.said() for one in replicas))
