@@ -391,6 +391,9 @@ def test_a_scheduler_that_has_gone_stays_gone(at_work: Callable[..., Ground]) ->
     api = ground.cluster.api
     ground.apply("p", schedulerName="s", filters=FILTER)
     run_until_ready(ground)
+    pods = f"/api/v1/namespaces/{ground.namespace}/pods"
+    for pod in pods_of(ground, "s", "")[0]:  # they take their time to end
+        api.patch(f"{pods}/{pod['metadata']['name']}", {"metadata": {"finalizers": ["example.com/held"]}})
     ground.stub.policies.clear()
     api.delete(f"{POLICIES}/p")
     wait_for("a pass without it", lambda: '"empty_since":1' in state_of(ground))
@@ -401,8 +404,10 @@ def test_a_scheduler_that_has_gone_stays_gone(at_work: Callable[..., Ground]) ->
 
     def gone() -> bool:
         for pod in pods_of(ground, "s", "")[0]:
-            path = f"/api/v1/namespaces/{ground.namespace}/pods/{pod['metadata']['name']}"
-            api.delete(path, gracePeriodSeconds="0")
+            path = f"{pods}/{pod['metadata']['name']}"
+            api.patch(path, {"metadata": {"finalizers": None}})
+            if api.exists(path):
+                api.delete(path, gracePeriodSeconds="0")
         return not versions(ground)
 
     wait_for("all of it to go", gone)
