@@ -455,6 +455,8 @@ def test_a_scheduler_that_somebody_else_runs_is_refused_until_it_is_listed(at_wo
     wait_for("refused", lambda: ground.condition("d", "Accepted") == ("False", "SchedulerRefused"))
     ground.settings = parse_settings("schedulers: [{name: s}]")
     run_until_ready(ground)
+    # else the next test's scheduler of this name is refused, too
+    api.delete(f"/api/v1/namespaces/{ground.namespace}/pods/theirs", gracePeriodSeconds="0")
 
 
 def test_certificates_of_others_are_asked_for_and_used(at_work: Callable[..., Ground]) -> None:
