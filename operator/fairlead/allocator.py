@@ -15,12 +15,11 @@ _ASKED: Final = 8 << 20
 _LARGE: Final = 32 << 20
 
 
-def keep_heap() -> bool:
-    """Let it keep some of it; whether this C library can."""
+def keep_heap() -> None:
+    """Let it keep some of it, where this C library can."""
     try:
         tell = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):  # not glibc
-        return False
-    return all(
-        tell(what, size) for what, size in ((_TRIM_THRESHOLD, _KEPT), (_TOP_PAD, _ASKED), (_MMAP_THRESHOLD, _LARGE))
-    )
+        return
+    for what, size in ((_TRIM_THRESHOLD, _KEPT), (_TOP_PAD, _ASKED), (_MMAP_THRESHOLD, _LARGE)):
+        tell(what, size)

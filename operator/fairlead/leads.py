@@ -2,20 +2,18 @@
 
 import os
 import socket
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fairlead.cluster.access import Access, find_access
 from fairlead.cluster.lease import LEASES, Elector, identity
+from fairlead.control.leader import LEASE, leading
 from fairlead.control.leader import Operator as Known
-from fairlead.control.leader import leading
 from fairlead.control.lint import Linted
 from fairlead.control.login import session
 from fairlead.control.runtime import Runtime
 
 if TYPE_CHECKING:
     from fairlead.operate import Operator
-
-LEASE: Final = "fairlead"
 
 
 class Leads:

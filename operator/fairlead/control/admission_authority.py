@@ -11,8 +11,8 @@ import msgspec
 from fairlead.cluster.client import Client
 from fairlead.cluster.errors import NotFoundError
 from fairlead.cluster.resources import Resource, Where
+from fairlead.render.access import ADMISSION
 
-NAME: Final = "fairlead.{namespace}"
 WEBHOOK: Final = "policies.fairlead.dev"
 CONFIGURATIONS: Final = Resource("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations")
 _MANAGER: Final = "fairlead-admission"
@@ -21,7 +21,7 @@ _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 async def trust(client: Client, namespace: str, authority: bytes) -> None:
     """Have these certificates believed; nothing where there is no such configuration. Raises ClusterError."""
-    name, bundle = NAME.format(namespace=namespace), base64.b64encode(authority).decode()
+    name, bundle = ADMISSION.format(namespace=namespace), base64.b64encode(authority).decode()
     at = Where(CONFIGURATIONS, "", name)
     try:
         there = await client.get(at, _decode)

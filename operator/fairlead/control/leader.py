@@ -39,6 +39,8 @@ from fairlead.render.shipped import templates
 from fairlead.webhook.state import ReplicaState
 
 AUTHORITY: Final = "fairlead-ca"
+LEASE: Final = "fairlead"
+"""Whoever holds it leads."""
 _VERSIONS_FOR: Final = timedelta(minutes=10)
 """Several API servers of different versions answer while a control plane is upgraded."""
 

@@ -18,7 +18,7 @@ from fairlead.cluster.resources import PODS, Resource, Where
 from fairlead.cluster.revisions import LABEL as LAST_GOOD
 from fairlead.cluster.writes import REVISIONS
 from fairlead.control.finalizer import FINALIZER
-from fairlead.control.leader import AUTHORITY
+from fairlead.control.leader import AUTHORITY, LEASE
 from fairlead.control.look import MANAGED_BY
 from fairlead.control.objects import KINDS, Objects, resource
 from fairlead.control.reconcile import in_order
@@ -26,8 +26,7 @@ from fairlead.render.engine import Object
 from fairlead.render.names import MANAGER, SCHEDULER_LABEL
 
 _OURS: Final = f"{MANAGED_BY}={MANAGER}"
-_LEASE: Final = "fairlead"
-_UNLABELLED: Final = (("Lease", _LEASE), ("Secret", AUTHORITY), ("ConfigMap", EVER))
+_UNLABELLED: Final = (("Lease", LEASE), ("Secret", AUTHORITY), ("ConfigMap", EVER))
 _NAME: Final = "fairlead-uninstall"
 _CAPACITIES: Final = Resource("storage.k8s.io", "v1", "csistoragecapacities")
 _POLICIES: Final = Where(Resource(GROUP, VERSION, PLURAL))
@@ -73,7 +72,7 @@ class Uninstall:
 
         If this fails half-way, the operator leads again when that time is over, and puts everything back.
         """
-        at = Where(resource("Lease"), self.namespace, _LEASE)
+        at = Where(resource("Lease"), self.namespace, LEASE)
         while (lease := await self.objects.get(at)) is not None:
             spec = {**(lease.get("spec") or {}), "holderIdentity": _NAME, "leaseDurationSeconds": int(self.lasts_s)}
             try:
