@@ -131,6 +131,7 @@ def _p99(values: list[float]) -> list[float]:
 BENCHMARKS: Final[Benchmarks] = {
     "follow-staleness-p99": Benchmark("ms", lambda size: _p99(_measured(size).staleness)),
     "follow-filter-p99": Benchmark("ms", lambda size: _p99(_measured(size).calls)),
+    "follow-filter-longest": Benchmark("ms", lambda size: [max(_measured(size).calls)]),
 }
 
 if __name__ == "__main__":
