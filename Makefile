@@ -32,7 +32,7 @@ unit: setup ## the tests that need no cluster
 
 test: check ## everything: checks, and tests on a real cluster that it raises itself
 	$(BIN)/python -m testbed build
-	$(BIN)/pytest
+	$(BIN)/pytest -n 3
 
 test-matrix: setup ## the tests that need a cluster, on the older versions of Kubernetes too
 	@failed=; for version in $(OLDER); do \

@@ -86,7 +86,7 @@ def kubernetes_version(pytestconfig: pytest.Config) -> str:
 @pytest.fixture(scope="session")
 def this_run() -> Iterator[str]:
     """What the clusters of this checkout's tests are called after; nobody else has it while we run."""
-    name = hashlib.sha256(str(_CHECKOUT).encode()).hexdigest()[:6]
+    name = hashlib.sha256(str(_CHECKOUT).encode()).hexdigest()[:6] + os.environ.get("PYTEST_XDIST_WORKER", "")
     with cache.locked(f"tests-{name}", doing="running the tests of this checkout"):
         yield name
 

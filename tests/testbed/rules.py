@@ -1,4 +1,7 @@
-"""What a test run keeps: tests are marked by what they ask for, failures leave logs, nothing is skipped quietly."""
+"""What a test run keeps: tests are marked by what they ask for, failures leave logs, nothing is skipped quietly.
+
+With `-n`, a file's tests stay together, and all of the folders whose tests share clusters.
+"""
 
 import os
 import re
@@ -6,6 +9,7 @@ import sys
 from collections.abc import Generator
 
 import pytest
+from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from testbed.fixtures import LOGS, RAISED, keep_logs
 
@@ -14,14 +18,15 @@ _MARKS = {
     "cluster": "needs a cluster with a real node",
     "kind": "needs Docker that can start a privileged container",
 }
-_skipped = pytest.StashKey[list[str]]()
+_SHARING = ("integration", "e2e")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Name the marks, so that `-m 'not cluster'` works and a misspelt one does not."""
     for mark, meaning in _MARKS.items():
         config.addinivalue_line("markers", f"{mark}: {meaning}")
-    config.stash[_skipped] = []
+    if _must_run_all() and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Skipped())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -34,9 +39,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("control_plane")
 
 
+class _Together(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
+    """Which tests one process runs."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return next((folder for folder in file.split("/") if folder in _SHARING), file)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config) -> LoadScopeScheduling:
+    """What `-n` goes by."""
+    return _Together(config)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Keep the logs of every component when a test fails; remember what was skipped."""
+    """Keep the logs of every component when a test fails."""
     report = yield
     if report.failed:
         folder = item.config.rootpath / LOGS / re.sub(r"[^\w.-]+", "_", item.nodeid)
@@ -44,23 +62,32 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
             keep_logs(provider, folder)
         if folder.exists():
             report.sections.append(("logs of the components", str(folder)))
-    if report.skipped and not hasattr(report, "wasxfail") and not item.get_closest_marker("kind"):
-        item.config.stash[_skipped].append(item.nodeid)
     return report
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Where everything can be had, everything has to run."""
-    if _must_run_all() and session.config.stash[_skipped] and session.exitstatus == pytest.ExitCode.OK:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+class _Skipped:
+    """Where everything can be had, everything has to run; asked of the process that hears of all tests."""
 
+    def __init__(self) -> None:
+        self._names: list[str] = []
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say so."""
-    if _must_run_all() and (skipped := config.stash[_skipped]):
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Remember what was skipped."""
+        if report.skipped and not hasattr(report, "wasxfail") and "kind" not in report.keywords:
+            self._names.append(report.nodeid)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Fail."""
+        if self._names and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say so."""
+        if not self._names:
+            return
         terminalreporter.section("skipped where nothing may be", red=True)
         terminalreporter.line("this is Linux and root, so only the tests of kind may be skipped; these were too:")
-        for name in skipped:
+        for name in self._names:
             terminalreporter.line(f"  {name}")
 
 

@@ -26,12 +26,15 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Py
     return pytester
 
 
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
 @pytest.mark.parametrize("case", _SKIPS)
-def test_where_everything_can_be_had_a_skip_fails_the_run(run: pytest.Pytester, case: str) -> None:
+def test_where_everything_can_be_had_a_skip_fails_the_run(
+    run: pytest.Pytester, case: str, workers: tuple[str, ...]
+) -> None:
     mark, want = _SKIPS[case]
     body = "assert False" if "xfail" in mark else "pass"
     run.makepyfile(f"import pytest\n\n{mark}def test_one() -> None:\n    {body}\n")
-    result = run.runpytest_subprocess()
+    result = run.runpytest_subprocess(*workers)
     can_have_all = sys.platform == "linux" and os.geteuid() == 0
     assert result.ret == (want if can_have_all else 0)
     assert ("skipped where nothing may be" in result.stdout.str()) == bool(want and can_have_all)
@@ -51,6 +54,22 @@ def test_a_test_is_marked_by_what_it_asks_for(run: pytest.Pytester, case: str) -
     result = run.runpytest_subprocess("--collect-only", "-q", "-m", mark)
     assert "test_one" in result.stdout.str()
     assert "test_another" not in result.stdout.str()
+
+
+def test_those_that_share_a_cluster_stay_together(run: pytest.Pytester) -> None:
+    body = "import os\n\n" + "".join(
+        f"def test_{name}(): open('asked', 'a').write(f'{{__name__}}={{os.getpid()}}\\n')\n\n" for name in "abc"
+    )
+    for file in ("e2e/test_one.py", "e2e/test_two.py", "unit/test_three.py", "unit/test_four.py"):
+        path = run.path / file
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(body)
+    run.runpytest_subprocess("-n", "3").assert_outcomes(passed=12)
+    asked = [line.split("=") for line in Path(run.path, "asked").read_text().splitlines()]
+    by_file = {file: {process for name, process in asked if name.endswith(file)} for file in ("one", "two", "three")}
+    assert by_file["one"] == by_file["two"]
+    assert len(by_file["one"]) == len(by_file["three"]) == 1
+    assert by_file["one"] != by_file["three"]
 
 
 def test_every_mark_is_explained() -> None:
