@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = given.run(given)
         return code
 
-    return ended(" ".join([name, *asked[:1]]), run)
+    return ended(" ".join([name, *(one for one in asked[:1] if not one.startswith("-"))]), run)
 
 
 def parser(name: str = "fairlead") -> argparse.ArgumentParser:
