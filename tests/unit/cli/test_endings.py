@@ -6,6 +6,8 @@ import signal
 import socket
 import subprocess
 import sys
+import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -249,3 +251,11 @@ def test_each_command_says_what_it_is_for() -> None:
     for name, one in parser()._subparsers._group_actions[0].choices.items():  # type: ignore[union-attr,index]
         assert one.description, name
         assert [action.dest for action in one._actions if not action.help] == [], name
+
+
+def test_each_program_that_is_installed_is_there() -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    assert {*project["scripts"]} == {"fairlead", "kubectl-fairlead", "kubectl_complete-fairlead"}
+    for where in project["scripts"].values():
+        module, _, name = where.partition(":")
+        assert callable(getattr(import_module(module), name))
