@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import yaml
 
@@ -21,8 +21,9 @@ def api_server(answers: Answers, folder: Path) -> Iterator[Path]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            path = urlsplit(self.path).path
-            found = answers.get(path, 404)
+            asked = urlsplit(self.path)
+            path = asked.path
+            found = _selected(answers.get(path, 404), parse_qs(asked.query).get("labelSelector", [""])[0])
             code = found if isinstance(found, int) else 200
             body = _status(code, path) if isinstance(found, int) else found
             data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
@@ -57,6 +58,18 @@ def kubeconfig(server: str, folder: Path) -> Path:
 def items(*objects: Mapping[str, Any]) -> dict[str, object]:
     """A list."""
     return {"metadata": {}, "items": [*objects]}
+
+
+def _selected(found: object, selector: str) -> object:
+    """Of a list, what a selector selects: `key` and `key=value`, with commas."""
+    if not selector or not isinstance(found, dict):
+        return found
+    wanted = [one.partition("=") for one in selector.split(",")]
+
+    def is_selected(labels: Mapping[str, str]) -> bool:
+        return all(labels.get(key) == value if equals else key in labels for key, equals, value in wanted)
+
+    return items(*(one for one in found["items"] if is_selected(one["metadata"].get("labels", {}))))
 
 
 def _status(code: int, path: str) -> dict[str, object]:

@@ -31,7 +31,8 @@ def policy(name: str, *, reason: str = "Ready", message: str = "its rules serve"
 
 def pod(name: str, *, ready: bool = True, scheduler: str = "", **status: Any) -> Object:
     """A pod of the operator, or of a scheduler."""
-    labels = {"fairlead.dev/scheduler": scheduler} if scheduler else {"app.kubernetes.io/name": "fairlead"}
+    own = {"app.kubernetes.io/name": "fairlead", "app.kubernetes.io/component": "operator"}
+    labels = {"fairlead.dev/scheduler": scheduler} if scheduler else own
     annotations = {"fairlead.dev/config-hash": "0123456789ab"} if scheduler else {}
     conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
     containers = [{"restartCount": 0 if ready else 7, **status}]
