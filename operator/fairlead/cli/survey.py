@@ -87,7 +87,7 @@ async def survey(client: Client, namespace: str = "") -> Survey:
         config_maps=config_maps,
         leases=leases,
         metrics=metrics,
-        unread=unread,
+        unread=sorted(unread, key=lambda one: one.what),
     )
 
 
