@@ -6,10 +6,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from fairlead.cli import certs, completion, crd, lint, operate, render, serve, status, uninstall, version
+from fairlead.cli import (
+    certs,
+    completion,
+    crd,
+    diff,
+    explain,
+    lint,
+    operate,
+    render,
+    serve,
+    simulate,
+    status,
+    uninstall,
+    version,
+)
 from fairlead.cli.endings import ended
 
-_COMMANDS = (lint, render, status, crd, operate, serve, certs, uninstall, completion, version)
+_COMMANDS = (lint, simulate, explain, diff, render, status, crd, operate, serve, certs, uninstall, completion, version)
 _PLUGIN: Final = "kubectl-fairlead"
 
 
