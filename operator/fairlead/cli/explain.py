@@ -95,7 +95,7 @@ def _policies(given: argparse.Namespace) -> "PolicySet | None":
 
 
 def _of_cluster(sight: "Sight") -> "PolicySet":
-    from fairlead.cli.live import compiled_of
+    from fairlead.cli.served import compiled_of
     from fairlead.policy.select import policy_set
 
     return policy_set(compiled_of(sight.live.policies))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairlead.cli.live import LivePolicy
+from fairlead.cli.served import LivePolicy
 from fairlead.offline.fit import amount
 from fairlead.offline.judged import PodJudged
 from fairlead.offline.world import scheduler_of
