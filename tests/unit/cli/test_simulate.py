@@ -29,6 +29,7 @@ spec:
 POLICY = HEAD.replace("some", "gpu") + SPEC.lstrip()
 BEYOND = "affinity between pods, topology spread, volumes, resource claims, other pods of a group, "
 NOT_SIMULATED = f"Not simulated: {BEYOND}the scheduler's own scores, preemption"
+GATES = "waits for its scheduling gates"
 T4 = {"gpu": "t4"}
 CLUSTER = [
     node("n1", labels=T4),
@@ -81,7 +82,7 @@ def test_people_read_who_goes_nowhere_first_and_copies_once(run: Run) -> None:
         "POD                     POLICIES   NODES    PREFERRED   SCORE   KEPT FROM THE OTHERS BY",
         "ml/big                  gpu        none     -           -       2 Insufficient cpu, 1 wrong class",
         "ml/copy-0 and 2 alike   gpu        1 of 3   n1          50      1 Insufficient cpu, 1 wrong class",
-        "ml/gated                gpu        2 of 3   n1          50      1 wrong class; waits for its scheduling gates: x",
+        f"ml/gated                gpu        2 of 3   n1          50      1 wrong class; {GATES}: x",
         "",
         "5 pods on 3 nodes: 4 have where to go, 1 nowhere.",
         "Each pod by itself: none is placed, and none takes room from another.",
