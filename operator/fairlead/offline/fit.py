@@ -53,11 +53,13 @@ class Check(NamedTuple):
 
 
 def checks(pod: PodView, *, named: bool = True) -> list[Check]:
-    """What has to be looked at for a pod; what it does not ask for is not. `named`: its nodeName is an order."""
+    """What has to be looked at for a pod, as the scheduler looks at it: it stops at the first that fails.
+
+    `named`: its nodeName is an order.
+    """
     spec = pod.pod.spec
-    found = [_taints(spec.tolerations)]
-    if named and spec.nodeName:
-        found.append(_name(str(spec.nodeName)))
+    found = [_name(str(spec.nodeName))] if named and spec.nodeName else []
+    found.append(_taints(spec.tolerations))
     required = spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution
     if spec.nodeSelector or required:
         found.append(_affinity(spec.nodeSelector, required))
