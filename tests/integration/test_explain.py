@@ -137,7 +137,7 @@ def _scheduled(api: Api, namespace: str, asked: Object) -> Object:
 
 
 def _counted(message: str) -> Counter[str]:
-    """`0/18 nodes are available: 3 Insufficient cpu, 2 Too many pods. preemption: ...`"""
+    """Of `0/18 nodes are available: 3 Insufficient cpu, 2 Too many pods. preemption: ...` what there is to count."""
     found = re.match(r"0/\d+ nodes are available: (.*?)\.( |$)", message)
     assert found is not None, message
     parts = [one.partition(" ") for one in found[1].split(", ")]
@@ -203,7 +203,7 @@ def _may(api: Api, namespace: str, *, cluster: dict[str, list[str]], own: dict[s
 
 @pytest.fixture
 def asked(policies: Api, namespace: str, kwok_nodes: MakeNodes) -> Iterator[str]:
-    """A namespace with a pod that waits, on a cluster with three nodes of the wrong zone and two of the right one."""
+    """A namespace with a pod that waits, in a cluster with two nodes that will do."""
     kwok_nodes(2, equal(labels={"zone": "a"}, name="kwok"))
     policies.create(f"/api/v1/namespaces/{namespace}/pods", _pod("train", asks={"cpu": "2"}, schedulerName="fairlead"))
     yield namespace
