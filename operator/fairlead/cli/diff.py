@@ -48,7 +48,7 @@ def run(given: argparse.Namespace) -> int:
 def _run(given: argparse.Namespace) -> int:
     from fairlead.cli import diff_text, progress
     from fairlead.cli.given import moment_of, policies_of
-    from fairlead.cli.sources import asked, look, seen, unknown_namespaces
+    from fairlead.cli.sources import asked, look, seen
     from fairlead.cli.spool import Spool
     from fairlead.offline.changes import changed
     from fairlead.offline.world import World
@@ -64,7 +64,7 @@ def _run(given: argparse.Namespace) -> int:
         judgeable, left_out = seen(policies, sight)
         worlds.append(World(judgeable, sight.snapshot, now))
         blind |= dict.fromkeys(left_out)
-    notes = [*sight.notes(), *blind, *unknown_namespaces(both, sight, pods)]
+    notes = [*sight.notes(both.policies, pods, given), *blind]
     found = (changed(*worlds, pod.raw, pod.file) for pod in progress.shown("pods", pods))
     out = output()
     count = 0

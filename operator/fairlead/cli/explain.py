@@ -52,9 +52,10 @@ def run(given: argparse.Namespace) -> int:
 
 def _run(given: argparse.Namespace) -> int:
     from fairlead.cli import explain_data, explain_text
+    from fairlead.cli.caveats import of_judged
     from fairlead.cli.explaining import About
     from fairlead.cli.given import moment_of
-    from fairlead.cli.sources import seen, unknown_namespaces
+    from fairlead.cli.sources import seen
     from fairlead.offline.explanation import explanation, one_node
     from fairlead.offline.world import World
 
@@ -65,7 +66,7 @@ def _run(given: argparse.Namespace) -> int:
     judgeable, blind = seen(policies, sight)
     world = World(judgeable, sight.snapshot, now)
     judged = world.judge(pod.raw, pod.file)
-    notes = [*sight.notes(), *blind, *unknown_namespaces(policies, sight, [pod])]
+    notes = [*sight.notes(policies.policies, [pod], given), *blind, *of_judged(judged)]
     about = About(judged, now, sight.live.policies, notes, len(world.names))
     out = output()
     if given.node:

@@ -30,6 +30,7 @@ def of_all(about: About, found: Explanation) -> Data:
         "notFor": [{"policy": one.policy, "why": of_unmatched(one)} for one in found.others],
         "nodes": [_node(node, verdict_of(node, preferred)) for node in found.judged.nodes],
         "preferred": found.judged.preferred,
+        "asGood": [*found.as_good],
         "rules": [{**_plain(one.told), "refused": one.count, "node": one.node} for one in found.refusing],
         "closest": None
         if closest is None

@@ -54,6 +54,9 @@ def of_all(about: About, found: Explanation, *, colour: bool) -> Iterator[str]:
     if len(found.groups) > _GROUPS_MAX:
         rest_ = sum(len(group.nodes) for group in found.groups[_GROUPS_MAX:])
         yield f"and {counted(rest_, 'node')} for other reasons: -o json names them"
+    if found.as_good:
+        verb = "is" if len(found.as_good) == 1 else "are"
+        yield clean(f"The scheduler is told tenths of points: to it {some(found.as_good)} {verb} as good.")
     if found.refusing:
         yield from _titled("WHAT THE RULES COMPARED", colour)
         for one in found.refusing:

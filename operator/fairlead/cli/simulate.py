@@ -46,7 +46,7 @@ def run(given: argparse.Namespace) -> int:
 def _run(given: argparse.Namespace) -> int:
     from fairlead.cli import progress, simulate_text
     from fairlead.cli.given import moment_of, policies_of
-    from fairlead.cli.sources import asked, look, seen, unknown_namespaces
+    from fairlead.cli.sources import asked, look, seen
     from fairlead.cli.spool import Spool
     from fairlead.offline.judged import shown
     from fairlead.offline.world import World
@@ -55,7 +55,7 @@ def _run(given: argparse.Namespace) -> int:
     sight = look(given)
     pods = asked(given, sight, policies)
     judgeable, blind = seen(policies, sight)
-    notes = [*sight.notes(), *blind, *unknown_namespaces(policies, sight, pods)]
+    notes = [*sight.notes(policies.policies, pods, given), *blind]
     world = World(judgeable, sight.snapshot, now)
     out = output()
     judged = (world.judge(pod.raw, pod.file) for pod in progress.shown("pods", pods))

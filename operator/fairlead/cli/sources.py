@@ -2,24 +2,19 @@
 
 import argparse
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
+from fairlead.cli import caveats
 from fairlead.cli.failing import CommandError
 from fairlead.cli.given import LIVE, Pod, nodes_of, pods_of, snapshot_of, waiting_pods
 from fairlead.cli.live import HERE, WITHIN_S, Live, cluster, pods
 from fairlead.cluster.access import find_access
 from fairlead.cluster.client import Client
-from fairlead.offline.blind import judgeable, selects_by_namespace
-from fairlead.offline.snapshot import GET, Key, Snapshot
+from fairlead.offline.blind import judgeable
+from fairlead.offline.snapshot import Key, Snapshot
 from fairlead.policy.compiled import CompiledPolicy
 from fairlead.policy.select import PolicySet, policy_set
-
-_UNREAD: Final = {
-    "pods": "what runs on nodes is not known, and room is told as if they were empty",
-    "namespace": "namespaces are not known",
-}
 
 
 @dataclass(slots=True)
@@ -35,12 +30,15 @@ class Sight:
         """What there is."""
         return self.live.snapshot
 
-    def notes(self) -> list[str]:
-        """What somebody should know who believes what is said of it."""
-        found = [f"{_UNREAD[kind]}: {why}" for kind, why in self.live.unread.items()]
-        if not self.snapshot.pods and not self.live.unread:
-            found.append(f"{self.where} holds no pods, so that its nodes are taken as empty: `{GET}` writes both")
-        return found
+    def notes(
+        self, policies: Iterable[CompiledPolicy], pods: Sequence[Pod], given: argparse.Namespace
+    ) -> Iterator[str]:
+        """What somebody should know who believes what is said of pods."""
+        yield from caveats.of_snapshot(self.snapshot, self.live.unread, self.where)
+        if "namespace" not in self.live.unread:
+            keys = [one.key for one in pods]
+            is_now = self.is_live or given.now is not None
+            yield from caveats.of_policies(policies, self.snapshot, keys, self.where, is_now=is_now)
 
 
 def look(given: argparse.Namespace, *, policies: bool = False, pod: Key | None = None) -> Sight:
@@ -73,21 +71,6 @@ def seen(policies: PolicySet, sight: Sight) -> tuple[PolicySet, list[str]]:
         return policies, []
     found, left_out = judgeable(policies.policies, [*sight.live.unread])
     return policy_set(found), [f"not judged, {one}" for one in left_out]
-
-
-def unknown_namespaces(policies: PolicySet, sight: Sight, pods: Sequence[Pod]) -> list[str]:
-    """A note where policies ask for namespaces that the snapshot lacks."""
-    if "namespace" in sight.live.unread or not any(map(_reads_namespaces, policies.policies)):
-        return []
-    lacking = sorted({pod.key[0] for pod in pods if ("", pod.key[0]) not in sight.snapshot.namespaces})
-    if not lacking:
-        return []
-    which = f"the namespace{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}"
-    return [f"policies ask for {which}, not in {sight.where}: `{GET}` writes namespaces, too"]
-
-
-def _reads_namespaces(policy: CompiledPolicy) -> bool:
-    return policy.enforced and (bool(policy.reads.namespace) or selects_by_namespace(policy))
 
 
 async def _cluster(given: argparse.Namespace, *, policies: bool, pod: Key | None) -> Live:

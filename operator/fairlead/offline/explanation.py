@@ -10,6 +10,7 @@ from fairlead.offline.judged import NodeJudged, PodJudged
 from fairlead.offline.snapshot import Raw
 from fairlead.offline.world import World, scheduler_of
 from fairlead.policy.explained import NodeExplained, NodeScored, RuleExplained
+from fairlead.policy.scores import on_the_wire
 from fairlead.policy.unmatched import Unmatched, unmatched
 
 Verdict = Literal["Preferred", "Possible", "Refused", "Unfit"]
@@ -59,6 +60,8 @@ class Explanation:
     refusing: Sequence[Refusing]
     closest: Closest | None
     """None where no node is refused, or there is none."""
+    as_good: Sequence[str]
+    """Nodes with less than the highest score that are as good to the scheduler, who is told tenths."""
     others: Sequence[Unmatched]
     """Policies that have no say about the pod."""
 
@@ -72,6 +75,7 @@ def explanation(world: World, raw: Raw, judged: PodJudged) -> Explanation:
         groups(judged),
         _refusing(world, raw, judged),
         _closest(world, raw, judged),
+        _as_good(judged),
         [one for one in others if one is not None],
     )
 
@@ -145,6 +149,13 @@ def _closest(world: World, raw: Raw, judged: PodJudged) -> Closest | None:
     told = world.explain(raw, judged, [node.name for node in near])
     found = [Closest(node, [*_refusals(one)]) for node, one in zip(near, told, strict=True)]
     return min(found, key=_far_in_all, default=None)
+
+
+def _as_good(judged: PodJudged) -> list[str]:
+    left, preferred = judged.left, frozenset(judged.preferred)
+    told = on_the_wire([node.score or 0.0 for node in left])
+    best = max(told, default=0)
+    return [node.name for node, sent in zip(left, told, strict=True) if sent == best and node.name not in preferred]
 
 
 def _refusals(node: NodeExplained) -> Iterator[RuleExplained]:

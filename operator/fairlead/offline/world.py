@@ -44,12 +44,13 @@ class World:
         for key, held in snapshot.namespaces.items():
             with _reading("namespace", key, held):
                 self.mirror.namespace_sink.put(wire.namespace(held.raw))
-        for key, held in snapshot.nodes.items():
-            with _reading("node", key, held):
-                self.mirror.node_sink.put(wire.node(held.raw))
+        # Pods first: a node is looked at once, when all that is on it is there.
         for key, held in snapshot.pods.items():
             with _reading("pod", key, held):
                 self._put(held.raw)
+        for key, held in snapshot.nodes.items():
+            with _reading("node", key, held):
+                self.mirror.node_sink.put(wire.node(held.raw))
         self.names: Final = [name for _, name in snapshot.nodes]
         self._evaluator = Evaluator(policies, self.mirror.nodes)
         self._at = {name: at for at, name in enumerate(self.names)}

@@ -99,7 +99,29 @@ def test_nodes_are_grouped_by_verdict_and_each_rule_says_what_it_compared(run: R
         "",
         "Not for this pod: night: its condition important is false (pod.spec.priority > 100: 0)",
         f"{NOT_SIMULATED}.",
+        "Note: gpu/room, gpu/roomy read what runs on nodes, and replicas may be behind by the last moments.",
     ]
+
+
+def test_what_is_as_good_to_the_scheduler_is_said(run: Run) -> None:
+    Path("p.yaml").write_text(POLICY.replace("free['cpu'] * 10.0", "free['cpu']"))
+    _, out, _ = run("pod/train", "-n", "ml", *FILES)
+    assert "The scheduler is told tenths of points: to it t4-1 is as good.\n" in out
+    assert json.loads(run("train", "-n", "ml", *FILES, "-o", "json")[1])["asGood"] == ["t4-1"]
+
+
+def test_data_that_grow_stale_want_the_time_of_the_snapshot(run: Run) -> None:
+    data = "spec:\n  data: [{name: load, maxAge: 60s, nodeAnnotation: {key: a.b/load, timeKey: a.b/time}}]"
+    Path("p.yaml").write_text(POLICY.replace("spec:", data))
+    said = "Note: the data of gpu grow stale: --now says when c.json was written."
+    assert said in run("train", "-n", "ml", *FILES)[1]
+    assert said not in run("train", "-n", "ml", *FILES, "--now", "2027-01-15T22:00:00Z")[1]
+
+
+def test_pods_of_the_system_are_placed_by_nobody_of_ours(run: Run) -> None:
+    Path("c.json").write_text(json.dumps(listed(*NODES, pod("x", namespace="kube-system"))))
+    _, out, _ = run("x", *FILES)
+    assert "Note: schedulers that the operator manages place no pods of kube-system, whatever policies say." in out
 
 
 def test_a_pod_with_nowhere_to_go_is_told_the_node_that_lacks_the_least(run: Run) -> None:
