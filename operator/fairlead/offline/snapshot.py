@@ -27,6 +27,7 @@ Key = tuple[str, str]
 
 _TRAILING: Final = re.compile(r"trailing characters \(byte (\d+)\)")
 _BYTE: Final = re.compile(r"\s*\(byte (\d+)\)")
+_TOO_DEEP: Final = f"it is nested more than {DEPTH_MAX:,} deep; no object of Kubernetes is"
 _BRACKET: Final = re.compile(rb"[\[\]{}]")
 _IN_A_ROW: Final = re.compile(rb"(?:[-?][ \t]+){%d}" % DEPTH_MAX)
 _NEWLINE: Final = b"\n"
@@ -119,12 +120,15 @@ class Snapshot:
         raise SnapshotError(f"{kind.lower()} {spelt(key)} is {where}; keep one of them")
 
     def _json(self, file: str, data: bytes) -> None:
-        for document in _documents(file, data):
-            self.put_raw(document, file)
+        try:
+            for document in _documents(file, data):
+                self.put_raw(document, file)
+        except RecursionError:
+            raise SnapshotError(f"{file}: {_TOO_DEEP}") from None
 
     def _yaml(self, file: str, data: bytes) -> None:
         if _is_deep(data):
-            raise SnapshotError(f"{file}: it is nested more than {DEPTH_MAX:,} deep; no object of Kubernetes is")
+            raise SnapshotError(f"{file}: {_TOO_DEEP}")
         count = 0
         try:
             for document in yaml.load_all(data, Loader):
