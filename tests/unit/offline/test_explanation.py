@@ -44,6 +44,16 @@ def test_each_rule_that_refuses_is_told_with_one_of_its_nodes() -> None:
     assert [flip.left for flip in found.refusing[0].told.flips] == [2.0]
 
 
+def test_a_rule_that_refuses_for_several_reasons_is_told_once_for_each() -> None:
+    entry = {"name": "load", "nodeLabel": {"key": "load"}}
+    hot = policy("hot", data=[entry], filters={"cool": {"expression": "data.load < 0.8", "reason": "hot"}})
+    found = _explained(pod(), node("n1", labels={"load": "0.9"}), node("n2"), node("n3"), policies=[hot])
+    assert [(one.told.reason, one.count, one.node) for one in found.refusing] == [
+        ("hot", 1, "n1"),
+        ("data load is missing", 2, "n2"),
+    ]
+
+
 def test_the_closest_node_is_the_one_with_the_least_in_the_way() -> None:
     there = [
         node("n1", room={"cpu": "2"}),
