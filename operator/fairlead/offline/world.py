@@ -4,7 +4,7 @@ The mirror is the operator's, the evaluator the webhook's; only time stands stil
 judged as if it were to be placed once more: it is taken away, asked about, and put back.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, ItemsView, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -26,6 +26,7 @@ from fairlead.policy.kept import Clock
 from fairlead.policy.select import Matched, PolicySet
 
 T = TypeVar("T")
+Each = Callable[[str, ItemsView[Key, Held]], Iterable[tuple[Key, Held]]]
 _NEVER: Final = 1 << 62
 _COLUMNS: Final = 512
 _UNREADABLE: Final = (msgspec.DecodeError, ValueError)
@@ -34,8 +35,10 @@ _UNREADABLE: Final = (msgspec.DecodeError, ValueError)
 class World:
     """Policies over a snapshot at one moment, in nanoseconds since 1970."""
 
-    def __init__(self, policies: PolicySet, snapshot: Snapshot, now: int) -> None:
-        """Raises SnapshotError for an object that cannot be read."""
+    def __init__(
+        self, policies: PolicySet, snapshot: Snapshot, now: int, *, each: Each = lambda _, items: items
+    ) -> None:
+        """Raises SnapshotError for an object that cannot be read. `each` hands on what is read, and may tell of it."""
         self.policies: Final = policies
         self.now: Final = now
         self.mirror: Final = Mirror(lambda: now)
@@ -46,10 +49,10 @@ class World:
             with _reading("namespace", key, held):
                 self.mirror.namespace_sink.put(wire.namespace(held.raw))
         # Pods first: a node is looked at once, when all that is on it is there.
-        for key, held in snapshot.pods.items():
+        for key, held in each("pods read", snapshot.pods.items()):
             with _reading("pod", key, held):
                 self._put(held.raw)
-        for key, held in snapshot.nodes.items():
+        for key, held in each("nodes read", snapshot.nodes.items()):
             with _reading("node", key, held):
                 self.mirror.node_sink.put(wire.node(held.raw))
         self.names: Final = [name for _, name in snapshot.nodes]
