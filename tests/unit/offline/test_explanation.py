@@ -69,6 +69,13 @@ def test_the_closest_node_is_the_one_with_the_least_in_the_way() -> None:
     assert (found.closest.node.name, [one.rule for one in found.closest.rules]) == ("n1", ["big", "class"])
 
 
+def test_of_nodes_that_one_rule_refuses_the_closest_needs_the_fewest_comparisons_to_come_out_otherwise() -> None:
+    both = policy("p", filters={"both": "'a' in node.metadata.labels && 'b' in node.metadata.labels"})
+    found = _explained(pod(), node("n1"), node("n2", labels={"a": ""}), policies=[both])
+    assert found.closest is not None
+    assert found.closest.node.name == "n2"
+
+
 def test_where_all_will_do_none_is_closest() -> None:
     found = _explained(pod(), node("n1", labels=T4), policies=[CLASS])
     assert (found.closest, found.refusing) == (None, [])
