@@ -32,6 +32,8 @@ class Checker:
     """Looks at one file after the other, and remembers what is to be said of several."""
 
     report: Report = field(default_factory=Report)
+    compiled: list[CompiledPolicy] = field(default_factory=list)
+    """The policies that compile, in the order in which they were read."""
     policies: list[tuple[Place, Object]] = field(default_factory=list)
     """Those that can be read, with where they stand, as plain data."""
     _across: Across = field(default_factory=Across)
@@ -109,6 +111,7 @@ class Checker:
             if inspected.policy is not None and isinstance(data, dict):
                 self.policies.append((place, data))
             if inspected.policy is not None and inspected.compiled is not None:
+                self.compiled.append(inspected.compiled)
                 report.rules += _rules(place, inspected.policy, inspected.compiled)
                 self._across.remember(place, inspected.policy, inspected.compiled)
         report.findings += self._across.same_name(place)
