@@ -31,6 +31,8 @@ class Checker:
     """Looks at one file after the other, and remembers what is to be said of several."""
 
     report: Report = field(default_factory=Report)
+    compiled: list[CompiledPolicy] = field(default_factory=list)
+    """The policies that compile, in the order in which they were read."""
     _across: Across = field(default_factory=Across)
     _files: dict[str, int] = field(default_factory=dict)
     _rules: Rules = field(init=False)
@@ -104,6 +106,7 @@ class Checker:
             report.findings += [_fault(place, found) for found in inspected.faults]
             report.findings += [_warning(place, found) for found in inspected.warnings]
             if inspected.policy is not None and inspected.compiled is not None:
+                self.compiled.append(inspected.compiled)
                 report.rules += _rules(place, inspected.policy, inspected.compiled)
                 self._across.remember(place, inspected.policy, inspected.compiled)
         report.findings += self._across.same_name(place)
