@@ -5,7 +5,7 @@ import textwrap
 from pathlib import Path
 
 from fairlead.cli.checks import Checker
-from fairlead.cli.printing import as_text
+from fairlead.cli.report_text import as_text
 
 
 def test_lint_says_what_the_readme_says() -> None:
