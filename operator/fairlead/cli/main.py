@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from fairlead.cli import certs, completion, crd, lint, operate, render, serve, status, uninstall, version
+from fairlead.cli import certs, completion, crd, lint, operate, render, serve, status, test, uninstall, version
 from fairlead.cli.endings import ended
 
-_COMMANDS = (lint, render, status, crd, operate, serve, certs, uninstall, completion, version)
+_COMMANDS = (lint, test, render, status, crd, operate, serve, certs, uninstall, completion, version)
 _PLUGIN: Final = "kubectl-fairlead"
 
 

@@ -48,10 +48,10 @@ def run(given: argparse.Namespace) -> int:
     while True:
         suites = Suites()
         suites.load(given.files)
+        seen = stamp(suites.read) if given.watch else []
         code = _once(given, suites)
         if not given.watch:
             return code
-        seen = stamp(suites.read)
         complain("fairlead test", f"waiting for a change of {len(seen)} files; Ctrl-C ends")
         while stamp(suites.read) == seen:
             time.sleep(_LOOK_S)
