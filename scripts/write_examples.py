@@ -17,8 +17,8 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 HEAD = """# Examples
 
 Policies that people really need, each with the tests that keep it right. They are in the folder `examples/` of the
-repository, the tests in `examples/tests/`. Take one, change the names of labels and numbers to yours, and change its tests
-with it: `fairlead test examples/tests` says what you broke. This page is written by `make crds`.
+repository, the tests in `examples/tests/`. Take one, change labels and numbers to yours, and change its tests with it:
+`fairlead test examples/tests` says what you broke. This page is written by `make crds`.
 
 | example | what it is for |
 | --- | --- |
@@ -75,7 +75,7 @@ def _comment(example: Path) -> list[str]:
 def _policy(example: Path) -> str:
     body = "\n".join(example.read_text().splitlines()[len(_comment(example)) :])
     about = "\n\n".join(_about(example))
-    return f"{about}\n\n```yaml title=\"examples/{example.name}\"\n{body}\n```\n"
+    return f'{about}\n\n```yaml title="examples/{example.name}"\n{body}\n```\n'
 
 
 def _notes(example: Path) -> str:

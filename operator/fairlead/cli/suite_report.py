@@ -66,10 +66,8 @@ def lines_of(difference: Difference) -> list[str]:
 
 
 def as_text(report: Report) -> Iterator[str]:
-    """Line by line: what became of each case, what is not as expected, coverage, the sum."""
-    rows = [
-        (suite.name, case.name, _RESULTS[case.result]) for suite in report.suites for case in suite.cases
-    ]
+    """Line by line: what became of each case, what is not as expected, what no case has seen, the sum."""
+    rows = [(suite.name, case.name, _RESULTS[case.result]) for suite in report.suites for case in suite.cases]
     if rows:
         yield from columns([("SUITE", "CASE", "RESULT"), *rows])
     for suite in report.suites:
@@ -78,10 +76,9 @@ def as_text(report: Report) -> Iterator[str]:
                 yield ""
                 yield clean(f"{suite.file}:{case.line}: {case.name}")
                 yield from (f"  {clean(line)}" for line in case.said)
-    if report.coverage:
+    if unseen := [(one.policy, one.kind, one.rule, ", ".join(one.missing)) for one in report.coverage if one.missing]:
         yield ""
-        covered = [(one.policy, one.kind, one.rule, _seen(one)) for one in report.coverage]
-        yield from columns([("POLICY", "KIND", "RULE", "SEEN"), *covered])
+        yield from columns([("POLICY", "KIND", "RULE", "NEVER"), *unseen])
     if rows:
         yield ""
     yield _summary(report)
@@ -108,9 +105,7 @@ def as_data(report: Report) -> dict[str, Any]:
             for suite in report.suites
         ],
         "coverage": [asdict(one) for one in report.coverage],
-        "findings": [
-            {key: value for key, value in asdict(one).items() if key != "shown"} for one in report.findings
-        ],
+        "findings": [{key: value for key, value in asdict(one).items() if key != "shown"} for one in report.findings],
         "summary": {
             "suites": len(report.suites),
             "passed": report.count("passed"),
@@ -135,10 +130,6 @@ def _difference(one: Difference) -> dict[str, Any]:
         "got": one.got,
         "details": list(one.details),
     }
-
-
-def _seen(one: Covered) -> str:
-    return ", ".join(f"{outcome} {count}" if count else f"NEVER {outcome}" for outcome, count in one.outcomes.items())
 
 
 def _summary(report: Report) -> str:

@@ -1,6 +1,6 @@
 """`fairlead test FILE|DIR...`: unit tests of policies, written as YAML.
 
-Exit code: 0 if all cases passed, 1 if one failed (or an outcome of a rule was never seen, with --require-coverage), 2 if
+Exit code: 0 if all cases passed, 1 if one failed or, with --require-coverage, an outcome of a rule was never seen, 2 if
 a suite or a policy cannot be read or was not asked for rightly.
 """
 

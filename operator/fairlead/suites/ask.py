@@ -110,9 +110,7 @@ def _of_victim(world: World, judged: PodJudged, name: str, about: Asked) -> Iter
             yield each.policy.name, "Protection", rule.name, outcome
 
 
-def _protects(
-    each: Matched, rule: ExpressionRule, judged: PodJudged, view: NodeView, uid: str, now: int
-) -> bool:
+def _protects(each: Matched, rule: ExpressionRule, judged: PodJudged, view: NodeView, uid: str, now: int) -> bool:
     if each.undecided:
         return True
     seen = with_data(view, each.policy.data, now)

@@ -12,9 +12,7 @@ from fairlead.suites.suite import Expect
 _LISTED_MAX = 10
 
 
-def faults(
-    expect: Expect, asked: Asked, policies: Sequence[CompiledPolicy], path: FieldPath
-) -> Iterator[FieldError]:
+def faults(expect: Expect, asked: Asked, policies: Sequence[CompiledPolicy], path: FieldPath) -> Iterator[FieldError]:
     """Everything that is not there."""
     nodes = [str(node["metadata"]["name"]) for node in asked.nodes]
     for where, name in _nodes(expect):

@@ -45,19 +45,19 @@ class Expect(Params):
     """The policies that the pod is subject to: these, and no others."""
     passed: Listed[str] | None = None
     """The nodes that no filter refuses: these, and no others."""
-    refused: dict[str, Refusal] = {}
+    refused: dict[str, Refusal] = Field(default_factory=dict)
     """By node: why it is refused. Nodes that are not named are not looked at."""
-    scores: dict[str, float] = {}
+    scores: dict[str, float] = Field(default_factory=dict)
     """By node: the points of all policies, to a hundredth. A node that does not fit, or is refused, has none."""
     order: Annotated[Listed[Group], Field(min_length=2)] | None = None
     """These nodes from the highest score to the lowest; a list in the list has nodes of one score."""
     preferred: Listed[str] | None = None
     """The nodes with the highest score: these, and no others."""
-    protected: dict[str, str] = {}
+    protected: dict[str, str] = Field(default_factory=dict)
     """By pod on a node: the rule that keeps it from being evicted for the pod."""
     evictable: Listed[str] = ()
     """Pods on nodes that may be evicted for the pod."""
-    annotations: dict[str, dict[str, str]] = {}
+    annotations: dict[str, dict[str, str]] = Field(default_factory=dict)
     """By node: the annotations that the pod gets when it is bound there: these, and no others."""
 
 
@@ -91,7 +91,7 @@ class Suite(Params):
     """The files of the policies, from the folder of the suite."""
     now: str | None = None
     """The time of day, such as 2027-01-15T12:00:00Z. That one when absent."""
-    templates: dict[str, Object] = {}
+    templates: dict[str, Object] = Field(default_factory=dict)
     """Parts of objects by name, for objects that say `from`."""
     namespaces: Annotated[Listed[Object], Field(max_length=_OBJECTS_MAX)] = ()
     """Namespaces of which more than the name matters."""

@@ -1,4 +1,4 @@
-"""The examples are what a user would apply: lint has nothing to mend, and their tests would miss each of their rules."""
+"""The examples are what a user would apply: lint has nothing to mend, and their tests miss a rule that goes."""
 
 from pathlib import Path
 from typing import Any

@@ -45,10 +45,13 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["refused: slow: refused, resolvable | refused: slow disk, by disks/fast, not resolvable"],
     ),
     "refused, and it passed": ({"refused": {"fast": {}}}, ["refused: fast: refused | passed"]),
-    "both lists, one difference": ({"passed": [], "refused": {"fast": {}, "full": {}}}, [
-        "refused: fast: refused | passed",
-        "refused: full: refused | passed",
-    ]),
+    "both lists, one difference": (
+        {"passed": [], "refused": {"fast": {}, "full": {}}},
+        [
+            "refused: fast: refused | passed",
+            "refused: full: refused | passed",
+        ],
+    ),
     "scores": ({"scores": {"fast": 180.1}}, ["scores: fast: score 180.1 | score 180"]),
     "scores of a refused node": (
         {"scores": {"slow": 0}},
@@ -62,8 +65,10 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "evictable, and of no use": (
         {"evictable": ["s"]},
         [
-            "evictable: s: may be evicted | not evicted, because its node would be refused without it: slow disk, "
-            "by disks/fast"
+            (
+                "evictable: s: may be evicted | not evicted, because its node would be refused without it: slow disk, "
+                "by disks/fast"
+            )
         ],
     ),
     "annotations": (
@@ -77,7 +82,10 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
 }
 UNKNOWN: dict[str, tuple[dict[str, Any], str]] = {
     "a node": ({"passed": ["fats"]}, "passed[0]: there is no node 'fats' in this case; did you mean fast?"),
-    "a refused node": ({"refused": {"x": {}}}, "refused.x: there is no node 'x' in this case; there are fast, full, slow"),
+    "a refused node": (
+        {"refused": {"x": {}}},
+        "refused.x: there is no node 'x' in this case; there are fast, full, slow",
+    ),
     "a node in an order": (
         {"order": ["fast", ["full", "sloww"]]},
         "order[1]: there is no node 'sloww' in this case; did you mean slow?",
@@ -91,7 +99,10 @@ UNKNOWN: dict[str, tuple[dict[str, Any], str]] = {
         {"protected": {"r": "fast"}},
         "protected.r: no policy of this suite has a protection 'fast'; there are kept",
     ),
-    "a pod": ({"evictable": ["z"]}, "evictable[0]: there is no pod on a node 'z' in this case; there are q-1, q-2, q-3, r, s"),
+    "a pod": (
+        {"evictable": ["z"]},
+        "evictable[0]: there is no pod on a node 'z' in this case; there are q-1, q-2, q-3, r, s",
+    ),
 }
 
 
@@ -117,7 +128,9 @@ def test_what_there_is_not_cannot_be_expected(expect: dict[str, Any], want: str)
 
 
 def test_a_difference_comes_with_what_the_rule_compared() -> None:
-    [difference] = result({"passed": ["slow"], "refused": {"fast": {}, "full": {}}}, *two_disks(), nodes=NODES).differences[:1]
+    [difference] = result(
+        {"passed": ["slow"], "refused": {"fast": {}, "full": {}}}, *two_disks(), nodes=NODES
+    ).differences[:1]
     assert difference.about == "slow"
     assert difference.details == ("disks/fast: refused", "  'ssd' in node.metadata.labels: false")
 
@@ -147,9 +160,9 @@ def test_an_annotation_that_cannot_be_computed_can_keep_the_pod_from_being_bound
 
 def test_policies_of_several_schedulers_need_a_pod_that_says_which() -> None:
     ours, theirs = policy("a", filters={"no": "false"}), policy("b", schedulerName="other", filters={"no": "false"})
-    assert said(result({"passed": []}, ours, theirs, nodes=NODES)) == [
-        "cases[0].pod.spec.schedulerName: is missing: the policies are of several schedulers, fairlead, other; say which"
-    ]
+    [fault] = said(result({"passed": []}, ours, theirs, nodes=NODES))
+    assert fault.startswith("cases[0].pod.spec.schedulerName: is missing: the policies are of several schedulers, ")
+    assert fault.endswith("fairlead, other; say which")
     found = result({"policies": ["b"]}, ours, theirs, nodes=NODES, pod={"spec": {"schedulerName": "other"}})
     assert said(found) == []
 
@@ -161,7 +174,10 @@ def test_a_pod_of_another_scheduler_is_subject_to_nothing() -> None:
 
 def test_cases_know_nothing_of_each_other() -> None:
     gone = {"name": "one", "pod": {}, "nodes": [{"metadata": {"name": "fast", "labels": {"ssd": None}}}]}
-    cases = [gone | {"expect": {"passed": ["full"]}}, {"name": "two", "pod": {}, "expect": {"passed": ["fast", "full"]}}]
+    cases = [
+        gone | {"expect": {"passed": ["full"]}},
+        {"name": "two", "pod": {}, "expect": {"passed": ["fast", "full"]}},
+    ]
     assert [one.passed for one in results({"nodes": NODES, "cases": cases}, *two_disks())] == [True, True]
 
 
