@@ -81,6 +81,14 @@ def patched(under: Any, over: Any) -> Any:
     return kept
 
 
+def layered(under: Any, over: Any) -> Any:
+    """The same of two that both lie over something else: null stays, and removes what is there."""
+    if not isinstance(over, Mapping):
+        return over
+    kept = dict(under) if isinstance(under, Mapping) else {}
+    return kept | {key: layered(kept.get(key), value) for key, value in over.items()}
+
+
 _Gathered = dict[Key, tuple[Object, FieldPath]]
 
 
@@ -95,7 +103,7 @@ def _gathered(suite: Suite, case: Case, at: int, kind: str) -> _Gathered:
                 if key in own:
                     _refuse((*path, "metadata", "name"), f"{key[1]!r} is there already", "give it another name")
                 own.add(key)
-                found[key] = patched(found.get(key, ({}, ()))[0], one), path
+                found[key] = layered(found.get(key, ({}, ()))[0], one), path
     return found
 
 
@@ -127,7 +135,7 @@ def _resolved(written: Object, suite: Suite, path: FieldPath) -> Object:
         near = nearest(str(template), suite.templates)
         hint = f"did you mean {near}?" if near else f"the templates are {', '.join(suite.templates) or 'none'}"
         _refuse((*path, "from"), f"there is no template {template!r}", hint)
-    return _with_texts(patched(suite.templates[template], own))
+    return _with_texts(layered(suite.templates[template], own))
 
 
 def _with_texts(value: Any, *, amounts: bool = False) -> Any:

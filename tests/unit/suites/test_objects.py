@@ -75,6 +75,23 @@ def test_a_template_lies_under_and_the_case_over() -> None:
     assert labels == {"kubernetes.io/hostname": "n", "a": "template", "b": "case", "c": "node"}
 
 
+NULLED = {"metadata": {"name": "n", "labels": {"kubernetes.io/hostname": None}}}
+
+
+@pytest.mark.parametrize(
+    "suite",
+    [
+        {"nodes": [NULLED]},
+        {"nodes": [NULLED | {"from": "t"}], "templates": {"t": {}}},
+        {"nodes": [{"from": "t", "metadata": {"name": "n"}}], "templates": {"t": NULLED}},
+        {"nodes": [{"metadata": {"name": "n"}}], "case": {"nodes": [NULLED]}},
+    ],
+    ids=["an object", "an object over a template", "a template", "a case"],
+)
+def test_null_also_removes_what_nobody_said(suite: dict[str, Any]) -> None:
+    assert of(**suite).nodes[0]["metadata"]["labels"] == {}
+
+
 def test_a_case_adds_what_the_suite_has_not() -> None:
     found = of({"nodes": [{"metadata": {"name": "m"}}]}, nodes=[{"metadata": {"name": "n"}}])
     assert [one["metadata"]["name"] for one in found.nodes] == ["n", "m"]
