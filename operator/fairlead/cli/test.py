@@ -43,8 +43,12 @@ def add_to(commands: "Commands") -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Test."""
+    from fairlead.cli.files import STDIN
     from fairlead.cli.suite_files import Suites, stamp
 
+    if given.watch and STDIN in given.files:
+        complain("fairlead test", "--watch needs files: standard input can be read only once")
+        return exits.NOT_ASKED
     while True:
         suites = Suites()
         suites.load(given.files)

@@ -10,7 +10,7 @@ from fairlead.cel.errors import CelError
 from fairlead.cel.functions.timetext import string_to_timestamp
 from fairlead.cel.schema import NAMESPACE, NODE, POD, element, messages
 from fairlead.suites.objects import AMOUNTS, OURS
-from fairlead.suites.suite import Suite
+from fairlead.suites.suite import Expect, Suite
 
 KINDS: Final = {"namespaces": NAMESPACE, "nodes": NODE, "pods": POD}
 _WORDS: Final = {"string": "a string", "int": "a whole number", "bool": "true or false", "double": "a number"}
@@ -21,6 +21,7 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "double": (int, float),
     "dyn": (int, str),
 }
+_NOTHING: Final = Expect()
 _NOT_READ: Final = ("managedFields",)  # what kubectl may print and no rule may read
 
 
@@ -36,6 +37,9 @@ def faults(suite: Suite) -> Iterator[FieldError]:
                 yield from _of_object(one, kind, (*where, field, index))
     for at, case in enumerate(suite.cases):
         yield from _of_object(case.pod, POD, ("cases", at, "pod"))
+        if case.expect == _NOTHING:
+            hint = f"its fields are {', '.join(Expect.model_fields)}"
+            yield FieldError(("cases", at, "expect"), "expects nothing, so that the case could not fail", hint)
 
 
 def _of_object(value: object, kind: str, path: FieldPath) -> Iterator[FieldError]:

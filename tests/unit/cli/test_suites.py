@@ -240,6 +240,11 @@ def test_it_runs_again_when_a_policy_changes(tmp_path: Path) -> None:
         assert it.wait(30) in (-signal.SIGINT, 130)
 
 
+def test_standard_input_cannot_be_watched(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("-", "--watch") == 2
+    assert "--watch needs files" in capsys.readouterr().err
+
+
 def _report(it: "subprocess.Popen[str]") -> dict[str, dict[str, int]]:
     """The next report that it prints."""
     assert it.stdout

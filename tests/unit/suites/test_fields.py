@@ -54,7 +54,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 
 def said(**suite: Any) -> list[str]:
-    case = {"name": "case", "pod": {}, "expect": {}}
+    case = {"name": "case", "pod": {}, "expect": {"passed": []}}
     return [str(one) for one in faults(parse_params({"policies": ["x"], "cases": [case], **suite}, Suite))]
 
 
@@ -64,9 +64,15 @@ def test_what_no_object_has_is_refused(suite: dict[str, Any], want: str) -> None
 
 
 def test_a_case_is_looked_at_too() -> None:
-    case = {"name": "case", "pod": {"sepc": {}}, "nodes": [{"spce": {}}], "expect": {}}
+    case = {"name": "case", "pod": {"sepc": {}}, "nodes": [{"spce": {}}], "expect": {"passed": []}}
     found = [str(one).partition(":")[0] for one in faults(parse_params({"policies": ["x"], "cases": [case]}, Suite))]
     assert found == ["cases[0].nodes[0].spce", "cases[0].pod.sepc"]
+
+
+def test_a_case_that_expects_nothing_is_refused() -> None:
+    suite = parse_params({"policies": ["x"], "cases": [{"name": "a", "pod": {}, "expect": {}}]}, Suite)
+    [fault] = faults(suite)
+    assert str(fault).startswith("cases[0].expect: expects nothing, so that the case could not fail; its fields are")
 
 
 def test_what_the_api_has_is_taken() -> None:
