@@ -80,10 +80,10 @@ def _without_one(policy: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         for at in range(len(rules)) if isinstance(rules, list) else [None] if rules else []:
             copy = yaml.safe_load(yaml.safe_dump(policy))
             within = copy["spec"][above[0]] if above else copy["spec"]
-            if at is None:
-                del within[last]
-            else:
+            if at is not None:
                 del within[last][at]
+            if not within.get(last) or at is None:
+                del copy["spec"][above[0] if above else last]
             found.append((f"{where} {rules[at] if at is not None else ''}", copy))
     return found
 
