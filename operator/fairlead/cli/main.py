@@ -6,14 +6,29 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli import certs, completion, crd, lint, operate, render, serve, status, test, uninstall, version
+from fairlead.cli import (
+    certs,
+    completion,
+    crd,
+    diff,
+    explain,
+    lint,
+    operate,
+    render,
+    serve,
+    simulate,
+    status,
+    test,
+    uninstall,
+    version,
+)
 from fairlead.cli.endings import ended
 from fairlead.cli.printing import output
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-_COMMANDS = (lint, test, render, status, crd, operate, serve, certs, uninstall, completion, version)
+_COMMANDS = (lint, test, simulate, explain, diff, render, status, crd, operate, serve, certs, uninstall, completion, version)
 _PLUGIN: Final = "kubectl-fairlead"
 
 
