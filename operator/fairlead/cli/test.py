@@ -98,7 +98,7 @@ def _case(loaded: "Loaded", at: int, coverage: "Coverage", report: "Report") -> 
     began = time.perf_counter()
     result = run_case(loaded.suite, at, loaded.policies, ask)
     took = time.perf_counter() - began
-    coverage.see(result.outcomes)
+    coverage.see(loaded.policies, result.outcomes)
     line = place_of(loaded.place, at)
     if result.faults:
         report.findings += [loaded.finding(fault) for fault in result.faults]
