@@ -114,7 +114,7 @@ def _write_junit(file: str, report: "Report") -> bool:
     from fairlead.cli.whole_files import write_whole
 
     try:
-        write_whole(Path(file), as_junit(report.suites))
+        write_whole(Path(file), as_junit(report))
     except OSError as error:
         complain("fairlead test", f"--junit {file}: cannot be written: {(error.strerror or str(error)).lower()}")
         return False
