@@ -26,7 +26,7 @@ from fairlead.suites.suite import Expect
 
 
 def ask(policies: Sequence[CompiledPolicy], about: Asked, expect: Expect) -> Answer:
-    """Everything that a case may expect. Raises ValueError for an object that cannot be read."""
+    """Everything that a case may expect. Raises SnapshotError for an object that cannot be read."""
     snapshot = Snapshot()
     for one in (*about.namespaces, *about.nodes, *about.pods):
         snapshot.put(one)
