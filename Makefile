@@ -54,6 +54,7 @@ crds: setup ## write what is generated: the CRD, values and roles of the chart, 
 	$(BIN)/python scripts/write_commands.py
 	$(BIN)/python scripts/write_metrics.py
 	$(BIN)/python scripts/write_conditions.py
+	$(BIN)/python scripts/write_examples.py
 
 compare: setup ## lowered expressions with the engine: CASES of them (1,000,000), on all cores
 	$(BIN)/python -m differential --cases $(CASES) --seed $(SEED)
