@@ -1,0 +1,136 @@
+"""What the demo stands on: a cluster, its programs, and the chart in it."""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from demo.nodes import nodes as wanted_nodes
+from testbed import build, images, nodes, operator_image, sandbox
+from testbed.api import Api, Object
+from testbed.errors import ClusterError
+from testbed.layout import folder_of
+from testbed.providers import Kind, Local, Provider
+from testbed.versions import program
+
+CHECKOUT = Path(__file__).parents[1]
+NAMESPACE = "fairlead-system"
+_CHART = CHECKOUT / "charts" / "fairlead"
+_Archive = Callable[[], Path]
+
+
+@dataclass
+class Ground:
+    """One cluster."""
+
+    provider: Provider
+    folder: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.folder = folder_of(self.provider.cluster)
+
+    def up(self) -> None:
+        """Raise the cluster, or heal it."""
+        if isinstance(self.provider, Local) and (why := sandbox.obstacle()):
+            raise ClusterError(
+                f"the demo needs a node that runs pods, and there can be none here: {why}",
+                cure="run it as root on Linux, or where Docker can start a privileged container",
+            )
+        self.provider.up()
+
+    def make_nodes(self) -> list[Object]:
+        """Have the nodes of the demo."""
+        made = wanted_nodes()
+        nodes.ensure(self.folder, self.kubeconfig, made)
+        return made
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+        return self.provider.kubeconfig()
+
+    @cached_property
+    def api(self) -> Api:
+        """Talks to it."""
+        return Api(self.kubeconfig)
+
+    @cached_property
+    def kubernetes(self) -> str:
+        """Its version."""
+        return str(self.api.get("/version")["gitVersion"]).removeprefix("v")
+
+    def kubectl(self, *arguments: str, stdin: str = "") -> str:
+        """Call kubectl; what it printed. Raises what it says when it fails."""
+        return self._call("kubectl", arguments, stdin)
+
+    def helm(self, *arguments: str) -> str:
+        """The same with helm."""
+        return self._call("helm", arguments, "")
+
+    def bring_images(self) -> str:
+        """The operator's and the scheduler's, where nobody has published them; the operator's tag."""
+        scheduler = f"registry.k8s.io/kube-scheduler:v{self.kubernetes}"
+        with self._operator_image() as (tag, archive):
+            if not self._has(tag):
+                self.provider.load(archive())
+        if isinstance(self.provider, Local) and not self._has(scheduler):
+            made = build.build([program("kube-scheduler", self.kubernetes)])["kube-scheduler"]
+            with tempfile.NamedTemporaryFile(suffix=".tar") as file:
+                file.write(images.of_kubernetes(scheduler, made))
+                file.flush()
+                self.provider.load(Path(file.name))
+        return tag
+
+    def install(self, tag: str) -> None:
+        """Have the chart, with that image."""
+        repository, _, version = tag.rpartition(":")
+        values = {"image": {"registry": "", "repository": repository, "tag": version}}
+        given = [f"--set-json={key}={json.dumps(value)}" for key, value in values.items()]
+        where = (f"--namespace={NAMESPACE}", "--create-namespace", "--wait", "--timeout=180s")
+        self.helm("upgrade", "--install", "fairlead", str(_CHART), *where, *given)
+
+    @contextlib.contextmanager
+    def _operator_image(self) -> Iterator[tuple[str, _Archive]]:
+        """Its tag, and what writes its archive; without Docker it is built as the tests build it."""
+        if not isinstance(self.provider, Kind):
+            image = operator_image.build()
+            yield image.tag, lambda: image.archive
+            return
+        tag = f"{operator_image.NAME}:{operator_image.digest_of(CHECKOUT, ['docker'])}"
+        _docker("build", "--tag", tag, str(CHECKOUT))
+        with tempfile.TemporaryDirectory() as folder:
+            archive = Path(folder, "operator.tar")
+
+            def save() -> Path:
+                _docker("save", "--output", str(archive), tag)
+                return archive
+
+            yield tag, save
+
+    def _has(self, tag: str) -> bool:
+        found = self.api.items("/api/v1/nodes")
+        return any(tag in image.get("names", ()) for node in found for image in node["status"].get("images", ()))
+
+    def _call(self, name: str, arguments: tuple[str, ...], stdin: str) -> str:
+        found = shutil.which(name, path=os.pathsep.join(map(str, self.provider.programs())))
+        if found is None:
+            raise ClusterError(f"there is no {name}", cure="`python -m testbed build` builds it")
+        environment = {"KUBECONFIG": str(self.kubeconfig), "PATH": os.environ.get("PATH", ""), "HOME": str(self.folder)}
+        answer = subprocess.run(
+            [found, *arguments], input=stdin, capture_output=True, text=True, check=False, env=environment
+        )
+        if answer.returncode:
+            raise ClusterError(f"{name} {' '.join(arguments)}: {answer.stderr.strip() or answer.stdout.strip()}")
+        return answer.stdout
+
+
+def _docker(*arguments: str) -> None:
+    answer = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False)
+    if answer.returncode:
+        raise ClusterError(f"docker {arguments[0]}: {answer.stderr.strip()[-2000:]}", cure="see that Docker answers")
