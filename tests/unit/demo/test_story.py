@@ -15,9 +15,7 @@ from demo.pods import Pods
 from demo.screen import BrokenPromiseError, Screen
 from testbed.errors import ClusterError
 
-DENIED = (
-    "error: admission denied it: spec.filters[0].expression: ObjectMeta has no field `lables`; did you mean `labels`?"
-)
+DENIED = "admission denied it: spec.filters[0].expression: ObjectMeta has no field `lables`; did you mean `labels`?"
 
 
 def screen(*, terminal: bool = False) -> tuple[Screen, io.StringIO]:
