@@ -13,7 +13,7 @@ from pathlib import Path
 
 from demo.nodes import nodes as wanted_nodes
 from testbed import build, images, nodes, operator_image, sandbox
-from testbed.api import Api, Object
+from testbed.api import Api, Object, wait_for
 from testbed.errors import ClusterError
 from testbed.layout import folder_of
 from testbed.providers import Kind, Local, Provider
@@ -22,7 +22,10 @@ from testbed.versions import program
 CHECKOUT = Path(__file__).parents[1]
 NAMESPACE = "fairlead-system"
 _CHART = CHECKOUT / "charts" / "fairlead"
+_WITHIN_S = 240.0
 _Archive = Callable[[], Path]
+Hear = Callable[[str], None]
+"""Told what is heard of something that is waited for."""
 
 
 @dataclass
@@ -92,8 +95,36 @@ class Ground:
         repository, _, version = tag.rpartition(":")
         values = {"image": {"registry": "", "repository": repository, "tag": version}}
         given = [f"--set-json={key}={json.dumps(value)}" for key, value in values.items()]
-        where = (f"--namespace={NAMESPACE}", "--create-namespace", "--wait", "--timeout=180s")
+        where = (f"--namespace={NAMESPACE}", "--create-namespace")
         self.helm("upgrade", "--install", "fairlead", str(_CHART), *where, *given)
+
+    def wait_for_operator(self, hear: Hear) -> None:
+        """Until all its pods are ready."""
+
+        def ready() -> bool:
+            found = self.api.get(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/fairlead")
+            wanted, status = found["spec"]["replicas"], found.get("status", {})
+            there = status.get("readyReplicas", 0) if status.get("updatedReplicas") == wanted else 0
+            hear(f"{there} of {wanted} are ready")
+            current = status.get("observedGeneration") == found["metadata"]["generation"]
+            return current and there == wanted == status.get("replicas")
+
+        wait_for("the operator's pods to be ready", ready, timeout_s=_WITHIN_S)
+
+    def wait_for_policy(self, name: str, hear: Hear) -> None:
+        """Until its rules serve and its scheduler asks."""
+        path = f"/apis/fairlead.dev/v1alpha1/schedulerextenderpolicies/{name}"
+
+        def ready() -> bool:
+            found = self.api.get(path)
+            conditions = found.get("status", {}).get("conditions", ())
+            one = next((one for one in conditions if one["type"] == "Ready"), None)
+            if one is None or one.get("observedGeneration") != found["metadata"]["generation"]:
+                return False
+            hear(f"{name}: {one['reason']}: {one['message']}")
+            return bool(one["status"] == "True")
+
+        wait_for(f"the policy {name} to be ready", ready, timeout_s=_WITHIN_S)
 
     @contextlib.contextmanager
     def _operator_image(self) -> Iterator[tuple[str, _Archive]]:

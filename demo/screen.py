@@ -1,7 +1,7 @@
 """What a person sees. Where there is no terminal it comes as plain lines, and what is waited for is a line, too."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -58,18 +58,29 @@ class Screen:
         self.console.print(Padding(table, (0, 0, 0, 4)))
 
     @contextmanager
-    def waiting(self, what: str) -> Iterator[None]:
-        """Say what is waited for, and in the end how long it took."""
-        began = time.monotonic()
+    def waiting(self, what: str) -> Iterator[Callable[[str], None]]:
+        """Say what is waited for, whatever is heard of it meanwhile, and in the end how long it took."""
+        began, shown = time.monotonic(), escape(what)
         if self.console.is_terminal:
             columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
             with Progress(*columns, console=self.console, transient=True) as progress:
-                progress.add_task(escape(what), total=None)
-                yield
+                task = progress.add_task(shown, total=None)
+                yield lambda heard: progress.update(task, description=f"{shown} [dim]{escape(heard)}[/]")
         else:
-            self.console.print(f"  waiting: {escape(what)}")
-            yield
-        self.console.print(f"  [green]✓[/] {escape(what)} [dim]({time.monotonic() - began:.1f} s)[/]")
+            self.console.print(f"  waiting: {shown}")
+            yield self._told_once()
+        self.console.print(f"  [green]✓[/] {shown} [dim]({time.monotonic() - began:.1f} s)[/]")
+
+    def _told_once(self) -> Callable[[str], None]:
+        said = ""
+
+        def tell(heard: str) -> None:
+            nonlocal said
+            if heard != said:
+                self.console.print(f"    {escape(heard)}")
+            said = heard
+
+        return tell
 
     def promise(self, what: str, *, holds: bool, found: object = "") -> None:
         """A claim, which is checked."""

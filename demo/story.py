@@ -47,8 +47,9 @@ def _operator(ground: Ground, screen: Screen) -> None:
     screen.chapter("2. Fairlead, by helm install")
     with screen.waiting("the operator's image, built from this checkout, to be on the node"):
         tag = ground.bring_images()
-    with screen.waiting("two pods of the operator to be ready"):
+    with screen.waiting("the chart to be installed, and the operator's pods to be ready") as hear:
         ground.install(tag)
+        ground.wait_for_operator(hear)
 
 
 def _policies(ground: Ground, pods: Pods, screen: Screen) -> None:
@@ -58,9 +59,9 @@ def _policies(ground: Ground, pods: Pods, screen: Screen) -> None:
         screen.command(f"kubectl apply -f {file.relative_to(CHECKOUT)}")
         ground.kubectl("apply", "-f", str(file))
         screen.tell(f"    {_purpose(file.read_text())}")
-    with screen.waiting("the operator to run a kube-scheduler that asks it, and to have verified that"):
+    with screen.waiting("the operator to run a kube-scheduler that asks it, and to have verified that") as hear:
         for name in _POLICIES:
-            ground.kubectl("wait", f"sep/{name}", "--for=condition=Ready", "--timeout=180s")
+            ground.wait_for_policy(name, hear)
     screen.code(ground.kubectl("get", "sep", "-o", "custom-columns=" + _COLUMNS))
 
 

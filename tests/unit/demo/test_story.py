@@ -98,10 +98,13 @@ def test_how_it_ends(
 def test_what_is_waited_for_is_said_with_and_without_a_terminal() -> None:
     for terminal in (False, True):
         shown, written = screen(terminal=terminal)
-        with shown.waiting("a [node] to come"):
+        with shown.waiting("a [node] to come") as hear:
             before = written.getvalue()
+            hear("it is [on] its way")
+            hear("it is [on] its way")
         assert "a [node] to come" in written.getvalue()
         assert terminal or "waiting: a [node] to come" in before
+        assert terminal or written.getvalue().count("it is [on] its way") == 1
 
 
 def test_the_nodes_are_what_the_story_says() -> None:
