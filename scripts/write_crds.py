@@ -2,20 +2,12 @@
 
 from pathlib import Path
 
-from fairlead import strategies
 from fairlead.api import crdgen, names
-from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, policy_model
+from fairlead.strategies.registry import installed_policy
+
+__all__ = ["FILE", "installed_policy"]
 
 FILE = Path(__file__).parents[1] / "crds" / f"{names.GROUP}_{names.PLURAL}.yaml"
-
-
-def installed_policy() -> type[SchedulerExtenderPolicy]:
-    """The resource with every strategy that is installed."""
-    installed = strategies.installed()
-    return policy_model(
-        filters={one.name: one.params for one in installed if one.filter},
-        scores={one.name: one.params for one in installed if one.score},
-    )
 
 
 if __name__ == "__main__":

@@ -167,11 +167,15 @@ def _model_of(field: FieldInfo | None) -> type[Params]:
 
 def _model_at(path: FieldPath, model: type[Params]) -> type[Params] | None:
     here: type[Params] | None = model
+    of_map = False
     for segment in path:
-        if isinstance(segment, str) and here is not None:
+        if of_map:
+            of_map = False  # a key that somebody made up
+        elif isinstance(segment, str) and here is not None:
             field = next((field for field in here.model_fields.values() if field.alias == segment), None)
             models = [one for one in _parts(field) if isinstance(one, type) and issubclass(one, Params)]
             here = models[0] if models else None
+            of_map = any(typing.get_origin(one) is dict for one in _parts(field))
     return here
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from fairlead.api.errors import FieldPath, render_path
 from fairlead.api.names import KIND
@@ -21,6 +21,7 @@ from fairlead.policy.inspect import inspect
 from fairlead.policy.warnings import PolicyWarning, why_on_engine
 from fairlead.strategies.registry import installed
 
+Object = dict[str, Any]
 _GROUP: Final = "fairlead.dev/"
 _MISREAD_MAX: Final = 100  # as many as are said of fields
 _NO_SUCH_FIELD: Final = "there is no such field"
@@ -31,6 +32,10 @@ class Checker:
     """Looks at one file after the other, and remembers what is to be said of several."""
 
     report: Report = field(default_factory=Report)
+    compiled: list[CompiledPolicy] = field(default_factory=list)
+    """The policies that compile, in the order in which they were read."""
+    policies: list[tuple[Place, Object]] = field(default_factory=list)
+    """Those that can be read, with where they stand, as plain data."""
     _across: Across = field(default_factory=Across)
     _files: dict[str, int] = field(default_factory=dict)
     _rules: Rules = field(init=False)
@@ -103,7 +108,10 @@ class Checker:
             inspected = inspect(data, self._model, self._rules)
             report.findings += [_fault(place, found) for found in inspected.faults]
             report.findings += [_warning(place, found) for found in inspected.warnings]
+            if inspected.policy is not None and isinstance(data, dict):
+                self.policies.append((place, data))
             if inspected.policy is not None and inspected.compiled is not None:
+                self.compiled.append(inspected.compiled)
                 report.rules += _rules(place, inspected.policy, inspected.compiled)
                 self._across.remember(place, inspected.policy, inspected.compiled)
         report.findings += self._across.same_name(place)

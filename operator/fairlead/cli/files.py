@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,14 +24,14 @@ class File:
     too_large: bool = False
 
 
-def files(names: list[str]) -> Iterator[File]:
+def files(names: Sequence[str], bytes_max: int = BYTES_MAX) -> Iterator[File]:
     """The files that are named, and those in the directories that are named; each once."""
     seen: set[str] = set()
     for name in names:
         if name == STDIN:
             if STDIN not in seen:
                 seen.add(STDIN)
-                yield _read_stdin()
+                yield _read_stdin(bytes_max)
             continue
         unread: list[OSError] = []
         found = list(_below(name, unread)) if name and Path(name).is_dir() else [name]
@@ -42,7 +42,7 @@ def files(names: list[str]) -> Iterator[File]:
             real = os.path.realpath(one)
             if real not in seen:
                 seen.add(real)
-                yield _read(one)
+                yield _read(one, bytes_max)
 
 
 def _below(directory: str, unread: list[OSError]) -> Iterator[str]:
@@ -63,23 +63,23 @@ def _below(directory: str, unread: list[OSError]) -> Iterator[str]:
                 yield str(path)
 
 
-def _read(name: str) -> File:
+def _read(name: str, bytes_max: int) -> File:
     if not name:
         return File(name, unreadable="a file has a name")
     try:
         with Path(name).open("rb") as file:
-            data = file.read(BYTES_MAX + 1)
+            data = file.read(bytes_max + 1)
     except (OSError, ValueError) as error:
         return File(name, unreadable=_said(error))
-    return File(name, data, too_large=len(data) > BYTES_MAX)
+    return File(name, data, too_large=len(data) > bytes_max)
 
 
-def _read_stdin() -> File:
+def _read_stdin(bytes_max: int) -> File:
     try:
-        data = sys.stdin.buffer.read(BYTES_MAX + 1)
+        data = sys.stdin.buffer.read(bytes_max + 1)
     except OSError as error:
         return File(STDIN, unreadable=_said(error))
-    return File("<stdin>", data, too_large=len(data) > BYTES_MAX)
+    return File("<stdin>", data, too_large=len(data) > bytes_max)
 
 
 def _said(error: OSError | ValueError) -> str:

@@ -3,22 +3,20 @@
 Exit code: 0 without errors (warnings and notes are none), 1 with errors in what was read, 2 if something could not be
 read or was not asked for rightly.
 
-`-o json` prints one object: `findings`, each with file, line, column, severity (error, warning or note), field,
-message, hint, reason, policy and rule; `rules`, each with file, line, policy, name, kind, evaluation, why, uses and
-expression; `summary` with policies, ignored, errors, warnings, notes, expressions and lowered. Fields may be added and
-none goes.
+`-o json` and `-o yaml` print one object: `findings`, each with file, line, column, severity (error, warning or note),
+field, message, hint, reason, policy and rule; `rules`, each with file, line, policy, name, kind, evaluation, why, uses
+and expression; `summary` with policies, ignored, errors, warnings, notes, expressions and lowered. Fields may be added
+and none goes.
 """
 
 import argparse
-import os
-import sys
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING
+
+from fairlead.cli import exits
+from fairlead.cli.printing import TABLE, add_output, complain, dumped, output, wants_colour
 
 if TYPE_CHECKING:
     from fairlead.cli.arguments import Commands
-
-_ERRORS: Final = 1
-_USAGE: Final = 2
 
 
 def add_to(commands: "Commands") -> None:
@@ -30,7 +28,7 @@ def add_to(commands: "Commands") -> None:
         "Exit code 0 without errors, 1 with errors, 2 if something cannot be read.",
     )
     parser.add_argument("files", nargs="+", metavar="FILE|DIR|-", help="YAML or JSON; - is standard input")
-    parser.add_argument("-o", "--output", choices=["text", "json"], default="text", help="text when absent")
+    add_output(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="also say what each rule uses")
     parser.set_defaults(run=run)
 
@@ -40,45 +38,22 @@ def run(given: argparse.Namespace) -> int:
     # Loaded here: the language alone takes longer than the rest of the program.
     from fairlead.api.names import KIND
     from fairlead.cli.checks import Checker
-    from fairlead.cli.files import BYTES_MAX, files
-    from fairlead.cli.printing import as_json, as_text
+    from fairlead.cli.reading import read_into
+    from fairlead.cli.report_text import as_data, as_text
 
     checker = Checker()
-    unreadable = False
-    notes: list[str] = []
-    for file in files(given.files):
-        if file.unreadable:
-            checker.refuse(file.name, f"cannot be read: {file.unreadable}")
-            unreadable = True
-        elif file.empty:
-            notes.append(f"{file.name}: {file.empty}")
-        elif file.too_large:
-            fault = f"the file is larger than {BYTES_MAX >> 20} MiB"
-            checker.refuse(file.name, fault, "split it")
-        else:
-            checker.check(file.name, file.data)
+    notes, unreadable = read_into(checker, given.files)
     report = checker.finish()
     if not report.policies and not report.findings:
         notes = [f"no {KIND} found in {', '.join(given.files)}"]
     for note in notes:
-        print(f"fairlead lint: {note}", file=_safe(sys.stderr))
-    out = _safe(sys.stdout)
-    if given.output == "json":
-        print(as_json(report), file=out)
-    else:
-        for line in as_text(report, colour=_wants_colour(out), verbose=given.verbose):
+        complain("fairlead lint", note)
+    out = output()
+    if given.output == TABLE:
+        for line in as_text(report, colour=wants_colour(out), verbose=given.verbose):
             print(line, file=out)
+    else:
+        out.write(dumped(as_data(report), given.output))
     if unreadable:
-        return _USAGE
-    return _ERRORS if report.count("error") else 0
-
-
-def _wants_colour(out: TextIO) -> bool:
-    return out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def _safe(out: TextIO) -> TextIO:
-    """One that takes every character."""
-    if hasattr(out, "reconfigure"):
-        out.reconfigure(errors="backslashreplace")
-    return out
+        return exits.NOT_ASKED
+    return exits.NOT_WELL if report.count("error") else exits.DONE

@@ -1,30 +1,38 @@
 """The command `fairlead`. Only the command that is asked for is loaded: to answer at once is part of being useful."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
 
-from fairlead.cli import certs, lint, operate, serve, uninstall, version
+from fairlead.cli import certs, completion, crd, lint, operate, render, serve, status, test, uninstall, version
+from fairlead.cli.endings import ended
 
-_COMMANDS = (lint, operate, serve, certs, uninstall, version)
-_INTERRUPTED = 130
+_COMMANDS = (lint, test, render, status, crd, operate, serve, certs, uninstall, completion, version)
+_PLUGIN: Final = "kubectl-fairlead"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; what it returns is the exit code."""
-    parser = argparse.ArgumentParser(prog="fairlead", description="Policies for where Kubernetes pods are placed.")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    asked = list(sys.argv[1:] if arguments is None else arguments)
+    name = "kubectl fairlead" if Path(sys.argv[0]).name == _PLUGIN else "fairlead"
+    made = parser(name)
+    if asked[:1] == [completion.ASK]:
+        return ended(name, lambda: completion.answer(made, asked[1:]))
+
+    def run() -> int:
+        given = made.parse_args(asked)
+        code: int = given.run(given)
+        return code
+
+    return ended(" ".join([name, *asked[:1]]), run)
+
+
+def parser(name: str = "fairlead") -> argparse.ArgumentParser:
+    """All that can be asked for."""
+    made = argparse.ArgumentParser(prog=name, description="Policies for where Kubernetes pods are placed.")
+    commands = made.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in _COMMANDS:
         command.add_to(commands)
-    given = parser.parse_args(arguments)
-    try:
-        code: int = given.run(given)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever reads has seen enough. Without this, Python complains once more when it closes its output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        return _INTERRUPTED
-    return code
+    return made

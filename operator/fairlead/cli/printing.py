@@ -1,111 +1,76 @@
-"""A report as text for a person, or as JSON for a program."""
+"""How results are printed, whichever command they are of: tables for people, JSON and YAML for programs."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import asdict
-from typing import Final
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from fairlead.cel.diagnostics import Diagnostic
-from fairlead.cli.findings import Finding, Report, Rule
+if TYPE_CHECKING:
+    import argparse
 
-_COLOURS: Final = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "note": "\x1b[1;36m", "caret": "\x1b[1;32m"}
-_BOLD: Final = "\x1b[1m"
+TABLE: Final = "table"
 _RESET: Final = "\x1b[0m"
-_ON_ENGINE_SHOWN: Final = 5
+_GAP: Final = "   "
 
 
-def as_text(report: Report, *, colour: bool, verbose: bool) -> Iterator[str]:
-    """Line by line."""
-    for finding in report.findings:
-        yield from _finding(finding, colour=colour)
-    if verbose:
-        yield from _rules(report.rules)
-    expressions = [rule for rule in report.rules if rule.expression]
-    if expressions:
-        yield _share(expressions)
-    yield _summary(report)
-
-
-def as_json(report: Report) -> str:
-    """An object with findings, rules and summary."""
-    expressions = [rule for rule in report.rules if rule.expression]
-    found = {
-        "findings": [
-            {name: value for name, value in asdict(finding).items() if name != "shown"} for finding in report.findings
-        ],
-        "rules": [asdict(rule) for rule in report.rules],
-        "summary": {
-            "policies": report.policies,
-            "ignored": report.ignored,
-            "errors": report.count("error"),
-            "warnings": report.count("warning"),
-            "notes": report.count("note"),
-            "expressions": len(expressions),
-            "lowered": sum(1 for rule in expressions if rule.evaluation == "Lowered"),
-        },
-    }
-    return json.dumps(found, indent=2, ensure_ascii=True)
-
-
-def _finding(finding: Finding, *, colour: bool) -> Iterator[str]:
-    where = f"{finding.file}:{finding.line}:{finding.column}:"
-    said = f"{finding.field}: {finding.message}" if finding.field else finding.message
-    hint, _, more = finding.hint.partition("\n")
-    said = f"{said}; {hint}" if hint else said
-    yield (
-        f"{_painted(_clean(where), _BOLD, colour)} {_painted(finding.severity, _COLOURS[finding.severity], colour)}: "
-        + (_clean(said))
+def add_output(parser: "argparse.ArgumentParser", *choices: str) -> None:
+    """Let it be asked for; the first is what comes when nothing is said."""
+    which = choices or (TABLE, "json", "yaml")
+    parser.add_argument(
+        "-o", "--output", choices=which, default=which[0], metavar="|".join(which), help="how to print it (%(default)s)"
     )
-    for line in more.splitlines():
-        yield f"    {_clean(line)}".rstrip()
-    if finding.shown is not None:
-        text = "".join(one if one.isprintable() or one == "\t" else "\ufffd" for one in finding.shown)
-        line, caret = Diagnostic(1, finding.column, "").pointing(text).split("\n")
-        yield f"    {line}"
-        yield f"    {_painted(caret, _COLOURS['caret'], colour)}"
 
 
-def _painted(text: str, colour: str, is_wanted: bool) -> str:  # noqa: FBT001 - it is about the text
-    return f"{colour}{text}{_RESET}" if is_wanted else text
+def dumped(value: Any, output: str) -> str:
+    """Plain data as JSON or YAML, the same bytes for the same data."""
+    if output == "json":
+        return json.dumps(value, indent=2, ensure_ascii=True) + "\n"
+    import yaml
+
+    text: str = yaml.safe_dump(json.loads(json.dumps(value)), sort_keys=False, width=120)
+    return text
 
 
-def _clean(text: str) -> str:
+def columns(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Rows as lines, the first of them the head; as wide as what is in them, and no line ends in blanks."""
+    shown = [[clean(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    return [_GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in shown]
+
+
+def clean(text: str) -> str:
     """Nothing that a terminal would obey."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
-def _rules(rules: list[Rule]) -> Iterator[str]:
-    for rule in rules:
-        uses = ", ".join(rule.uses) or "nothing"
-        what = f"{rule.kind.lower()} {rule.name}: {rule.evaluation.lower()}, uses {uses}"
-        yield _clean(f"{rule.file}:{rule.line}: {rule.policy}: {what}")
+def painted(text: str, colour: str, is_wanted: bool) -> str:  # noqa: FBT001 - it is about the text
+    """In a colour."""
+    return f"{colour}{text}{_RESET}" if is_wanted else text
 
 
-def _share(expressions: list[Rule]) -> str:
-    on_engine = [rule for rule in expressions if rule.evaluation != "Lowered"]
-    verb = "is" if len(expressions) == 1 else "are"
-    said = f"{len(expressions) - len(on_engine)} of {_counted(len(expressions), 'expression')} {verb} lowered"
-    if not on_engine:
-        return said
-    each = [
-        f"{rule.policy}: {rule.kind.lower()} {rule.name}{f' ({rule.why})' if rule.why else ''}"
-        for rule in on_engine[:_ON_ENGINE_SHOWN]
-    ]
-    more = [f"{len(on_engine) - len(each)} more"] if len(on_engine) > len(each) else []
-    return _clean(f"{said}; on the engine runs {', '.join(each + more)}")
-
-
-def _summary(report: Report) -> str:
-    parts = [
-        _counted(report.policies, "policy", "policies"),
-        _counted(report.count("error"), "error"),
-        _counted(report.count("warning"), "warning"),
-        _counted(report.count("note"), "note"),
-    ]
-    if report.ignored:
-        parts.append(f"{_counted(report.ignored, 'object')} of other kinds ignored")
-    return ", ".join(parts)
-
-
-def _counted(count: int, one: str, more: str = "") -> str:
+def counted(count: int, one: str, more: str = "") -> str:
+    """`1 node`, `2 nodes`."""
     return f"{count:,} {one if count == 1 else more or f'{one}s'}"
+
+
+def output() -> TextIO:
+    """Standard output, for every character."""
+    return _for_all(sys.stdout)
+
+
+def complain(command: str, text: str) -> None:
+    """One line for the person who asked, on standard error."""
+    if sys.stderr is not None:
+        print(f"{command}: {clean(text)}", file=_for_all(sys.stderr), flush=True)
+
+
+def wants_colour(out: TextIO) -> bool:
+    """Whether somebody looks at it who likes that."""
+    return out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _for_all(out: TextIO) -> TextIO:
+    if hasattr(out, "reconfigure"):
+        out.reconfigure(errors="backslashreplace")
+    return out

@@ -1,9 +1,11 @@
 """`fairlead version`: which version this is."""
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 from fairlead import __version__
+from fairlead.cli.printing import TABLE, add_output, dumped
 
 if TYPE_CHECKING:
     from fairlead.cli.arguments import Commands
@@ -11,10 +13,22 @@ if TYPE_CHECKING:
 
 def add_to(commands: "Commands") -> None:
     """Say what the command takes."""
-    commands.add_parser("version", help="print the version").set_defaults(run=run)
+    parser = commands.add_parser(
+        "version",
+        help="print the version",
+        description="Prints the version; as JSON or YAML also that of the resource, and of Python.",
+    )
+    add_output(parser)
+    parser.set_defaults(run=run)
 
 
-def run(_: argparse.Namespace) -> int:
+def run(given: argparse.Namespace) -> int:
     """Print it."""
-    print(__version__)
+    if given.output == TABLE:
+        print(__version__)
+        return 0
+    from fairlead.api.names import API_VERSION
+
+    python = ".".join(map(str, sys.version_info[:3]))
+    sys.stdout.write(dumped({"version": __version__, "resource": API_VERSION, "python": python}, given.output))
     return 0

@@ -22,11 +22,11 @@ _GROUP: Final = "fairlead.dev/"
 Obj = Mapping[str, Any]
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """As the API server reads it: a date is a text."""
 
 
-_Loader.yaml_implicit_resolvers = {
+Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
@@ -95,7 +95,7 @@ class PolicyFiles:
 
 def _policies(data: bytes) -> Iterator[Obj]:
     """The policies of a file; what else is in it is somebody else's."""
-    for document in yaml.load_all(data, _Loader):
+    for document in yaml.load_all(data, Loader):
         for obj in _listed(document):
             kind, version = obj.get("kind"), str(obj.get("apiVersion"))
             metadata = obj.get("metadata")

@@ -66,7 +66,7 @@ class Secrets:
                 return found
             made = Secret(Metadata(name, self.namespace, labels=dict(labels)), kind, dict(make()))
             try:
-                return await self.client.create(self._where(""), _body(made), _decode)
+                return await self.client.create(self._where(""), body(made), _decode)
             except ConflictError as error:
                 if not error.exists:
                     raise
@@ -81,7 +81,7 @@ class Secrets:
         wanted = msgspec.structs.replace(
             seen, metadata=msgspec.structs.replace(meta, annotations=kept), data=dict(data)
         )
-        return await self.client.replace(self._where(meta.name), _body(wanted), _decode)
+        return await self.client.replace(self._where(meta.name), body(wanted), _decode)
 
     def follow(self, name: str, sink: Sink[Secret], *, clock: Clock | None = None) -> Reflector[Secret]:
         """Keep a sink told of one. A Role that names it allows that."""
@@ -93,8 +93,8 @@ class Secrets:
         return SECRETS.of(self.namespace, name)
 
 
-def _body(secret: Secret) -> dict[str, object]:
-    """Owners, finalizers and the like are not ours to keep: our Secrets have none."""
+def body(secret: Secret) -> dict[str, object]:
+    """As it is written. Owners, finalizers and the like are not ours to keep: our Secrets have none."""
     meta = secret.metadata
     given = {
         "name": meta.name,

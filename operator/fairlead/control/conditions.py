@@ -15,7 +15,7 @@ Reason = Literal[
     # Accepted
     "Accepted", "SchedulerRefused", "InvalidSpec",
     # Compiled
-    "Compiled", "LastGoodServes", "NothingServes",
+    "Compiled", "LastGoodServes", "NothingServes", "InternalError",
     # Programmed
     "Programmed", "Off", "Pending", "ReplicaSilent", "ReplicaBehind", "TooSlow", "Rolling", "ConfigurationRejected",
     "SchedulerUnavailable", "Forbidden", "Paused", "Deleting",

@@ -44,9 +44,9 @@ def _waits(deployment: Obj, new: Sequence[Obj]) -> str:
         return "nobody has looked at its Deployment yet: is the controller manager running?"
     fault = next((one["message"] for one in status.get("conditions", []) if _cannot_be_made(one)), "")
     updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
-    ready = sum(_is_ready(pod) for pod in new)
+    ready = sum(is_ready(pod) for pod in new)
     if updated < wanted or ready < wanted or available < wanted:
-        why = fault or next(_obstacles(new), "")
+        why = fault or next(obstacles(new), "")
         return f"{min(ready, updated)} of {wanted} pods are ready{f': {why}' if why else ''}"
     if old := status.get("replicas", 0) - updated:
         return f"{old} pods of before are still there"
@@ -57,7 +57,8 @@ def _cannot_be_made(condition: Obj) -> bool:
     return (condition["type"], condition["status"]) == ("ReplicaFailure", "True")
 
 
-def _is_ready(pod: Obj) -> bool:
+def is_ready(pod: Obj) -> bool:
+    """Whether a pod says so."""
     return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
 
 
@@ -66,7 +67,7 @@ def _containers(pod: Obj) -> Iterator[Obj]:
     yield from pod["status"].get("containerStatuses", [])
 
 
-def _obstacles(pods: Iterable[Obj]) -> Iterator[str]:
+def obstacles(pods: Iterable[Obj]) -> Iterator[str]:
     """Why pods are not ready yet, where they say so."""
     for pod in pods:
         name = pod["metadata"]["name"]

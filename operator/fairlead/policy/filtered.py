@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import filterfalse
 
-from fairlead.policy.bound import BoundFilter, Refusal
+from fairlead.policy.bound import PASSED, BoundFilter, Refusal
 from fairlead.policy.kept import KeptVerdicts
 
 Rule = tuple[str, str]
@@ -34,6 +34,23 @@ class Filtered:
         for rule, names, codes in self._first:
             outcomes = rule.outcomes
             found.update(zip(names, [outcomes[code] for code in codes], strict=True))
+        return found
+
+    @cached_property
+    def by_all(self) -> Mapping[str, Sequence[Refusal]]:
+        """The same with everything that refuses a node, in order: the scheduler is told the first."""
+        if self._kept is None:
+            return {}
+        slots, rules = self._kept.nodes.slots, self._kept.rules
+        known = [name for name in self._others if name in slots]
+        columns = [bytes([rule.codes[slots[name]] for name in known]) for rule in rules]
+        said: dict[tuple[int, ...], Sequence[Refusal]] = {}
+        found = {}
+        for name, codes in zip(known, zip(*columns, strict=True), strict=True):
+            if codes not in said:
+                pairs = zip(rules, codes, strict=True)
+                said[codes] = tuple([rule.outcomes[code] for rule, code in pairs if code != PASSED])
+            found[name] = said[codes]
         return found
 
     @property

@@ -1,6 +1,7 @@
 """The operator's settings as a whole, read from one YAML document."""
 
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal
 
 import yaml
 from pydantic import Field
@@ -12,6 +13,27 @@ from fairlead.api.parse import parse_params
 from fairlead.api.values import Shape
 from fairlead.render.settings import THE_DEFAULT, SchedulerSettings
 
+OPERATOR_NAME: Final = "fairlead"
+"""What its objects are called where the chart is installed by the name that its README gives it."""
+CHART_ONLY: Final = frozenset(
+    {
+        *(
+            "admission",
+            "affinity",
+            "commonLabels",
+            "crds",
+            "drainSeconds",
+            "extraArgs",
+            "extraEnv",
+            "extraVolumeMounts",
+        ),
+        *("extraVolumes", "fullnameOverride", "global", "image", "imagePullSecrets", "logLevel", "metrics"),
+        *("networkPolicy", "nodeSelector", "podAnnotations", "podLabels", "priorityClassName", "replicas", "resources"),
+        *("service", "serviceAccount", "tolerations", "topologySpreadConstraints", "uninstall"),
+    }
+)
+"""The chart's other values: of the operator itself."""
+CHART_ONLY_TLS: Final = frozenset({"caBundle", "issuerRef"})
 _PREFIX = Shape(
     r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/[-\w.]*",
     "write the beginning of keys with its '/', such as example.com/",
@@ -49,9 +71,41 @@ class OperatorSettings(Params):
 
 def parse_settings(text: str) -> OperatorSettings:
     """From YAML; nothing at all is the defaults. Raises InvalidObjectError."""
+    return parse_params(_read(text), OperatorSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class ChartValues:
+    """What of the chart's values decides what schedulers are made of."""
+
+    settings: OperatorSettings
+    fullname: str
+    """Of the operator, and of the Service that schedulers call."""
+
+
+def parse_values(text: str) -> ChartValues:
+    """From the values that somebody gives the chart, or the settings that it makes of them.
+
+    What only the chart reads is passed over, and what nobody reads is refused. Raises InvalidObjectError.
+    """
+    read = _read(text)
+    if not isinstance(read, dict):
+        return ChartValues(parse_params(read, OperatorSettings), OPERATOR_NAME)
+    given: dict[str, Any] = {key: value for key, value in read.items() if key not in CHART_ONLY}
+    if isinstance(tls := given.get("tls"), dict):
+        given["tls"] = {key: value for key, value in tls.items() if key not in CHART_ONLY_TLS}
+    fullname = read.get("fullnameOverride") or OPERATOR_NAME
+    if not isinstance(fullname, str):
+        raise InvalidObjectError([FieldError(("fullnameOverride",), "must be a string")])
+    return ChartValues(parse_params(given, OperatorSettings), fullname)
+
+
+def _read(text: str) -> Any:
     try:
         read = yaml.safe_load(text)
     except yaml.YAMLError as error:
         said = " ".join(str(error).split())
         raise InvalidObjectError([FieldError((), f"the settings are not one document of YAML: {said}")]) from None
-    return parse_params({} if read is None else read, OperatorSettings)
+    except RecursionError:
+        raise InvalidObjectError([FieldError((), "the settings are nested too deeply")]) from None
+    return {} if read is None else read

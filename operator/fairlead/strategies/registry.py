@@ -7,6 +7,7 @@ import importlib
 import pkgutil
 from types import ModuleType
 
+from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, policy_model
 from fairlead.strategies.seam import Strategy
 
 
@@ -30,3 +31,12 @@ def installed(package: ModuleType | None = None) -> tuple[Strategy, ...]:
             raise StrategyError(f"{other} and {module.__name__} both call their strategy {strategy.name}")
         found[strategy.name] = strategy, module.__name__
     return tuple(strategy for _, (strategy, _) in sorted(found.items()))
+
+
+def installed_policy() -> type[SchedulerExtenderPolicy]:
+    """The resource with every strategy that is installed."""
+    found = installed()
+    return policy_model(
+        filters={one.name: one.params for one in found if one.filter},
+        scores={one.name: one.params for one in found if one.score},
+    )

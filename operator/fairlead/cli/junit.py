@@ -1,0 +1,43 @@
+"""What JUnit and all who read its files call a report."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+
+from fairlead.cli.suite_report import CaseRun, SuiteRun
+
+
+def as_junit(suites: Sequence[SuiteRun]) -> bytes:
+    """The report as XML."""
+    root = ET.Element("testsuites", name="fairlead test", **_counts([case for suite in suites for case in suite.cases]))
+    for suite in suites:
+        held = ET.SubElement(root, "testsuite", name=suite.name, file=suite.file, **_counts(suite.cases))
+        for case in suite.cases:
+            named = {"classname": suite.name, "name": case.name, "file": suite.file, "line": str(case.line)}
+            one = ET.SubElement(held, "testcase", time=_seconds(case.seconds), **named)
+            if case.result != "passed":
+                kind = "failure" if case.result == "failed" else "error"
+                said = "\n".join(case.said)
+                ET.SubElement(one, kind, message=_clean(case.said[0] if case.said else "")).text = _clean(said)
+    for element in root.iter():
+        element.attrib = {key: _clean(value) for key, value in element.attrib.items()}
+    ET.indent(root)
+    found: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return found + b"\n"
+
+
+def _counts(cases: Sequence[CaseRun]) -> dict[str, str]:
+    return {
+        "tests": str(len(cases)),
+        "failures": str(sum(case.result == "failed" for case in cases)),
+        "errors": str(sum(case.result == "error" for case in cases)),
+        "time": _seconds(sum(case.seconds for case in cases)),
+    }
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.3f}"
+
+
+def _clean(text: str) -> str:
+    """XML has no place for most control characters."""
+    return "".join(one if one in "\t\n" or one.isprintable() else "\ufffd" for one in text)

@@ -1,0 +1,126 @@
+"""An overview for a person who was woken up: what is wrong, what to do, and then all else on one screen. Pure."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from fairlead.cli.overview import Overview, Rule
+from fairlead.cli.printing import clean, columns, counted, painted
+
+_RED: Final = "\x1b[1;31m"
+_GREEN: Final = "\x1b[1;32m"
+_BOLD: Final = "\x1b[1m"
+_SHOWN: Final = 10
+_TEXT_MAX: Final = 70
+
+
+def as_text(what: Overview, *, colour: bool) -> Iterator[str]:
+    """Line by line."""
+    yield painted(_headline(what), _GREEN if what.ready else _RED, colour)
+    for wrong in what.wrong:
+        yield clean(f"  {wrong.kind} {wrong.name}: {wrong.reason}: {wrong.message}".rstrip(": "))
+        if wrong.cure:
+            yield clean(f"    -> {wrong.cure}")
+    tables = {
+        "POLICIES": _policies(what),
+        "SCHEDULERS": _schedulers(what),
+        "REPLICAS": _replicas(what),
+        "RULES THAT ERRED OR REFUSED": _rules(what.rules),
+        "WARNINGS": [(one.policy, one.reason, str(one.count), _cut(one.message)) for one in what.warnings[:_SHOWN]],
+    }
+    for title, rows in tables.items():
+        if rows:
+            yield ""
+            yield painted(title, _BOLD, colour)
+            yield from (f"  {line}" for line in columns(rows))
+    if what.not_read:
+        yield ""
+        yield painted("NOT READ", _BOLD, colour)
+        for one in what.not_read:
+            yield clean(f"  {one.what}: {one.why}")
+
+
+def _headline(what: Overview) -> str:
+    known = [one for one in what.schedulers if one.ready is not None]
+    parts = [
+        f"{sum(1 for one in what.policies if one.ready)} of {counted(len(what.policies), 'policy', 'policies')}",
+        f"{sum(1 for one in known if one.ready)} of {counted(len(known), 'scheduler')}",
+        f"{sum(1 for one in what.replicas if one.ready)} of {counted(len(what.replicas), 'replica')}",
+    ]
+    return f"{'READY' if what.ready else 'NOT READY'}: {', '.join(parts)} ready in {what.namespace}"
+
+
+def _policies(what: Overview) -> list[Sequence[str]]:
+    head = ("NAME", "READY", "REASON", "SCHEDULER", "GENERATION", "SERVES", "RULES", "ERRORS")
+    rows = [
+        (
+            one.name,
+            _yes(one.ready),
+            one.reason,
+            one.scheduler,
+            str(one.generation),
+            "-" if one.serving is None else str(one.serving),
+            str(one.rules),
+            str(one.errors),
+        )
+        for one in what.policies
+    ]
+    return [head, *rows] if rows else []
+
+
+def _schedulers(what: Overview) -> list[Sequence[str]]:
+    head = ("NAME", "READY", "MANAGEMENT", "PODS", "LEADER", "CONFIG", "POLICIES")
+    rows = [
+        (
+            one.name,
+            _yes(one.ready),
+            one.management or "?",
+            one.pods or "-",
+            one.leader or "-",
+            one.config_hash or "-",
+            str(one.policies),
+        )
+        for one in what.schedulers
+    ]
+    return [head, *rows] if rows else []
+
+
+def _replicas(what: Overview) -> list[Sequence[str]]:
+    head = ("NAME", "READY", "LEADS", "POLICY SET", "STALE", "RESTARTS")
+    rows = [
+        (
+            one.name,
+            _yes(one.ready),
+            _yes(one.leads),
+            one.policy_set or "?",
+            "?" if one.stale_s is None else f"{one.stale_s:.0f}s",
+            str(one.restarts),
+        )
+        for one in what.replicas
+    ]
+    return [head, *rows] if rows else []
+
+
+def _rules(rules: Iterable[Rule]) -> list[Sequence[str]]:
+    worth = [one for one in rules if one.errors or one.refused_nodes]
+    head = ("POLICY", "KIND", "RULE", "ERRORS", "REFUSED NODES", "LAST ERROR")
+    rows = [
+        (
+            one.policy,
+            one.kind,
+            one.name,
+            str(one.errors),
+            "?" if one.refused_nodes is None else str(one.refused_nodes),
+            _cut(f"{one.last_error_at} {one.last_error}".strip()) or "-",
+        )
+        for one in worth[:_SHOWN]
+    ]
+    more = [("...", "", f"{len(worth) - _SHOWN} more: -o json", "", "", "")] if len(worth) > _SHOWN else []
+    return [head, *rows, *more] if rows else []
+
+
+def _yes(is_so: bool | None) -> str:  # noqa: FBT001 - it is about the value
+    return "?" if is_so is None else "yes" if is_so else "NO"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _TEXT_MAX else f"{text[: _TEXT_MAX - 3]}..."

@@ -1,0 +1,144 @@
+"""What `fairlead test` has found, and how it is printed."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from fairlead.api.errors import render_path
+from fairlead.cli.findings import Finding
+from fairlead.cli.places import Place
+from fairlead.cli.printing import clean, columns, counted
+from fairlead.suites.compare import Difference
+from fairlead.suites.coverage import Covered
+
+Word = Literal["passed", "failed", "error"]
+_RESULTS = {"passed": "ok", "failed": "FAILED", "error": "ERROR"}
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRun:
+    """A case that was run."""
+
+    name: str
+    line: int
+    result: Word
+    seconds: float
+    differences: Sequence[Difference] = ()
+    said: Sequence[str] = ()
+    """The same, or what is wrong with the case, as lines for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRun:
+    """A suite that was run."""
+
+    name: str
+    file: str
+    cases: Sequence[CaseRun]
+
+
+@dataclass(slots=True)
+class Report:
+    """All of them."""
+
+    suites: list[SuiteRun] = field(default_factory=list)
+    coverage: list[Covered] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    """What is wrong with suites and policies, so that cases could not be run."""
+
+    def count(self, result: Word) -> int:
+        """How many cases came to this."""
+        return sum(case.result == result for suite in self.suites for case in suite.cases)
+
+    @property
+    def outcomes(self) -> tuple[int, int]:
+        """How many outcomes of rules were seen, and how many there are."""
+        counts = [count for rule in self.coverage for count in rule.outcomes.values()]
+        return sum(count > 0 for count in counts), len(counts)
+
+
+def lines_of(difference: Difference) -> list[str]:
+    """A difference for people."""
+    about = f"{difference.about}: " if difference.about else ""
+    field_ = str(difference.path[0])
+    head = f"{field_}: {about}expected {difference.expected}; got {difference.got}"
+    return [head, *(f"    {line}" for line in difference.details)]
+
+
+def as_text(report: Report) -> Iterator[str]:
+    """Line by line: what became of each case, what is not as expected, what no case has seen, the sum."""
+    rows = [(suite.name, case.name, _RESULTS[case.result]) for suite in report.suites for case in suite.cases]
+    if rows:
+        yield from columns([("SUITE", "CASE", "RESULT"), *rows])
+    for suite in report.suites:
+        for case in suite.cases:
+            if case.result != "passed":
+                yield ""
+                yield clean(f"{suite.file}:{case.line}: {case.name}")
+                yield from (f"  {clean(line)}" for line in case.said)
+    if unseen := [(one.policy, one.kind, one.rule, ", ".join(one.missing)) for one in report.coverage if one.missing]:
+        yield ""
+        yield from columns([("POLICY", "KIND", "RULE", "NEVER"), *unseen])
+    if rows:
+        yield ""
+    yield _summary(report)
+
+
+def as_data(report: Report) -> dict[str, Any]:
+    """The same for programs; fields may be added, none goes."""
+    seen, all_ = report.outcomes
+    return {
+        "suites": [
+            {
+                "name": suite.name,
+                "file": suite.file,
+                "cases": [
+                    {
+                        "name": case.name,
+                        "line": case.line,
+                        "result": case.result,
+                        "differences": [_difference(one) for one in case.differences],
+                    }
+                    for case in suite.cases
+                ],
+            }
+            for suite in report.suites
+        ],
+        "coverage": [asdict(one) for one in report.coverage],
+        "findings": [{key: value for key, value in asdict(one).items() if key != "shown"} for one in report.findings],
+        "summary": {
+            "suites": len(report.suites),
+            "passed": report.count("passed"),
+            "failed": report.count("failed"),
+            "errors": report.count("error"),
+            "outcomes": all_,
+            "outcomesSeen": seen,
+        },
+    }
+
+
+def place_of(place: Place, at: int) -> int:
+    """The line of a case."""
+    return place.of(("cases", at, "name"))[0]
+
+
+def _difference(one: Difference) -> dict[str, Any]:
+    return {
+        "field": render_path(("expect", *one.path)),
+        "about": one.about,
+        "expected": one.expected,
+        "got": one.got,
+        "details": list(one.details),
+    }
+
+
+def _summary(report: Report) -> str:
+    cases = sum(len(suite.cases) for suite in report.suites)
+    parts = [f"{report.count('passed')} passed"]
+    if failed := report.count("failed"):
+        parts.append(f"{failed} failed")
+    if errors := report.count("error") or len(report.findings):
+        parts.append(counted(errors, "error"))
+    seen, all_ = report.outcomes
+    said = f"{counted(cases, 'case')} in {counted(len(report.suites), 'suite')}: {', '.join(parts)}"
+    return f"{said}; {seen} of {counted(all_, 'outcome')} of rules seen" if all_ else said

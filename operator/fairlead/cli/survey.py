@@ -1,0 +1,121 @@
+"""What of Fairlead is in a cluster, read with the rights of the person who asks. What may not be read is named."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fairlead.api.names import GROUP, PLURAL, VERSION
+from fairlead.cluster.client import Client
+from fairlead.cluster.errors import ForbiddenError, RequestError
+from fairlead.cluster.resources import PODS, Resource, Where
+from fairlead.control.objects import Objects, resource
+from fairlead.render.names import SCHEDULER_LABEL
+from fairlead.settings import NAMESPACE
+
+Obj = Mapping[str, Any]
+OPERATOR: Final = "app.kubernetes.io/name=fairlead,app.kubernetes.io/component=operator"
+POLICIES: Final = Where(Resource(GROUP, VERSION, PLURAL))
+_PROBES: Final = "probes"
+_WITHIN_S: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Something that could not be read."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """All that was read."""
+
+    namespace: str
+    """Where the operator is, as far as one can tell."""
+    policies: Sequence[Obj]
+    operator: Sequence[Obj] = ()
+    """Its pods."""
+    deployments: Sequence[Obj] = ()
+    pods: Sequence[Obj] = ()
+    """Of schedulers."""
+    config_maps: Sequence[Obj] = ()
+    leases: Sequence[Obj] = ()
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    """What replicas tell, by their pods."""
+    unread: Sequence[Unread] = ()
+
+
+class _Metrics(Where):
+    """Of a pod, through the API server."""
+
+    @property
+    def path(self) -> str:
+        """Where that is."""
+        return f"{Where(self.resource, self.namespace, self.name).path}/proxy/metrics"
+
+
+async def survey(client: Client, namespace: str = "") -> Survey:
+    """Read everything. Raises ClusterError where not even the policies can be read."""
+    objects = Objects(client)
+    policies = await objects.all(POLICIES)
+    unread = list[Unread]()
+
+    async def read(what: str, at: Where, selector: str) -> list[Obj]:
+        try:
+            return [*await objects.all(at, labelSelector=selector)]
+        except RequestError as error:
+            unread.append(Unread(f"{what} in {at.namespace}", str(error)))
+            return []
+
+    home = namespace or await _home(objects)
+    operator, pods, deployments, config_maps, leases = await asyncio.gather(
+        read("pods of the operator", Where(PODS.resource, home), OPERATOR),
+        read("pods of schedulers", Where(PODS.resource, home), SCHEDULER_LABEL),
+        read("deployments", Where(resource("Deployment"), home), SCHEDULER_LABEL),
+        read("configmaps", Where(resource("ConfigMap"), home), SCHEDULER_LABEL),
+        read("leases", Where(resource("Lease"), home), ""),
+    )
+    metrics = await _all_metrics(client, operator, unread.append)
+    return Survey(
+        namespace=home,
+        policies=policies,
+        operator=operator,
+        pods=pods,
+        deployments=deployments,
+        config_maps=config_maps,
+        leases=leases,
+        metrics=metrics,
+        unread=unread,
+    )
+
+
+async def _home(objects: Objects) -> str:
+    """Where the operator is; where that may not be asked, or there is none, where the chart's README puts it."""
+    try:
+        found = {one["metadata"]["namespace"] for one in await objects.all(PODS, labelSelector=OPERATOR)}
+    except ForbiddenError:
+        return NAMESPACE
+    return NAMESPACE if NAMESPACE in found or not found else min(found)
+
+
+async def _all_metrics(client: Client, pods: Sequence[Obj], unread: Callable[[Unread], None]) -> dict[str, str]:
+    running = [pod for pod in pods if pod["status"].get("phase") == "Running"]
+    answers = await asyncio.gather(*(_metrics(client, pod) for pod in running))
+    told = dict(zip((pod["metadata"]["name"] for pod in running), answers, strict=True))
+    silent = {name: one for name, one in told.items() if not isinstance(one, str)}
+    if silent:
+        unread(Unread(f"metrics of {', '.join(silent)}", str(next(iter(silent.values())))))
+    return {name: one for name, one in told.items() if isinstance(one, str)}
+
+
+async def _metrics(client: Client, pod: Obj) -> str | RequestError:
+    ports = [port for one in pod["spec"]["containers"] for port in one.get("ports", ())]
+    port = next((one["containerPort"] for one in ports if one.get("name") == _PROBES), 8080)
+    metadata = pod["metadata"]
+    try:
+        at = _Metrics(PODS.resource, metadata["namespace"], f"{metadata['name']}:{port}", "proxy")
+        return (await client.read(at, within_s=_WITHIN_S)).decode(errors="replace")
+    except RequestError as error:
+        return error

@@ -1,0 +1,120 @@
+"""What is said of a pod on each node."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from fairlead.offline.fit import FITS, Unfits
+from fairlead.policy.bound import Refusal
+from fairlead.policy.facts import PodView
+from fairlead.policy.select import Matched
+
+Refusals = Sequence[Refusal]
+NOBODY: Refusals = ()
+
+
+class NodeJudged(msgspec.Struct, frozen=True, gc=False):
+    """One node."""
+
+    name: str
+    unfit: Unfits = FITS
+    """Why the scheduler itself would not take it."""
+    refusals: Refusals = NOBODY
+    """The rules that refuse it, in order: the scheduler is told the first."""
+    score: float | None = None
+    """The exact total of all policies, normalised over the nodes that fit and pass; None for the others."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the scheduler itself would take it."""
+        return not self.unfit
+
+    @property
+    def passed(self) -> bool:
+        """Whether no policy refuses it."""
+        return not self.refusals
+
+    @property
+    def resolvable(self) -> bool | None:
+        """Whether evicting pods might help against what the scheduler is told; None where nobody refuses."""
+        return self.refusals[0].resolvable if self.refusals else None
+
+    @property
+    def reasons(self) -> list[str]:
+        """Of policies, each once."""
+        return [*dict.fromkeys(one.reason for one in self.refusals)]
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the pod could go there."""
+        return not self.unfit and not self.refusals
+
+
+@dataclass(frozen=True, slots=True)
+class PodJudged:
+    """A pod, and all nodes in the order of the snapshot."""
+
+    pod: PodView
+    matched: Sequence[Matched]
+    nodes: Sequence[NodeJudged]
+    beyond: Sequence[str] = ()
+    """What it asks for that is not simulated."""
+
+    @property
+    def policies(self) -> list[str]:
+        """The names of the policies that are for it, in their order."""
+        return [each.policy.name for each in self.matched]
+
+    @property
+    def left(self) -> list[NodeJudged]:
+        """The nodes that fit and pass."""
+        return [node for node in self.nodes if node.is_left]
+
+    @property
+    def preferred(self) -> list[str]:
+        """All nodes with the highest score among those that fit and pass."""
+        left = self.left
+        best = max((node.score or 0.0 for node in left), default=0.0)
+        return [node.name for node in left if (node.score or 0.0) == best]
+
+    def node(self, name: str) -> NodeJudged | None:
+        """The node of that name."""
+        return next((node for node in self.nodes if node.name == name), None)
+
+
+class NodeShown(msgspec.Struct, gc=False):
+    """As it is printed for programs."""
+
+    name: str
+    fits: bool
+    passed: bool
+    resolvable: bool | None
+    reasons: Sequence[str]
+    score: float | None
+
+
+class PodShown(msgspec.Struct, gc=False):
+    """As it is printed for programs."""
+
+    namespace: str
+    name: str
+    policies: list[str]
+    nodes: list[NodeShown]
+    preferred: list[str]
+
+
+def shown(judged: PodJudged) -> PodShown:
+    """For programs. What the scheduler itself has against a node stands after what policies have."""
+    said: dict[tuple[Any, ...], list[str]] = {}
+    nodes = []
+    for node in judged.nodes:
+        key = (node.refusals, node.unfit)
+        reasons = said.get(key)
+        if reasons is None:
+            unfit = dict.fromkeys(f"does not fit: {one.what}" for one in node.unfit)
+            reasons = said[key] = [*node.reasons, *unfit]
+        nodes.append(NodeShown(node.name, node.fits, node.passed, node.resolvable, reasons, node.score))
+    pod = judged.pod
+    return PodShown(pod.namespace, pod.name, judged.policies, nodes, judged.preferred)

@@ -1,0 +1,130 @@
+"""A case asked of the engine: the same world that `fairlead simulate` asks, with the few objects of the case in it."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from fairlead.offline.judged import NodeJudged, PodJudged
+from fairlead.offline.snapshot import Snapshot
+from fairlead.offline.world import World
+from fairlead.policy.binding import annotations
+from fairlead.policy.compiled import CompiledPolicy, ExpressionRule
+from fairlead.policy.data import with_data
+from fairlead.policy.explained import NodeExplained
+from fairlead.policy.facts import NodeView
+from fairlead.policy.preempt import PROTECTED, dropped
+from fairlead.policy.rules import RAISED
+from fairlead.policy.select import Matched, policy_set
+from fairlead.policy.tally import Tally
+from fairlead.suites import coverage, names
+from fairlead.suites.answer import Annotated, Answer, OnNode, Outcome, Spared
+from fairlead.suites.objects import Asked
+from fairlead.suites.suite import Expect
+
+
+def ask(policies: Sequence[CompiledPolicy], about: Asked, expect: Expect) -> Answer:
+    """Everything that a case may expect. Raises ValueError for an object that cannot be read."""
+    snapshot = Snapshot()
+    for one in (*about.namespaces, *about.nodes, *about.pods):
+        snapshot.put(one)
+    world = World(policy_set(policies), snapshot, about.now)
+    raw = msgspec.json.encode(about.pod)
+    judged = world.judge(raw)
+    explained = world.explain(raw, judged, world.names)
+    bound = {node: _annotated(world, judged, node) for node in expect.annotations}
+    outcomes = [
+        *_of_match(policies, judged, about),
+        *(one for node, said in zip(judged.nodes, explained, strict=True) for one in _of_node(node, said)),
+        *(one for name in names.pods_of(expect) for one in _of_victim(world, judged, name, about)),
+        *_of_annotations(judged, bound),
+    ]
+    return Answer(
+        policies=judged.policies,
+        nodes={
+            said.node: OnNode(said, [str(one) for one in node.unfit], node.score)
+            for node, said in zip(judged.nodes, explained, strict=True)
+        },
+        preferred=judged.preferred,
+        spared={name: _spared(world, judged, name, about) for name in names.pods_of(expect)},
+        annotations=bound,
+        outcomes=outcomes,
+    )
+
+
+def _annotated(world: World, judged: PodJudged, node: str) -> Annotated:
+    made = annotations(judged.pod, judged.matched, world.mirror.nodes, node, now=world.now, tally=Tally())
+    return Annotated(made.values, made.refusal or "")
+
+
+def _spared(world: World, judged: PodJudged, name: str, about: Asked) -> Spared:
+    node, uid = _victim(name, about)
+    found = dropped(
+        judged.pod,
+        judged.matched,
+        world.mirror.nodes,
+        node,
+        {uid},
+        requests=world.mirror.counted,
+        now=world.now,
+        tally=Tally(),
+    )
+    return Spared() if found is None else Spared(found.policy, found.rule, found.why, found.why == PROTECTED)
+
+
+def _victim(name: str, about: Asked) -> tuple[str, str]:
+    """The node of a pod, and its UID."""
+    key = names.key_of(name, about)
+    [found] = [pod for pod in about.pods if (pod["metadata"]["namespace"], pod["metadata"]["name"]) == key]
+    return str(found["spec"]["nodeName"]), str(found["metadata"]["uid"])
+
+
+def _of_match(policies: Sequence[CompiledPolicy], judged: PodJudged, about: Asked) -> Iterator[Outcome]:
+    scheduler = about.pod["spec"]["schedulerName"]
+    for policy in policies:
+        if policy.scheduler_name == scheduler:
+            is_for = policy.name in judged.policies
+            yield policy.name, "Match", "match", coverage.MATCHED if is_for else coverage.LEFT
+
+
+def _of_node(node: NodeJudged, said: NodeExplained) -> Iterator[Outcome]:
+    """A refusal counts for the rule whose reason is given: behind another one, nobody would miss it."""
+    refused = False
+    for rule in said.filters:
+        if rule.outcome == "Passed":
+            yield rule.policy, "Filter", rule.rule, coverage.PASSED
+        elif rule.outcome == "Refused" and not refused:
+            refused = True
+            yield rule.policy, "Filter", rule.rule, coverage.REFUSED
+    for rule in said.scores if node.is_left else ():
+        if rule.outcome == "Scored":
+            yield rule.policy, "Score", rule.rule, coverage.SCORED
+
+
+def _of_victim(world: World, judged: PodJudged, name: str, about: Asked) -> Iterator[Outcome]:
+    node, uid = _victim(name, about)
+    view = world.mirror.nodes.view_of(node)
+    for each in judged.matched:
+        for rule in each.policy.protections:
+            protects = view is None or _protects(each, rule, judged, view, uid, world.now)
+            outcome = coverage.PROTECTED if protects else coverage.LET_GO
+            yield each.policy.name, "Protection", rule.name, outcome
+
+
+def _protects(each: Matched, rule: ExpressionRule, judged: PodJudged, view: NodeView, uid: str, now: int) -> bool:
+    if each.undecided:
+        return True
+    seen = with_data(view, each.policy.data, now)
+    [victim] = [pod for pod in seen.pods if pod.uid == uid]
+    try:
+        return bool(rule.expression.for_pod(judged.pod)(seen.facing(victim), now))
+    except RAISED:
+        return True
+
+
+def _of_annotations(judged: PodJudged, bound: dict[str, Annotated]) -> Iterator[Outcome]:
+    written = {key for one in bound.values() for key in one.values}
+    for each in judged.matched:
+        for rule in each.policy.annotations:
+            if rule.key in written:
+                written.remove(rule.key)  # the first policy that has the key is the one that writes it
+                yield each.policy.name, "Annotation", rule.key, coverage.WRITTEN

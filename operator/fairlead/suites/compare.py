@@ -1,0 +1,220 @@
+"""What a case expects beside what the policies say: the differences, with the values that the rules compared."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from fairlead.api.errors import FieldPath
+from fairlead.policy.explained import Items, RuleExplained, Step
+from fairlead.suites.answer import Answer, OnNode
+from fairlead.suites.suite import Expect, Refusal
+
+_HUNDREDTH = 0.005 + 1e-9
+_STEPS_MAX = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that is not as it was expected."""
+
+    path: FieldPath
+    """The field of `expect`."""
+    about: str
+    """A node, a pod, or nothing."""
+    expected: str
+    got: str
+    details: tuple[str, ...] = ()
+    """What the rule compared."""
+
+
+def differences(expect: Expect, answer: Answer) -> list[Difference]:
+    """Everything that is not as expected."""
+    return [
+        *_policies(expect, answer),
+        *_passed(expect, answer),
+        *_refused(expect, answer),
+        *_scores(expect, answer),
+        *_order(expect, answer),
+        *_preferred(expect, answer),
+        *_spared(expect, answer),
+        *_annotations(expect, answer),
+    ]
+
+
+def _policies(expect: Expect, answer: Answer) -> Iterator[Difference]:
+    if expect.policies is not None and {*expect.policies} != {*answer.policies}:
+        yield Difference(("policies",), "", _listed(expect.policies), _listed(answer.policies), _doubts(answer))
+
+
+def _doubts(answer: Answer) -> tuple[str, ...]:
+    doubts = {doubt.policy: doubt for node in answer.nodes.values() for doubt in node.explained.doubts}
+    return tuple(f"{one.policy}: cannot tell if it is for the pod: {one.why}" for one in doubts.values())
+
+
+def _passed(expect: Expect, answer: Answer) -> Iterator[Difference]:
+    if expect.passed is None:
+        return
+    for name, node in answer.nodes.items():
+        refusal = node.refusal
+        if name in expect.passed and refusal is not None:
+            yield Difference(("passed",), name, "passed", _said(refusal), _compared(refusal))
+        elif name not in expect.passed and refusal is None and name not in expect.refused:
+            details = tuple(line for rule in node.explained.filters for line in _compared(rule))
+            yield Difference(("passed",), name, "refused, since it is not in the list", _fate(node), details)
+
+
+def _refused(expect: Expect, answer: Answer) -> Iterator[Difference]:
+    for name, wanted in expect.refused.items():
+        node = answer.nodes[name]
+        refusal = node.refusal
+        if refusal is None or not _is_as(wanted, refusal):
+            rules = [refusal] if refusal else node.explained.filters
+            details = tuple(line for rule in rules for line in _compared(rule))
+            yield Difference(("refused", name), name, _wanted(wanted), _fate(node), details)
+
+
+def _is_as(wanted: Refusal, refusal: RuleExplained) -> bool:
+    return (
+        (wanted.reason is None or wanted.reason == refusal.reason)
+        and (wanted.rule is None or is_called(refusal.policy, refusal.rule, wanted.rule))
+        and (wanted.resolvable is None or wanted.resolvable == refusal.resolvable)
+    )
+
+
+def is_called(policy: str, rule: str, name: str) -> bool:
+    """Whether a rule is meant."""
+    return name in (rule, f"{policy}/{rule}")
+
+
+def _wanted(wanted: Refusal) -> str:
+    parts = [f"refused: {wanted.reason}" if wanted.reason is not None else "refused"]
+    parts += [f"by {wanted.rule}"] if wanted.rule is not None else []
+    parts += [_resolvable(wanted.resolvable)] if wanted.resolvable is not None else []
+    return ", ".join(parts)
+
+
+def _fate(node: OnNode) -> str:
+    refusal = node.refusal
+    if refusal is not None:
+        return f"{_said(refusal)}, {_resolvable(refusal.resolvable)}"
+    return "passed"
+
+
+def _resolvable(is_resolvable: bool) -> str:  # noqa: FBT001 - it is about the value
+    return "resolvable" if is_resolvable else "not resolvable"
+
+
+def _said(rule: RuleExplained) -> str:
+    return f"refused: {rule.reason}, by {rule.policy}/{rule.rule}"
+
+
+def _scores(expect: Expect, answer: Answer) -> Iterator[Difference]:
+    for name, wanted in expect.scores.items():
+        node = answer.nodes[name]
+        if node.score is None or abs(node.score - wanted) > _HUNDREDTH:
+            yield Difference(("scores", name), name, f"score {_number(wanted)}", _score(node), _scored(node))
+
+
+def _scored(node: OnNode) -> tuple[str, ...]:
+    return tuple(line for rule in node.explained.scores for line in _compared(rule))
+
+
+def _score(node: OnNode) -> str:
+    if node.refusal is not None:
+        return f"no score: {_said(node.refusal)}"
+    if node.score is None:
+        return f"no score: the node does not fit: {', '.join(node.unfit) or 'the scheduler would not take it'}"
+    return f"score {_number(node.score)}"
+
+
+def _order(expect: Expect, answer: Answer) -> Iterator[Difference]:
+    if expect.order is None:
+        return
+    names = [name for group in expect.order for name in group]
+    missing = [name for name in names if answer.nodes[name].score is None]
+    got = " > ".join(" = ".join(group) for group in _groups(names, answer))
+    wanted = " > ".join(" = ".join(sorted(group)) for group in expect.order)
+    if missing or got != wanted:
+        said = tuple(f"{name}: {_score(answer.nodes[name])}" for name in names)
+        yield Difference(("order",), "", wanted, got or "no scores", said)
+
+
+def _groups(names: Iterable[str], answer: Answer) -> list[list[str]]:
+    """Nodes of one score together, the highest first."""
+    found: list[tuple[float, list[str]]] = []
+    scored = [(node.score, name) for name in names if (node := answer.nodes[name]).score is not None]
+    for score, name in sorted(((score or 0.0, name) for score, name in scored), key=lambda one: (-one[0], one[1])):
+        if found and abs(found[-1][0] - score) <= _HUNDREDTH:
+            found[-1][1].append(name)
+        else:
+            found.append((score, [name]))
+    return [sorted(group) for _, group in found]
+
+
+def _preferred(expect: Expect, answer: Answer) -> Iterator[Difference]:
+    if expect.preferred is not None and {*expect.preferred} != {*answer.preferred}:
+        said = tuple(f"{name}: {_score(node)}" for name, node in answer.nodes.items())
+        yield Difference(("preferred",), "", _listed(expect.preferred), _listed(answer.preferred), said)
+
+
+def _spared(expect: Expect, answer: Answer) -> Iterator[Difference]:
+    for pod, rule in expect.protected.items():
+        found = answer.spared[pod]
+        if not found.protected or not is_called(found.policy, found.rule, rule):
+            yield Difference(("protected", pod), pod, f"protected by {rule}", _spared_by(answer, pod))
+    for pod in expect.evictable:
+        if answer.spared[pod].rule:
+            yield Difference(("evictable",), pod, "may be evicted", _spared_by(answer, pod))
+
+
+def _spared_by(answer: Answer, pod: str) -> str:
+    found = answer.spared[pod]
+    if not found.rule:
+        return "may be evicted"
+    if found.protected:
+        return f"protected by {found.policy}/{found.rule}"
+    return f"not evicted, because its node would be refused without it: {found.why}, by {found.policy}/{found.rule}"
+
+
+def _annotations(expect: Expect, answer: Answer) -> Iterator[Difference]:
+    for node, wanted in expect.annotations.items():
+        found = answer.annotations[node]
+        if found.refusal or dict(found.values) != wanted:
+            got = f"not bound: {found.refusal}" if found.refusal else _map(found.values)
+            yield Difference(("annotations", node), node, _map(wanted), got)
+
+
+def _map(values: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}: {value}" for key, value in sorted(values.items())) or "none"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _compared(rule: RuleExplained) -> tuple[str, ...]:
+    """A rule with the values that it had, as lines."""
+    outcome = rule.outcome.lower()
+    if rule.value is not None:
+        outcome = f"{outcome} {_number(rule.value)}"
+    lines = [f"{rule.policy}/{rule.rule}: {outcome}"]
+    lines += [f"  {step.text}: {_value(step)}" for step in rule.steps[:_STEPS_MAX]]
+    if len(rule.steps) > _STEPS_MAX:
+        lines.append(f"  and {len(rule.steps) - _STEPS_MAX} more")
+    return (*lines, *(_noted(rule.noted) if rule.noted else ()))
+
+
+def _value(step: Step) -> str:
+    value = step.value
+    text = str(value).lower() if isinstance(value, bool) else "nothing" if value is None else repr(value)
+    return f"{text} (of {', '.join(map(str, step.at))})" if step.at else text
+
+
+def _noted(noted: Items) -> Iterator[str]:
+    for name, value in noted.values.items():
+        yield f"  {name}: {value}"
+    for name, values in noted.items:
+        yield f"  {name}: {', '.join(f'{key} {value}' for key, value in values.items())}"

@@ -1,0 +1,70 @@
+"""Which rules the cases have asked, and which of their outcomes they have seen."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.policy.compiled import CompiledPolicy, Match
+from fairlead.suites.answer import Outcome
+
+MATCHED: Final = "matched"
+LEFT: Final = "left alone"
+PASSED: Final = "passed"
+REFUSED: Final = "refused"
+SCORED: Final = "scored"
+PROTECTED: Final = "protected"
+LET_GO: Final = "let go"
+WRITTEN: Final = "written"
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """How often a rule came to each of its outcomes."""
+
+    policy: str
+    kind: str
+    rule: str
+    outcomes: dict[str, int]
+
+    @property
+    def missing(self) -> list[str]:
+        """The outcomes that no case has seen."""
+        return [outcome for outcome, count in self.outcomes.items() if not count]
+
+
+@dataclass(slots=True)
+class Coverage:
+    """Sums up what the suites have seen."""
+
+    _policies: dict[str, CompiledPolicy] = field(default_factory=dict)
+    _seen: Counter[Outcome] = field(default_factory=Counter)
+
+    def expect(self, policies: Iterable[CompiledPolicy]) -> None:
+        """These policies are tested by some suite. One that is off is asked by nobody."""
+        self._policies.update({policy.name: policy for policy in policies if policy.enforced})
+
+    def see(self, outcomes: Sequence[Outcome]) -> None:
+        """A case came to these."""
+        self._seen.update(outcomes)
+
+    def rules(self) -> list[Covered]:
+        """All rules, policy by policy."""
+        return [
+            Covered(name, kind, rule, {one: self._seen[name, kind, rule, one] for one in outcomes})
+            for name, policy in sorted(self._policies.items())
+            for kind, rule, outcomes in _rules(policy)
+        ]
+
+
+def _rules(policy: CompiledPolicy) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    if policy.match != Match():
+        yield "Match", "match", (MATCHED, LEFT)
+    for filter_ in policy.filters:
+        yield "Filter", filter_.name, (PASSED, REFUSED)
+    for score in policy.scores:
+        yield "Score", score.name, (SCORED,)
+    for protection in policy.protections:
+        yield "Protection", protection.name, (PROTECTED, LET_GO)
+    for annotation in policy.annotations:
+        yield "Annotation", annotation.key, (WRITTEN,)

@@ -1,0 +1,197 @@
+"""From what a suite writes of objects to whole ones, as the API would give them.
+
+Objects are laid over each other as `kubectl patch --type=merge` does it (RFC 7386): maps are merged, lists and values
+replaced, null removes. What nobody says is as in most clusters: a node has room and is a day old, a pod on it runs and
+has been ready for an hour.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
+from fairlead.api.nearest import nearest
+from fairlead.cel.errors import CelError
+from fairlead.cel.functions.timetext import SECOND, string_to_timestamp, timestamp_to_string
+from fairlead.suites.suite import Case, Object, Suite
+
+NOON: Final = "2027-01-15T12:00:00Z"
+COPIES_MAX: Final = 1000
+_HOUR: Final = 3600 * SECOND
+_DAY: Final = 24 * _HOUR
+_ROOM: Final = {"cpu": "8", "memory": "32Gi", "ephemeral-storage": "100Gi", "pods": "110"}
+AMOUNTS: Final = frozenset({"allocatable", "capacity", "limits", "overhead", "requests"})
+OURS: Final = ("from", "copies")
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A pod, and the cluster that it is asked about, as objects of the API."""
+
+    pod: Object
+    nodes: Sequence[Object]
+    pods: Sequence[Object]
+    namespaces: Sequence[Object]
+    now: int
+
+
+def asked(suite: Suite, at: int, scheduler: str) -> Asked:
+    """What a case asks about. Raises InvalidObjectError."""
+    case = suite.cases[at]
+    here: FieldPath = ("cases", at)
+    now = time_of(suite, at)
+    nodes = _gathered(suite, case, at, "nodes")
+    placed = _gathered(suite, case, at, "pods")
+    listed = _gathered(suite, case, at, "namespaces")
+    pod = _whole_pod(_resolved(case.pod, suite, (*here, "pod")), scheduler, now)
+    _refuse_lost(placed, nodes, case)
+    spaces = {name: None for _, name in listed} | {_namespace(pod): None} | {space: None for space, _ in placed}
+    return Asked(
+        pod=pod,
+        nodes=[_whole_node(name, one, now) for (_, name), (one, _) in nodes.items()],
+        pods=[_whole_placed(key, one, now) for key, (one, _) in placed.items()],
+        namespaces=[_whole_namespace(name, listed.get(("", name), ({}, ()))[0]) for name in spaces],
+        now=now,
+    )
+
+
+def time_of(suite: Suite, at: int) -> int:
+    """The time of day of a case, in nanoseconds. Raises InvalidObjectError."""
+    own = suite.cases[at].now
+    path: FieldPath = ("now",) if own is None else ("cases", at, "now")
+    text = suite.now or NOON if own is None else own
+    try:
+        return int(string_to_timestamp(text))
+    except CelError:
+        _refuse(path, f"{text!r} is no time", f"write it as {NOON}")
+
+
+def patched(under: Any, over: Any) -> Any:
+    """A value with another laid over it."""
+    if not isinstance(over, Mapping):
+        return over
+    kept = dict(under) if isinstance(under, Mapping) else {}
+    for key, value in over.items():
+        if value is None:
+            kept.pop(key, None)
+        else:
+            kept[key] = patched(kept.get(key), value)
+    return kept
+
+
+def layered(under: Any, over: Any) -> Any:
+    """The same of two that both lie over something else: null stays, and removes what is there."""
+    if not isinstance(over, Mapping):
+        return over
+    kept = dict(under) if isinstance(under, Mapping) else {}
+    return kept | {key: layered(kept.get(key), value) for key, value in over.items()}
+
+
+_Gathered = dict[Key, tuple[Object, FieldPath]]
+
+
+def _gathered(suite: Suite, case: Case, at: int, kind: str) -> _Gathered:
+    """The objects of a kind by namespace and name: those of the suite, and of the case laid over them."""
+    found: _Gathered = {}
+    for of, where in ((suite, ()), (case, ("cases", at))):
+        own: set[Key] = set()
+        for index, written in enumerate(getattr(of, kind)):
+            path: FieldPath = (*where, kind, index)
+            for key, one in _named(written, suite, path, namespaced=kind == "pods"):
+                if key in own:
+                    _refuse((*path, "metadata", "name"), f"{key[1]!r} is there already", "give it another name")
+                own.add(key)
+                found[key] = layered(found.get(key, ({}, ()))[0], one), path
+    return found
+
+
+def _named(written: Object, suite: Suite, path: FieldPath, *, namespaced: bool) -> Iterator[tuple[Key, Object]]:
+    one = _resolved(written, suite, path)
+    metadata = one.get("metadata") or {}
+    name = metadata.get("name")
+    if not name:
+        _refuse((*path, "metadata", "name"), "is missing", "name it: cases speak of it by its name")
+    copies = written.get("copies")
+    if copies is None:
+        names = [name]
+    elif isinstance(copies, int) and not isinstance(copies, bool) and 1 <= copies <= COPIES_MAX:
+        names = [f"{name}-{number}" for number in range(1, copies + 1)]
+    else:
+        _refuse((*path, "copies"), f"must be a whole number from 1 to {COPIES_MAX}, not {copies!r}", "")
+    for each in names:
+        renamed = one | {"metadata": metadata | {"name": each}}
+        yield ((_namespace(one) if namespaced else ""), each), renamed
+
+
+def _resolved(written: Object, suite: Suite, path: FieldPath) -> Object:
+    """An object with the template that it names under it, and amounts as the API writes them."""
+    template = written.get("from")
+    own = {key: value for key, value in written.items() if key not in OURS}
+    if template is None:
+        return _with_texts(own)
+    if template not in suite.templates:
+        near = nearest(str(template), suite.templates)
+        hint = f"did you mean {near}?" if near else f"the templates are {', '.join(suite.templates) or 'none'}"
+        _refuse((*path, "from"), f"there is no template {template!r}", hint)
+    return _with_texts(layered(suite.templates[template], own))
+
+
+def _with_texts(value: Any, *, amounts: bool = False) -> Any:
+    """Amounts may be written as numbers, as the API server takes them; it gives them as texts."""
+    if isinstance(value, Mapping):
+        return {key: _with_texts(one, amounts=amounts or key in AMOUNTS) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_with_texts(one) for one in value]
+    return str(value) if amounts and isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _whole_node(name: str, one: Object, now: int) -> Object:
+    metadata = {"uid": f"node-{name}", "creationTimestamp": timestamp_to_string(now - _DAY)}
+    usual = {"metadata": {**metadata, "labels": {"kubernetes.io/hostname": name}}, "status": {"allocatable": _ROOM}}
+    return {"apiVersion": "v1", "kind": "Node", **patched(usual, one)}
+
+
+def _whole_placed(key: Key, one: Object, now: int) -> Object:
+    since = timestamp_to_string(now - _HOUR)
+    ready = [{"type": "Ready", "status": "True", "lastTransitionTime": since}]
+    usual = {
+        "metadata": {"namespace": key[0], "uid": f"pod-{key[0]}-{key[1]}", "creationTimestamp": since},
+        "spec": {"containers": [{"name": "main"}]},
+        "status": {"phase": "Running", "conditions": ready},
+    }
+    return {"apiVersion": "v1", "kind": "Pod", **patched(usual, one)}
+
+
+def _whole_pod(one: Object, scheduler: str, now: int) -> Object:
+    metadata = {"name": "pod", "namespace": "default", "uid": "pod", "creationTimestamp": timestamp_to_string(now)}
+    spec = {"schedulerName": scheduler, "containers": [{"name": "main"}]}
+    usual = {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
+    return {"apiVersion": "v1", "kind": "Pod", **patched(usual, one)}
+
+
+def _whole_namespace(name: str, one: Object) -> Object:
+    usual = {"metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}}}
+    return {"apiVersion": "v1", "kind": "Namespace", **patched(usual, one)}
+
+
+def _namespace(one: Object) -> str:
+    return str((one.get("metadata") or {}).get("namespace") or "default")
+
+
+def _refuse_lost(placed: _Gathered, nodes: _Gathered, case: Case) -> None:
+    names = [name for _, name in nodes]
+    for (_, name), (one, path) in placed.items():
+        node = (one.get("spec") or {}).get("nodeName")
+        where: FieldPath = (*path, "spec", "nodeName")
+        if not node:
+            _refuse(where, "is missing", f"say on which node the pod {name} is")
+        if node not in names:
+            near = nearest(str(node), names)
+            hint = f"did you mean {near}?" if near else f"the nodes are {', '.join(names) or 'none'}"
+            _refuse(where, f"there is no node {node!r} in the case {case.name!r}", hint)
+
+
+def _refuse(path: FieldPath, message: str, hint: str) -> NoReturn:
+    raise InvalidObjectError([FieldError(path, message, hint)])

@@ -1,0 +1,63 @@
+"""Writes the reference page of the metrics from the operator itself: it is made, and never run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from fairlead.cluster.access import Access
+from fairlead.cluster.client import Client
+from fairlead.cluster.credentials import Kept
+from fairlead.leads import Leads
+from fairlead.metrics import BUCKETS, Counter, Gauges, Histogram
+from fairlead.metrics import Kept as Metric
+from fairlead.operate import Operator
+from fairlead.settings import Address, OperateSettings
+from fairlead.settings_file import SettingsFile
+from fairlead.telling import measure
+
+PAGE = Path(__file__).parents[1] / "docs/reference/metrics.md"
+HEAD = """# Metrics
+
+What every replica tells at `/metrics` on port 8080, for Prometheus. This page is written by `make crds`.
+`fairlead serve` has the same ones, but for `fairlead_leader` and `fairlead_drift_corrected_total`.
+The chart has a ServiceMonitor, alerts and a dashboard (`metrics.*` in its values).
+"""
+
+
+def page() -> str:
+    """The page as it should be."""
+    nowhere = Address("", 0)
+    settings = OperateSettings(listen=nowhere, probes=nowhere, admission=nowhere, pod="some", pod_uid="some")
+    operator = Operator(settings, Client(Access("https://nowhere", Kept())), SettingsFile(None), Leads)
+    measure(operator.parts, operator.metrics)
+    return "\n".join([HEAD, *_table(operator.metrics.kept), "", *_buckets(), ""])
+
+
+def _table(metrics: list[Metric]) -> Iterator[str]:
+    yield "| metric | type | labels | what |"
+    yield "| --- | --- | --- | --- |"
+    for one in sorted(metrics, key=lambda one: one.name):
+        labels = ", ".join(f"`{label}`" for label in one.labels)
+        yield f"| `{_name(one)}` | {_type(one)} | {labels} | {one.help} |"
+
+
+def _name(one: Metric) -> str:
+    """As it is asked for in a query."""
+    return f"{one.name}_total" if _type(one) == "counter" else one.name
+
+
+def _type(one: Metric) -> str:
+    match one:
+        case Counter() | Gauges(grows=True):
+            return "counter"
+        case Histogram():
+            return "histogram"
+        case _:
+            return "gauge"
+
+
+def _buckets() -> Iterator[str]:
+    yield f"Histograms have these buckets, in seconds: {', '.join(f'{one:g}' for one in BUCKETS)}."
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

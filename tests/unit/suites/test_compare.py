@@ -1,0 +1,187 @@
+"""Everything that a case can expect, when it is so and when it is not."""
+
+from typing import Any
+
+import pytest
+
+from policykit import policy
+from suitekit import node, result, results, said, two_disks
+
+NODES = [node("fast", ssd="nvme"), node("full", ssd="sata"), node("slow")]
+PODS = [
+    {"metadata": {"name": "q"}, "spec": {"nodeName": "full"}, "copies": 3},
+    {"metadata": {"name": "r", "labels": {"keep": "yes"}}, "spec": {"nodeName": "fast"}},
+    {"metadata": {"name": "s"}, "spec": {"nodeName": "slow"}},
+]
+RIGHT: dict[str, dict[str, Any]] = {
+    "policies": {"policies": ["disks"]},
+    "passed": {"passed": ["full", "fast"]},
+    "refused, by its reason": {"refused": {"slow": "slow disk"}},
+    "refused, by its rule": {"refused": {"slow": {"rule": "fast"}}},
+    "refused, by policy and rule": {"refused": {"slow": {"rule": "disks/fast", "resolvable": False}}},
+    "refused, whyever": {"refused": {"slow": {}}},
+    "scores": {"scores": {"fast": 180, "full": 140}},
+    "scores, to a hundredth": {"scores": {"fast": 180.004}},
+    "order": {"order": ["fast", "full"]},
+    "preferred": {"preferred": ["fast"]},
+    "protected": {"protected": {"r": "kept"}},
+    "evictable": {"evictable": ["q-1", "default/q-2"]},
+    "annotations": {"annotations": {"fast": {"fairlead.dev/disk": "nvme"}, "slow": {}}},
+    "nothing": {},
+}
+WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "policies": ({"policies": []}, ["policies: : none | disks"]),
+    "passed, one too many": (
+        {"passed": ["fast", "full", "slow"]},
+        ["passed: slow: passed | refused: slow disk, by disks/fast"],
+    ),
+    "passed, one too few": ({"passed": ["fast"]}, ["passed: full: refused, since it is not in the list | passed"]),
+    "refused, for another reason": (
+        {"refused": {"slow": "too slow"}},
+        ["refused: slow: refused: too slow | refused: slow disk, by disks/fast, not resolvable"],
+    ),
+    "refused, resolvable": (
+        {"refused": {"slow": {"resolvable": True}}},
+        ["refused: slow: refused, resolvable | refused: slow disk, by disks/fast, not resolvable"],
+    ),
+    "refused, and it passed": ({"refused": {"fast": {}}}, ["refused: fast: refused | passed"]),
+    "both lists, one difference": (
+        {"passed": [], "refused": {"fast": {}, "full": {}}},
+        [
+            "refused: fast: refused | passed",
+            "refused: full: refused | passed",
+        ],
+    ),
+    "scores": ({"scores": {"fast": 180.1}}, ["scores: fast: score 180.1 | score 180"]),
+    "scores of a refused node": (
+        {"scores": {"slow": 0}},
+        ["scores: slow: score 0 | no score: refused: slow disk, by disks/fast"],
+    ),
+    "order": ({"order": ["full", "fast"]}, ["order: : full > fast | fast > full"]),
+    "order, equals": ({"order": [["full", "fast"], "slow"]}, ["order: : fast = full > slow | fast > full"]),
+    "preferred": ({"preferred": ["full", "fast"]}, ["preferred: : fast, full | fast"]),
+    "protected": ({"protected": {"q-1": "kept"}}, ["protected: q-1: protected by kept | may be evicted"]),
+    "evictable": ({"evictable": ["r"]}, ["evictable: r: may be evicted | protected by disks/kept"]),
+    "evictable, and of no use": (
+        {"evictable": ["s"]},
+        [
+            (
+                "evictable: s: may be evicted | not evicted, because its node would be refused without it: slow disk, "
+                "by disks/fast"
+            )
+        ],
+    ),
+    "annotations": (
+        {"annotations": {"fast": {"fairlead.dev/disk": "sata"}}},
+        ["annotations: fast: fairlead.dev/disk: sata | fairlead.dev/disk: nvme"],
+    ),
+    "annotations, one too many": (
+        {"annotations": {"fast": {}}},
+        ["annotations: fast: none | fairlead.dev/disk: nvme"],
+    ),
+}
+UNKNOWN: dict[str, tuple[dict[str, Any], str]] = {
+    "a node": ({"passed": ["fats"]}, "passed[0]: there is no node 'fats' in this case; did you mean fast?"),
+    "a refused node": (
+        {"refused": {"x": {}}},
+        "refused.x: there is no node 'x' in this case; there are fast, full, slow",
+    ),
+    "a node in an order": (
+        {"order": ["fast", ["full", "sloww"]]},
+        "order[1]: there is no node 'sloww' in this case; did you mean slow?",
+    ),
+    "a policy": ({"policies": ["disk"]}, "policies[0]: there is no policy 'disk' in this case; did you mean disks?"),
+    "a filter": (
+        {"refused": {"slow": {"rule": "fsat"}}},
+        "refused.slow: no policy of this suite has a filter 'fsat'; did you mean fast?",
+    ),
+    "a protection": (
+        {"protected": {"r": "fast"}},
+        "protected.r: no policy of this suite has a protection 'fast'; there are kept",
+    ),
+    "a pod": (
+        {"evictable": ["z"]},
+        "evictable[0]: there is no pod on a node 'z' in this case; there are q-1, q-2, q-3, r, s",
+    ),
+}
+
+
+@pytest.mark.parametrize("expect", RIGHT.values(), ids=RIGHT)
+def test_a_case_passes_when_it_is_so(expect: dict[str, Any]) -> None:
+    found = result(expect, *two_disks(), nodes=NODES, pods=PODS)
+    assert said(found) == []
+    assert found.passed
+
+
+@pytest.mark.parametrize(("expect", "want"), WRONG.values(), ids=WRONG)
+def test_a_case_fails_when_it_is_not(expect: dict[str, Any], want: list[str]) -> None:
+    found = result(expect, *two_disks(), nodes=NODES, pods=PODS)
+    assert said(found) == want
+    assert not found.passed
+
+
+@pytest.mark.parametrize(("expect", "want"), UNKNOWN.values(), ids=UNKNOWN)
+def test_what_there_is_not_cannot_be_expected(expect: dict[str, Any], want: str) -> None:
+    found = result(expect, *two_disks(), nodes=NODES, pods=PODS)
+    assert said(found) == [f"cases[0].expect.{want}"]
+    assert not found.passed
+
+
+def test_a_difference_comes_with_what_the_rule_compared() -> None:
+    [difference] = result(
+        {"passed": ["slow"], "refused": {"fast": {}, "full": {}}}, *two_disks(), nodes=NODES
+    ).differences[:1]
+    assert difference.about == "slow"
+    assert difference.details == ("disks/fast: refused", "  'ssd' in node.metadata.labels: false")
+
+
+def test_a_node_that_does_not_fit_has_no_score_and_it_is_said_why() -> None:
+    big = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": 9}}}]}}
+    [difference] = result({"scores": {"fast": 1}}, *two_disks(), nodes=NODES, pod=big).differences
+    assert difference.got == "no score: the node does not fit: Insufficient cpu (asks for 9, 8 is free)"
+
+
+def test_of_pods_of_one_name_one_has_to_be_meant() -> None:
+    spaces = ("ml", "shop")
+    pods = [{"metadata": {"name": "q", "namespace": one}, "spec": {"nodeName": "fast"}} for one in spaces]
+    found = result({"evictable": ["q"]}, *two_disks(), nodes=NODES, pods=pods)
+    assert said(found) == [
+        "cases[0].expect.evictable[0]: several pods are called q; say which one: ml/q and shop/q",
+    ]
+    assert result({"evictable": ["ml/q", "shop/q"]}, *two_disks(), nodes=NODES, pods=pods).passed
+
+
+def test_an_annotation_that_cannot_be_computed_can_keep_the_pod_from_being_bound() -> None:
+    rule = {"expression": "node.metadata.labels['x']", "onError": "Reject"}
+    strict = policy("p", annotations={"fairlead.dev/x": rule})
+    [difference] = result({"annotations": {"fast": {}}}, strict, nodes=NODES).differences
+    assert difference.got.startswith("not bound: policy p cannot compute the annotation fairlead.dev/x")
+
+
+def test_policies_of_several_schedulers_need_a_pod_that_says_which() -> None:
+    ours, theirs = policy("a", filters={"no": "false"}), policy("b", schedulerName="other", filters={"no": "false"})
+    [fault] = said(result({"passed": []}, ours, theirs, nodes=NODES))
+    assert fault.startswith("cases[0].pod.spec.schedulerName: is missing: the policies are of several schedulers, ")
+    assert fault.endswith("fairlead, other; say which")
+    found = result({"policies": ["b"]}, ours, theirs, nodes=NODES, pod={"spec": {"schedulerName": "other"}})
+    assert said(found) == []
+
+
+def test_a_pod_of_another_scheduler_is_subject_to_nothing() -> None:
+    pod = {"spec": {"schedulerName": "default-scheduler"}}
+    assert result({"policies": [], "passed": ["fast", "full", "slow"]}, *two_disks(), nodes=NODES, pod=pod).passed
+
+
+def test_cases_know_nothing_of_each_other() -> None:
+    gone = {"name": "one", "pod": {}, "nodes": [{"metadata": {"name": "fast", "labels": {"ssd": None}}}]}
+    cases = [
+        gone | {"expect": {"passed": ["full"]}},
+        {"name": "two", "pod": {}, "expect": {"passed": ["fast", "full"]}},
+    ]
+    assert [one.passed for one in results({"nodes": NODES, "cases": cases}, *two_disks())] == [True, True]
+
+
+def test_an_amount_that_is_none_is_a_fault_and_no_failure() -> None:
+    bad = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "much"}}}
+    [fault] = result({"passed": ["n"]}, *two_disks(), nodes=[bad]).faults
+    assert str(fault) == "cases[0]: an object cannot be read: node n cannot be read: 'much' is no quantity"
