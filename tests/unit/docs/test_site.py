@@ -11,7 +11,7 @@ import pytest
 import yaml
 from site_links import rewritten
 
-from fairlead.control.conditions import Reason
+from fairlead.control.conditions import _HOPELESS, Reason
 from fairlead.render.operator_settings import parse_settings
 from pagekit import CHECKOUT, Page, pages
 
@@ -71,9 +71,10 @@ def test_what_is_not_in_the_site_is_read_in_the_repository(page: str, link: str,
     assert rewritten(f"see [it]({link}#there)", page, "https://host/it/") == f"see [it]({want}#there)"
 
 
-def test_troubleshooting_knows_every_reason_and_no_other() -> None:
+def test_troubleshooting_knows_whatever_does_not_pass_by_itself_and_no_reason_that_there_is_not() -> None:
     text = (_GUIDE / "troubleshooting.md").read_text()
-    assert re.findall(r"^### (\w+)$", text, re.MULTILINE) == [*get_args(Reason)]
+    named = {*re.findall(r"^### (\w+)$", text, re.MULTILINE)}
+    assert _HOPELESS <= named <= {*get_args(Reason)}
 
 
 def folders(text: str, after: str) -> set[str]:
