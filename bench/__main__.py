@@ -24,6 +24,7 @@ SUBJECTS: Final = (
     "memory",
     "mirror",
     "startup",
+    "simulate",
     "single",
     "follow",
 )

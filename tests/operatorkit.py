@@ -143,8 +143,10 @@ def context_of(authority: Authority, name: str) -> ssl.SSLContext:
 
 
 @contextmanager
-def ground(cluster: Cluster, namespace: str, settings: OperatorSettings | None = None) -> Iterator[Ground]:
-    """A leader that works."""
+def ground(
+    cluster: Cluster, namespace: str, settings: OperatorSettings | None = None, url: str = ""
+) -> Iterator[Ground]:
+    """A leader that works; schedulers are told to call the replica, or what is said."""
     stub = Stub(asyncio.run(_authority(cluster, namespace)), namespace=namespace)
     _replica_pod(cluster, namespace)
     with _serving(stub):
@@ -157,7 +159,7 @@ def ground(cluster: Cluster, namespace: str, settings: OperatorSettings | None =
             namespace=namespace,
             service=SERVICE,
             port=stub.port,
-            url=f"https://127.0.0.1:{stub.port}",
+            url=url or f"https://127.0.0.1:{stub.port}",
             selector=SELECTOR,
             instance="test",
             context=lambda: context_of(stub.authority, OPERATOR),

@@ -12,7 +12,7 @@ NOT_READ: Final = 141
 MEANINGS: Final = {
     DONE: "done, and all is well",
     NOT_WELL: "it was looked at and is not well, or what was to be done failed; what was printed says what",
-    NOT_ASKED: "it was not asked for rightly, something cannot be read or written, or the cluster cannot be asked",
+    NOT_ASKED: "it was not asked for rightly, or a file cannot be read, output not written, the cluster not asked",
     FAULT: "a fault of Fairlead's own; please report the line that it has printed",
     INTERRUPTED: "Ctrl-C, as a shell tells it",
     NOT_READ: "whoever read the output did not read to its end: the result is not known",

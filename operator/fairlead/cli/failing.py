@@ -1,16 +1,29 @@
 """How a command ends that cannot do its work: one line that says what to do, and an exit code."""
 
-from typing import Final
+from collections.abc import Callable
 
-ERRORS: Final = 1
-"""What was read is wrong."""
-USAGE: Final = 2
-"""Something could not be read, or was not asked for rightly."""
+from fairlead.cli import exits
+from fairlead.cli.printing import complain
 
 
 class CommandError(Exception):
     """Says in one line what is wrong and what to do."""
 
-    def __init__(self, message: str, code: int = USAGE) -> None:
+    def __init__(self, message: str, code: int = exits.NOT_ASKED) -> None:
         super().__init__(message)
         self.code = code
+
+
+def told(command: str, work: Callable[[], int]) -> int:
+    """The exit code of some work; where it cannot be done, that is said."""
+    from fairlead.cluster.errors import ClusterError
+    from fairlead.offline.snapshot import SnapshotError
+
+    try:
+        return work()
+    except CommandError as error:
+        complain(command, str(error))
+        return error.code
+    except (ClusterError, SnapshotError) as error:
+        complain(command, str(error))
+        return exits.NOT_ASKED

@@ -4,12 +4,31 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from fairlead.cli import certs, completion, crd, lint, operate, render, serve, status, test, uninstall, version
+from fairlead.cli import (
+    certs,
+    completion,
+    crd,
+    diff,
+    explain,
+    lint,
+    operate,
+    render,
+    serve,
+    simulate,
+    status,
+    test,
+    uninstall,
+    version,
+)
 from fairlead.cli.endings import ended
+from fairlead.cli.printing import output
 
-_COMMANDS = (lint, test, render, status, crd, operate, serve, certs, uninstall, completion, version)
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
+_COMMANDS = (lint, test, simulate, explain, diff, render, status, crd, operate, serve, certs, uninstall, completion, version)
 _PLUGIN: Final = "kubectl-fairlead"
 
 
@@ -26,12 +45,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = given.run(given)
         return code
 
-    return ended(" ".join([name, *asked[:1]]), run)
+    return ended(" ".join([name, *(one for one in asked[:1] if not one.startswith("-"))]), run)
+
+
+class _Parser(argparse.ArgumentParser):
+    """One that does not keep to itself that its help cannot be printed."""
+
+    def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
+        """On standard output."""
+        (output() if file is None else file).write(self.format_help())
 
 
 def parser(name: str = "fairlead") -> argparse.ArgumentParser:
     """All that can be asked for."""
-    made = argparse.ArgumentParser(prog=name, description="Policies for where Kubernetes pods are placed.")
+    made = _Parser(prog=name, description="Policies for where Kubernetes pods are placed.")
     commands = made.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in _COMMANDS:
         command.add_to(commands)

@@ -1,5 +1,6 @@
 """How results are printed, whichever command they are of: tables for people, JSON and YAML for programs."""
 
+import io
 import json
 import os
 import sys
@@ -55,8 +56,8 @@ def counted(count: int, one: str, more: str = "") -> str:
 
 
 def output() -> TextIO:
-    """Standard output, for every character."""
-    return _for_all(sys.stdout)
+    """Standard output, for every character; nowhere, if it is closed."""
+    return io.StringIO() if sys.stdout is None else _for_all(sys.stdout)
 
 
 def complain(command: str, text: str) -> None:

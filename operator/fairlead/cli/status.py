@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from fairlead.cli.survey import Survey
 
 _NAME: Final = "fairlead status"
-_WITHIN_S: Final = 10.0
+_WITHIN_S: Final = 15.0
+_TRIES: Final = 2
 
 
 def add_to(commands: "Commands") -> None:
@@ -62,5 +63,6 @@ async def _look(given: argparse.Namespace) -> "Survey":
     from fairlead.cluster.access import find_access
     from fairlead.cluster.client import Client
 
-    async with Client(find_access(given.kubeconfig, given.context), deadline_s=_WITHIN_S) as client:
+    access = find_access(given.kubeconfig, given.context)
+    async with Client(access, deadline_s=_WITHIN_S, tries=_TRIES) as client:
         return await survey(client, given.namespace)

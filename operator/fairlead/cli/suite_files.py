@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
+from fairlead.api.names import KIND
 from fairlead.api.parse import parse_params
 from fairlead.cli.checks import Checker
 from fairlead.cli.documents import Node, Scalar, documents
@@ -20,6 +21,7 @@ from fairlead.suites.fields import faults
 from fairlead.suites.suite import Suite
 
 ENDINGS: Final = (".test.yaml", ".test.yml", ".test.json")
+_STDIN: Final = "<stdin>"
 _NO_SUCH_FIELD: Final = "there is no such field"
 _FAULTS_MAX: Final = 100
 
@@ -55,7 +57,7 @@ class Suites:
         self.read += names
         found = 0
         for file in files([*names]):
-            if file.name not in names and not file.name.lower().endswith(ENDINGS) and file.name != "<stdin>":
+            if file.name not in names and not file.name.lower().endswith(ENDINGS) and file.name != _STDIN:
                 continue
             if file.empty:
                 continue
@@ -116,47 +118,47 @@ class Suites:
 
     def _policies_of(self, suite: Suite, place: Place) -> list[CompiledPolicy] | None:
         """The policies of a suite; None if they cannot all be had."""
-        folder = Path() if place.file == "<stdin>" else Path(place.file).parent
-        found: list[CompiledPolicy] = []
+        folder = Path() if place.file == _STDIN else Path(place.file).parent
+        found: dict[str, CompiledPolicy] = {}
+        read: set[str] = set()
         complete = True
         for at, name in enumerate(suite.policies):
             path: FieldPath = ("policies", at)
-            read = self._read_policies(str(folder / name), place, path)
-            complete = complete and read is not None
-            for policy in read or ():
-                if policy.name in [one.name for one in found]:
-                    message = f"another policy is called {policy.name}"
-                    self.findings.append(_finding(place, FieldError(path, message, "test one of them")))
-                    complete = False
-                found.append(policy)
-        return found if complete else None
+            self.read.append(str(folder / name))
+            is_empty = True
+            for file in files([str(folder / name)]):
+                real = os.path.realpath(file.name)
+                policies = [] if real in read else self._read_policies(file, place, path)
+                is_empty = is_empty and policies == [] and real not in read
+                read.add(real)
+                complete = complete and policies is not None
+                for policy in policies or ():
+                    if policy.name in found:
+                        self._wrong(place, path, f"another policy is called {policy.name}", "test one of them")
+                        complete = False
+                    found[policy.name] = policy
+            if is_empty:
+                self._wrong(place, path, f"there is no {KIND} in it", "name the files of the policies here")
+                complete = False
+        return [*found.values()] if complete else None
 
-    def _read_policies(self, name: str, place: Place, path: FieldPath) -> list[CompiledPolicy] | None:
-        """Those of a file or of a folder."""
-        key = os.path.realpath(name)
-        if key in self._policies:
-            return self._policies[key]
-        self.read.append(name)
-        report = self._checker.report
-        before, errors, policies = len(self._checker.compiled), report.count("error"), report.policies
-        unread = False
-        for file in files([name]):
-            fault = file.empty or _fault_of(file)
-            if fault:
-                self.findings.append(_finding(place, FieldError(path, f"{file.name}: {fault}", _FROM_HERE)))
-                unread = True
-            else:
-                self._checker.check(_short(file.name), file.data)
-        if not unread and report.policies == policies:
-            message = "there is no SchedulerExtenderPolicy in it"
-            self.findings.append(_finding(place, FieldError(path, message, "name the files of the policies here")))
-            unread = True
-        bad = unread or report.count("error") > errors
-        found = self._policies[key] = None if bad else self._checker.compiled[before:]
-        return found
+    def _read_policies(self, file: File, place: Place, path: FieldPath) -> list[CompiledPolicy] | None:
+        """Those of a file; it is looked at once, whoever names it."""
+        fault = file.empty or _fault_of(file)
+        if fault:
+            self._wrong(place, path, f"{file.name}: {fault}", "files are named from the folder of the suite")
+            return None
+        key = os.path.realpath(file.name)
+        if key not in self._policies:
+            checker = self._checker
+            before, errors = len(checker.compiled), checker.report.count("error")
+            checker.check(os.path.normpath(file.name), file.data)
+            is_good = checker.report.count("error") == errors
+            self._policies[key] = checker.compiled[before:] if is_good else None
+        return self._policies[key]
 
-
-_FROM_HERE: Final = "files are named from the folder of the suite"
+    def _wrong(self, place: Place, path: FieldPath, message: str, hint: str) -> None:
+        self.findings.append(_finding(place, FieldError(path, message, hint)))
 
 
 def _finding(place: Place, fault: FieldError) -> Finding:
@@ -173,10 +175,6 @@ def _fault_of(file: File) -> str:
 def _stem(file: str) -> str:
     name = Path(file).name
     return next((name[: -len(one)] for one in ENDINGS if name.lower().endswith(one)), Path(name).stem)
-
-
-def _short(name: str) -> str:
-    return os.path.normpath(name)
 
 
 def stamp(names: Sequence[str]) -> list[tuple[str, int]]:

@@ -42,7 +42,7 @@ def run(given: argparse.Namespace) -> int:
     from fairlead.cli.times import seconds
     from fairlead.cluster.access import find_access
     from fairlead.cluster.client import Client
-    from fairlead.cluster.errors import ClusterError
+    from fairlead.cluster.errors import AccessError, ClusterError
     from fairlead.control.objects import Objects
     from fairlead.control.uninstall import Uninstall
 
@@ -69,6 +69,9 @@ def run(given: argparse.Namespace) -> int:
         return _USAGE
     try:
         fault = asyncio.run(take_away(lasts_s))
+    except AccessError as error:
+        print(f"fairlead uninstall: {error}", file=sys.stderr)
+        return _USAGE
     except ClusterError as error:
         fault = str(error)
     if fault:

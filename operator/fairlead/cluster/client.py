@@ -28,11 +28,14 @@ _NONE: Final[Mapping[str, str]] = {}
 class Client:
     """Asks one API server, as one user. Use it as a context."""
 
-    def __init__(self, access: Access, *, clock: Clock | None = None, deadline_s: float = _DEADLINE_S) -> None:
-        """`deadline_s` is for a request with all that is made again of it."""
+    def __init__(
+        self, access: Access, *, clock: Clock | None = None, deadline_s: float = _DEADLINE_S, tries: int | None = None
+    ) -> None:
+        """`deadline_s` is for a request with all that is made again of it; `tries`: how often at most."""
         self.access = access
         self._clock = clock or Clock()
         self._deadline_s = deadline_s
+        self._tries = tries
         self._opened: Transport | None = None
 
     async def __aenter__(self) -> Self:
@@ -167,7 +170,7 @@ class Client:
                     renewed = True  # a 401 says that nothing was done
                     continue
                 wait = wait_s(error, attempt, clock.random, idempotent=ask.idempotent)
-                if wait is None or clock.now() + wait >= end:
+                if wait is None or attempt + 1 == self._tries or clock.now() + wait >= end:
                     raise
             await clock.sleep(wait)
             attempt += 1

@@ -69,6 +69,8 @@ def rendering(
     listed = {one.name for one in settings.schedulers}
     names = sorted(listed | {scheduler_of(one) for one in gathered.policies.values()})
     objects, meanings, notes = list[Object](), dict[str, str](), list[str]()
+    if settings.tls.mode != "SelfManaged":
+        notes.append(f"tls.mode is {settings.tls.mode}: the Secrets with certificates are made by others")
     authority = _authority(settings)
     for name in names:
         asked = gathered.asked(name, settings, {})

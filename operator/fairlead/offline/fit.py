@@ -32,6 +32,8 @@ class Unfit(msgspec.Struct, frozen=True, gc=False):
     """In the scheduler's words: few, so that nodes can be counted by them."""
     detail: str = ""
     """What was compared."""
+    short: float = 1.0
+    """How far off it is: of an amount, the share that is missing."""
 
     def __str__(self) -> str:
         return f"{self.what} ({self.detail})" if self.detail else self.what
@@ -51,11 +53,13 @@ class Check(NamedTuple):
 
 
 def checks(pod: PodView, *, named: bool = True) -> list[Check]:
-    """What has to be looked at for a pod; what it does not ask for is not. `named`: its nodeName is an order."""
+    """What has to be looked at for a pod, as the scheduler looks at it: it stops at the first that fails.
+
+    `named`: its nodeName is an order.
+    """
     spec = pod.pod.spec
-    found = [_taints(spec.tolerations)]
-    if named and spec.nodeName:
-        found.append(_name(str(spec.nodeName)))
+    found = [_name(str(spec.nodeName))] if named and spec.nodeName else []
+    found.append(_taints(spec.tolerations))
     required = spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution
     if spec.nodeSelector or required:
         found.append(_affinity(spec.nodeSelector, required))
@@ -163,7 +167,9 @@ def _resources(request: Amounts) -> Check:
 def _lacks(name: str, free: float, asked: float) -> Unfit:
     if name == "pods":
         return Unfit("Too many pods", "no place for another one")
-    return Unfit(f"Insufficient {name}", f"asks for {amount(name, asked)}, {amount(name, max(free, 0.0))} is free")
+    free = max(free, 0.0)
+    said = f"asks for {amount(name, asked)}, {amount(name, free)} is free"
+    return Unfit(f"Insufficient {name}", said, 1.0 - free / asked)
 
 
 _BYTES: Final = ("memory", "ephemeral-storage")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
@@ -107,14 +106,14 @@ class PodShown(msgspec.Struct, gc=False):
 
 def shown(judged: PodJudged) -> PodShown:
     """For programs. What the scheduler itself has against a node stands after what policies have."""
-    said: dict[tuple[Any, ...], list[str]] = {}
+    said: dict[tuple[int, int], tuple[bool, bool, bool | None, list[str]]] = {}
     nodes = []
     for node in judged.nodes:
-        key = (node.refusals, node.unfit)
-        reasons = said.get(key)
-        if reasons is None:
+        key = id(node.refusals), id(node.unfit)  # few, and as long as the nodes are there
+        found = said.get(key)
+        if found is None:
             unfit = dict.fromkeys(f"does not fit: {one.what}" for one in node.unfit)
-            reasons = said[key] = [*node.reasons, *unfit]
-        nodes.append(NodeShown(node.name, node.fits, node.passed, node.resolvable, reasons, node.score))
+            found = said[key] = node.fits, node.passed, node.resolvable, [*node.reasons, *unfit]
+        nodes.append(NodeShown(node.name, *found, node.score))
     pod = judged.pod
     return PodShown(pod.namespace, pod.name, judged.policies, nodes, judged.preferred)

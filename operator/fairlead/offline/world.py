@@ -44,16 +44,17 @@ class World:
         for key, held in snapshot.namespaces.items():
             with _reading("namespace", key, held):
                 self.mirror.namespace_sink.put(wire.namespace(held.raw))
-        for key, held in snapshot.nodes.items():
-            with _reading("node", key, held):
-                self.mirror.node_sink.put(wire.node(held.raw))
+        # Pods first: a node is looked at once, when all that is on it is there.
         for key, held in snapshot.pods.items():
             with _reading("pod", key, held):
                 self._put(held.raw)
+        for key, held in snapshot.nodes.items():
+            with _reading("node", key, held):
+                self.mirror.node_sink.put(wire.node(held.raw))
         self.names: Final = [name for _, name in snapshot.nodes]
         self._evaluator = Evaluator(policies, self.mirror.nodes)
         self._at = {name: at for at, name in enumerate(self.names)}
-        self._columns: dict[Hashable, list[Unfits]] = {}
+        self._columns: dict[Hashable, Sequence[Unfits]] = {}
 
     def judge(self, raw: Raw, file: str = "") -> PodJudged:
         """What every node is to a pod. Raises SnapshotError if it cannot be read."""
@@ -115,12 +116,18 @@ class World:
     def _unfit(self, view: PodView, home: str) -> Sequence[Unfits]:
         """What the scheduler has against each node; a pod that was on one went there by its own scheduler's word."""
         asked = fit.checks(view, named=not home and not _was_bound(view.pod))
-        columns = [column for column in (self._column(one, home) for one in asked) if any(column)]
-        if not columns:
+        if home:
+            return self._together([self._column(one, home) for one in asked])
+        key = tuple([one.key for one in asked])
+        if key not in self._columns:
+            self._keep(key, self._together([self._column(one, "") for one in asked]))
+        return self._columns[key]
+
+    def _together(self, columns: list[Sequence[Unfits]]) -> Sequence[Unfits]:
+        some = [column for column in columns if any(column)]
+        if not some:
             return [FITS] * len(self.names)
-        if len(columns) == 1:
-            return columns[0]
-        return [sum(row, FITS) for row in zip(*columns, strict=True)]
+        return some[0] if len(some) == 1 else [sum(row, FITS) for row in zip(*some, strict=True)]
 
     def _column(self, check: Check, home: str) -> Sequence[Unfits]:
         nodes, known = self.mirror.nodes, self._columns.get(check.key)
@@ -128,23 +135,21 @@ class World:
         if known is None:
             known = [check.judge(view) for name in self.names if (view := nodes.view_of(name)) is not None]
             if not is_other:
-                if len(self._columns) >= _COLUMNS:
-                    self._columns.clear()
-                self._columns[check.key] = known
+                self._keep(check.key, known)
         elif is_other and (view := nodes.view_of(home)) is not None:
             known = [*known]
             known[self._at[home]] = check.judge(view)
         return known
 
+    def _keep(self, key: Hashable, column: Sequence[Unfits]) -> None:
+        if len(self._columns) >= _COLUMNS:
+            self._columns.clear()
+        self._columns[key] = column
+
 
 def scheduler_of(view: PodView) -> str:
     """The scheduler that a pod names; the API server fills in the default one."""
     return str(view.pod.spec.schedulerName) or "default-scheduler"
-
-
-def is_waiting(pod: Any) -> bool:
-    """Whether a pod has no node yet, and wants one."""
-    return not pod.spec.nodeName and pod.status.phase not in ENDED
 
 
 def _was_bound(pod: Any) -> bool:

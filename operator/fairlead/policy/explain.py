@@ -106,6 +106,12 @@ def explain_scores(
     return [NodeScored(*each) for each in zip(names, totals, on_the_wire(totals), rows, strict=True)]
 
 
+def flips_of(expression: Compiled, pod: PodView, view: NodeView | None, now: int) -> list[Flip]:
+    """What would have to be otherwise for an expression to be true; without a node for one that is about the pod."""
+    is_lowered = expression.evaluation == "Lowered"
+    return closest(expression, pod, view, now) if is_lowered else Asked(expression, pod, view, now).closest()
+
+
 def _sorted_filters(policy: CompiledPolicy) -> list[FilterRule]:
     return sorted(policy.filters, key=lambda rule: rule.name)
 
@@ -132,7 +138,7 @@ def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: in
     reason, resolvable = refusal or (_why(verdict), False)
     expression = rule.expression
     parts = [] if expression is None else _parts(expression, pod, view, now)
-    flips = _flips(expression, pod, view, now) if expression is not None and outcome == "Refused" else []
+    flips = flips_of(expression, pod, view, now) if expression is not None and outcome == "Refused" else []
     return RuleExplained(policy, rule.name, outcome, reason, resolvable, steps=parts, flips=flips, noted=notes.taken())
 
 
@@ -155,11 +161,6 @@ def _parts(expression: Compiled, pod: PodView, view: NodeView | None, now: int) 
             parts = (replace(step, variable=step.variable or name) for step in _parts(variable, pod, view, now))
             found += [step for step in parts if step not in found and step.text != "raised"]
     return found
-
-
-def _flips(expression: Compiled, pod: PodView, view: NodeView, now: int) -> list[Flip]:
-    is_lowered = expression.evaluation == "Lowered"
-    return closest(expression, pod, view, now) if is_lowered else Asked(expression, pod, view, now).closest()
 
 
 def _why(said: object) -> str:

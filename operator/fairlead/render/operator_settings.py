@@ -17,17 +17,8 @@ OPERATOR_NAME: Final = "fairlead"
 """What its objects are called where the chart is installed by the name that its README gives it."""
 CHART_ONLY: Final = frozenset(
     {
-        *(
-            "admission",
-            "affinity",
-            "commonLabels",
-            "crds",
-            "drainSeconds",
-            "extraArgs",
-            "extraEnv",
-            "extraVolumeMounts",
-        ),
-        *("extraVolumes", "fullnameOverride", "global", "image", "imagePullSecrets", "logLevel", "metrics"),
+        *("admission", "affinity", "commonLabels", "crds", "drainSeconds", "extraArgs", "extraEnv", "extraVolumes"),
+        *("extraVolumeMounts", "fullnameOverride", "global", "image", "imagePullSecrets", "logLevel", "metrics"),
         *("networkPolicy", "nodeSelector", "podAnnotations", "podLabels", "priorityClassName", "replicas", "resources"),
         *("service", "serviceAccount", "tolerations", "topologySpreadConstraints", "uninstall"),
     }

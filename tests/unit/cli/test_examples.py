@@ -14,6 +14,7 @@ from fairlead.cli.main import main
 _FOLDER = Path(__file__).parents[3] / "examples"
 _EXAMPLES = sorted(_FOLDER.glob("*.yaml"))
 _BY_NAME = [pytest.param(path, id=path.stem) for path in _EXAMPLES]
+_EXPECTED = {"cost-classes": ["PodIdentity"]}
 _RULES = ("filters", "scores", "preemption.protect", "binding.annotations", "match")
 
 
@@ -22,7 +23,9 @@ def test_lint_has_nothing_to_mend(path: Path) -> None:
     checker = Checker()
     checker.check(path.name, path.read_bytes())
     report = checker.report
-    assert [finding for finding in report.findings if finding.severity != "note"] == []
+    warned = [finding.reason or finding.message for finding in report.findings if finding.severity != "note"]
+    assert warned == _EXPECTED.get(path.stem, [])
+    assert all(f"({reason})" in path.read_text() for reason in warned), "whoever reads the policy is told"
     assert report.policies == 1
     assert report.ignored == 0
     assert {rule.evaluation for rule in report.rules} == {"Lowered"}
@@ -48,7 +51,7 @@ def test_all_cases_pass_and_see_every_outcome_of_every_rule(capsys: pytest.Captu
 
 def test_lint_passes_over_the_suites(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint", str(_FOLDER)]) == 0
-    assert f"{len(_EXAMPLES)} policies, 0 errors, 0 warnings" in capsys.readouterr().out
+    assert f"{len(_EXAMPLES)} policies, 0 errors, {len(_EXPECTED)} warning" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("path", _BY_NAME)
@@ -80,10 +83,10 @@ def _without_one(policy: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         for at in range(len(rules)) if isinstance(rules, list) else [None] if rules else []:
             copy = yaml.safe_load(yaml.safe_dump(policy))
             within = copy["spec"][above[0]] if above else copy["spec"]
-            if at is None:
-                del within[last]
-            else:
+            if at is not None:
                 del within[last][at]
+            if not within.get(last) or at is None:
+                del copy["spec"][above[0] if above else last]
             found.append((f"{where} {rules[at] if at is not None else ''}", copy))
     return found
 

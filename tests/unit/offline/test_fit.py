@@ -113,7 +113,7 @@ def test_a_node_takes_a_pod_or_says_why_not(asked: Object, there: Object, want: 
         "what nobody knows": (_needs("zone", "Like", "a"), False),
     }.values(),
 )
-def test_affinity_is_read_as_the_scheduler_reads_it(needed: dict[str, Any], is_matched: bool) -> None:  # noqa: FBT001
+def test_affinity_is_read_as_the_scheduler_reads_it(needed: dict[str, Any], is_matched: bool) -> None:
     asked = _affinity({"matchExpressions": [needed]})
     assert (not unfit(asked, node(labels={"zone": "a", "size": "8"}))) is is_matched
 
@@ -138,7 +138,7 @@ def test_terms_of_affinity_are_alternatives_and_what_stands_in_one_is_needed_tog
         "none of the host's": ({"containerPort": 80}, {"hostPort": 80}, True),
     }.values(),
 )
-def test_a_port_of_the_host_is_taken_once(mine: Object, its: Object, are_apart: bool) -> None:  # noqa: FBT001
+def test_a_port_of_the_host_is_taken_once(mine: Object, its: Object, are_apart: bool) -> None:
     found = unfit(pod(ports=[mine]), node(), pod("web", on="n1", ports=[its]))
     said = "node(s) didn't have free ports for the requested pod ports (TCP 80 is taken by ml/web)"
     assert found == ({} if are_apart else {"n1": [said]})

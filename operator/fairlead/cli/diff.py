@@ -1,0 +1,86 @@
+"""`fairlead diff`: whose placement changes from one version of policies to another, and by which rule."""
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from fairlead.cli import exits
+from fairlead.cli.options import add_cluster, add_kubeconfig, add_now, add_pods
+from fairlead.cli.printing import TABLE, add_output, complain, output, wants_colour
+
+if TYPE_CHECKING:
+    from fairlead.cli.arguments import Commands
+
+_NAME: Final = "fairlead diff"
+
+
+def add_to(commands: "Commands") -> None:
+    """Say what the command takes."""
+    parser = commands.add_parser(
+        "diff",
+        help="say whose placement changes with other policies",
+        description="Says which pods lose or gain nodes, or prefer others, from one version of policies to another, "
+        "and by which rule. Each pod is asked about as `fairlead simulate` does it. Nothing is changed anywhere. Exit "
+        "code 0 if nothing changes for any pod, 1 if something does or a policy has errors, 2 if something cannot be "
+        "read.",
+        epilog="Example: `fairlead diff --from main/policies --to policies --cluster live --pods pods.json`.",
+    )
+    parser.add_argument(
+        "--from", nargs="+", metavar="FILE|DIR", required=True, dest="before", help="the policies as they were"
+    )
+    parser.add_argument(
+        "--to", nargs="+", metavar="FILE|DIR", required=True, dest="after", help="the policies as they will be"
+    )
+    add_cluster(parser)
+    add_pods(parser)
+    add_now(parser)
+    add_kubeconfig(parser)
+    add_output(parser)
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Compare."""
+    from fairlead.cli.failing import told
+
+    return told(_NAME, lambda: _run(given))
+
+
+def _run(given: argparse.Namespace) -> int:
+    from fairlead.cli import diff_text, progress
+    from fairlead.cli.given import moment_of, policies_of
+    from fairlead.cli.sources import asked, look, seen
+    from fairlead.cli.spool import Spool
+    from fairlead.offline.changes import changed
+    from fairlead.offline.world import World
+    from fairlead.policy.select import PolicySet
+
+    now = moment_of(given.now)
+    before, after = policies_of(given.before), policies_of(given.after)
+    both = PolicySet((*before.policies, *after.policies))
+    sight = look(given)
+    pods = asked(given, sight, both)
+    worlds, blind = [], dict[str, None]()
+    for policies in (before, after):
+        judgeable, left_out = seen(policies, sight)
+        worlds.append(World(judgeable, sight.snapshot, now))
+        blind |= dict.fromkeys(left_out)
+    notes = [*sight.notes(both.policies, pods, given), *blind]
+    found = (changed(*worlds, pod.raw, pod.file) for pod in progress.shown("pods", pods))
+    out = output()
+    count = 0
+    if given.output == TABLE:
+        rows = [one for one in found if one is not None]
+        count = len(rows)
+        for line in diff_text.lines(rows, len(pods), notes, colour=wants_colour(out)):
+            print(line, file=out)
+        return exits.NOT_WELL if count else exits.DONE
+    with Spool(given.output, "pods") as spool:
+        for one in found:
+            if one is not None:
+                count += 1
+                spool.add(diff_text.shown(one))
+        rest = {"unchanged": len(pods) - count, "notSimulated": [*diff_text.NOT_SIMULATED], "notes": notes}
+        spool.end(out, rest)
+    for note in notes:
+        complain(_NAME, note)
+    return exits.NOT_WELL if count else exits.DONE

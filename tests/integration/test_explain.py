@@ -1,0 +1,268 @@
+"""The offline commands against a real API server and a real kube-scheduler."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from write_crds import FILE
+
+from accountkit import kubeconfig_of
+from fairlead.cli.main import main
+from fairlead.offline.judged import NodeJudged
+from fairlead.offline.snapshot import Snapshot
+from fairlead.offline.world import World
+from fairlead.policy.select import PolicySet
+from testbed.api import Api, Object, wait_for
+from testbed.fixtures import Cluster, Kubectl, MakeNodes
+from testbed.node_template import Pool, Template, equal
+
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_POLICIES = "/apis/fairlead.dev/v1alpha1/schedulerextenderpolicies"
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+_IMAGE = "example.com/none:1"
+_GPU = "example.com/gpu"
+
+
+def _pod(name: str, *, asks: Object | None = None, ports: list[Object] | None = None, **spec: Any) -> Object:
+    container = {"name": "main", "image": _IMAGE, "resources": {"requests": asks or {}, "limits": {}}}
+    if asks and _GPU in asks:
+        container["resources"]["limits"] = {_GPU: asks[_GPU]}  # type: ignore[index]
+    return {"metadata": {"name": name}, "spec": {"containers": [container | {"ports": ports or []}], **spec}}
+
+
+def _required(*terms: Object) -> Object:
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [*terms]}}}
+
+
+def _needs(key: str, operator: str, *values: str) -> Object:
+    return {"key": key, "operator": operator, **({"values": [*values]} if values else {})}
+
+
+_TAINT = {"key": "gpu", "value": "a100", "effect": "NoSchedule"}
+_EVICTS = {"key": "drain", "effect": "NoExecute"}
+_NODES = Template(
+    [
+        Pool("small", {"metadata": {"labels": {"zone": "a", "size": "2"}}, "status": {"capacity": {"cpu": "2"}}}),
+        Pool("large", {"metadata": {"labels": {"zone": "b", "size": "16"}}, "status": {"capacity": {"cpu": "16"}}}),
+        Pool("gpu", {"spec": {"taints": [_TAINT]}, "status": {"capacity": {"cpu": "8", _GPU: "2"}}}),
+        Pool("drained", {"spec": {"taints": [_EVICTS, _TAINT]}, "status": {"capacity": {"cpu": "8"}}}),
+        Pool("cordoned", {"spec": {"unschedulable": True}, "status": {"capacity": {"cpu": "8"}}}),
+        Pool("full", {"status": {"capacity": {"cpu": "8", "pods": "0"}}}),
+    ],
+    "fit",
+)
+_GPU_TOLERATED = [{"key": "gpu", "operator": "Equal", "value": "a100", "effect": "NoSchedule"}]
+_ALL_TOLERATED = [{"operator": "Exists"}]
+PODS: dict[str, Object] = {
+    "nothing is asked for": _pod("p"),
+    "more than any has": _pod("p", asks={"cpu": "17"}),
+    "more of two things": _pod("p", asks={"cpu": "17", "memory": "9999Gi"}),
+    "some have so much": _pod("p", asks={"cpu": "9"}),
+    "a device": _pod("p", asks={_GPU: "1"}),
+    "a device where it is": _pod("p", asks={_GPU: "1"}, tolerations=_GPU_TOLERATED),
+    "more devices than there are": _pod("p", asks={_GPU: "3"}, tolerations=_GPU_TOLERATED),
+    "everything is tolerated": _pod("p", asks={"cpu": "17"}, tolerations=_ALL_TOLERATED),
+    "a selector": _pod("p", nodeSelector={"zone": "a"}),
+    "a selector that none has": _pod("p", nodeSelector={"zone": "z"}),
+    "an affinity": _pod("p", affinity=_required({"matchExpressions": [_needs("size", "Gt", "8")]})),
+    "an affinity that none has": _pod("p", affinity=_required({"matchExpressions": [_needs("size", "Lt", "2")]})),
+    "one of two terms": _pod(
+        "p",
+        affinity=_required(
+            {"matchExpressions": [_needs("zone", "In", "x"), _needs("size", "Exists")]},
+            {"matchExpressions": [_needs("zone", "NotIn", "a", "b"), _needs("size", "DoesNotExist")]},
+        ),
+    ),
+    "both a selector and an affinity": _pod(
+        "p", nodeSelector={"zone": "a"}, affinity=_required({"matchExpressions": [_needs("zone", "In", "b")]})
+    ),
+    "a port that is taken on one": _pod("p", ports=[{"containerPort": 80, "hostPort": 80}]),
+    "a port that is taken on the only one": _pod(
+        "p", ports=[{"containerPort": 80, "hostPort": 80}], nodeSelector={"taken": "yes"}
+    ),
+    "the room that others leave": _pod("p", asks={"cpu": "15"}, nodeSelector={"taken": "yes"}),
+    "an init container needs more": _pod(
+        "p", initContainers=[{"name": "i", "image": _IMAGE, "resources": {"requests": {"cpu": "17"}}}]
+    ),
+}
+
+
+@pytest.fixture
+def nodes(ground: Cluster, kwok_nodes: MakeNodes, namespace: str) -> list[str]:
+    """Nodes of every pool, and one on which something runs."""
+    names = kwok_nodes(18, _NODES)
+    large = next(one for one in ground.api.items("/api/v1/nodes", labelSelector="zone=b"))["metadata"]["name"]
+    ground.api.patch(f"/api/v1/nodes/{large}", {"metadata": {"labels": {"taken": "yes"}}})
+    taken = _pod("taken", asks={"cpu": "1500m"}, ports=[{"containerPort": 80, "hostPort": 80}], nodeName=large)
+    ground.api.create(f"/api/v1/namespaces/{namespace}/pods", taken)
+    return names
+
+
+@pytest.mark.parametrize("asked", PODS.values(), ids=PODS)
+def test_nodes_fit_as_the_scheduler_says(ground: Cluster, nodes: list[str], namespace: str, asked: Object) -> None:
+    snapshot = Snapshot()
+    for kind in ("Node", "Pod"):
+        for one in ground.api.items(f"/api/v1/{kind.lower()}s"):
+            snapshot.put(one | {"kind": kind, "apiVersion": "v1"})
+    seen = _scheduled(ground.api, namespace, asked)
+    judged = World(PolicySet(), snapshot, 0).judge(json.dumps(seen).encode())
+    fitting = [node.name for node in judged.nodes if node.fits]
+    if where := seen["spec"].get("nodeName"):
+        assert where in fitting
+    else:
+        (why,) = [one["message"] for one in seen["status"]["conditions"] if one["type"] == "PodScheduled"]
+        assert fitting == []
+        assert _counted(why) == Counter(reason for node in judged.nodes for reason in _first(node))
+
+
+def _scheduled(api: Api, namespace: str, asked: Object) -> Object:
+    """The pod when the scheduler has looked at it."""
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    api.create(path, asked)
+
+    def looked_at() -> Object | None:
+        pod = api.get(f"{path}/p")
+        said = [one for one in pod.get("status", {}).get("conditions", []) if one["type"] == "PodScheduled"]
+        return pod if said else None
+
+    try:
+        return wait_for("the scheduler to look at the pod", looked_at)
+    finally:
+        api.delete(f"{path}/p", gracePeriodSeconds="0")
+
+
+def _counted(message: str) -> Counter[str]:
+    """Of `0/18 nodes are available: 3 Insufficient cpu, 2 Too many pods. preemption: ...` what there is to count."""
+    found = re.match(r"0/\d+ nodes are available: (.*?)\.( |$)", message)
+    assert found is not None, message
+    parts = [one.partition(" ") for one in found[1].split(", ")]
+    return Counter({reason: int(count) for count, _, reason in parts})
+
+
+def _first(node: NodeJudged) -> list[str]:
+    """What the scheduler says, who stops at the first plugin that refuses."""
+    first = node.unfit[0].what
+    amounts = [one.what for one in node.unfit if one.what.startswith(("Insufficient ", "Too many "))]
+    return amounts if first in amounts else [first]
+
+
+# What follows is about the rights of whoever asks.
+
+POLICY = {
+    "apiVersion": "fairlead.dev/v1alpha1",
+    "kind": "SchedulerExtenderPolicy",
+    "metadata": {"name": "zones"},
+    "spec": {
+        "filters": [
+            {"name": "zone", "expression": "node.metadata.labels[?'zone'].orValue('') == 'a'", "reason": "wrong zone"},
+            {"name": "room", "expression": "free['cpu'] > 1.0", "reason": "too full"},
+        ]
+    },
+}
+
+
+@pytest.fixture
+def policies(ground: Cluster) -> Iterator[Api]:
+    crd = yaml.safe_load(FILE.read_text())
+    name = f"{_CRDS}/{crd['metadata']['name']}"
+    ground.api.create(_CRDS, crd)
+    wait_for("the CRD to be served", lambda: _is_served(ground.api))
+    ground.api.create(_POLICIES, POLICY)
+    yield ground.api
+    ground.api.delete(name)
+    wait_for("the CRD to be gone", lambda: not ground.api.exists(name))
+
+
+def _is_served(api: Api) -> bool:
+    return api.exists(_POLICIES)
+
+
+def _may(api: Api, namespace: str, *, cluster: dict[str, list[str]], own: dict[str, list[str]]) -> None:
+    """Let the account `asker` read these kinds, by group, in all the cluster and in its namespace."""
+    subject = [{"kind": "ServiceAccount", "name": "asker", "namespace": namespace}]
+    api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "asker"}})
+    for kind, path, rights in (
+        ("ClusterRole", _RBAC, cluster),
+        ("Role", f"{_RBAC}/namespaces/{namespace}", own),
+    ):
+        rules = [
+            {"apiGroups": [group], "resources": kinds, "verbs": ["get", "list"]} for group, kinds in rights.items()
+        ]
+        plural = f"{kind.lower()}s"
+        name = f"asker-{namespace}"
+        api.create(f"{path}/{plural}", {"metadata": {"name": name}, "rules": rules})
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+        bound = {"metadata": {"name": name}, "roleRef": reference, "subjects": subject}
+        api.create(f"{path}/{plural.removesuffix('s')}bindings", bound)
+
+
+@pytest.fixture
+def asked(policies: Api, namespace: str, kwok_nodes: MakeNodes) -> Iterator[str]:
+    """A namespace with a pod that waits, in a cluster with two nodes that will do."""
+    kwok_nodes(2, equal(labels={"zone": "a"}, name="kwok"))
+    policies.create(f"/api/v1/namespaces/{namespace}/pods", _pod("train", asks={"cpu": "2"}, schedulerName="fairlead"))
+    yield namespace
+    for plural in ("clusterroles", "clusterrolebindings"):
+        policies.delete(f"{_RBAC}/{plural}/asker-{namespace}")
+
+
+def test_whoever_may_read_all_is_told_all(ground: Cluster, asked: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["explain", "pod/train", "-n", asked, "--kubeconfig", str(ground.kubeconfig)])
+    out, err = capsys.readouterr()
+    assert (code, err) == (0, "")
+    assert "2 of 2 nodes will do" in out
+    assert "Served: zones: generation 1; its status does not say yet which generation serves" in out
+    options = ["--cluster", "live", "--pods", "live", "-o", "json", "--kubeconfig", str(ground.kubeconfig)]
+    file = Path(ground.folder) / "zones.yaml"
+    file.write_text(yaml.safe_dump(POLICY))
+    assert main(["simulate", "--policies", str(file), *options]) == 0
+    (one,) = json.loads(capsys.readouterr().out)["pods"]
+    assert (one["name"], [node["passed"] for node in one["nodes"]]) == ("train", [True, True])
+
+
+def test_what_kubectl_writes_says_the_same_as_the_cluster(
+    ground: Cluster, asked: str, kubectl: Kubectl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for form in ("json", "yaml"):
+        (tmp_path / f"now.{form}").write_text(kubectl("get", "nodes,pods,namespaces", "-A", "-o", form))
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(POLICY))
+    answers = []
+    given = ["explain", "train", "-n", asked, "-o", "json", "--now", "2027-01-15T12:00:00Z"]
+    for cluster in ("live", str(tmp_path / "now.json"), str(tmp_path / "now.yaml")):
+        where = ["--kubeconfig", str(ground.kubeconfig), "--policies", str(tmp_path / "p.yaml"), "--cluster", cluster]
+        assert main([*given, *where]) == 0
+        answers.append(json.loads(capsys.readouterr().out))
+    assert answers[0]["nodes"] == answers[1]["nodes"] == answers[2]["nodes"]
+    assert answers[0]["preferred"] == answers[1]["preferred"] != []
+
+
+def test_whoever_may_not_read_pods_everywhere_is_told_what_is_not_known(
+    ground: Cluster, asked: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rights = {"": ["nodes"], "fairlead.dev": ["schedulerextenderpolicies"]}
+    _may(ground.api, asked, cluster=rights, own={"": ["pods"]})
+    file = kubeconfig_of(ground, asked, "asker", tmp_path)
+    code = main(["explain", "pod/train", "-n", asked, "--kubeconfig", str(file)])
+    out, err = capsys.readouterr()
+    assert (code, err) == (0, "")
+    assert "2 of 2 nodes will do" in out
+    assert "Note: what runs on nodes is not known, and room is told as if they were empty: pods is forbidden: " in out
+    assert "Note: namespaces are not known: namespaces " in out
+    assert "Note: not judged, zones/room: it reads what runs on nodes." in out
+
+
+def test_whoever_may_not_read_nodes_is_told_which_right_is_missing(
+    ground: Cluster, asked: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _may(ground.api, asked, cluster={"fairlead.dev": ["schedulerextenderpolicies"]}, own={"": ["pods"]})
+    file = kubeconfig_of(ground, asked, "asker", tmp_path)
+    assert main(["explain", "pod/train", "-n", asked, "--kubeconfig", str(file)]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("fairlead explain: you may not list nodes, without which nothing can be said: ")
+    assert 'a ClusterRole of that user lacks the rule {apiGroups: [""], resources: [nodes], verbs: [list]}' in err
+    assert err.count("\n") == 1

@@ -1,0 +1,149 @@
+"""`fairlead diff`: whose placement changes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fairlead.cli.main import main
+from lintkit import HEAD
+from offlinekit import Object, listed, node, pod
+
+BEFORE = (
+    HEAD.replace("some", "gpu")
+    + """spec:
+  filters:
+  - {name: class, expression: "node.metadata.labels[?'gpu'].orValue('') == 't4'", reason: wrong class}
+  scores:
+  - {name: room, expression: "free['cpu'] * 10.0"}
+"""
+)
+NODES = [
+    node("n1", labels={"gpu": "t4"}),
+    node("n2", labels={"gpu": "t4"}, room={"cpu": "6"}),
+    node("n3", room={"cpu": "4"}),
+]
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+    Path("c.json").write_text(json.dumps(listed(*NODES)))
+
+    def run(
+        after: str, *more: str, before: str = BEFORE, pods: tuple[Object, ...] = (pod("a"),)
+    ) -> tuple[int, str, str]:
+        Path("from.yaml").write_text(before)
+        Path("to.yaml").write_text(after)
+        Path("p.json").write_text(json.dumps(listed(*pods)))
+        code = main(
+            ["diff", "--from", "from.yaml", "--to", "to.yaml", "--cluster", "c.json", "--pods", "p.json", *more]
+        )
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+def _said(out: str) -> list[str]:
+    return [line for line in out.splitlines() if line and not line.startswith("Not simulated: ")]
+
+
+@pytest.mark.parametrize(
+    ("after", "want"),
+    {
+        "nothing": (BEFORE.replace("'t4'", "('t4')"), ["Nothing changes for the pod."]),
+        "another class": (
+            BEFORE.replace("'t4'", "''"),
+            [
+                "ml/a",
+                "    loses n1, n2: wrong class (gpu/class)",
+                "    gains n3: no longer wrong class (gpu/class)",
+                "1 of 1 pod changes.",
+            ],
+        ),
+        "no class at all": (
+            BEFORE.replace("'t4'", "'v100'"),
+            [
+                "ml/a",
+                "    has no node left",
+                "    loses n1, n2: wrong class (gpu/class)",
+                "1 of 1 pod changes, 1 of them has no node left.",
+            ],
+        ),
+        "other scores": (
+            BEFORE.replace("free['cpu'] * 10.0", "100.0 - free['cpu']"),
+            ["ml/a", "    prefers n2 instead of n1 by gpu/room", "1 of 1 pod changes."],
+        ),
+        "it is off": (
+            BEFORE.replace("spec:", "spec:\n  mode: 'Off'"),
+            ["ml/a", "    gains n3: no longer wrong class (gpu/class)", "1 of 1 pod changes."],
+        ),
+    }.values(),
+)
+def test_what_changes_is_said_with_the_rule(run: Run, after: str, want: list[str]) -> None:
+    code, out, err = run(after)
+    assert (code, err) == (0 if len(want) == 1 else 1, "")
+    assert _said(out) == want
+
+
+def test_pods_that_lose_their_last_node_come_first_and_copies_once(run: Run) -> None:
+    def copy(name: str, **labels: str) -> Object:
+        made = pod(name, labels=labels)
+        made["metadata"]["ownerReferences"] = [{"kind": "ReplicaSet", "name": "r", "uid": "r", "controller": True}]
+        return made
+
+    after = BEFORE.replace(
+        "== 't4'", "== 't4' && (pod.metadata.labels[?'x'].orValue('') == '' || node.metadata.name == 'n9')"
+    )
+    after = after.replace("free['cpu'] * 10.0", "-free['cpu'] + 100.0")
+    code, out, _ = run(
+        after, pods=(copy("a"), copy("b"), copy("c", x="1"), pod("d", schedulerName="default-scheduler"))
+    )
+    assert code == 1
+    assert _said(out) == [
+        "ml/c",
+        "    has no node left",
+        "    loses n1, n2: wrong class (gpu/class)",
+        "ml/a and 1 alike",
+        "    prefers n2 instead of n1 by gpu/room",
+        "3 of 4 pods change, 1 of them has no node left.",
+    ]
+
+
+def test_programs_read_the_pods_that_change(run: Run) -> None:
+    code, out, _ = run(BEFORE.replace("'t4'", "''"), "-o", "json", pods=(pod("a"), pod("b", schedulerName="x")))
+    found = json.loads(out)
+    by = [{"policy": "gpu", "rule": "class", "reason": "wrong class"}]
+    assert code == 1
+    assert found["pods"] == [
+        {
+            "namespace": "ml",
+            "name": "a",
+            "policies": {"from": ["gpu"], "to": ["gpu"]},
+            "lost": [{"node": "n1", "rules": by}, {"node": "n2", "rules": by}],
+            "gained": [{"node": "n3", "rules": by}],
+            "preferred": {"from": ["n1"], "to": ["n3"]},
+            "rules": ["gpu/class"],
+        }
+    ]
+    assert (found["unchanged"], found["notes"]) == (1, [])
+    assert (
+        yaml.safe_load(run(BEFORE.replace("'t4'", "''"), "-o", "yaml", pods=(pod("a"), pod("b", schedulerName="x")))[1])
+        == found
+    )
+    assert json.loads(run(BEFORE, "-o", "json")[1])["pods"] == []
+
+
+def test_a_mistake_in_either_is_one_line(run: Run) -> None:
+    broken = BEFORE.replace("free['cpu'] * 10.0", "fre['cpu']")
+    for code, out, err in (run(broken), run(BEFORE, before=broken)):
+        assert (code, out) == (1, "")
+        assert err.startswith("fairlead diff: ")
+        assert err.count("\n") == 1
+    code, out, err = run("kind: Pod\n")
+    assert (code, out) == (2, "")
+    assert err == "fairlead diff: no SchedulerExtenderPolicy found in to.yaml; name the files that hold policies\n"

@@ -1,0 +1,49 @@
+"""Pages of the reference that are written from the code: `make crds`."""
+
+import re
+from types import ModuleType
+from typing import get_args
+
+import pytest
+import write_commands
+import write_conditions
+import write_metrics
+from write_crds import FILE
+
+from chartkit import CHART
+from fairlead.cli import exits
+from fairlead.cli.main import main
+from fairlead.control.conditions import Reason
+from fairlead.control.cures import CURES
+
+
+@pytest.mark.parametrize("writer", [write_commands, write_conditions, write_metrics])
+def test_the_page_is_up_to_date(writer: ModuleType) -> None:
+    assert writer.page() == writer.PAGE.read_text(), "run `make crds`"
+
+
+def test_each_reason_has_a_meaning_and_those_that_wait_for_somebody_have_a_cure() -> None:
+    assert [*CURES] == [*get_args(Reason)]
+    well = {"Accepted", "Compiled", "Programmed", "Deleting", "Ready"}
+    assert {reason for reason, one in CURES.items() if not one.cure} == well
+
+
+def test_every_metric_that_the_chart_asks_for_is_on_the_page() -> None:
+    page = write_metrics.page()
+    asked = {
+        name
+        for file in ("rules.yaml", "dashboard.json")
+        for name in re.findall(r"\bfairlead_[a-z_]+", (CHART / "files" / file).read_text())
+    }
+    assert asked
+    assert {re.sub(r"_(bucket|sum|count)$", "", one) for one in asked} - {*re.findall(r"`(\w+)`", page)} == set()
+
+
+def test_every_exit_code_has_a_meaning() -> None:
+    codes = {value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)}
+    assert codes == {*exits.MEANINGS}
+
+
+def test_the_crd_that_is_printed_is_the_one_that_is_checked_in(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["crd"]) == 0
+    assert capsys.readouterr().out == FILE.read_text()

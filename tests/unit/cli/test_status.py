@@ -1,0 +1,79 @@
+"""`fairlead status` of an API server that says what it is told to; compared with tests/data/status."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from apikit import api_server, items, kubeconfig
+from fairlead.cli.main import main
+from statuskit import DATA, PODS, POLICIES, SCENES, cluster, metrics, pod
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_what_is_said_and_the_exit_code(scene: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answers, want = SCENES[scene]
+    with api_server(answers, tmp_path) as file:
+        assert main(["status", "--kubeconfig", str(file)]) == want
+        assert capsys.readouterr().out == (DATA / f"{scene}.txt").read_text(), "python tests/statuskit.py"
+        assert main(["status", "--kubeconfig", str(file), "-o", "json"]) == want
+        printed = capsys.readouterr().out
+        assert printed == (DATA / f"{scene}.json").read_text()
+        assert main(["status", "--kubeconfig", str(file), "-o", "yaml"]) == want
+        assert yaml.safe_load(capsys.readouterr().out) == json.loads(printed)
+
+
+def test_replicas_that_serve_different_sets_are_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = {f"{PODS}/fairlead-b:8080/proxy/metrics": metrics(generation="ffff")}
+    with api_server({**SCENES["well"][0], **other}, tmp_path) as file:
+        assert main(["status", "--kubeconfig", str(file)]) == 1
+    assert "operator fairlead: SetsDiffer: the replicas serve different sets of policies: 5f3a, ffff" in (
+        capsys.readouterr().out
+    )
+
+
+def test_what_answers_in_place_of_metrics_is_no_matter(tmp_path: Path) -> None:
+    other = {f"{PODS}/fairlead-b:8080/proxy/metrics": "<html>\nnothing of that kind\n"}
+    with api_server({**SCENES["well"][0], **other}, tmp_path) as file:
+        assert main(["status", "--kubeconfig", str(file)]) == 0
+
+
+def test_the_operator_is_found_in_whatever_namespace_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    elsewhere = pod("fairlead-a")
+    elsewhere["metadata"]["namespace"] = "other"
+    answers = {
+        POLICIES: items(),
+        "/api/v1/pods": items(elsewhere),
+        "/api/v1/namespaces/other/pods": items(elsewhere),
+        "/api/v1/namespaces/third/pods": items(),
+    }
+    with api_server(answers, tmp_path) as file:
+        assert main(["status", "--kubeconfig", str(file)]) == 0
+        assert "1 of 1 replica ready in other" in capsys.readouterr().out
+        assert main(["status", "--kubeconfig", str(file), "--namespace", "third"]) == 1
+        assert "operator fairlead: NotThere: it has no pods in third: " in capsys.readouterr().out
+
+
+CANNOT: dict[str, tuple[dict[str, object], str]] = {
+    "the kind is not there": ({"POLICIES": 404}, "this cluster does not know policies: "),
+    "policies may not be listed": ({"POLICIES": 403}, "of that user lacks the rule {apiGroups: "),
+    "what answers is no API server": ({"POLICIES": "<html>"}, "the answer is not what was asked for"),
+}
+
+
+@pytest.mark.parametrize("case", CANNOT)
+def test_what_cannot_be_asked_is_2(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    changes, want = CANNOT[case]
+    with api_server(cluster(**changes), tmp_path) as file:
+        assert main(["status", "--kubeconfig", str(file)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("fairlead status: ")
+    assert want in err
+    assert err.count("\n") == 1
+
+
+def test_a_server_that_is_not_there_is_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "--kubeconfig", str(kubeconfig("http://127.0.0.1:1", tmp_path))]) == 2
+    assert "http://127.0.0.1:1 cannot be reached" in capsys.readouterr().err
