@@ -8,6 +8,7 @@ that name. `<!-- not run: why -->` before a block is a block that nobody runs, a
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from typing import Final
 CHECKOUT: Final = Path(__file__).parents[1]
 COMMANDS: Final = frozenset({"sh", "bash", "shell", "console"})
 OTHERS: Final = frozenset({"yaml", "json", "text", "lua", "mermaid", "dockerfile", "toml", "xml"})
-_SHARED: Final = ("charts", "crds", "examples", "docs")
+_COPIED: Final = ("charts", "crds", "examples")
 _FENCE: Final = re.compile(r"^(?P<in> *)```(?P<info>[^\n]*)\n(?P<text>.*?)^(?P=in)```[ ]*$", re.MULTILINE | re.DOTALL)
 _NOT_RUN: Final = re.compile(r"<!-- not run: ([^\n]+?) -->\s*\Z")
 _IN_A_CLUSTER: Final = "<!-- commands run in a cluster -->"
@@ -96,9 +97,9 @@ class Place:
 
     def __post_init__(self) -> None:
         (self.folder / "home").mkdir(parents=True, exist_ok=True)
-        for name in _SHARED:
-            if not (self.folder / name).exists():
-                (self.folder / name).symlink_to(CHECKOUT / name)
+        for name in _COPIED:
+            if (CHECKOUT / name).exists():
+                shutil.copytree(CHECKOUT / name, self.folder / name, dirs_exist_ok=True)
 
     def follow(self, page: Page) -> None:
         """Do what it says, from top to bottom. Raises PageError."""
