@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -75,6 +76,11 @@ class Ground:
     def helm(self, *arguments: str) -> str:
         """The same with helm."""
         return self._call("helm", arguments, "")
+
+    def explain(self, pod: str, namespace: str) -> str:
+        """What `fairlead explain` says of a pod, of this checkout and with the rights of the kubeconfig."""
+        command = [sys.executable, "-m", "fairlead", "explain", f"pod/{pod}", "--namespace", namespace]
+        return self._run([*command, "--kubeconfig", str(self.kubeconfig)], "", dict(os.environ))
 
     def bring_images(self) -> str:
         """The operator's and the scheduler's, where nobody has published them; the operator's tag."""
@@ -153,11 +159,15 @@ class Ground:
         if found is None:
             raise ClusterError(f"there is no {name}", cure="`python -m testbed build` builds it")
         environment = {"KUBECONFIG": str(self.kubeconfig), "PATH": os.environ.get("PATH", ""), "HOME": str(self.folder)}
+        return self._run([found, *arguments], stdin, environment)
+
+    def _run(self, command: list[str], stdin: str, environment: dict[str, str]) -> str:
         answer = subprocess.run(
-            [found, *arguments], input=stdin, capture_output=True, text=True, check=False, env=environment
+            command, cwd=CHECKOUT, input=stdin, capture_output=True, text=True, check=False, env=environment
         )
         if answer.returncode:
-            raise ClusterError(f"{name} {' '.join(arguments)}: {answer.stderr.strip() or answer.stdout.strip()}")
+            name = Path(command[0]).name
+            raise ClusterError(f"{name} {' '.join(command[1:])}: {answer.stderr.strip() or answer.stdout.strip()}")
         return answer.stdout
 
 

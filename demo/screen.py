@@ -32,11 +32,11 @@ class Screen:
 
     def tell(self, text: str) -> None:
         """A sentence or two."""
-        self.console.print(escape(text))
+        self.console.print(escape(text), soft_wrap=not self.console.is_terminal)
 
     def quote(self, text: str) -> None:
         """What somebody else says, as it is."""
-        self.console.print(Padding(f"[yellow]{escape(text.strip())}[/]", (0, 0, 0, 4)))
+        self._indented(f"[yellow]{escape(text.strip())}[/]")
 
     def code(self, text: str) -> None:
         """Something to read, or to type."""
@@ -44,7 +44,13 @@ class Screen:
             shown = Syntax(text, "yaml", background_color="default", word_wrap=True)
             self.console.print(Padding(shown, (0, 0, 0, 4)))
         else:
-            self.console.print(Padding(escape(text), (0, 0, 0, 4)), soft_wrap=True)
+            self._indented(escape(text.strip()))
+
+    def _indented(self, markup: str) -> None:
+        if self.console.is_terminal:
+            self.console.print(Padding(markup, (0, 0, 0, 4), expand=False))
+        else:  # for a log, lines stay as long as they are
+            self.console.print("\n".join(f"    {line}".rstrip() for line in markup.splitlines()), soft_wrap=True)
 
     def command(self, text: str) -> None:
         """A command to type, never broken into two lines."""
@@ -55,7 +61,7 @@ class Screen:
         table = Table(*titles, box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
         for row in rows:
             table.add_row(*map(escape, row))
-        self.console.print(Padding(table, (0, 0, 0, 4)))
+        self.console.print(Padding(table, (0, 0, 0, 4), expand=False))
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[Callable[[str], None]]:

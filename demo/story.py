@@ -27,7 +27,7 @@ def show(ground: Ground, screen: Screen) -> None:
     pods = Pods(ground.api)
     _policies(ground, pods, screen)
     _placed(pods, screen)
-    waits = _refused(pods, screen)
+    waits = _refused(ground, pods, screen)
     _edited(ground, pods, waits, screen)
     _mistaken(ground, screen)
     screen.chapter(f"That was all of it, in {time.monotonic() - began:.0f} s")
@@ -100,7 +100,7 @@ def _placed(pods: Pods, screen: Screen) -> None:
     )
 
 
-def _refused(pods: Pods, screen: Screen) -> Pod:
+def _refused(ground: Ground, pods: Pods, screen: Screen) -> Pod:
     screen.chapter("5. A pod that no node may have says why")
     pod = Pod("new-model", gpu="b200")
     pods.make(pod)
@@ -108,6 +108,10 @@ def _refused(pods: Pods, screen: Screen) -> Pod:
         said = pods.refusal(pod)
     screen.quote(said)
     screen.promise("the reason is the rule's own: wrong class of GPU", holds="wrong class of GPU" in said, found=said)
+    screen.command(f"fairlead explain pod/{pod.name} --namespace {pod.namespace}")
+    said = ground.explain(pod.name, pod.namespace)
+    screen.quote(said)
+    screen.promise("explain says what was compared: 'a100' against 'b200'", holds="'b200'" in said, found=said)
     return pod
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from demo.ending import COMMANDS, environment
+from demo.ending import commands, environment
 from testbed import providers, sandbox
 from testbed.providers import Local
 
@@ -52,7 +52,7 @@ def test_it_keeps_its_promises(name: str, time: str) -> None:
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", commands())
 def test_one_can_go_on_by_hand(name: str, command: str) -> None:
     shell = f"{environment(name)}\n{command}"
     bash = ["bash", "-euo", "pipefail", "-c", shell]

@@ -98,7 +98,7 @@ def settings() -> Iterator[str]:
                 yield block.text
 
 
-@pytest.mark.parametrize("text", settings())
+@pytest.mark.parametrize("text", [*settings()])
 def test_settings_that_a_page_shows_are_such(text: str) -> None:
     assert parse_settings(text).schedulers
 
@@ -130,7 +130,7 @@ def stated() -> Iterator[tuple[str, str, float]]:
             yield name, benchmark, float(figure) * _UNITS[unit]
 
 
-@pytest.mark.parametrize(("page", "benchmark", "figure"), stated())
+@pytest.mark.parametrize(("page", "benchmark", "figure"), [*stated()])
 def test_figures_are_about_what_was_measured(page: str, benchmark: str, figure: float) -> None:
     assert measured()[benchmark] / _OFF_BY < figure < measured()[benchmark] * _OFF_BY, f"mend {page}"
 
