@@ -13,6 +13,7 @@ from testbed import providers
 from testbed.errors import ClusterError
 
 DEFAULT_NAME = "demo"
+_LOG_WIDTH = 140
 _FAILED = 1
 _INTERRUPTED = 130
 
@@ -20,7 +21,8 @@ _INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run it; 1 when something failed, or is not what was promised."""
     options = _parser().parse_args(arguments)
-    screen = Screen(Console(highlight=False))
+    console = Console(highlight=False)
+    screen = Screen(console if console.is_terminal else Console(highlight=False, width=_LOG_WIDTH))
     try:
         provider = providers.choose(options.name, options.provider)
         if options.action == "down":

@@ -21,7 +21,7 @@ class Pod:
     @property
     def asks(self) -> str:
         """In words."""
-        return f"a GPU of class {self.gpu}" if self.gpu else f"nothing, in the namespace {self.namespace}"
+        return f"a GPU of class {self.gpu}" if self.gpu else f"no GPU, in the namespace {self.namespace}"
 
     @property
     def path(self) -> str:

@@ -140,7 +140,7 @@ def _mistaken(ground: Ground, screen: Screen) -> None:
     try:
         ground.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(_edit("|| node.metadata.lables['x'] == 'y'")))
     except ClusterError as error:
-        said = str(error).partition(": ")[2]
+        said = "admission webhook" + str(error).rpartition("admission webhook")[2]  # before it is all that was sent
     else:
         said = ""
     screen.quote(said)
