@@ -113,7 +113,7 @@ class Ground:
             there = status.get("readyReplicas", 0) if status.get("updatedReplicas") == wanted else 0
             hear(f"{there} of {wanted} are ready")
             current = status.get("observedGeneration") == found["metadata"]["generation"]
-            return current and there == wanted == status.get("replicas")
+            return bool(current and there == wanted == status.get("replicas"))
 
         wait_for("the operator's pods to be ready", ready, timeout_s=_WITHIN_S)
 

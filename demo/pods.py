@@ -69,7 +69,11 @@ class Pods:
 
     def placed(self, pod: Pod) -> str:
         """Its node, once it has one."""
-        return wait_for(f"{pod.name} to be placed", lambda: self.api.get(pod.path)["spec"].get("nodeName") or None)
+
+        def node() -> str | None:
+            return self.api.get(pod.path)["spec"].get("nodeName") or None
+
+        return wait_for(f"{pod.name} to be placed", node)
 
     def annotations(self, pod: Pod) -> dict[str, str]:
         """Those that it has now."""
