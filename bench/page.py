@@ -14,9 +14,9 @@ _HEAD: Final = """# Benchmarks
 
 `make bench` and `python -m bench.throughput` write this page. Everything runs on one machine, so that all share its
 cores. `limit` reads a request and sends the names back, `bare` is Go's net/http and encoding/json; neither knows rules,
-and neither has TLS. The algorithm's time is the scheduler's own `scheduling_algorithm_duration`, less that of the
-rounds without extender. Intervals are bootstrapped (95 %); `open` says that the value is below the target and the
-interval reaches it.
+nor has TLS but where it says so. The algorithm's time is the scheduler's own `scheduling_algorithm_duration`, less that
+of the rounds without extender. Intervals are bootstrapped (95 %); `open` says that the value is below the target and
+the interval reaches it.
 """
 
 

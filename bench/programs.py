@@ -1,6 +1,7 @@
 """The programs that are compared: `fairlead serve`, and the peers, which are built from Go into the testbed's cache."""
 
 import json
+import ssl
 import subprocess
 import sys
 import time
@@ -58,18 +59,27 @@ def peer_running(name: str) -> Iterator[Extender]:
 
 
 @contextmanager
+def peer_running_over_tls(name: str, folder: Path) -> Iterator[Extender]:
+    """One of those that can; the folder is for its certificates."""
+    (port,) = free_ports(1)
+    certificates = _certificates(folder)
+    with running([peer(name), f"127.0.0.1:{port}", certificates]) as process:
+        url = f"https://127.0.0.1:{port}"
+        _wait(f"{url}/", process, client_context(certificates))
+        yield Extender(url, process.pid, certificates)
+
+
+@contextmanager
 def fairlead_running(folder: Path, policies: Sequence[Mapping[str, Any]], kubeconfig: Path) -> Iterator[Extender]:
     """The server, ready; the folder is for what it needs."""
-    certificates, written = folder / "certificates", folder / "policies"
+    certificates, written = _certificates(folder), folder / "policies"
     written.mkdir()
     for number, policy in enumerate(policies):
         (written / f"{number}.yaml").write_text(yaml.safe_dump(dict(policy)))
-    program = [sys.executable, "-m", "fairlead"]
-    subprocess.run([*program, "certs", "--out", str(certificates)], check=True, stdout=subprocess.DEVNULL)
     port, probes = free_ports(2)
     files = [f"--{name}={certificates}/{file}" for name, file in _FILES.items()]
     address, url = f"127.0.0.1:{port}", f"http://127.0.0.1:{probes}"
-    command = [*program, "serve", f"--policies={written}", f"--listen={address}", f"--probes=127.0.0.1:{probes}"]
+    command = [*_FAIRLEAD, "serve", f"--policies={written}", f"--listen={address}", f"--probes=127.0.0.1:{probes}"]
     with (
         (folder / "log").open("w") as log,
         running([*command, *files, f"--kubeconfig={kubeconfig}", "--drain=0s"], log) as process,
@@ -102,16 +112,30 @@ def call(targets: Sequence[Target], calls: int, certificates: Path, pause_ms: in
     return found
 
 
+def client_context(certificates: Path) -> ssl.SSLContext:
+    """For a caller in Python."""
+    made = ssl.create_default_context(cafile=str(certificates / _CLIENT["ca"]))
+    made.load_cert_chain(certificates / _CLIENT["cert"], certificates / _CLIENT["key"])
+    return made
+
+
+_FAIRLEAD: Final = (sys.executable, "-m", "fairlead")
 _FILES: Final = {"tls-cert": "server.crt", "tls-key": "server.key", "client-ca": "ca.crt"}
 _CLIENT: Final = {"ca": "ca.crt", "cert": "scheduler.crt", "key": "scheduler.key"}
 
 
-def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
+def _certificates(folder: Path) -> Path:
+    made = folder / "certificates"
+    subprocess.run([*_FAIRLEAD, "certs", "--out", str(made)], check=True, stdout=subprocess.DEVNULL)
+    return made
+
+
+def _wait(url: str, process: subprocess.Popen[bytes], context: ssl.SSLContext | None = None) -> None:
     """Until there is an answer that is not that it is not ready."""
     end = time.monotonic() + _READY_S
     while True:
         try:
-            with urllib.request.urlopen(url, timeout=5):  # noqa: S310  our own
+            with urllib.request.urlopen(url, timeout=5, context=context):  # noqa: S310  our own
                 return
         except urllib.error.HTTPError as error:
             if error.code == 404:

@@ -1,12 +1,16 @@
 // limit is the least that an extender can do: it reads the body, parses nothing and sends the names back as they came.
+// Called with a folder of certificates, it does so over mutual TLS.
 package main
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"log"
 	"net/http"
 	"os"
+	"path/filepath"
 )
 
 // after gives what follows a key to the end of the object.
@@ -31,6 +35,20 @@ func handle(answer func([]byte) []byte) http.HandlerFunc {
 	}
 }
 
+// serveTLS asks for a client's certificate, and speaks HTTP/1.1 as all who are compared.
+func serveTLS(address, folder string) error {
+	authority, err := os.ReadFile(filepath.Join(folder, "ca.crt"))
+	if err != nil {
+		return err
+	}
+	clients := x509.NewCertPool()
+	clients.AppendCertsFromPEM(authority)
+	config := &tls.Config{ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert}
+	none := map[string]func(*http.Server, *tls.Conn, http.Handler){}
+	server := &http.Server{Addr: address, TLSConfig: config, TLSNextProto: none}
+	return server.ListenAndServeTLS(filepath.Join(folder, "server.crt"), filepath.Join(folder, "server.key"))
+}
+
 func main() {
 	filter := handle(func(body []byte) []byte {
 		return append([]byte(`{"Error":"","NodeNames":`), after(body, `"NodeNames":`)...)
@@ -44,5 +62,8 @@ func main() {
 		http.HandleFunc(prefix+"/preempt", preempt)
 	}
 	http.HandleFunc("/prioritize", prioritize)
+	if len(os.Args) > 2 {
+		log.Fatal(serveTLS(os.Args[1], os.Args[2]))
+	}
 	log.Fatal(http.ListenAndServe(os.Args[1], nil))
 }
