@@ -59,26 +59,23 @@ def _run(given: argparse.Namespace) -> int:
     both = PolicySet((*before.policies, *after.policies))
     sight = look(given)
     pods = asked(given, sight, both)
-    worlds, blind = [], dict[str, None]()
-    for policies in (before, after):
-        judgeable, left_out = seen(policies, sight)
-        worlds.append(World(judgeable, sight.snapshot, now))
-        blind |= dict.fromkeys(left_out)
-    notes = [*sight.notes(both.policies, pods, given), *blind]
-    found = (changed(*worlds, pod.raw, pod.file) for pod in progress.shown("pods", pods))
+    (before, blind), (after, more) = seen(before, sight), seen(after, sight)
+    one, other = World(before, sight.snapshot, now), World(after, sight.snapshot, now)
+    notes = [*sight.notes(both.policies, pods, given), *dict.fromkeys([*blind, *more])]
+    found = (changed(one, other, pod.raw, pod.file) for pod in progress.shown("pods", pods))
     out = output()
     count = 0
     if given.output == TABLE:
-        rows = [one for one in found if one is not None]
+        rows = [each for each in found if each is not None]
         count = len(rows)
         for line in diff_text.lines(rows, len(pods), notes, colour=wants_colour(out)):
             print(line, file=out)
         return exits.NOT_WELL if count else exits.DONE
     with Spool(given.output, "pods") as spool:
-        for one in found:
-            if one is not None:
+        for each in found:
+            if each is not None:
                 count += 1
-                spool.add(diff_text.shown(one))
+                spool.add(diff_text.shown(each))
         rest = {"unchanged": len(pods) - count, "notSimulated": [*diff_text.NOT_SIMULATED], "notes": notes}
         spool.end(out, rest)
     for note in notes:

@@ -10,6 +10,7 @@ from fairlead.cli.rows import some
 from fairlead.offline.explanation import Closest, Explanation, Group, OneNode, Refusing, Verdict
 from fairlead.offline.fit import NOT_SIMULATED
 from fairlead.offline.judged import NodeJudged
+from fairlead.policy.bound import Refusal
 from fairlead.policy.explained import RuleExplained, ScoreExplained
 from fairlead.policy.unmatched import Unmatched
 
@@ -79,7 +80,7 @@ def of_node(about: About, one: OneNode, *, colour: bool) -> Iterator[str]:
             yield from _titled(title, colour)
         points = {} if one.scored is None else {(each.policy, each.rule): each for each in one.scored.scores}
         for rule in rules:
-            yield clean(f"{rule.policy}/{rule.rule}: {_said(rule, points.get((rule.policy, rule.rule)))}")
+            yield clean(f"{_rule(rule)}: {_said(rule, points.get((rule.policy, rule.rule)))}")
             yield from _compared([*map(of_step, rule.steps[:_STEPS_MAX]), *_noted(rule)])
             if rule.flips:
                 yield "  would pass if this came out otherwise:"
@@ -118,14 +119,14 @@ def _why(group: Group) -> str:
 
 def _reasons(node: NodeJudged) -> Iterator[str]:
     for one in node.refusals:
-        yield f"{one.policy}/{one.rule}: {one.reason}" if one.rule else one.reason
+        yield f"{_rule(one)}: {one.reason}"
     yield from dict.fromkeys(one.what for one in node.unfit)
 
 
 def _refusing(one: Refusing) -> Iterator[str]:
     told = one.told
     which = one.node if one.count == 1 else f"{counted(one.count, 'node')}, such as {one.node}"
-    yield clean(f"{told.policy}/{told.rule}: {told.reason}, on {which}")
+    yield clean(f"{_rule(told)}: {told.reason}, on {which}")
     yield from _compared(of_refusal(told)[:_STEPS_MAX])
 
 
@@ -133,7 +134,7 @@ def _closest(closest: Closest) -> Iterator[str]:
     yield clean(f"{closest.node.name} would do but for")
     yield from (f"    {clean(str(why))}" for why in closest.node.unfit)
     for rule in closest.rules:
-        yield clean(f"    {rule.policy}/{rule.rule}: {rule.reason}")
+        yield clean(f"    {_rule(rule)}: {rule.reason}")
         yield from (f"    {line}" for line in _compared(of_refusal(rule)[:_STEPS_MAX]))
 
 
@@ -148,6 +149,11 @@ def _said(rule: RuleExplained, points: ScoreExplained | None) -> str:
     if points is None or points.score is None:
         return value
     return f"{value}, which is {points.score:.10g} of 100 and adds {points.points:.10g} points"
+
+
+def _rule(one: RuleExplained | Refusal) -> str:
+    """A policy that does not compile has no rule."""
+    return f"{one.policy}/{one.rule}" if one.rule else one.policy
 
 
 def _noted(rule: RuleExplained) -> Iterable[tuple[str, str]]:

@@ -8,12 +8,14 @@ from fairlead.cli.suite_report import CaseRun, SuiteRun
 
 def as_junit(suites: Sequence[SuiteRun]) -> bytes:
     """The report as XML."""
-    root = ET.Element("testsuites", name="fairlead test", **_counts([case for suite in suites for case in suite.cases]))
+    root = ET.Element(
+        "testsuites", {"name": "fairlead test", **_counts([case for suite in suites for case in suite.cases])}
+    )
     for suite in suites:
-        held = ET.SubElement(root, "testsuite", name=suite.name, file=suite.file, **_counts(suite.cases))
+        held = ET.SubElement(root, "testsuite", {"name": suite.name, "file": suite.file, **_counts(suite.cases)})
         for case in suite.cases:
             named = {"classname": suite.name, "name": case.name, "file": suite.file, "line": str(case.line)}
-            one = ET.SubElement(held, "testcase", time=_seconds(case.seconds), **named)
+            one = ET.SubElement(held, "testcase", {**named, "time": _seconds(case.seconds)})
             if case.result != "passed":
                 kind = "failure" if case.result == "failed" else "error"
                 said = "\n".join(case.said)

@@ -38,12 +38,16 @@ class Live:
 async def cluster(client: Client, *, policies: bool = False, pod: Key | None = None) -> Live:
     """Nodes, pods and namespaces; for one pod only its own namespace, and itself where pods may not be listed."""
     live = Live()
-    await asyncio.gather(
+    reads = [
         _needed("nodes", lambda: _list(client, NODES, "Node", live.snapshot)),
         _pods(client, live, pod),
         _namespaces(client, live, pod),
-        _policies(client, live) if policies else _nothing(),
-    )
+        *([_policies(client, live)] if policies else []),
+    ]
+    # Of several that fail the same one is told, whichever was the fastest.
+    for failed in await asyncio.gather(*reads, return_exceptions=True):
+        if failed is not None:
+            raise failed
     return live
 
 
@@ -52,10 +56,6 @@ async def pods(client: Client) -> Snapshot:
     snapshot = Snapshot()
     await _needed("pods", lambda: _list(client, PODS, "Pod", snapshot, RUNNING))
     return snapshot
-
-
-async def _nothing() -> None:
-    pass
 
 
 async def _needed(what: str, read: Callable[[], Awaitable[None]]) -> None:

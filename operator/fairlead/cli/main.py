@@ -28,7 +28,10 @@ from fairlead.cli.printing import output
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-_COMMANDS = (lint, test, simulate, explain, diff, render, status, crd, operate, serve, certs, uninstall, completion, version)
+_COMMANDS = (
+    *(lint, test, simulate, explain, diff, render, status, crd),
+    *(operate, serve, certs, uninstall, completion, version),
+)
 _PLUGIN: Final = "kubectl-fairlead"
 
 

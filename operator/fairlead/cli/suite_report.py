@@ -5,13 +5,17 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from fairlead.api.errors import render_path
+from fairlead.cli.compared import indented, of_items, of_refusal, of_step, of_unmatched
 from fairlead.cli.findings import Finding
 from fairlead.cli.places import Place
-from fairlead.cli.printing import clean, columns, counted
-from fairlead.suites.compare import Difference
+from fairlead.cli.printing import clean, columns, counted, painted
+from fairlead.suites.compare import Difference, number
 from fairlead.suites.coverage import Covered
 
 Word = Literal["passed", "failed", "error"]
+_BOLD = "\x1b[1m"
+_RED = "\x1b[31m"
+_ROWS_MAX = 12
 _RESULTS = {"passed": "ok", "failed": "FAILED", "error": "ERROR"}
 
 
@@ -60,21 +64,38 @@ class Report:
 def lines_of(difference: Difference) -> list[str]:
     """A difference for people."""
     about = f"{difference.about}: " if difference.about else ""
-    field_ = str(difference.path[0])
-    head = f"{field_}: {about}expected {difference.expected}; got {difference.got}"
-    return [head, *(f"    {line}" for line in difference.details)]
+    head = f"{difference.path[0]}: {about}expected {difference.expected}; got {difference.got}"
+    return [head, *(f"    {line}" for line in _details(difference))]
 
 
-def as_text(report: Report) -> Iterator[str]:
+def _details(difference: Difference) -> Iterator[str]:
+    """What rules compared, and what else there is to know."""
+    yield from difference.notes
+    yield from map(of_unmatched, difference.others)
+    for one in difference.protections:
+        yield f"{one.policy}/{one.rule}: {'protects' if one.protects else 'does not protect'}"
+        yield from indented([*map(of_step, one.steps)][:_ROWS_MAX])
+    for rule in difference.rules:
+        points = "" if rule.value is None else f" {number(rule.value)}"
+        yield f"{rule.policy}/{rule.rule}: {rule.outcome.lower()}{points}"
+        rows = of_refusal(rule) if rule.outcome == "Refused" else [of_step(step) for step in rule.steps]
+        if rule.noted is not None and rule.outcome != "Refused":
+            rows += of_items(rule.noted)
+        yield from indented(rows[:_ROWS_MAX])
+
+
+def as_text(report: Report, *, colour: bool = False) -> Iterator[str]:
     """Line by line: what became of each case, what is not as expected, what no case has seen, the sum."""
     rows = [(suite.name, case.name, _RESULTS[case.result]) for suite in report.suites for case in suite.cases]
     if rows:
-        yield from columns([("SUITE", "CASE", "RESULT"), *rows])
+        head, *lines = columns([("SUITE", "CASE", "RESULT"), *rows])
+        yield head
+        yield from (painted(line, _RED, colour and row[-1] != "ok") for line, row in zip(lines, rows, strict=True))
     for suite in report.suites:
         for case in suite.cases:
             if case.result != "passed":
                 yield ""
-                yield clean(f"{suite.file}:{case.line}: {case.name}")
+                yield painted(clean(f"{suite.file}:{case.line}: {case.name}"), _BOLD, colour)
                 yield from (f"  {clean(line)}" for line in case.said)
     if unseen := [(one.policy, one.kind, one.rule, ", ".join(one.missing)) for one in report.coverage if one.missing]:
         yield ""
@@ -128,7 +149,7 @@ def _difference(one: Difference) -> dict[str, Any]:
         "about": one.about,
         "expected": one.expected,
         "got": one.got,
-        "details": list(one.details),
+        "details": [*_details(one)],
     }
 
 

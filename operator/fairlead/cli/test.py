@@ -78,7 +78,7 @@ def _once(given: argparse.Namespace, suites: "Suites") -> int:
     if given.output == TABLE:
         for finding in report.findings:
             print("\n".join(finding_lines(finding, colour=wants_colour(sys.stderr))), file=sys.stderr)
-        print("\n".join(as_text(report)), file=out, flush=True)
+        print("\n".join(as_text(report, colour=wants_colour(out))), file=out, flush=True)
     else:
         out.write(dumped(as_data(report), given.output))
     unwritten = given.junit and not _write_junit(given.junit, report)

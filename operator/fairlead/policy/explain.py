@@ -112,6 +112,18 @@ def flips_of(expression: Compiled, pod: PodView, view: NodeView | None, now: int
     return closest(expression, pod, view, now) if is_lowered else Asked(expression, pod, view, now).closest()
 
 
+def steps_of(expression: Compiled, pod: PodView, view: NodeView | None, now: int) -> list[Step]:
+    """The parts of an expression and of the variables that it uses, with the values that they had."""
+    is_lowered = expression.evaluation == "Lowered"
+    found = [*(steps(expression, pod, view, now) if is_lowered else Asked(expression, pod, view, now).steps())]
+    used = {full.removeprefix(VARIABLES) for full in expression.expression.checked.names.values()}
+    for name, variable in expression.variables.items():
+        if name in used:
+            parts = (replace(step, variable=step.variable or name) for step in steps_of(variable, pod, view, now))
+            found += [step for step in parts if step not in found and step.text != "raised"]
+    return found
+
+
 def _sorted_filters(policy: CompiledPolicy) -> list[FilterRule]:
     return sorted(policy.filters, key=lambda rule: rule.name)
 
@@ -125,7 +137,7 @@ def _doubt(matched: Matched, why: Raised, pod: PodView, now: int) -> Doubt:
         step
         for condition in matched.policy.match.conditions
         if condition.name == matched.condition
-        for step in _parts(condition.expression, pod, None, now)
+        for step in steps_of(condition.expression, pod, None, now)
     ]
     return Doubt(matched.policy.name, matched.condition, why.detail or str(why), parts)
 
@@ -137,7 +149,7 @@ def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: in
     outcome: Outcome = "Refused" if refusal else "Passed" if isinstance(verdict, Pass) else "Unknown"
     reason, resolvable = refusal or (_why(verdict), False)
     expression = rule.expression
-    parts = [] if expression is None else _parts(expression, pod, view, now)
+    parts = [] if expression is None else steps_of(expression, pod, view, now)
     flips = flips_of(expression, pod, view, now) if expression is not None and outcome == "Refused" else []
     return RuleExplained(policy, rule.name, outcome, reason, resolvable, steps=parts, flips=flips, noted=notes.taken())
 
@@ -145,22 +157,11 @@ def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: in
 def _score(policy: str, rule: ScoreRule, pod: PodView, view: NodeView, now: int) -> RuleExplained:
     notes = Notes()
     value = rule.score.for_pod(pod)(view, now, notes)
-    parts = [] if rule.expression is None else _parts(rule.expression, pod, view, now)
+    parts = [] if rule.expression is None else steps_of(rule.expression, pod, view, now)
     outcome: Outcome = "Unknown" if isinstance(value, Unknown) else "Scored"
     return RuleExplained(
         policy, rule.name, outcome, _why(value), value=_number(value), steps=parts, noted=notes.taken()
     )
-
-
-def _parts(expression: Compiled, pod: PodView, view: NodeView | None, now: int) -> list[Step]:
-    is_lowered = expression.evaluation == "Lowered"
-    found = [*(steps(expression, pod, view, now) if is_lowered else Asked(expression, pod, view, now).steps())]
-    used = {full.removeprefix(VARIABLES) for full in expression.expression.checked.names.values()}
-    for name, variable in expression.variables.items():
-        if name in used:
-            parts = (replace(step, variable=step.variable or name) for step in _parts(variable, pod, view, now))
-            found += [step for step in parts if step not in found and step.text != "raised"]
-    return found
 
 
 def _why(said: object) -> str:

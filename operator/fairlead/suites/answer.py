@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fairlead.policy.explained import NodeExplained, RuleExplained
+from fairlead.policy.explained import NodeExplained, RuleExplained, Step
+from fairlead.policy.unmatched import Unmatched
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,16 @@ class OnNode:
 
 
 @dataclass(frozen=True, slots=True)
+class Protecting:
+    """What a protection says of a pod on a node."""
+
+    policy: str
+    rule: str
+    protects: bool
+    steps: Sequence[Step] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Spared:
     """Why a pod is not evicted; no rule: it may be."""
 
@@ -31,6 +42,8 @@ class Spared:
     why: str = ""
     protected: bool = False
     """Whether it is protected itself, and not the node refused after all."""
+    protections: Sequence[Protecting] = ()
+    """All that were asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,5 +69,7 @@ class Answer:
     """By pod on a node, as far as the case speaks of it."""
     annotations: Mapping[str, Annotated]
     """By node, the same."""
+    others: Sequence[Unmatched] = ()
+    """The policies that are not for the pod, and why."""
     outcomes: Sequence[Outcome] = ()
     """What rules came to, for the coverage."""

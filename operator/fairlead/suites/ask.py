@@ -1,6 +1,7 @@
 """A case asked of the engine: the same world that `fairlead simulate` asks, with the few objects of the case in it."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import msgspec
 
@@ -10,14 +11,16 @@ from fairlead.offline.world import World
 from fairlead.policy.binding import annotations
 from fairlead.policy.compiled import CompiledPolicy, ExpressionRule
 from fairlead.policy.data import with_data
+from fairlead.policy.explain import steps_of
 from fairlead.policy.explained import NodeExplained
-from fairlead.policy.facts import NodeView
+from fairlead.policy.facts import NodeView, PodView
 from fairlead.policy.preempt import PROTECTED, dropped
 from fairlead.policy.rules import RAISED
-from fairlead.policy.select import Matched, policy_set
+from fairlead.policy.select import policy_set
 from fairlead.policy.tally import Tally
+from fairlead.policy.unmatched import Unmatched, unmatched
 from fairlead.suites import coverage, names
-from fairlead.suites.answer import Annotated, Answer, OnNode, Outcome, Spared
+from fairlead.suites.answer import Annotated, Answer, OnNode, Outcome, Protecting, Spared
 from fairlead.suites.objects import Asked
 from fairlead.suites.suite import Expect
 
@@ -31,11 +34,12 @@ def ask(policies: Sequence[CompiledPolicy], about: Asked, expect: Expect) -> Ans
     raw = msgspec.json.encode(about.pod)
     judged = world.judge(raw)
     explained = world.explain(raw, judged, world.names)
+    spared = {name: _spared(world, judged, name, about) for name in names.pods_of(expect)}
     bound = {node: _annotated(world, judged, node) for node in expect.annotations}
     outcomes = [
         *_of_match(policies, judged, about),
         *(one for node, said in zip(judged.nodes, explained, strict=True) for one in _of_node(node, said)),
-        *(one for name in names.pods_of(expect) for one in _of_victim(world, judged, name, about)),
+        *(_of_protection(said) for one in spared.values() for said in one.protections),
         *_of_annotations(judged, bound),
     ]
     return Answer(
@@ -45,8 +49,9 @@ def ask(policies: Sequence[CompiledPolicy], about: Asked, expect: Expect) -> Ans
             for node, said in zip(judged.nodes, explained, strict=True)
         },
         preferred=judged.preferred,
-        spared={name: _spared(world, judged, name, about) for name in names.pods_of(expect)},
+        spared=spared,
         annotations=bound,
+        others=[one for one in map(partial(_unmatched, judged, about), policies) if one is not None],
         outcomes=outcomes,
     )
 
@@ -68,7 +73,10 @@ def _spared(world: World, judged: PodJudged, name: str, about: Asked) -> Spared:
         now=world.now,
         tally=Tally(),
     )
-    return Spared() if found is None else Spared(found.policy, found.rule, found.why, found.why == PROTECTED)
+    said = [*_protections(world, judged, node, uid)]
+    if found is None:
+        return Spared(protections=said)
+    return Spared(found.policy, found.rule, found.why, found.why == PROTECTED, said)
 
 
 def _victim(name: str, about: Asked) -> tuple[str, str]:
@@ -100,25 +108,32 @@ def _of_node(node: NodeJudged, said: NodeExplained) -> Iterator[Outcome]:
             yield rule.policy, "Score", rule.rule, coverage.SCORED
 
 
-def _of_victim(world: World, judged: PodJudged, name: str, about: Asked) -> Iterator[Outcome]:
-    node, uid = _victim(name, about)
+def _protections(world: World, judged: PodJudged, node: str, uid: str) -> Iterator[Protecting]:
+    """Each by itself: the scheduler is told of the first only."""
     view = world.mirror.nodes.view_of(node)
-    for each in judged.matched:
+    for each in judged.matched if view is not None else ():
+        seen = with_data(view, each.policy.data, world.now)
+        [faced] = [seen.facing(pod) for pod in seen.pods if pod.uid == uid]
         for rule in each.policy.protections:
-            protects = view is None or _protects(each, rule, judged, view, uid, world.now)
-            outcome = coverage.PROTECTED if protects else coverage.LET_GO
-            yield each.policy.name, "Protection", rule.name, outcome
+            steps = steps_of(rule.expression, judged.pod, faced, world.now)
+            protects = each.undecided is not None or _protects(rule, judged.pod, faced, world.now)
+            yield Protecting(each.policy.name, rule.name, protects, steps)
 
 
-def _protects(each: Matched, rule: ExpressionRule, judged: PodJudged, view: NodeView, uid: str, now: int) -> bool:
-    if each.undecided:
-        return True
-    seen = with_data(view, each.policy.data, now)
-    [victim] = [pod for pod in seen.pods if pod.uid == uid]
+def _protects(rule: ExpressionRule, pod: PodView, faced: NodeView, now: int) -> bool:
+    """In doubt it does."""
     try:
-        return bool(rule.expression.for_pod(judged.pod)(seen.facing(victim), now))
+        return bool(rule.expression.for_pod(pod)(faced, now))
     except RAISED:
         return True
+
+
+def _of_protection(said: Protecting) -> Outcome:
+    return said.policy, "Protection", said.rule, coverage.PROTECTED if said.protects else coverage.LET_GO
+
+
+def _unmatched(judged: PodJudged, about: Asked, policy: CompiledPolicy) -> Unmatched | None:
+    return unmatched(policy, judged.pod, str(about.pod["spec"]["schedulerName"]), about.now)
 
 
 def _of_annotations(judged: PodJudged, bound: dict[str, Annotated]) -> Iterator[Outcome]:

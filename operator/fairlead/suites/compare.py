@@ -1,15 +1,15 @@
-"""What a case expects beside what the policies say: the differences, with the values that the rules compared."""
+"""What a case expects beside what the policies say: the differences, with the rules that decided."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairlead.api.errors import FieldPath
-from fairlead.policy.explained import Items, RuleExplained, Step
-from fairlead.suites.answer import Answer, OnNode
+from fairlead.policy.explained import RuleExplained
+from fairlead.policy.unmatched import Unmatched
+from fairlead.suites.answer import Answer, OnNode, Protecting
 from fairlead.suites.suite import Expect, Refusal
 
 _HUNDREDTH = 0.005 + 1e-9
-_STEPS_MAX = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,13 @@ class Difference:
     """A node, a pod, or nothing."""
     expected: str
     got: str
-    details: tuple[str, ...] = ()
-    """What the rule compared."""
+    rules: Sequence[RuleExplained] = ()
+    """Those that decided, with what they compared."""
+    protections: Sequence[Protecting] = ()
+    others: Sequence[Unmatched] = ()
+    """Policies that are not for the pod."""
+    notes: Sequence[str] = ()
+    """What else there is to know."""
 
 
 def differences(expect: Expect, answer: Answer) -> list[Difference]:
@@ -42,7 +47,9 @@ def differences(expect: Expect, answer: Answer) -> list[Difference]:
 
 def _policies(expect: Expect, answer: Answer) -> Iterator[Difference]:
     if expect.policies is not None and {*expect.policies} != {*answer.policies}:
-        yield Difference(("policies",), "", _listed(expect.policies), _listed(answer.policies), _doubts(answer))
+        wanted, got = _listed(expect.policies), _listed(answer.policies)
+        others = [one for one in answer.others if one.policy in expect.policies]
+        yield Difference(("policies",), "", wanted, got, others=others, notes=_doubts(answer))
 
 
 def _doubts(answer: Answer) -> tuple[str, ...]:
@@ -56,10 +63,10 @@ def _passed(expect: Expect, answer: Answer) -> Iterator[Difference]:
     for name, node in answer.nodes.items():
         refusal = node.refusal
         if name in expect.passed and refusal is not None:
-            yield Difference(("passed",), name, "passed", _said(refusal), _compared(refusal))
+            yield Difference(("passed",), name, "passed", _said(refusal), [refusal])
         elif name not in expect.passed and refusal is None and name not in expect.refused:
-            details = tuple(line for rule in node.explained.filters for line in _compared(rule))
-            yield Difference(("passed",), name, "refused, since it is not in the list", _fate(node), details)
+            wanted = "refused, since it is not in the list"
+            yield Difference(("passed",), name, wanted, _fate(node), node.explained.filters)
 
 
 def _refused(expect: Expect, answer: Answer) -> Iterator[Difference]:
@@ -68,8 +75,7 @@ def _refused(expect: Expect, answer: Answer) -> Iterator[Difference]:
         refusal = node.refusal
         if refusal is None or not _is_as(wanted, refusal):
             rules = [refusal] if refusal else node.explained.filters
-            details = tuple(line for rule in rules for line in _compared(rule))
-            yield Difference(("refused", name), name, _wanted(wanted), _fate(node), details)
+            yield Difference(("refused", name), name, _wanted(wanted), _fate(node), rules)
 
 
 def _is_as(wanted: Refusal, refusal: RuleExplained) -> bool:
@@ -111,11 +117,7 @@ def _scores(expect: Expect, answer: Answer) -> Iterator[Difference]:
     for name, wanted in expect.scores.items():
         node = answer.nodes[name]
         if node.score is None or abs(node.score - wanted) > _HUNDREDTH:
-            yield Difference(("scores", name), name, f"score {_number(wanted)}", _score(node), _scored(node))
-
-
-def _scored(node: OnNode) -> tuple[str, ...]:
-    return tuple(line for rule in node.explained.scores for line in _compared(rule))
+            yield Difference(("scores", name), name, f"score {number(wanted)}", _score(node), node.explained.scores)
 
 
 def _score(node: OnNode) -> str:
@@ -123,7 +125,7 @@ def _score(node: OnNode) -> str:
         return f"no score: {_said(node.refusal)}"
     if node.score is None:
         return f"no score: the node does not fit: {', '.join(node.unfit) or 'the scheduler would not take it'}"
-    return f"score {_number(node.score)}"
+    return f"score {number(node.score)}"
 
 
 def _order(expect: Expect, answer: Answer) -> Iterator[Difference]:
@@ -135,7 +137,7 @@ def _order(expect: Expect, answer: Answer) -> Iterator[Difference]:
     wanted = " > ".join(" = ".join(sorted(group)) for group in expect.order)
     if missing or got != wanted:
         said = tuple(f"{name}: {_score(answer.nodes[name])}" for name in names)
-        yield Difference(("order",), "", wanted, got or "no scores", said)
+        yield Difference(("order",), "", wanted, got or "no scores", notes=said)
 
 
 def _groups(names: Iterable[str], answer: Answer) -> list[list[str]]:
@@ -153,17 +155,21 @@ def _groups(names: Iterable[str], answer: Answer) -> list[list[str]]:
 def _preferred(expect: Expect, answer: Answer) -> Iterator[Difference]:
     if expect.preferred is not None and {*expect.preferred} != {*answer.preferred}:
         said = tuple(f"{name}: {_score(node)}" for name, node in answer.nodes.items())
-        yield Difference(("preferred",), "", _listed(expect.preferred), _listed(answer.preferred), said)
+        yield Difference(("preferred",), "", _listed(expect.preferred), _listed(answer.preferred), notes=said)
 
 
 def _spared(expect: Expect, answer: Answer) -> Iterator[Difference]:
     for pod, rule in expect.protected.items():
         found = answer.spared[pod]
         if not found.protected or not is_called(found.policy, found.rule, rule):
-            yield Difference(("protected", pod), pod, f"protected by {rule}", _spared_by(answer, pod))
+            yield Difference(
+                ("protected", pod), pod, f"protected by {rule}", _spared_by(answer, pod), protections=found.protections
+            )
     for pod in expect.evictable:
-        if answer.spared[pod].rule:
-            yield Difference(("evictable",), pod, "may be evicted", _spared_by(answer, pod))
+        found = answer.spared[pod]
+        if found.rule:
+            protections = [one for one in found.protections if one.protects]
+            yield Difference(("evictable",), pod, "may be evicted", _spared_by(answer, pod), protections=protections)
 
 
 def _spared_by(answer: Answer, pod: str) -> str:
@@ -191,30 +197,6 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)) or "none"
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """As a person writes it, to a hundredth."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
-
-
-def _compared(rule: RuleExplained) -> tuple[str, ...]:
-    """A rule with the values that it had, as lines."""
-    outcome = rule.outcome.lower()
-    if rule.value is not None:
-        outcome = f"{outcome} {_number(rule.value)}"
-    lines = [f"{rule.policy}/{rule.rule}: {outcome}"]
-    lines += [f"  {step.text}: {_value(step)}" for step in rule.steps[:_STEPS_MAX]]
-    if len(rule.steps) > _STEPS_MAX:
-        lines.append(f"  and {len(rule.steps) - _STEPS_MAX} more")
-    return (*lines, *(_noted(rule.noted) if rule.noted else ()))
-
-
-def _value(step: Step) -> str:
-    value = step.value
-    text = str(value).lower() if isinstance(value, bool) else "nothing" if value is None else repr(value)
-    return f"{text} (of {', '.join(map(str, step.at))})" if step.at else text
-
-
-def _noted(noted: Items) -> Iterator[str]:
-    for name, value in noted.values.items():
-        yield f"  {name}: {value}"
-    for name, values in noted.items:
-        yield f"  {name}: {', '.join(f'{key} {value}' for key, value in values.items())}"

@@ -129,13 +129,14 @@ def _resolved(written: Object, suite: Suite, path: FieldPath) -> Object:
     """An object with the template that it names under it, and amounts as the API writes them."""
     template = written.get("from")
     own = {key: value for key, value in written.items() if key not in OURS}
-    if template is None:
-        return _with_texts(own)
-    if template not in suite.templates:
-        near = nearest(str(template), suite.templates)
-        hint = f"did you mean {near}?" if near else f"the templates are {', '.join(suite.templates) or 'none'}"
-        _refuse((*path, "from"), f"there is no template {template!r}", hint)
-    return _with_texts(layered(suite.templates[template], own))
+    if template is not None:
+        if template not in suite.templates:
+            near = nearest(str(template), suite.templates)
+            hint = f"did you mean {near}?" if near else f"the templates are {', '.join(suite.templates) or 'none'}"
+            _refuse((*path, "from"), f"there is no template {template!r}", hint)
+        own = layered(suite.templates[template], own)
+    found: Object = _with_texts(own)
+    return found
 
 
 def _with_texts(value: Any, *, amounts: bool = False) -> Any:

@@ -31,7 +31,7 @@ Run = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     monkeypatch.chdir(tmp_path)
-    Path("c.json").write_text(json.dumps(listed(*NODES)))
+    Path("c.json").write_text(json.dumps(listed(*NODES, pod("web", on="n3"))))
 
     def run(
         after: str, *more: str, before: str = BEFORE, pods: tuple[Object, ...] = (pod("a"),)
@@ -80,7 +80,12 @@ def _said(out: str) -> list[str]:
         ),
         "it is off": (
             BEFORE.replace("spec:", "spec:\n  mode: 'Off'"),
-            ["ml/a", "    gains n3: no longer wrong class (gpu/class)", "1 of 1 pod changes."],
+            [
+                "ml/a",
+                "    gains n3: no longer wrong class (gpu/class)",
+                "    prefers n1, n2, n3 instead of n1 by gpu/room",
+                "1 of 1 pod changes.",
+            ],
         ),
     }.values(),
 )

@@ -184,7 +184,7 @@ BAD: dict[str, tuple[dict[str, str], dict[str, str], int, str]] = {
         {"p.yaml": POLICY.replace("free['cpu'] * 10.0", "fre['cpu']")},
         {},
         1,
-        "p.yaml:8:30: spec.scores[0].expression: ",
+        "p.yaml:8:31: spec.scores[0].expression: ",
     ),
     "several mistakes": (
         {"p.yaml": POLICY.replace("free['cpu'] * 10.0", "fre['cpu']").replace("node.meta", "nod.meta")},
@@ -234,7 +234,7 @@ contexts: [{name: a, context: {cluster: a}}]
 def test_what_is_wrong_is_one_line(
     run: Run, files: dict[str, str], options: dict[str, str], want: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fairlead.cli.sources.WITHIN_S", 0.01)
+    monkeypatch.setattr("fairlead.cli.sources.WITHIN_S", 1.0)
     _write("q.json", pod("a"))
     Path("empty").mkdir()
     Path("dead.config").write_text(DEAD)

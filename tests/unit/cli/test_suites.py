@@ -32,18 +32,47 @@ def test_a_failure_shows_what_was_compared(tmp_path: Path, capsys: pytest.Captur
     path = written(tmp_path, FAILING)
     assert run(path) == 1
     printed = capsys.readouterr()
-    assert (
-        f"""
+    want = f"""
 {path}:6: pods go to fast disks
   passed: b: expected passed; got refused: slow disk, by ssd/fast
       ssd/fast: refused
-        node.metadata.labels[?'disk'].orValue('') == 'ssd': false
-        node.metadata.labels[?'disk'].orValue(''): ''
+          node.metadata.labels[?'disk'].orValue('') == 'ssd'   ''
 """
-        in printed.out
-    )
+    assert want in printed.out
     assert printed.out.endswith("1 case in 1 suite: 0 passed, 1 failed; 2 of 2 outcomes of rules seen\n")
     assert printed.err == ""
+
+
+MATCHING = """\
+    policies: [ssd.yaml]
+    nodes: [{metadata: {name: a}}]
+    pods: [{metadata: {name: q, labels: {keep: "no"}}, spec: {nodeName: a}}]
+    cases:
+    - {name: kept, pod: {metadata: {labels: {app: web}}}, expect: {protected: {q: keep}}}
+    - {name: not for it, pod: {}, expect: {policies: [ssd]}}
+"""
+PROTECTING = """\
+spec:
+  match: {podSelector: {matchLabels: {app: web}}}
+  preemption: {protect: [{name: keep, expression: "victim.metadata.labels[?'keep'].orValue('') == 'yes'"}]}
+"""
+NOT_PROTECTED = """
+  protected: q: expected protected by keep; got may be evicted
+      ssd/keep: does not protect
+          victim.metadata.labels[?'keep'].orValue('') == 'yes'   false
+          victim.metadata.labels[?'keep'].orValue('')            'no'
+"""
+NOT_MATCHED = """
+  policies: expected ssd; got none
+      ssd: its podSelector does not match the pod's labels: there are none
+"""
+
+
+def test_a_protection_and_a_match_show_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(written(tmp_path, MATCHING, POLICY.partition("spec:")[0] + PROTECTING)) == 1
+    printed = capsys.readouterr().out
+    assert NOT_PROTECTED in printed
+    assert NOT_MATCHED in printed
 
 
 def test_programs_get_the_same_as_json_and_as_yaml(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -203,9 +232,7 @@ def test_a_policy_that_is_wrong_is_said_as_lint_says_it(tmp_path: Path, capsys: 
     assert "did you mean `metadata`?" in said
 
 
-def test_two_policies_of_one_name_cannot_be_tested_together(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_policies_of_one_name_cannot_be_tested_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, SUITE.replace("[ssd.yaml]", "[ssd.yaml, other.yaml]"))
     (tmp_path / "other.yaml").write_text(POLICY)
     assert run(path) == 2

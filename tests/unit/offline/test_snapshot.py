@@ -71,7 +71,7 @@ BOMB = b"a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + b"".join(
         "cut off": (
             "a.json",
             json.dumps(listed(*ALL), indent=1).encode()[:300],
-            "a.json: the JSON ends in the middle, in line 19: the file is cut off; write it anew with",
+            "a.json: the JSON ends in the middle, in line 21: the file is cut off; write it anew with",
         ),
         "cut off in YAML": ("a.yaml", b'kind: List\nitems:\n- {kind: "Po', "a.yaml: this is no YAML from line 3 on: "),
         "broken": (
@@ -93,8 +93,9 @@ BOMB = b"a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + b"".join(
         "no name": ("a.json", b'{"kind":"Node"}', "a.json: a Node has no metadata.name; give it one"),
         "a bomb": ("a.yaml", BOMB, "a.yaml: aliases make more than 50,000,000 values of it; write them out"),
         "a list in itself": ("a.yaml", b"kind: X\na: &a [*a]\n", "a.yaml: aliases make more than"),
-        "very deep": ("a.yaml", b"kind: " + b"[" * 100_000, "a.yaml: this is no YAML"),
-        "very deep JSON": ("a.json", b'{"kind":' + b"[" * 100_000, "a.json: this is no JSON from line 1 on"),
+        "very deep": ("a.yaml", b"kind: " + b"[" * 100_000, "a.yaml: it is nested more than 1,000 deep"),
+        "very deep lists": ("a.yaml", b"kind: X\na:\n" + b"- " * 100_000, "a.yaml: it is nested more than 1,000 deep"),
+        "very deep JSON": ("a.json", b'{"kind":' + b"[" * 100_000, "a.json: it is nested more than 1,000 deep"),
         "what JSON has no word for": ("a.yaml", b"kind: X\n? [a]\n: b\n", "a.yaml: "),
     }.values(),
 )

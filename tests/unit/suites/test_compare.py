@@ -132,7 +132,9 @@ def test_a_difference_comes_with_what_the_rule_compared() -> None:
         {"passed": ["slow"], "refused": {"fast": {}, "full": {}}}, *two_disks(), nodes=NODES
     ).differences[:1]
     assert difference.about == "slow"
-    assert difference.details == ("disks/fast: refused", "  'ssd' in node.metadata.labels: false")
+    [rule] = difference.rules
+    assert (rule.rule, rule.outcome) == ("fast", "Refused")
+    assert [(step.text, step.value) for step in rule.steps] == [("'ssd' in node.metadata.labels", False)]
 
 
 def test_a_node_that_does_not_fit_has_no_score_and_it_is_said_why() -> None:

@@ -35,7 +35,10 @@ def test_who_asks_nothing_sees_nothing() -> None:
 
 
 def test_each_outcome_is_counted() -> None:
-    expects = [{"protected": {"r": "kept"}, "evictable": ["q"]}, {"annotations": {"fast": {}, "slow": {}}}]
+    expects: list[dict[str, Any]] = [
+        {"protected": {"r": "kept"}, "evictable": ["q"]},
+        {"annotations": {"fast": {}, "slow": {}}},
+    ]
     assert covered(*expects) == {
         "Match match": {"matched": 2, "left alone": 0},
         "Filter fast": {"passed": 2, "refused": 2},
