@@ -71,7 +71,8 @@ class Screen:
             columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
             with Progress(*columns, console=self.console, transient=True) as progress:
                 task = progress.add_task(shown, total=None)
-                yield lambda heard: progress.update(task, description=f"{shown} [dim]{escape(heard)}[/]")
+                # in place of what is waited for: both do not fit into the width of most terminals
+                yield lambda heard: progress.update(task, description=escape(heard))
         else:
             self.console.print(f"  waiting: {shown}")
             yield self._told_once()
