@@ -38,6 +38,11 @@ class Screen:
         """What somebody else says, as it is."""
         self._indented(f"[yellow]{escape(text.strip())}[/]")
 
+    def output(self, text: str) -> None:
+        """What a program prints, whose columns are not to be broken."""
+        for line in text.strip().splitlines():
+            self.console.print(f"    {escape(line)}".rstrip(), style="yellow", soft_wrap=True)
+
     def code(self, text: str) -> None:
         """Something to read, or to type."""
         if self.console.is_terminal:

@@ -62,7 +62,7 @@ def _policies(ground: Ground, pods: Pods, screen: Screen) -> None:
     with screen.waiting("the operator to run a kube-scheduler that asks it, and to have verified that") as hear:
         for name in _POLICIES:
             ground.wait_for_policy(name, hear)
-    screen.code(ground.kubectl("get", "sep", "-o", "custom-columns=" + _COLUMNS))
+    screen.output(ground.kubectl("get", "sep", "-o", "custom-columns=" + _COLUMNS))
 
 
 _COLUMNS = (
@@ -110,7 +110,7 @@ def _refused(ground: Ground, pods: Pods, screen: Screen) -> Pod:
     screen.promise("the reason is the rule's own: wrong class of GPU", holds="wrong class of GPU" in said, found=said)
     screen.command(f"fairlead explain pod/{pod.name} --namespace {pod.namespace}")
     said = ground.explain(pod.name, pod.namespace)
-    screen.quote(said)
+    screen.output(said)
     screen.promise("explain says what was compared: 'a100' against 'b200'", holds="'b200'" in said, found=said)
     return pod
 
