@@ -26,6 +26,9 @@ _CURES: Final[Mapping[str, str]] = {
 }
 
 
+_AMOUNTS: Final = frozenset({"request", "requested", "allocatable", "free"})
+
+
 def never_meant(text: str, checked: Checked) -> Iterator[Diagnostic]:
     """Everything of that kind in an expression."""
     for _, start, end in references(text):
@@ -54,10 +57,11 @@ def _resource_of_no_node(text: str, checked: Checked, node: Node) -> Iterator[Di
             at = checked.positions.get(constant.id, 0)
         case _:
             return
-    near = _NICKNAMES.get(key.lower()) or nearest(key, _RESOURCES, cutoff=0.8)
-    is_other = "/" in key or key in _RESOURCES or key.startswith(("hugepages-", "attachable-volumes-"))
     of = checked.names.get(holder.id)
-    if not is_other and (of in ("request", "requested") or (of in ("allocatable", "free") and near)):
+    if of not in _AMOUNTS or "/" in key or key in _RESOURCES or key.startswith(("hugepages-", "attachable-volumes-")):
+        return
+    near = _NICKNAMES.get(key.lower()) or nearest(key, _RESOURCES, cutoff=0.8)
+    if near or of in ("request", "requested"):
         hint = f"did you mean `{near}`?" if near else "but for Kubernetes' own, all have a prefix, as nvidia.com/gpu"
         yield Diagnostic(*place(text, at), f"no pod can request a resource `{key}`", hint)
 

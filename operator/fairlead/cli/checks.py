@@ -43,7 +43,7 @@ class Checker:
 
     def __post_init__(self) -> None:
         strategies = {strategy.name: strategy for strategy in installed()}
-        self._rules = Rules(strategies)
+        self._rules = Rules(strategies, known={})
         self._model = policy_model(
             {name: one.params for name, one in strategies.items() if one.filter},
             {name: one.params for name, one in strategies.items() if one.score},

@@ -3,11 +3,13 @@
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
-from fairlead.cli.suite_report import CaseRun, SuiteRun
+from fairlead.cli.findings import Finding
+from fairlead.cli.suite_report import CaseRun, Report, SuiteRun
 
 
-def as_junit(suites: Sequence[SuiteRun]) -> bytes:
-    """The report as XML."""
+def as_junit(report: Report) -> bytes:
+    """The report as XML. What could not be run at all is there, too: readers look at nothing else."""
+    suites = [*report.suites, *_unread(report)]
     root = ET.Element(
         "testsuites", {"name": "fairlead test", **_counts([case for suite in suites for case in suite.cases])}
     )
@@ -25,6 +27,23 @@ def as_junit(suites: Sequence[SuiteRun]) -> bytes:
     ET.indent(root)
     found: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
     return found + b"\n"
+
+
+def _unread(report: Report) -> list[SuiteRun]:
+    """A case for each file of which nothing could be run."""
+    by_file: dict[str, list[Finding]] = {}
+    for one in report.findings:
+        if one.file not in {suite.file for suite in report.suites}:
+            by_file.setdefault(one.file, []).append(one)
+    return [
+        SuiteRun(file, file, [CaseRun("can be read", found[0].line, "error", 0.0, said=[*map(_said, found)])])
+        for file, found in by_file.items()
+    ]
+
+
+def _said(one: Finding) -> str:
+    what = f"{one.field}: {one.message}" if one.field else one.message
+    return f"{one.line}:{one.column}: {what}"
 
 
 def _counts(cases: Sequence[CaseRun]) -> dict[str, str]:

@@ -28,7 +28,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The base of what is printed."""
 
 
-class Wrong(Line):
+class Wrong(Line, frozen=True, kw_only=True):
     """Something that is not as it is meant to be."""
 
     kind: str
@@ -39,7 +39,7 @@ class Wrong(Line):
     cure: str = ""
 
 
-class Warned(Line):
+class Warned(Line, frozen=True, kw_only=True):
     """Something that works and is probably not what was meant."""
 
     policy: str
@@ -48,7 +48,7 @@ class Warned(Line):
     message: str
 
 
-class Policy(Line):
+class Policy(Line, frozen=True, kw_only=True):
     """One policy."""
 
     name: str
@@ -65,7 +65,7 @@ class Policy(Line):
     """Of all its rules."""
 
 
-class Rule(Line):
+class Rule(Line, frozen=True, kw_only=True):
     """One rule."""
 
     policy: str
@@ -79,7 +79,7 @@ class Rule(Line):
     """Since the replicas began; None: not known."""
 
 
-class Scheduler(Line):
+class Scheduler(Line, frozen=True, kw_only=True):
     """One scheduler."""
 
     name: str
@@ -94,7 +94,7 @@ class Scheduler(Line):
     message: str
 
 
-class Replica(Line):
+class Replica(Line, frozen=True, kw_only=True):
     """One pod of the operator."""
 
     name: str
@@ -107,14 +107,14 @@ class Replica(Line):
     message: str
 
 
-class NotRead(Line):
+class NotRead(Line, frozen=True, kw_only=True):
     """Something that could not be read."""
 
     what: str
     why: str
 
 
-class Overview(Line):
+class Overview(Line, frozen=True, kw_only=True):
     """All of it."""
 
     ready: bool
@@ -262,8 +262,13 @@ def _replicas(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Replica
             policy_set=next((labels.get("generation", "") for labels, _ in told.get(_SET, ())), ""),
             stale_s=round(max(ages), 1) if ages and isfinite(max(ages)) else None,
             restarts=sum(one.get("restartCount", 0) for one in pod["status"].get("containerStatuses", ())),
-            message="" if ready else next(obstacles([pod]), "it is not ready: see its log and its /readyz"),
+            message="" if ready else _obstacle(pod),
         )
+
+
+def _obstacle(pod: Obj) -> str:
+    found = next(obstacles([pod]), "see its log and its /readyz")
+    return found.removeprefix(f"{pod['metadata']['name']}: ")
 
 
 def _wrong_operator(found: Survey, replicas: Sequence[Replica]) -> Iterator[Wrong]:

@@ -20,7 +20,7 @@ def as_text(what: Overview, *, colour: bool) -> Iterator[str]:
         yield clean(f"  {wrong.kind} {wrong.name}: {wrong.reason}: {wrong.message}".rstrip(": "))
         if wrong.cure:
             yield clean(f"    -> {wrong.cure}")
-    tables = {
+    tables: dict[str, list[Sequence[str]]] = {
         "POLICIES": _policies(what),
         "SCHEDULERS": _schedulers(what),
         "REPLICAS": _replicas(what),
@@ -41,12 +41,14 @@ def as_text(what: Overview, *, colour: bool) -> Iterator[str]:
 
 def _headline(what: Overview) -> str:
     known = [one for one in what.schedulers if one.ready is not None]
+    unknown = len(what.schedulers) - len(known)
     parts = [
         f"{sum(1 for one in what.policies if one.ready)} of {counted(len(what.policies), 'policy', 'policies')}",
         f"{sum(1 for one in known if one.ready)} of {counted(len(known), 'scheduler')}",
         f"{sum(1 for one in what.replicas if one.ready)} of {counted(len(what.replicas), 'replica')}",
     ]
-    return f"{'READY' if what.ready else 'NOT READY'}: {', '.join(parts)} ready in {what.namespace}"
+    rest = f"; {counted(unknown, 'scheduler')} not known" if unknown else ""
+    return f"{'READY' if what.ready else 'NOT READY'}: {', '.join(parts)} ready in {what.namespace}{rest}"
 
 
 def _policies(what: Overview) -> list[Sequence[str]]:
@@ -90,7 +92,7 @@ def _replicas(what: Overview) -> list[Sequence[str]]:
         (
             one.name,
             _yes(one.ready),
-            _yes(one.leads),
+            _yes(one.leads, no="-"),
             one.policy_set or "?",
             "?" if one.stale_s is None else f"{one.stale_s:.0f}s",
             str(one.restarts),
@@ -118,8 +120,8 @@ def _rules(rules: Iterable[Rule]) -> list[Sequence[str]]:
     return [head, *rows, *more] if rows else []
 
 
-def _yes(is_so: bool | None) -> str:  # noqa: FBT001 - it is about the value
-    return "?" if is_so is None else "yes" if is_so else "NO"
+def _yes(is_so: bool | None, no: str = "NO") -> str:  # noqa: FBT001 - it is about the value
+    return "?" if is_so is None else "yes" if is_so else no
 
 
 def _cut(text: str) -> str:

@@ -21,6 +21,7 @@ from fairlead.suites.fields import faults
 from fairlead.suites.suite import Suite
 
 ENDINGS: Final = (".test.yaml", ".test.yml", ".test.json")
+_OF_ALL: Final = (".yaml", ".yml", ".json")
 _STDIN: Final = "<stdin>"
 _NO_SUCH_FIELD: Final = "there is no such field"
 _FAULTS_MAX: Final = 100
@@ -57,9 +58,7 @@ class Suites:
         self.read += names
         found = 0
         for file in files([*names]):
-            if file.name not in names and not file.name.lower().endswith(ENDINGS) and file.name != _STDIN:
-                continue
-            if file.empty:
+            if file.empty or (file.name not in names and _is_other(file.name)):
                 continue
             found += 1
             fault = _fault_of(file)
@@ -170,6 +169,11 @@ def _fault_of(file: File) -> str:
     if file.unreadable:
         return f"cannot be read: {file.unreadable}"
     return f"is larger than {BYTES_MAX >> 20} MiB" if file.too_large else ""
+
+
+def _is_other(name: str) -> bool:
+    """Whether a file of a folder is no suite; a folder that cannot be read may have some."""
+    return name.lower().endswith(_OF_ALL) and not name.lower().endswith(ENDINGS)
 
 
 def _stem(file: str) -> str:

@@ -53,7 +53,7 @@ class _Metrics(Where):
     @property
     def path(self) -> str:
         """Where that is."""
-        return f"{Where(self.resource, self.namespace, self.name).path}/proxy/metrics"
+        return f"/api/v1/namespaces/{self.namespace}/pods/{self.name}/proxy/metrics"
 
 
 async def survey(client: Client, namespace: str = "") -> Survey:
@@ -66,7 +66,7 @@ async def survey(client: Client, namespace: str = "") -> Survey:
         try:
             return [*await objects.all(at, labelSelector=selector)]
         except RequestError as error:
-            unread.append(Unread(f"{what} in {at.namespace}", str(error)))
+            unread.append(Unread(f"{what} in {at.namespace}", error.message))
             return []
 
     home = namespace or await _home(objects)
@@ -87,7 +87,7 @@ async def survey(client: Client, namespace: str = "") -> Survey:
         config_maps=config_maps,
         leases=leases,
         metrics=metrics,
-        unread=unread,
+        unread=sorted(unread, key=lambda one: one.what),
     )
 
 
@@ -104,9 +104,9 @@ async def _all_metrics(client: Client, pods: Sequence[Obj], unread: Callable[[Un
     running = [pod for pod in pods if pod["status"].get("phase") == "Running"]
     answers = await asyncio.gather(*(_metrics(client, pod) for pod in running))
     told = dict(zip((pod["metadata"]["name"] for pod in running), answers, strict=True))
-    silent = {name: one for name, one in told.items() if not isinstance(one, str)}
+    silent = {name: one for name, one in told.items() if isinstance(one, RequestError)}
     if silent:
-        unread(Unread(f"metrics of {', '.join(silent)}", str(next(iter(silent.values())))))
+        unread(Unread(f"metrics of {', '.join(silent)}", next(iter(silent.values())).message))
     return {name: one for name, one in told.items() if isinstance(one, str)}
 
 

@@ -98,7 +98,7 @@ def _case(loaded: "Loaded", at: int, coverage: "Coverage", report: "Report") -> 
     began = time.perf_counter()
     result = run_case(loaded.suite, at, loaded.policies, ask)
     took = time.perf_counter() - began
-    coverage.see(result.outcomes)
+    coverage.see(loaded.policies, result.outcomes)
     line = place_of(loaded.place, at)
     if result.faults:
         report.findings += [loaded.finding(fault) for fault in result.faults]
@@ -114,7 +114,7 @@ def _write_junit(file: str, report: "Report") -> bool:
     from fairlead.cli.whole_files import write_whole
 
     try:
-        write_whole(Path(file), as_junit(report.suites))
+        write_whole(Path(file), as_junit(report))
     except OSError as error:
         complain("fairlead test", f"--junit {file}: cannot be written: {(error.strerror or str(error)).lower()}")
         return False

@@ -54,7 +54,7 @@ CURES: Final[Mapping[Reason, Cure]] = {
     "Pending": Cure(
         "any",
         "Nothing is known yet: the operator has not looked at it, or not asked its replicas.",
-        "Wait some seconds. If it stays, see whether the operator runs and leads: `fairlead status`.",
+        "Wait some seconds. If it stays, see whether a replica of the operator runs and leads.",
     ),
     "ReplicaSilent": Cure(
         "Compiled, Programmed",

@@ -19,11 +19,17 @@ from fairlead.policy.expressions import Compiled
 PARTS_MAX: Final = 5_000
 
 
+Known = dict[tuple[object, ...], Compiled]
+"""Expressions that compiled, by all that decides what comes of them: of many policies few are unlike any other."""
+
+
 @dataclass(slots=True)
 class Expressions:
     """What was compiled so far, and what is wrong."""
 
     data: Sequence[str]
+    known: Known | None = None
+    """What other policies have compiled; None: nothing is kept."""
     faults: list[Fault] = field(default_factory=list)
     variables: dict[str, Compiled] = field(default_factory=dict)
     _parts: dict[str, int] = field(default_factory=dict)
@@ -57,6 +63,9 @@ class Expressions:
         if beyond := list(self._beyond(text, scope)):
             self.faults += [in_expression(path, found, text) for found in beyond]
             return None
+        key = self._key(text, scope, want)
+        if self.known is not None and key in self.known:
+            return self.known[key]
         environment = self._environment(scope)
         yield
         try:
@@ -82,7 +91,14 @@ class Expressions:
             self.faults.append(in_field(path, *slow))
             return None
         yield
+        if self.known is not None:
+            self.known[key] = made
         return made
+
+    def _key(self, text: str, scope: Scope, want: Want) -> tuple[object, ...]:
+        """What is made of it holds the variables that it uses: their identities last as long as it is kept."""
+        used = sorted(_named_in(text) & self.variables.keys())
+        return text, scope.what, want.what, tuple(self.data), tuple((name, id(self.variables[name])) for name in used)
 
     def _environment(self, scope: Scope) -> Environment:
         if scope.what not in self._environments:

@@ -12,7 +12,7 @@ from fairlead.api.selectors import LabelSelector
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cel.check import BOOL, NUMBER, STRING, Steps, finish
 from fairlead.cel.environment import CONDITION, PROTECTION, RULE, Scope
-from fairlead.policy.checking import Expressions
+from fairlead.policy.checking import Expressions, Known
 from fairlead.policy.compiled import (
     AnnotationRule,
     CompiledPolicy,
@@ -38,6 +38,8 @@ class Rules:
 
     strategies: Mapping[str, Strategy] = field(default_factory=dict)
     annotation_prefixes: tuple[str, ...] = ("fairlead.dev/",)
+    known: Known | None = field(default=None, compare=False)
+    """For who compiles many policies and then ends: what was compiled is kept for those that say the same."""
 
 
 def compile_policy(policy: SchedulerExtenderPolicy, rules: Rules, *, unknown: Collection[str] = ()) -> CompiledPolicy:
@@ -60,7 +62,7 @@ class _Compiler:
     def __init__(self, policy: SchedulerExtenderPolicy, rules: Rules, unknown: Collection[str]) -> None:
         self.policy = policy
         self.rules = rules
-        self.expressions = Expressions([entry.name for entry in policy.spec.data], broken=set(unknown))
+        self.expressions = Expressions([entry.name for entry in policy.spec.data], rules.known, broken=set(unknown))
         self.faults = self.expressions.faults
         self.reports: list[RuleReport] = []
         self.conditions: list[ExpressionRule] = []

@@ -26,7 +26,7 @@ from fairlead.suites.suite import Expect
 
 
 def ask(policies: Sequence[CompiledPolicy], about: Asked, expect: Expect) -> Answer:
-    """Everything that a case may expect. Raises ValueError for an object that cannot be read."""
+    """Everything that a case may expect. Raises SnapshotError for an object that cannot be read."""
     snapshot = Snapshot()
     for one in (*about.namespaces, *about.nodes, *about.pods):
         snapshot.put(one)
@@ -111,7 +111,9 @@ def _of_node(node: NodeJudged, said: NodeExplained) -> Iterator[Outcome]:
 def _protections(world: World, judged: PodJudged, node: str, uid: str) -> Iterator[Protecting]:
     """Each by itself: the scheduler is told of the first only."""
     view = world.mirror.nodes.view_of(node)
-    for each in judged.matched if view is not None else ():
+    if view is None:
+        return
+    for each in judged.matched:
         seen = with_data(view, each.policy.data, world.now)
         [faced] = [seen.facing(pod) for pod in seen.pods if pod.uid == uid]
         for rule in each.policy.protections:

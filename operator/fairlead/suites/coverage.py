@@ -35,24 +35,25 @@ class Covered:
 
 @dataclass(slots=True)
 class Coverage:
-    """Sums up what the suites have seen."""
+    """Sums up what the suites have seen: of each policy by itself, also where two are called the same."""
 
-    _policies: dict[str, CompiledPolicy] = field(default_factory=dict)
-    _seen: Counter[Outcome] = field(default_factory=Counter)
+    _policies: dict[int, CompiledPolicy] = field(default_factory=dict)
+    _seen: Counter[tuple[int, str, str, str]] = field(default_factory=Counter)
 
     def expect(self, policies: Iterable[CompiledPolicy]) -> None:
         """These policies are tested by some suite. One that is off is asked by nobody."""
-        self._policies.update({policy.name: policy for policy in policies if policy.enforced})
+        self._policies.update({id(policy): policy for policy in policies if policy.enforced})
 
-    def see(self, outcomes: Sequence[Outcome]) -> None:
-        """A case came to these."""
-        self._seen.update(outcomes)
+    def see(self, policies: Iterable[CompiledPolicy], outcomes: Sequence[Outcome]) -> None:
+        """Rules of these policies came to that in a case."""
+        of = {policy.name: id(policy) for policy in policies}
+        self._seen.update((of[policy], kind, rule, outcome) for policy, kind, rule, outcome in outcomes)
 
     def rules(self) -> list[Covered]:
         """All rules, policy by policy."""
         return [
-            Covered(name, kind, rule, {one: self._seen[name, kind, rule, one] for one in outcomes})
-            for name, policy in sorted(self._policies.items())
+            Covered(policy.name, kind, rule, {one: self._seen[key, kind, rule, one] for one in outcomes})
+            for key, policy in sorted(self._policies.items(), key=lambda one: one[1].name)
             for kind, rule, outcomes in _rules(policy)
         ]
 

@@ -10,7 +10,7 @@ from fairlead.cel.errors import CelError
 from fairlead.cel.functions.timetext import string_to_timestamp
 from fairlead.cel.schema import NAMESPACE, NODE, POD, element, messages
 from fairlead.suites.objects import AMOUNTS, OURS
-from fairlead.suites.suite import Expect, Suite
+from fairlead.suites.suite import Case, Expect, Object, Suite
 
 KINDS: Final = {"namespaces": NAMESPACE, "nodes": NODE, "pods": POD}
 _WORDS: Final = {"string": "a string", "int": "a whole number", "bool": "true or false", "double": "a number"}
@@ -22,24 +22,35 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "dyn": (int, str),
 }
 _NOTHING: Final = Expect()
+_LISTED_MAX: Final = 12
 _NOT_READ: Final = ("managedFields",)  # what kubectl may print and no rule may read
 
 
 def faults(suite: Suite) -> Iterator[FieldError]:
     """Everything that is wrong with the objects of a suite."""
+    objects = [*_objects(suite)]
     for name, template in suite.templates.items():
-        path: FieldPath = ("templates", name)
-        either = [[*_of_object(template, kind, path)] for kind in (POD, NODE, NAMESPACE)]
-        yield from min(either, key=len)  # a template does not say what it is one of
-    for where, of in (((), suite), *((("cases", at), case) for at, case in enumerate(suite.cases))):
-        for field, kind in KINDS.items():
-            for index, one in enumerate(getattr(of, field)):
-                yield from _of_object(one, kind, (*where, field, index))
+        kinds = {kind for one, kind, _ in objects if one.get("from") == name} or {POD, NODE, NAMESPACE}
+        each = [[*_of_object(template, kind, ("templates", name))] for kind in sorted(kinds)]
+        # Where nothing says of which kind it is, it has to be right for one.
+        yield from max(each, key=len) if len(kinds) < len(KINDS) else min(each, key=len)
+    for one, kind, path in objects:
+        yield from _of_object(one, kind, path)
     for at, case in enumerate(suite.cases):
-        yield from _of_object(case.pod, POD, ("cases", at, "pod"))
         if case.expect == _NOTHING:
             hint = f"its fields are {', '.join(Expect.model_fields)}"
             yield FieldError(("cases", at, "expect"), "expects nothing, so that the case could not fail", hint)
+
+
+def _objects(suite: Suite) -> Iterator[tuple[Object, str, FieldPath]]:
+    """All that are written, with their kinds and where they are."""
+    where: list[tuple[FieldPath, Suite | Case]] = [((), suite)]
+    where += [(("cases", at), case) for at, case in enumerate(suite.cases)]
+    for path, of in where:
+        for field, kind in KINDS.items():
+            yield from ((one, kind, (*path, field, index)) for index, one in enumerate(getattr(of, field)))
+        if isinstance(of, Case):
+            yield of.pod, POD, (*path, "pod")
 
 
 def _of_object(value: object, kind: str, path: FieldPath) -> Iterator[FieldError]:
@@ -93,4 +104,5 @@ def _of_value(value: object, type_: str, path: FieldPath) -> Iterator[FieldError
 
 
 def _fields_of(type_: str) -> str:
-    return f"its fields are {', '.join(messages()[type_])}" if type_ in messages() else ""
+    fields = messages().get(type_, {})
+    return f"its fields are {', '.join(fields)}" if 0 < len(fields) <= _LISTED_MAX else ""

@@ -130,7 +130,7 @@ def _resolved(written: Object, suite: Suite, path: FieldPath) -> Object:
     template = written.get("from")
     own = {key: value for key, value in written.items() if key not in OURS}
     if template is not None:
-        if template not in suite.templates:
+        if not isinstance(template, str) or template not in suite.templates:
             near = nearest(str(template), suite.templates)
             hint = f"did you mean {near}?" if near else f"the templates are {', '.join(suite.templates) or 'none'}"
             _refuse((*path, "from"), f"there is no template {template!r}", hint)

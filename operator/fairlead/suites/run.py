@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fairlead.api.errors import FieldError, InvalidObjectError
+from fairlead.offline.snapshot import SnapshotError
 from fairlead.policy.compiled import CompiledPolicy
 from fairlead.suites import names
 from fairlead.suites.answer import Answer, Outcome
@@ -17,7 +18,7 @@ class Ask(Protocol):
     """What tells what policies say of a pod."""
 
     def __call__(self, policies: Sequence[CompiledPolicy], about: Asked, expect: Expect, /) -> Answer:
-        """Everything that a case may expect. Raises ValueError for an object that cannot be read."""
+        """Everything that a case may expect. Raises SnapshotError for an object that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def run_case(suite: Suite, at: int, policies: Sequence[CompiledPolicy], ask: Ask
         return Result(case.name, faults=faults)
     try:
         answer = ask(policies, about, case.expect)
-    except ValueError as error:
+    except SnapshotError as error:
         return Result(case.name, faults=[FieldError(("cases", at), f"an object cannot be read: {error}")])
     return Result(case.name, differences(case.expect, answer), outcomes=answer.outcomes)
 

@@ -1,5 +1,6 @@
 """The examples are what a user would apply: lint has nothing to mend, and their tests miss a rule that goes."""
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,16 @@ def _without_one(policy: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
                 del copy["spec"][above[0] if above else last]
             found.append((f"{where} {rules[at] if at is not None else ''}", copy))
     return found
+
+
+def test_the_suite_in_the_reference_passes(tmp_path: Path) -> None:
+    lines = (_FOLDER.parent / "docs" / "reference" / "test.md").read_text().splitlines()
+    begin = lines.index("    policies: [../gpu-class.yaml]")
+    suite = "\n".join(lines[begin : lines.index("", begin)])
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "page.test.yaml").write_text(textwrap.dedent(suite))
+    (tmp_path / "gpu-class.yaml").write_bytes((_FOLDER / "gpu-class.yaml").read_bytes())
+    assert suitekit.run(tmp_path) == 0
 
 
 def test_pages_say_what_examples_and_suites_say() -> None:

@@ -105,7 +105,7 @@ WRONG: dict[str, tuple[dict[str, str], list[str], int, str]] = {
         {"a.yaml": GOOD.replace("unschedulable", "unschedulabel")},
         ["a.yaml"],
         1,
-        "a.yaml:4:42: error: spec.filters[0].expression: NodeSpec has no field `unschedulabel`; did you mean",
+        "a.yaml:4:50: error: spec.filters[0].expression: NodeSpec has no field `unschedulabel`; did you mean",
     ),
     "two policies of one name": (
         {"a.yaml": GOOD, "b.yaml": GOOD},

@@ -20,7 +20,7 @@ def covered(*expects: dict[str, Any], pod: dict[str, Any] | None = None) -> dict
     cases = [{"name": f"case {at}", "pod": pod or {}, "expect": one} for at, one in enumerate(expects)]
     for one in results({"nodes": NODES, "pods": PODS, "cases": cases}, *policies) if cases else ():
         assert not one.faults
-        coverage.see(one.outcomes)
+        coverage.see(policies, one.outcomes)
     return {f"{one.kind} {one.rule}": one.outcomes for one in coverage.rules()}
 
 
@@ -59,7 +59,7 @@ def test_a_refusal_behind_another_does_not_count() -> None:
     coverage = Coverage()
     coverage.expect(policies)
     [one] = results({"nodes": NODES, "cases": [{"name": "x", "pod": {}, "expect": {}}]}, *policies)
-    coverage.see(one.outcomes)
+    coverage.see(policies, one.outcomes)
     first, second = coverage.rules()
     assert (first.outcomes, first.missing) == ({"passed": 1, "refused": 1}, [])
     assert (second.outcomes, second.missing) == ({"passed": 1, "refused": 0}, ["refused"])
@@ -69,3 +69,13 @@ def test_a_policy_that_is_off_is_not_counted() -> None:
     coverage = Coverage()
     coverage.expect([policy("p", mode="Off", filters={"a": "false"})])
     assert coverage.rules() == []
+
+
+def test_two_policies_of_one_name_are_counted_apart() -> None:
+    base, overlay = (policy("p", filters={"a": expression}) for expression in ("true", "'ssd' in node.metadata.labels"))
+    coverage = Coverage()
+    for one in (base, overlay):
+        coverage.expect([one])
+        [found] = results({"nodes": NODES, "cases": [{"name": "x", "pod": {}, "expect": {}}]}, one)
+        coverage.see([one], found.outcomes)
+    assert [one.outcomes for one in coverage.rules()] == [{"passed": 2, "refused": 0}, {"passed": 1, "refused": 1}]

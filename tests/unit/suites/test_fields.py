@@ -46,6 +46,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"pods": [{"spec": {"priority": "5"}}]},
         "pods[0].spec.priority: must be a whole number, not '5'",
     ),
+    "a template of the wrong kind": (
+        {"templates": {"t": {"status": {"allocatable": {}}}}, "pods": [{"from": "t"}]},
+        "templates.t.status.allocatable: there is no such field",
+    ),
     "a template": (
         {"templates": {"t": {"metadata": {"lables": {}}}}},
         "templates.t.metadata.lables: there is no such field; did you mean labels?",
