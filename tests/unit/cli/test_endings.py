@@ -49,11 +49,13 @@ def _environment(folder: Path) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "PYTHONPATH": source, "HOME": str(folder / "empty-home")}
 
 
-def _run(folder: Path, *arguments: str, stdout: int = subprocess.PIPE) -> "subprocess.CompletedProcess[str]":
+def _run(
+    folder: Path, *arguments: str, stdout: int = subprocess.PIPE, at_once: bool = False
+) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [*_COMMAND, *arguments],
         cwd=folder,
-        env=_environment(folder),
+        env={**_environment(folder), **({"PYTHONUNBUFFERED": "1"} if at_once else {})},
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=subprocess.PIPE,
@@ -65,6 +67,7 @@ def _run(folder: Path, *arguments: str, stdout: int = subprocess.PIPE) -> "subpr
 
 PRINTING: dict[str, tuple[list[str], int]] = {
     "--help": (["--help"], 0),
+    "--help, written at once": (["--help"], 0),
     "lint": (["lint", "a.yaml"], 0),
     "lint with errors": (["lint", "garbage"], 1),
     "render": (["render", "a.yaml"], 0),
@@ -92,7 +95,7 @@ def test_who_does_not_read_to_the_end_does_not_take_it_for_a_result(case: str, h
 def test_a_full_disk_is_said(case: str, here: Path) -> None:
     arguments, _ = PRINTING[case]
     with Path("/dev/full").open("w") as full:
-        done = _run(here, *arguments, stdout=full.fileno())
+        done = _run(here, *arguments, stdout=full.fileno(), at_once="at once" in case)
     assert done.returncode == 2
     assert re.fullmatch(r"fairlead\S*.*: No space left on device\n", done.stderr)
 
@@ -242,7 +245,7 @@ def test_as_a_plugin_it_calls_itself_so(monkeypatch: pytest.MonkeyPatch, capsys:
 
 
 def test_each_command_says_what_it_is_for() -> None:
-    for name, one in parser()._subparsers._group_actions[0].choices.items():  # type: ignore[union-attr,index]
+    for name, one in parser()._subparsers._group_actions[0].choices.items():  # type: ignore[union-attr]
         assert one.description, name
         assert [action.dest for action in one._actions if not action.help] == [], name
 
