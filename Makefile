@@ -9,10 +9,16 @@ KUBERNETES ?=
 ONLY ?=
 OLDER := 1.36.3 1.35.4
 
-.PHONY: help setup check format unit test test-matrix bench crds compare fuzz lock build cluster cluster-down clean
+.PHONY: help demo demo-down setup check format test test-matrix bench crds compare fuzz lock cluster cluster-down clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: setup ## see it work: a cluster, the operator, policies, pods
+	@$(BIN)/python -m demo
+
+demo-down: setup ## take that cluster down
+	@$(BIN)/python -m demo down
 
 setup: ## make .venv what the lock file says
 	@scripts/setup
@@ -26,9 +32,6 @@ check: setup ## lint, types, import contracts
 format: setup ## mend what the linter can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-
-unit: setup ## the tests that need no cluster
-	$(BIN)/pytest tests/unit
 
 test: check ## everything: checks, and tests on a real cluster that it raises itself
 	$(BIN)/python -m testbed build
@@ -64,9 +67,6 @@ fuzz: setup ## broken requests, and attacks on the server: CASES (1,000,000) and
 
 lock: setup ## write the lock files anew from pyproject.toml
 	scripts/lock
-
-build: setup ## build what a cluster is made of into the cache
-	$(BIN)/python -m testbed build $(if $(KUBERNETES),--kubernetes $(KUBERNETES))
 
 cluster: setup ## raise a cluster with NODES kwok nodes (KUBERNETES=version)
 	@$(BIN)/python -m testbed up $(if $(KUBERNETES),--kubernetes $(KUBERNETES))

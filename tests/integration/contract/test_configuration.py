@@ -90,9 +90,9 @@ def test_it_reads_the_files_that_tls_names(kubernetes_version: str, tmp_path: Pa
         assert f"couldn't build extenders: open {files[missing]}" in _last_line(checked)
 
 
-def test_it_accepts_what_the_readme_says(kubernetes_version: str, tmp_path: Path) -> None:
-    readme = (Path(__file__).parents[3] / "README.md").read_text()
-    written = next(one for one in re.findall(r"```yaml\n(.*?)```", readme, re.DOTALL) if "extenders:" in one)
+def test_it_accepts_what_the_guide_says(kubernetes_version: str, tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[3] / "docs/guide/without-the-operator.md").read_text()
+    written = next(one for one in re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL) if "extenders:" in one)
     assert main(["certs", "--out", str(tmp_path / "tls"), "--host", "extender.example"]) == 0
     checked = _check(kubernetes_version, tmp_path, yaml.safe_load(written))
     assert checked.returncode == 0, checked.stderr

@@ -23,7 +23,7 @@ from lintkit import report_of, said, spec
 from policykit.asking import Cluster
 from policykit.building import NOW, node, placed, pod, policy
 
-PAGE: Final = (Path(__file__).parents[3] / "docs/recipes.md").read_text()
+PAGE: Final = (Path(__file__).parents[3] / "docs/guide/recipes.md").read_text()
 BLOCKS: Final = [textwrap.dedent(block) for block in re.findall(r"(?:^ {4}.*\n(?:\n(?= {4}))?)+", PAGE, re.MULTILINE)]
 TABLES: Final = re.findall(r"^\| expression \| is \|\n.*\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
 ROWS: Final = [line for table in TABLES for line in table.splitlines()]

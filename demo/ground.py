@@ -1,0 +1,177 @@
+"""What the demo stands on: a cluster, its programs, and the chart in it."""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from demo.nodes import nodes as wanted_nodes
+from testbed import build, images, nodes, operator_image, sandbox
+from testbed.api import Api, Object, wait_for
+from testbed.errors import ClusterError
+from testbed.layout import folder_of
+from testbed.providers import Kind, Local, Provider
+from testbed.versions import program
+
+CHECKOUT = Path(__file__).parents[1]
+NAMESPACE = "fairlead-system"
+_CHART = CHECKOUT / "charts" / "fairlead"
+_WITHIN_S = 240.0
+_Archive = Callable[[], Path]
+Hear = Callable[[str], None]
+"""Told what is heard of something that is waited for."""
+
+
+@dataclass
+class Ground:
+    """One cluster."""
+
+    provider: Provider
+    folder: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.folder = folder_of(self.provider.cluster)
+
+    def up(self) -> None:
+        """Raise the cluster, or heal it."""
+        if isinstance(self.provider, Local) and (why := sandbox.obstacle()):
+            raise ClusterError(
+                f"the demo needs a node that runs pods, and there can be none here: {why}",
+                cure="run it as root on Linux, or where Docker can start a privileged container",
+            )
+        self.provider.up()
+
+    def make_nodes(self) -> list[Object]:
+        """Have the nodes of the demo."""
+        made = wanted_nodes()
+        nodes.ensure(self.folder, self.kubeconfig, made)
+        return made
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+        return self.provider.kubeconfig()
+
+    @cached_property
+    def api(self) -> Api:
+        """Talks to it."""
+        return Api(self.kubeconfig)
+
+    @cached_property
+    def kubernetes(self) -> str:
+        """Its version."""
+        return str(self.api.get("/version")["gitVersion"]).removeprefix("v")
+
+    def kubectl(self, *arguments: str, stdin: str = "") -> str:
+        """Call kubectl; what it printed. Raises what it says when it fails."""
+        return self._call("kubectl", arguments, stdin)
+
+    def helm(self, *arguments: str) -> str:
+        """The same with helm."""
+        return self._call("helm", arguments, "")
+
+    def explain(self, pod: str, namespace: str) -> str:
+        """What `fairlead explain` says of a pod, of this checkout and with the rights of the kubeconfig."""
+        command = [sys.executable, "-m", "fairlead", "explain", f"pod/{pod}", "--namespace", namespace]
+        return self._run([*command, "--kubeconfig", str(self.kubeconfig)], "", dict(os.environ))
+
+    def bring_images(self) -> str:
+        """The operator's and the scheduler's, where nobody has published them; the operator's tag."""
+        scheduler = f"registry.k8s.io/kube-scheduler:v{self.kubernetes}"
+        with self._operator_image() as (tag, archive):
+            if not self._has(tag):
+                self.provider.load(archive())
+        if isinstance(self.provider, Local) and not self._has(scheduler):
+            made = build.build([program("kube-scheduler", self.kubernetes)])["kube-scheduler"]
+            with tempfile.NamedTemporaryFile(suffix=".tar") as file:
+                file.write(images.of_kubernetes(scheduler, made))
+                file.flush()
+                self.provider.load(Path(file.name))
+        return tag
+
+    def install(self, tag: str) -> None:
+        """Have the chart, with that image."""
+        repository, _, version = tag.rpartition(":")
+        values = {"image": {"registry": "", "repository": repository, "tag": version}}
+        given = [f"--set-json={key}={json.dumps(value)}" for key, value in values.items()]
+        where = (f"--namespace={NAMESPACE}", "--create-namespace")
+        self.helm("upgrade", "--install", "fairlead", str(_CHART), *where, *given)
+
+    def wait_for_operator(self, hear: Hear) -> None:
+        """Until all its pods are ready."""
+
+        def ready() -> bool:
+            found = self.api.get(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/fairlead")
+            wanted, status = found["spec"]["replicas"], found.get("status", {})
+            there = status.get("readyReplicas", 0) if status.get("updatedReplicas") == wanted else 0
+            hear(f"{there} of {wanted} are ready")
+            current = status.get("observedGeneration") == found["metadata"]["generation"]
+            return bool(current and there == wanted == status.get("replicas"))
+
+        wait_for("the operator's pods to be ready", ready, timeout_s=_WITHIN_S)
+
+    def wait_for_policy(self, name: str, hear: Hear) -> None:
+        """Until its rules serve and its scheduler asks."""
+        path = f"/apis/fairlead.dev/v1alpha1/schedulerextenderpolicies/{name}"
+
+        def ready() -> bool:
+            found = self.api.get(path)
+            conditions = found.get("status", {}).get("conditions", ())
+            one = next((one for one in conditions if one["type"] == "Ready"), None)
+            if one is None or one.get("observedGeneration") != found["metadata"]["generation"]:
+                return False
+            hear(f"{name}: {one['reason']}: {one['message']}")
+            return bool(one["status"] == "True")
+
+        wait_for(f"the policy {name} to be ready", ready, timeout_s=_WITHIN_S)
+
+    @contextlib.contextmanager
+    def _operator_image(self) -> Iterator[tuple[str, _Archive]]:
+        """Its tag, and what writes its archive; without Docker it is built as the tests build it."""
+        if not isinstance(self.provider, Kind):
+            image = operator_image.build()
+            yield image.tag, lambda: image.archive
+            return
+        tag = f"{operator_image.NAME}:{operator_image.digest_of(CHECKOUT, ['docker'])}"
+        _docker("build", "--tag", tag, str(CHECKOUT))
+        with tempfile.TemporaryDirectory() as folder:
+            archive = Path(folder, "operator.tar")
+
+            def save() -> Path:
+                _docker("save", "--output", str(archive), tag)
+                return archive
+
+            yield tag, save
+
+    def _has(self, tag: str) -> bool:
+        found = self.api.items("/api/v1/nodes")
+        return any(tag in image.get("names", ()) for node in found for image in node["status"].get("images", ()))
+
+    def _call(self, name: str, arguments: tuple[str, ...], stdin: str) -> str:
+        found = shutil.which(name, path=os.pathsep.join(map(str, self.provider.programs())))
+        if found is None:
+            raise ClusterError(f"there is no {name}", cure="`python -m testbed build` builds it")
+        environment = {"KUBECONFIG": str(self.kubeconfig), "PATH": os.environ.get("PATH", ""), "HOME": str(self.folder)}
+        return self._run([found, *arguments], stdin, environment)
+
+    def _run(self, command: list[str], stdin: str, environment: dict[str, str]) -> str:
+        answer = subprocess.run(
+            command, cwd=CHECKOUT, input=stdin, capture_output=True, text=True, check=False, env=environment
+        )
+        if answer.returncode:
+            name = Path(command[0]).name
+            raise ClusterError(f"{name} {' '.join(command[1:])}: {answer.stderr.strip() or answer.stdout.strip()}")
+        return answer.stdout
+
+
+def _docker(*arguments: str) -> None:
+    answer = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False)
+    if answer.returncode:
+        raise ClusterError(f"docker {arguments[0]}: {answer.stderr.strip()[-2000:]}", cure="see that Docker answers")

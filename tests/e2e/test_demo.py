@@ -1,0 +1,61 @@
+"""`make demo` without a terminal: it keeps its promises, again on the cluster that it left, and people can go on."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from demo.ending import commands, environment
+from testbed import providers, sandbox
+from testbed.providers import Local
+
+_ROOT = Path(__file__).parents[2]
+
+
+def demo(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "demo", *arguments, "--name", name],
+        cwd=_ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=400,
+    )
+
+
+@pytest.fixture(scope="module")
+def name(this_run: str) -> Iterator[str]:
+    """Of its cluster, which is gone afterwards."""
+    made = f"test-demo-{this_run}"
+    provider = providers.choose(made, os.environ.get("FAIRLEAD_PROVIDER"))
+    if isinstance(provider, Local) and (why := sandbox.obstacle()):
+        pytest.skip(f"no real node here: {why}")
+    provider.down()
+    yield made
+    provider.down()
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("time", ["first", "again"])
+def test_it_keeps_its_promises(name: str, time: str) -> None:
+    done = demo(name)
+    assert done.returncode == 0, done.stdout
+    assert len(re.findall(r"^  ✓ ", done.stdout, re.MULTILINE)) >= 15, done.stdout
+    assert "\x1b" not in done.stdout
+    assert environment(name) in done.stdout
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("command", commands())
+def test_one_can_go_on_by_hand(name: str, command: str) -> None:
+    shell = f"{environment(name)}\n{command}"
+    bash = ["bash", "-euo", "pipefail", "-c", shell]
+    done = subprocess.run(bash, cwd=_ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) > 1, done.stdout + done.stderr
