@@ -1,4 +1,4 @@
-"""What the operator asks of the API server, by the API server's own log: no more than it has to, and all that it may."""
+"""What the operator asks of the API server, by the log of that: no more than it has to, and all that it may."""
 
 import json
 import logging
@@ -25,10 +25,10 @@ _ROUNDS = 12
 _ACCOUNTS = {audit.account(NAMESPACE, name): name for name in ("fairlead", "fairlead-uninstall")}
 _OPERATOR, _UNINSTALL = _ACCOUNTS
 _ITS_LEASE = {"leases fairlead"}
-_OWN = f"/api/v1/namespaces/{NAMESPACE}"
+_NAMESPACE = f"/api/v1/namespaces/{NAMESPACE}"
 _APP = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/fairlead"
-_AUTHORITY = f"{_OWN}/secrets/fairlead-ca"
-_STATE = f"{_OWN}/configmaps/kube-scheduler-fairlead-state"
+_AUTHORITY = f"{_NAMESPACE}/secrets/fairlead-ca"
+_STATE = f"{_NAMESPACE}/configmaps/kube-scheduler-fairlead-state"
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _GRANTS = f"{_RBAC}/namespaces/{NAMESPACE}/roles"
 _BOUND = (
@@ -46,21 +46,22 @@ _NEVER_USED: dict[Request, str] = {}
 
 
 @pytest.fixture(scope="module")
-def release(cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str) -> Iterator[Release]:
+def begun() -> datetime:
+    """Of these tests."""
+    return datetime.now(UTC)
+
+
+@pytest.fixture(scope="module")
+def release(cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str, begun: datetime) -> Iterator[Release]:
     """Installed, without any policy."""
     made = Release(cluster, operator_image_tag, kwok_nodes(cluster, 4))
+    wait_for("what others had installed to be gone", lambda: not cluster.api.exists(_NAMESPACE))
     made.install()
     yield made
     refused(made.uninstall)  # the last test did it
     made.kubectl("delete", "crd", "schedulerextenderpolicies.fairlead.dev", "--ignore-not-found")
-    cluster.api.delete(f"/api/v1/namespaces/{NAMESPACE}")
+    cluster.api.delete(_NAMESPACE)
     nodes.ensure(cluster.folder, cluster.kubeconfig, [])
-
-
-@pytest.fixture(scope="module")
-def begun() -> datetime:
-    """Of these tests."""
-    return datetime.now(UTC)
 
 
 @pytest.fixture
@@ -103,7 +104,8 @@ def _applying(release: Release, text: str) -> Sequence[Callable[[], object]]:
     ]
 
 
-def test_what_is_applied_again_and_again_is_written_once(release: Release, pods: Stage) -> None:
+@pytest.mark.usefixtures("pods")
+def test_what_is_applied_again_and_again_is_written_once(release: Release) -> None:
     release.put("same", **_SPEC)
     release.ready("same", within="180s")
     ways = [*_applying(release, document("same", **_SPEC)), release.install]
@@ -141,7 +143,6 @@ def test_what_is_applied_again_and_again_is_written_once(release: Release, pods:
 def test_it_was_denied_nothing_and_has_no_right_that_it_does_not_need(
     release: Release, pods: Stage, begun: datetime
 ) -> None:
-    since = datetime.min.replace(tzinfo=UTC)
     _live_and_let_go(release, pods)
     release.put("again", **_SPEC)
     wait_for("a scheduler to take away", lambda: release.api.exists(DEPLOYMENT))
@@ -150,13 +151,13 @@ def test_it_was_denied_nothing_and_has_no_right_that_it_does_not_need(
     LOG.info("%s", release.uninstall())
 
     found = _asked(release)
-    everybody = audit.by(found, audit.account(NAMESPACE, "*"), since=since)
+    everybody = audit.by(found, audit.account(NAMESPACE, "*"))
     LOG.info("%d requests by service accounts of %s", len(everybody), NAMESPACE)
     assert [str(one) for one in audit.denied(everybody)] == []
     unused = set[Request]()
     for user, grants, also in ((_OPERATOR, OPERATOR, granted), (_UNINSTALL, UNINSTALL, [])):
         roles = named(grants, NAMESPACE)
-        asked = [one for one in audit.by(everybody, user, since=begun) if one.code < 400]
+        asked = audit.by(everybody, user, since=begun)
         taken = audit.used(roles, [*audit.needed(asked, NAMESPACE), *also])
         unused |= {one for one in audit.rights(roles) - taken if one not in _NEVER_USED}
     assert sorted(map(str, unused)) == []
