@@ -144,7 +144,7 @@ OPERATOR: Final = (
             Rule("what schedulers may be called by", "networking.k8s.io", ("networkpolicies",), _MADE),
             Rule("how many of their pods may be away", "policy", ("poddisruptionbudgets",), _MADE),
             Rule(
-                "which replica leads, and the Leases of schedulers; update is only held to be given to them, for theirs",
+                "which replica leads, and the Leases of schedulers; update is held to be given to them, for theirs",
                 _LEASES,
                 ("leases",),
                 (*_MADE, "update"),

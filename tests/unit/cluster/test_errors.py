@@ -56,8 +56,10 @@ CASES: dict[str, tuple[Where, int, bytes, type[RequestError], str]] = {
         403,
         status("Forbidden", GRANT + HELD),
         ForbiddenError,
-        f'{HELD}; a Role in ours or a ClusterRole of that user lacks the rule {{apiGroups: ["coordination.k8s.io"], '
-        "resources: [leases], verbs: [get, update]}",
+        (
+            f'{HELD}; a Role in ours or a ClusterRole of that user lacks the rule {{apiGroups: ["coordination.k8s.io"], '
+            "resources: [leases], verbs: [get, update]}"
+        ),
     ),
     "what a quota refuses": (
         PODS.of("a", ""),
@@ -124,9 +126,11 @@ BINDINGS = Where(Resource("rbac.authorization.k8s.io", "v1", "rolebindings"), "k
     [
         (
             GRANT + HELD,
-            f"apply {BINDINGS}: 403 Forbidden: {GRANT.rstrip()[:-1]}; a Role in kube-system or a ClusterRole of that "
-            'user lacks the rule {apiGroups: ["rbac.authorization.k8s.io"], resources: [roles], '
-            "resourceNames: [reader], verbs: [bind]}",
+            (
+                f"apply {BINDINGS}: 403 Forbidden: {GRANT.rstrip()[:-1]}; a Role in kube-system or a ClusterRole of "
+                'that user lacks the rule {apiGroups: ["rbac.authorization.k8s.io"], resources: [roles], '
+                "resourceNames: [reader], verbs: [bind]}"
+            ),
         ),
         ("exceeded quota: q", f"apply {BINDINGS}: 403 Forbidden: exceeded quota: q"),
     ],

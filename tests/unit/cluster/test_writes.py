@@ -1,18 +1,22 @@
 """What Fairlead writes, and what is known of rights when that is refused."""
 
 import asyncio
+import json
 import logging
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from fairlead.cluster.client import Client
 from fairlead.cluster.errors import ForbiddenError, refusal
 from fairlead.cluster.resources import PODS
 from fairlead.cluster.writes import Bindings
 
+if TYPE_CHECKING:
+    from fairlead.cluster.client import Client
+
 AT = PODS.of("default", "p", "binding")
-RBAC = b'{"message": "User \\"u\\" cannot create resource \\"pods/binding\\" in API group \\"\\" in the namespace \\"default\\""}'
+REFUSED = 'User "u" cannot create resource "pods/binding" in API group "" in the namespace "default"'
+RBAC = json.dumps({"message": REFUSED}).encode()
 QUOTA = b'{"message": "exceeded quota: q"}'
 
 
