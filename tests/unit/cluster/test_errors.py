@@ -57,8 +57,8 @@ CASES: dict[str, tuple[Where, int, bytes, type[RequestError], str]] = {
         status("Forbidden", GRANT + HELD),
         ForbiddenError,
         (
-            f'{HELD}; a Role in ours or a ClusterRole of that user lacks the rule {{apiGroups: ["coordination.k8s.io"], '
-            "resources: [leases], verbs: [get, update]}"
+            f"{HELD}; a Role in ours or a ClusterRole of that user lacks the rule "
+            '{apiGroups: ["coordination.k8s.io"], resources: [leases], verbs: [get, update]}'
         ),
     ),
     "what a quota refuses": (
