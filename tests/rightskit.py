@@ -26,6 +26,7 @@ def an_account(cluster: Cluster, folder: Path) -> Iterator[tuple[str, Path]]:
     api.create("/api/v1/namespaces", {"metadata": {"name": name}})
     api.create(f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": ACCOUNT}})
     give(api, name, ACCOUNT, OPERATOR)
+    wait_for("pods to be let in", lambda: api.exists(f"/api/v1/namespaces/{name}/serviceaccounts/default"))
     yield name, kubeconfig_of(cluster, name, ACCOUNT, folder)
     take(api, name, ACCOUNT, OPERATOR)
     api.delete(f"/api/v1/namespaces/{name}")
