@@ -156,10 +156,9 @@ def ground(
     stub = Stub(asyncio.run(_authority(cluster, namespace)), namespace=namespace)
     _replica_pod(cluster, namespace)
     with _serving(stub):
-        access = lambda: from_kubeconfig([ground.kubeconfig])  # noqa: E731
         ground = Ground.__new__(Ground)
         operator = Operator(
-            access=access,
+            access=lambda: from_kubeconfig([ground.kubeconfig]),
             model=installed_policy(),
             settings=lambda: ground.settings,
             namespace=namespace,

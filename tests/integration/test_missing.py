@@ -78,6 +78,7 @@ PROVOKED: dict[str, Callable[[Ground], None]] = {
     "own: pods/log": rewire,
     "own: csistoragecapacities": serve_others,
     f"cluster: {PLURAL}": another,
+    STATUS: another,
     "default: events": drift,
 }
 

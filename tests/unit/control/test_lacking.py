@@ -12,7 +12,7 @@ from fairlead.control.lacking import Lacking
 def test_what_is_said(caplog: pytest.LogCaptureFixture) -> None:
     lacking = Lacking()
     lacking.failed("nobody is woken", UnreachableError("patch", PODS, "no answer"))
-    assert lacking.said == ()
+    assert not lacking.said
     for what in ("nobody is woken", "events cannot be posted"):
         lacking.failed(what, ForbiddenError("patch", PODS, "may not", status=403))
     assert lacking.said == tuple(
