@@ -210,12 +210,13 @@ class Controller:
         while True:
             self._ask.clear()
             try:
-                if time() - looked >= RESYNC_S:
+                if time() - looked >= RESYNC_S or _LOOKING in self.lacking:
                     await self.look()
                     looked = time()
                 before = self.replicas.answers
                 after = await self.replicas.ask()
                 await self.waker.heard(after.values())
+                await self.announcer.again()
             except ClusterError as error:
                 LOG.warning("what there is cannot be listed", extra={"why": str(error)})
             else:
