@@ -58,6 +58,7 @@ TARGETS: Final = {
 }
 _SETTLED_S: Final = 30.0
 _LOOK_S: Final = 0.005
+Asked = http.client.HTTPSConnection
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ def main() -> int:
 def _measured(api: Api, kubeconfig: Path, both: Sequence[Replica], given: argparse.Namespace) -> Iterator[Line]:
     _put(api, 0)
     context = asyncio.run(_context(kubeconfig))
-    _served(both, context, api.get(f"{_POLICIES}/bench")["metadata"]["generation"])
+    asked = [http.client.HTTPSConnection(one.address, one.port, context=context, timeout=5) for one in both]
+    _served(asked, api.get(f"{_POLICIES}/bench")["metadata"]["generation"])
     time.sleep(_SETTLED_S)
     leader = api.get(_LEASE)["spec"]["holderIdentity"].partition("_")[0]
     before = [_processor_s(one) for one in both]
@@ -104,7 +106,7 @@ def _measured(api: Api, kubeconfig: Path, both: Sequence[Replica], given: argpar
         role = "leader" if one.name == leader else "other"
         yield _line(f"rest-{role}-processor", "%", [100 * (_processor_s(one) - spent) / lasted])
         yield _line(f"rest-{role}-resident", "MiB", [one.process.memory_info().rss / 2**20])
-    took = [_edit(api, both, context, number) for number in range(1, given.edits + 1)]
+    took = [_edit(api, asked, number) for number in range(1, given.edits + 1)]
     yield _line("edit-served-everywhere-p50", "ms", [median(took)])
     yield _line("edit-served-everywhere-p99", "ms", [quantiles(took, n=100, method="inclusive")[98]])
 
@@ -128,30 +130,26 @@ def _put(api: Api, number: int) -> Object:
     return api.apply(f"{_POLICIES}/bench", {**kind, "spec": spec})
 
 
-def _edit(api: Api, both: Sequence[Replica], context: ssl.SSLContext, number: int) -> float:
+def _edit(api: Api, both: Sequence[Asked], number: int) -> float:
     """Milliseconds from the moment at which somebody sends it."""
     begun = time.monotonic()
     made = _put(api, number)
-    _served(both, context, made["metadata"]["generation"])
+    _served(both, made["metadata"]["generation"])
     took = (time.monotonic() - begun) * MILLI
     time.sleep(0.3)  # what the leader writes about it is none of the next one's time
     return took
 
 
-def _served(both: Sequence[Replica], context: ssl.SSLContext, generation: int) -> None:
+def _served(both: Sequence[Asked], generation: int) -> None:
     """Once each replica has it."""
     for one in both:
-        wait_for("it to serve", lambda one=one: _serving(one, context) == str(generation), every_s=_LOOK_S)  # type: ignore[misc]
+        wait_for("it to serve", lambda one=one: _serving(one) == str(generation), every_s=_LOOK_S)  # type: ignore[misc]
 
 
-def _serving(one: Replica, context: ssl.SSLContext) -> str:
-    connection = http.client.HTTPSConnection(one.address, one.port, context=context, timeout=5)
-    try:
-        connection.request("GET", PATH)
-        found = decode(connection.getresponse().read()).policies.get("bench")
-        return found.serving if found is not None else ""
-    finally:
-        connection.close()
+def _serving(one: Asked) -> str:
+    one.request("GET", PATH)
+    found = decode(one.getresponse().read()).policies.get("bench")
+    return found.serving if found is not None else ""
 
 
 async def _context(kubeconfig: Path) -> ssl.SSLContext:
