@@ -125,7 +125,9 @@ def _nothing_is_written(release: Release, ways: Sequence[Callable[[], object]], 
     for number in range(rounds):
         for apply in ways:
             apply()
-        release.api.patch(DEPLOYMENT, {"metadata": {"annotations": {"example.com/touched": str(number)}}})
+        release.api.patch(
+            _STATE, {"metadata": {"annotations": {"example.com/touched": str(number)}}}
+        )  # it is looked at
     lasted = (datetime.now(UTC) - since).total_seconds()
     assert _written(release, since) == []
     assert [release.api.get(path)["metadata"]["generation"] for path in paths] == before
