@@ -67,7 +67,7 @@ def policies(control_plane: Cluster, kubectl: Kubectl, tmp_path: Path) -> Iterat
 @pytest.fixture
 def at_work(control_plane: Cluster, namespace: str, policies: Path) -> Iterator[Ground]:
     url = f"https://{SERVICE}.{namespace}.svc:8443"
-    with ground(control_plane, namespace, parse_settings(SETTINGS), url) as made:
+    with ground(control_plane, namespace, parse_settings(SETTINGS), url=url) as made:
         yield made
 
 

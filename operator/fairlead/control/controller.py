@@ -22,6 +22,7 @@ from fairlead.control.announce import Announcer, transition
 from fairlead.control.ever import Ever
 from fairlead.control.finalizer import finalizers
 from fairlead.control.gathering import Gathered, Obj, paused, scheduler_of
+from fairlead.control.lacking import Lacking
 from fairlead.control.objects import resource
 from fairlead.control.passes import Passed, Passes
 from fairlead.control.replicas import Replicas
@@ -41,6 +42,9 @@ _QUIET_S: Final = 10.0
 _AGAIN_S: Final = 2.0
 _MOST_AGAIN_S: Final = 30.0
 _NOTHING: Final = Passed()
+_LOOKING: Final = "schedulers that have no policies cannot be found"
+_FINALIZING: Final = "policies cannot be held until nobody applies them any more"
+_BELIEVED: Final = "the API server cannot be told whom to believe"
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -60,6 +64,7 @@ class Controller:
     replicas: Replicas
     announcer: Announcer
     waker: Waker
+    lacking: Lacking
     settings: Callable[[], OperatorSettings]
     facts: Callable[[str, Mapping[str, str]], Awaitable[Facts]]
     """What is known of the cluster, once certificates are as they have to be; told of a scheduler, of all that there
@@ -78,6 +83,8 @@ class Controller:
     _workers: dict[str, _Worker] = field(default_factory=dict)
     _ask: asyncio.Event = field(default_factory=asyncio.Event)
     _counted: dict[str, float] = field(default_factory=dict)
+    _unsaid: set[str] = field(default_factory=set)
+    """Schedulers whose policies have statuses that could not be written."""
     _asked: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the replicas were asked: a leader that has just begun says nothing that it does not know yet."""
     _saying: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
@@ -114,8 +121,13 @@ class Controller:
                 continue  # something was told meanwhile, which is newer
             self.policy(None, found[name]) if name in found else self.policy("DELETED", before[name])
         kept = Where(resource("ConfigMap"), self.passes.namespace)
-        for one in await self.passes.objects.all(kept, labelSelector=SCHEDULER_LABEL):
-            self.due(one["metadata"]["labels"][SCHEDULER_LABEL])
+        try:
+            for one in await self.passes.objects.all(kept, labelSelector=SCHEDULER_LABEL):
+                self.due(one["metadata"]["labels"][SCHEDULER_LABEL])
+        except ForbiddenError as error:  # those that have policies are looked at, and theirs say what is missing
+            self.lacking.failed(_LOOKING, error)
+        else:
+            self.lacking.went(_LOOKING)
 
     async def run(self) -> None:
         """Until it is cancelled; the schedulers that settings list are there without any policy."""
@@ -194,21 +206,24 @@ class Controller:
     async def _ask_replicas(self) -> None:
         """Often while something is on its way, seldom otherwise."""
         time = asyncio.get_running_loop().time
-        looked, settings = time(), self.settings()
+        looked, settings, lacked = time(), self.settings(), self.lacking.said
         while True:
             self._ask.clear()
             try:
-                if time() - looked >= RESYNC_S:
+                if time() - looked >= RESYNC_S or _LOOKING in self.lacking:
                     await self.look()
                     looked = time()
                 before = self.replicas.answers
                 after = await self.replicas.ask()
                 await self.waker.heard(after.values())
+                await self.announcer.again()
             except ClusterError as error:
                 LOG.warning("what there is cannot be listed", extra={"why": str(error)})
             else:
+                new = before != after or lacked or self.lacking.said
+                lacked = self.lacking.said
                 for scheduler in {scheduler_of(one) for one in self.gathered.policies.values()}:
-                    if self._asked.is_set() and (before != after or self._leaves(scheduler)):
+                    if self._asked.is_set() and (new or self._leaves(scheduler) or scheduler in self._unsaid):
                         await self._say(scheduler)
             self._asked.set()
             if self.rotates() or self.settings() is not settings:
@@ -231,7 +246,9 @@ class Controller:
         try:
             await self.believed()
         except ClusterError as error:
-            LOG.warning("the API server cannot be told whom to believe", extra={"why": str(error)})
+            self.lacking.failed(_BELIEVED, error)
+        else:
+            self.lacking.went(_BELIEVED)
 
     def _is_busy(self) -> bool:
         answers = [one for one in self.replicas.answers.values() if isinstance(one, ReplicaState)]
@@ -256,6 +273,7 @@ class Controller:
             await self._say_all(scheduler)
 
     async def _say_all(self, scheduler: str) -> None:
+        self._unsaid.discard(scheduler)
         policies = self.gathered.of(scheduler)
         held, passed = paused(policies), self._workers[scheduler].passed if scheduler in self._workers else _NOTHING
         try:
@@ -275,6 +293,7 @@ class Controller:
             except ConflictError:
                 continue  # it has become another: what has happened to it will be told
             except ClusterError as error:
+                self._unsaid.add(scheduler)
                 LOG.warning("a status cannot be written", extra={"policy": name, "why": str(error)})
             except Exception:  # the scheduler is looked at again, and others have their statuses
                 LOG.exception("a status cannot be written, and it is a fault of ours", extra={"policy": name})
@@ -285,6 +304,7 @@ class Controller:
             policy=policy,
             answers=self.replicas.answers,
             passed=passed,
+            lacking=self.lacking.said,
             managed=managed,
             paused=held,
             warnings=self.warnings(policy),
@@ -310,9 +330,15 @@ class Controller:
             if isinstance(one, ReplicaState)
         )
         wanted = finalizers(policy, serves, self.now())
-        if wanted is not None:
-            metadata = {"finalizers": wanted, "resourceVersion": policy["metadata"]["resourceVersion"]}
+        if wanted is None:
+            return
+        metadata = {"finalizers": wanted, "resourceVersion": policy["metadata"]["resourceVersion"]}
+        try:
             await self.announcer.client.merge(POLICIES.of("", name), {"metadata": metadata}, _decode)
+        except ForbiddenError as error:
+            self.lacking.failed(_FINALIZING, error)
+        else:
+            self.lacking.went(_FINALIZING)
 
 
 def _rest(passed: Passed) -> float:

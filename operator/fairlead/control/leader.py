@@ -13,7 +13,7 @@ from fairlead import pem
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cluster.access import Access
 from fairlead.cluster.client import Client
-from fairlead.cluster.errors import ClusterError
+from fairlead.cluster.errors import ClusterError, ForbiddenError
 from fairlead.cluster.resources import VERSION
 from fairlead.cluster.secrets import Secrets
 from fairlead.control import admission_authority
@@ -25,6 +25,7 @@ from fairlead.control.certificates_plan import Await, Replica
 from fairlead.control.controller import Controller
 from fairlead.control.ever import Ever
 from fairlead.control.gathering import Gathered, Obj
+from fairlead.control.lacking import Lacking
 from fairlead.control.objects import Objects
 from fairlead.control.of_others import OfOthers
 from fairlead.control.passes import Passes
@@ -113,7 +114,7 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
             port=operator.port,
             context=context,
         )
-        waits = list[Await]()
+        waits, lacking = list[Await](), Lacking()
         controller = Controller(
             gathered=Gathered(operator.model),
             passes=Passes(
@@ -125,8 +126,9 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
                 now=lambda: now().timestamp(),
             ),
             replicas=replicas,
-            announcer=Announcer(client, operator.instance),
-            waker=Waker(client, operator.namespace, now),
+            announcer=Announcer(client, operator.instance, lacking),
+            waker=Waker(client, operator.namespace, now, lacking),
+            lacking=lacking,
             settings=operator.settings,
             facts=_facts(operator, client, certificates, others, replicas, waits, believed),
             rotates=lambda: bool(waits) or operator.requested(),
@@ -200,7 +202,8 @@ def _facts(
         answers = {name: _replica(one) for name, one in replicas.answers.items()}
         passed = await certificates.step(rolled, answers, operator.held())
         waits[:] = [] if passed.waits is None else [passed.waits]
-        await believed.have(passed.authority)
+        with suppress(ForbiddenError):  # it is done again, and said, where no scheduler waits for it
+            await believed.have(passed.authority)
         return passed.authority.known
 
     async def facts(scheduler: str, schedulers: Mapping[str, str]) -> Facts:
