@@ -148,10 +148,9 @@ def ground(cluster: Cluster, namespace: str, settings: OperatorSettings | None =
     stub = Stub(asyncio.run(_authority(cluster, namespace)), namespace=namespace)
     _replica_pod(cluster, namespace)
     with _serving(stub):
-        access = lambda: from_kubeconfig([cluster.kubeconfig])  # noqa: E731
         ground = Ground.__new__(Ground)
         operator = Operator(
-            access=access,
+            client=lambda: Client(from_kubeconfig([cluster.kubeconfig])),
             model=installed_policy(),
             settings=lambda: ground.settings,
             namespace=namespace,

@@ -14,6 +14,8 @@ Obj = Mapping[str, Any]
 COUNTERS_S: Final = 60.0
 """What only counts is written no oftener."""
 _TEXT_MAX: Final = 1024
+_COUNTED: Final = frozenset({"PodsOnlyWeRefuse", "SampleMissed"})
+"""Warnings that come and go with pods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,8 @@ class About:
     passed: Passed
     managed: bool
     paused: bool
+    unrenewed: str = ""
+    """Why its scheduler's certificate should have been renewed, and was not, because it is paused."""
     invalid: str = ""
     warnings: Sequence[tuple[str, str]] = ()
     """Reasons and sentences, of what was found when it was checked."""
@@ -50,7 +54,9 @@ def status(about: About, now: datetime) -> dict[str, Any]:
         roll=decision.message if decision is not None else "",
         managed=about.managed,
         missing=about.passed.missing,
+        failed=about.passed.failed,
         paused=about.paused,
+        unrenewed=about.unrenewed,
     )
     made: dict[str, Any] = {
         "observedGeneration": generation,
@@ -147,5 +153,5 @@ def _without_counters(what: Obj) -> Obj:
     return {
         **what,
         "rules": [{key: one[key] for key in one if key != "errors"} for one in what.get("rules", ())],
-        "warnings": sorted(one["reason"] for one in what.get("warnings", ())),
+        "warnings": sorted({one["reason"] for one in what.get("warnings", ())} - _COUNTED),
     }
