@@ -1,6 +1,7 @@
 """A leader in virtual time, over a wire that may fail; one that dies is followed by another."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from unittest.mock import patch
@@ -13,13 +14,17 @@ from fairlead.control.controller import Controller
 from fairlead.control.leader import AUTHORITY, Operator, leading
 from fairlead.control.replicas import Replicas
 from fairlead.control.runtime import CHILDREN
+from fairlead.render.engine import Engine
 from fairlead.render.names import SCHEDULER_LABEL
 from fairlead.render.operator_settings import OperatorSettings
+from fairlead.render.shipped import templates
 from faultkit.api import Happened
 from faultkit.cluster import NAMESPACE, Cluster
 from faultkit.faults import Wire, telling
 
 MODEL, SETTINGS = installed_policy(), OperatorSettings()
+ENGINE = Engine(templates())
+"""It takes a while to read them, and there are many leaders."""
 _KINDS = {(group, plural) for group, _, plural in CHILDREN}
 _PAIRS: list[Pair] = []
 _AFTER_S = 20.0
@@ -36,7 +41,7 @@ def _operator(cluster: Cluster, wire: Wire) -> Operator:
         url="https://fairlead:8443",
         selector="none=none",
         instance="test",
-        context=lambda: _never("replicas are not asked over a wire"),
+        context=ssl.create_default_context,
         held=lambda: cluster.held,
         requested=lambda: cluster.material is not None and cluster.material.requested,
         nodes=lambda: 1,
@@ -44,10 +49,6 @@ def _operator(cluster: Cluster, wire: Wire) -> Operator:
         warnings=lambda _: [],
         drift=lambda _: None,
     )
-
-
-def _never(why: str) -> None:
-    raise AssertionError(why)
 
 
 @contextmanager
@@ -72,6 +73,8 @@ def around(cluster: Cluster) -> Iterator[None]:
     with (
         patch.object(Replicas, "ask", ask),
         patch("fairlead.control.passes.unanswered", answered),
+        patch("fairlead.control.leader.Engine", lambda _: ENGINE),
+        patch("fairlead.control.lasting.SCHEDULER_S", 60.0),
         patch("fairlead.control.leader.now", cluster.now),
         patch("fairlead.control.authority.new", new),
     ):

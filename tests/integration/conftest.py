@@ -51,6 +51,7 @@ def with_crd(control_plane: Cluster) -> Iterator[Cluster]:
     wait_for("the kind", lambda: control_plane.api.exists(POLICIES))
     yield control_plane
     control_plane.api.delete(path)
+    wait_for("the kind to go", lambda: not control_plane.api.exists(path))
 
 
 @pytest.fixture

@@ -57,7 +57,8 @@ def test_what_somebody_deletes_is_put_back_at_once(at_work: Callable[..., Ground
     ground.apply("p", schedulerName="s", filters=FILTER)
     run_until_ready(ground)
     api, at = ground.cluster.api, path.format(ground.namespace)
-    before = {one["metadata"]["name"] for one in api.items(at, labelSelector="fairlead.dev/scheduler=s")}
+    found = [one["metadata"]["name"] for one in api.items(at, labelSelector="fairlead.dev/scheduler=s")]
+    before = [name for name in found if ground.namespace in at or ground.namespace in name.split(".")]
     assert before
     for name in before:
         api.delete(f"{at}/{name}")

@@ -60,7 +60,7 @@ class Worker:
             self.passed = await self.once()
         except (ClusterError, AuthorityError) as error:
             self._failures += 1
-            again = min(_AGAIN_S * 2**self._failures, _MOST_AGAIN_S) * random.uniform(0.5, 1.0)  # noqa: S311  no secret
+            again: float = min(_AGAIN_S * 2**self._failures, _MOST_AGAIN_S) * random.uniform(0.5, 1.0)  # noqa: S311  no secret
             if not isinstance(error, ConflictError) or self._failures > 1:  # it is seen next time who was faster
                 missing, failed = ("", str(error)) if not isinstance(error, ForbiddenError) else (str(error), "")
                 self.passed = replace(self.passed, missing=missing, failed=failed)

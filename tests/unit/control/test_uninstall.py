@@ -9,6 +9,7 @@ from fairlead.cluster.election import Terms
 from fairlead.control.objects import Objects
 from fairlead.control.uninstall import Uninstall
 from faultkit import virtual
+from faultkit.api import Happened
 from faultkit.cluster import DEPLOYMENT, NAMESPACE, Cluster
 from faultkit.faults import Wire
 
@@ -34,7 +35,11 @@ def test_nothing_is_deleted_before_a_leader_has_stopped(spec: dict[str, Any] | N
 
     async def end() -> None:
         time = asyncio.get_running_loop().time
-        cluster.api.heard.append(lambda one: happened.setdefault(f"{one.type} {one.key[3]}", time()))
+
+        def hear(one: Happened) -> None:
+            happened.setdefault(f"{one.type} {one.key[3]}", time())
+
+        cluster.api.heard.append(hear)
         async with Wire(cluster.api).client() as client:
             await Uninstall(
                 objects=Objects(client), namespace=NAMESPACE, operator="x=y", lasts_s=100, say=lambda _: None
