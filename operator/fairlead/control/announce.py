@@ -19,8 +19,6 @@ EVENTS: Final = Resource("events.k8s.io", "v1", "events")
 NAMESPACE: Final = "default"
 """Of events about what has no namespace."""
 _NOTE_MAX: Final = 1000
-_NAME_MAX: Final = 253 - 17
-"""A name may have 253 characters."""
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -62,7 +60,7 @@ class Announcer:
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
             "metadata": {
-                "name": f"{metadata['name'][:_NAME_MAX].rstrip('.-')}.{hashlib.sha256(text.encode()).hexdigest()[:16]}",
+                "name": f"{metadata['name']}.{hashlib.sha256(text.encode()).hexdigest()[:16]}",
                 "namespace": NAMESPACE,
             },
             "eventTime": now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
