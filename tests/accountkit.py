@@ -1,11 +1,16 @@
 """To be somebody else: a service account of the cluster."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
 
 from fairlead.cluster.access import Access, from_kubeconfig
+from fairlead.render.access import Grant, named
+from testbed.api import Api
 from testbed.fixtures import Cluster
+
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
 def kubeconfig_of(cluster: Cluster, namespace: str, account: str, folder: Path) -> Path:
@@ -22,6 +27,38 @@ def kubeconfig_of(cluster: Cluster, namespace: str, account: str, folder: Path) 
 def access_of(cluster: Cluster, namespace: str, account: str, folder: Path) -> Access:
     """As our own client asks."""
     return from_kubeconfig([kubeconfig_of(cluster, namespace, account, folder)])
+
+
+def give(api: Api, namespace: str, account: str, grants: Iterable[Grant]) -> None:
+    """Have a service account have these rights, and no others that it was given so."""
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+    for grant in named(grants, namespace):
+        kind = "ClusterRole" if grant.place == "cluster" else "Role"
+        within = "" if grant.place == "cluster" else f"/namespaces/{_namespace(grant, namespace)}"
+        rules = [
+            {"apiGroups": [rule.group], "resources": [*rule.resources], "verbs": [*rule.verbs]}
+            | ({"resourceNames": [*rule.names]} if rule.names else {})
+            for rule in grant.rules
+        ]
+        name, version = f"{namespace}.{account}", "rbac.authorization.k8s.io/v1"
+        role = {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "rules": rules}
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+        binding = {"apiVersion": version, "kind": f"{kind}Binding", "metadata": {"name": name}, "roleRef": reference}
+        api.apply(f"{_RBAC}{within}/{kind.lower()}s/{name}", role)
+        api.apply(f"{_RBAC}{within}/{kind.lower()}bindings/{name}", {**binding, "subjects": [subject]})
+
+
+def take(api: Api, namespace: str, account: str, grants: Iterable[Grant]) -> None:
+    """Have it have none of them."""
+    for grant in grants:
+        kind = "clusterrole" if grant.place == "cluster" else "role"
+        within = "" if grant.place == "cluster" else f"/namespaces/{_namespace(grant, namespace)}"
+        for plural in (f"{kind}bindings", f"{kind}s"):
+            api.delete(f"{_RBAC}{within}/{plural}/{namespace}.{account}")
+
+
+def _namespace(grant: Grant, own: str) -> str:
+    return own if grant.place == "own" else grant.place
 
 
 def may(cluster: Cluster, namespace: str, account: str, asked: dict[str, str]) -> bool:

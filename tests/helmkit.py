@@ -75,12 +75,19 @@ class Release:
 
     def install(self, *schedulers: Object) -> None:
         """Have it, with these schedulers listed in its settings."""
+        where = (f"--namespace={NAMESPACE}", "--create-namespace", "--wait", "--timeout=120s")
+        self.helm("upgrade", "--install", "fairlead", str(CHART), *where, *self._values(*schedulers))
+
+    def manifests(self) -> str:
+        """What is installed, as it is kept in Git; but for the hooks."""
+        where = (f"--namespace={NAMESPACE}", "--no-hooks")
+        return self.helm("template", "fairlead", str(CHART), *where, *self._values())
+
+    def _values(self, *schedulers: Object) -> Sequence[str]:
         repository, _, tag = self.image.rpartition(":")
         image = {"registry": "", "repository": repository, "tag": tag}
         values = {"image": image, "drainSeconds": 2, "schedulers": [*schedulers]}
-        given = [f"--set-json={key}={json.dumps(value)}" for key, value in values.items()]
-        where = (f"--namespace={NAMESPACE}", "--create-namespace", "--wait", "--timeout=120s")
-        self.helm("upgrade", "--install", "fairlead", str(CHART), *where, *given)
+        return [f"--set-json={key}={json.dumps(value)}" for key, value in values.items()]
 
     def uninstall(self) -> str:
         """Have it no more; what helm said."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import kopf
@@ -42,6 +43,7 @@ class Stub:
     authority: Authority
     port: int = 0
     frozen: bool = False
+    policy_set: str = "x"
     asked: int = 0
     """How often it was asked what it serves."""
     policies: dict[str, PolicyState] = field(default_factory=dict)
@@ -57,7 +59,9 @@ class Stub:
     def state(self) -> ReplicaState:
         trusted = self.authority.trusted
         taken = Replica(digest(trusted), said(self.server.certificate, [trusted]).issuer)
-        return ReplicaState(policy_set="x", policies=dict(self.policies), authorities=taken.trusts, issuer=taken.issuer)
+        return ReplicaState(
+            policy_set=self.policy_set, policies=dict(self.policies), authorities=taken.trusts, issuer=taken.issuer
+        )
 
     async def answer(self, request: web.Request) -> web.Response:
         while self.frozen:  # as one that was stopped: whoever asks gives up
@@ -90,6 +94,8 @@ class Ground:
     """Set when nothing of the leader goes on."""
     logins: list[Exception] = field(default_factory=list)
     """What kopf's next logins fail with."""
+    kubeconfig: Path = Path()
+    """Whose rights the leader has."""
 
     def warned(self, policy: Mapping[str, Any]) -> list[tuple[str, str]]:
         if policy["metadata"]["name"] in self.broken:
@@ -99,7 +105,7 @@ class Ground:
     async def login(self) -> kopf.AiohttpSession:
         if self.logins:
             raise self.logins.pop()
-        return await session(from_kubeconfig([self.cluster.kubeconfig]))
+        return await session(from_kubeconfig([self.kubeconfig]))
 
     def restart(self, *faults: Exception) -> None:
         """As if another had become the leader; kopf's first logins fail with these."""
@@ -143,14 +149,16 @@ def context_of(authority: Authority, name: str) -> ssl.SSLContext:
 
 
 @contextmanager
-def ground(cluster: Cluster, namespace: str, settings: OperatorSettings | None = None) -> Iterator[Ground]:
-    """A leader that works."""
+def ground(
+    cluster: Cluster, namespace: str, settings: OperatorSettings | None = None, kubeconfig: Path | None = None
+) -> Iterator[Ground]:
+    """A leader that works, with the rights of an administrator unless it has others."""
     stub = Stub(asyncio.run(_authority(cluster, namespace)), namespace=namespace)
     _replica_pod(cluster, namespace)
     with _serving(stub):
         ground = Ground.__new__(Ground)
         operator = Operator(
-            client=lambda: Client(from_kubeconfig([cluster.kubeconfig])),
+            client=lambda: Client(from_kubeconfig([ground.kubeconfig])),
             model=installed_policy(),
             settings=lambda: ground.settings,
             namespace=namespace,
@@ -170,7 +178,7 @@ def ground(cluster: Cluster, namespace: str, settings: OperatorSettings | None =
         over = threading.Event()
         runtime = Runtime(lambda: leading(operator), lambda: ground.login(), namespace, over.set)
         Ground.__init__(ground, cluster, namespace, stub, operator, runtime, settings or OperatorSettings())
-        ground.over = over
+        ground.over, ground.kubeconfig = over, kubeconfig or cluster.kubeconfig
         runtime.begin()
         try:
             yield ground

@@ -211,11 +211,18 @@ class Operator(Serving):
                 turned_away=self.turned_away.lately(now),
                 authorities=taken.trusts if taken is not None else "",
                 issuer=taken.issuer if taken is not None else "",
+                missing=self._missing(),
                 freed=self.waiting.freed,
             )
         )
         self.waiting.freed = False
         return said
+
+    def _missing(self) -> str:
+        """The first right that is found to be."""
+        watched = [*self.parts.reflectors.values(), self._known, *([self._followed] if self._followed else [])]
+        found = (*(one.state.missing for one in watched), self.revisions.missing, self.bindings.missing)
+        return next(filter(None, found), "")
 
 
 async def operate(settings: OperateSettings, lead: Lead | None = None) -> None:

@@ -78,8 +78,9 @@ class Serving(ABC):
             "fairlead_rule_errors", "How often a rule could not decide about a node or a pod.", "policy", "rule"
         )
         self.seldom = Seldom()
+        self.bindings = Bindings(client)
         calls = Calls(
-            Binder(Bindings(client)),
+            Binder(self.bindings),
             self.caller,
             lambda: self.current.world if self.watching.synced else None,
             settings.timeout_s,

@@ -12,6 +12,7 @@ PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler
 SERVICES, PODS, DNS = "10.96.0.0/16", "10.244.0.0/16", "10.96.0.10"
 _FIRST_SERVICE = "10.96.0.1"
 _PROXY = "front-proxy-client"
+_AUDIT_POLICY = Path(__file__).parent / "manifests" / "audit.yaml"
 # Thousands of nodes appear at once here; with the ordinary limits their taints would be lifted 20 a second.
 _FAST = ("--kube-api-qps=2000", "--kube-api-burst=4000")
 
@@ -126,6 +127,11 @@ def apiserver(layout: Layout, programs: Mapping[str, Path], keys: Keys) -> Compo
             # one client asks for thousands of things at once here
             "--max-requests-inflight=3000",
             "--max-mutating-requests-inflight=1000",
+            f"--audit-policy-file={_AUDIT_POLICY}",
+            f"--audit-log-path={layout.audit_log}",
+            # megabytes; a request takes less than one kilobyte
+            "--audit-log-maxsize=100",
+            "--audit-log-maxbackup=3",
             "--profiling=false",
         ],
     )

@@ -17,7 +17,7 @@ import yaml
 from testbed import build, cache, node_template, nodes, process, sandbox
 from testbed.api import Api, Object
 from testbed.errors import ClusterError
-from testbed.layout import folder_of, free_ports
+from testbed.layout import Layout, folder_of, free_ports
 from testbed.node_template import Template
 from testbed.node_template_file import default_template
 from testbed.providers import Local, Provider, choose
@@ -48,6 +48,13 @@ class Cluster:
     def folder(self) -> Path:
         """Where the components of the cluster that tests start keep their logs."""
         return folder_of(self.provider.cluster)
+
+    @property
+    def audit_log(self) -> Path:
+        """What its API server was asked, by whom; read it with `audit.py`."""
+        if not isinstance(self.provider, Local):
+            pytest.skip("only the API server that is a process here keeps an audit log for us")
+        return Layout(self.provider.cluster, self.kubernetes).audit_log
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,11 @@ class Layout:
         """The administrator's kubeconfig."""
         return self.folder / "kubeconfig"
 
+    @property
+    def audit_log(self) -> Path:
+        """What the API server was asked; once it is long it goes on in a new file, and older ones stand beside it."""
+        return self.folder / "audit" / "audit.log"
+
     def save(self) -> None:
         """Keep it."""
         cache.write(self.folder / "layout.json", json.dumps(dataclasses.asdict(self), indent=2))

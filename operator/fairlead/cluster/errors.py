@@ -63,6 +63,11 @@ class UnreachableError(RequestError):
 class ForbiddenError(RequestError):
     """403."""
 
+    @property
+    def is_of_rbac(self) -> bool:
+        """Whether a rule is missing, and named; others, such as quotas, refuse with 403 too."""
+        return _LACKS in self.message
+
 
 class NotFoundError(RequestError):
     """404."""
@@ -95,6 +100,9 @@ _CLASSES: Final[dict[int, type[RequestError]]] = {
     409: ConflictError,
     410: GoneError,
 }
+_LACKS: Final = "of that user lacks the rule"
+_NOT_HELD: Final = "attempting to grant RBAC permissions not currently held"
+_HELD: Final = re.compile(r"\{APIGroups:\[(.*?)\], Resources:\[(.*?)\],.*? Verbs:\[(.*?)\]\}")
 _RULE: Final = re.compile(r'cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?')
 _status: Final = msgspec.json.Decoder(Status)
 
@@ -104,7 +112,7 @@ def refusal(verb: str, where: Where, status: int, body: bytes, *, retry_after: s
     said = status_of(body)
     message = said.message or body[:_TEXT_MAX].decode(errors="replace").strip() or "nothing was said"
     if status == 403:
-        message += missing_rule(message)
+        message += missing_rule(message, where.namespace)
     after = float(retry_after) if retry_after and retry_after.isascii() and retry_after.isdigit() else None
     kind = _CLASSES.get(status, RequestError)
     return kind(verb, where, message, status=status, reason=said.reason, retry_after_s=after)
@@ -118,12 +126,27 @@ def status_of(body: bytes | msgspec.Raw) -> Status:
         return Status()
 
 
-def missing_rule(message: str) -> str:
-    """What to add to a role, where the message is RBAC's; others, such as quotas, refuse with 403 too."""
-    found = _RULE.search(message)
-    if not found:
-        return ""
-    verb, resource, group, namespace = found.groups()
-    role = f"a Role in {namespace} or a ClusterRole" if namespace else "a ClusterRole"
-    rule = f'apiGroups: ["{group}"], resources: [{resource}], verbs: [{verb}]'
-    return f"; {role} of that user lacks the rule {{{rule}}}"
+def missing_rule(message: str, namespace: str = "") -> str:
+    """What to add to a role, where the message is RBAC's."""
+    if found := _RULE.search(message):
+        verb, resource, group, within = found.groups()
+        return _lacks(group, resource, verb, within or "")
+    if _NOT_HELD in message and (held := _HELD.search(message)):
+        group, resource, verbs = held.groups()
+        return _lacks(group.strip('"'), resource.strip('"'), verbs.replace('"', "").replace(" ", ", "), namespace)
+    return ""
+
+
+def may_not_bind(error: ForbiddenError, kind: str, role: str) -> ForbiddenError:
+    """What to add to a role where a binding was refused: the API server names all that is in the role to be bound."""
+    before, refused, _ = error.message.partition(_NOT_HELD)
+    if not refused:
+        return error
+    rule = _lacks("rbac.authorization.k8s.io", f"{kind.lower()}s", "bind", error.where.namespace, role)
+    return ForbiddenError(error.verb, error.where, before + refused + rule, status=error.status, reason=error.reason)
+
+
+def _lacks(group: str, resource: str, verbs: str, namespace: str, name: str = "") -> str:
+    where = f"a Role in {namespace} or a ClusterRole" if namespace else "a ClusterRole"
+    only = f", resourceNames: [{name}]" if name else ""
+    return f'; {where} {_LACKS} {{apiGroups: ["{group}"], resources: [{resource}]{only}, verbs: [{verbs}]}}'

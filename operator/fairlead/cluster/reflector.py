@@ -17,7 +17,15 @@ from fairlead.cluster import events
 from fairlead.cluster.client import Client
 from fairlead.cluster.clock import Clock
 from fairlead.cluster.consistency import differences
-from fairlead.cluster.errors import ClusterError, GoneError, RequestError, UnreachableError, refusal, status_of
+from fairlead.cluster.errors import (
+    ClusterError,
+    ForbiddenError,
+    GoneError,
+    RequestError,
+    UnreachableError,
+    refusal,
+    status_of,
+)
 from fairlead.cluster.held import Held, Key, Sink, Stamp
 from fairlead.cluster.resources import Page, Where
 from fairlead.cluster.retry import Backoff
@@ -213,7 +221,7 @@ class Reflector(Generic[T]):
     def _heard(self) -> None:
         now = self._clock.now()
         self.state.last_contact = now
-        self.state.trouble = ""
+        self.state.trouble = self.state.missing = ""
         self._backoff.well(now)
 
     def _unreadable(self, raw: msgspec.Raw, error: msgspec.DecodeError) -> tuple[Key, Stamp]:
@@ -236,6 +244,7 @@ class Reflector(Generic[T]):
             kind, told = str(error.status or "unreachable"), error.retry_after_s or 0.0
         self.state.failures[kind] += 1
         self.state.trouble = str(error)
+        self.state.missing = str(error) if isinstance(error, ForbiddenError) else ""
         _log.warning("reflector.failed", extra={"resource": str(self.where), "error": str(error)})
         return max(self._backoff.failed(self._clock.now()), told)
 

@@ -28,7 +28,8 @@ _GENERATION: Final = "fairlead.dev/policy-generation"
 class Api(Protocol):
     """What is needed of the API server: ControllerRevisions of one namespace.
 
-    Raises OSError when it cannot be done, and a ConnectionError when nobody has answered.
+    Raises OSError when it cannot be done, a ConnectionError when nobody has answered, a PermissionError for want of a
+    right.
     """
 
     async def list(self, selector: str) -> Sequence[Mapping[str, Any]]:
@@ -76,6 +77,8 @@ class Revisions:
     """Where the policies come from: a word for the label."""
     fault: str = ""
     """Why nothing can be kept, where that is so."""
+    missing: str = ""
+    """The right without which nothing can be; empty where it is not that."""
     _waiting: dict[str, Good | None] = field(default_factory=dict)  # None: the policy went
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -86,7 +89,7 @@ class Revisions:
         except OSError as error:
             self._failed(error)
             return None if isinstance(error, ConnectionError) else {}
-        self.fault = ""
+        self.fault = self.missing = ""
         held: dict[tuple[str, str], Good] = {}
         for revision in sorted(revisions, key=_number):
             if (good := good_of(revision)) is not None:
@@ -120,7 +123,7 @@ class Revisions:
                     self._failed(error)
             self._waiting = failed | self._waiting
             if self.fault and not failed:
-                self.fault = ""
+                self.fault = self.missing = ""
                 LOG.info("the last good policies are kept again")
 
     async def _settle(self, name: str, good: Good | None) -> None:
@@ -143,6 +146,7 @@ class Revisions:
         if not self.fault:
             LOG.warning("the last good policies are kept in memory only", extra={"why": str(error)})
         self.fault = str(error)
+        self.missing = str(error) if isinstance(error, PermissionError) else ""
 
 
 def _number(revision: Mapping[str, Any]) -> int:

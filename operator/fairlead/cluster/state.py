@@ -28,6 +28,8 @@ class State:
     """When something was last heard of what is held, by the monotonic clock: a page, an event, a bookmark."""
     trouble: str = ""
     """What went wrong last; empty while all is well."""
+    missing: str = ""
+    """The right without which nothing can be heard; empty where it is not that."""
     events: Counter[str] = field(default_factory=Counter)
     """By type, with BOOKMARK and ERROR."""
     relists: Counter[Relist] = field(default_factory=Counter)

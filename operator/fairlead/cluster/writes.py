@@ -1,33 +1,61 @@
 """What Fairlead itself writes: bindings, and the last good policies."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+import logging
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from fairlead.cluster.client import Client
-from fairlead.cluster.errors import AccessError, ClusterError, ConflictError, NotFoundError, UnreachableError
+from fairlead.cluster.errors import (
+    AccessError,
+    ClusterError,
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    UnreachableError,
+)
 from fairlead.cluster.resources import PODS, Page, Resource, Where
 
+LOG: Final = logging.getLogger(__name__)
+T = TypeVar("T")
 REVISIONS: Final = Resource("apps", "v1", "controllerrevisions")
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _page: Final = msgspec.json.Decoder(Page[dict[str, Any]]).decode
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Bindings:
     """Pods that are bound to nodes."""
 
     client: Client
+    _lacks: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def missing(self) -> str:
+        """The right without which none is bound; empty where it is not that."""
+        return next(iter(self._lacks.values()), "")
 
     async def bind(self, namespace: str, name: str, binding: bytes, within_s: float) -> None:
         """Post a Binding, once."""
-        await self.client.post(PODS.of(namespace, name, "binding"), binding, within_s=within_s)
+        await self._told("create", self.client.post(PODS.of(namespace, name, "binding"), binding, within_s=within_s))
 
     async def pod(self, namespace: str, name: str, within_s: float) -> bytes:
         """The pod as it is now."""
-        return await self.client.read(PODS.of(namespace, name), within_s=within_s)
+        return await self._told("get", self.client.read(PODS.of(namespace, name), within_s=within_s))
+
+    async def _told(self, verb: str, asked: Awaitable[T]) -> T:
+        """Others than RBAC, such as quotas and admission, refuse one pod and not all."""
+        try:
+            answer = await asked
+        except ForbiddenError as error:
+            if error.is_of_rbac and verb not in self._lacks:
+                self._lacks[verb] = str(error)
+                LOG.warning("pods cannot be bound", extra={"why": str(error)})
+            raise
+        self._lacks.pop(verb, None)
+        return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +98,8 @@ class RevisionsOf:
 
 
 def _as_os_error(error: ClusterError) -> OSError:
-    """A ConnectionError where it may go well another time."""
+    """A ConnectionError where it may go well another time, a PermissionError where a right is missing."""
+    if isinstance(error, ForbiddenError):
+        return PermissionError(str(error))
     passing = isinstance(error, UnreachableError | AccessError)
     return ConnectionError(str(error)) if passing else OSError(str(error))

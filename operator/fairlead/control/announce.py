@@ -1,7 +1,6 @@
 """Events: one for each transition of a policy's `Ready`, and one for each thing that somebody had changed."""
 
 import hashlib
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,12 +12,13 @@ from fairlead.api.names import API_VERSION, KIND
 from fairlead.cluster.client import Client
 from fairlead.cluster.errors import ClusterError
 from fairlead.cluster.resources import Resource, Where
+from fairlead.control.lacking import Lacking
 
-LOG: Final = logging.getLogger(__name__)
 EVENTS: Final = Resource("events.k8s.io", "v1", "events")
 NAMESPACE: Final = "default"
 """Of events about what has no namespace."""
 _NOTE_MAX: Final = 1000
+_POSTING: Final = "events cannot be posted"
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -49,6 +49,7 @@ class Announcer:
     client: Client
     instance: str
     """Which replica."""
+    lacking: Lacking
 
     async def about(
         self, policy: Mapping[str, Any], kind: str, reason: str, note: str, action: str, now: datetime
@@ -81,4 +82,6 @@ class Announcer:
         try:
             await self.client.create(Where(EVENTS, NAMESPACE), event, _decode)
         except ClusterError as error:
-            LOG.info("an event could not be posted", extra={"reason": reason, "why": str(error)})
+            self.lacking.failed(_POSTING, error)
+        else:
+            self.lacking.went(_POSTING)

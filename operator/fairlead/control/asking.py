@@ -9,7 +9,7 @@ import aiohttp
 import msgspec
 
 from fairlead.cluster.client import Client
-from fairlead.cluster.errors import ClusterError
+from fairlead.cluster.errors import ClusterError, ForbiddenError
 from fairlead.cluster.resources import PODS
 from fairlead.identities import NO_POD
 
@@ -56,13 +56,15 @@ _ASKED: Final[Mapping[str, Callable[[str], Mapping[str, Any]]]] = {
 
 
 async def complaints(client: Client, pods: Iterable[Mapping[str, Any]]) -> str:
-    """The last error about extenders that one of these schedulers logged within the last seconds."""
+    """The last error about extenders that one of these schedulers logged lately. Raises ForbiddenError."""
     for pod in pods:
         metadata = pod["metadata"]
         at = PODS.of(metadata["namespace"], metadata["name"], "log")
         query = {"container": "kube-scheduler", "sinceSeconds": str(_WINDOW_S)}
         try:
             text = (await client.get(at, bytes, query)).decode(errors="replace")
+        except ForbiddenError:
+            raise
         except ClusterError:  # one that is not there yet, or any more, has logged nothing
             continue
         for line in reversed(text.splitlines()):

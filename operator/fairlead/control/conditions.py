@@ -38,6 +38,8 @@ class Replica:
     """The generation that serves there."""
     slow: bool = False
     """Whether it is switched to its failure policy there."""
+    missing: str = ""
+    """A permission that it lacks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +66,8 @@ class Known:
     """A permission that the operator lacks."""
     failed: str = ""
     """Why else what its scheduler is made of could not be looked at, or written."""
+    lacking: Sequence[str] = ()
+    """Permissions without which the scheduler is as it should be, and something else is not."""
     paused: bool = False
     unrenewed: str = ""
     """Why its scheduler's certificate should have been renewed by now, if it were not paused."""
@@ -131,7 +135,7 @@ def _compiled(known: Known) -> _Said:
 
 def _programmed(known: Known) -> _Said:
     """Whether what was written is what happens: in every replica, and in the scheduler that asks them."""
-    problems = [*_replicas(known), *(_scheduler(known) if known.managed and known.enforced else ())]
+    problems = [*_lacking(known), *_replicas(known), *(_scheduler(known) if known.managed and known.enforced else ())]
     if problems:
         first = min(problems, key=lambda one: _ORDER.index(one.reason))
         rest = [one.message for one in problems if one is not first]
@@ -152,6 +156,13 @@ _ORDER: Final[Sequence[Reason]] = (
     "Pending",
 )
 """What is said first: what does not pass by itself."""
+
+
+def _lacking(known: Known) -> Iterator[_Said]:
+    for one in known.lacking:
+        yield _Said("False", "Forbidden", one)
+    if lacking := [one for one in known.replicas if one.missing]:
+        yield _Said("False", "Forbidden", f"{_named(lacking)}: {lacking[0].missing}")
 
 
 def _replicas(known: Known) -> Iterator[_Said]:

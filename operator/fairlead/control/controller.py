@@ -6,15 +6,19 @@ kopf only tells of what happened. Everything is done from what is there, again a
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from fairlead.api.names import API_VERSION, KIND
+from fairlead.cluster.errors import ForbiddenError
 from fairlead.cluster.resources import Where
 from fairlead.control.gathering import POLICIES, Gathered, Obj
+from fairlead.control.lacking import Lacking
 from fairlead.control.objects import Objects, resource
 from fairlead.control.rounds import Rounds
 from fairlead.control.schedulers import Schedulers
 from fairlead.render.names import SCHEDULER_LABEL
+
+_LOOKING: Final = "schedulers that have no policies cannot be found"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -26,6 +30,7 @@ class Controller:
     namespace: str
     schedulers: Schedulers
     rounds: Rounds
+    lacking: Lacking
     beside: Sequence[Callable[[], Awaitable[None]]] = ()
     """What else goes on."""
 
@@ -56,8 +61,13 @@ class Controller:
                 continue  # something was told meanwhile, which is newer
             self.policy(None, found[name]) if name in found else self.policy("DELETED", before[name])
         kept = Where(resource("ConfigMap"), self.namespace)
-        for one in await self.objects.all(kept, labelSelector=SCHEDULER_LABEL):
-            self.due(one["metadata"]["labels"][SCHEDULER_LABEL])
+        try:
+            for one in await self.objects.all(kept, labelSelector=SCHEDULER_LABEL):
+                self.due(one["metadata"]["labels"][SCHEDULER_LABEL])
+        except ForbiddenError as error:  # those that have policies are looked at, and theirs say what is missing
+            self.lacking.failed(_LOOKING, error)
+        else:
+            self.lacking.went(_LOOKING)
 
     async def run(self) -> None:
         """Until it is cancelled; the schedulers that settings list are there without any policy."""

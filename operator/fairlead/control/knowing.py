@@ -1,6 +1,7 @@
 """What is known of the cluster when a scheduler is rendered, once certificates are as they have to be."""
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -9,6 +10,7 @@ import msgspec
 
 from fairlead import pem
 from fairlead.cluster.client import Client
+from fairlead.cluster.errors import ForbiddenError
 from fairlead.cluster.resources import VERSION
 from fairlead.control.admission_authority import Believed
 from fairlead.control.authority import Authority
@@ -85,7 +87,8 @@ class Knowing:
         answers = {name: _replica(one) for name, one in self.replicas.answers.items()}
         passed = await self.certificates.step(digests, answers, self.held(), paused)
         self._waits, self._unrenewed = passed.waits, passed.unrenewed
-        await self.believed.have(passed.authority)
+        with suppress(ForbiddenError):  # it is done again, and said, where no scheduler waits for it
+            await self.believed.have(passed.authority)
         return passed.authority.known
 
 

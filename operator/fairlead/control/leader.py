@@ -22,6 +22,7 @@ from fairlead.control.elsewhere import followed
 from fairlead.control.ever import Ever
 from fairlead.control.gathering import Gathered, Obj
 from fairlead.control.knowing import Knowing
+from fairlead.control.lacking import Lacking
 from fairlead.control.objects import Objects
 from fairlead.control.of_others import OfOthers
 from fairlead.control.passes import Passes
@@ -104,7 +105,8 @@ def _controller(
     believed: Believed,
 ) -> Controller:
     settings, leads, namespace = operator.settings, operator.leads, operator.namespace
-    gathered, announcer = Gathered(operator.model), Announcer(client, operator.instance)
+    gathered, lacking = Gathered(operator.model), Lacking()
+    announcer = Announcer(client, operator.instance, lacking)
     others = OfOthers(secrets, operator.host, now)
     replicas = _replicas(operator, objects, others, believed)
     knowing = Knowing(
@@ -125,6 +127,7 @@ def _controller(
         answers=lambda: replicas.answers,
         unrenewed=knowing.unrenewed,
         announcer=announcer,
+        lacking=lacking,
         settings=settings,
         leads=leads,
         warnings=operator.warnings,
@@ -149,7 +152,8 @@ def _controller(
         schedulers=schedulers,
         statuses=statuses,
         replicas=replicas,
-        waker=Waker(client, namespace, now, asyncio.get_running_loop().time),
+        waker=Waker(client, namespace, now, asyncio.get_running_loop().time, lacking),
+        lacking=lacking,
         settings=settings,
         rotates=lambda: knowing.rotates,
         believed=believed.again,
@@ -162,6 +166,7 @@ def _controller(
         namespace=namespace,
         schedulers=schedulers,
         rounds=rounds,
+        lacking=lacking,
         beside=[one.run for one in followed(client, namespace, schedulers.due)],
     )
     return controller

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.cluster.client import Client
-from fairlead.cluster.errors import ConflictError, NotFoundError
+from fairlead.cluster.errors import ConflictError, ForbiddenError, NotFoundError, may_not_bind
 from fairlead.cluster.resources import Page, Resource, Where
 from fairlead.control.drift import holds, state_of, to_apply
 from fairlead.render.engine import Object
@@ -91,7 +91,11 @@ class Objects:
         if not state or (state == "edited" and live is not None and self._odd.get(at) == _version(live)):
             return ""
         meant = to_apply(wanted)
-        made = await self.client.apply(at, meant, _decode, manager=MANAGER, force=True)
+        try:
+            made = await self.client.apply(at, meant, _decode, manager=MANAGER, force=True)
+        except ForbiddenError as error:
+            role = wanted.get("roleRef")
+            raise may_not_bind(error, role["kind"], role["name"]) if role else error from None
         if not holds(meant, made):
             LOG.info("an object is formed by somebody else, too", extra={"object": str(at)})
             self._odd[at] = _version(made)

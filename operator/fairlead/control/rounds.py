@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.cluster.errors import ClusterError
 from fairlead.control.gathering import Gathered, scheduler_of
+from fairlead.control.lacking import Lacking
 from fairlead.control.replicas import Replicas
 from fairlead.control.schedulers import Schedulers
 from fairlead.control.statuses import Statuses
@@ -19,6 +20,7 @@ from fairlead.webhook.state import ReplicaState
 LOG: Final = logging.getLogger(__name__)
 _BUSY_S: Final = 1.0
 _QUIET_S: Final = 10.0
+_BELIEVED: Final = "the API server cannot be told whom to believe"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -30,6 +32,7 @@ class Rounds:
     statuses: Statuses
     replicas: Replicas
     waker: Waker
+    lacking: Lacking
     settings: Callable[[], OperatorSettings]
     rotates: Callable[[], bool]
     """Whether the authority is to be replaced, or is being: nothing tells of it when others have done their part."""
@@ -38,6 +41,7 @@ class Rounds:
     leads: Callable[[], bool]
     look: Callable[[], Awaitable[None]]
     """Sees all that there is."""
+    _lacked: Sequence[str] = ()
     _soon: asyncio.Event = field(default_factory=asyncio.Event)
 
     def soon(self) -> None:
@@ -47,7 +51,7 @@ class Rounds:
     async def run(self) -> None:
         """Until it is cancelled."""
         time = asyncio.get_running_loop().time
-        looked, settings = time(), self.settings()
+        looked, settings, self._lacked = time(), self.settings(), self.lacking.said
         while True:
             self._soon.clear()
             try:
@@ -76,10 +80,11 @@ class Rounds:
         before = self.replicas.answers
         after = await self.replicas.ask()
         await self.waker.heard(after.values())
+        new, self._lacked = before != after or self._lacked or self.lacking.said, self.lacking.said
         if not self.schedulers.begun.is_set():
             return
         for scheduler in {scheduler_of(one) for one in self.gathered.policies.values()}:
-            if before != after or self._leaves(scheduler) or self.statuses.owes(scheduler):
+            if new or self._leaves(scheduler) or self.statuses.owes(scheduler):
                 await self.statuses.say(scheduler, self.schedulers.passed(scheduler))
 
     async def _be_believed(self) -> None:
@@ -88,7 +93,9 @@ class Rounds:
         try:
             await self.believed()
         except ClusterError as error:
-            LOG.warning("the API server cannot be told whom to believe", extra={"why": str(error)})
+            self.lacking.failed(_BELIEVED, error)
+        else:
+            self.lacking.went(_BELIEVED)
 
     def _is_busy(self) -> bool:
         answers = [one for one in self.replicas.answers.values() if isinstance(one, ReplicaState)]

@@ -25,6 +25,8 @@ class About:
     policy: Obj
     answers: Mapping[str, ReplicaState | str]
     passed: Passed
+    lacking: Sequence[str] = ()
+    """Permissions that are missing for something else."""
     managed: bool
     paused: bool
     unrenewed: str = ""
@@ -40,6 +42,7 @@ def status(about: About, now: datetime) -> dict[str, Any]:
     before, uid = policy.get("status", {}), policy["metadata"]["uid"]
     generation, name = policy["metadata"]["generation"], policy["metadata"]["name"]
     said = {pod: _of(one, name, uid) for pod, one in about.answers.items()}
+    lacks = {pod: one.missing for pod, one in about.answers.items() if isinstance(one, ReplicaState)}
     found = [one for one in said.values() if isinstance(one, PolicyState)]
     current = [one for one in found if one.generation == str(generation)]
     known = Known(
@@ -49,12 +52,13 @@ def status(about: About, now: datetime) -> dict[str, Any]:
         invalid=about.invalid,
         compiled=cast("Reason", current[0].reason) if current else None,
         fault=current[0].message if current else "",
-        replicas=[_replica(pod, one) for pod, one in said.items()],
+        replicas=[_replica(pod, one, lacks.get(pod, "")) for pod, one in said.items()],
         phase=decision.phase if decision is not None else None,
         roll=decision.message if decision is not None else "",
         managed=about.managed,
         missing=about.passed.missing,
         failed=about.passed.failed,
+        lacking=about.lacking,
         paused=about.paused,
         unrenewed=about.unrenewed,
     )
@@ -85,10 +89,10 @@ def _of(answer: ReplicaState | str, name: str, uid: str) -> PolicyState | str:
     return one if one is not None and one.uid == uid else PolicyState(uid=uid, generation="", reason="")
 
 
-def _replica(pod: str, said: PolicyState | str) -> Replica:
+def _replica(pod: str, said: PolicyState | str, missing: str) -> Replica:
     if isinstance(said, str):
         return Replica(name=pod, silent=said)
-    return Replica(name=pod, serving=said.serving or None, slow=said.slow)
+    return Replica(name=pod, serving=said.serving or None, slow=said.slow, missing=missing)
 
 
 def _hashes(about: About) -> dict[str, str]:

@@ -16,10 +16,11 @@ import msgspec
 
 from fairlead.api.errors import InvalidObjectError
 from fairlead.api.names import API_VERSION, KIND
-from fairlead.cluster.errors import ClusterError, ConflictError, NotFoundError
+from fairlead.cluster.errors import ClusterError, ConflictError, ForbiddenError, NotFoundError
 from fairlead.control.announce import Announcer, transition
 from fairlead.control.finalizer import finalizers
 from fairlead.control.gathering import POLICIES, Gathered, Obj, paused
+from fairlead.control.lacking import Lacking
 from fairlead.control.passes import Passed
 from fairlead.control.status import COUNTERS_S, About, difference, status
 from fairlead.logs import Seldom
@@ -28,6 +29,7 @@ from fairlead.webhook.state import ReplicaState
 
 LOG: Final = logging.getLogger(__name__)
 STATUS_MANAGER: Final = "fairlead-status"
+_FINALIZING: Final = "policies cannot be held until nobody applies them any more"
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -41,6 +43,7 @@ class Statuses:
     unrenewed: Callable[[str], str]
     """What is said of the certificate of a scheduler for which nothing is written; empty while it is good."""
     announcer: Announcer
+    lacking: Lacking
     settings: Callable[[], OperatorSettings]
     leads: Callable[[], bool]
     warnings: Callable[[Obj], list[tuple[str, str]]]
@@ -93,6 +96,7 @@ class Statuses:
             policy=policy,
             answers=self.answers(),
             passed=passed,
+            lacking=self.lacking.said,
             managed=self._is_managed(scheduler),
             paused=held,
             unrenewed=self.unrenewed(scheduler) if held else "",
@@ -122,9 +126,15 @@ class Statuses:
             if isinstance(one, ReplicaState)
         )
         wanted = finalizers(policy, serves, self.now())
-        if wanted is not None:
-            metadata = {"finalizers": wanted, "resourceVersion": policy["metadata"]["resourceVersion"]}
+        if wanted is None:
+            return
+        metadata = {"finalizers": wanted, "resourceVersion": policy["metadata"]["resourceVersion"]}
+        try:
             await self.announcer.client.merge(POLICIES.of("", name), {"metadata": metadata}, _decode)
+        except ForbiddenError as error:
+            self.lacking.failed(_FINALIZING, error)
+        else:
+            self.lacking.went(_FINALIZING)
 
     def _is_managed(self, scheduler: str) -> bool:
         try:

@@ -14,12 +14,14 @@ import msgspec
 from fairlead.cluster.client import Client
 from fairlead.cluster.errors import ClusterError, ConflictError, NotFoundError
 from fairlead.cluster.resources import Resource, Where
+from fairlead.control.lacking import Lacking
 from fairlead.render.names import MANAGER
 from fairlead.webhook.state import ReplicaState
 
 LOG: Final = logging.getLogger(__name__)
 NAME: Final = "fairlead-wake-up"
 PAUSE_S: Final = 5.0
+_WAKING: Final = "refused pods cannot be woken"
 WOKEN: Final = "fairlead.dev/woken-at"
 CAPACITIES: Final = Resource("storage.k8s.io", "v1", "csistoragecapacities")
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
@@ -79,6 +81,7 @@ class Waker:
     namespace: str
     today: Callable[[], datetime]
     clock: Callable[[], float]
+    lacking: Lacking
     waking: Waking = field(default_factory=Waking)
 
     async def heard(self, answers: Iterable[ReplicaState | str]) -> None:
@@ -89,8 +92,10 @@ class Waker:
         try:
             await wake(self.client, self.namespace, self.today())
         except ClusterError as error:
-            LOG.warning("refused pods cannot be woken", extra={"why": str(error)})
+            self.lacking.failed(_WAKING, error)
+            self.waking = replace(self.waking, last=self.clock())
         else:
+            self.lacking.went(_WAKING)
             LOG.debug("refused pods are woken")
             self.waking = self.waking.woke(self.clock())
 

@@ -28,8 +28,8 @@ class Rule:
     verbs: tuple[str, ...]
     names: tuple[str, ...] = ()
     """Only these; in them `{namespace}` is the operator's own."""
-    admission: bool = False
-    """Whether it is needed only where the operator answers what is asked of it at `kubectl apply`."""
+    self_managed: bool = False
+    """Whether it is needed only where certificates are of the operator's own authority."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ OPERATOR: Final = (
                 ("validatingwebhookconfigurations",),
                 ("get", "patch"),
                 (ADMISSION,),
-                admission=True,
+                self_managed=True,
             ),
         ),
     ),
@@ -144,7 +144,7 @@ OPERATOR: Final = (
             Rule("what schedulers may be called by", "networking.k8s.io", ("networkpolicies",), _FOLLOWED),
             Rule("how many of their pods may be away", "policy", ("poddisruptionbudgets",), _FOLLOWED),
             Rule(
-                "which replica leads (update), and the Leases of schedulers, who may get and update theirs",
+                "which replica leads, and the Leases of schedulers; update is held to be given to them, for theirs",
                 _LEASES,
                 ("leases",),
                 (*_MADE, "update"),
@@ -154,7 +154,7 @@ OPERATOR: Final = (
                 "one object that is touched to wake up pods that were refused",
                 "storage.k8s.io",
                 ("csistoragecapacities",),
-                ("get", "create", "patch"),
+                ("create", "patch"),
             ),
         ),
     ),

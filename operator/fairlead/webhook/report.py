@@ -35,6 +35,7 @@ class Known:
     turned_away: Mapping[str, str] = field(default_factory=dict)
     authorities: str = ""
     issuer: str = ""
+    missing: str = ""
     freed: bool = False
 
 
@@ -52,6 +53,7 @@ def report(known: Known) -> ReplicaState:
         authorities=known.authorities,
         issuer=known.issuer,
         turned_away=dict(known.turned_away),
+        missing=known.missing,
         freed=known.freed,
     )
 

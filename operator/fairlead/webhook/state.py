@@ -58,6 +58,8 @@ class ReplicaState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """A hash of the authority that its own certificate is from."""
     turned_away: dict[str, str] = {}
     """Why, of addresses that were turned away in the last seconds."""
+    missing: str = ""
+    """A right that it lacks, and the rule to add."""
     freed: bool = False
     """Whether pods that it refused could be placed now: they have to be woken."""
 

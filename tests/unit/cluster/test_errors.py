@@ -10,6 +10,7 @@ from fairlead.cluster.errors import (
     GoneError,
     NotFoundError,
     RequestError,
+    may_not_bind,
     refusal,
 )
 from fairlead.cluster.resources import PODS, Resource, Where
@@ -24,6 +25,11 @@ def status(reason: str, message: str) -> bytes:
 
 RBAC = 'User "u" cannot create resource "pods/binding" in API group "" in the namespace "default"'
 EVERYWHERE = 'User "u" cannot list resource "leases" in API group "coordination.k8s.io" at the cluster scope'
+GRANT = 'roles "r" is forbidden: user "u" is attempting to grant RBAC permissions not currently held:\n'
+HELD = (
+    '{APIGroups:["coordination.k8s.io"], Resources:["leases"], ResourceNames:["r"], Verbs:["get" "update"]}\n'
+    '{APIGroups:[""], Resources:["pods"], Verbs:["get"]}'
+)
 CASES: dict[str, tuple[Where, int, bytes, type[RequestError], str]] = {
     "what RBAC refuses in a namespace": (
         BINDING,
@@ -43,6 +49,16 @@ CASES: dict[str, tuple[Where, int, bytes, type[RequestError], str]] = {
         (
             f"create leases.coordination.k8s.io: 403 Forbidden: {EVERYWHERE}; a ClusterRole of that user lacks the "
             'rule {apiGroups: ["coordination.k8s.io"], resources: [leases], verbs: [list]}'
+        ),
+    ),
+    "what nobody grants who has it not": (
+        Where(Resource("rbac.authorization.k8s.io", "v1", "roles"), "ours", "r"),
+        403,
+        status("Forbidden", GRANT + HELD),
+        ForbiddenError,
+        (
+            f"{HELD}; a Role in ours or a ClusterRole of that user lacks the rule "
+            '{apiGroups: ["coordination.k8s.io"], resources: [leases], verbs: [get, update]}'
         ),
     ),
     "what a quota refuses": (
@@ -100,3 +116,33 @@ PATHS = {
 @pytest.mark.parametrize(("path", "where"), PATHS.items())
 def test_a_path_is(path: str, where: Where) -> None:
     assert where.path == path
+
+
+BINDINGS = Where(Resource("rbac.authorization.k8s.io", "v1", "rolebindings"), "kube-system", "b")
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (
+            GRANT + HELD,
+            (
+                f"apply {BINDINGS}: 403 Forbidden: {GRANT.rstrip()[:-1]}; a Role in kube-system or a ClusterRole of "
+                'that user lacks the rule {apiGroups: ["rbac.authorization.k8s.io"], resources: [roles], '
+                "resourceNames: [reader], verbs: [bind]}"
+            ),
+        ),
+        ("exceeded quota: q", f"apply {BINDINGS}: 403 Forbidden: exceeded quota: q"),
+    ],
+)
+def test_who_may_not_bind_is_told_to_which_role_and_not_what_is_in_it(said: str, text: str) -> None:
+    error = refusal("apply", BINDINGS, 403, status("Forbidden", said))
+    assert isinstance(error, ForbiddenError)
+    assert str(may_not_bind(error, "Role", "reader")) == text
+
+
+@pytest.mark.parametrize(("said", "is_it"), [(RBAC, True), (GRANT + HELD, True), ("exceeded quota: q", False)])
+def test_what_rbac_refuses_is_told_from_what_others_do(said: str, *, is_it: bool) -> None:
+    error = refusal("create", BINDING, 403, status("Forbidden", said))
+    assert isinstance(error, ForbiddenError)
+    assert error.is_of_rbac is is_it

@@ -14,7 +14,7 @@ class Api:
     def __init__(self) -> None:
         self.held: dict[str, dict[str, Any]] = {}
         self.calls: list[str] = []
-        self.broken = ""
+        self.broken: OSError | None = None
         self.idle = asyncio.Event()
 
     async def list(self, selector: str) -> Sequence[Mapping[str, Any]]:
@@ -39,7 +39,7 @@ class Api:
         self.calls.append(what)
         await asyncio.sleep(0)
         if self.broken:
-            raise OSError(self.broken)
+            raise self.broken
 
 
 def good(generation: str, uid: str = "u", name: str = "p") -> Good:
@@ -118,21 +118,21 @@ def test_what_is_written_twice_is_there_once() -> None:
 
 
 def test_where_nothing_can_be_kept_that_is_said_once_and_forgotten_when_it_heals() -> None:
-    async def story() -> list[str]:
+    async def story() -> list[tuple[str, str]]:
         api = Api()
         revisions = Revisions(api, "files")
         writer = asyncio.ensure_future(revisions.run())
         faults = []
-        for broken in ("no rights", "no rights", ""):
+        for broken in (OSError("no room"), PermissionError("no rights"), None):
             api.broken = broken
             revisions.keep(good("1"))
             for _ in range(30):
                 await asyncio.sleep(0)
-            faults.append(revisions.fault)
+            faults.append((revisions.fault, revisions.missing))
         writer.cancel()
         return faults
 
-    assert asyncio.run(story()) == ["no rights", "no rights", ""]
+    assert asyncio.run(story()) == [("no room", ""), ("no rights", "no rights"), ("", "")]
 
 
 def test_what_others_have_labelled_so_is_passed_over() -> None:

@@ -136,6 +136,24 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             id="not allowed",
         ),
         pytest.param(
+            replace(FINE, managed=False, lacking=["events cannot be posted: may not"]),
+            "False",
+            "Forbidden",
+            "events cannot be posted: may not",
+            False,
+            False,
+            id="not allowed something beside",
+        ),
+        pytest.param(
+            replace(FINE, replicas=(ONE, replace(TWO, missing="may not list nodes", serving=None))),
+            "False",
+            "Forbidden",
+            "two: may not list nodes; two: it does not serve",
+            False,
+            False,
+            id="a replica is not allowed",
+        ),
+        pytest.param(
             replace(FINE, phase="Rolling", roll="1 of 2 pods", replicas=(ONE, SILENT)),
             "Unknown",
             "ReplicaSilent",
@@ -201,13 +219,16 @@ KNOWN = st.builds(
     compiled=st.sampled_from([None, "Compiled", "LastGoodServes", "NothingServes"]),
     fault=TEXT,
     replicas=st.lists(
-        st.builds(Replica, name=TEXT, silent=TEXT, serving=st.sampled_from([None, "6", "7"]), slow=st.booleans()),
+        st.builds(
+            Replica, name=TEXT, silent=TEXT, serving=st.sampled_from([None, "6", "7"]), slow=st.booleans(), missing=TEXT
+        ),
         max_size=5,
     ),
     phase=st.sampled_from([None, "Steady", "Rolling", "RolledBack", "Rejected"]),
     roll=TEXT,
     managed=st.booleans(),
     missing=TEXT,
+    lacking=st.lists(TEXT, max_size=2),
     paused=st.booleans(),
 )
 

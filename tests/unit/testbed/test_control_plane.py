@@ -53,6 +53,14 @@ def test_the_api_server_authorizes_and_admits_as_a_cluster_does(own_cache: Path)
     assert flags["--enable-admission-plugins"] == "NodeRestriction"
 
 
+def test_the_api_server_keeps_what_it_was_asked_within_bounds(own_cache: Path) -> None:
+    flags = _apiserver(_BARE)
+    assert flags["--audit-log-path"] == f"{_BARE.folder}/audit/audit.log"
+    assert int(flags["--audit-log-maxsize"]) * (1 + int(flags["--audit-log-maxbackup"])) <= 400
+    policy = yaml.safe_load(Path(flags["--audit-policy-file"]).read_text())
+    assert (policy["omitStages"], policy["rules"][-1]) == (["RequestReceived"], {"level": "Metadata"})
+
+
 def test_every_file_that_a_component_is_given_is_there(own_cache: Path) -> None:
     keys = control_plane.make_keys(_BARE)
     components = [

@@ -1,0 +1,32 @@
+"""Rights that were found missing for what is done beside the passes: each is told until it went well again."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.cluster.errors import ClusterError, ForbiddenError
+
+LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class Lacking:
+    """What could not be done, by what it was."""
+
+    _said: dict[str, str] = field(default_factory=dict)
+
+    def failed(self, what: str, error: ClusterError) -> None:
+        """It could not be done; not all that fails does so for want of a right."""
+        LOG.warning(what, extra={"why": str(error)})
+        if isinstance(error, ForbiddenError):
+            self._said[what] = f"{what}: {error}"
+
+    def went(self, what: str) -> None:
+        """It was done."""
+        self._said.pop(what, None)
+
+    @property
+    def said(self) -> Sequence[str]:
+        """In words, each with the rule to add."""
+        return tuple(text for _, text in sorted(self._said.items()))

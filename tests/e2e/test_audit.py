@@ -1,0 +1,211 @@
+"""What the operator asks of the API server, by the log of that: no more than it has to, and all that it may."""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+import audit
+from audit import Asked
+from chartkit import NAMESPACE
+from extender import Stage
+from fairlead.control.certificates_plan import ROTATE
+from fairlead.render.access import OPERATOR, UNINSTALL, Request, named
+from helmkit import DEPLOYMENT, POLICIES, Release, document, kwok_nodes, refused
+from testbed import nodes
+from testbed.api import Object, wait_for
+from testbed.fixtures import Cluster
+
+LOG = logging.getLogger(__name__)
+_ROUNDS = 12
+_ACCOUNTS = {audit.account(NAMESPACE, name): name for name in ("fairlead", "fairlead-uninstall")}
+_OPERATOR, _UNINSTALL = _ACCOUNTS
+_ITS_LEASE = {"leases fairlead"}
+_NAMESPACE = f"/api/v1/namespaces/{NAMESPACE}"
+_APP = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/fairlead"
+_AUTHORITY = f"{_NAMESPACE}/secrets/fairlead-ca"
+_STATE = f"{_NAMESPACE}/configmaps/kube-scheduler-fairlead-state"
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+_GRANTS = f"{_RBAC}/namespaces/{NAMESPACE}/roles"
+_BOUND = (
+    f"{_RBAC}/namespaces/{NAMESPACE}/rolebindings",
+    f"{_RBAC}/namespaces/kube-system/rolebindings",
+    f"{_RBAC}/clusterrolebindings",
+)
+_SPEC: dict[str, Any] = {
+    "filters": [{"name": "pool", "expression": "node.metadata.labels[?'pool'].orValue('') == 'a'"}],
+    "scores": [{"name": "points", "weight": 20, "expression": "double(node.metadata.labels['points'])"}],
+}
+_BINDING = {"annotations": [{"key": "fairlead.dev/class", "expression": "'x'"}]}
+_NEVER_USED: dict[Request, str] = {}
+"""Rights that no test needs, each with the reason why it is held all the same."""
+
+
+@pytest.fixture(scope="module")
+def begun() -> datetime:
+    """Of these tests."""
+    return datetime.now(UTC)
+
+
+@pytest.fixture(scope="module")
+def release(cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str, begun: datetime) -> Iterator[Release]:
+    """Installed, without any policy."""
+    made = Release(cluster, operator_image_tag, kwok_nodes(cluster, 4))
+    wait_for("what others had installed to be gone", lambda: not cluster.api.exists(_NAMESPACE))
+    made.install()
+    yield made
+    refused(made.uninstall)  # the last test did it
+    made.kubectl("delete", "crd", "schedulerextenderpolicies.fairlead.dev", "--ignore-not-found")
+    cluster.api.delete(_NAMESPACE)
+    nodes.ensure(cluster.folder, cluster.kubeconfig, [])
+
+
+@pytest.fixture
+def pods(release: Release, namespace: str) -> Iterator[Stage]:
+    """Pods of this test alone, whose policies go with them."""
+    stage = Stage(api=release.api, name=namespace, start_scheduler=lambda _: str)
+    stage.open()
+    yield stage
+    release.remove(one["metadata"]["name"] for one in release.api.items(POLICIES))
+    release.api.delete(stage.path)
+
+
+def _asked(release: Release) -> list[Asked]:
+    return [*audit.asked(audit.lines(release.cluster.audit_log))]
+
+
+def _written(release: Release, since: datetime) -> list[str]:
+    """By the operator, but for its Lease."""
+    found = audit.by(_asked(release), _OPERATOR, since=since)
+    return [str(one) for one in audit.writes(found, but=_ITS_LEASE)]
+
+
+def _applying(release: Release, text: str) -> Sequence[Callable[[], object]]:
+    """The ways in which the same manifests come again."""
+    kubectl, chart = release.kubectl, release.manifests()
+
+    def server_side(manager: str, *more: str, stdin: str = text) -> Callable[[], object]:
+        given = ("apply", "--server-side", f"--field-manager={manager}", "--force-conflicts", "-f", "-", *more)
+        return lambda: kubectl(*given, stdin=stdin)
+
+    return [
+        lambda: kubectl("apply", "-f", "-", stdin=text),
+        server_side("kubectl"),
+        server_side("kustomize-controller", "--dry-run=server"),  # as Flux finds drift
+        server_side("kustomize-controller"),
+        server_side("kustomize-controller", stdin=chart),
+        lambda: kubectl("annotate", "sep", "same", "--overwrite", "argocd.argoproj.io/tracking-id=a:b/c:d/same"),
+        server_side("argocd-controller"),
+        server_side("argocd-controller", stdin=chart),
+    ]
+
+
+@pytest.mark.usefixtures("pods")
+def test_what_is_applied_again_and_again_is_written_once(release: Release) -> None:
+    release.put("same", **_SPEC)
+    release.ready("same", within="180s")
+    ways = [*_applying(release, document("same", **_SPEC)), release.install]
+    for apply in ways:  # each may take fields, and annotate, once
+        apply()
+    paths = (f"{POLICIES}/same", DEPLOYMENT, _APP)
+    before = [release.api.get(path)["metadata"]["generation"] for path in paths]
+
+    looked = datetime.now(UTC)
+
+    def quiet() -> bool:
+        nonlocal looked
+        since, looked = looked, datetime.now(UTC)
+        return not _written(release, since)
+
+    wait_for("nothing to be written for a while", quiet, every_s=3)
+    since, drifted = datetime.now(UTC), release.counted("fairlead_drift_corrected")
+    for number in range(_ROUNDS):
+        for apply in ways[:-1]:
+            apply()
+        release.api.patch(DEPLOYMENT, {"metadata": {"annotations": {"example.com/touched": str(number)}}})
+        if number % 4 == 0:
+            ways[-1]()
+    lasted = (datetime.now(UTC) - since).total_seconds()
+    LOG.info("applied %d times in %.0f s", _ROUNDS * len(ways[:-1]), lasted)
+    assert _written(release, since) == []
+    assert [release.api.get(path)["metadata"]["generation"] for path in paths] == before
+    assert release.counted("fairlead_drift_corrected") == drifted
+    assert release.events("same", "DriftCorrected") == []
+    beats = [one for one in audit.by(_asked(release), _OPERATOR, since=since) if one.is_write]
+    LOG.info("its Lease was written %.1f times a minute", len(beats) * 60 / lasted)
+    assert {f"{one.resource} {one.name}" for one in beats} == _ITS_LEASE
+
+
+def test_it_was_denied_nothing_and_has_no_right_that_it_does_not_need(
+    release: Release, pods: Stage, begun: datetime
+) -> None:
+    _live_and_let_go(release, pods)
+    release.put("again", **_SPEC)
+    wait_for("a scheduler to take away", lambda: release.api.exists(DEPLOYMENT))
+    wait_for("what was granted", lambda: all(_ours(release, path) for path in (_GRANTS, *_BOUND)))
+    granted = [*audit.granted((one for path in (_GRANTS, *_BOUND) for one in _ours(release, path)), NAMESPACE)]
+    LOG.info("%s", release.uninstall())
+
+    found = _asked(release)
+    everybody = audit.by(found, audit.account(NAMESPACE, "*"))
+    LOG.info("%d requests by service accounts of %s", len(everybody), NAMESPACE)
+    assert [str(one) for one in audit.denied(everybody)] == []
+    unused = set[Request]()
+    for user, grants, also in ((_OPERATOR, OPERATOR, granted), (_UNINSTALL, UNINSTALL, [])):
+        roles = named(grants, NAMESPACE)
+        asked = audit.by(everybody, user, since=begun)
+        taken = audit.used(roles, [*audit.needed(asked, NAMESPACE), *also])
+        unused |= {one for one in audit.rights(roles) - taken if one not in _NEVER_USED}
+    assert sorted(map(str, unused)) == []
+    assert _NEVER_USED.keys() <= audit.rights(named((*OPERATOR, *UNINSTALL), NAMESPACE))
+
+
+def _live_and_let_go(release: Release, pods: Stage) -> None:
+    """All that happens to a scheduler, once."""
+    api = release.api
+    release.put("rights", **_SPEC)
+    release.ready("rights", within="180s")
+    pods.make_pods(["early"], scheduler="fairlead")
+    assert pods.placed("early") == release.nodes[2]
+
+    release.put("rights", **_SPEC, binding=_BINDING)  # another wiring
+    api.patch(DEPLOYMENT, {"spec": {"replicas": 1}})
+    release.ready("rights", within="180s")
+    pods.make_pods(["bound"], scheduler="fairlead")
+    assert pods.placed("bound") == release.nodes[2]
+    assert pods.pod("bound")["metadata"]["annotations"]["fairlead.dev/class"] == "x"
+    assert api.get(DEPLOYMENT)["spec"]["replicas"] == 2
+
+    before = api.get(_AUTHORITY)["data"]["tls.crt"]
+    api.patch(_AUTHORITY, {"metadata": {"annotations": {ROTATE: "now"}}})
+    wait_for("another authority to be introduced", lambda: "next.crt" in api.get(_AUTHORITY)["data"])
+    release.remove(["rights"])
+    begun = time.monotonic()
+    text = wait_for("a pass without any policy", lambda: _without(api.get(_STATE)["data"]["state.json"]))
+    api.patch(_STATE, {"data": {"state.json": text}})
+    wait_for("the scheduler to go", lambda: not api.exists(_STATE), timeout_s=120)
+    LOG.info("the scheduler went in %.1f s", time.monotonic() - begun)
+    assert not [one for path in (_GRANTS, *_BOUND) for one in _ours(release, path)]
+
+    def rotated() -> bool:
+        data = api.get(_AUTHORITY)["data"]
+        return {*data} == {"tls.crt", "tls.key"} and data["tls.crt"] != before
+
+    wait_for("the new authority alone", rotated, timeout_s=120)
+
+
+def _without(state: str) -> str | None:
+    """As if it had been so for as long as a scheduler outlives its policies."""
+    remembered = json.loads(state)
+    if remembered["lasting"].get("empty_since") is None:
+        return None
+    remembered["lasting"]["empty_since"] = 1.0
+    return json.dumps(remembered)
+
+
+def _ours(release: Release, path: str) -> list[Object]:
+    return release.api.items(path, labelSelector="app.kubernetes.io/managed-by=fairlead,fairlead.dev/scheduler")

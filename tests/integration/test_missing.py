@@ -1,0 +1,113 @@
+"""Where one rule of the operator's roles is missing, the leader's log and the status of policies name what to add."""
+
+import logging
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from fairlead.api.names import GROUP, PLURAL
+from operatorkit import POLICIES, Ground, ground
+from rightskit import RULES, an_account, says, set_rule
+from schedulerkit import FILTER, SCORE, child, message, rolled, run_until_ready
+from testbed.api import wait_for
+from testbed.fixtures import Cluster
+
+ELSEWHERE = {
+    "cluster: nodes, namespaces": "every replica's mirror is made of them",
+    "cluster: pods/binding": "every replica binds",
+    "own: controllerrevisions": "every replica keeps what was good",
+}
+"""Rules that only replicas need, which test_missing_of_replicas.py is about."""
+STATUS = f"cluster: {PLURAL}/status"
+
+
+@pytest.fixture(scope="module")
+def leader(with_crd: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    """One that has all rights, and a scheduler as it has to be."""
+    with (
+        an_account(with_crd, tmp_path_factory.mktemp("account")) as (namespace, kubeconfig),
+        ground(with_crd, namespace, kubeconfig=kubeconfig) as made,
+    ):
+        made.apply("p", schedulerName="s", filters=FILTER)
+        run_until_ready(made)
+        yield made
+        with_crd.api.patch(f"{POLICIES}/p", {"metadata": {"finalizers": None}})
+        with_crd.api.delete(f"{POLICIES}/p")
+
+
+def touch(ground: Ground) -> None:
+    """Have its scheduler looked at."""
+    ground.cluster.api.patch(f"{POLICIES}/p", {"metadata": {"annotations": {"touched": uuid.uuid4().hex}}})
+
+
+def deletes(path: str) -> Callable[[Ground], None]:
+    def delete(ground: Ground) -> None:
+        ground.cluster.api.delete(path.format(namespace=ground.namespace))
+        touch(ground)
+
+    return delete
+
+
+def rewire(ground: Ground) -> None:
+    spec = ground.cluster.api.get(f"{POLICIES}/p")["spec"]
+    ground.apply("p", **(spec | {"scores": None if "scores" in spec else SCORE}))
+
+
+def another(ground: Ground) -> None:
+    body = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "SchedulerExtenderPolicy", "metadata": {"name": "q"}}
+    ground.serve(ground.cluster.api.create(POLICIES, body | {"spec": {"schedulerName": "s", "filters": FILTER}}))
+
+
+def drift(ground: Ground) -> None:
+    ground.cluster.api.patch(child(ground, "deployments"), {"spec": {"replicas": 5}})
+
+
+def serve_others(ground: Ground) -> None:
+    ground.stub.policy_set = uuid.uuid4().hex
+    touch(ground)
+
+
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+PROVOKED: dict[str, Callable[[Ground], None]] = {
+    "cluster: clusterroles": deletes(f"{_RBAC}/clusterrolebindings/fairlead.{{namespace}}.s.kube-scheduler"),
+    "kube-system: roles": deletes(
+        f"{_RBAC}/namespaces/kube-system/rolebindings/fairlead.{{namespace}}.s.authentication-reader"
+    ),
+    "own: pods/log": rewire,
+    "own: csistoragecapacities": serve_others,
+    f"cluster: {PLURAL}": another,
+    STATUS: another,
+    "default: events": drift,
+}
+
+
+@pytest.mark.parametrize("missing", sorted(RULES.keys() - ELSEWHERE.keys()))
+def test_what_the_leader_lacks_is_named_and_once_it_has_it_all_is_well(
+    missing: str, leader: Ground, caplog: pytest.LogCaptureFixture
+) -> None:
+    set_rule(leader.cluster, leader.namespace, missing, has=False)
+    PROVOKED.get(missing, touch)(leader)
+
+    def named() -> bool:
+        rolled(leader)
+        return says(message(leader, "p", "Programmed"), missing, leader.namespace)
+
+    if missing != STATUS:  # there is none without it
+        wait_for("the rule to be named", named)
+    wait_for("the rule to be logged", lambda: any(logs(one, missing, leader) for one in caplog.records))
+
+    set_rule(leader.cluster, leader.namespace, missing, has=True)
+    touch(leader)
+    wait_for("all to be well", lambda: rolled(leader) and leader.condition("p") == ("True", "Ready"), timeout_s=90)
+    if leader.cluster.api.exists(f"{POLICIES}/q"):
+        leader.stub.policies.pop("q", None)
+        leader.cluster.api.delete(f"{POLICIES}/q")
+
+
+def logs(record: logging.LogRecord, missing: str, leader: Ground) -> bool:
+    return says(str(vars(record)), missing, leader.namespace)
+
+
+def test_no_rule_is_forgotten() -> None:
+    assert {*ELSEWHERE, *PROVOKED, STATUS} <= {*RULES}

@@ -1,0 +1,102 @@
+"""Where one rule of the operator's roles is missing, the log of every replica says so, and what it tells the leader."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fairlead.api.names import PLURAL
+from fairlead.identities import scheduler_identity
+from integration.test_controller import with_crd
+from operatekit import Operating
+from operatorkit import POLICIES
+from rightskit import an_account, says, set_rule
+from testbed import process
+from testbed.api import Api, wait_for
+from testbed.fixtures import Cluster
+from testbed.supervisor import Supervisor
+
+__all__ = ["with_crd"]
+IN_THE_LOG = {
+    "own: leases": "nobody leads without it, and so nobody is told",
+    "own: secrets": "it has nothing to show to whoever asks it",
+}
+
+
+class Replica(Operating):
+    """One that has the rights of the account."""
+
+    kubeconfig: Path
+
+    def begin(self) -> None:
+        """Start it, ready or not."""
+        component = self._component()
+        command = [one for one in component.command if not one.startswith("--kubeconfig=")]
+        component = replace(component, command=[*command, f"--kubeconfig={self.kubeconfig}"])
+        Supervisor(self.cluster.folder, list).ensure(component, lambda: True)
+
+    def log(self) -> str:
+        """What it has written."""
+        return process.log_of(self.cluster.folder, self.name).read_text()
+
+    def lacks(self) -> str:
+        """What it says to the leader that it lacks."""
+        try:
+            return self.state().missing
+        except (OSError, AssertionError):  # it does not listen yet, or has no authority yet
+            return ""
+
+
+@pytest.fixture
+def replica(with_crd: Cluster, tmp_path: Path) -> Iterator[Replica]:
+    with an_account(with_crd, tmp_path) as (namespace, kubeconfig):
+        made = Replica(with_crd, namespace, tmp_path)
+        made.kubeconfig = kubeconfig
+        yield made
+        made.kill()
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        *("cluster: nodes, namespaces", "cluster: pods", f"cluster: {PLURAL}", "own: configmaps"),
+        *("own: controllerrevisions", "own: secrets", "own: leases"),
+    ],
+)
+def test_what_a_replica_lacks_is_logged_and_told_to_the_leader(missing: str, replica: Replica) -> None:
+    set_rule(replica.cluster, replica.namespace, missing, has=False)
+    replica.begin()
+    wait_for("the rule to be logged", lambda: says(replica.log(), missing, replica.namespace))
+    if missing not in IN_THE_LOG:
+        wait_for("the rule to be told", lambda: says(replica.lacks(), missing, replica.namespace))
+
+
+def test_a_replica_that_may_not_bind_says_so(replica: Replica) -> None:
+    missing, scheduler = "cluster: pods/binding", replica.namespace
+    api = replica.cluster.api
+    set_rule(replica.cluster, replica.namespace, missing, has=False)
+    replica.begin()
+    wait_for("it to be ready", replica.is_ready)
+    replica.put("binds", binding={"annotations": [{"key": "fairlead.dev/a", "expression": "'x'"}]})
+    pod = waiting(api, scheduler)
+    asked = {"PodName": "waits", "PodNamespace": "default", "PodUID": pod, "Node": "n"}
+    try:
+        _, body = replica.ask(scheduler_identity(scheduler), "/bind", asked)
+        said = json.loads(body)["Error"]
+        assert says(said, missing, ""), said
+        assert says(replica.lacks(), missing, "")
+        assert says(replica.log(), missing, "")
+    finally:
+        api.delete("/api/v1/namespaces/default/pods/waits", gracePeriodSeconds="0")
+        api.patch(f"{POLICIES}/binds", {"metadata": {"finalizers": None}})
+        api.delete(f"{POLICIES}/binds")
+
+
+def waiting(api: Api, scheduler: str) -> str:
+    """A pod that waits for it; its UID."""
+    wait_for("a service account", lambda: api.exists("/api/v1/namespaces/default/serviceaccounts/default"))
+    spec = {"schedulerName": scheduler, "containers": [{"name": "c", "image": "none.example/none"}]}
+    made = api.create("/api/v1/namespaces/default/pods", {"metadata": {"name": "waits"}, "spec": spec})
+    return str(made["metadata"]["uid"])

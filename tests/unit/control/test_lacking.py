@@ -1,0 +1,24 @@
+"""Rights that are missing are told until what needs them has gone well."""
+
+import logging
+
+import pytest
+
+from fairlead.cluster.errors import ForbiddenError, UnreachableError
+from fairlead.cluster.resources import PODS
+from fairlead.control.lacking import Lacking
+
+
+def test_what_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    lacking = Lacking()
+    lacking.failed("nobody is woken", UnreachableError("patch", PODS, "no answer"))
+    assert not lacking.said
+    for what in ("nobody is woken", "events cannot be posted"):
+        lacking.failed(what, ForbiddenError("patch", PODS, "may not", status=403))
+    assert lacking.said == tuple(
+        f"{what}: patch pods: 403: may not" for what in ("events cannot be posted", "nobody is woken")
+    )
+    lacking.went("nobody is woken")
+    lacking.went("nobody is woken")
+    assert lacking.said == ("events cannot be posted: patch pods: 403: may not",)
+    assert [one.levelno for one in caplog.records] == [logging.WARNING] * 3
