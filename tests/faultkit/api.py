@@ -3,7 +3,6 @@
 What it refuses, the real one refuses. It fills in no defaults and checks no schema.
 """
 
-import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -52,7 +51,8 @@ class Api:
 
     def copy(self) -> "Api":
         """Another one with the same objects, of which nobody is told."""
-        return Api(self.now, copy.deepcopy(self.objects), copy.deepcopy(self.applied), self.version)
+        objects = {key: _copied(one) for key, one in self.objects.items()}
+        return Api(self.now, objects, {key: _copied(one) for key, one in self.applied.items()}, self.version)
 
     def answer(self, ask: Ask) -> bytes:
         """As the API server does. Raises RequestError."""
@@ -68,7 +68,7 @@ class Api:
             name = at.name or body["metadata"]["name"]
             return _encoded(self._created(ask, (*key[:3], name), body))
         if ask.verb == "patch" and key not in self.objects and "apply" in ask.content_type and not at.subresource:
-            self.applied[key, ask.query["fieldManager"]] = copy.deepcopy(body)
+            self.applied[key, ask.query["fieldManager"]] = _copied(body)
             return _encoded(self._created(ask, key, body))
         live = self.objects.get(key)
         if live is None:
@@ -80,7 +80,7 @@ class Api:
     def put(self, key: Key, obj: Object) -> Object:
         """Have it there; what changes nothing is no event."""
         before = self.objects.get(key)
-        made = copy.deepcopy(obj)
+        made = _copied(obj)
         meta = made.setdefault("metadata", {})
         meta["name"] = key[3]
         if key[2]:
@@ -149,7 +149,7 @@ class Api:
             made = {**made, "status": live["status"]}
         done = self.put(key, made)
         if "apply" in ask.content_type:
-            self.applied[key, ask.query["fieldManager"]] = copy.deepcopy(body)
+            self.applied[key, ask.query["fieldManager"]] = _copied(body)
         return done
 
     def _check(self, ask: Ask, live: Object, made: Object) -> None:
@@ -178,10 +178,14 @@ class Api:
         return obj
 
     def _tell(self, kind: str, key: Key, obj: Object) -> None:
-        happened = Happened(self.version, kind, key, copy.deepcopy(obj))
+        happened = Happened(self.version, kind, key, _copied(obj))
         self.history.append(happened)
         for one in [*self.heard]:
             one(happened)
+
+
+def _copied(obj: Any) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(obj))
 
 
 def chosen(query: Mapping[str, str], obj: Object) -> bool:
@@ -207,7 +211,7 @@ def chosen(query: Mapping[str, str], obj: Object) -> bool:
 def _applied(live: Any, wanted: Any, before: Any) -> Any:
     """Maps are merged, and what was applied before and is not any more goes; lists are one manager's as a whole."""
     if not isinstance(wanted, dict) or not isinstance(live, dict):
-        return copy.deepcopy(wanted)
+        return _copied(wanted)
     had = before if isinstance(before, dict) else {}
     kept = {key: one for key, one in live.items() if key in wanted or key not in had}
     if kept.get("webhooks") and "webhooks" in wanted:
@@ -218,7 +222,7 @@ def _applied(live: Any, wanted: Any, before: Any) -> Any:
 
 def _merged(live: Any, given: Any) -> Any:
     if not isinstance(given, dict):
-        return copy.deepcopy(given)
+        return _copied(given)
     found = dict(live) if isinstance(live, dict) else {}
     for key, one in given.items():
         if one is None:

@@ -15,9 +15,13 @@ from fairlead.control.leader import AUTHORITY, Operator, leading
 from fairlead.control.replicas import Replicas
 from fairlead.control.runtime import CHILDREN
 from fairlead.render.engine import Engine
+from fairlead.render.facts import Facts
 from fairlead.render.names import SCHEDULER_LABEL
 from fairlead.render.operator_settings import OperatorSettings
+from fairlead.render.plan import Plan, plan
+from fairlead.render.settings import SchedulerSettings
 from fairlead.render.shipped import templates
+from fairlead.render.wiring import Wiring
 from faultkit.api import Happened
 from faultkit.cluster import NAMESPACE, Cluster
 from faultkit.faults import Wire, telling
@@ -27,6 +31,7 @@ ENGINE = Engine(templates())
 """It takes a while to read them, and there are many leaders."""
 _KINDS = {(group, plural) for group, _, plural in CHILDREN}
 _PAIRS: list[Pair] = []
+_PLANS: dict[tuple[str, Wiring, Facts], Plan] = {}
 _AFTER_S = 20.0
 
 
@@ -51,6 +56,14 @@ def _operator(cluster: Cluster, wire: Wire) -> Operator:
     )
 
 
+def _planned(engine: Engine, settings: SchedulerSettings, wiring: Wiring, facts: Facts) -> Plan:
+    """It is a function, and what takes longest of a pass."""
+    asked = settings.model_dump_json(), wiring, facts
+    if asked not in _PLANS:
+        _PLANS[asked] = plan(engine, settings, wiring, facts)
+    return _PLANS[asked]
+
+
 @contextmanager
 def around(cluster: Cluster) -> Iterator[None]:
     """What a leader asks of others than the API server, and chance: the same authorities each time."""
@@ -73,6 +86,7 @@ def around(cluster: Cluster) -> Iterator[None]:
     with (
         patch.object(Replicas, "ask", ask),
         patch("fairlead.control.passes.unanswered", answered),
+        patch("fairlead.control.reconcile.plan", _planned),
         patch("fairlead.control.leader.Engine", lambda _: ENGINE),
         patch("fairlead.control.lasting.SCHEDULER_S", 60.0),
         patch("fairlead.control.leader.now", cluster.now),

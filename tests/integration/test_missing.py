@@ -103,6 +103,7 @@ def test_what_the_leader_lacks_is_named_and_once_it_has_it_all_is_well(
     if leader.cluster.api.exists(f"{POLICIES}/q"):
         leader.stub.policies.pop("q", None)
         leader.cluster.api.delete(f"{POLICIES}/q")
+        wait_for("the other to go", lambda: not leader.cluster.api.exists(f"{POLICIES}/q"))
 
 
 def logs(record: logging.LogRecord, missing: str, leader: Ground) -> bool:
