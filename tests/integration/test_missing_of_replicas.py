@@ -37,7 +37,7 @@ class Replica(Operating):
 
     def log(self) -> str:
         """What it has written."""
-        return process.log_of(self.cluster.folder, self.name).read_text()
+        return process.log_of(self.cluster.folder, self.name).read_text().replace(r"\"", '"')
 
     def lacks(self) -> str:
         """What it says to the leader that it lacks."""

@@ -10,7 +10,7 @@ import msgspec
 
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.cluster.client import Client
-from fairlead.cluster.errors import ClusterError
+from fairlead.cluster.errors import ClusterError, ForbiddenError
 from fairlead.cluster.resources import Resource, Where
 from fairlead.control.lacking import Lacking
 
@@ -42,7 +42,7 @@ def _ready(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return next((one for one in status.get("conditions", ()) if one["type"] == "Ready"), None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Announcer:
     """Posts them."""
 
@@ -50,6 +50,8 @@ class Announcer:
     instance: str
     """Which replica."""
     lacking: Lacking
+    _refused: Mapping[str, Any] | None = None
+    """The last one that we were not allowed to post: whether we are by now only posting tells."""
 
     async def about(
         self, policy: Mapping[str, Any], kind: str, reason: str, note: str, action: str, now: datetime
@@ -79,9 +81,19 @@ class Announcer:
                 "resourceVersion": metadata["resourceVersion"],
             },
         }
+        await self._post(event)
+
+    async def again(self) -> None:
+        """Post what was refused."""
+        if self._refused is not None:
+            await self._post(self._refused)
+
+    async def _post(self, event: Mapping[str, Any]) -> None:
         try:
             await self.client.create(Where(EVENTS, NAMESPACE), event, _decode)
         except ClusterError as error:
             self.lacking.failed(_POSTING, error)
+            self._refused = event if isinstance(error, ForbiddenError) else None
         else:
             self.lacking.went(_POSTING)
+            self._refused = None

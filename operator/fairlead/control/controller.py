@@ -6,7 +6,7 @@ kopf only tells of what happened. Everything is done from what is there, again a
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.cluster.errors import ForbiddenError
@@ -14,11 +14,9 @@ from fairlead.cluster.resources import Where
 from fairlead.control.gathering import POLICIES, Gathered, Obj
 from fairlead.control.lacking import Lacking
 from fairlead.control.objects import Objects, resource
-from fairlead.control.rounds import Rounds
+from fairlead.control.rounds import LOOKING, Rounds
 from fairlead.control.schedulers import Schedulers
 from fairlead.render.names import SCHEDULER_LABEL
-
-_LOOKING: Final = "schedulers that have no policies cannot be found"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -65,9 +63,9 @@ class Controller:
             for one in await self.objects.all(kept, labelSelector=SCHEDULER_LABEL):
                 self.due(one["metadata"]["labels"][SCHEDULER_LABEL])
         except ForbiddenError as error:  # those that have policies are looked at, and theirs say what is missing
-            self.lacking.failed(_LOOKING, error)
+            self.lacking.failed(LOOKING, error)
         else:
-            self.lacking.went(_LOOKING)
+            self.lacking.went(LOOKING)
 
     async def run(self) -> None:
         """Until it is cancelled; the schedulers that settings list are there without any policy."""

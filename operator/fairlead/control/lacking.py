@@ -26,6 +26,10 @@ class Lacking:
         """It was done."""
         self._said.pop(what, None)
 
+    def __contains__(self, what: str) -> bool:
+        """Whether that could not be done."""
+        return what in self._said
+
     @property
     def said(self) -> Sequence[str]:
         """In words, each with the rule to add."""

@@ -152,6 +152,7 @@ def _controller(
         schedulers=schedulers,
         statuses=statuses,
         replicas=replicas,
+        announcer=announcer,
         waker=Waker(client, namespace, now, asyncio.get_running_loop().time, lacking),
         lacking=lacking,
         settings=settings,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.cluster.errors import ClusterError
+from fairlead.control.announce import Announcer
 from fairlead.control.gathering import Gathered, scheduler_of
 from fairlead.control.lacking import Lacking
 from fairlead.control.replicas import Replicas
@@ -20,6 +21,7 @@ from fairlead.webhook.state import ReplicaState
 LOG: Final = logging.getLogger(__name__)
 _BUSY_S: Final = 1.0
 _QUIET_S: Final = 10.0
+LOOKING: Final = "schedulers that have no policies cannot be found"
 _BELIEVED: Final = "the API server cannot be told whom to believe"
 
 
@@ -32,6 +34,7 @@ class Rounds:
     statuses: Statuses
     replicas: Replicas
     waker: Waker
+    announcer: Announcer
     lacking: Lacking
     settings: Callable[[], OperatorSettings]
     rotates: Callable[[], bool]
@@ -55,7 +58,7 @@ class Rounds:
         while True:
             self._soon.clear()
             try:
-                if time() - looked >= RESYNC_S:
+                if time() - looked >= RESYNC_S or LOOKING in self.lacking:
                     await self.look()
                     looked = time()
                 await self._ask()
@@ -80,6 +83,7 @@ class Rounds:
         before = self.replicas.answers
         after = await self.replicas.ask()
         await self.waker.heard(after.values())
+        await self.announcer.again()
         new, self._lacked = before != after or self._lacked or self.lacking.said, self.lacking.said
         if not self.schedulers.begun.is_set():
             return

@@ -18,7 +18,8 @@ def test_what_is_said(caplog: pytest.LogCaptureFixture) -> None:
     assert lacking.said == tuple(
         f"{what}: patch pods: 403: may not" for what in ("events cannot be posted", "nobody is woken")
     )
-    lacking.went("nobody is woken")
-    lacking.went("nobody is woken")
+    for has in (True, False):
+        assert ("nobody is woken" in lacking) is has
+        lacking.went("nobody is woken")
     assert lacking.said == ("events cannot be posted: patch pods: 403: may not",)
     assert [one.levelno for one in caplog.records] == [logging.WARNING] * 3
