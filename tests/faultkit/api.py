@@ -80,7 +80,7 @@ class Api:
     def put(self, key: Key, obj: Object) -> Object:
         """Have it there; what changes nothing is no event."""
         before = self.objects.get(key)
-        made = _copied(obj)
+        made: Object = _copied(obj)
         meta = made.setdefault("metadata", {})
         meta["name"] = key[3]
         if key[2]:
