@@ -163,7 +163,7 @@ def ground(
     with _serving(stub):
         ground = Ground.__new__(Ground)
         operator = Operator(
-            access=lambda: from_kubeconfig([ground.kubeconfig]),
+            client=lambda: Client(from_kubeconfig([ground.kubeconfig])),
             model=installed_policy(),
             settings=lambda: ground.settings,
             namespace=namespace,

@@ -1,4 +1,4 @@
-"""What the certificates of our own authority are called: the one place where names become callers and back."""
+"""Who is who: what the certificates of our own authority are called, and by which labels the operator is found."""
 
 import hashlib
 from typing import Final
@@ -6,6 +6,10 @@ from typing import Final
 OPERATOR: Final = "fairlead:operator"
 """The operator, which calls what it has rendered and asks its replicas."""
 SERVER: Final = "fairlead:webhook"
+REPLICAS: Final = "app.kubernetes.io/name=fairlead,app.kubernetes.io/component=operator"
+"""The labels of the operator's Deployment and its pods, as its chart has them by default."""
+NO_POD: Final = "fairlead-asks."
+"""The name of the pod that the operator asks about, to see that it is answered: with a dot at its end there is none."""
 _SCHEDULER: Final = "fairlead:scheduler:"
 _LONGEST: Final = 64  # of a common name, by X.509
 _DIGEST: Final = 16

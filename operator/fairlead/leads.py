@@ -5,6 +5,7 @@ import socket
 from typing import TYPE_CHECKING
 
 from fairlead.cluster.access import Access, find_access
+from fairlead.cluster.client import Client
 from fairlead.cluster.lease import LEASES, Elector, identity
 from fairlead.control.leader import LEASE, leading
 from fairlead.control.leader import Operator as Known
@@ -30,7 +31,7 @@ class Leads:
             return find_access(settings.kubeconfig, settings.context)
 
         known = Known(
-            access=access,
+            client=lambda: Client(access()),
             model=operator.model,
             settings=lambda: operator.told.settings,
             namespace=settings.namespace,

@@ -229,6 +229,9 @@ async def operate(settings: OperateSettings, lead: Lead | None = None) -> None:
     """Serve until a signal says to stop. Raises SettingsError where the settings cannot be used."""
     sys.setswitchinterval(SWITCH_S)
     told = SettingsFile(settings.settings)
-    told.look()
+    try:
+        told.look()
+    except SettingsError as error:
+        raise SettingsError(f"{told.path}: {error}") from None
     async with Client(find_access(settings.kubeconfig, settings.context)) as client:
         await Operator(settings, client, told, lead).run(told_to_stop())

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from fairlead.identities import REPLICAS
 from fairlead.webhook.tls import Files
 from fairlead.webhook.world import Verb
 
@@ -76,7 +77,7 @@ class OperateSettings(ServingSettings):
     pod_uid: str = ""
     address: str = ""
     """Of the pod."""
-    selector: str = "app.kubernetes.io/name=fairlead,app.kubernetes.io/component=operator"
+    selector: str = REPLICAS
     """The labels of all replicas' pods."""
     authority: str = "fairlead-ca"
     """The Secret with our own authority."""

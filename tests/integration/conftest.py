@@ -1,17 +1,23 @@
-"""The chart, installed in a cluster in which no pod runs."""
+"""The chart, installed in a cluster in which no pod runs; and a leader in this process."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
+import yaml
+from write_crds import FILE
 
 from chartkit import CHART, NAMESPACE, template
 from fairlead.api.names import GROUP, PLURAL
 from fairlead.render.engine import written
+from fairlead.render.operator_settings import parse_settings
 from operatekit import POLICIES
+from operatorkit import Ground, ground
 from testbed.api import ApiError, wait_for
 from testbed.fixtures import Cluster, Kubectl
 
 _RBAC = "rbac.authorization.k8s.io"
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _BINDINGS = f"/apis/{_RBAC}/v1/clusterrolebindings"
 
 
@@ -34,6 +40,27 @@ def installed(control_plane: Cluster, kubectl: Kubectl, helm: Kubectl) -> Iterat
     for name in (NAMESPACE, "other-system"):
         control_plane.api.delete(f"/api/v1/namespaces/{name}")
         _gone(control_plane, f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture(scope="module")
+def with_crd(control_plane: Cluster) -> Iterator[Cluster]:
+    crd = yaml.safe_load(FILE.read_text())
+    path = f"{_CRDS}/{crd['metadata']['name']}"
+    if not control_plane.api.exists(path):
+        control_plane.api.create(_CRDS, crd)
+    wait_for("the kind", lambda: control_plane.api.exists(POLICIES))
+    yield control_plane
+    control_plane.api.delete(path)
+    wait_for("the kind to go", lambda: not control_plane.api.exists(path))
+
+
+@pytest.fixture
+def at_work(with_crd: Cluster, namespace: str) -> Iterator[Callable[..., Ground]]:
+    with ExitStack() as stack:
+        yield lambda settings="": stack.enter_context(ground(with_crd, namespace, parse_settings(settings)))
+        for policy in with_crd.api.items(POLICIES):
+            with_crd.api.patch(f"{POLICIES}/{policy['metadata']['name']}", {"metadata": {"finalizers": None}})
+            with_crd.api.delete(f"{POLICIES}/{policy['metadata']['name']}")
 
 
 def _gone(cluster: Cluster, path: str) -> None:

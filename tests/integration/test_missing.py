@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from fairlead.api.names import GROUP, PLURAL
-from integration.test_controller import FILTER, SCORE, child, message, rolled, run_until_ready, with_crd
 from operatorkit import POLICIES, Ground, ground
 from rightskit import RULES, an_account, says, set_rule
+from schedulerkit import FILTER, SCORE, child, message, rolled, run_until_ready
 from testbed.api import wait_for
 from testbed.fixtures import Cluster
 
-__all__ = ["with_crd"]
 ELSEWHERE = {
     "cluster: nodes, namespaces": "every replica's mirror is made of them",
     "cluster: pods/binding": "every replica binds",

@@ -9,7 +9,6 @@ import pytest
 
 from fairlead.api.names import PLURAL
 from fairlead.identities import scheduler_identity
-from integration.test_controller import with_crd
 from operatekit import Operating
 from operatorkit import POLICIES
 from rightskit import an_account, says, set_rule
@@ -18,7 +17,6 @@ from testbed.api import Api, wait_for
 from testbed.fixtures import Cluster
 from testbed.supervisor import Supervisor
 
-__all__ = ["with_crd"]
 IN_THE_LOG = {
     "own: leases": "nobody leads without it, and so nobody is told",
     "own: secrets": "it has nothing to show to whoever asks it",

@@ -2,16 +2,14 @@
 
 import argparse
 import os
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from fairlead.identities import REPLICAS
 
 if TYPE_CHECKING:
     from fairlead.cli.arguments import Commands
     from fairlead.settings import OperateSettings
-
-_FAILED: Final = 1
-_USAGE: Final = 2
 
 
 def add_to(commands: "Commands") -> None:
@@ -30,7 +28,7 @@ def add_to(commands: "Commands") -> None:
     parser.add_argument(
         "--selector",
         metavar="LABELS",
-        default="app.kubernetes.io/name=fairlead,app.kubernetes.io/component=operator",
+        default=REPLICAS,
         help="of the pods of all replicas (%(default)s)",
     )
     parser.add_argument("--listen", metavar="HOST:PORT", default=":8443", help="for schedulers (%(default)s)")
@@ -60,33 +58,11 @@ def add_to(commands: "Commands") -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Operate until told to stop."""
-    import asyncio
-
-    from fairlead import logs
-    from fairlead.cluster.errors import ClusterError
+    from fairlead.cli.running import run_until_stopped
     from fairlead.leads import Leads
     from fairlead.operate import operate
-    from fairlead.settings_file import SettingsError
-    from fairlead.webhook.tls import TlsError
 
-    try:
-        settings, level = _settings(given), logs.level_of(os.environ)
-    except ValueError as error:
-        print(f"fairlead operate: {error}", file=sys.stderr)
-        return _USAGE
-    logs.set_up(level, given.log_format)
-    try:
-        asyncio.run(operate(settings, Leads))
-    except SettingsError as error:
-        print(f"fairlead operate: {given.settings}: {error}", file=sys.stderr)
-        return _FAILED
-    except (TlsError, ClusterError) as error:
-        print(f"fairlead operate: {error}", file=sys.stderr)
-        return _FAILED
-    except OSError as error:
-        print(f"fairlead operate: {error.strerror or error}", file=sys.stderr)
-        return _FAILED
-    return 0
+    return run_until_stopped("operate", given.log_format, lambda: _settings(given), lambda read: operate(read, Leads))
 
 
 def _settings(given: argparse.Namespace) -> "OperateSettings":

@@ -1,8 +1,6 @@
 """`fairlead serve`: the extender without the operator, for people who wire the scheduler themselves."""
 
 import argparse
-import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,8 +11,6 @@ if TYPE_CHECKING:
 
 _BODY_MAX: Final = 1024
 _LEAST_S: Final = 0.05
-_FAILED: Final = 1
-_USAGE: Final = 2
 
 
 def add_to(commands: "Commands") -> None:
@@ -69,31 +65,10 @@ def add_to(commands: "Commands") -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Serve until told to stop."""
-    import asyncio
-
-    from fairlead import logs
     from fairlead.app import serve
-    from fairlead.cluster.errors import ClusterError
-    from fairlead.webhook.tls import TlsError
+    from fairlead.cli.running import run_until_stopped
 
-    try:
-        settings, level = _settings(given), logs.level_of(os.environ)
-    except ValueError as error:
-        print(f"fairlead serve: {error}", file=sys.stderr)
-        return _USAGE
-    logs.set_up(level, given.log_format)
-    try:
-        asyncio.run(serve(settings))
-    except (TlsError, ClusterError) as error:
-        print(f"fairlead serve: {error}", file=sys.stderr)
-        return _FAILED
-    except OSError as error:
-        print(
-            f"fairlead serve: {f'{error.filename}: ' if error.filename else ''}{error.strerror or error}",
-            file=sys.stderr,
-        )
-        return _FAILED
-    return 0
+    return run_until_stopped("serve", given.log_format, lambda: _settings(given), serve)
 
 
 def _settings(given: argparse.Namespace) -> "Settings":

@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairlead.identities import REPLICAS
+
 if TYPE_CHECKING:
     from fairlead.cli.arguments import Commands
 
@@ -24,7 +26,7 @@ def add_to(commands: "Commands") -> None:
     parser.add_argument(
         "--operator",
         metavar="SELECTOR",
-        default="app.kubernetes.io/name=fairlead,app.kubernetes.io/component=operator",
+        default=REPLICAS,
         help="finds the operator's Deployment and its pods by their labels (%(default)s)",
     )
     parser.add_argument("--within", metavar="TIME", default="4m", help="how long it may take (%(default)s)")

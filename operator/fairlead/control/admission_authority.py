@@ -4,6 +4,8 @@ Without it the API server asks in vain and goes on: the webhook's failurePolicy 
 """
 
 import base64
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -11,6 +13,7 @@ import msgspec
 from fairlead.cluster.client import Client
 from fairlead.cluster.errors import NotFoundError
 from fairlead.cluster.resources import Resource, Where
+from fairlead.control.authority import Authority
 from fairlead.render.access import ADMISSION
 
 WEBHOOK: Final = "policies.fairlead.dev"
@@ -37,3 +40,24 @@ async def trust(client: Client, namespace: str, authority: bytes) -> None:
         "webhooks": [{"name": WEBHOOK, "clientConfig": {"caBundle": bundle}}],
     }
     await client.apply(at, body, _decode, manager=_MANAGER, force=True)
+
+
+@dataclass(slots=True, eq=False)
+class Believed:
+    """Whom the API server is to believe."""
+
+    client: Client
+    namespace: str
+    is_ours: Callable[[], bool]
+    """Whether the authority is our own; whoever else makes certificates also says who is to be believed."""
+    authority: Authority | None = None
+
+    async def have(self, authority: Authority) -> None:
+        """Have it believed from now on."""
+        self.authority = authority
+        await self.again()
+
+    async def again(self) -> None:
+        """The chart may have made its configuration anew, which tells nobody else."""
+        if self.authority is not None and self.is_ours():
+            await trust(self.client, self.namespace, self.authority.trusted)

@@ -11,6 +11,7 @@ import msgspec
 from fairlead.cluster.client import Client
 from fairlead.cluster.errors import ClusterError, ForbiddenError
 from fairlead.cluster.resources import PODS
+from fairlead.identities import NO_POD
 
 _WITHIN_S: Final = 3.0
 _WINDOW_S: Final = 10
@@ -43,15 +44,14 @@ def _about_no_node(scheduler: str) -> Mapping[str, Any]:
 
 
 def _pod(scheduler: str) -> Mapping[str, Any]:
-    """One that there cannot be: a name with a dot at its end."""
-    return {"metadata": {"name": "fairlead-asks.", "namespace": "default"}, "spec": {"schedulerName": scheduler}}
+    return {"metadata": {"name": NO_POD, "namespace": "default"}, "spec": {"schedulerName": scheduler}}
 
 
 _ASKED: Final[Mapping[str, Callable[[str], Mapping[str, Any]]]] = {
     "filter": _about_no_node,
     "prioritize": _about_no_node,
     "preempt": lambda scheduler: {"Pod": _pod(scheduler), "NodeNameToMetaVictims": {}},
-    "bind": lambda _: {"PodName": "fairlead-asks.", "PodNamespace": "default", "PodUID": "-", "Node": "-"},
+    "bind": lambda _: {"PodName": NO_POD, "PodNamespace": "default", "PodUID": "-", "Node": "-"},
 }
 
 

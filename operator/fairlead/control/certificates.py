@@ -1,14 +1,14 @@
 """Carries out what is planned about certificates, a pass at a time; only the leader does."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from fairlead.cluster.secrets import Secret, Secrets
 from fairlead.control import authority as authorities
-from fairlead.control.authority import Authority, Phase
+from fairlead.control.authority import Authority, AuthorityError, Phase
 from fairlead.control.certificates_plan import ROTATE, Await, Become, Issue, Replica, Scheduler, plan
 from fairlead.control.leaves import scheduler_data
 
@@ -22,6 +22,8 @@ class Passed:
     authority: Authority
     """Schedulers are rendered so that they know `authority.known`."""
     waits: Await | None
+    unrenewed: Mapping[str, str]
+    """Of schedulers for which nothing is written: what is due about their certificates, for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +44,22 @@ class Certificates:
         return await self.secrets.ensure(self.name, lambda: (held or Authority(authorities.new(self.now()))).data())
 
     async def step(
-        self, rolled: Mapping[str, str], replicas: Mapping[str, Replica | None], held: Authority | None = None
+        self,
+        rolled: Mapping[str, str],
+        replicas: Mapping[str, Replica | None],
+        held: Authority | None = None,
+        paused: Collection[str] = (),
     ) -> Passed:
         """Do what can be done now. `rolled`: of all schedulers, which authorities their pods were started with.
 
+        For those that are paused nothing is written.
         AuthorityError: the Secret holds none. ConflictError: somebody else has written; the next pass sees it.
         """
         kept = await self.ensure(held)
-        authority = authorities.read(kept.data)
+        try:
+            authority = authorities.read(kept.data)
+        except AuthorityError as error:
+            raise AuthorityError(f"Secret {kept.metadata.namespace}/{self.name}, {error}") from None
         secrets = {name: await self.secrets.get(self.secret_of(name)) for name in rolled}
         while True:
             schedulers = {
@@ -65,11 +75,17 @@ class Certificates:
             drop = ROTATE if become.phase is Phase.INTRODUCED else ""
             kept = await self.secrets.replace(kept, authority.data(), drop=drop)
             LOG.info("the authority is rotated", extra={"phase": become.phase.value, "why": become.why})
+        unrenewed: dict[str, str] = {}
         for action in actions:
-            if isinstance(action, Issue):
+            if isinstance(action, Issue) and action.scheduler in paused:
+                leaf = schedulers[action.scheduler].leaf
+                if leaf is not None:
+                    unrenewed[action.scheduler] = f"{action.why}; it expires on {leaf.ends:%Y-%m-%d %H:%M} UTC"
+            elif isinstance(action, Issue):
                 await self._issue(action.scheduler, secrets[action.scheduler], authority)
                 LOG.info("a certificate is issued", extra={"scheduler": action.scheduler, "why": action.why})
-        return Passed(authority, next((one for one in actions if isinstance(one, Await)), None))
+        waits = next((one for one in actions if isinstance(one, Await)), None)
+        return Passed(authority, waits, unrenewed)
 
     async def _issue(self, scheduler: str, seen: Secret | None, authority: Authority) -> None:
         data = scheduler_data(authority, scheduler, self.now())

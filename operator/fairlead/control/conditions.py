@@ -18,7 +18,7 @@ Reason = Literal[
     "Compiled", "LastGoodServes", "NothingServes", "InternalError",
     # Programmed
     "Programmed", "Off", "Pending", "ReplicaSilent", "ReplicaBehind", "TooSlow", "Rolling", "ConfigurationRejected",
-    "SchedulerUnavailable", "Forbidden", "Paused", "Deleting",
+    "SchedulerUnavailable", "Forbidden", "ReconcileFailed", "Paused",
     # Ready, Reconciling and Stalled
     "Ready", "Progressing",
 ]  # fmt: skip
@@ -63,10 +63,14 @@ class Known:
     """What is said of the phase."""
     managed: bool = True
     missing: str = ""
-    """A permission that the operator lacks, or another reason for which nothing can be written."""
+    """A permission that the operator lacks."""
+    failed: str = ""
+    """Why else what its scheduler is made of could not be looked at, or written."""
     lacking: Sequence[str] = ()
     """Permissions without which the scheduler is as it should be, and something else is not."""
     paused: bool = False
+    unrenewed: str = ""
+    """Why its scheduler's certificate should have been renewed by now, if it were not paused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +145,7 @@ def _programmed(known: Known) -> _Said:
 
 _ORDER: Final[Sequence[Reason]] = (
     "Forbidden",
+    "ReconcileFailed",
     "ConfigurationRejected",
     "Paused",
     "SchedulerUnavailable",
@@ -177,8 +182,12 @@ def _replicas(known: Known) -> Iterator[_Said]:
 def _scheduler(known: Known) -> Iterator[_Said]:
     if known.missing:
         yield _Said("False", "Forbidden", known.missing)
+    elif known.failed:
+        yield _Said("False", "ReconcileFailed", f"{known.failed}; it is tried again")
     elif known.paused:
-        yield _Said("False", "Paused", "its rules serve; nothing of its scheduler is written while it is paused")
+        message = "its rules serve; nothing of its scheduler is written while it is paused"
+        due = f", and its certificate is not renewed: {known.unrenewed}" if known.unrenewed else ""
+        yield _Said("False", "Paused", message + due)
     elif known.phase in ("RolledBack", "Rejected"):
         yield _Said("False", "ConfigurationRejected", known.roll)
     elif known.phase == "Rolling":

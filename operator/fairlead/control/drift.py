@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from fairlead.api.names import GROUP
 from fairlead.cel.errors import CelError
 from fairlead.cel.functions.quantity import quantity
-from fairlead.render.engine import Object, written
+from fairlead.render.engine import Object
 from fairlead.render.names import digest
 
 APPLIED: Final = f"{GROUP}/applied"
@@ -18,7 +20,10 @@ _ATOMIC: Final = frozenset({"args", "command", "rules", "subjects", "policyTypes
 def to_apply(wanted: Object) -> Object:
     """The object with a hash of what was meant when it was applied."""
     metadata = wanted["metadata"]
-    annotations = {**metadata.get("annotations", {}), APPLIED: digest(written([wanted]))}
+    annotations = {
+        **metadata.get("annotations", {}),
+        APPLIED: digest(msgspec.json.encode(wanted, order="sorted").decode()),
+    }
     return {**wanted, "metadata": {**metadata, "annotations": annotations}}
 
 

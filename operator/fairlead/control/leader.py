@@ -1,63 +1,53 @@
 """Puts together what the leader does, with clients of its own, in the loop that it runs in."""
 
+import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from datetime import UTC, datetime
+from typing import Final
 
-import msgspec
-
-from fairlead import pem
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cluster.access import Access
 from fairlead.cluster.client import Client
-from fairlead.cluster.errors import ClusterError, ForbiddenError
-from fairlead.cluster.resources import VERSION
+from fairlead.cluster.errors import ClusterError
 from fairlead.cluster.secrets import Secrets
-from fairlead.control import admission_authority
 from fairlead.control import authority as authorities
+from fairlead.control.admission_authority import Believed
 from fairlead.control.announce import Announcer
 from fairlead.control.authority import Authority, AuthorityError
 from fairlead.control.certificates import Certificates
-from fairlead.control.certificates_plan import Await, Replica
 from fairlead.control.controller import Controller
+from fairlead.control.elsewhere import followed
 from fairlead.control.ever import Ever
 from fairlead.control.gathering import Gathered, Obj
+from fairlead.control.knowing import Knowing
 from fairlead.control.lacking import Lacking
 from fairlead.control.objects import Objects
 from fairlead.control.of_others import OfOthers
 from fairlead.control.passes import Passes
 from fairlead.control.replicas import Replicas
+from fairlead.control.rounds import Rounds
+from fairlead.control.schedulers import Schedulers
+from fairlead.control.statuses import Statuses
 from fairlead.control.waking import Waker
 from fairlead.pairs import load_pair
 from fairlead.render.engine import Engine
-from fairlead.render.facts import Facts
 from fairlead.render.names import Names
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.render.shipped import templates
-from fairlead.webhook.state import ReplicaState
 
 AUTHORITY: Final = "fairlead-ca"
 LEASE: Final = "fairlead"
 """Whoever holds it leads."""
-_VERSIONS_FOR: Final = timedelta(minutes=10)
-"""Several API servers of different versions answer while a control plane is upgraded."""
-
-
-class _Version(msgspec.Struct):
-    gitVersion: str  # noqa: N815  as the API has it
-
-
-_version: Final = msgspec.json.Decoder(_Version).decode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
     """What a replica knows of itself, and hands to what it does when it leads."""
 
-    access: Callable[[], Access]
+    client: Callable[[], Client]
+    """Another one for each time that it leads."""
     model: type[SchedulerExtenderPolicy]
     settings: Callable[[], OperatorSettings]
     namespace: str
@@ -94,86 +84,131 @@ def now() -> datetime:
 @asynccontextmanager
 async def leading(operator: Operator) -> AsyncIterator[Controller]:
     """A controller; it is told, and runs, in this loop."""
-    async with Client(operator.access()) as client:
+    async with operator.client() as client:
         objects, secrets = Objects(client), Secrets(client, operator.namespace)
-        certificates, believed = _certificates(operator, secrets), _Believed(operator, client)
+        certificates, believed = _certificates(operator, secrets), _believed(operator, client)
         with suppress(ClusterError, AuthorityError):  # each pass does it again; this is for the first policy of all
-            if is_own(operator):
+            if believed.is_ours():
                 kept = await certificates.ensure(operator.held())
                 await believed.have(authorities.read(kept.data))
-        others = OfOthers(secrets, operator.host, now)
-
-        async def context() -> ssl.SSLContext:
-            return operator.context() if is_own(operator) else await others.context()
-
-        replicas = Replicas(
-            objects=objects,
-            namespace=operator.namespace,
-            selector=operator.selector,
-            host=operator.host,
-            port=operator.port,
-            context=context,
-        )
-        waits, lacking = list[Await](), Lacking()
-        controller = Controller(
-            gathered=Gathered(operator.model),
-            passes=Passes(
-                objects=objects,
-                namespace=operator.namespace,
-                engine=Engine(templates()),
-                context=lambda name: _shown(secrets, Names(name, operator.namespace).certificate),
-                turned_away=lambda addresses: replicas.turned_away([*addresses]),
-                now=lambda: now().timestamp(),
-            ),
-            replicas=replicas,
-            announcer=Announcer(client, operator.instance, lacking),
-            waker=Waker(client, operator.namespace, now, lacking),
-            lacking=lacking,
-            settings=operator.settings,
-            facts=_facts(operator, client, certificates, others, replicas, waits, believed),
-            rotates=lambda: bool(waits) or operator.requested(),
-            believed=believed.again,
-            ever=Ever(objects, operator.namespace),
-            leads=operator.leads,
-            warnings=operator.warnings,
-            drift=operator.drift,
-        )
+        controller = _controller(operator, client, objects, secrets, certificates, believed)
         await controller.look()
         yield controller
 
 
-async def _shown(secrets: Secrets, name: str) -> ssl.SSLContext | None:
-    """What a scheduler shows and whom it knows, out of its Secret."""
-    secret = await secrets.get(name)
-    if secret is None:
-        return None
-    context = ssl.create_default_context(cadata=secret.data["ca.crt"].decode())
-    load_pair(context, secret.data["tls.crt"], secret.data["tls.key"])
-    return context
+def _controller(
+    operator: Operator,
+    client: Client,
+    objects: Objects,
+    secrets: Secrets,
+    certificates: Certificates,
+    believed: Believed,
+) -> Controller:
+    settings, leads, namespace = operator.settings, operator.leads, operator.namespace
+    gathered, lacking = Gathered(operator.model), Lacking()
+    announcer = Announcer(client, operator.instance, lacking)
+    others = OfOthers(secrets, operator.host, now)
+    replicas = _replicas(operator, objects, others, believed)
+    knowing = Knowing(
+        client=client,
+        namespace=namespace,
+        url=operator.url,
+        certificates=certificates,
+        others=others,
+        believed=believed,
+        replicas=replicas,
+        held=operator.held,
+        requested=operator.requested,
+        nodes=operator.nodes,
+        now=now,
+    )
+    statuses = Statuses(
+        gathered=gathered,
+        answers=lambda: replicas.answers,
+        unrenewed=knowing.unrenewed,
+        announcer=announcer,
+        lacking=lacking,
+        settings=settings,
+        leads=leads,
+        warnings=operator.warnings,
+        told=lambda kind, policy: controller.policy(kind, policy),
+        now=now,
+    )
+    schedulers = Schedulers(
+        gathered=gathered,
+        passes=_passes(operator, objects, secrets, replicas),
+        statuses=statuses,
+        announcer=announcer,
+        ever=Ever(objects, namespace),
+        answers=lambda: replicas.answers,
+        settings=settings,
+        facts=knowing.facts,
+        leads=leads,
+        drift=operator.drift,
+        now=now,
+    )
+    rounds = Rounds(
+        gathered=gathered,
+        schedulers=schedulers,
+        statuses=statuses,
+        replicas=replicas,
+        announcer=announcer,
+        waker=Waker(client, namespace, now, asyncio.get_running_loop().time, lacking),
+        lacking=lacking,
+        settings=settings,
+        rotates=lambda: knowing.rotates,
+        believed=believed.again,
+        leads=leads,
+        look=lambda: controller.look(),
+    )
+    controller = Controller(
+        gathered=gathered,
+        objects=objects,
+        namespace=namespace,
+        schedulers=schedulers,
+        rounds=rounds,
+        lacking=lacking,
+        beside=[one.run for one in followed(client, namespace, schedulers.due)],
+    )
+    return controller
 
 
-def is_own(operator: Operator) -> bool:
-    """Whether certificates are of our own authority; whoever else makes them also says who is to be believed."""
-    return operator.settings().tls.mode == "SelfManaged"
+def _replicas(operator: Operator, objects: Objects, others: OfOthers, believed: Believed) -> Replicas:
+    async def context() -> ssl.SSLContext:
+        return operator.context() if believed.is_ours() else await others.context()
+
+    return Replicas(
+        objects=objects,
+        namespace=operator.namespace,
+        selector=operator.selector,
+        host=operator.host,
+        port=operator.port,
+        context=context,
+    )
 
 
-@dataclass(slots=True, eq=False)
-class _Believed:
-    """Whom the API server is to believe."""
+def _passes(operator: Operator, objects: Objects, secrets: Secrets, replicas: Replicas) -> Passes:
+    async def context(scheduler: str) -> ssl.SSLContext | None:
+        """What it shows and whom it knows, out of its Secret."""
+        secret = await secrets.get(Names(scheduler, operator.namespace).certificate)
+        if secret is None:
+            return None
+        made = ssl.create_default_context(cadata=secret.data["ca.crt"].decode())
+        load_pair(made, secret.data["tls.crt"], secret.data["tls.key"])
+        return made
 
-    operator: Operator
-    client: Client
-    authority: Authority | None = None
+    return Passes(
+        objects=objects,
+        namespace=operator.namespace,
+        engine=Engine(templates()),
+        context=context,
+        turned_away=lambda addresses: replicas.turned_away([*addresses]),
+        now=lambda: now().timestamp(),
+    )
 
-    async def have(self, authority: Authority) -> None:
-        """Have it believed from now on."""
-        self.authority = authority
-        await self.again()
 
-    async def again(self) -> None:
-        """The chart may have made its configuration anew, which tells nobody else."""
-        if self.authority is not None and is_own(self.operator):
-            await admission_authority.trust(self.client, self.operator.namespace, self.authority.trusted)
+def _believed(operator: Operator, client: Client) -> Believed:
+    return Believed(client, operator.namespace, lambda: operator.settings().tls.mode == "SelfManaged")
 
 
 def _certificates(operator: Operator, secrets: Secrets) -> Certificates:
@@ -184,45 +219,3 @@ def _certificates(operator: Operator, secrets: Secrets) -> Certificates:
         labels_of=lambda name: Names(name, operator.namespace).labels,
         now=now,
     )
-
-
-def _facts(
-    operator: Operator,
-    client: Client,
-    certificates: Certificates,
-    others: OfOthers,
-    replicas: Replicas,
-    waits: list[Await],
-    believed: _Believed,
-) -> Callable[[str, Mapping[str, str]], Awaitable[Facts]]:
-    versions: dict[str, datetime] = {}
-
-    async def own(schedulers: Mapping[str, str]) -> bytes:
-        rolled = {name: pem.digest(bundle.encode()) if bundle else "" for name, bundle in schedulers.items()}
-        answers = {name: _replica(one) for name, one in replicas.answers.items()}
-        passed = await certificates.step(rolled, answers, operator.held())
-        waits[:] = [] if passed.waits is None else [passed.waits]
-        with suppress(ForbiddenError):  # it is done again, and said, where no scheduler waits for it
-            await believed.have(passed.authority)
-        return passed.authority.known
-
-    async def facts(scheduler: str, schedulers: Mapping[str, str]) -> Facts:
-        if is_own(operator):
-            known = await own(schedulers)
-        else:
-            await others.scheduler(scheduler)
-            known = await others.authority()
-        versions[(await client.get(VERSION, _version)).gitVersion] = now()
-        return Facts(
-            namespace=operator.namespace,
-            url=operator.url,
-            ca_bundle=known.decode(),
-            server_versions=tuple(sorted(one for one, seen in versions.items() if now() - seen < _VERSIONS_FOR)),
-            nodes=operator.nodes(),
-        )
-
-    return facts
-
-
-def _replica(said: Any) -> Replica | None:
-    return Replica(said.authorities, said.issuer) if isinstance(said, ReplicaState) else None

@@ -28,9 +28,9 @@ class Passed:
     refused: str = ""
     """Why the scheduler cannot be had."""
     missing: str = ""
-    """A permission that is missing."""
-    drifted: Sequence[str] = ()
-    """Objects that somebody had edited or deleted, and that are now as they were."""
+    """A permission that is missing: the pass failed for want of it."""
+    failed: str = ""
+    """Why else the last pass failed. It is done again."""
     gone: bool = False
     rolled: str = ""
     """The authorities that all of its pods were started with, as PEM; empty if they differ, or nobody knows."""
@@ -49,10 +49,21 @@ class Passes:
     """Why one of these addresses was turned away lately by one of those who serve; empty if none was."""
     now: Callable[[], float]
 
-    async def run(self, asked: Asked, facts: Callable[[], Awaitable[Facts]], *, paused: bool, known: bool) -> Passed:
+    async def run(
+        self,
+        asked: Asked,
+        facts: Callable[[], Awaitable[Facts]],
+        *,
+        paused: bool,
+        known: bool,
+        begin: Callable[[], Awaitable[None]],
+        drifted: Callable[[str], None],
+    ) -> Passed:
         """One pass. Raises ClusterError where it has to be done again.
 
-        `facts` are asked for only where there is to be a scheduler: a certificate comes with them.
+        `facts` are asked for only where there is to be a scheduler: a certificate comes with them. `begin` is called
+        before there is one that is not known. `drifted` is told of each object that somebody had edited or deleted,
+        once it is as it was.
         """
         names = Names(asked.settings.name, self.namespace)
         try:
@@ -63,8 +74,10 @@ class Passes:
                 return Passed(gone=True)
             looked = await self._verified(looked, names)
             decision = decide(self.engine, asked, await facts(), looked.there, self.now())
-            passed = Passed(decision=decision) if paused else await self._write(names, looked, decision)
-            return replace(passed, rolled=_rolled(looked))
+            if not (known or paused):
+                await begin()
+            gone = not paused and await self._write(names, looked, decision, drifted)
+            return Passed(decision=decision, gone=gone, rolled=_rolled(looked))
         except InvalidObjectError as error:
             return Passed(refused=str(error))
 
@@ -83,25 +96,28 @@ class Passes:
         errors = errors or await complaints(self.objects.client, new)
         return replace(looked, there=replace(there, seen=replace(seen, unanswered=said, errors=errors)))
 
-    async def _write(self, names: Names, looked: Looked, decision: Decision) -> Passed:
-        """The memory comes first: whatever happens next, the pass after that knows what was begun."""
-        there, drifted = looked.there, list[str]()
+    async def _write(self, names: Names, looked: Looked, decision: Decision, drifted: Callable[[str], None]) -> bool:
+        """Whether nothing is left of it.
+
+        The memory comes first: whatever happens next, the pass after that knows what was begun.
+        """
+        there = looked.there
         if decision.fate == "Goes":
-            return Passed(decision=decision, gone=await self._take_away(names, looked))
+            return await self._take_away(names, looked)
         if decision.remembered != there.remembered:
             await self.objects.put(as_config_map(names, decision.remembered))
         if (plan := decision.plan) is None:
-            return Passed(decision=decision)
+            return False
         settled = decision.remembered.rollout.good == plan.config_hash
         for obj in plan.objects:
             state = await self.objects.put(obj)
             if state == "edited" or (state == "missing" and settled):
-                drifted.append(f"{obj['kind']} {obj['metadata']['name']} was {state}")
+                text = f"{obj['kind']} {obj['metadata']['name']} was {state}"
+                LOG.warning("somebody changed what is managed", extra={"scheduler": names.scheduler, "what": text})
+                drifted(text)
         for obj in surplus(names, decision, there, looked.objects):
             await self.objects.remove(obj)
-        for text in drifted:
-            LOG.warning("somebody changed what is managed", extra={"scheduler": names.scheduler, "what": text})
-        return Passed(decision=decision, drifted=drifted)
+        return False
 
     async def _take_away(self, names: Names, looked: Looked) -> bool:
         """Whether it is gone. While one of its pods is there, it keeps what it calls with and may do."""

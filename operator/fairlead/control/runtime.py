@@ -18,7 +18,17 @@ from fairlead.api.names import GROUP, PLURAL, VERSION
 from fairlead.render.names import SCHEDULER_LABEL
 
 LOG: Final = logging.getLogger(__name__)
-CHILDREN: Final = (("apps", "v1", "deployments"), ("", "v1", "configmaps"), ("", "v1", "secrets"))
+CHILDREN: Final = (
+    ("apps", "v1", "deployments"),
+    ("", "v1", "configmaps"),
+    ("", "v1", "secrets"),
+    ("", "v1", "serviceaccounts"),
+    ("networking.k8s.io", "v1", "networkpolicies"),
+    ("policy", "v1", "poddisruptionbudgets"),
+    ("rbac.authorization.k8s.io", "v1", "roles"),
+    ("rbac.authorization.k8s.io", "v1", "rolebindings"),
+)
+"""In our namespace. Not Leases: their schedulers renew them all the time, and make them anew."""
 _FIRST_S: Final = 1.0
 _MOST_S: Final = 60.0
 _GOODBYE_S: Final = 0.1

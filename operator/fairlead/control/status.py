@@ -14,6 +14,8 @@ Obj = Mapping[str, Any]
 COUNTERS_S: Final = 60.0
 """What only counts is written no oftener."""
 _TEXT_MAX: Final = 1024
+_COUNTED: Final = frozenset({"PodsOnlyWeRefuse", "SampleMissed"})
+"""Warnings that come and go with pods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +29,8 @@ class About:
     """Permissions that are missing for something else."""
     managed: bool
     paused: bool
+    unrenewed: str = ""
+    """Why its scheduler's certificate should have been renewed, and was not, because it is paused."""
     invalid: str = ""
     warnings: Sequence[tuple[str, str]] = ()
     """Reasons and sentences, of what was found when it was checked."""
@@ -53,8 +57,10 @@ def status(about: About, now: datetime) -> dict[str, Any]:
         roll=decision.message if decision is not None else "",
         managed=about.managed,
         missing=about.passed.missing,
+        failed=about.passed.failed,
         lacking=about.lacking,
         paused=about.paused,
+        unrenewed=about.unrenewed,
     )
     made: dict[str, Any] = {
         "observedGeneration": generation,
@@ -151,5 +157,5 @@ def _without_counters(what: Obj) -> Obj:
     return {
         **what,
         "rules": [{key: one[key] for key in one if key != "errors"} for one in what.get("rules", ())],
-        "warnings": sorted(one["reason"] for one in what.get("warnings", ())),
+        "warnings": sorted({one["reason"] for one in what.get("warnings", ())} - _COUNTED),
     }

@@ -12,6 +12,7 @@ import msgspec
 
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME, GROUP, PLURAL, VERSION
 from fairlead.cluster.clock import Clock
+from fairlead.cluster.election import Terms
 from fairlead.cluster.errors import ConflictError, NotFoundError
 from fairlead.cluster.ever import NAME as EVER
 from fairlead.cluster.resources import PODS, Resource, Where
@@ -33,6 +34,8 @@ _POLICIES: Final = Where(Resource(GROUP, VERSION, PLURAL))
 _ELSEWHERE: Final = {"ClusterRoleBinding": "", "RoleBinding": "kube-system"}
 _HERE: Final = [kind for kind in KINDS if kind != "ClusterRoleBinding"]
 _AGAIN_S: Final = 1.0
+_HEARD_S: Final = Terms().act_s
+"""So long a leader acts at most after the last renewal that was confirmed."""
 _SHOWN: Final = 20
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -74,7 +77,9 @@ class Uninstall:
         """
         at = Where(resource("Lease"), self.namespace, LEASE)
         while (lease := await self.objects.get(at)) is not None:
-            spec = {**(lease.get("spec") or {}), "holderIdentity": _NAME, "leaseDurationSeconds": int(self.lasts_s)}
+            before = lease.get("spec") or {}
+            holder = before.get("holderIdentity") not in (None, "", _NAME)
+            spec = {**before, "holderIdentity": _NAME, "leaseDurationSeconds": int(self.lasts_s)}
             try:
                 await self.objects.client.replace(at, {**lease, "spec": spec}, _decode)
             except NotFoundError:
@@ -82,6 +87,8 @@ class Uninstall:
             except ConflictError:
                 continue  # it was renewed just now
             self.say("the operator was told to write nothing more")
+            if holder:
+                await self.clock.sleep(_HEARD_S)
             return
 
     async def _gone(self, what: str, selector: str) -> None:

@@ -4,7 +4,6 @@ The decision is pure; whoever asks the replicas tells it of the answers.
 """
 
 import logging
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -81,8 +80,8 @@ class Waker:
     client: Client
     namespace: str
     today: Callable[[], datetime]
+    clock: Callable[[], float]
     lacking: Lacking
-    clock: Callable[[], float] = time.monotonic
     waking: Waking = field(default_factory=Waking)
 
     async def heard(self, answers: Iterable[ReplicaState | str]) -> None:

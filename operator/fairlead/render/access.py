@@ -103,7 +103,7 @@ OPERATOR: Final = (
                 "a scheduler is bound to built-in roles; how its bindings are called is not known beforehand",
                 _RBAC,
                 ("clusterrolebindings",),
-                _MADE,
+                _FOLLOWED,
             ),
             Rule(
                 "...to these and no others; what is in them nobody has by this, but whoever may bind may bind himself",
@@ -126,7 +126,7 @@ OPERATOR: Final = (
         "own",
         (
             Rule("configurations, and what is remembered of each scheduler", "", ("configmaps",), _FOLLOWED),
-            Rule("who schedulers are", "", ("serviceaccounts",), _MADE),
+            Rule("who schedulers are", "", ("serviceaccounts",), _FOLLOWED),
             Rule(
                 "our authority and the certificates of schedulers, replaced only as they were seen",
                 "",
@@ -141,15 +141,15 @@ OPERATOR: Final = (
                 ("controllerrevisions",),
                 ("list", "create", "delete"),
             ),
-            Rule("what schedulers may be called by", "networking.k8s.io", ("networkpolicies",), _MADE),
-            Rule("how many of their pods may be away", "policy", ("poddisruptionbudgets",), _MADE),
+            Rule("what schedulers may be called by", "networking.k8s.io", ("networkpolicies",), _FOLLOWED),
+            Rule("how many of their pods may be away", "policy", ("poddisruptionbudgets",), _FOLLOWED),
             Rule(
                 "which replica leads, and the Leases of schedulers; update is held to be given to them, for theirs",
                 _LEASES,
                 ("leases",),
                 (*_MADE, "update"),
             ),
-            Rule("what schedulers may do here, which is about their Lease", _RBAC, ("roles", "rolebindings"), _MADE),
+            Rule("what schedulers may do here: about their Lease", _RBAC, ("roles", "rolebindings"), _FOLLOWED),
             Rule(
                 "one object that is touched to wake up pods that were refused",
                 "storage.k8s.io",
@@ -169,7 +169,7 @@ OPERATOR: Final = (
                 "a scheduler reads here who may ask it",
                 _RBAC,
                 ("rolebindings",),
-                _MADE,
+                _FOLLOWED,
             ),
             Rule(
                 "...by this role and no other",

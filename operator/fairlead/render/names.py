@@ -18,7 +18,9 @@ CA_HASH: Final = f"{GROUP}/ca-hash"
 CERTIFICATE: Final = f"{GROUP}/certificate-secret"
 
 _PREFIX: Final = "kube-scheduler-"
-_LABEL_MAX: Final = 63
+_CHILD_MAX: Final = 46
+"""A pod is called after its Deployment, with 17 characters more, and its host after the first 63 of that: by the name
+of its host a scheduler holds its Lease."""
 _HASH_LENGTH: Final = 12
 
 
@@ -33,10 +35,10 @@ class Names:
     def child(self) -> str:
         """Whatever there is one of in our namespace; the operator's own objects begin otherwise."""
         name = _PREFIX + self.scheduler
-        if len(name) < _LABEL_MAX:
+        if len(name) < _CHILD_MAX:
             return name
         # All that are cut are this long, and no others: none can be taken for one that is not.
-        return f"{name[: _LABEL_MAX - _HASH_LENGTH - 1]}-{digest(self.scheduler)}"
+        return f"{name[: _CHILD_MAX - _HASH_LENGTH - 1]}-{digest(self.scheduler)}"
 
     @property
     def certificate(self) -> str:
@@ -62,6 +64,12 @@ class Names:
     def selector(self) -> Mapping[str, str]:
         """The labels that pods are found by; a Deployment's can never change."""
         return {"app.kubernetes.io/component": "scheduler", SCHEDULER_LABEL: self.scheduler}
+
+
+def scheduler_elsewhere(name: str, namespace: str) -> str:
+    """Whose object is called so outside our namespace; empty if it is none of ours."""
+    parts = name.split(".")
+    return parts[2] if len(parts) == 4 and parts[:2] == [MANAGER, namespace] else ""
 
 
 def digest(*parts: str) -> str:

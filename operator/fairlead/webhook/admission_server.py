@@ -48,7 +48,10 @@ class AdmissionServer:
         """Listen; gives the port."""
         _HTTP.addFilter(self._rarely)
         self._server = web.Server(self._handle, access_log=None, logger=_HTTP, auto_decompress=False)
-        self._door = Door(lambda: self.tls.anyone, self._server, self.refused)
+        refused = self.refused
+        self._door = Door(
+            lambda: self.tls.anyone, self._server, lambda reason, peer: refused(f"admission: {reason}", peer)
+        )
         self._listening = await self._door.open(host, port)
         chosen: int = self._listening.sockets[0].getsockname()[1]
         return chosen
@@ -63,21 +66,21 @@ class AdmissionServer:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.path != PATH or request.method != "POST":
-            return self._turned_away(request, 404, f"only POST {PATH} is answered here")
+            return self._turned_away(request, 404, "no such path", f"only POST {PATH} is answered here")
         if self._asked >= WAITING:
-            return self._turned_away(request, 503, "too many ask at once")
+            return self._turned_away(request, 503, "too many", "too many ask at once")
         self._asked += 1
         try:
             async with asyncio.timeout(self.within_s):
                 body = await _body(request)
                 if body is None:
-                    return self._turned_away(request, 413, f"more than {MAX_BODY} bytes")
+                    return self._turned_away(request, 413, "large body", f"more than {MAX_BODY} bytes")
                 async with self._turns:
                     return web.Response(body=await self._run(body), content_type="application/json")
         except TimeoutError:
-            return self._turned_away(request, 503, f"not answered within {self.within_s:g} s")
+            return self._turned_away(request, 503, "slow", f"not answered within {self.within_s:g} s")
         except (NoReviewError, web.RequestPayloadError) as error:
-            return self._turned_away(request, 400, str(error))
+            return self._turned_away(request, 400, "bad request", str(error))
         except Exception:
             LOG.exception("a policy could not be looked at")
             return web.Response(status=500, text="this is a fault of the server; its log says more")
@@ -94,8 +97,9 @@ class AdmissionServer:
                 return answer
             await asyncio.sleep(0)
 
-    def _turned_away(self, request: web.BaseRequest, status: int, why: str) -> web.Response:
-        self.refused("admission", request.remote or "?")
+    def _turned_away(self, request: web.BaseRequest, status: int, reason: str, why: str) -> web.Response:
+        """`reason` is one of a few words: a label of a metric."""
+        self.refused(f"admission: {reason}", request.remote or "?")
         response = web.Response(status=status, text=why)
         response.force_close()
         return response

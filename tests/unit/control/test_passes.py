@@ -32,6 +32,10 @@ async def _no_facts() -> Facts:
     raise AssertionError("a certificate would be made, and its coming and going be told without end")
 
 
+async def _no_note() -> None:
+    raise AssertionError("it would be remembered as one of ours")
+
+
 def test_of_a_scheduler_that_has_gone_nothing_is_asked() -> None:
     passes = Passes(
         objects=cast("Objects", _Nothing()),
@@ -42,4 +46,5 @@ def test_of_a_scheduler_that_has_gone_nothing_is_asked() -> None:
         now=lambda: 1.0,
     )
     asked = Asked(settings=settings(), listed=False, policies=[], exists=False, versions=[])
-    assert asyncio.run(passes.run(asked, _no_facts, paused=False, known=True)) == Passed(gone=True)
+    passed = passes.run(asked, _no_facts, paused=False, known=False, begin=_no_note, drifted=print)
+    assert asyncio.run(passed) == Passed(gone=True)

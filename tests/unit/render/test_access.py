@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from fairlead.api.names import GROUP, PLURAL
+from fairlead.control.elsewhere import PLACES
 from fairlead.control.objects import KINDS
 from fairlead.control.runtime import CHILDREN
 from fairlead.render.access import OPERATOR, UNINSTALL, Grant, Place, Request, allowed, named
@@ -13,6 +14,7 @@ from renderkit import SCENES, planned
 
 RBAC = "rbac.authorization.k8s.io"
 STATUS = f"{PLURAL}/status"
+ELSEWHERE: list[tuple[str, Place]] = [("clusterrolebindings", "cluster"), ("rolebindings", "kube-system")]
 
 
 def of_objects() -> Iterator[Request]:
@@ -47,9 +49,12 @@ REQUESTS: dict[str, list[Request]] = {
         *(Request(verb, GROUP, PLURAL, "cluster") for verb in ("list", "watch")),
         *(Request(verb, group, plural, "own") for group, _, plural in CHILDREN for verb in ("list", "watch")),
     ],
-    "control/controller": [Request("patch", GROUP, PLURAL, "cluster"), Request("patch", GROUP, STATUS, "cluster")],
+    "control/elsewhere": [
+        Request(verb, RBAC, plural, place) for plural, place in ELSEWHERE for verb in ("list", "watch")
+    ],
+    "control/statuses": [Request("patch", GROUP, PLURAL, "cluster"), Request("patch", GROUP, STATUS, "cluster")],
     "control/announce": [Request("create", "events.k8s.io", "events", "default")],
-    "wake-ups": [Request(verb, "storage.k8s.io", "csistoragecapacities", "own") for verb in ("get", "create", "patch")],
+    "wake-ups": [Request(verb, "storage.k8s.io", "csistoragecapacities", "own") for verb in ("create", "patch")],
     "admission": [
         Request(verb, "admissionregistration.k8s.io", "validatingwebhookconfigurations", "cluster", "fairlead.system")
         for verb in ("get", "patch")
@@ -75,6 +80,13 @@ GRANTS = named(OPERATOR, "system")
 @pytest.mark.parametrize("who", REQUESTS)
 def test_what_the_operator_asks_is_allowed(who: str) -> None:
     assert [one for one in REQUESTS[who] if not allowed(GRANTS, one)] == []
+
+
+def test_all_that_schedulers_are_made_of_is_followed_but_for_their_leases() -> None:
+    own = {plural for _, _, plural in CHILDREN}
+    elsewhere = {KINDS[kind][1] for kind, _ in PLACES}
+    assert {plural for _, plural in KINDS.values()} - own - elsewhere == {"leases"}
+    assert elsewhere == {plural for plural, _ in ELSEWHERE}
 
 
 def test_what_the_end_asks_is_allowed() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fairlead.render.names import Names, digest
+from fairlead.render.names import Names, digest, scheduler_elsewhere
 from renderkit import LONGEST
 
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -13,10 +13,10 @@ CHILDREN: Mapping[str, str] = {
     "fairlead": "kube-scheduler-fairlead",
     "a": "kube-scheduler-a",
     "my-scheduler": "kube-scheduler-my-scheduler",
-    "x" * 47: "kube-scheduler-" + "x" * 47,
-    "x" * 48: "kube-scheduler-" + "x" * 35 + "-" + digest("x" * 48),
-    "x" * 63: "kube-scheduler-" + "x" * 35 + "-" + digest("x" * 63),
-    "x" * 34 + "-" + "y" * 28: "kube-scheduler-" + "x" * 34 + "--" + digest("x" * 34 + "-" + "y" * 28),
+    "x" * 30: "kube-scheduler-" + "x" * 30,
+    "x" * 31: "kube-scheduler-" + "x" * 18 + "-" + digest("x" * 31),
+    "x" * 63: "kube-scheduler-" + "x" * 18 + "-" + digest("x" * 63),
+    "x" * 17 + "-" + "y" * 45: "kube-scheduler-" + "x" * 17 + "--" + digest("x" * 17 + "-" + "y" * 45),
 }
 labels = st.from_regex(LABEL, fullmatch=True)
 
@@ -32,6 +32,8 @@ def test_what_children_are_called(scheduler: str) -> None:
 def test_names_and_labels_are_ones_that_kubernetes_takes(scheduler: str, namespace: str) -> None:
     names = Names(scheduler, namespace)
     assert LABEL.fullmatch(names.child)
+    # a pod's host, by whose name the scheduler's Lease is held, is called as the pod is
+    assert len(f"{names.child}-1234567890-12345") <= 63
     assert len(names.certificate) <= 253
     elsewhere = names.elsewhere("authentication-reader")
     assert len(elsewhere) <= 253
@@ -41,13 +43,21 @@ def test_names_and_labels_are_ones_that_kubernetes_takes(scheduler: str, namespa
 
 
 @given(st.sets(labels, min_size=2, max_size=2))
-@example({"a" * 48, "a" * 49})
-@example({"x" * 48, "x" * 35 + "-" + digest("x" * 48)})
+@example({"a" * 31, "a" * 32})
+@example({"x" * 31, "x" * 18 + "-" + digest("x" * 31)})
 def test_two_schedulers_have_no_name_in_common(two: set[str]) -> None:
     one, other = (Names(name, "ns") for name in two)
     assert one.child != other.child
     # neither is the beginning of the other's ConfigMaps, nor its Secret
     assert one.child != other.certificate
+
+
+@given(labels, labels)
+def test_outside_the_namespace_a_name_says_whose_it_is(scheduler: str, namespace: str) -> None:
+    name = Names(scheduler, namespace).elsewhere("authentication-reader")
+    assert scheduler_elsewhere(name, namespace) == scheduler
+    assert scheduler_elsewhere(name, f"{namespace}x") == ""
+    assert scheduler_elsewhere("system:kube-scheduler", namespace) == ""
 
 
 def test_two_operators_have_no_name_in_common_outside_their_namespaces() -> None:

@@ -277,5 +277,5 @@ def _as_served(obj: Object) -> Object:
 def test_the_longest_names_fit() -> None:
     made = SCENES["longest-name"]
     assert len(LONGEST) == 63
-    assert len(made.names.child) == 63
+    assert len(made.names.child) == 46
     assert made.names.labels["fairlead.dev/scheduler"] == LONGEST

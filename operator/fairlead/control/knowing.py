@@ -1,0 +1,96 @@
+"""What is known of the cluster when a scheduler is rendered, once certificates are as they have to be."""
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from fairlead import pem
+from fairlead.cluster.client import Client
+from fairlead.cluster.errors import ForbiddenError
+from fairlead.cluster.resources import VERSION
+from fairlead.control.admission_authority import Believed
+from fairlead.control.authority import Authority
+from fairlead.control.certificates import Certificates
+from fairlead.control.certificates_plan import Await, Replica
+from fairlead.control.of_others import OfOthers
+from fairlead.control.replicas import Replicas
+from fairlead.render.facts import Facts
+from fairlead.webhook.state import ReplicaState
+
+_VERSIONS_FOR: Final = timedelta(minutes=10)
+"""Several API servers of different versions answer while a control plane is upgraded."""
+
+
+class _Version(msgspec.Struct):
+    gitVersion: str  # noqa: N815  as the API has it
+
+
+_version: Final = msgspec.json.Decoder(_Version).decode
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Knowing:
+    """While this replica leads."""
+
+    client: Client
+    namespace: str
+    url: str
+    """Where schedulers call the operator."""
+    certificates: Certificates
+    others: OfOthers
+    believed: Believed
+    replicas: Replicas
+    held: Callable[[], Authority | None]
+    """Our authority, as this replica knows it: its Secret may be deleted."""
+    requested: Callable[[], bool]
+    """Whether somebody asks for another one."""
+    nodes: Callable[[], int]
+    now: Callable[[], datetime]
+    _waits: Await | None = None
+    _unrenewed: Mapping[str, str] = field(default_factory=dict)
+    _versions: dict[str, datetime] = field(default_factory=dict)
+
+    @property
+    def rotates(self) -> bool:
+        """Whether the authority is to be replaced, or is being."""
+        return self._waits is not None or self.requested()
+
+    def unrenewed(self, scheduler: str) -> str:
+        """What is said of the certificate of a scheduler for which nothing is written; empty while it is good."""
+        return self._unrenewed.get(scheduler, "")
+
+    async def facts(self, scheduler: str, rolled: Mapping[str, str], paused: Collection[str]) -> Facts:
+        """Told of a scheduler, of all that there are with the authorities that these were started with, and of those
+        for which nothing is written. Raises InvalidObjectError.
+        """  # noqa: D205
+        if self.believed.is_ours():
+            known = await self._own(rolled, paused)
+        else:
+            await self.others.scheduler(scheduler)
+            known = await self.others.authority()
+        now = self.now()
+        self._versions[(await self.client.get(VERSION, _version)).gitVersion] = now
+        return Facts(
+            namespace=self.namespace,
+            url=self.url,
+            ca_bundle=known.decode(),
+            server_versions=tuple(sorted(one for one, seen in self._versions.items() if now - seen < _VERSIONS_FOR)),
+            nodes=self.nodes(),
+        )
+
+    async def _own(self, rolled: Mapping[str, str], paused: Collection[str]) -> bytes:
+        digests = {name: pem.digest(bundle.encode()) if bundle else "" for name, bundle in rolled.items()}
+        answers = {name: _replica(one) for name, one in self.replicas.answers.items()}
+        passed = await self.certificates.step(digests, answers, self.held(), paused)
+        self._waits, self._unrenewed = passed.waits, passed.unrenewed
+        with suppress(ForbiddenError):  # it is done again, and said, where no scheduler waits for it
+            await self.believed.have(passed.authority)
+        return passed.authority.known
+
+
+def _replica(said: Any) -> Replica | None:
+    return Replica(said.authorities, said.issuer) if isinstance(said, ReplicaState) else None

@@ -1,0 +1,122 @@
+"""Asks the replicas again and again: often while something is on its way, seldom otherwise. What follows is done."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.cluster.errors import ClusterError
+from fairlead.control.announce import Announcer
+from fairlead.control.gathering import Gathered, scheduler_of
+from fairlead.control.lacking import Lacking
+from fairlead.control.replicas import Replicas
+from fairlead.control.schedulers import Schedulers
+from fairlead.control.statuses import Statuses
+from fairlead.control.waking import Waker
+from fairlead.control.worker import RESYNC_S
+from fairlead.render.operator_settings import OperatorSettings
+from fairlead.webhook.state import ReplicaState
+
+LOG: Final = logging.getLogger(__name__)
+_BUSY_S: Final = 1.0
+_QUIET_S: Final = 10.0
+LOOKING: Final = "schedulers that have no policies cannot be found"
+_BELIEVED: Final = "the API server cannot be told whom to believe"
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Rounds:
+    """While this replica leads."""
+
+    gathered: Gathered
+    schedulers: Schedulers
+    statuses: Statuses
+    replicas: Replicas
+    waker: Waker
+    announcer: Announcer
+    lacking: Lacking
+    settings: Callable[[], OperatorSettings]
+    rotates: Callable[[], bool]
+    """Whether the authority is to be replaced, or is being: nothing tells of it when others have done their part."""
+    believed: Callable[[], Awaitable[None]]
+    """Sees to it that the API server believes us; called while nothing else happens."""
+    leads: Callable[[], bool]
+    look: Callable[[], Awaitable[None]]
+    """Sees all that there is."""
+    _lacked: Sequence[str] = ()
+    _soon: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def soon(self) -> None:
+        """Ask again at once."""
+        self._soon.set()
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        time = asyncio.get_running_loop().time
+        looked, settings, self._lacked = time(), self.settings(), self.lacking.said
+        while True:
+            self._soon.clear()
+            try:
+                if time() - looked >= RESYNC_S or LOOKING in self.lacking:
+                    await self.look()
+                    looked = time()
+                await self._ask()
+            except ClusterError as error:
+                LOG.warning("what there is cannot be listed", extra={"why": str(error)})
+            self.schedulers.begun.set()
+            if self.rotates() or self.settings() is not settings:
+                settings = self.settings()
+                for name in {*self.schedulers, *(one.name for one in settings.schedulers)}:
+                    self.schedulers.due(name)
+            wait = _BUSY_S if self._is_busy() else _QUIET_S
+            if wait == _QUIET_S:
+                await self._be_believed()
+            try:
+                async with asyncio.timeout(wait):
+                    await self._soon.wait()
+                    await asyncio.sleep(_BUSY_S / 10)  # what comes together is asked about once
+            except TimeoutError:
+                pass
+
+    async def _ask(self) -> None:
+        before = self.replicas.answers
+        after = await self.replicas.ask()
+        await self.waker.heard(after.values())
+        await self.announcer.again()
+        new, self._lacked = before != after or self._lacked or self.lacking.said, self.lacking.said
+        if not self.schedulers.begun.is_set():
+            return
+        for scheduler in {scheduler_of(one) for one in self.gathered.policies.values()}:
+            if new or self._leaves(scheduler) or self.statuses.owes(scheduler):
+                await self.statuses.say(scheduler, self.schedulers.passed(scheduler))
+
+    async def _be_believed(self) -> None:
+        if not self.leads():
+            return
+        try:
+            await self.believed()
+        except ClusterError as error:
+            self.lacking.failed(_BELIEVED, error)
+        else:
+            self.lacking.went(_BELIEVED)
+
+    def _is_busy(self) -> bool:
+        answers = [one for one in self.replicas.answers.values() if isinstance(one, ReplicaState)]
+        return (
+            self.waker.owes
+            or len(answers) < len(self.replicas.answers)
+            or any(
+                "deletionTimestamp" in policy["metadata"]
+                or any(_seen(one, name) != str(policy["metadata"]["generation"]) for one in answers)
+                for name, policy in self.gathered.policies.items()
+            )
+        )
+
+    def _leaves(self, scheduler: str) -> bool:
+        return any("deletionTimestamp" in one["metadata"] for one in self.gathered.of(scheduler))
+
+
+def _seen(state: ReplicaState, name: str) -> str:
+    one = state.policies.get(name)
+    return one.generation if one is not None else ""

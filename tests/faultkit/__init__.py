@@ -1,0 +1,1 @@
+"""An API server in memory, with what a cluster does around it, in virtual time: thousands of seconds pass in one."""

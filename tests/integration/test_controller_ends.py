@@ -1,0 +1,101 @@
+"""The leader on a real API server, when a policy goes, or comes again under another name, or the last one has gone."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from operatorkit import POLICIES, Ground
+from schedulerkit import FILTER, SCORE, child, config_of, pods_of, run_until_ready, state_of, versions
+from testbed.api import wait_for
+
+
+def test_a_deleted_policy_goes_when_nobody_serves_it(at_work: Callable[..., Ground]) -> None:
+    ground = at_work()
+    ground.apply("p", schedulerName="s", filters=FILTER)
+    api = ground.cluster.api
+    wait_for(
+        "our finalizer", lambda: api.get(f"{POLICIES}/p")["metadata"].get("finalizers") == ["fairlead.dev/finalizer"]
+    )
+    wait_for("a Deployment", lambda: config_of(ground) != "")
+    api.delete(f"{POLICIES}/p")
+    assert "deletionTimestamp" in api.get(f"{POLICIES}/p")["metadata"]
+    ground.stub.policies.clear()
+    wait_for("the end of it", lambda: not api.exists(f"{POLICIES}/p"))
+    assert api.exists(child(ground, "deployments"))
+
+
+def test_a_policy_that_goes_on_being_served_goes_in_the_end(
+    at_work: Callable[..., Ground], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairlead.control.finalizer.DEADLINE_S", 3.0)
+    ground = at_work()
+    api = ground.cluster.api
+    ground.apply("p", schedulerName="s", filters=FILTER)
+    wait_for("our finalizer", lambda: api.get(f"{POLICIES}/p")["metadata"].get("finalizers"))
+    api.delete(f"{POLICIES}/p")
+    asked = ground.stub.asked
+    wait_for("being asked for it", lambda: ground.stub.asked > asked + 1)
+    assert api.exists(f"{POLICIES}/p")
+    wait_for("the end of it", lambda: not api.exists(f"{POLICIES}/p"))
+
+
+def test_a_deleted_policy_with_the_escape_annotation_goes_at_once(
+    at_work: Callable[..., Ground], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairlead.control.finalizer.DEADLINE_S", 1e9)
+    ground = at_work()
+    api = ground.cluster.api
+    ground.apply("p", schedulerName="s", filters=FILTER)
+    wait_for("our finalizer", lambda: api.get(f"{POLICIES}/p")["metadata"].get("finalizers"))
+    api.delete(f"{POLICIES}/p")
+    api.patch(f"{POLICIES}/p", {"metadata": {"annotations": {"fairlead.dev/skip-finalizer": "true"}}})
+    wait_for("the end of it", lambda: not api.exists(f"{POLICIES}/p"))
+
+
+def test_a_policy_that_is_renamed_changes_nothing(at_work: Callable[..., Ground]) -> None:
+    ground = at_work()
+    api = ground.cluster.api
+    ground.apply("p", schedulerName="s", filters=FILTER, scores=SCORE)
+    run_until_ready(ground)
+    before = versions(ground)
+    ground.stub.policies.clear()
+    api.delete(f"{POLICIES}/p")
+    wait_for("the end of it", lambda: not api.exists(f"{POLICIES}/p"))
+    wait_for("a pass without it", lambda: '"empty_since":1' in state_of(ground))
+    ground.apply("p2", schedulerName="s", filters=FILTER, scores=SCORE)
+    wait_for("Ready", lambda: ground.condition("p2") == ("True", "Ready"))
+    wait_for("a pass with it", lambda: '"empty_since":null' in state_of(ground))
+    assert versions(ground) == before
+
+
+def test_a_scheduler_that_has_gone_stays_gone(at_work: Callable[..., Ground]) -> None:
+    ground = at_work()
+    api = ground.cluster.api
+    ground.apply("p", schedulerName="s", filters=FILTER)
+    run_until_ready(ground)
+    pods = f"/api/v1/namespaces/{ground.namespace}/pods"
+    for pod in pods_of(ground, "s", "")[0]:  # they take their time to end
+        api.patch(f"{pods}/{pod['metadata']['name']}", {"metadata": {"finalizers": ["example.com/held"]}})
+    ground.stub.policies.clear()
+    api.delete(f"{POLICIES}/p")
+    wait_for("a pass without it", lambda: '"empty_since":1' in state_of(ground))
+    text = re.sub(r'"empty_since":[0-9.]+', '"empty_since":1.0', state_of(ground))
+    api.patch(child(ground, "configmaps", "kube-scheduler-s-state", "api/v1"), {"data": {"state.json": text}})
+    wait_for("its Deployment to go", lambda: not api.exists(child(ground, "deployments")))
+    assert versions(ground)  # while its pods are there, it keeps what it calls with
+
+    def gone() -> bool:
+        for pod in pods_of(ground, "s", "")[0]:
+            path = f"{pods}/{pod['metadata']['name']}"
+            api.patch(path, {"metadata": {"finalizers": None}})
+            if api.exists(path):
+                api.delete(path, gracePeriodSeconds="0")
+        return not versions(ground)
+
+    wait_for("all of it to go", gone)
+    # Whatever is told of it later: only what is left is taken away.
+    stray = {"metadata": {"name": "stray", "labels": {"fairlead.dev/scheduler": "s"}}}
+    api.create(f"/api/v1/namespaces/{ground.namespace}/configmaps", stray)
+    wait_for("the stray to go", lambda: not api.exists(child(ground, "configmaps", "stray", "api/v1")))
+    assert not config_of(ground)
