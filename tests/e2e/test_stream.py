@@ -201,8 +201,8 @@ def test_edit_of_the_wiring(release: Release, stream: Stream) -> None:
     with stream.through("first use of scores and annotations: rolled"):
         _edit(release)
         seen = _timeline(release, config, old)
+        LOG.info("after the edit: %s", ", ".join(f"{step} {at:.1f} s" for step, at in seen.items()))
         stream.flow(40)
-    LOG.info("after the edit: %s", ", ".join(f"{step} {at:.1f} s" for step, at in seen.items()))
 
     def noted() -> bool:
         return any(_NOTE in one["metadata"].get("annotations", {}) for one in release.api.items(stream.path))

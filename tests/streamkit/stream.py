@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from http import HTTPStatus
 
 import pytest
 
@@ -23,6 +25,8 @@ RATE = 20
 """Pods a second."""
 LOST_S = 60.0
 """After a fault's end a pod without a node is lost."""
+_MAKERS = 4
+"""One alone waits for the API server between two pods, and on a busy machine would make fewer."""
 _KEPT = 10
 """For so many seconds: nodes must never be full."""
 TABLE = pytest.StashKey[str]()
@@ -59,7 +63,8 @@ class Stream:
     def begin(self) -> None:
         """In a namespace without pods."""
         version = self.api.get(self.path)["metadata"]["resourceVersion"]
-        for work in (self._make, self._sweep, lambda: self._watch(version)):
+        makers = (partial(self._make, time.monotonic(), first) for first in range(_MAKERS))
+        for work in (*makers, self._sweep, lambda: self._watch(version)):
             thread = threading.Thread(target=self._guarded, args=(work,), name="stream", daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -122,6 +127,8 @@ class Stream:
             for one in audit.asked(line for line in self.log.lines() if _BINDING in line):
                 if one.namespace == self.namespace and one.verb == "create" and one.name in self.pods:
                     self.pods[one.name].codes.append(one.code)
+                    if one.code != HTTPStatus.CREATED:
+                        self.pods[one.name].refusals.append(str(one))
             return all(pod.bindings for pod in pods if pod.bound is not None)
 
         try:
@@ -136,9 +143,8 @@ class Stream:
             found[one["regarding"]["name"]] += (one.get("series") or {}).get("count", 1)
         return found
 
-    def _make(self) -> None:
-        begun = time.monotonic()
-        for number in itertools.count():
+    def _make(self, begun: float, first: int) -> None:
+        for number in itertools.count(first, _MAKERS):
             if self._end.wait(max(0.0, begun + number / RATE - time.monotonic())):
                 return
             schedulers = [*self.schedulers]

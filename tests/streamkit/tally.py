@@ -21,6 +21,8 @@ class Pod:
     node_pool: str = ""
     codes: list[int] = field(default_factory=list)
     """What the API server answered to those who wanted to bind it."""
+    refusals: list[str] = field(default_factory=list)
+    """Of these, whom it refused, and when."""
     failed: int = 0
     """How many attempts to place it came to nothing."""
 
@@ -48,8 +50,8 @@ class Row:
     twice: Sequence[str]
     """Bound more than once, or never according to the audit log."""
     misplaced: Sequence[str]
-    refused: int
-    """Bindings that the API server refused."""
+    refused: Sequence[str]
+    """Bindings that the API server did not make."""
     failed: int
     """Attempts that came to nothing."""
     most: int
@@ -74,7 +76,7 @@ def tally(what: str, pods: Sequence[Pod], begun: float, ended: float, *, due: fl
         lost=[pod.name for pod in pods if pod.bound is None and (due is None or pod.created <= due)],
         twice=[pod.name for pod in pods if pod.bindings != (pod.bound is not None)],
         misplaced=[pod.name for pod in placed if pod.node_pool != pod.pool],
-        refused=sum(code >= HTTPStatus.BAD_REQUEST for pod in pods for code in pod.codes),
+        refused=[said for pod in pods for said in pod.refusals],
         failed=sum(pod.failed for pod in pods),
         most=max((pod.failed for pod in pods), default=0),
         p50_s=took[len(took) // 2],
@@ -91,7 +93,7 @@ def wrong(row: Row, *, provoked: bool) -> list[str]:
     if row.failed and not provoked:
         found.append(f"{row.failed} attempts failed")
     if row.refused and not provoked:
-        found.append(f"{row.refused} bindings were refused")
+        found.append(f"{len(row.refused)} bindings were refused: {', '.join(row.refused[:5])}")
     if row.most >= 3:
         found.append(f"{row.most} attempts of one pod failed")
     if row.normal_s >= 60:
@@ -106,7 +108,7 @@ def table(rows: Sequence[Row]) -> str:
     for row in rows:
         counts = row.created, row.bound, len(row.lost), len(row.twice), len(row.misplaced)
         times = (f"{1000 * each:.0f}" for each in (row.p50_s, row.p99_s, row.worst_s))
-        more = row.refused, row.failed, row.most, *times, f"{row.normal_s:.1f}"
+        more = len(row.refused), row.failed, row.most, *times, f"{row.normal_s:.1f}"
         lines.append([row.what, f"{row.lasted_s:.0f}", *map(str, (*counts, *more))])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(

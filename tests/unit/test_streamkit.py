@@ -13,6 +13,7 @@ def pod(name: str = "p", *codes: int, created: float = 10.0, took: float | None 
     bound = None if took is None else created + took
     made = Pod(name=name, pool="a", created=created, bound=bound, node_pool="" if bound is None else "a")
     made.codes, made.failed = [*codes], failed
+    made.refusals = [str(code) for code in codes if code != 201]
     return made
 
 
@@ -32,7 +33,7 @@ ELSEWHERE.node_pool = "b"
         ([pod("p")], ["1 bound twice, or never, such as p"], None),
         ([pod("p", 201, took=None, created=30.0)], ["1 bound twice, or never, such as p"], None),
         ([ELSEWHERE], ["1 not where the policy says, such as elsewhere"], None),
-        ([pod("p", 409, 201)], ["1 bindings were refused"], []),
+        ([pod("p", 409, 201)], ["1 bindings were refused: 409"], []),
         ([pod("p", 201, failed=2), WELL], ["2 attempts failed"], []),
         (
             [pod("p", 201, failed=3)],
