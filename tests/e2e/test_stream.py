@@ -155,7 +155,7 @@ def test_upgrade_from_the_commit_before(release: Release, stream: Stream) -> Non
         release.install(drainSeconds=5, podAnnotations={"upgraded": "yes"})
         _run(release, 2, but=old)
         release.ready("pools", within="180s")
-        stream.flow(40)
+        stream.flow(2)
 
 
 def test_edit_of_a_rule(release: Release, stream: Stream) -> None:
@@ -163,7 +163,7 @@ def test_edit_of_a_rule(release: Release, stream: Stream) -> None:
     with stream.through("edit of a rule"):
         release.put("pools", filters=[{**_FILTERS[0], "reason": "not its pool"}])
         release.ready("pools")
-        stream.flow(40)
+        stream.flow(2)
     assert release.rolled() == rolled
 
 
@@ -202,7 +202,7 @@ def test_edit_of_the_wiring(release: Release, stream: Stream) -> None:
         _edit(release)
         seen = _timeline(release, config, old)
         LOG.info("after the edit: %s", ", ".join(f"{step} {at:.1f} s" for step, at in seen.items()))
-        stream.flow(40)
+        stream.flow(2)
 
     def noted() -> bool:
         return any(_NOTE in one["metadata"].get("annotations", {}) for one in release.api.items(stream.path))
@@ -233,7 +233,7 @@ def test_broken_policy_and_all_replicas_anew(release: Release, stream: Stream) -
         old = _uids(release, OPERATOR)
         release.kubectl("rollout", "restart", "deployment/fairlead", "-n", NAMESPACE)
         _run(release, 2, but=old)
-        stream.flow(40)
+        stream.flow(2)
         assert release.condition("pools", "Compiled")[1] == "LastGoodServes"
     _edit(release)
     release.ready("pools")
@@ -247,7 +247,7 @@ def test_leader_killed(release: Release, stream: Stream) -> None:
         wait_for("another to lead", lambda: release.api.get(LEASE)["spec"]["holderIdentity"] not in ("", holder))
         _run(release, 2)
         release.ready("pools")
-        stream.flow(40)
+        stream.flow(2)
 
 
 @contextmanager
@@ -271,10 +271,10 @@ def test_packets_to_one_replica_dropped(release: Release, stream: Stream) -> Non
     with stream.through("packets to one of two replicas dropped", provoked=lambda: _retries(release)):
         with _deaf(other):
             wait_for("it to be found out", lambda: not _is_ready(release.api.get(f"{PODS}/{other}")))
-            stream.flow(100)
+            stream.flow(5)
         _run(release, 2)
         release.ready("pools")
-        stream.flow(40)
+        stream.flow(2)
 
 
 def test_certificate_issued_anew(release: Release, stream: Stream) -> None:
@@ -293,7 +293,7 @@ def test_certificate_issued_anew(release: Release, stream: Stream) -> None:
             for one in processes(pod["status"]["podIP"], "POD_IP")
         ]
         wait_for("the schedulers to have it", lambda: all(file.read_bytes() == new for file in files), timeout_s=150)
-        stream.flow(40)
+        stream.flow(2)
 
 
 def test_authority_replaced(release: Release, stream: Stream) -> None:
@@ -307,7 +307,7 @@ def test_authority_replaced(release: Release, stream: Stream) -> None:
         wait_for("it to be over", lambda: {*release.api.get(path)["data"]} == {"tls.crt", "tls.key"}, timeout_s=180)
         assert release.api.get(path)["data"]["tls.crt"] != old
         release.ready("pools", within="180s")
-        stream.flow(40)
+        stream.flow(2)
     LOG.info("the authority: %s, over %.1f s", ", ".join(steps), time.monotonic() - begun)
 
 
@@ -316,7 +316,7 @@ def test_operator_scaled(release: Release, stream: Stream) -> None:
         for count in (1, 2, 3):
             release.api.patch(_OPERATOR, {"spec": {"replicas": count}})
             _run(release, count)
-            stream.flow(20)
+            stream.flow(1)
         release.ready("pools")
 
 
@@ -326,7 +326,7 @@ def test_two_schedulers(release: Release, stream: Stream) -> None:
         release.ready("others", within="180s")
     stream.schedulers["other"] = {"a": "b", "b": "a"}
     with stream.through("two schedulers with different policies"):
-        stream.flow(200)
+        stream.flow(10)
     assert {pod.scheduler for pod in stream.pods.values() if pod.bound is not None} == {"fairlead", "other"}
 
 

@@ -75,15 +75,15 @@ class Stream:
         for thread in self._threads:
             thread.join()
 
-    def flow(self, count: int) -> None:
-        """Wait until so many pods more have come to a node."""
-        since = time.monotonic()
+    def flow(self, seconds: int) -> None:
+        """Wait until pods of so many seconds have come to a node."""
+        since, count = time.monotonic(), seconds * RATE
 
         def placed() -> bool:
             self._check()
             return sum(pod.created > since and pod.bound is not None for pod in self._all()) >= count
 
-        wait_for(f"{count} pods more to be placed", placed, timeout_s=LOST_S + count / RATE)
+        wait_for(f"{count} pods more to be placed", placed, timeout_s=LOST_S + seconds)
 
     @contextmanager
     def through(self, what: str, *, provoked: Failures | None = None, leaves: bool = False) -> Iterator[None]:

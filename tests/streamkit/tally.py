@@ -48,7 +48,9 @@ class Row:
     lost: Sequence[str]
     """Without a node, though they were to have one."""
     twice: Sequence[str]
-    """Bound more than once, or never according to the audit log."""
+    """Bound more than once."""
+    unsaid: Sequence[str]
+    """On a node, and nobody was told that they are bound."""
     misplaced: Sequence[str]
     refused: Sequence[str]
     """Bindings that the API server did not make."""
@@ -74,7 +76,8 @@ def tally(what: str, pods: Sequence[Pod], begun: float, ended: float, *, due: fl
         created=len(pods),
         bound=len(placed),
         lost=[pod.name for pod in pods if pod.bound is None and (due is None or pod.created <= due)],
-        twice=[pod.name for pod in pods if pod.bindings != (pod.bound is not None)],
+        twice=[pod.name for pod in pods if pod.bindings > 1],
+        unsaid=[pod.name for pod in placed if not pod.bindings],
         misplaced=[pod.name for pod in placed if pod.node_pool != pod.pool],
         refused=[said for pod in pods for said in pod.refusals],
         failed=sum(pod.failed for pod in pods),
@@ -88,7 +91,8 @@ def tally(what: str, pods: Sequence[Pod], begun: float, ended: float, *, due: fl
 
 def wrong(row: Row, *, provoked: bool) -> list[str]:
     """What must not be. `provoked`: attempts may fail, fewer than three of a pod, and all is well within a minute."""
-    names = {"lost": row.lost, "bound twice, or never": row.twice, "not where the policy says": row.misplaced}
+    names = {"lost": row.lost, "bound twice": row.twice, "bound, and nobody was told": row.unsaid}
+    names |= {"not where the policy says": row.misplaced}
     found = [f"{len(pods)} {what}, such as {pods[0]}" for what, pods in names.items() if pods]
     if row.failed and not provoked:
         found.append(f"{row.failed} attempts failed")
@@ -103,10 +107,10 @@ def wrong(row: Row, *, provoked: bool) -> list[str]:
 
 def table(rows: Sequence[Row]) -> str:
     """For people."""
-    head = "fault|s|created|bound|lost|twice|misplaced|refused|failed|most|p50 ms|p99 ms|worst ms|normal after s"
+    head = "fault|s|created|bound|lost|twice|unsaid|misplaced|refused|failed|most|p50 ms|p99 ms|worst ms|normal after s"
     lines = [head.split("|")]
     for row in rows:
-        counts = row.created, row.bound, len(row.lost), len(row.twice), len(row.misplaced)
+        counts = row.created, row.bound, len(row.lost), len(row.twice), len(row.unsaid), len(row.misplaced)
         times = (f"{1000 * each:.0f}" for each in (row.p50_s, row.p99_s, row.worst_s))
         more = len(row.refused), row.failed, row.most, *times, f"{row.normal_s:.1f}"
         lines.append([row.what, f"{row.lasted_s:.0f}", *map(str, (*counts, *more))])
