@@ -16,7 +16,7 @@ import pytest
 
 import audit
 from streamkit.follow import Follow
-from streamkit.tally import Pod, Row, table, tally, wrong
+from streamkit.tally import CUT_OFF, Pod, Row, table, tally, wrong
 from testbed.api import Api, Object, wait_for
 from testbed.errors import ClusterError
 
@@ -127,9 +127,9 @@ class Stream:
             for one in audit.asked(line for line in self.log.lines() if _BINDING in line):
                 if one.namespace == self.namespace and one.verb == "create" and one.name in self.pods:
                     self.pods[one.name].codes.append(one.code)
-                    if one.code != HTTPStatus.CREATED:
+                    if one.code not in (HTTPStatus.CREATED, CUT_OFF):
                         self.pods[one.name].refusals.append(str(one))
-            return all(pod.bindings for pod in pods if pod.bound is not None)
+            return all(pod.is_told for pod in pods if pod.bound is not None)
 
         try:
             wait_for("the audit log to tell of all", all_told, timeout_s=10)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
+CUT_OFF = HTTPStatus.GATEWAY_TIMEOUT
+"""What the API server notes when whoever asked has gone, as a scheduler does that ends: the pod may be bound or not."""
 SLOW_S = 1.0
 """Longer than any pod takes while nothing is wrong; the time between two attempts is longer."""
 
@@ -32,6 +34,11 @@ class Pod:
         return self.codes.count(HTTPStatus.CREATED)
 
     @property
+    def is_told(self) -> bool:
+        """Whether the audit log says how it may have come to its node."""
+        return bool(self.bindings) or CUT_OFF in self.codes
+
+    @property
     def took_s(self) -> float:
         """From its creation to its node; for ever, while it has none."""
         return float("inf") if self.bound is None else self.bound - self.created
@@ -50,10 +57,12 @@ class Row:
     twice: Sequence[str]
     """Bound more than once."""
     unsaid: Sequence[str]
-    """On a node, and nobody was told that they are bound."""
+    """On a node, and the audit log does not say how."""
     misplaced: Sequence[str]
+    cut_off: int
+    """Bindings whose end nobody waited for."""
     refused: Sequence[str]
-    """Bindings that the API server did not make."""
+    """Bindings that the API server refused."""
     failed: int
     """Attempts that came to nothing."""
     most: int
@@ -77,8 +86,9 @@ def tally(what: str, pods: Sequence[Pod], begun: float, ended: float, *, due: fl
         bound=len(placed),
         lost=[pod.name for pod in pods if pod.bound is None and (due is None or pod.created <= due)],
         twice=[pod.name for pod in pods if pod.bindings > 1],
-        unsaid=[pod.name for pod in placed if not pod.bindings],
+        unsaid=[pod.name for pod in placed if not pod.is_told],
         misplaced=[pod.name for pod in placed if pod.node_pool != pod.pool],
+        cut_off=sum(pod.codes.count(CUT_OFF) for pod in pods),
         refused=[said for pod in pods for said in pod.refusals],
         failed=sum(pod.failed for pod in pods),
         most=max((pod.failed for pod in pods), default=0),
@@ -91,7 +101,7 @@ def tally(what: str, pods: Sequence[Pod], begun: float, ended: float, *, due: fl
 
 def wrong(row: Row, *, provoked: bool) -> list[str]:
     """What must not be. `provoked`: attempts may fail, fewer than three of a pod, and all is well within a minute."""
-    names = {"lost": row.lost, "bound twice": row.twice, "bound, and nobody was told": row.unsaid}
+    names = {"lost": row.lost, "bound twice": row.twice, "bound by nobody": row.unsaid}
     names |= {"not where the policy says": row.misplaced}
     found = [f"{len(pods)} {what}, such as {pods[0]}" for what, pods in names.items() if pods]
     if row.failed and not provoked:
@@ -107,12 +117,13 @@ def wrong(row: Row, *, provoked: bool) -> list[str]:
 
 def table(rows: Sequence[Row]) -> str:
     """For people."""
-    head = "fault|s|created|bound|lost|twice|unsaid|misplaced|refused|failed|most|p50 ms|p99 ms|worst ms|normal after s"
+    head = "fault|s|created|bound|lost|twice|unsaid|misplaced|cut off|refused|failed|most"
+    head += "|p50 ms|p99 ms|worst ms|normal after s"
     lines = [head.split("|")]
     for row in rows:
         counts = row.created, row.bound, len(row.lost), len(row.twice), len(row.unsaid), len(row.misplaced)
         times = (f"{1000 * each:.0f}" for each in (row.p50_s, row.p99_s, row.worst_s))
-        more = len(row.refused), row.failed, row.most, *times, f"{row.normal_s:.1f}"
+        more = row.cut_off, len(row.refused), row.failed, row.most, *times, f"{row.normal_s:.1f}"
         lines.append([row.what, f"{row.lasted_s:.0f}", *map(str, (*counts, *more))])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(

@@ -13,7 +13,7 @@ def pod(name: str = "p", *codes: int, created: float = 10.0, took: float | None 
     bound = None if took is None else created + took
     made = Pod(name=name, pool="a", created=created, bound=bound, node_pool="" if bound is None else "a")
     made.codes, made.failed = [*codes], failed
-    made.refusals = [str(code) for code in codes if code != 201]
+    made.refusals = [str(code) for code in codes if code not in (201, 504)]
     return made
 
 
@@ -30,7 +30,9 @@ ELSEWHERE.node_pool = "b"
         ([WELL, LOST], ["1 lost, such as lost"], None),
         ([pod("late", took=None, created=30.0)], [], []),
         ([pod("p", 201, 201)], ["1 bound twice, such as p"], None),
-        ([pod("p")], ["1 bound, and nobody was told, such as p"], None),
+        ([pod("p")], ["1 bound by nobody, such as p"], None),
+        ([pod("p", 504), pod("q", 504, 201)], [], []),
+        ([pod("p", 504, took=None)], ["1 lost, such as p"], None),
         ([ELSEWHERE], ["1 not where the policy says, such as elsewhere"], None),
         ([pod("p", 409, 201)], ["1 bindings were refused: 409"], []),
         ([pod("p", 201, failed=2), WELL], ["2 attempts failed"], []),
@@ -56,7 +58,7 @@ def test_the_times_of_a_row_and_how_it_is_printed() -> None:
     assert (row.p50_s, row.p99_s, row.worst_s, row.normal_s) == (0.25, 4.0, 4.0, 5.0)
     head, line = table([row]).splitlines()
     assert len(head) == len(line)
-    assert " ".join(line.split()) == "a fault 10 101 100 1 0 0 0 0 0 0 250 4000 4000 5.0"
+    assert " ".join(line.split()) == "a fault 10 101 100 1 0 0 0 0 0 0 0 250 4000 4000 5.0"
 
 
 def test_a_log_is_read_from_where_it_was_and_goes_on_in_a_new_file(tmp_path: Path) -> None:
