@@ -258,7 +258,7 @@ def _deaf(pod: str) -> Iterator[None]:
         enter = ["nsenter", f"--target={processes(pod)[0].pid}", "--net"]
         subprocess.run([*enter, "nft", command], check=True, capture_output=True)
 
-    nft("add table ip deaf; add chain ip deaf all { type filter hook input priority 0; policy drop; }")
+    nft("add table ip deaf; add chain ip deaf heard { type filter hook input priority 0; policy drop; }")
     try:
         yield
     finally:
