@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -73,20 +74,20 @@ class Release:
         """The cluster's."""
         return self.cluster.api
 
-    def install(self, *schedulers: Object) -> None:
-        """Have it, with these schedulers listed in its settings."""
+    def install(self, *schedulers: Object, chart: Path = CHART, **more: object) -> None:
+        """Have it, with these schedulers listed in its settings, and with more values."""
         where = (f"--namespace={NAMESPACE}", "--create-namespace", "--wait", "--timeout=120s")
-        self.helm("upgrade", "--install", "fairlead", str(CHART), *where, *self._values(*schedulers))
+        self.helm("upgrade", "--install", "fairlead", str(chart), *where, *self._values(*schedulers, **more))
 
     def manifests(self) -> str:
         """What is installed, as it is kept in Git; but for the hooks."""
         where = (f"--namespace={NAMESPACE}", "--no-hooks")
         return self.helm("template", "fairlead", str(CHART), *where, *self._values())
 
-    def _values(self, *schedulers: Object) -> Sequence[str]:
+    def _values(self, *schedulers: Object, **more: object) -> Sequence[str]:
         repository, _, tag = self.image.rpartition(":")
         image = {"registry": "", "repository": repository, "tag": tag}
-        values = {"image": image, "drainSeconds": 2, "schedulers": [*schedulers]}
+        values = {"image": image, "drainSeconds": 2, "schedulers": [*schedulers], **more}
         return [f"--set-json={key}={json.dumps(value)}" for key, value in values.items()]
 
     def uninstall(self) -> str:
@@ -166,12 +167,12 @@ class Release:
         return {tuple(row.split()) for row in rows}
 
 
-def processes(pod: str) -> Sequence[psutil.Process]:
-    """Those of a pod of the operator, on the node that is this machine."""
+def processes(pod: str, variable: str = "POD_NAME") -> Sequence[psutil.Process]:
+    """Those that are told so of their pod, on the node that is this machine."""
 
     def is_one(process: psutil.Process) -> bool:
         try:
-            return process.environ().get("POD_NAME") == pod
+            return process.environ().get(variable) == pod
         except psutil.Error:
             return False
 

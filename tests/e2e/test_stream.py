@@ -1,0 +1,335 @@
+"""Twenty pods a second through everything that happens to an operator, and what became of each: printed as a table.
+
+One install for all, and each test goes on from where the one before has left it.
+"""
+
+import base64
+import io
+import logging
+import re
+import subprocess
+import tarfile
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from chartkit import CHART, NAMESPACE
+from fairlead.control.certificates_plan import ROTATE
+from fairlead.control.leader import AUTHORITY
+from fairlead.render.config import TLS_FOLDER
+from fairlead.render.names import CONFIG_HASH
+from helmkit import (
+    DEPLOYMENT,
+    HOOKS,
+    LEASE,
+    OPERATOR,
+    PODS,
+    POLICIES,
+    SCHEDULER,
+    Release,
+    document,
+    kwok_nodes,
+    processes,
+    refused,
+)
+from streamkit import TABLE, Follow, Stream, table
+from testbed import nodes, operator_image
+from testbed.api import Api, Object, wait_for
+from testbed.fixtures import Cluster
+from testbed.operator_image import CHECKOUT
+
+LOG = logging.getLogger(__name__)
+_NAMESPACE = "stream"
+_NODES = 20
+_OPERATOR = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/fairlead"
+_SECRETS = f"/api/v1/namespaces/{NAMESPACE}/secrets"
+_LEADS = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/kube-scheduler-fairlead"
+_LABEL = "node.metadata.labels[?'pool'].orValue('')"
+_FILTERS = [{"name": "pool", "expression": f"{_LABEL} == pod.metadata.labels['pool']", "reason": "another pool"}]
+_OTHERS = [{"name": "pool", "expression": f"!({_LABEL} in ['', pod.metadata.labels['pool']])", "reason": "our pool"}]
+_BAD = [{"name": "pool", "expression": "node.metadata.nam == 'a'"}]
+_SCORES = [{"name": "room", "expression": "size(pods) < 50 ? 100.0 : 0.0"}]
+_NOTE = "fairlead.dev/pool"
+_ALL: Mapping[str, object] = {
+    "filters": _FILTERS,
+    "scores": _SCORES,
+    "binding": {"annotations": [{"key": _NOTE, "expression": _LABEL}]},
+}
+_AGAIN = re.compile(rf'"Error scheduling pod; retrying".* pod="{_NAMESPACE}/([^"]+)"')
+
+
+@pytest.fixture(scope="module")
+def before(cluster: Cluster, operator_image_tag: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Chart and image of the commit before this one; the same as now where there is no history."""
+    folder = tmp_path_factory.mktemp("before")
+    found = subprocess.run(["git", "-C", str(CHECKOUT), "archive", "HEAD~1"], capture_output=True, check=False)
+    if found.returncode or not (CHECKOUT / ".git").exists():
+        LOG.info("no commit before this one is here: an upgrade is one from the same chart")
+        return CHART, operator_image_tag
+    with tarfile.open(fileobj=io.BytesIO(found.stdout)) as archive:
+        archive.extractall(folder, filter="data")
+    image = operator_image.build(folder)
+    if image.tag != operator_image_tag:
+        cluster.provider.load(image.archive)
+    return folder / CHART.relative_to(CHECKOUT), image.tag
+
+
+@pytest.fixture(scope="module")
+def release(
+    cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str, before: tuple[Path, str]
+) -> Iterator[Release]:
+    """Installed as it was one commit ago."""
+    wait_for("an earlier release to be gone", lambda: not cluster.api.exists(f"/api/v1/namespaces/{NAMESPACE}"))
+    made = Release(cluster, before[1], kwok_nodes(cluster, _NODES))
+    made.install(chart=before[0], drainSeconds=5)
+    made.image = operator_image_tag
+    yield made
+    refused(made.uninstall)  # the last test did it
+    made.remove(one["metadata"]["name"] for one in cluster.api.items(POLICIES))
+    made.kubectl("delete", "crd", "schedulerextenderpolicies.fairlead.dev", "--ignore-not-found")
+    cluster.api.delete(f"/api/v1/namespaces/{NAMESPACE}")
+    nodes.ensure(cluster.folder, cluster.kubeconfig, [])
+
+
+@pytest.fixture(scope="module")
+def stream(release: Release, pytestconfig: pytest.Config) -> Iterator[Stream]:
+    """Begun once there is a scheduler for it."""
+    release.put("pools", filters=_FILTERS)
+    release.ready("pools", within="180s")
+    api, path = Api(release.cluster.kubeconfig), f"/api/v1/namespaces/{_NAMESPACE}"
+    api.create("/api/v1/namespaces", {"metadata": {"name": _NAMESPACE}})
+    wait_for("its service account", lambda: api.exists(f"{path}/serviceaccounts/default"))
+    with closing(api), closing(Follow(release.cluster.audit_log)) as log:
+        made = Stream(
+            api=api,
+            namespace=_NAMESPACE,
+            log=log,
+            nodes={node: "ab"[number % 2] for number, node in enumerate(release.nodes)},
+            schedulers={"fairlead": {"a": "a", "b": "b"}},
+        )
+        made.begin()
+        yield made
+        made.end()
+        pytestconfig.stash[TABLE] = table([*made.rows, made.total()])
+        api.delete(path)
+
+
+def _edit(release: Release, filters: object = _FILTERS) -> None:
+    release.put("pools", **{**_ALL, "filters": filters})
+
+
+def _uids(release: Release, selector: str) -> set[str]:
+    """Of all pods, also of those that are about to end."""
+    return {one["metadata"]["uid"] for one in release.api.items(PODS, labelSelector=selector)}
+
+
+def _is_ready(pod: Object) -> bool:
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
+
+
+def _run(release: Release, count: int, *, but: Collection[str] = ()) -> None:
+    """Wait until there are just so many replicas, all ready, none of those before, and none about to end."""
+
+    def runs() -> bool:
+        found = release.api.items(PODS, labelSelector=OPERATOR)
+        return len(found) == count and all(_is_ready(one) and one["metadata"]["uid"] not in but for one in found)
+
+    wait_for(f"{count} replicas", runs, timeout_s=120)
+
+
+def _retries(release: Release) -> Mapping[str, int]:
+    """How often schedulers have tried each pod in vain: of the third time on, there is no event."""
+    found = Counter[str]()
+    for pod in release.pods(SCHEDULER):
+        found.update(_AGAIN.findall(release.api.text(f"{PODS}/{pod['metadata']['name']}/log")))
+    return found
+
+
+def test_upgrade_from_the_commit_before(release: Release, stream: Stream) -> None:
+    old = _uids(release, OPERATOR)
+    with stream.through("upgrade from the chart and image of the commit before"):
+        release.install(drainSeconds=5, podAnnotations={"upgraded": "yes"})
+        _run(release, 2, but=old)
+        release.ready("pools", within="180s")
+        stream.flow(2)
+
+
+def test_edit_of_a_rule(release: Release, stream: Stream) -> None:
+    rolled = release.rolled()
+    with stream.through("edit of a rule"):
+        release.put("pools", filters=[{**_FILTERS[0], "reason": "not its pool"}])
+        release.ready("pools")
+        stream.flow(2)
+    assert release.rolled() == rolled
+
+
+def _timeline(release: Release, config: str, old: Collection[str]) -> Mapping[str, float]:
+    """When each step of a roll was first seen."""
+    begun, seen = time.monotonic(), dict[str, float]()
+
+    def look() -> bool:
+        written = release.api.get(DEPLOYMENT)["metadata"]["annotations"][CONFIG_HASH] != config
+        pods = release.api.items(PODS, labelSelector=SCHEDULER)
+        new = [one for one in pods if one["metadata"]["uid"] not in old]
+        checks = [one for pod in new for one in pod["status"].get("initContainerStatuses", [])]
+        holder = release.api.get(_LEADS)["spec"].get("holderIdentity") or ""
+        steps = {
+            "its Deployment is written": written,
+            "a new pod is there": bool(new),
+            "the configuration is checked": any("terminated" in one["state"] for one in checks),
+            "a new pod is ready": any(map(_is_ready, new)),
+            "a new pod leads": holder.partition("_")[0] in {one["metadata"]["name"] for one in new},
+            "the old ones have gone": bool(new) and len(pods) == len(new),
+            "verified": written and release.condition("pools", "Ready")[0] == "True",
+        }
+        for step, is_done in steps.items():
+            if is_done:
+                seen.setdefault(step, time.monotonic() - begun)
+        return len(seen) == len(steps)
+
+    wait_for("the roll to be over", look, timeout_s=180)
+    return seen
+
+
+def test_edit_of_the_wiring(release: Release, stream: Stream) -> None:
+    config = release.api.get(DEPLOYMENT)["metadata"]["annotations"][CONFIG_HASH]
+    old = _uids(release, SCHEDULER)
+    with stream.through("first use of scores and annotations: rolled"):
+        _edit(release)
+        seen = _timeline(release, config, old)
+        LOG.info("after the edit: %s", ", ".join(f"{step} {at:.1f} s" for step, at in seen.items()))
+        stream.flow(2)
+
+    def noted() -> bool:
+        return any(_NOTE in one["metadata"].get("annotations", {}) for one in release.api.items(stream.path))
+
+    wait_for("the new verb to be used", noted)
+
+
+def test_configuration_that_the_scheduler_refuses(release: Release, stream: Stream) -> None:
+    old = _uids(release, SCHEDULER)
+    with stream.through("settings that the scheduler refuses, and back"):
+        profile = {"plugins": {"filter": {"enabled": [{"name": "NoSuchPlugin"}]}}}
+        release.install({"name": "fairlead", "profile": profile}, drainSeconds=5)
+        release.until("pools", "Programmed", "ConfigurationRejected", timeout_s=120)
+        wait_for("the old one", lambda: "runs again" in release.condition("pools", "Programmed")[2], timeout_s=120)
+        assert _uids(release, SCHEDULER) == old
+        release.install(drainSeconds=5)
+        release.ready("pools", within="120s")
+    assert _uids(release, SCHEDULER) == old
+
+
+def test_broken_policy_and_all_replicas_anew(release: Release, stream: Stream) -> None:
+    with stream.through("a policy broken by an edit, all replicas restarted"):
+        (hook,) = [one["metadata"]["name"] for one in release.api.items(HOOKS)]
+        release.api.delete(f"{HOOKS}/{hook}")
+        bad = document("pools", **{**_ALL, "filters": _BAD})
+        wait_for("nobody to ask", lambda: not refused(lambda: release.kubectl("apply", "-f", "-", stdin=bad)))
+        release.until("pools", "Compiled", "LastGoodServes")
+        old = _uids(release, OPERATOR)
+        release.kubectl("rollout", "restart", "deployment/fairlead", "-n", NAMESPACE)
+        _run(release, 2, but=old)
+        stream.flow(2)
+        assert release.condition("pools", "Compiled")[1] == "LastGoodServes"
+    _edit(release)
+    release.ready("pools")
+
+
+def test_leader_killed(release: Release, stream: Stream) -> None:
+    leader, holder = release.leader(), release.api.get(LEASE)["spec"]["holderIdentity"]
+    with stream.through("the leader killed with -9", provoked=lambda: _retries(release)):
+        for one in processes(leader):
+            one.kill()
+        wait_for("another to lead", lambda: release.api.get(LEASE)["spec"]["holderIdentity"] not in ("", holder))
+        _run(release, 2)
+        release.ready("pools")
+        stream.flow(2)
+
+
+@contextmanager
+def _deaf(pod: str) -> Iterator[None]:
+    """All packets to a pod are dropped meanwhile."""
+
+    def nft(command: str) -> None:
+        enter = ["nsenter", f"--target={processes(pod)[0].pid}", "--net"]
+        subprocess.run([*enter, "nft", command], check=True, capture_output=True)
+
+    nft("add table ip deaf; add chain ip deaf heard { type filter hook input priority 0; policy drop; }")
+    try:
+        yield
+    finally:
+        nft("delete table ip deaf")
+
+
+def test_packets_to_one_replica_dropped(release: Release, stream: Stream) -> None:
+    leader = release.leader()
+    (other,) = [name for one in release.pods(OPERATOR) if (name := one["metadata"]["name"]) != leader]
+    with stream.through("packets to one of two replicas dropped", provoked=lambda: _retries(release)):
+        with _deaf(other):
+            wait_for("it to be found out", lambda: not _is_ready(release.api.get(f"{PODS}/{other}")))
+            stream.flow(5)
+        _run(release, 2)
+        release.ready("pools")
+        stream.flow(2)
+
+
+def test_certificate_issued_anew(release: Release, stream: Stream) -> None:
+    path = f"{_SECRETS}/kube-scheduler-fairlead-tls"
+    with stream.through("the scheduler's certificate issued anew"):
+        old = release.api.get(path)["data"]["tls.crt"]
+        release.api.delete(path)
+        wait_for("another", lambda: release.api.get(path)["data"]["tls.crt"] != old)
+        new = base64.b64decode(release.api.get(path)["data"]["tls.crt"])
+        pods = release.pods(SCHEDULER)
+        for pod in pods:  # the kubelet looks at pods that change at once, at others within a minute or two
+            release.api.patch(f"{PODS}/{pod['metadata']['name']}", {"metadata": {"annotations": {"look": "now"}}})
+        files = [
+            Path(f"/proc/{one.pid}/root{TLS_FOLDER}/tls.crt")
+            for pod in pods
+            for one in processes(pod["status"]["podIP"], "POD_IP")
+        ]
+        wait_for("the schedulers to have it", lambda: all(file.read_bytes() == new for file in files), timeout_s=150)
+        stream.flow(2)
+
+
+def test_authority_replaced(release: Release, stream: Stream) -> None:
+    path, begun, steps = f"{_SECRETS}/{AUTHORITY}", time.monotonic(), list[str]()
+    with stream.through("the authority replaced: two rolls"):
+        old = release.api.get(path)["data"]["tls.crt"]
+        release.api.patch(path, {"metadata": {"annotations": {ROTATE: "now"}}})
+        for key in ("next.crt", "previous.crt", "retired.crt"):
+            wait_for(key, lambda key=key: key in release.api.get(path)["data"], timeout_s=180)  # type: ignore[misc]
+            steps.append(f"{key} {time.monotonic() - begun:.1f} s")
+        wait_for("it to be over", lambda: {*release.api.get(path)["data"]} == {"tls.crt", "tls.key"}, timeout_s=180)
+        assert release.api.get(path)["data"]["tls.crt"] != old
+        release.ready("pools", within="180s")
+        stream.flow(2)
+    LOG.info("the authority: %s, over %.1f s", ", ".join(steps), time.monotonic() - begun)
+
+
+def test_operator_scaled(release: Release, stream: Stream) -> None:
+    with stream.through("the operator scaled to 1, 2, 3"):
+        for count in (1, 2, 3):
+            release.api.patch(_OPERATOR, {"spec": {"replicas": count}})
+            _run(release, count)
+            stream.flow(1)
+        release.ready("pools")
+
+
+def test_two_schedulers(release: Release, stream: Stream) -> None:
+    with stream.through("a second scheduler comes, with another policy"):
+        release.put("others", schedulerName="other", filters=_OTHERS)
+        release.ready("others", within="180s")
+    stream.schedulers["other"] = {"a": "b", "b": "a"}
+    with stream.through("two schedulers with different policies"):
+        stream.flow(10)
+    assert {pod.scheduler for pod in stream.pods.values() if pod.bound is not None} == {"fairlead", "other"}
+
+
+def test_uninstall(release: Release, stream: Stream) -> None:
+    with stream.through("uninstall", leaves=True):
+        release.uninstall()
