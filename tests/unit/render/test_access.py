@@ -49,7 +49,7 @@ REQUESTS: dict[str, list[Request]] = {
     ],
     "control/controller": [Request("patch", GROUP, PLURAL, "cluster"), Request("patch", GROUP, STATUS, "cluster")],
     "control/announce": [Request("create", "events.k8s.io", "events", "default")],
-    "wake-ups": [Request(verb, "storage.k8s.io", "csistoragecapacities", "own") for verb in ("get", "create", "patch")],
+    "wake-ups": [Request(verb, "storage.k8s.io", "csistoragecapacities", "own") for verb in ("create", "patch")],
     "admission": [
         Request(verb, "admissionregistration.k8s.io", "validatingwebhookconfigurations", "cluster", "fairlead.system")
         for verb in ("get", "patch")
