@@ -101,7 +101,6 @@ CURES: Final[Mapping[Reason, Cure]] = {
         "and nothing of the scheduler is written.",
         "Remove the annotation.",
     ),
-    "Deleting": Cure("Programmed", "The policy is being deleted, and goes when no replica serves it any more."),
     "Ready": Cure("Ready", "The policy's rules serve."),
     "Progressing": Cure("Reconciling", "Something is on its way that passes by itself.", "Wait."),
 }
