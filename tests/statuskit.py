@@ -70,7 +70,7 @@ def metrics(stale: float = 12.0, generation: str = "5f3a") -> str:
     )
 
 
-def cluster(**changes: object) -> Answers:
+def cluster(**changes: object) -> dict[str, object]:
     """One in which all is well, but for what is said of it; by the names of the constants above."""
     pods = [pod("fairlead-a"), pod("fairlead-b")]
     answers: dict[str, object] = {
@@ -88,7 +88,7 @@ def cluster(**changes: object) -> Answers:
 
 _ERRORS = {"count": 3, "lastMessage": "no such key: gpu", "lastTime": "2026-11-21T03:00:00Z"}
 _WARNING = {"reason": "PodsOnlyWeRefuse", "count": 2, "message": "pods wait that no policy but this one refuses"}
-_WAITING = {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}}
+_WAITING: Object = {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}}
 _NO_METRICS: Mapping[str, object] = {f"{PODS}/fairlead-{one}:8080/proxy/metrics": 403 for one in "ab"}
 _SCHEDULER_PODS = [pod("kube-scheduler-gpu-1", scheduler="gpu"), pod("kube-scheduler-gpu-2", scheduler="gpu")]
 _WELL = items(pod("fairlead-a"), pod("fairlead-b"), *_SCHEDULER_PODS)

@@ -101,6 +101,32 @@ def test_pods_are_placed_by_a_policy_once_it_is_applied(release: Release, pods: 
     assert "True" in said, said
 
 
+def test_status_tells_what_each_replica_tells(
+    release: Release, pods: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    release.put("pools", filters=_filters(), scores=_SCORES)
+    release.ready("pools", within="180s")
+    make(pods, "a")
+    pods.placed("a")
+    command = ["status", "--kubeconfig", str(release.cluster.kubeconfig), "-o", "json"]
+
+    def well() -> bool:
+        capsys.readouterr()
+        return main(command) == 0
+
+    wait_for("status to say that all is well", well)
+    said = json.loads(capsys.readouterr().out)
+    assert (said["ready"], said["wrong"], said["notRead"]) == (True, [], [])
+    (scheduler,) = said["schedulers"]
+    assert (scheduler["name"], scheduler["management"], scheduler["pods"]) == ("fairlead", "Managed", "2/2")
+    assert scheduler["leader"].startswith("kube-scheduler-fairlead-")
+    assert sorted(one["leads"] for one in said["replicas"]) == [False, True]
+    assert len({one["policySet"] for one in said["replicas"]} - {""}) == 1
+    assert all(0 <= one["staleS"] < 120 for one in said["replicas"])
+    assert [(one["name"], one["serving"] == one["generation"]) for one in said["policies"]] == [("pools", True)]
+    assert {one["name"]: one["refusedNodes"] is not None for one in said["rules"]} == {"pool": True, "points": True}
+
+
 def test_an_edit_of_a_rule_counts_for_the_next_pod_and_rolls_nothing_and_wakes_who_was_refused(
     release: Release, pods: Stage
 ) -> None:

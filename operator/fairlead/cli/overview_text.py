@@ -9,29 +9,31 @@ from fairlead.cli.printing import clean, columns, counted, painted
 _RED: Final = "\x1b[1;31m"
 _GREEN: Final = "\x1b[1;32m"
 _BOLD: Final = "\x1b[1m"
-_SHOWN: Final = 10
+_SHOWN: Final = 12
 _TEXT_MAX: Final = 70
 
 
 def as_text(what: Overview, *, colour: bool) -> Iterator[str]:
     """Line by line."""
     yield painted(_headline(what), _GREEN if what.ready else _RED, colour)
-    for wrong in what.wrong:
+    for wrong in what.wrong[:_SHOWN]:
         yield clean(f"  {wrong.kind} {wrong.name}: {wrong.reason}: {wrong.message}".rstrip(": "))
         if wrong.cure:
             yield clean(f"    -> {wrong.cure}")
+    yield from _more(len(what.wrong) - _SHOWN)
     tables: dict[str, list[Sequence[str]]] = {
         "POLICIES": _policies(what),
         "SCHEDULERS": _schedulers(what),
         "REPLICAS": _replicas(what),
         "RULES THAT ERRED OR REFUSED": _rules(what.rules),
-        "WARNINGS": [(one.policy, one.reason, str(one.count), _cut(one.message)) for one in what.warnings[:_SHOWN]],
+        "WARNINGS": _warnings(what),
     }
     for title, rows in tables.items():
         if rows:
             yield ""
             yield painted(title, _BOLD, colour)
-            yield from (f"  {line}" for line in columns(rows))
+            yield from (f"  {line}" for line in columns(rows[: _SHOWN + 1]))
+            yield from _more(len(rows) - _SHOWN - 1)
     if what.not_read:
         yield ""
         yield painted("NOT READ", _BOLD, colour)
@@ -103,7 +105,6 @@ def _replicas(what: Overview) -> list[Sequence[str]]:
 
 
 def _rules(rules: Iterable[Rule]) -> list[Sequence[str]]:
-    worth = [one for one in rules if one.errors or one.refused_nodes]
     head = ("POLICY", "KIND", "RULE", "ERRORS", "REFUSED NODES", "LAST ERROR")
     rows = [
         (
@@ -114,10 +115,22 @@ def _rules(rules: Iterable[Rule]) -> list[Sequence[str]]:
             "?" if one.refused_nodes is None else str(one.refused_nodes),
             _cut(f"{one.last_error_at} {one.last_error}".strip()) or "-",
         )
-        for one in worth[:_SHOWN]
+        for one in rules
+        if one.errors or one.refused_nodes
     ]
-    more = [("...", "", f"{len(worth) - _SHOWN} more: -o json", "", "", "")] if len(worth) > _SHOWN else []
-    return [head, *rows, *more] if rows else []
+    return [head, *rows] if rows else []
+
+
+def _warnings(what: Overview) -> list[Sequence[str]]:
+    head = ("POLICY", "REASON", "COUNT", "MESSAGE")
+    rows = [(one.policy, one.reason, str(one.count), _cut(one.message)) for one in what.warnings]
+    return [head, *rows] if rows else []
+
+
+def _more(count: int) -> Iterator[str]:
+    """One screen is enough to begin with."""
+    if count > 0:
+        yield f"  ... and {count:,} more: -o json has all"
 
 
 def _yes(is_so: bool | None, no: str = "NO") -> str:  # noqa: FBT001 - it is about the value

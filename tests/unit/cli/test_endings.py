@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -35,6 +36,14 @@ runpy.run_module("fairlead", run_name="__main__", alter_sys=True)
 """Ctrl-C as a module is about to be imported."""
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c() -> Iterator[None]:
+    """Tests that run in the background of a script have none, and would hand that on to what they start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
     (tmp_path / "a.yaml").write_text(GOOD)
@@ -49,11 +58,13 @@ def _environment(folder: Path) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "PYTHONPATH": source, "HOME": str(folder / "empty-home")}
 
 
-def _run(folder: Path, *arguments: str, stdout: int = subprocess.PIPE) -> "subprocess.CompletedProcess[str]":
+def _run(
+    folder: Path, *arguments: str, stdout: int = subprocess.PIPE, at_once: bool = False
+) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [*_COMMAND, *arguments],
         cwd=folder,
-        env=_environment(folder),
+        env={**_environment(folder), **({"PYTHONUNBUFFERED": "1"} if at_once else {})},
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=subprocess.PIPE,
@@ -65,6 +76,7 @@ def _run(folder: Path, *arguments: str, stdout: int = subprocess.PIPE) -> "subpr
 
 PRINTING: dict[str, tuple[list[str], int]] = {
     "--help": (["--help"], 0),
+    "--help, written at once": (["--help"], 0),
     "lint": (["lint", "a.yaml"], 0),
     "lint with errors": (["lint", "garbage"], 1),
     "render": (["render", "a.yaml"], 0),
@@ -92,7 +104,7 @@ def test_who_does_not_read_to_the_end_does_not_take_it_for_a_result(case: str, h
 def test_a_full_disk_is_said(case: str, here: Path) -> None:
     arguments, _ = PRINTING[case]
     with Path("/dev/full").open("w") as full:
-        done = _run(here, *arguments, stdout=full.fileno())
+        done = _run(here, *arguments, stdout=full.fileno(), at_once="at once" in case)
     assert done.returncode == 2
     assert re.fullmatch(r"fairlead\S*.*: No space left on device\n", done.stderr)
 
@@ -242,7 +254,7 @@ def test_as_a_plugin_it_calls_itself_so(monkeypatch: pytest.MonkeyPatch, capsys:
 
 
 def test_each_command_says_what_it_is_for() -> None:
-    for name, one in parser()._subparsers._group_actions[0].choices.items():  # type: ignore[union-attr,index]
+    for name, one in parser()._subparsers._group_actions[0].choices.items():  # type: ignore[union-attr]
         assert one.description, name
         assert [action.dest for action in one._actions if not action.help] == [], name
 

@@ -8,7 +8,7 @@ import yaml
 
 from apikit import api_server, items, kubeconfig
 from fairlead.cli.main import main
-from statuskit import DATA, PODS, POLICIES, SCENES, cluster, metrics, pod
+from statuskit import DATA, PODS, POLICIES, SCENES, cluster, metrics, pod, policy
 
 
 @pytest.mark.parametrize("scene", SCENES)
@@ -77,3 +77,18 @@ def test_what_cannot_be_asked_is_2(case: str, tmp_path: Path, capsys: pytest.Cap
 def test_a_server_that_is_not_there_is_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", "--kubeconfig", str(kubeconfig("http://127.0.0.1:1", tmp_path))]) == 2
     assert "http://127.0.0.1:1 cannot be reached" in capsys.readouterr().err
+
+
+def test_many_policies_still_leave_what_is_wrong_on_one_screen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    many = [policy(f"well-{at}") for at in range(100)] + [
+        policy(f"bad-{at}", reason="NothingServes") for at in range(30)
+    ]
+    with api_server({**SCENES["well"][0], POLICIES: items(*many)}, tmp_path) as file:
+        assert main(["status", "--kubeconfig", str(file)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) < 60
+    assert "  ... and 18 more: -o json has all" in lines
+    assert "  ... and 118 more: -o json has all" in lines
+    assert not any("well-" in line for line in lines)
