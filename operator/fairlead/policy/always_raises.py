@@ -11,7 +11,7 @@ from fairlead.cel import engine
 from fairlead.cel.checked import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, children, walk
 from fairlead.cel.environment import RULE, environment
 from fairlead.cel.errors import Abort, CelError
-from fairlead.cel.lowering.analysis import VARIABLES, Names, analyse
+from fairlead.cel.lowering.analysis import VARIABLES, Names
 from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.program import Program, translated
 from fairlead.cel.text import text
@@ -28,7 +28,7 @@ def always_raising(compiled: Compiled) -> Iterator[tuple[Node, str]]:
     checked = compiled.expression.checked
     variables = {name: one.expression.checked for name, one in compiled.variables.items()}
     try:
-        names = analyse(checked, variables)[""].names
+        names = compiled.names
     except NotLoweredError:
         return
     macros = [part for part in walk(checked.root) if isinstance(part, Comprehension)]

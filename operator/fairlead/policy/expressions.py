@@ -14,6 +14,7 @@ from fairlead.cel.cost import NODES, engine_time, worst_case
 from fairlead.cel.environment import PROTECTION, environment
 from fairlead.cel.errors import CelError, Kind
 from fairlead.cel.functions.ends import Note
+from fairlead.cel.lowering.analysis import Names
 from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.moving import unit_of_fields
 from fairlead.cel.lowering.program import OF_POD, Program, Traced
@@ -46,6 +47,11 @@ class Compiled:
     def analyse(self) -> None:
         """Do the first half of what `evaluation` needs, so that neither takes long at a stretch."""
         self._program.analyse()
+
+    @property
+    def names(self) -> Mapping[int, Names]:
+        """The free names of each of its nodes. Raises NotLoweredError."""
+        return self._program.names
 
     @property
     def engine_time(self) -> float:

@@ -18,7 +18,7 @@ from typing import Any, Final
 from fairlead.cel.checked import Checked
 from fairlead.cel.errors import Abort, CelError, Kind
 from fairlead.cel.functions.ends import Note
-from fairlead.cel.lowering.analysis import Analysis, analyse
+from fairlead.cel.lowering.analysis import Analysis, Names, analyse
 from fairlead.cel.lowering.builder import CAUGHT, NotLoweredError, attribute, const, load
 from fairlead.cel.lowering.lowerer import Lowerer
 from fairlead.cel.lowering.moving import Watched, watched
@@ -119,6 +119,11 @@ class Program:
     @cached_property
     def _noting(self) -> Callable[..., One]:
         return self._compile(_Mode.NOTING)
+
+    @property
+    def names(self) -> Mapping[int, Names]:
+        """The free names of each node. Raises NotLoweredError."""
+        return self._analyses[""].names
 
     def analyse(self) -> None:
         """Find out what is known of each node before code is written; what cannot be lowered is told by `check`."""
