@@ -1,12 +1,12 @@
 """How long `fairlead simulate` takes: 1000 pods on 5000 nodes with ten rules, from the start of Python to its end."""
 
 import json
+import resource
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from time import perf_counter
 from typing import Any, Final
 
 import yaml
@@ -52,10 +52,16 @@ def _taken(size: Size, output: str) -> list[float]:
             file.writelines(_listed(size))
         (folder / "q.json").write_text(json.dumps({"kind": "List", "items": [*_pods(size.distinct_pods // _PODS)]}))
         given = ["--policies", "p.yaml", "--cluster", "c.json", "--pods", "q.json", "-o", output]
-        start = perf_counter()
+        before = _spent_s()
         with (folder / "out").open("wb") as out:
             subprocess.run([sys.executable, "-m", "fairlead", "simulate", *given], cwd=folder, check=True, stdout=out)
-        return [(perf_counter() - start) * MILLI]
+        return [(_spent_s() - before) * MILLI]
+
+
+def _spent_s() -> float:
+    """Processor time of all programs that have ended; this one computes in a single thread."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
 
 
 def _listed(size: Size) -> Iterator[bytes]:

@@ -3,10 +3,15 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from fairlead.cel.functions.timetext import timestamp_to_string
+from fairlead.cel.values import Duration
 from fairlead.policy.explained import Element, Flip, Items, RuleExplained, Step
+from fairlead.policy.shown import shown
 from fairlead.policy.unmatched import Unmatched
 
 _INDENT: Final = "    "
+_MOMENTS: Final = frozenset({"now", "since", "until"})
+_DURATIONS: Final = frozenset({"holdOff"})
 
 
 def of_flip(flip: Flip) -> tuple[str, str]:
@@ -14,7 +19,7 @@ def of_flip(flip: Flip) -> tuple[str, str]:
     values = [value for value in (flip.left, flip.right) if value is not None and not _is_written(value, flip.text)]
     said = " against ".join(map(value_of, values))
     if not said:
-        said = "not reached" if flip.value is None else value_of(flip.value)
+        said = "cannot be told" if flip.value is None else value_of(flip.value)
     if flip.everywhere:
         return flip.text, f"{said}, and so for all{_at(flip.at, ', such as ')}"
     return flip.text, said + _at(flip.at, ", at ")
@@ -26,11 +31,12 @@ def of_step(step: Step) -> tuple[str, str]:
 
 
 def of_items(items: Items) -> Iterator[tuple[str, str]]:
-    """What a strategy looked at."""
+    """What a strategy looked at; what is not there is left out."""
     for name, value in items.values.items():
-        yield name, value_of(value)
+        if value is not None:
+            yield name, _noted(name, value)
     for name, values in items.items:
-        yield name, ", ".join(f"{key} {value_of(value)}" for key, value in values.items())
+        yield name, ", ".join(f"{key} {_noted(key, value)}" for key, value in values.items() if value is not None)
 
 
 def of_refusal(rule: RuleExplained) -> list[tuple[str, str]]:
@@ -69,6 +75,13 @@ def indented(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
     width = min(max((len(text) for text, _ in rows), default=0), 60)
     for text, value in rows:
         yield f"{_INDENT}{text:<{width}}   {value}"
+
+
+def _noted(name: str, value: object) -> str:
+    """Strategies count times in nanoseconds."""
+    if isinstance(value, int) and name in _MOMENTS:
+        return timestamp_to_string(value)
+    return str(shown(Duration(value))) if isinstance(value, int) and name in _DURATIONS else value_of(value)
 
 
 def _is_written(value: object, text: str) -> bool:

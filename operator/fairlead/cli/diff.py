@@ -60,7 +60,8 @@ def _run(given: argparse.Namespace) -> int:
     sight = look(given)
     pods = asked(given, sight, both)
     (before, blind), (after, more) = seen(before, sight), seen(after, sight)
-    one, other = World(before, sight.snapshot, now), World(after, sight.snapshot, now)
+    one = World(before, sight.snapshot, now, each=progress.shown)
+    other = World(after, sight.snapshot, now, each=progress.shown)
     notes = [*sight.notes(both.policies, pods, given), *dict.fromkeys([*blind, *more])]
     found = (changed(one, other, pod.raw, pod.file) for pod in progress.shown("pods", pods))
     out = output()

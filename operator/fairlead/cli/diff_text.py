@@ -22,8 +22,8 @@ class _Moved(msgspec.Struct, rename="camel"):
 
 
 class _Sides(msgspec.Struct):
-    before: list[str] = msgspec.field(name="from")
-    after: list[str] = msgspec.field(name="to")
+    before: Sequence[str] = msgspec.field(name="from")
+    after: Sequence[str] = msgspec.field(name="to")
 
 
 class Shown(msgspec.Struct, rename="camel"):

@@ -51,7 +51,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _run(given: argparse.Namespace) -> int:
-    from fairlead.cli import explain_data, explain_text
+    from fairlead.cli import explain_data, explain_text, progress
     from fairlead.cli.caveats import of_judged
     from fairlead.cli.explaining import About
     from fairlead.cli.given import moment_of
@@ -64,7 +64,7 @@ def _run(given: argparse.Namespace) -> int:
     sight, pod = _sight(given)
     policies = given_policies or _of_cluster(sight)
     judgeable, blind = seen(policies, sight)
-    world = World(judgeable, sight.snapshot, now)
+    world = World(judgeable, sight.snapshot, now, each=progress.shown)
     judged = world.judge(pod.raw, pod.file)
     notes = [*sight.notes(policies.policies, [pod], given), *blind, *of_judged(judged)]
     about = About(judged, now, sight.live.policies, notes, len(world.names))

@@ -56,7 +56,7 @@ def _run(given: argparse.Namespace) -> int:
     pods = asked(given, sight, policies)
     judgeable, blind = seen(policies, sight)
     notes = [*sight.notes(policies.policies, pods, given), *blind]
-    world = World(judgeable, sight.snapshot, now)
+    world = World(judgeable, sight.snapshot, now, each=progress.shown)
     out = output()
     judged = (world.judge(pod.raw, pod.file) for pod in progress.shown("pods", pods))
     if given.output == TABLE:

@@ -5,12 +5,13 @@ Pure.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from fairlead.cli.printing import clean, columns, counted, painted
 from fairlead.cli.rows import alike, some
 from fairlead.offline.fit import NOT_SIMULATED
-from fairlead.offline.judged import NodeJudged, PodJudged
+from fairlead.offline.judged import CLASSES, NodeJudged, PodJudged, Verdicts
 from fairlead.policy.facts import PodView
 
 __all__ = ["NOT_SIMULATED", "Row", "lines", "row"]
@@ -36,14 +37,14 @@ class Row(NamedTuple):
 def row(judged: PodJudged) -> Row:
     """What is said of a pod."""
     left = judged.left
-    best = max((node.score or 0.0 for node in left), default=None)
+    best = next((node.score for node in left if judged.preferred and node.name == judged.preferred[0]), None)
     has_scores = any(each.policy.scores for each in judged.matched)
     return Row(
         ", ".join(judged.policies) or "none",
         len(left),
         _preferred(judged.preferred, has_scores=has_scores),
         f"{best:.4g}" if best is not None and has_scores else "-",
-        _kept_by(judged.nodes),
+        _kept_by(judged.verdicts),
         tuple(judged.beyond),
         ", ".join(one.name for one in judged.pod.pod.spec.schedulingGates),
     )
@@ -55,9 +56,10 @@ def _preferred(names: Sequence[str], *, has_scores: bool) -> str:
     return some(names) if has_scores or len(names) == 1 else "any of them"
 
 
-def _kept_by(nodes: Sequence[NodeJudged]) -> str:
+@lru_cache(maxsize=CLASSES)
+def _kept_by(verdicts: Verdicts) -> str:
     """The reasons of nodes that will not do, each node counted once."""
-    counts = Counter(_first(node) for node in nodes if not node.is_left)
+    counts = Counter(_first(node) for node in verdicts.nodes if not node.is_left)
     told = [f"{count:,} {reason}" for reason, count in counts.most_common(_REASONS_MAX)]
     rest = sum(counts.values()) - sum(count for _, count in counts.most_common(_REASONS_MAX))
     return ", ".join([*told, *([f"{rest:,} by other reasons"] if rest else [])]) or "-"

@@ -35,7 +35,7 @@ class Spool:
             self._file.write(start + msgspec.json.encode(item).decode())
         else:
             start = "" if self._count else f"{self._name}:\n"
-            self._file.write(start + _yaml([msgspec.to_builtins(item)]))
+            self._file.write(start + _yaml([msgspec.json.decode(msgspec.json.encode(item))]))
         self._count += 1
 
     def end(self, out: TextIO, rest: Mapping[str, Any]) -> None:

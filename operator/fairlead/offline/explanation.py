@@ -17,8 +17,10 @@ Verdict = Literal["Preferred", "Possible", "Refused", "Unfit"]
 LOOKED_AT: Final = 24
 """Nodes that seem near are asked what they compared."""
 _ORDER: Final[Sequence[Verdict]] = ("Preferred", "Possible", "Refused", "Unfit")
-Rule = tuple[str, str]
-"""Policy and rule."""
+ASKED_MAX: Final = 50
+"""Nodes are asked what they compared, of those that are refused for different reasons."""
+Refused = tuple[str, str, str]
+"""Policy, rule and reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,23 +126,24 @@ def _worse(node: NodeJudged) -> float:
 
 
 def _refusing(world: World, raw: Raw, judged: PodJudged) -> list[Refusing]:
-    """Each rule with the first node that it refuses, in the order of rules."""
-    counts: Counter[Rule] = Counter()
-    first: dict[Rule, str] = {}
+    """Each rule, for each reason that it gives, with the first node that it refuses so; in the order of rules."""
+    counts: Counter[Refused] = Counter()
+    first: dict[Refused, str] = {}
     for node in judged.nodes:
         for one in node.refusals:
-            counts[one.policy, one.rule] += 1
-            first.setdefault((one.policy, one.rule), node.name)
-    names = [*dict.fromkeys(first.values())]
-    told = dict(zip(names, world.explain(raw, judged, names), strict=True))
-    found = [Refusing(counts[rule], name, one) for rule, name in first.items() for one in _told(told[name], rule)]
+            said = one.policy, one.rule, one.reason
+            counts[said] += 1
+            first.setdefault(said, node.name)
+    names = [*dict.fromkeys(first.values())][:ASKED_MAX]
+    told = {one.node: one.filters for one in world.explain(raw, judged, names)}
+    found = [
+        Refusing(counts[said], name, one)
+        for said, name in first.items()
+        for one in told.get(name, ())
+        if (one.policy, one.rule) == said[:2]
+    ]
     order = {each.policy.name: at for at, each in enumerate(judged.matched)}
     return sorted(found, key=lambda one: (order[one.told.policy], one.told.rule))
-
-
-def _told(node: NodeExplained, rule: Rule) -> Iterator[RuleExplained]:
-    """What a rule says; of a policy of which nobody can tell whether it is for the pod, the first stands for all."""
-    return (one for one in node.filters if (one.policy, one.rule) == rule)
 
 
 def _closest(world: World, raw: Raw, judged: PodJudged) -> Closest | None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Final
 
 import msgspec
 
@@ -12,6 +14,8 @@ from fairlead.policy.select import Matched
 
 Refusals = Sequence[Refusal]
 NOBODY: Refusals = ()
+CLASSES: Final = 128
+"""Of pods that are alike, that are kept at a time: each takes a megabyte where there are thousands of nodes."""
 
 
 class NodeJudged(msgspec.Struct, frozen=True, gc=False):
@@ -51,13 +55,32 @@ class NodeJudged(msgspec.Struct, frozen=True, gc=False):
         return not self.unfit and not self.refusals
 
 
+@dataclass(frozen=True, eq=False)
+class Verdicts:
+    """All nodes for one pod, and for those that are like it."""
+
+    nodes: Sequence[NodeJudged]
+    """In the order of the snapshot."""
+
+    @cached_property
+    def left(self) -> Sequence[NodeJudged]:
+        """The nodes that fit and pass."""
+        return [node for node in self.nodes if node.score is not None]
+
+    @cached_property
+    def preferred(self) -> Sequence[str]:
+        """All nodes with the highest score among those that fit and pass."""
+        best = max([node.score or 0.0 for node in self.left], default=0.0)
+        return [node.name for node in self.left if node.score == best]
+
+
 @dataclass(frozen=True, slots=True)
 class PodJudged:
-    """A pod, and all nodes in the order of the snapshot."""
+    """A pod, and what every node is to it."""
 
     pod: PodView
     matched: Sequence[Matched]
-    nodes: Sequence[NodeJudged]
+    verdicts: Verdicts
     beyond: Sequence[str] = ()
     """What it asks for that is not simulated."""
 
@@ -67,16 +90,19 @@ class PodJudged:
         return [each.policy.name for each in self.matched]
 
     @property
-    def left(self) -> list[NodeJudged]:
-        """The nodes that fit and pass."""
-        return [node for node in self.nodes if node.is_left]
+    def nodes(self) -> Sequence[NodeJudged]:
+        """All nodes, in the order of the snapshot."""
+        return self.verdicts.nodes
 
     @property
-    def preferred(self) -> list[str]:
+    def left(self) -> Sequence[NodeJudged]:
+        """The nodes that fit and pass."""
+        return self.verdicts.left
+
+    @property
+    def preferred(self) -> Sequence[str]:
         """All nodes with the highest score among those that fit and pass."""
-        left = self.left
-        best = max((node.score or 0.0 for node in left), default=0.0)
-        return [node.name for node in left if (node.score or 0.0) == best]
+        return self.verdicts.preferred
 
     def node(self, name: str) -> NodeJudged | None:
         """The node of that name."""
@@ -100,20 +126,26 @@ class PodShown(msgspec.Struct, gc=False):
     namespace: str
     name: str
     policies: list[str]
-    nodes: list[NodeShown]
-    preferred: list[str]
+    nodes: msgspec.Raw
+    preferred: Sequence[str]
 
 
 def shown(judged: PodJudged) -> PodShown:
-    """For programs. What the scheduler itself has against a node stands after what policies have."""
+    """For programs."""
+    pod = judged.pod
+    return PodShown(pod.namespace, pod.name, judged.policies, _written(judged.verdicts), judged.preferred)
+
+
+@lru_cache(maxsize=CLASSES)
+def _written(verdicts: Verdicts) -> msgspec.Raw:
+    """What the scheduler itself has against a node stands after what policies have."""
     said: dict[tuple[int, int], tuple[bool, bool, bool | None, list[str]]] = {}
     nodes = []
-    for node in judged.nodes:
+    for node in verdicts.nodes:
         key = id(node.refusals), id(node.unfit)  # few, and as long as the nodes are there
         found = said.get(key)
         if found is None:
             unfit = dict.fromkeys(f"does not fit: {one.what}" for one in node.unfit)
             found = said[key] = node.fits, node.passed, node.resolvable, [*node.reasons, *unfit]
         nodes.append(NodeShown(node.name, *found, node.score))
-    pod = judged.pod
-    return PodShown(pod.namespace, pod.name, judged.policies, nodes, judged.preferred)
+    return msgspec.Raw(msgspec.json.encode(nodes))

@@ -28,6 +28,7 @@ Key = tuple[str, str]
 _TRAILING: Final = re.compile(r"trailing characters \(byte (\d+)\)")
 _BYTE: Final = re.compile(r"\s*\(byte (\d+)\)")
 _TOO_DEEP: Final = f"it is nested more than {DEPTH_MAX:,} deep; no object of Kubernetes is"
+_FIRST: Final = re.compile(rb"\S")
 _BRACKET: Final = re.compile(rb"[\[\]{}]")
 _IN_A_ROW: Final = re.compile(rb"(?:[-?][ \t]+){%d}" % DEPTH_MAX)
 _NEWLINE: Final = b"\n"
@@ -74,9 +75,10 @@ class Snapshot:
     def read(self, file: str, data: bytes) -> None:
         """Take everything that is in a file: JSON or YAML, one document or several, lists too. Raises SnapshotError."""
         data = _utf8(data)
-        if not data.strip():
+        first = _FIRST.search(data)
+        if first is None:
             raise SnapshotError(f"{file}: there is nothing in it; write it with `{GET}`")
-        if data.lstrip()[:1] in b"{[" and not file.lower().endswith(_YAML):
+        if first[0] in b"{[" and not file.lower().endswith(_YAML):
             self._json(file, data)
         else:
             self._yaml(file, data)

@@ -4,9 +4,9 @@ The mirror is the operator's, the evaluator the webhook's; only time stands stil
 judged as if it were to be placed once more: it is taken away, asked about, and put back.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, ItemsView, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -16,15 +16,17 @@ from fairlead.cluster.mirror import Mirror
 from fairlead.cluster.pods import HeldPod
 from fairlead.offline import fit
 from fairlead.offline.fit import FITS, Check, Unfits
-from fairlead.offline.judged import NOBODY, NodeJudged, PodJudged
+from fairlead.offline.judged import CLASSES, NOBODY, NodeJudged, PodJudged, Verdicts
 from fairlead.offline.snapshot import Held, Key, Raw, Snapshot, SnapshotError, spelt
 from fairlead.policy.evaluate import Evaluator
 from fairlead.policy.explain import explain, explain_scores
 from fairlead.policy.explained import NodeExplained, NodeScored
 from fairlead.policy.facts import PodView
 from fairlead.policy.kept import Clock
-from fairlead.policy.select import PolicySet
+from fairlead.policy.select import Matched, PolicySet
 
+T = TypeVar("T")
+Each = Callable[[str, ItemsView[Key, Held]], Iterable[tuple[Key, Held]]]
 _NEVER: Final = 1 << 62
 _COLUMNS: Final = 512
 _UNREADABLE: Final = (msgspec.DecodeError, ValueError)
@@ -33,8 +35,10 @@ _UNREADABLE: Final = (msgspec.DecodeError, ValueError)
 class World:
     """Policies over a snapshot at one moment, in nanoseconds since 1970."""
 
-    def __init__(self, policies: PolicySet, snapshot: Snapshot, now: int) -> None:
-        """Raises SnapshotError for an object that cannot be read."""
+    def __init__(
+        self, policies: PolicySet, snapshot: Snapshot, now: int, *, each: Each = lambda _, items: items
+    ) -> None:
+        """Raises SnapshotError for an object that cannot be read. `each` hands on what is read, and may tell of it."""
         self.policies: Final = policies
         self.now: Final = now
         self.mirror: Final = Mirror(lambda: now)
@@ -45,33 +49,26 @@ class World:
             with _reading("namespace", key, held):
                 self.mirror.namespace_sink.put(wire.namespace(held.raw))
         # Pods first: a node is looked at once, when all that is on it is there.
-        for key, held in snapshot.pods.items():
+        for key, held in each("pods read", snapshot.pods.items()):
             with _reading("pod", key, held):
                 self._put(held.raw)
-        for key, held in snapshot.nodes.items():
+        for key, held in each("nodes read", snapshot.nodes.items()):
             with _reading("node", key, held):
                 self.mirror.node_sink.put(wire.node(held.raw))
         self.names: Final = [name for _, name in snapshot.nodes]
         self._evaluator = Evaluator(policies, self.mirror.nodes)
         self._at = {name: at for at, name in enumerate(self.names)}
         self._columns: dict[Hashable, Sequence[Unfits]] = {}
+        self._known: dict[Hashable, Verdicts] = {}
 
     def judge(self, raw: Raw, file: str = "") -> PodJudged:
         """What every node is to a pod. Raises SnapshotError if it cannot be read."""
         with self._asking(raw, file) as (view, home):
-            evaluator, names, now = self._evaluator, self.names, self.now
-            matched = evaluator.matching(view, scheduler_of(view), now)
-            found = evaluator.judge(view, matched, names, now=now, clock=_stopped, deadline=_NEVER).by_all
-            unfit = self._unfit(view, home)
-            pairs = zip(names, unfit, strict=True)
-            left = [name for name, why in pairs if not why and name not in found]
-            rated = evaluator.rate(view, matched, left, now=now, clock=_stopped, deadline=_NEVER)
-        scores = dict(zip(left, rated, strict=True))
-        nodes = [
-            NodeJudged(name, why, found.get(name, NOBODY), scores.get(name))
-            for name, why in zip(names, unfit, strict=True)
-        ]
-        return PodJudged(view, matched, nodes, (*fit.beyond(view.pod),))
+            matched = self._evaluator.matching(view, scheduler_of(view), self.now)
+            # A pod that was on a node went there by its own scheduler's word.
+            checks = fit.checks(view, named=not home and not _was_bound(view.pod))
+            verdicts = self._verdicts(view, matched, checks, home)
+        return PodJudged(view, matched, verdicts, (*fit.beyond(view.pod),))
 
     def explain(self, raw: Raw, judged: PodJudged, names: Sequence[str]) -> list[NodeExplained]:
         """What every rule compared on these nodes, for a pod that was judged."""
@@ -113,21 +110,32 @@ class World:
         if pod.spec.nodeName and pod.status.phase not in ENDED:
             self.mirror.placed_sink.put(pod)
 
-    def _unfit(self, view: PodView, home: str) -> Sequence[Unfits]:
-        """What the scheduler has against each node; a pod that was on one went there by its own scheduler's word."""
-        asked = fit.checks(view, named=not home and not _was_bound(view.pod))
-        if home:
-            return self._together([self._column(one, home) for one in asked])
-        key = tuple([one.key for one in asked])
-        if key not in self._columns:
-            self._keep(key, self._together([self._column(one, "") for one in asked]))
-        return self._columns[key]
+    def _verdicts(self, view: PodView, matched: Sequence[Matched], checks: Sequence[Check], home: str) -> Verdicts:
+        """The same for pods that are alike, but for those that were taken from a node: that one is another to them."""
+        alike = None if home else self._evaluator.class_of(view, matched)
+        key = None if alike is None else (alike, *[one.key for one in checks])
+        found = None if key is None else self._known.get(key)
+        if found is None:
+            found = self._judged(view, matched, self._unfit(checks, home))
+            if key is not None:
+                _keep(self._known, key, found, CLASSES)
+        return found
 
-    def _together(self, columns: list[Sequence[Unfits]]) -> Sequence[Unfits]:
-        some = [column for column in columns if any(column)]
-        if not some:
+    def _judged(self, view: PodView, matched: Sequence[Matched], unfit: Sequence[Unfits]) -> Verdicts:
+        evaluator, names, now = self._evaluator, self.names, self.now
+        refused = evaluator.judge(view, matched, names, now=now, clock=_stopped, deadline=_NEVER).by_all
+        pairs = [*zip(names, unfit, strict=True)]
+        left = [name for name, why in pairs if not why and name not in refused]
+        rated = evaluator.rate(view, matched, left, now=now, clock=_stopped, deadline=_NEVER)
+        scores = dict(zip(left, rated, strict=True))
+        return Verdicts([NodeJudged(name, why, refused.get(name, NOBODY), scores.get(name)) for name, why in pairs])
+
+    def _unfit(self, checks: Sequence[Check], home: str) -> Sequence[Unfits]:
+        """What the scheduler has against each node."""
+        columns = [column for column in [self._column(one, home) for one in checks] if any(column)]
+        if not columns:
             return [FITS] * len(self.names)
-        return some[0] if len(some) == 1 else [sum(row, FITS) for row in zip(*some, strict=True)]
+        return columns[0] if len(columns) == 1 else [sum(row, FITS) for row in zip(*columns, strict=True)]
 
     def _column(self, check: Check, home: str) -> Sequence[Unfits]:
         nodes, known = self.mirror.nodes, self._columns.get(check.key)
@@ -135,16 +143,11 @@ class World:
         if known is None:
             known = [check.judge(view) for name in self.names if (view := nodes.view_of(name)) is not None]
             if not is_other:
-                self._keep(check.key, known)
+                _keep(self._columns, check.key, known, _COLUMNS)
         elif is_other and (view := nodes.view_of(home)) is not None:
             known = [*known]
             known[self._at[home]] = check.judge(view)
         return known
-
-    def _keep(self, key: Hashable, column: Sequence[Unfits]) -> None:
-        if len(self._columns) >= _COLUMNS:
-            self._columns.clear()
-        self._columns[key] = column
 
 
 def scheduler_of(view: PodView) -> str:
@@ -155,6 +158,12 @@ def scheduler_of(view: PodView) -> str:
 def _was_bound(pod: Any) -> bool:
     """Whether a scheduler gave it its node, rather than whoever made it."""
     return any(one.type == "PodScheduled" and one.status == "True" for one in pod.status.conditions)
+
+
+def _keep(kept: dict[Hashable, T], key: Hashable, value: T, most: int) -> None:
+    if len(kept) >= most:
+        kept.clear()
+    kept[key] = value
 
 
 _stopped: Final[Clock] = lambda: 0  # noqa: E731

@@ -107,11 +107,16 @@ class Evaluator:
             rules.append((values, each.rule.normalize, each.rule.weight))
         return totals(rules, len(names))
 
-    def kept_for(self, pod: PodView, matched: Sequence[Matched]) -> KeptVerdicts | None:
-        """What is kept of the verdicts for the pod's class; None: nothing that would hold for longer than a moment."""
+    def class_of(self, pod: PodView, matched: Sequence[Matched]) -> Key | None:
+        """What pods have in common of whom the same is said at one moment; None for one that is like no other."""
         names = _names(matched)
         key_of, is_alone = self._keys.get(names) or self._key(names, matched)
-        found = None if is_alone else self._kept.get((names, *key_of(pod)))
+        return None if is_alone else (names, *key_of(pod))
+
+    def kept_for(self, pod: PodView, matched: Sequence[Matched]) -> KeptVerdicts | None:
+        """What is kept of the verdicts for the pod's class; None: nothing that would hold for longer than a moment."""
+        key = self.class_of(pod, matched)
+        found = None if key is None else self._kept.get(key)
         if found is None or any(rule.is_volatile for rule in found.verdicts.rules):
             return None
         return found.verdicts
@@ -154,11 +159,9 @@ class Evaluator:
             return None
 
     def _class_of(self, pod: PodView, matched: Sequence[Matched]) -> _Class:
-        names = _names(matched)
-        key_of, is_alone = self._keys.get(names) or self._key(names, matched)
-        if is_alone:
+        key = self.class_of(pod, matched)
+        if key is None:
             return self._bind(pod, matched)
-        key = (names, *key_of(pod))
         found = self._kept.get(key)
         if found is None:
             found = self._kept[key] = self._bind(pod, matched)

@@ -44,6 +44,16 @@ def test_each_rule_that_refuses_is_told_with_one_of_its_nodes() -> None:
     assert [flip.left for flip in found.refusing[0].told.flips] == [2.0]
 
 
+def test_a_rule_that_refuses_for_several_reasons_is_told_once_for_each() -> None:
+    entry = {"name": "load", "nodeLabel": {"key": "load"}}
+    hot = policy("hot", data=[entry], filters={"cool": {"expression": "data.load < 0.8", "reason": "hot"}})
+    found = _explained(pod(), node("n1", labels={"load": "0.9"}), node("n2"), node("n3"), policies=[hot])
+    assert [(one.told.reason, one.count, one.node) for one in found.refusing] == [
+        ("hot", 1, "n1"),
+        ("data load is missing", 2, "n2"),
+    ]
+
+
 def test_the_closest_node_is_the_one_with_the_least_in_the_way() -> None:
     there = [
         node("n1", room={"cpu": "2"}),
@@ -57,6 +67,13 @@ def test_the_closest_node_is_the_one_with_the_least_in_the_way() -> None:
     found = _explained(pod(), *there[:1], *there[3:], policies=[CLASS])
     assert found.closest is not None
     assert (found.closest.node.name, [one.rule for one in found.closest.rules]) == ("n1", ["big", "class"])
+
+
+def test_of_nodes_that_one_rule_refuses_the_closest_needs_the_fewest_comparisons_to_come_out_otherwise() -> None:
+    both = policy("p", filters={"both": "'a' in node.metadata.labels && 'b' in node.metadata.labels"})
+    found = _explained(pod(), node("n1"), node("n2", labels={"a": ""}), policies=[both])
+    assert found.closest is not None
+    assert found.closest.node.name == "n2"
 
 
 def test_where_all_will_do_none_is_closest() -> None:

@@ -157,6 +157,12 @@ def test_what_runs_on_a_node_has_its_room_and_what_has_ended_does_not() -> None:
     assert unfit(pod(asks=big), node("n1"), node("n2"), *there) == {"n1": ["Insufficient cpu (asks for 6, 2 is free)"]}
 
 
+def test_what_a_pod_does_not_ask_for_may_be_overdrawn() -> None:
+    there = [node("n1", room={"cpu": "1"}), pod("a", on="n1", asks={"cpu": "2"})]
+    assert unfit(pod(asks={"cpu": "0", "memory": "1Gi"}), *there) == {}
+    assert unfit(pod(asks={"cpu": "1m"}), *there) == {"n1": ["Insufficient cpu (asks for 1m, 0 is free)"]}
+
+
 def test_a_pod_that_is_placed_is_judged_as_if_it_were_not() -> None:
     big = pod("big", on="n1", asks={"cpu": "6"}, ports=[{"hostPort": 80}])
     there = [node("n1"), node("n2"), big, pod("other", on="n2", asks={"cpu": "6"})]

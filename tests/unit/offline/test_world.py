@@ -1,8 +1,12 @@
 """Policies over a snapshot: what each node is to a pod."""
 
+import json
+from typing import Any
+
+import msgspec
 import pytest
 
-from fairlead.offline.judged import shown
+from fairlead.offline.judged import PodJudged, shown
 from fairlead.offline.snapshot import SnapshotError
 from offlinekit import judged, namespace, node, pod, world, written
 from policykit import policy
@@ -61,9 +65,26 @@ def test_everything_that_refuses_a_node_is_said_in_order_and_the_first_decides_w
 
 
 def test_a_program_reads_what_policies_say_before_what_the_scheduler_says() -> None:
-    (one,) = shown(judged(pod(asks={"cpu": "9", "memory": "90Gi"}), node(), policies=[GPU])).nodes
-    assert one.reasons == ["wrong class", "does not fit: Insufficient cpu", "does not fit: Insufficient memory"]
-    assert (one.fits, one.passed, one.resolvable, one.score) == (False, False, False, None)
+    found = judged(pod(asks={"cpu": "9", "memory": "90Gi"}), node(), policies=[GPU])
+    (one,) = json.loads(msgspec.json.encode(shown(found)))["nodes"]
+    assert one["reasons"] == ["wrong class", "does not fit: Insufficient cpu", "does not fit: Insufficient memory"]
+    assert (one["fits"], one["passed"], one["resolvable"], one["score"]) == (False, False, False, None)
+
+
+def test_pods_that_are_alike_are_judged_once_and_others_by_themselves() -> None:
+    own = policy("own", filters={"own": "pod.metadata.labels[?'a'].orValue('') != node.metadata.name"})
+    there = world(node("n1"), node("n2"), pod("on", on="n1", asks={"cpu": "7"}), policies=[own])
+
+    def ask(**said: Any) -> PodJudged:
+        return there.judge(written(pod(**said)))
+
+    first = ask(name="a")
+    assert ask(name="b").verdicts is first.verdicts
+    assert [one.is_left for one in ask(name="c", labels={"a": "n1"}).nodes] == [False, True]
+    assert [one.is_left for one in ask(name="d", asks={"cpu": "2"}).nodes] == [False, True]
+    assert [one.is_left for one in ask(name="e", schedulerName="x", asks={"cpu": "2"}).nodes] == [False, True]
+    assert [one.is_left for one in ask(name="on", asks={"cpu": "2"}).nodes] == [True, True]
+    assert ask(name="f").verdicts is first.verdicts
 
 
 def test_a_pod_that_is_placed_does_not_stand_in_its_own_way_and_is_back_afterwards() -> None:
