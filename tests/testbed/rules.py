@@ -47,9 +47,9 @@ class _Together(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
         return next((folder for folder in file.split("/") if folder in _SHARING), file)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config) -> LoadScopeScheduling:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
     """What `-n` goes by."""
-    return _Together(config)
+    return _Together(config, log)
 
 
 @pytest.hookimpl(wrapper=True)
