@@ -2,24 +2,27 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 
-from fairlead.api.names import GROUP, PLURAL, VERSION
+from fairlead.api import names
 from fairlead.cli.failing import CommandError
 from fairlead.cli.served import LivePolicy, Written, compiled
+from fairlead.cluster.access import Access
 from fairlead.cluster.client import Client
 from fairlead.cluster.errors import ForbiddenError, GoneError, NotFoundError
-from fairlead.cluster.resources import NODES, PODS, Page, Resource, Where
+from fairlead.cluster.resources import NODES, PODS, VERSION, Page, Resource, Where
 from fairlead.offline.blind import Kind
 from fairlead.offline.snapshot import Key, Snapshot
 
-WITHIN_S: Final = 15.0
+REACHED_S: Final = 3.0
+WITHIN_S: Final = 30.0
 HERE: Final = "the cluster"
 NAMESPACES: Final = Where(Resource("", "v1", "namespaces"))
-POLICIES: Final = Where(Resource(GROUP, VERSION, PLURAL))
+POLICIES: Final = Where(Resource(names.GROUP, names.VERSION, names.PLURAL))
 RUNNING: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 _PAGE: Final = 500
 _TRIES: Final = 3
@@ -33,6 +36,13 @@ class Live:
     policies: list[LivePolicy] = field(default_factory=list)
     unread: dict[Kind, str] = field(default_factory=dict)
     """What may not be read, and why."""
+
+
+async def reach(access: Access) -> None:
+    """Find out soon whether anybody is there: lists are waited for longer. Raises ClusterError."""
+    async with Client(access, deadline_s=REACHED_S) as client:
+        with suppress(ForbiddenError):  # somebody is
+            await client.get(VERSION, bytes)
 
 
 async def cluster(client: Client, *, policies: bool = False, pod: Key | None = None) -> Live:

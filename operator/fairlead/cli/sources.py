@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fairlead.cli import caveats
 from fairlead.cli.failing import CommandError
 from fairlead.cli.given import LIVE, Pod, nodes_of, pods_of, snapshot_of, waiting_pods
-from fairlead.cli.live import HERE, WITHIN_S, Live, cluster, pods
+from fairlead.cli.live import HERE, WITHIN_S, Live, cluster, pods, reach
 from fairlead.cluster.access import find_access
 from fairlead.cluster.client import Client
 from fairlead.offline.blind import judgeable
@@ -74,10 +74,14 @@ def seen(policies: PolicySet, sight: Sight) -> tuple[PolicySet, list[str]]:
 
 
 async def _cluster(given: argparse.Namespace, *, policies: bool, pod: Key | None) -> Live:
-    async with Client(find_access(given.kubeconfig, given.context), deadline_s=WITHIN_S) as client:
+    access = find_access(given.kubeconfig, given.context)
+    await reach(access)
+    async with Client(access, deadline_s=WITHIN_S) as client:
         return await cluster(client, policies=policies, pod=pod)
 
 
 async def _pods(given: argparse.Namespace) -> Snapshot:
-    async with Client(find_access(given.kubeconfig, given.context), deadline_s=WITHIN_S) as client:
+    access = find_access(given.kubeconfig, given.context)
+    await reach(access)
+    async with Client(access, deadline_s=WITHIN_S) as client:
         return await pods(client)

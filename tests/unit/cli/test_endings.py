@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -33,6 +34,14 @@ sys.meta_path.insert(0, At())
 runpy.run_module("fairlead", run_name="__main__", alter_sys=True)
 """
 """Ctrl-C as a module is about to be imported."""
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c() -> Iterator[None]:
+    """Tests that run in the background of a script have none, and would hand that on to what they start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -247,6 +247,7 @@ def _unkinded(obj: Object) -> Object:
 
 def _cluster(**changes: object) -> dict[str, object]:
     there: dict[str, object] = {
+        "/version": {"gitVersion": "v1.37.1"},
         "/api/v1/nodes": items(*map(_unkinded, NODES)),
         PODS: items(_unkinded(WEB), _unkinded(TRAIN)),
         f"{NAMESPACE}/pods/train": TRAIN,
@@ -334,7 +335,8 @@ def test_a_namespace_that_may_not_be_read_leaves_out_what_asks_for_it(ask: Ask) 
         "the pod, neither": ({PODS: 403, f"{NAMESPACE}/pods/train": 403}, "get pods ml/train: 403"),
         "no such pod": ({PODS: items(WEB), f"{NAMESPACE}/pods/train": 404}, "there is no pod ml/train in the cluster"),
         "no nodes": ({"/api/v1/nodes": items()}, "there are no nodes in the cluster"),
-        "who asks is not known": ({"/api/v1/nodes": 401}, "list nodes: 401"),
+        "who asks is not known": ({"/version": 401}, "get version: 401"),
+        "the version, neither": ({"/version": 403, "/api/v1/nodes": 403}, "you may not list nodes, "),
     }.values(),
 )
 def test_what_keeps_an_explanation_is_one_line(ask: Ask, changes: dict[str, object], said: str) -> None:

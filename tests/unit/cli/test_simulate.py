@@ -234,7 +234,7 @@ contexts: [{name: a, context: {cluster: a}}]
 def test_what_is_wrong_is_one_line(
     run: Run, files: dict[str, str], options: dict[str, str], want: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fairlead.cli.sources.WITHIN_S", 1.0)
+    monkeypatch.setattr("fairlead.cli.live.REACHED_S", 1.0)
     _write("q.json", pod("a"))
     Path("empty").mkdir()
     Path("dead.config").write_text(DEAD)

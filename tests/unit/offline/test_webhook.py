@@ -12,13 +12,13 @@ from fairlead.policy.tally import Tally
 from fairlead.webhook import verbs
 from fairlead.webhook.pace import Pace
 from fairlead.webhook.remembered import Remembered
-from fairlead.webhook.world import Caller, Moment
+from fairlead.webhook.world import Caller, Gate, Moment
 from fairlead.webhook.world import world as answering
 from offlinekit import Object, node, pod, world, written
 from policykit import NOW, Endless, policy
 from policykit.asking import NEVER
 
-GATES = ("Fail", "Ignore")
+GATES: tuple[Gate, ...] = ("Fail", "Ignore")
 CALLER = Caller(schedulers=frozenset({"fairlead"}), always_reasons=True)
 POLICIES = [
     policy(

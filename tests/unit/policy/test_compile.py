@@ -270,3 +270,36 @@ REFERENCES = {
 def test_variables_are_found_outside_of_texts_and_comments(text: str) -> None:
     assert [found.name for found in references(text)] == REFERENCES[text]
     assert replaced(text, lambda name: f"variables.{name}").replace(" ", "") == text.replace(" ", "")
+
+
+_LOAD = {"load": {"nodeLabel": {"key": "load"}}}
+KEPT: list[dict[str, Any]] = [
+    {"variables": {"x": "pod.spec.priority > 1"}, "filters": {"f": "variables.x"}},
+    {"variables": {"x": "node.spec.unschedulable"}, "filters": {"f": "variables.x"}},
+    {"variables": {"x": "1"}, "filters": {"f": "variables.x"}},
+    {"variables": {"y": "true", "x": "variables.y"}, "filters": {"f": "variables.x"}},
+    {"variables": {"y": "node.spec.unschedulable", "x": "variables.y"}, "filters": {"f": "variables.x"}},
+    {"filters": {"f": "variables.x"}},
+    {"data": _LOAD, "filters": {"f": "data['load'] > 1.0"}},
+    {"filters": {"f": "data['load'] > 1.0"}},
+    {"filters": {"f": "1.0 > 2.0"}, "scores": {"s": "1.0"}},
+    {"filters": {"f": "1.0"}, "scores": {"s": "1.0 > 2.0"}},
+    {"match": {"conditions": {"c": "node.spec.unschedulable"}}},
+]
+"""Policies that say the same in other words, and something else in the same."""
+
+
+def test_what_is_kept_of_other_policies_is_never_taken_for_something_else() -> None:
+    known = Rules(INSTALLED, known={})
+
+    def came_of(rules: Rules, spec: dict[str, Any]) -> object:
+        try:
+            return policy(rules=rules, **spec).reports
+        except PolicyError as error:
+            return [str(fault) for fault in error.faults]
+
+    want = [came_of(Rules(INSTALLED), spec) for spec in KEPT]
+    assert [came_of(known, spec) for spec in [*KEPT, *KEPT]] == [*want, *want]
+    assert known.known
+    first, again = policy(rules=known, **KEPT[0]), policy(rules=known, **KEPT[0])
+    assert first.filters[0].expression is again.filters[0].expression
