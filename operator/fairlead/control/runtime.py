@@ -31,7 +31,7 @@ CHILDREN: Final = (
 """In our namespace. Not Leases: their schedulers renew them all the time, and make them anew."""
 _FIRST_S: Final = 1.0
 _MOST_S: Final = 60.0
-_GOODBYE_S: Final = 0.1
+_GOODBYE_S: Final = 0.5
 """For connections that kopf has dropped: TLS ends them with an answer."""
 
 
