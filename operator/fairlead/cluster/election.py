@@ -127,7 +127,8 @@ class Election:
             if self.record is not None or free_at == _NEVER:
                 free_at = now + max(self.terms.lease_s, self.record.lease_s if self.record is not None else 0.0)
         elif self.record is None or record.version != self.record.version:
-            free_at = _NEVER if record.holder in ("", self.me) else now + self._lasts(record)
+            free = not record.holder or self._is_written_over(record)
+            free_at = _NEVER if free else now + self._lasts(record)
         leads = self.until is not None
         lost = leads and record is not None and record.holder != self.me
         return replace(
@@ -165,6 +166,18 @@ class Election:
             return Write("", 0, taking=self.until is None)
         changes_hands = self.record.holder != self.me
         return Write(self.record.version, self.record.transitions + changes_hands, taking=self.until is None)
+
+    def _is_written_over(self, record: Record) -> bool:
+        """Whether it is ours, from before a restart or by a write whose answer was lost: then nobody else has it.
+
+        One that we made proves nothing: that may have come late, after another had made one that was deleted.
+        """
+        seen = self.record
+        if record.holder != self.me:
+            return False
+        if seen is None:
+            return self.free_at == _NEVER  # we have asked for nothing yet
+        return record.transitions == seen.transitions + (seen.holder != self.me)
 
     def _lasts(self, record: Record) -> float:
         """Its holder may be of another version, with other terms."""

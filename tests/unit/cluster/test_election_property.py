@@ -9,7 +9,7 @@ import itertools
 import random
 from dataclasses import dataclass, field
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairlead.cluster.election import Election, Look, Over, Record, Release, Resign, Rest, Terms, Write
@@ -204,6 +204,7 @@ class World:
             self.nobody_starts_before = self.time + TERMS.act_s / (1 - APART)
 
 
+@example(2, 2190, 0.125, [(27.0, "delete")])  # a Lease is made late, by one who had given up waiting for it
 @settings(deadline=None, max_examples=300)
 @given(
     st.integers(1, 5),
