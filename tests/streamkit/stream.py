@@ -127,7 +127,7 @@ class Stream:
             for one in audit.asked(line for line in self.log.lines() if _BINDING in line):
                 if one.namespace == self.namespace and one.verb == "create" and one.name in self.pods:
                     self.pods[one.name].codes.append(one.code)
-                    if one.code not in (HTTPStatus.CREATED, CUT_OFF):
+                    if HTTPStatus.BAD_REQUEST <= one.code < CUT_OFF:
                         self.pods[one.name].refusals.append(str(one))
             return all(pod.is_told for pod in pods if pod.bound is not None)
 

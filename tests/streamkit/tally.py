@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-CUT_OFF = HTTPStatus.GATEWAY_TIMEOUT
-"""What the API server notes when whoever asked has gone, as a scheduler does that ends: the pod may be bound or not."""
+CUT_OFF = HTTPStatus.INTERNAL_SERVER_ERROR
+"""From here on: mostly whoever asked has gone, as a scheduler does that ends; the pod may be bound or not."""
 SLOW_S = 1.0
 """Longer than any pod takes while nothing is wrong; the time between two attempts is longer."""
 
@@ -36,7 +36,7 @@ class Pod:
     @property
     def is_told(self) -> bool:
         """Whether the audit log says how it may have come to its node."""
-        return bool(self.bindings) or CUT_OFF in self.codes
+        return bool(self.bindings) or any(code >= CUT_OFF for code in self.codes)
 
     @property
     def took_s(self) -> float:
@@ -88,7 +88,7 @@ def tally(what: str, pods: Sequence[Pod], begun: float, ended: float, *, due: fl
         twice=[pod.name for pod in pods if pod.bindings > 1],
         unsaid=[pod.name for pod in placed if not pod.is_told],
         misplaced=[pod.name for pod in placed if pod.node_pool != pod.pool],
-        cut_off=sum(pod.codes.count(CUT_OFF) for pod in pods),
+        cut_off=sum(code >= CUT_OFF for pod in pods for code in pod.codes),
         refused=[said for pod in pods for said in pod.refusals],
         failed=sum(pod.failed for pod in pods),
         most=max((pod.failed for pod in pods), default=0),
