@@ -356,11 +356,13 @@ def test_when_it_is_uninstalled_nothing_is_left_but_the_policies_and_their_kind(
     assert f"{pods.name}/waits" in said
     assert "waits" in pods.places()
 
+    want = _LEFT - release.before
+
     def left() -> set[tuple[str, ...]] | None:
         found = {row for row in release.everything() - release.before if row[1] != pods.name and row[2] != pods.name}
-        if found == _LEFT:
+        if found == want:
             return found
-        raise ClusterError(f"beyond what should be left: {sorted(found ^ _LEFT)}")
+        raise ClusterError(f"beyond what should be left: {sorted(found ^ want)}")
 
     wait_for("what belongs to what has gone to go, too", left, timeout_s=30)
     release.kubectl("delete", "sep", "stays", "--timeout=10s")

@@ -32,6 +32,7 @@ def with_policy(control_plane: Cluster) -> Iterator[str]:
 def test_before_the_kind_is_there_it_says_how_to_have_it(
     control_plane: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    wait_for("the kind to be gone", lambda: not control_plane.api.exists(POLICIES))
     assert main(["status", "--kubeconfig", str(control_plane.kubeconfig)]) == 2
     assert "this cluster does not know policies" in capsys.readouterr().err
 

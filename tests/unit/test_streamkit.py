@@ -42,7 +42,8 @@ ELSEWHERE.node_pool = "b"
             ["3 attempts of one pod failed"],
         ),
         ([pod("p", 201, created=70.0, took=0.9)], [], []),
-        ([pod("p", 201, created=70.0, took=1.1)], ["slow for 60 s"], None),
+        ([pod("p", 201, created=70.0, took=1.1)], [], ["slow for 60 s"]),
+        ([pod("p", 201, created=80.0, took=1.1)], ["slow for 70 s"], None),
     ],
 )
 def test_what_is_wrong(pods: Sequence[Pod], unprovoked: list[str], provoked: list[str] | None) -> None:

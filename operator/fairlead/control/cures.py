@@ -92,8 +92,13 @@ CURES: Final[Mapping[Reason, Cure]] = {
     ),
     "Forbidden": Cure(
         "Programmed",
-        "The operator lacks a permission, or another reason keeps it from writing.",
+        "The operator lacks a permission.",
         "Give it the rule that the message names: apply the chart's roles again.",
+    ),
+    "ReconcileFailed": Cure(
+        "Programmed",
+        "What the scheduler is made of could not be looked at or written. It is tried again within half a minute.",
+        "See what the message says: a quota, a webhook of others, or an API server that does not answer.",
     ),
     "Paused": Cure(
         "Programmed",

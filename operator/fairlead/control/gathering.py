@@ -61,7 +61,7 @@ class Gathered:
             policies=parsed,
             serving=serving,
             exists=bool(living),
-            versions=[__version__, *(_version(one) for one in living)],
+            versions=[__version__, *map(version, living)],
         )
 
 
@@ -82,5 +82,6 @@ def _serving(answers: Mapping[str, ReplicaState | str]) -> Iterator[Any]:
             yield from one.policies.values()
 
 
-def _version(policy: Obj) -> str:
+def version(policy: Obj) -> str:
+    """Becomes another with all that a person writes into a policy."""
     return f"{policy['metadata']['uid']}/{policy['metadata']['generation']}"

@@ -25,6 +25,8 @@ class Passed:
     """What a pass came to."""
 
     decision: Decision | None = None
+    about: Sequence[str] = ()
+    """The versions of what it was decided from."""
     refused: str = ""
     """Why the scheduler cannot be had."""
     missing: str = ""
@@ -77,7 +79,7 @@ class Passes:
             if not (known or paused):
                 await begin()
             gone = not paused and await self._write(names, looked, decision, drifted)
-            return Passed(decision=decision, gone=gone, rolled=_rolled(looked))
+            return Passed(decision=decision, about=asked.versions, gone=gone, rolled=_rolled(looked))
         except InvalidObjectError as error:
             return Passed(refused=str(error))
 

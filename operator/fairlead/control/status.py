@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, cast
 
 from fairlead.control.conditions import Known, Reason, Replica, conditions, serving_generation
-from fairlead.control.gathering import scheduler_of
+from fairlead.control.gathering import scheduler_of, version
 from fairlead.control.passes import Passed
 from fairlead.webhook.state import PolicyState, ReplicaState, RuleState
 
@@ -53,7 +53,7 @@ def status(about: About, now: datetime) -> dict[str, Any]:
         compiled=cast("Reason", current[0].reason) if current else None,
         fault=current[0].message if current else "",
         replicas=[_replica(pod, one, lacks.get(pod, "")) for pod, one in said.items()],
-        phase=decision.phase if decision is not None else None,
+        phase=decision.phase if decision is not None and version(policy) in about.passed.about else None,
         roll=decision.message if decision is not None else "",
         managed=about.managed,
         missing=about.passed.missing,

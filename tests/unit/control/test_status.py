@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from fairlead.control.passes import Passed
+from fairlead.control.reconcile import Decision
 from fairlead.control.status import About, status
+from fairlead.webhook.state import PolicyState, ReplicaState
 
 
 @pytest.mark.parametrize(("spec", "scheduler"), [({}, "fairlead"), ({"schedulerName": "s"}, "s")])
@@ -14,3 +16,23 @@ def test_the_scheduler_is_named_whether_or_not_the_policy_names_it(spec: dict[st
     policy = {"metadata": {"name": "p", "uid": "u", "generation": 1}, "spec": spec}
     about = About(policy=policy, answers={}, passed=Passed(), managed=True, paused=False)
     assert status(about, datetime(2026, 1, 1, tzinfo=UTC))["scheduler"] == {"name": scheduler}
+
+
+@pytest.mark.parametrize(
+    ("about", "reason"),
+    [
+        pytest.param(["0.1", "u/2"], "Ready", id="its scheduler was looked at since"),
+        pytest.param(["0.1", "u/1"], "Pending", id="its scheduler is as an older generation wanted it"),
+        pytest.param(["0.1", "other/2"], "Pending", id="its scheduler is as a policy of that name wanted it that went"),
+    ],
+)
+def test_what_its_scheduler_is_counts_once_that_was_decided_for_this_generation(about: list[str], reason: str) -> None:
+    policy = {"metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": {}}
+    served = PolicyState(uid="u", generation="2", serving="2", reason="Compiled")
+    answers: dict[str, ReplicaState | str] = {"one": ReplicaState(policies={"p": served})}
+    passed = Passed(decision=Decision(fate="Stays", phase="Steady"), about=about)
+    made = status(
+        About(policy=policy, answers=answers, passed=passed, managed=True, paused=False),
+        datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    assert {one["type"]: one["reason"] for one in made["conditions"]}["Ready"] == reason
