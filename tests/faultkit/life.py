@@ -66,7 +66,11 @@ def _renewed(cluster: Cluster) -> bool:
 
 def _rotated(cluster: Cluster) -> bool:
     wants = ROTATE in cluster.api.objects[AUTHORITY]["metadata"].get("annotations", {})
-    return not wants and _authority(cluster) is Phase.STABLE and _is_ready(cluster)
+    return not wants and _authority(cluster) is Phase.STABLE
+
+
+def _rotate(cluster: Cluster) -> None:
+    cluster.api.edit(AUTHORITY, metadata={"annotations": {ROTATE: "now"}})
 
 
 def _refuse(cluster: Cluster) -> None:
@@ -118,12 +122,11 @@ STAGES: Mapping[str, Stage] = {
     "a wiring change": Stage(_spec(filters=FILTER, scores=SCORES), _is_ready),
     "damage": Stage(_damage, _is_whole),
     "a certificate's renewal": Stage(_late, _renewed),
-    "the authority's rotation": Stage(
-        lambda cluster: cluster.api.edit(AUTHORITY, metadata={"annotations": {ROTATE: "now"}}), _rotated
-    ),
+    "the authority's rotation": Stage(_rotate, lambda cluster: _rotated(cluster) and _is_ready(cluster)),
     "a configuration that is refused": Stage(_refuse, _is_rolled_back),
     "its repair": Stage(_mend, _is_ready),
     "the last policy's end": Stage(lambda cluster: cluster.api.delete(POLICY), _is_gone),
+    "a rotation without any scheduler": Stage(_rotate, _rotated),
 }
 
 _TIMES = re.compile(r'"(since|narrower_since|empty_since)":[0-9.]+')

@@ -13,7 +13,7 @@ from fairlead.cluster.client import Client
 from fairlead.cluster.errors import ForbiddenError
 from fairlead.cluster.resources import VERSION
 from fairlead.control.admission_authority import Believed
-from fairlead.control.authority import Authority
+from fairlead.control.authority import Authority, Phase
 from fairlead.control.certificates import Certificates
 from fairlead.control.certificates_plan import Await, Replica
 from fairlead.control.of_others import OfOthers
@@ -57,7 +57,8 @@ class Knowing:
     @property
     def rotates(self) -> bool:
         """Whether the authority is to be replaced, or is being."""
-        return self._waits is not None or self.requested()
+        held = self.held()
+        return self._waits is not None or self.requested() or (held is not None and held.phase is not Phase.STABLE)
 
     def unrenewed(self, scheduler: str) -> str:
         """What is said of the certificate of a scheduler for which nothing is written; empty while it is good."""
@@ -81,6 +82,11 @@ class Knowing:
             server_versions=tuple(sorted(one for one, seen in self._versions.items() if now - seen < _VERSIONS_FOR)),
             nodes=self.nodes(),
         )
+
+    async def rotate(self) -> None:
+        """The next step of a rotation, where there is no scheduler."""
+        if self.believed.is_ours():
+            await self._own({}, ())
 
     async def _own(self, rolled: Mapping[str, str], paused: Collection[str]) -> bytes:
         digests = {name: pem.digest(bundle.encode()) if bundle else "" for name, bundle in rolled.items()}

@@ -157,6 +157,7 @@ def _controller(
         lacking=lacking,
         settings=settings,
         rotates=lambda: knowing.rotates,
+        rotate=knowing.rotate,
         believed=believed.again,
         leads=leads,
         look=lambda: controller.look(),

@@ -8,6 +8,7 @@ from typing import Final
 
 from fairlead.cluster.errors import ClusterError
 from fairlead.control.announce import Announcer
+from fairlead.control.authority import AuthorityError
 from fairlead.control.gathering import Gathered, scheduler_of
 from fairlead.control.lacking import Lacking
 from fairlead.control.replicas import Replicas
@@ -39,6 +40,8 @@ class Rounds:
     settings: Callable[[], OperatorSettings]
     rotates: Callable[[], bool]
     """Whether the authority is to be replaced, or is being: nothing tells of it when others have done their part."""
+    rotate: Callable[[], Awaitable[None]]
+    """Takes the next step of that, as each pass over a scheduler does; called while there is none."""
     believed: Callable[[], Awaitable[None]]
     """Sees to it that the API server believes us; called while nothing else happens."""
     leads: Callable[[], bool]
@@ -69,6 +72,8 @@ class Rounds:
                 settings = self.settings()
                 for name in {*self.schedulers, *(one.name for one in settings.schedulers)}:
                     self.schedulers.due(name)
+            if self.rotates() and not any(self.schedulers):
+                await self._rotate()
             wait = _BUSY_S if self._is_busy() else _QUIET_S
             if wait == _QUIET_S:
                 await self._be_believed()
@@ -90,6 +95,14 @@ class Rounds:
         for scheduler in {scheduler_of(one) for one in self.gathered.policies.values()}:
             if new or self._leaves(scheduler) or self.statuses.owes(scheduler):
                 await self.statuses.say(scheduler, self.schedulers.passed(scheduler))
+
+    async def _rotate(self) -> None:
+        if not self.leads():
+            return
+        try:
+            await self.rotate()
+        except (ClusterError, AuthorityError) as error:
+            LOG.warning("the authority cannot be rotated", extra={"why": str(error)})
 
     async def _be_believed(self) -> None:
         if not self.leads():
