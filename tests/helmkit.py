@@ -12,6 +12,7 @@ import psutil
 import yaml
 
 from chartkit import CHART, NAMESPACE
+from fairlead.identities import REPLICAS
 from testbed import build, node_template, nodes
 from testbed.api import Api, Object, wait_for
 from testbed.errors import ClusterError
@@ -25,7 +26,7 @@ EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/fairlead"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/kube-scheduler-fairlead"
-OPERATOR = "app.kubernetes.io/name=fairlead,app.kubernetes.io/component=operator"
+OPERATOR = REPLICAS
 SCHEDULER = "fairlead.dev/scheduler=fairlead,app.kubernetes.io/component=scheduler"
 _TAINT = {"key": "fairlead.dev/testbed", "value": "kwok", "effect": "NoSchedule"}
 _PASSING = ("events", "events.events.k8s.io", "componentstatuses")

@@ -10,11 +10,11 @@ from fairlead.cluster.client import Client
 from fairlead.cluster.errors import ForbiddenError, RequestError
 from fairlead.cluster.resources import PODS, Resource, Where
 from fairlead.control.objects import Objects, resource
+from fairlead.identities import REPLICAS
 from fairlead.render.names import SCHEDULER_LABEL
 from fairlead.settings import NAMESPACE
 
 Obj = Mapping[str, Any]
-OPERATOR: Final = "app.kubernetes.io/name=fairlead,app.kubernetes.io/component=operator"
 POLICIES: Final = Where(Resource(GROUP, VERSION, PLURAL))
 _PROBES: Final = "probes"
 _WITHIN_S: Final = 3.0
@@ -71,7 +71,7 @@ async def survey(client: Client, namespace: str = "") -> Survey:
 
     home = namespace or await _home(objects)
     operator, pods, deployments, config_maps, leases = await asyncio.gather(
-        read("pods of the operator", Where(PODS.resource, home), OPERATOR),
+        read("pods of the operator", Where(PODS.resource, home), REPLICAS),
         read("pods of schedulers", Where(PODS.resource, home), SCHEDULER_LABEL),
         read("deployments", Where(resource("Deployment"), home), SCHEDULER_LABEL),
         read("configmaps", Where(resource("ConfigMap"), home), SCHEDULER_LABEL),
@@ -94,7 +94,7 @@ async def survey(client: Client, namespace: str = "") -> Survey:
 async def _home(objects: Objects) -> str:
     """Where the operator is; where that may not be asked, or there is none, where the chart's README puts it."""
     try:
-        found = {one["metadata"]["namespace"] for one in await objects.all(PODS, labelSelector=OPERATOR)}
+        found = {one["metadata"]["namespace"] for one in await objects.all(PODS, labelSelector=REPLICAS)}
     except ForbiddenError:
         return NAMESPACE
     return NAMESPACE if NAMESPACE in found or not found else min(found)
