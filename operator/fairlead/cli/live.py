@@ -8,13 +8,12 @@ from typing import Final
 
 import msgspec
 
-from fairlead.api import names
 from fairlead.cli.failing import CommandError
 from fairlead.cli.served import LivePolicy, Written, compiled
 from fairlead.cluster.access import Access
 from fairlead.cluster.client import Client
 from fairlead.cluster.errors import ForbiddenError, GoneError, NotFoundError
-from fairlead.cluster.resources import NODES, PODS, VERSION, Page, Resource, Where
+from fairlead.cluster.resources import NODES, PODS, POLICIES, VERSION, Page, Resource, Where
 from fairlead.offline.blind import Kind
 from fairlead.offline.snapshot import Key, Snapshot
 
@@ -22,7 +21,6 @@ REACHED_S: Final = 3.0
 WITHIN_S: Final = 30.0
 HERE: Final = "the cluster"
 NAMESPACES: Final = Where(Resource("", "v1", "namespaces"))
-POLICIES: Final = Where(Resource(names.GROUP, names.VERSION, names.PLURAL))
 RUNNING: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 _PAGE: Final = 500
 _TRIES: Final = 3

@@ -5,17 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from fairlead.api.names import GROUP, PLURAL, VERSION
 from fairlead.cluster.client import Client
 from fairlead.cluster.errors import ForbiddenError, RequestError
-from fairlead.cluster.resources import PODS, Resource, Where
+from fairlead.cluster.resources import PODS, POLICIES, Where
 from fairlead.control.objects import Objects, resource
 from fairlead.identities import REPLICAS
 from fairlead.render.names import SCHEDULER_LABEL
 from fairlead.settings import NAMESPACE
 
 Obj = Mapping[str, Any]
-POLICIES: Final = Where(Resource(GROUP, VERSION, PLURAL))
 _PROBES: Final = "probes"
 _WITHIN_S: Final = 3.0
 

@@ -5,13 +5,11 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from fairlead.api.names import API_VERSION, GROUP, KIND, PLURAL, VERSION
+from fairlead.api.names import API_VERSION, KIND
 from fairlead.cluster.client import Client
 from fairlead.cluster.held import Key
 from fairlead.cluster.reflector import Reflector
-from fairlead.cluster.resources import Resource, Where
-
-POLICIES: Final = Where(Resource(GROUP, VERSION, PLURAL))
+from fairlead.cluster.resources import POLICIES
 
 
 class Told(Protocol):

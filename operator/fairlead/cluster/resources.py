@@ -6,6 +6,8 @@ from urllib.parse import quote
 
 import msgspec
 
+from fairlead.api import names
+
 T = TypeVar("T")
 
 
@@ -70,6 +72,7 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
 
 PODS: Final = Where(Resource("", "v1", "pods"))
 NODES: Final = Where(Resource("", "v1", "nodes"))
+POLICIES: Final = Where(Resource(names.GROUP, names.VERSION, names.PLURAL))
 
 
 class _Version(Where):

@@ -10,8 +10,8 @@ from typing import Any
 
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.cluster.errors import ForbiddenError
-from fairlead.cluster.resources import Where
-from fairlead.control.gathering import POLICIES, Gathered, Obj
+from fairlead.cluster.resources import POLICIES, Where
+from fairlead.control.gathering import Gathered, Obj
 from fairlead.control.lacking import Lacking
 from fairlead.control.objects import Objects, resource
 from fairlead.control.rounds import LOOKING, Rounds

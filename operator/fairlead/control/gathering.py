@@ -6,17 +6,15 @@ from typing import Any, Final
 
 from fairlead import __version__
 from fairlead.api.errors import InvalidObjectError
-from fairlead.api.names import DEFAULT_SCHEDULER_NAME, GROUP, PLURAL, VERSION
+from fairlead.api.names import DEFAULT_SCHEDULER_NAME, GROUP
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cluster.resources import Resource, Where
 from fairlead.control.reconcile import Asked
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.render.wiring import Wiring
 from fairlead.webhook.state import ReplicaState
 
 Obj = Mapping[str, Any]
-POLICIES: Final = Where(Resource(GROUP, VERSION, PLURAL))
 PAUSED: Final = f"{GROUP}/paused"
 
 

@@ -17,9 +17,10 @@ import msgspec
 from fairlead.api.errors import InvalidObjectError
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.cluster.errors import ClusterError, ConflictError, ForbiddenError, NotFoundError
+from fairlead.cluster.resources import POLICIES
 from fairlead.control.announce import Announcer, transition
 from fairlead.control.finalizer import finalizers
-from fairlead.control.gathering import POLICIES, Gathered, Obj, paused
+from fairlead.control.gathering import Gathered, Obj, paused
 from fairlead.control.lacking import Lacking
 from fairlead.control.passes import Passed
 from fairlead.control.status import COUNTERS_S, About, difference, status

@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.api.names import DEFAULT_SCHEDULER_NAME, GROUP, PLURAL, VERSION
+from fairlead.api.names import DEFAULT_SCHEDULER_NAME
 from fairlead.cluster.clock import Clock
 from fairlead.cluster.election import Terms
 from fairlead.cluster.errors import ConflictError, NotFoundError
 from fairlead.cluster.ever import NAME as EVER
-from fairlead.cluster.resources import PODS, Resource, Where
+from fairlead.cluster.resources import PODS, POLICIES, Resource, Where
 from fairlead.cluster.revisions import LABEL as LAST_GOOD
 from fairlead.cluster.writes import REVISIONS
 from fairlead.control.finalizer import FINALIZER
@@ -30,7 +30,6 @@ _OURS: Final = f"{MANAGED_BY}={MANAGER}"
 _UNLABELLED: Final = (("Lease", LEASE), ("Secret", AUTHORITY), ("ConfigMap", EVER))
 _NAME: Final = "fairlead-uninstall"
 _CAPACITIES: Final = Resource("storage.k8s.io", "v1", "csistoragecapacities")
-_POLICIES: Final = Where(Resource(GROUP, VERSION, PLURAL))
 _ELSEWHERE: Final = {"ClusterRoleBinding": "", "RoleBinding": "kube-system"}
 _HERE: Final = [kind for kind in KINDS if kind != "ClusterRoleBinding"]
 _AGAIN_S: Final = 1.0
@@ -138,7 +137,7 @@ class Uninstall:
 
     async def _policies(self) -> Sequence[Object]:
         try:
-            return await self.objects.all(_POLICIES)
+            return await self.objects.all(POLICIES)
         except NotFoundError:  # nobody serves them any more
             return ()
 
@@ -150,7 +149,7 @@ class Uninstall:
                 rest = [name for name in _finalizers(one) if name != FINALIZER]
                 body = {"metadata": {"finalizers": rest, "resourceVersion": metadata["resourceVersion"]}}
                 try:
-                    await self.objects.client.merge(replace(_POLICIES, name=metadata["name"]), body, _decode)
+                    await self.objects.client.merge(replace(POLICIES, name=metadata["name"]), body, _decode)
                 except (ConflictError, NotFoundError):
                     continue  # it is another by now: it is looked at once more
         self.say("policies: released")
