@@ -88,7 +88,7 @@ class PolicyFiles:
             return _File(digest, before.policies, f"is larger than {_BYTES_MAX >> 20} MiB")
         try:
             policies = list(_policies(data))
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
+        except Exception as error:  # noqa: BLE001 - where a tag does not fit, such as `!!bool maybe`, it may be any
             return _File(digest, before.policies, f"is no YAML: {' '.join(str(error).split())}")
         return _File(digest, policies)
 

@@ -52,13 +52,16 @@ def test_what_changes(tmp_path: Path) -> None:
         POLICY % ("a", ".nan"): "is no YAML: nan is no number of JSON",
         POLICY % ("a", "!!binary aGk="): "is no YAML: bytes is nothing that JSON has a word for",
         POLICY % ("a", "{1: 2}"): "is no YAML: keys have to be texts",
+        POLICY % ("a", "!!bool maybe"): "is no YAML: 'maybe'",
+        POLICY % ("a", "!!int ''"): "is no YAML: string index out of range",
+        POLICY % ("a", "!!timestamp noon"): "is no YAML: 'NoneType' object has no attribute",
         POLICY % ("[]", 1): "is no YAML: a SchedulerExtenderPolicy has no metadata.name",
         "x" * (9 << 20): "is larger than 8 MiB",
         "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
         + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 10)}]\n" for a, b in pairwise("abcdefgh"))
         + (POLICY % ("a", "*h")).lstrip(): "is no YAML: a SchedulerExtenderPolicy has more than 100000 values",
     }.items(),
-    ids=range(7),
+    ids=range(10),
 )
 def test_a_file_that_was_spoilt_keeps_what_it_held(tmp_path: Path, content: str, fault: str) -> None:
     files = PolicyFiles(tmp_path)
