@@ -35,8 +35,9 @@ class Trust:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         elif self.authority:
             try:
-                context.load_verify_locations(cadata=authority.decode("ascii"))
-            except (ssl.SSLError, UnicodeDecodeError) as error:
+                # bundles have the names of their authorities between the certificates
+                context.load_verify_locations(cadata=authority.decode("ascii", "ignore"))
+            except (ssl.SSLError, ValueError) as error:
                 where = self.authority.file, self.authority.field
                 raise AccessError(
                     *where, "holds no certificate", "it must be PEM: -----BEGIN CERTIFICATE-----"

@@ -112,12 +112,13 @@ async def test_an_authority_that_was_replaced_is_believed_without_a_new_start(tm
     old, new = Authority(tmp_path / "old"), Authority(tmp_path / "new")
     file = tmp_path / "ca.crt"
     file.write_bytes(old.certificate.read_bytes())
+    comment = "# Főtanúsítvány\n".encode()
     async with serving(new, "127.0.0.1") as server:
         reached = access(tmp_path, server.url, {"certificate-authority": "ca.crt"})
         with pytest.raises(UnreachableError, match=r"is not whom we trust: .*CERTIFICATE_VERIFY_FAILED"):
             await name(reached)
         file.unlink()
-        file.write_bytes(new.certificate.read_bytes())
+        file.write_bytes(comment + new.certificate.read_bytes())
         assert await name(reached) == ""
 
 
@@ -152,6 +153,11 @@ async def test_who_is_believed(authority: Authority, tmp_path: Path, cluster: Ob
 NO_GOOD = {
     "no certificate in the authority": (
         {"certificate-authority-data": base64.b64encode(b"x").decode()},
+        False,
+        "config: clusters[x].cluster.certificate-authority-data: holds no certificate; it must be PEM",
+    ),
+    "nothing but what stands between certificates": (
+        {"certificate-authority-data": base64.b64encode("ő".encode()).decode()},
         False,
         "config: clusters[x].cluster.certificate-authority-data: holds no certificate; it must be PEM",
     ),
