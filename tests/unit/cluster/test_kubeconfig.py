@@ -102,6 +102,7 @@ def exec_user(**fields: object) -> Object:
 
 BAD: dict[str, tuple[object, str]] = {
     "no YAML": ("a: [", "a: is not YAML: "),
+    "a tag that does not fit": ("a: !!bool maybe", "a: is not YAML: 'maybe'; give a kubeconfig"),
     "no map": ("[1]", "a: Expected `object`, got `array`"),
     "empty": ("", "a: current-context: is not set; choose one with `kubectl config use-context NAME`; there are none"),
     "a wrong type": (
@@ -120,6 +121,18 @@ BAD: dict[str, tuple[object, str]] = {
     "no address": (
         config(cluster={"server": "dev:6443"}),
         "a: clusters[dev].cluster.server: 'dev:6443' is no address; it must be https://HOST[:PORT]",
+    ),
+    "no port": (
+        config(cluster={"server": "https://dev:http"}),
+        "a: clusters[dev].cluster.server: 'https://dev:http' is no address; it must be https://HOST[:PORT]",
+    ),
+    "half an address": (
+        config(cluster={"server": "https://[::1:6443"}),
+        "a: clusters[dev].cluster.server: 'https://[::1:6443' is no address; it must be https://HOST[:PORT]",
+    ),
+    "no port of a proxy": (
+        config(cluster={"proxy-url": "http://x:99999"}),
+        "a: clusters[dev].cluster.proxy-url: 'http://x:99999' is no proxy that we know",
     ),
     "a proxy that we do not know": (
         config(cluster={"proxy-url": "socks5://x:1"}),
