@@ -288,7 +288,7 @@ async def test_a_token_of_two_lines_is_no_token(tmp_path: Path) -> None:
     file.write_text("one\r\ntwo\n")
     async with Server() as server, Client(server.access(Kept(Watched(file, "tokenFile", "mend it")))) as client:
         for call in (_get, _post, _watch):
-            with pytest.raises(AccessError, match="tokenFile: has more than one line; a token is one line$"):
+            with pytest.raises(AccessError, match=r"tokenFile: has more than one line; a token is one line$"):
                 await call(client)
 
 
