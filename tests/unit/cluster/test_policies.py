@@ -43,6 +43,15 @@ def test_what_compiles_serves() -> None:
     assert (said(all_), passed(all_)) == ("p: generation 2 serves", ["b"])
 
 
+def test_what_was_changed_and_changed_back_is_another_generation() -> None:
+    """Others may have seen what was in between, or begin now: all are to be of one set."""
+    all_ = policies()
+    put(all_, GOOD)
+    before = all_.serving.generation
+    put(all_, GOOD, 3)
+    assert (said(all_), all_.serving.generation != before) == ("p: generation 3 serves", True)
+
+
 def test_what_does_not_compile_never_replaces_what_serves() -> None:
     all_ = policies()
     put(all_, GOOD)
