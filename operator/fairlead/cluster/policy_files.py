@@ -19,6 +19,7 @@ SUFFIXES: Final = (".yaml", ".yml", ".json")
 _BYTES_MAX: Final = 8 << 20
 _VALUES_MAX: Final = 100_000
 _GROUP: Final = "fairlead.dev/"
+_EMPTY: Final = "is empty: if it still is at the next look, its policies have gone"
 Obj = Mapping[str, Any]
 
 
@@ -39,6 +40,8 @@ class Scan:
     policies: Mapping[str, Obj]
     faults: Mapping[str, str]
     """What cannot be used, by file."""
+    unknown: bool = False
+    """Whether nobody knows what some file holds now."""
 
 
 @dataclass(slots=True)
@@ -73,7 +76,7 @@ class PolicyFiles:
                     )
                 else:
                     policies[name], where[name] = obj, path
-        return Scan(policies, faults)
+        return Scan(policies, faults, any(file.fault for file in self._files.values()))
 
     def _read(self, path: Path) -> _File:
         before = self._files.get(path, _File(b""))
@@ -81,6 +84,8 @@ class PolicyFiles:
             data = path.read_bytes()
         except OSError as error:
             return _File(b"", before.policies, f"cannot be read: {error.strerror}")
+        if not data and before.policies and before.fault != _EMPTY:
+            return _File(b"", before.policies, _EMPTY)  # editors empty a file before they write it
         digest = hashlib.sha256(data).digest()
         if digest == before.digest:
             return before

@@ -31,6 +31,10 @@ def failing(error: Exception) -> Callable[..., Awaitable[None]]:
     return fails
 
 
+def kept(world: World) -> list[str]:
+    return [one["data"]["metadata"]["name"] for one in world.objects["controllerrevisions"]]
+
+
 async def names(connection: Any) -> Any:
     return json.loads((await connection.call("/filter", body(["a", "b"]))).body)["NodeNames"]
 
@@ -89,16 +93,18 @@ async def test_what_was_kept_of_policies_that_went_meanwhile_goes_too(tmp_path: 
         await one.ready()
         await one.served(GOOD)
         await one.until(lambda: len(one.world.objects.get("controllerrevisions", ())) == 1)
-    world = one.world
-    for content, want in (("{", 1), (None, 0)):  # while a file cannot be read, nobody knows what went
+    world, twice = one.world, POLICY.replace("name: p", "name: q") % GOOD
+    # while a file cannot be read, nobody knows what went; what is there twice is known
+    for contents, want in ((["{"], 1), ([twice, twice], 0)):
         (tmp_path / "policies" / "p.yaml").unlink()
-        if content:
-            (tmp_path / "policies" / "p.yaml").write_text(content)
+        for name, content in zip(("p.yaml", "q.yaml"), contents, strict=False):
+            (tmp_path / "policies" / name).write_text(content)
         async with running(tmp_path, world) as again:
             await again.ready()
+            assert again.app.policies.states.keys() == ({"p"} if want else {"q"})
             if not want:
-                await again.until(lambda: not world.objects["controllerrevisions"])
-        assert len(world.objects["controllerrevisions"]) == want
+                await again.until(lambda: kept(world) == ["q"])
+        assert len(kept(world)) == 1
 
 
 @in_loop

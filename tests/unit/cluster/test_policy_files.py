@@ -76,6 +76,20 @@ def test_a_file_that_was_spoilt_keeps_what_it_held(tmp_path: Path, content: str,
     assert seen(files) == ({"a": 2}, [])
 
 
+def test_a_file_that_is_just_being_written_keeps_what_it_held(tmp_path: Path) -> None:
+    files = PolicyFiles(tmp_path)
+    file = tmp_path / "1.yaml"
+    file.write_text(POLICY % ("a", 1))
+    assert seen(files) == ({"a": 1}, [])
+    assert seen(files) == ({"a": 1}, [])
+    file.write_text("")
+    assert seen(files) == ({"a": 1}, ["1.yaml: is empty: if it still is at the next look, its policies have gone"])
+    file.write_text(POLICY % ("a", 2))
+    assert seen(files) == ({"a": 2}, [])
+    file.write_text("")
+    assert [seen(files)[0] for _ in range(3)] == [{"a": 2}, {}, {}]
+
+
 def test_one_name_in_two_files(tmp_path: Path) -> None:
     (tmp_path / "1.yaml").write_text(POLICY % ("a", 1))
     (tmp_path / "2.yaml").write_text(POLICY % ("a", 2))
