@@ -228,11 +228,16 @@ class Serving(ABC):
                 continue
             state = (world, self.mirror.nodes.head)
             when = Moment(self.now(), perf_counter_ns, perf_counter_ns() + _IDLE_NS)
-            if state != seen and not world.catch_up(when):
-                continue
-            seen = state
-            if also is not None:
-                also(world, when)
+            try:
+                if state != seen and not world.catch_up(when):
+                    continue
+                seen = state
+                if also is not None:
+                    also(world, when)
+            except Exception:  # a call that meets it is answered with an error; the others are to be answered, too
+                seen = state
+                if (more := self.seldom.about("idle")) is not None:
+                    LOG.exception("what calls will ask for cannot be computed beforehand", extra=more)
 
 
 def every(seconds: float, work: Work) -> Work:

@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from time import perf_counter_ns
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from fairlead.cluster import consistency, reflector
 from fairlead.cluster.errors import AccessError, RequestError
 from fairlead.cluster.resources import NODES
 from fairlead.settings import Address, Settings
+from fairlead.webhook import world
 from scripted.loop import in_loop
 from servingkit import BAD, GOOD, OTHER, POLICY, World, node, running
 from tlskit import HOSTS, NOW, YEAR
@@ -31,8 +33,8 @@ def failing(error: Exception) -> Callable[..., Awaitable[None]]:
     return fails
 
 
-def kept(world: World) -> list[str]:
-    return [one["data"]["metadata"]["name"] for one in world.objects["controllerrevisions"]]
+def kept(there: World) -> list[str]:
+    return [one["data"]["metadata"]["name"] for one in there.objects["controllerrevisions"]]
 
 
 async def names(connection: Any) -> Any:
@@ -93,18 +95,18 @@ async def test_what_was_kept_of_policies_that_went_meanwhile_goes_too(tmp_path: 
         await one.ready()
         await one.served(GOOD)
         await one.until(lambda: len(one.world.objects.get("controllerrevisions", ())) == 1)
-    world, twice = one.world, POLICY.replace("name: p", "name: q") % GOOD
+    there, twice = one.world, POLICY.replace("name: p", "name: q") % GOOD
     # while a file cannot be read, nobody knows what went; what is there twice is known
     for contents, want in ((["{"], 1), ([twice, twice], 0)):
         (tmp_path / "policies" / "p.yaml").unlink()
         for name, content in zip(("p.yaml", "q.yaml"), contents, strict=False):
             (tmp_path / "policies" / name).write_text(content)
-        async with running(tmp_path, world) as again:
+        async with running(tmp_path, there) as again:
             await again.ready()
             assert again.app.policies.states.keys() == ({"p"} if want else {"q"})
             if not want:
-                await again.until(lambda: kept(world) == ["q"])
-        assert len(kept(world)) == 1
+                await again.until(lambda: kept(there) == ["q"])
+        assert len(kept(there)) == 1
 
 
 @in_loop
@@ -187,6 +189,43 @@ async def test_rules_that_cannot_decide_are_told(tmp_path: Path) -> None:
         assert found["fairlead_mirror_objects", "nodes"] == 2
         assert found["fairlead_certificate_expiry_seconds", "server"] > NOW.timestamp()
         assert {"fairlead_build_info", "fairlead_policy_set_info"} <= {key[0] for key in found}
+
+
+@in_loop
+async def test_what_goes_wrong_in_idle_time_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: object) -> bool:
+        raise RuntimeError
+
+    async with running(tmp_path) as one:
+        await one.ready()
+        monkeypatch.setattr(world.World, "catch_up", fails)
+        await one.served(GOOD)
+        await one.until(lambda: any("beforehand" in record.getMessage() for record in caplog.records))
+        assert await names(await one.connect()) == ["a"]
+
+
+@in_loop
+async def test_a_policy_that_is_too_slow_is_told_until_its_next_generation(tmp_path: Path) -> None:
+    async with running(tmp_path) as one:
+        await one.ready()
+        await one.served(GOOD)
+
+        async def told() -> list[bool]:
+            text, metrics = (await one.probe("/readyz"))[1], (await one.probe("/metrics"))[1]
+            state = 'fairlead_policy_state{policy="p",reason="TooSlow"} 1'
+            return ["p: TooSlow: its filters are switched to its failurePolicy" in text, state in metrics]
+
+        assert one.app.current.world is not None
+        (policy,) = one.app.current.world.policies.policies
+        for switched in (False, True):
+            assert await told() == [False, False]
+            assert one.app.current.pace.missed(policy, "gate", perf_counter_ns()) is switched
+        assert await told() == [True, True]
+        await one.served(OTHER)
+        await one.until(lambda: one.app.current.world.policies.policies != (policy,))  # type: ignore[union-attr]
+        assert await told() == [False, False]
 
 
 @in_loop
