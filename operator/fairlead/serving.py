@@ -70,6 +70,7 @@ class Serving(ABC):
             self.model, Rules(self.strategies), good=self.revisions.keep, gone=self.revisions.forget
         )
         self.current = Current(self.policies, self.mirror, self.watching.serve)
+        self.now.went_back = self.current.anew
         self.port = self.probes_port = 0
         self.refused = self.metrics.counter(
             "fairlead_webhook_turned_away", "Connections and calls that were turned away.", "reason"
@@ -223,11 +224,12 @@ class Serving(ABC):
         seen, also = None, self.idles()
         while True:
             await asyncio.sleep(_IDLE_S)
+            now = self.now()  # first: where the clock went back, it makes another world
             world = self.current.world
             if world is None or not self.watching.synced:
                 continue
             state = (world, self.mirror.nodes.head)
-            when = Moment(self.now(), perf_counter_ns, perf_counter_ns() + _IDLE_NS)
+            when = Moment(now, perf_counter_ns, perf_counter_ns() + _IDLE_NS)
             try:
                 if state != seen and not world.catch_up(when):
                     continue

@@ -18,6 +18,7 @@ from fairlead.cluster.errors import AccessError, RequestError
 from fairlead.cluster.resources import NODES
 from fairlead.settings import Address, Settings
 from fairlead.webhook import world
+from policykit import SECOND
 from scripted.loop import in_loop
 from servingkit import BAD, GOOD, OTHER, POLICY, World, node, running
 from tlskit import HOSTS, NOW, YEAR
@@ -189,6 +190,25 @@ async def test_rules_that_cannot_decide_are_told(tmp_path: Path) -> None:
         assert found["fairlead_mirror_objects", "nodes"] == 2
         assert found["fairlead_certificate_expiry_seconds", "server"] > NOW.timestamp()
         assert {"fairlead_build_info", "fairlead_policy_set_info"} <= {key[0] for key in found}
+
+
+@in_loop
+async def test_a_clock_that_was_ahead_and_is_put_right_is_believed(tmp_path: Path) -> None:
+    at_s = 1_900_000_000
+    annotated = node("a")
+    annotated["metadata"]["annotations"] = {"example.com/load": "0.5", "example.com/time": str(at_s)}
+    data = "{name: load, nodeAnnotation: {key: example.com/load, timeKey: example.com/time}, maxAge: 60s}"
+    async with running(tmp_path, World({"nodes": [annotated]})) as one:
+        one.app.now.clock = lambda: (at_s + 7200) * SECOND
+        await one.ready()
+        text = POLICY.replace("spec:", f"spec:\n  data: [{data}]") % "data.load < 1.0"
+        (one.folder / "p.yaml").write_text(text)
+        await one.app.look_for_policies()
+        await one.until(lambda: bool(one.app.current.world and one.app.current.world.policies.policies))
+        connection = await one.connect()
+        assert await names(connection) == [], "stale"
+        one.app.now.clock = lambda: (at_s + 10) * SECOND
+        assert await names(connection) == ["a"]
 
 
 @in_loop
