@@ -257,9 +257,9 @@ async def listening(start: Callable[[str | None, int], Awaitable[int]], address:
     """The port. Raises OSError that names the address."""
     try:
         return await start(address.host or None, address.port)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise OSError(error.errno, f"cannot listen on {address}: {why}") from error
+    except (OSError, UnicodeError) as error:  # a UnicodeError is a name with two dots in a row
+        number, why = (error.errno, error.strerror) if isinstance(error, OSError) else (None, None)
+        raise OSError(number, f"cannot listen on {address}: {why or error}") from error
 
 
 async def _unless(stop: asyncio.Event, work: Coroutine[None, None, None]) -> bool:

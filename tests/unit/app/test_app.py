@@ -16,6 +16,7 @@ from fairlead.certificates import issued
 from fairlead.cluster import consistency, reflector
 from fairlead.cluster.errors import AccessError, RequestError
 from fairlead.cluster.resources import NODES
+from fairlead.serving import listening
 from fairlead.settings import Address, Settings
 from fairlead.webhook import world
 from policykit import SECOND
@@ -293,3 +294,14 @@ async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
             app = App(Settings(**changed), one.app.watching.client)
             with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{taken.port}: "):
                 await app.run(asyncio.Event())
+
+
+@in_loop
+async def test_a_host_that_is_none_is_named() -> None:
+    async def start(host: str | None, port: int) -> int:
+        server = await asyncio.get_running_loop().create_server(asyncio.Protocol, host, port)
+        return len(server.sockets)
+
+    with pytest.raises(OSError, match=r"cannot listen on 127\.0\.0\.\.1:0: ") as error:
+        await listening(start, Address("127.0.0..1", 0))
+    assert error.value.strerror

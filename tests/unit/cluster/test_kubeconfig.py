@@ -11,6 +11,7 @@ import yaml
 
 from fairlead.cluster.access import Access, find_access, from_kubeconfig
 from fairlead.cluster.errors import AccessError
+from fairlead.cluster.files import inline
 from fairlead.cluster.kubeconfig import choose
 
 Object = dict[str, Any]
@@ -98,6 +99,10 @@ def test_an_address_without_tls_is_asked_without(write: Write) -> None:
 def exec_user(**fields: object) -> Object:
     base = {"command": "me", "apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never"}
     return {"exec": base | fields}
+
+
+def test_data_may_have_several_lines() -> None:
+    assert inline("a", "f", "aGVs\nbG8=\r\n").read() == b"hello"
 
 
 BAD: dict[str, tuple[object, str]] = {

@@ -56,12 +56,13 @@ def test_what_changes(tmp_path: Path) -> None:
         POLICY % ("a", "!!int ''"): "is no YAML: string index out of range",
         POLICY % ("a", "!!timestamp noon"): "is no YAML: 'NoneType' object has no attribute",
         POLICY % ("[]", 1): "is no YAML: a SchedulerExtenderPolicy has no metadata.name",
+        POLICY % ("a", "[" * 500 + "]" * 500): "is no YAML: a SchedulerExtenderPolicy is nested deeper than 100 levels",
         "x" * (9 << 20): "is larger than 8 MiB",
         "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
         + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 10)}]\n" for a, b in pairwise("abcdefgh"))
         + (POLICY % ("a", "*h")).lstrip(): "is no YAML: a SchedulerExtenderPolicy has more than 100000 values",
     }.items(),
-    ids=range(10),
+    ids=range(11),
 )
 def test_a_file_that_was_spoilt_keeps_what_it_held(tmp_path: Path, content: str, fault: str) -> None:
     files = PolicyFiles(tmp_path)
