@@ -1,5 +1,6 @@
 """Which generation of each policy serves, whatever was written meanwhile."""
 
+import gc
 from collections.abc import Mapping
 from typing import Any
 
@@ -137,6 +138,21 @@ def test_a_policy_made_anew_does_not_inherit() -> None:
     put(all_, GOOD)
     put(all_, BAD, 1, uid="u2")
     assert all_.states["p"].serving is None
+
+
+def test_what_was_replaced_goes_without_the_collector() -> None:
+    """Which is told to pass over all that has been there for a minute."""
+    all_ = policies()
+    for generation in range(1, 4):
+        put(all_, f"node.metadata.name == '{generation}'", generation)
+    gc.collect()
+    gc.disable()
+    try:
+        for generation in range(4, 9):
+            put(all_, f"node.metadata.name == '{generation}'", generation)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_every_good_generation_and_every_policy_that_went_is_told() -> None:
