@@ -131,6 +131,10 @@ BAD: dict[str, tuple[object, str]] = {
         config(cluster={"server": "https://dev:http"}),
         "a: clusters[dev].cluster.server: 'https://dev:http' is no address; it must be https://HOST[:PORT]",
     ),
+    "two dots in a row": (
+        config(cluster={"server": "https://dev..example"}),
+        "a: clusters[dev].cluster.server: 'https://dev..example' is no address; it must be https://HOST[:PORT]",
+    ),
     "half an address": (
         config(cluster={"server": "https://[::1:6443"}),
         "a: clusters[dev].cluster.server: 'https://[::1:6443' is no address; it must be https://HOST[:PORT]",
