@@ -123,6 +123,7 @@ class Tls:
 def _context(source: Source, contents: Contents) -> ssl.SSLContext:
     context = _server_context(source, contents)
     context.verify_mode = ssl.CERT_REQUIRED
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as with Go: whoever has signed the authority itself
     # A session that is resumed is not asked for its certificate again, which may have expired meanwhile.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0

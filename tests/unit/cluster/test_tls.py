@@ -23,6 +23,7 @@ from scripted.clock import Wound
 from scripted.loop import in_loop
 from scripted.server import Server
 from testbed.certs import Authority, Pair
+from tlskit import signed_by_another
 
 Object = dict[str, Any]
 
@@ -132,6 +133,10 @@ BELIEVED: dict[str, tuple[Object, bool]] = {
         {"certificate-authority": "pki/ca.crt", "tls-server-name": "other.example"},
         False,
     ),
+    "the authority, and not who has signed it": (
+        {"certificate-authority": "pki/below.crt", "tls-server-name": "api.example"},
+        True,
+    ),
     "the machine's authorities": ({"tls-server-name": "api.example"}, False),
     "anybody": ({"insecure-skip-tls-verify": True}, True),
 }
@@ -140,6 +145,7 @@ BELIEVED: dict[str, tuple[Object, bool]] = {
 @pytest.mark.parametrize(("cluster", "want"), BELIEVED.values(), ids=BELIEVED)
 @in_loop
 async def test_who_is_believed(authority: Authority, tmp_path: Path, cluster: Object, want: bool) -> None:
+    (tmp_path / "pki" / "below.crt").write_bytes(signed_by_another(authority.certificate.read_bytes()))
     async with serving(authority, "api.example") as server:
         asked = name(access(tmp_path, server.url, cluster))
         if want:
