@@ -124,9 +124,8 @@ def _checked_server(cluster: Cluster, at: Found) -> str:
 def _is_address(text: str) -> bool:
     try:
         address = urlsplit(text)
-        return (
-            address.scheme in ("http", "https") and address.port != 0 and bool((address.hostname or "").encode("idna"))
-        )
+        host = (address.hostname or "").encode("idna")
+        return address.scheme in ("http", "https") and address.port != 0 and bool(host)
     except ValueError:  # brackets without an end, a port that is none, two dots in a row
         return False
 

@@ -31,9 +31,7 @@ class Trust:
         # not create_default_context: since 3.13 it refuses authorities without a key identifier, which clusters have
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.verify_flags |= (
-            ssl.VERIFY_X509_PARTIAL_CHAIN
-        )  # as kubectl: a file may hold no more than what signs here
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as kubectl: whoever has signed the authority
         if not self.verify:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         elif self.authority:
