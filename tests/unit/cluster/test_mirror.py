@@ -38,7 +38,7 @@ def test_a_node_whose_amounts_cannot_be_read_stays_as_it_was() -> None:
     with pytest.raises(ValueError, match="'x' is no quantity"):
         told.node(labels={"a": "2"}, allocatable={"cpu": "x"}, version=2)
     assert told.view() is before
-    assert _paths(change(told.node(labels={"a": "2"}, version=3))) == {"metadata.labels.a"}
+    assert "metadata.labels.a" in _paths(change(told.node(labels={"a": "2"}, version=3)))
 
 
 def test_pods_are_counted_as_they_come_and_go() -> None:
