@@ -15,7 +15,7 @@ from time import perf_counter_ns
 from typing import Final
 
 from fairlead import __version__
-from fairlead.allocator import keep_heap
+from fairlead.allocator import keep_heap, tidy_up
 from fairlead.api.v1alpha1 import policy_model
 from fairlead.cluster.client import Client
 from fairlead.cluster.errors import ClusterError
@@ -46,6 +46,7 @@ _CERTIFICATES_S: Final = 10.0
 _UNDECIDED_S: Final = 5.0
 _IDLE_S: Final = 0.05
 _COLLECT_S: Final = 60.0
+_LOOSE: Final = 20_000
 _IDLE_NS: Final = 2_000_000
 
 
@@ -215,8 +216,7 @@ class Serving(ABC):
                 gc.freeze()
         LOG.info("ready", extra={"nodes": len(self.mirror.nodes.slots)})
         while True:
-            gc.collect()  # of what came since the last time
-            gc.freeze()
+            tidy_up(_LOOSE)
             await asyncio.sleep(_COLLECT_S)
 
     async def _idle(self) -> None:
