@@ -7,6 +7,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
+
 from fairlead.certificates import Pair, authority, issued
 from fairlead.webhook.tls import Files
 
@@ -42,6 +48,22 @@ class Ground:
             pair = issued(by or self.ca, name, "client", when, timedelta(days=1))
             context.load_cert_chain(*self.write(f"client-{name}", pair))
         return context
+
+
+def signed_by_another(certificate: bytes) -> bytes:
+    """The same authority, as one below another that nobody here knows."""
+    one = x509.load_pem_x509_certificate(certificate)
+    builder = x509.CertificateBuilder(
+        issuer_name=x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "above")]),
+        subject_name=one.subject,
+        public_key=one.public_key(),
+        serial_number=x509.random_serial_number(),
+        not_valid_before=one.not_valid_before_utc,
+        not_valid_after=one.not_valid_after_utc,
+    )
+    for extension in one.extensions:
+        builder = builder.add_extension(extension.value, extension.critical)
+    return builder.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256()).public_bytes(Encoding.PEM)
 
 
 def as_go(path: str, body: bytes, method: str = "POST", **headers: str) -> bytes:

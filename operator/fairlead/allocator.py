@@ -1,10 +1,11 @@
-"""What the C library does with memory that a call has used.
+"""What the C library and Python do with memory that was used.
 
-By default it gives the end of its heap back to the kernel after each large call and asks for it again at the next one,
-and a third of the time of such a call is the kernel's, who clears those pages.
+By default the C library gives the end of its heap back to the kernel after each large call and asks for it again at the
+next one, and a third of the time of such a call is the kernel's, who clears those pages.
 """
 
 import ctypes
+import gc
 from typing import Final
 
 _TRIM_THRESHOLD: Final = -1
@@ -23,3 +24,13 @@ def keep_heap() -> None:
         return
     for what, size in ((_TRIM_THRESHOLD, _KEPT), (_TOP_PAD, _ASKED), (_MMAP_THRESHOLD, _LARGE)):
         tell(what, size)
+
+
+def tidy_up(most: int) -> None:
+    """Collect what came since the last time, and pass over what is left in future, once there is much of it.
+
+    What is passed over and refers to itself, as every connection does, is never freed: that should be rare.
+    """
+    gc.collect()
+    if len(gc.get_objects()) > most:
+        gc.freeze()

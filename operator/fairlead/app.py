@@ -71,7 +71,7 @@ class App(Serving):
             scan = await asyncio.to_thread(self.files.scan)
         except OSError as error:
             fault = f"cannot be read: {error.strerror}"
-            scan = Scan(self.scan.policies, {**self.scan.faults, str(self.folder): fault})
+            scan = Scan(self.scan.policies, {**self.scan.faults, str(self.folder): fault}, unknown=True)
         self.take(self._with_lost(scan))
 
     async def _serve_policies(self) -> None:
@@ -80,7 +80,7 @@ class App(Serving):
             await asyncio.sleep(AGAIN_S)
         self.policies.kept = kept
         elsewhere = {name: one.obj for (name, _), one in kept.items() if name not in self.scan.policies}
-        if not self.scan.faults:  # they went while nobody was there
+        if not self.scan.unknown:  # they went while nobody was there
             for name in elsewhere:
                 self.revisions.forget(name)
         elif elsewhere:  # nobody knows what those files held
@@ -92,9 +92,9 @@ class App(Serving):
 
     def _with_lost(self, scan: Scan) -> Scan:
         """With what serves in place of files that could never be used; until all can be."""
-        if not scan.faults:
+        if not scan.unknown:
             self.lost = {}
-        return Scan({**self.lost, **scan.policies}, scan.faults)
+        return Scan({**self.lost, **scan.policies}, scan.faults, scan.unknown)
 
 
 async def serve(settings: Settings) -> None:

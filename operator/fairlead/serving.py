@@ -15,7 +15,7 @@ from time import perf_counter_ns
 from typing import Final
 
 from fairlead import __version__
-from fairlead.allocator import keep_heap
+from fairlead.allocator import keep_heap, tidy_up
 from fairlead.api.v1alpha1 import policy_model
 from fairlead.cluster.client import Client
 from fairlead.cluster.errors import ClusterError
@@ -46,6 +46,7 @@ _CERTIFICATES_S: Final = 10.0
 _UNDECIDED_S: Final = 5.0
 _IDLE_S: Final = 0.05
 _COLLECT_S: Final = 60.0
+_LOOSE: Final = 20_000
 _IDLE_NS: Final = 2_000_000
 
 
@@ -70,6 +71,7 @@ class Serving(ABC):
             self.model, Rules(self.strategies), good=self.revisions.keep, gone=self.revisions.forget
         )
         self.current = Current(self.policies, self.mirror, self.watching.serve)
+        self.now.went_back = self.current.anew
         self.port = self.probes_port = 0
         self.refused = self.metrics.counter(
             "fairlead_webhook_turned_away", "Connections and calls that were turned away.", "reason"
@@ -214,8 +216,7 @@ class Serving(ABC):
                 gc.freeze()
         LOG.info("ready", extra={"nodes": len(self.mirror.nodes.slots)})
         while True:
-            gc.collect()  # of what came since the last time
-            gc.freeze()
+            tidy_up(_LOOSE)
             await asyncio.sleep(_COLLECT_S)
 
     async def _idle(self) -> None:
@@ -223,16 +224,22 @@ class Serving(ABC):
         seen, also = None, self.idles()
         while True:
             await asyncio.sleep(_IDLE_S)
+            now = self.now()  # first: where the clock went back, it makes another world
             world = self.current.world
             if world is None or not self.watching.synced:
                 continue
             state = (world, self.mirror.nodes.head)
-            when = Moment(self.now(), perf_counter_ns, perf_counter_ns() + _IDLE_NS)
-            if state != seen and not world.catch_up(when):
-                continue
-            seen = state
-            if also is not None:
-                also(world, when)
+            when = Moment(now, perf_counter_ns, perf_counter_ns() + _IDLE_NS)
+            try:
+                if state != seen and not world.catch_up(when):
+                    continue
+                seen = state
+                if also is not None:
+                    also(world, when)
+            except Exception:  # a call that meets it is answered with an error; the others are to be answered, too
+                seen = state
+                if (more := self.seldom.about("idle")) is not None:
+                    LOG.exception("what calls will ask for cannot be computed beforehand", extra=more)
 
 
 def every(seconds: float, work: Work) -> Work:
@@ -250,9 +257,9 @@ async def listening(start: Callable[[str | None, int], Awaitable[int]], address:
     """The port. Raises OSError that names the address."""
     try:
         return await start(address.host or None, address.port)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise OSError(error.errno, f"cannot listen on {address}: {why}") from error
+    except (OSError, UnicodeError) as error:  # a UnicodeError is a name with two dots in a row
+        number, why = (error.errno, error.strerror) if isinstance(error, OSError) else (None, None)
+        raise OSError(number, f"cannot listen on {address}: {why or error}") from error
 
 
 async def _unless(stop: asyncio.Event, work: Coroutine[None, None, None]) -> bool:

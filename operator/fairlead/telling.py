@@ -12,6 +12,7 @@ from fairlead.cluster.revisions import Revisions
 from fairlead.cluster.watching import Watching
 from fairlead.metrics import Labels, Metrics
 from fairlead.webhook.current import Current
+from fairlead.webhook.pace import REASON, Part, Version, version
 from fairlead.webhook.probes import Check
 from fairlead.webhook.server import WebhookServer
 from fairlead.webhook.tls import Tls
@@ -62,9 +63,9 @@ def checks(parts: Parts) -> Iterator[Check]:
 def _remarks(parts: Parts) -> Iterator[tuple[str, str]]:
     for state in parts.policies.states.values():
         yield "policy", str(state)
-    for version, part in parts.current.pace.slow(perf_counter_ns()):
+    for slow, part in _slow(parts):
         what = "filters" if part == "gate" else "scores"
-        yield "policy", f"{version.name}: TooSlow: its {what} are switched to its failurePolicy"
+        yield "policy", f"{slow.name}: {REASON}: its {what} are switched to its failurePolicy"
     for each, count in parts.current.world.conflicts.items() if parts.current.world else ():
         yield "policy", f"{each.loser}: Conflict: {count} pods have {each.key} from {each.winner}, which comes first"
         yield "policy", f"{each.winner}: Conflict: {each.loser} writes {each.key}, too, and comes later"
@@ -78,6 +79,13 @@ def _remarks(parts: Parts) -> Iterator[tuple[str, str]]:
         yield "last good policies", f"kept in memory only: {parts.revisions.fault}"
     expires = parts.tls.expires.values()
     yield "certificates", parts.certificates or (f"expire {min(expires):%Y-%m-%d}" if expires else "there are none yet")
+
+
+def _slow(parts: Parts) -> list[tuple[Version, Part]]:
+    """The policies that are switched, of those that serve: another generation starts afresh."""
+    world = parts.current.world
+    serving = {version(one) for one in world.policies.policies} if world is not None else set()
+    return [(slow, part) for slow, part in parts.current.pace.slow(perf_counter_ns()) if slow in serving]
 
 
 def measure(parts: Parts, metrics: Metrics) -> None:
@@ -127,5 +135,8 @@ def measure(parts: Parts, metrics: Metrics) -> None:
         "How it is with each policy: 1 for the reason that holds.",
         "policy",
         "reason",
-        ask=lambda: {(one.name, one.reason): 1 for one in parts.policies.states.values()},
+        ask=lambda: (
+            {(one.name, one.reason): 1 for one in parts.policies.states.values()}
+            | {(slow.name, REASON): 1 for slow, _ in _slow(parts)}
+        ),
     )

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import aclosing
 from pathlib import Path
+from time import time_ns
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,9 +19,11 @@ from fairlead.cluster.clock import Clock
 from fairlead.cluster.errors import ConflictError, ForbiddenError, NotFoundError, RequestError
 from fairlead.cluster.events import Known, known
 from fairlead.cluster.held import Key, Stamp
+from fairlead.cluster.mirror import Mirror
 from fairlead.cluster.reflector import Reflector
 from fairlead.cluster.resources import NODES, PODS, Page, Resource, Where
 from fairlead.cluster.state import Relist
+from fairlead.cluster.watching import Watching
 from scripted.loop import in_loop
 from testbed import layout as layouts
 from testbed import process
@@ -128,6 +131,26 @@ async def test_a_pod_is_bound_once(access: Access, control_plane: Cluster, names
         assert (await client.get(PODS.of(namespace, "some"), anything))["spec"]["nodeName"] == "some-node"
         with pytest.raises(ConflictError, match="pod some is already assigned to node"):
             await client.post(where, binding("some"), within_s=10)
+
+
+@in_loop
+async def test_a_pod_may_ask_for_more_than_a_float_holds(access: Access, namespace: str) -> None:
+    wanted = {"requests": {"cpu": "1e309", "memory": "1" * 400}}
+    spec = {"nodeName": "nobody", "containers": [{"name": "c", "image": "x", "resources": wanted}]}
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "huge"}, "spec": spec}
+    mirror = Mirror(time_ns)
+    async with Client(access) as client:
+        await client.create(PODS.of(namespace, ""), body, anything)
+        watching = Watching(client, mirror)
+        await watching.serve((), ())
+        running = asyncio.create_task(watching.run())
+        while not watching.synced and not running.done():
+            await asyncio.sleep(0.01)
+        found = mirror.placed_sink.objects[namespace, "huge"]
+        assert {found.request.amounts[name] for name in ("cpu", "memory")} == {float((1 << 63) - 1)}
+        running.cancel()
+        await asyncio.wait({running})
+        await client.delete(PODS.of(namespace, "huge"))
 
 
 @in_loop

@@ -112,13 +112,22 @@ def from_kubeconfig(files: list[Path], context: str = "") -> Access:
 
 
 def _checked_server(cluster: Cluster, at: Found) -> str:
-    field, address = f"{at.field}.server", urlsplit(cluster.server)
-    if address.scheme not in ("http", "https") or not address.hostname:
+    field = f"{at.field}.server"
+    if not _is_address(cluster.server):
         raise AccessError(at.file, field, f"{cluster.server!r} is no address", "it must be https://HOST[:PORT]")
-    if cluster.proxy_url and urlsplit(cluster.proxy_url).scheme not in ("http", "https"):
+    if cluster.proxy_url and not _is_address(cluster.proxy_url):
         cure = "it must be http://HOST:PORT or https://HOST:PORT"
         raise AccessError(at.file, f"{at.field}.proxy-url", f"{cluster.proxy_url!r} is no proxy that we know", cure)
     return cluster.server.rstrip("/")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        address = urlsplit(text)
+        host = (address.hostname or "").encode("idna")
+        return address.scheme in ("http", "https") and address.port != 0 and bool(host)
+    except ValueError:  # brackets without an end, a port that is none, two dots in a row
+        return False
 
 
 def _credentials(chosen: Chosen, authority: Material | None) -> Credentials:

@@ -30,6 +30,7 @@ COUNTED: Final = (CPU, "memory", "ephemeral-storage", PODS)
 ENDED: Final = ("Succeeded", "Failed")
 
 _MILLI: Final = 1000
+_MOST: Final = INT_MAX * NANO
 _PER_POD: Final = (CPU, "memory")
 _HUGE_PAGES: Final = "hugepages-"
 RESIZE_PENDING: Final = "PodResizePending"
@@ -154,14 +155,17 @@ def _listed(amounts: _Listed) -> _Nano:
 
 @lru_cache(maxsize=4096)
 def _nano(text: str) -> int:
-    """A quantity in billionths. The API server knows none that cannot be read; one too large for us is very large."""
+    """A quantity in billionths. The API server knows none that cannot be read.
+
+    It knows some that no float holds, such as 1e309: what is beyond the scheduler's 64 bits is as much as these hold.
+    """
     try:
         quantity = parse(text)
     except CelError:
-        return INT_MAX * NANO
+        return _MOST
     if quantity is None:
         raise ValueError(f"{text[:50]!r} is no quantity")
-    return quantity.nano
+    return max(-_MOST, min(quantity.nano, _MOST))
 
 
 def _whole(name: str, nano: int) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
+from fairlead.cluster.errors import AccessError
 from fairlead.cluster.files import Material
 from fairlead.cluster.plugin import Plugin
 
@@ -51,7 +52,10 @@ class Kept:
     def _read(self) -> Credential:
         header = ""
         if self.token:
-            header = f"Bearer {self.token.read().decode(errors='replace')}"
+            token = self.token.read().decode(errors="replace")
+            if not token.isprintable():  # a header is one line
+                raise AccessError(self.token.file, self.token.field, "has more than one line", "a token is one line")
+            header = f"Bearer {token}"
         elif self.password:
             header = f"Basic {base64.b64encode(self.password.encode()).decode()}"
         certificate = self.certificate.read() if self.certificate else b""
@@ -74,27 +78,34 @@ class Asked:
         self._plugin = plugin
         self._beside = beside or Kept()
         self._now = now
-        self._lock = asyncio.Lock()
+        self._asking: asyncio.Task[Credential] | None = None
         self._held: Credential | None = None
         self._until = _NEVER
 
     async def current(self) -> Credential:
         """The program's last answer, or a new one."""
-        async with self._lock:
-            if self._held is None or self._now() >= self._until:
-                answer = await self._plugin.ask()
-                beside = await self._beside.current()
-                until = answer.expiration_timestamp or _NEVER
-                self._until = until if until.tzinfo else until.replace(tzinfo=UTC)
-                self._held = Credential(
-                    f"Bearer {answer.token}" if answer.token else beside.authorization,
-                    answer.client_certificate_data.encode() or beside.certificate,
-                    answer.client_key_data.encode() or beside.key,
-                )
+        if self._held is not None and self._now() < self._until:
             return self._held
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask())
+            self._asking.add_done_callback(lambda asking: asking.cancelled() or asking.exception())
+        # Who cannot wait so long leaves it to the others, and to his own next try: a token of a cloud takes a second.
+        return await asyncio.shield(self._asking)
 
     def renew(self, refused: Credential) -> bool:
         """Forget it, unless somebody else has done so already."""
         if self._held is refused:
             self._held = None
         return True
+
+    async def _ask(self) -> Credential:
+        answer = await self._plugin.ask()
+        beside = await self._beside.current()
+        until = answer.expiration_timestamp or _NEVER
+        self._until = until if until.tzinfo else until.replace(tzinfo=UTC)
+        self._held = Credential(
+            f"Bearer {answer.token}" if answer.token else beside.authorization,
+            answer.client_certificate_data.encode() or beside.certificate,
+            answer.client_key_data.encode() or beside.key,
+        )
+        return self._held

@@ -73,6 +73,6 @@ class Watched:
 def inline(file: str, field: str, text: str) -> Inline:
     """What a field holds in base64."""
     try:
-        return Inline(file, field, base64.b64decode(text, validate=True))
+        return Inline(file, field, base64.b64decode("".join(text.split()), validate=True))  # it may have several lines
     except (binascii.Error, ValueError) as error:
         raise AccessError(file, field, "is not base64", "encode the PEM file with `base64 -w0`") from error

@@ -101,8 +101,8 @@ class Held(Generic[T]):
             return
         if held and held.uid != stamp.uid:
             self._remove(key)
+        self._sink.put(item)  # one that cannot be taken is not held
         self._stamps[key] = stamp
-        self._sink.put(item)
 
     def _remove(self, key: Key) -> None:
         del self._stamps[key]

@@ -38,17 +38,17 @@ class HeldNode:
         self._stamps = Stamps(None)
 
     def see(self, node: Any, now: int) -> Change | None:
-        """The node came (nothing is said then), or became different."""
-        before = self.node
+        """The node came (nothing is said then), or became different. Raises ValueError, and is then as it was."""
+        before, allocatable = self.node, as_amounts(allocatable_of(node))
         self.node = node
         if before is None or before.metadata.uid != node.metadata.uid:
             self._stamps = Stamps(node)
-            self._allocatable = as_amounts(allocatable_of(node))
+            self._allocatable = allocatable
             self._recount()
             return None
         paths = node_changes(before, node)
         self._stamps = self._stamps.after(node, paths, now)
-        old, self._allocatable = self._allocatable, as_amounts(allocatable_of(node))
+        old, self._allocatable = self._allocatable, allocatable
         return Change(node=paths, allocatable=_differing(old, self._allocatable), requested=self._recount())
 
     def forget(self) -> None:

@@ -181,11 +181,11 @@ def _read(path: Path) -> _File:
     try:
         document = without_nulls(yaml.load(data, _Loader) or {})  # noqa: S506  it is a safe one
         return msgspec.convert(document, _File)
-    except (yaml.YAMLError, RecursionError) as error:
-        raise AccessError(str(path), "", f"is not YAML: {error}", cure) from error
     except msgspec.ValidationError as error:
         what, _, at = str(error).partition(" - at `$.")
         raise AccessError(str(path), at.rstrip("`"), what, "see `kubectl config view` for how it is written") from error
+    except (yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError) as error:  # tags that do not fit
+        raise AccessError(str(path), "", f"is not YAML: {error}", cure) from error
 
 
 def named(environment: Mapping[str, str] = os.environ) -> list[Path]:

@@ -3,7 +3,10 @@
 import asyncio
 import base64
 import os
+import signal
+from asyncio.subprocess import Process
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -17,6 +20,7 @@ from fairlead.cluster.kubeconfig import EXEC_EXTENSION, Cluster, Exec, Found
 _V1: Final = "client.authentication.k8s.io/v1"
 _V1BETA1: Final = "client.authentication.k8s.io/v1beta1"
 _WITHIN_S: Final = 60.0
+_ENDED_S: Final = 5.0
 _ANSWER_BYTES_MAX: Final = 1 << 20
 _SAID_MAX: Final = 500
 
@@ -62,6 +66,7 @@ class Plugin:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,  # so that it can be ended with all that it has started
             )
         except OSError as error:
             cure = self.hint.strip() or "install it, or name it with its folder"
@@ -73,8 +78,7 @@ class Plugin:
             raise self._wrong(f"{self.command} did not end within {_WITHIN_S:g} s", "run it by hand") from error
         finally:
             if process.returncode is None:
-                process.kill()
-                await process.wait()
+                await _end(process)
         if process.returncode:
             told = complaint[-_SAID_MAX:].decode(errors="replace").strip()
             raise self._wrong(f"{self.command} failed with {process.returncode}: {told}", "run it by hand")
@@ -94,12 +98,23 @@ class Plugin:
         answer = found.status or Answer()
         if bool(answer.client_certificate_data) != bool(answer.client_key_data):
             raise self._wrong(f"{self.command} printed a certificate or a key without the other", cure)
+        if not answer.token.isprintable():
+            raise self._wrong(f"{self.command} printed a token of more than one line", cure)
         if not answer.token and not answer.client_key_data:
             raise self._wrong(f"{self.command} printed neither a token nor a certificate", cure)
         return answer
 
     def _wrong(self, what: str, cure: str) -> AccessError:
         return AccessError(self.file, self.field, what, cure)
+
+
+async def _end(process: Process) -> None:
+    """What it has started holds on to its output, for whose end we would wait."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_ENDED_S):
+            await process.wait()
 
 
 def plugin(wanted: Exec, at: Found, cluster: Cluster, authority: Material | None) -> Plugin:

@@ -190,5 +190,5 @@ def _uid(obj: Obj) -> str:
 
 
 def _written(obj: Obj) -> object:
-    """What somebody wrote: status and bookkeeping change nothing."""
-    return obj.get("apiVersion"), obj.get("spec")
+    """What somebody wrote, and how often: status and bookkeeping change nothing."""
+    return obj.get("apiVersion"), obj.get("spec"), obj.get("metadata", {}).get("generation")

@@ -19,7 +19,9 @@ from fairlead.cluster.yaml_text import DEPTH_MAX, Loader, is_deep
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 _BYTES_MAX: Final = 8 << 20
 _VALUES_MAX: Final = 100_000
+_DEPTH_MAX: Final = 100
 _GROUP: Final = "fairlead.dev/"
+_EMPTY: Final = "is empty: if it still is at the next look, its policies have gone"
 Obj = Mapping[str, Any]
 
 
@@ -30,6 +32,8 @@ class Scan:
     policies: Mapping[str, Obj]
     faults: Mapping[str, str]
     """What cannot be used, by file."""
+    unknown: bool = False
+    """Whether nobody knows what some file holds now."""
 
 
 @dataclass(slots=True)
@@ -64,14 +68,17 @@ class PolicyFiles:
                     )
                 else:
                     policies[name], where[name] = obj, path
-        return Scan(policies, faults)
+        return Scan(policies, faults, any(file.fault for file in self._files.values()))
 
     def _read(self, path: Path) -> _File:
         before = self._files.get(path, _File(b""))
         try:
-            data = path.read_bytes()
+            with path.open("rb") as opened:
+                data = opened.read(_BYTES_MAX + 1)
         except OSError as error:
             return _File(b"", before.policies, f"cannot be read: {error.strerror}")
+        if not data and before.policies and before.fault != _EMPTY:
+            return _File(b"", before.policies, _EMPTY)  # editors empty a file before they write it
         digest = hashlib.sha256(data).digest()
         if digest == before.digest:
             return before
@@ -81,7 +88,7 @@ class PolicyFiles:
             return _File(digest, before.policies, f"is nested more than {DEPTH_MAX:,} deep; no policy is")
         try:
             policies = list(_policies(data))
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
+        except Exception as error:  # noqa: BLE001 - where a tag does not fit, such as `!!bool maybe`, it may be any
             return _File(digest, before.policies, f"is no YAML: {' '.join(str(error).split())}")
         return _File(digest, policies)
 
@@ -113,19 +120,21 @@ def _listed(document: object) -> Iterator[dict[str, Any]]:
         yield document
 
 
-def _refuse_odd(value: object, number: Iterator[int]) -> None:
+def _refuse_odd(value: object, number: Iterator[int], depth: int = 0) -> None:
     """Refuse what JSON has no word for: it could not be kept; and aliases of aliases, which have no end."""
     if next(number) > _VALUES_MAX:
         raise ValueError(f"a {KIND} has more than {_VALUES_MAX} values")
+    if depth > _DEPTH_MAX:
+        raise ValueError(f"a {KIND} is nested deeper than {_DEPTH_MAX} levels")
     match value:
         case dict():
             if not all(isinstance(key, str) for key in value):
                 raise ValueError("keys have to be texts")
             for item in value.values():
-                _refuse_odd(item, number)
+                _refuse_odd(item, number, depth + 1)
         case list():
             for item in value:
-                _refuse_odd(item, number)
+                _refuse_odd(item, number, depth + 1)
         case float() if not math.isfinite(value):
             raise ValueError(f"{value} is no number of JSON")
         case str() | int() | float() | None:

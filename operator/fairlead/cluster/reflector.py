@@ -28,7 +28,7 @@ from fairlead.cluster.errors import (
 )
 from fairlead.cluster.held import Held, Key, Sink, Stamp
 from fairlead.cluster.resources import Page, Where
-from fairlead.cluster.retry import Backoff
+from fairlead.cluster.retry import LONGEST_S, Backoff
 from fairlead.cluster.state import Relist, State
 
 T = TypeVar("T", bound=events.Identified)
@@ -44,6 +44,7 @@ _NONE: Final[Mapping[str, str]] = {}
 _log: Final = logging.getLogger(__name__)
 _page: Final = msgspec.json.Decoder(Page[msgspec.Raw])
 _ANEW: Final = frozenset({Relist.ASKED, Relist.DIFFERS, Relist.REFUSED, Relist.FAILING})
+_UNREADABLE: Final = (msgspec.DecodeError, ValueError, NotImplementedError, RecursionError)
 _PASSING: Final = frozenset({0, 401, 403, 408, 429})  # they say nothing of the version; 0 is no answer
 
 
@@ -140,11 +141,9 @@ class Reflector(Generic[T]):
         for start in range(0, len(items), _SLICE):
             for raw in items[start : start + _SLICE]:
                 try:
-                    item = self._decode(raw)
-                except msgspec.DecodeError as error:
+                    self._held.list(self._decode(raw))
+                except _UNREADABLE as error:
                     self._held.skip(self._unreadable(raw, error)[0])
-                else:
-                    self._held.list(item)
             await asyncio.sleep(0)
 
     async def _watch(self) -> Relist | None:
@@ -173,7 +172,7 @@ class Reflector(Generic[T]):
             return self._why
         silence.result()
         self.state.failures["silent"] += 1
-        self.state.trouble = f"watch {self.where}: nothing was heard for more than {SILENT_S:g} s"
+        self._troubled(f"watch {self.where}: nothing was heard for more than {SILENT_S:g} s")
         self._silences = 0 if heard else self._silences + 1
         return Relist.SILENT if self._silences >= _SILENCES else None
 
@@ -200,11 +199,9 @@ class Reflector(Generic[T]):
             raise refusal("watch", self.where, status_of(event.object).code, bytes(event.object))
         if event.type in ("ADDED", "MODIFIED"):
             try:
-                item = self._decode(event.object)
-            except msgspec.DecodeError as error:
+                stamp = self._held.put(self._decode(event.object))
+            except _UNREADABLE as error:
                 _, stamp = self._unreadable(event.object, error)
-            else:
-                stamp = self._held.put(item)
         else:
             key, stamp = self._known(event.object)
             if event.type == "DELETED":
@@ -221,10 +218,18 @@ class Reflector(Generic[T]):
     def _heard(self) -> None:
         now = self._clock.now()
         self.state.last_contact = now
-        self.state.trouble = self.state.missing = ""
+        if self.state.trouble:
+            self.state.trouble = self.state.missing = ""
+            _log.info("reflector.well", extra={"resource": str(self.where)})
         self._backoff.well(now)
 
-    def _unreadable(self, raw: msgspec.Raw, error: msgspec.DecodeError) -> tuple[Key, Stamp]:
+    def _troubled(self, what: str) -> None:
+        """Said when it begins; that it lasts is no news."""
+        level = logging.DEBUG if what == self.state.trouble else logging.WARNING
+        _log.log(level, "reflector.failed", extra={"resource": str(self.where), "error": what})
+        self.state.trouble = what
+
+    def _unreadable(self, raw: msgspec.Raw, error: Exception) -> tuple[Key, Stamp]:
         """What is held of it stays as it was: one bad object must not keep us from all the others."""
         key, stamp = self._known(raw)
         self.state.unreadable += 1
@@ -243,10 +248,10 @@ class Reflector(Generic[T]):
         if isinstance(error, RequestError):
             kind, told = str(error.status or "unreachable"), error.retry_after_s or 0.0
         self.state.failures[kind] += 1
-        self.state.trouble = str(error)
+        self._troubled(str(error))
         self.state.missing = str(error) if isinstance(error, ForbiddenError) else ""
-        _log.warning("reflector.failed", extra={"resource": str(self.where), "error": str(error)})
-        return max(self._backoff.failed(self._clock.now()), told)
+        # Who is in between may ask for an hour: nobody knows before it is over that all is well again.
+        return max(self._backoff.failed(self._clock.now()), min(told, LONGEST_S))
 
     def _consequence(self, error: ClusterError) -> Relist | None:
         """What a watch that failed means for what is held."""

@@ -31,12 +31,14 @@ class Trust:
         # not create_default_context: since 3.13 it refuses authorities without a key identifier, which clusters have
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as kubectl: whoever has signed the authority
         if not self.verify:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         elif self.authority:
             try:
-                context.load_verify_locations(cadata=authority.decode("ascii"))
-            except (ssl.SSLError, UnicodeDecodeError) as error:
+                # bundles have the names of their authorities between the certificates
+                context.load_verify_locations(cadata=authority.decode("ascii", "ignore"))
+            except (ssl.SSLError, ValueError) as error:
                 where = self.authority.file, self.authority.field
                 raise AccessError(
                     *where, "holds no certificate", "it must be PEM: -----BEGIN CERTIFICATE-----"

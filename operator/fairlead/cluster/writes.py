@@ -14,13 +14,14 @@ from fairlead.cluster.errors import (
     ConflictError,
     ForbiddenError,
     NotFoundError,
-    UnreachableError,
+    RequestError,
 )
 from fairlead.cluster.resources import PODS, Page, Resource, Where
 
 LOG: Final = logging.getLogger(__name__)
 T = TypeVar("T")
 REVISIONS: Final = Resource("apps", "v1", "controllerrevisions")
+_PASSING: Final = frozenset({0, 401, 408, 429, 502, 503, 504})  # of somebody before the API server; 0 is no answer
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _page: Final = msgspec.json.Decoder(Page[dict[str, Any]]).decode
 
@@ -101,5 +102,5 @@ def _as_os_error(error: ClusterError) -> OSError:
     """A ConnectionError where it may go well another time, a PermissionError where a right is missing."""
     if isinstance(error, ForbiddenError):
         return PermissionError(str(error))
-    passing = isinstance(error, UnreachableError | AccessError)
+    passing = isinstance(error, AccessError) or (isinstance(error, RequestError) and error.status in _PASSING)
     return ConnectionError(str(error)) if passing else OSError(str(error))

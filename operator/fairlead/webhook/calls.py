@@ -21,6 +21,7 @@ LOG: Final = logging.getLogger(__name__)
 SHARE: Final = 0.8
 """Of the scheduler's timeout: what comes after it is never heard."""
 _NANO: Final = 1_000_000_000
+BACK: Final = _NANO
 _UNAVAILABLE: Final = 503
 PATHS: Final[Mapping[str, Verb]] = {
     "/filter": "filter",
@@ -34,14 +35,25 @@ PATHS: Final[Mapping[str, Verb]] = {
 
 @dataclass(slots=True, eq=False)
 class TimeOfDay:
-    """Nanoseconds since 1970 that never go back, whatever somebody does to the clock."""
+    """Nanoseconds since 1970. They never go back by a little; a clock that was far ahead and is put right is believed.
 
+    Whoever keeps what was computed for a time that has yet to come is told then, before anybody hears of the new time.
+    """
+
+    clock: Callable[[], int] = time_ns
+    went_back: Callable[[], None] = lambda: None
     _last: int = 0
 
     def __call__(self) -> int:
         """Now."""
-        self._last = max(self._last, time_ns())
-        return self._last
+        now, last = self.clock(), self._last
+        if now < last:
+            if last - now <= BACK:
+                return last
+            LOG.warning("the clock went back: what was computed is computed anew", extra={"s": (last - now) // _NANO})
+            self.went_back()
+        self._last = now
+        return now
 
 
 @dataclass(eq=False)
@@ -141,6 +153,7 @@ class Calls:
 
     def _asked(self, call: Call, verb: Verb) -> tuple[World, Caller, Moment] | Answer:
         """What to answer from; or an answer at once. A 503 is an error to the scheduler, which tries again."""
+        now = self.now()  # first: where the clock went back, it makes another world
         world, who, clock = self.world(), self.caller(call.caller, verb), self.clock
         if world is None or who is None:
             return self._unanswered(call, verb, "unready", b"not ready yet: /readyz says why")
@@ -148,7 +161,7 @@ class Calls:
         deadline, at = call.begun + given, clock()
         if at >= deadline:  # no policy is to blame for a body that came slowly
             return self._unanswered(call, verb, "late", b"the request came too slowly to be answered in time")
-        return world, who, Moment(self.now(), clock, deadline, fair=deadline - at > given // 2)
+        return world, who, Moment(now, clock, deadline, fair=deadline - at > given // 2)
 
     def _unanswered(self, call: Call, verb: Verb, outcome: str, why: bytes) -> Answer:
         self._took.observe((self.clock() - call.begun) / _NANO, verb, outcome)

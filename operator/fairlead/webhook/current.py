@@ -3,11 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from fairlead.cluster.mirror import Mirror
 from fairlead.cluster.policies import Policies, State
+from fairlead.policy.select import PolicySet
 from fairlead.policy.tally import Tally
 from fairlead.webhook.pace import Pace
 from fairlead.webhook.remembered import Remembered
@@ -47,6 +48,11 @@ class Current:
         """Look whether anything waits."""
         self._wake.set()
 
+    def anew(self) -> None:
+        """Keep nothing of what was computed: it was for another time."""
+        if (before := self.world) is not None:
+            self.world = replace(self._over(before.policies), conflicts=before.conflicts)
+
     async def run(self) -> None:
         """Compile what comes, in pieces, and let it serve; for ever."""
         while True:
@@ -69,5 +75,8 @@ class Current:
         schedulers = self.schedulers | {one.scheduler_name for one in policies.policies}
         await self.wanted({key for one in enforced for key in one.pod_annotations}, schedulers)
         self.schedulers = schedulers
-        self.world = world(policies, self.mirror.nodes, self.mirror, self.pace, self._names, self.tally)
+        self.world = self._over(policies)
         LOG.info("a policy set serves", extra={"generation": policies.generation, "policies": len(enforced)})
+
+    def _over(self, policies: PolicySet) -> World:
+        return world(policies, self.mirror.nodes, self.mirror, self.pace, self._names, self.tally)

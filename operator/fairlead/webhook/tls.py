@@ -123,12 +123,14 @@ class Tls:
 def _context(source: Source, contents: Contents) -> ssl.SSLContext:
     context = _server_context(source, contents)
     context.verify_mode = ssl.CERT_REQUIRED
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as with Go: whoever has signed the authority itself
     # A session that is resumed is not asked for its certificate again, which may have expired meanwhile.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     try:
-        context.load_verify_locations(cadata=contents.client_ca.decode())
-    except (ssl.SSLError, UnicodeDecodeError) as error:
+        # What stands between certificates is nobody's business: bundles have the names of their authorities there.
+        context.load_verify_locations(cadata=contents.client_ca.decode("ascii", "ignore"))
+    except (ssl.SSLError, ValueError) as error:
         raise TlsError(f"{source.client_ca} is no certificate of an authority: {error}") from None
     return context
 

@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from time import perf_counter_ns
 from typing import Any
 
 import pytest
@@ -15,7 +16,10 @@ from fairlead.certificates import issued
 from fairlead.cluster import consistency, reflector
 from fairlead.cluster.errors import AccessError, RequestError
 from fairlead.cluster.resources import NODES
+from fairlead.serving import listening
 from fairlead.settings import Address, Settings
+from fairlead.webhook import world
+from policykit import SECOND
 from scripted.loop import in_loop
 from servingkit import BAD, GOOD, OTHER, POLICY, World, node, running
 from tlskit import HOSTS, NOW, YEAR
@@ -29,6 +33,10 @@ def failing(error: Exception) -> Callable[..., Awaitable[None]]:
         raise error
 
     return fails
+
+
+def kept(there: World) -> list[str]:
+    return [one["data"]["metadata"]["name"] for one in there.objects["controllerrevisions"]]
 
 
 async def names(connection: Any) -> Any:
@@ -89,16 +97,18 @@ async def test_what_was_kept_of_policies_that_went_meanwhile_goes_too(tmp_path: 
         await one.ready()
         await one.served(GOOD)
         await one.until(lambda: len(one.world.objects.get("controllerrevisions", ())) == 1)
-    world = one.world
-    for content, want in (("{", 1), (None, 0)):  # while a file cannot be read, nobody knows what went
+    there, twice = one.world, POLICY.replace("name: p", "name: q") % GOOD
+    # while a file cannot be read, nobody knows what went; what is there twice is known
+    for contents, want in ((["{"], 1), ([twice, twice], 0)):
         (tmp_path / "policies" / "p.yaml").unlink()
-        if content:
-            (tmp_path / "policies" / "p.yaml").write_text(content)
-        async with running(tmp_path, world) as again:
+        for name, content in zip(("p.yaml", "q.yaml"), contents, strict=False):
+            (tmp_path / "policies" / name).write_text(content)
+        async with running(tmp_path, there) as again:
             await again.ready()
+            assert again.app.policies.states.keys() == ({"p"} if want else {"q"})
             if not want:
-                await again.until(lambda: not world.objects["controllerrevisions"])
-        assert len(world.objects["controllerrevisions"]) == want
+                await again.until(lambda: kept(there) == ["q"])
+        assert len(kept(there)) == 1
 
 
 @in_loop
@@ -184,6 +194,62 @@ async def test_rules_that_cannot_decide_are_told(tmp_path: Path) -> None:
 
 
 @in_loop
+async def test_a_clock_that_was_ahead_and_is_put_right_is_believed(tmp_path: Path) -> None:
+    at_s = 1_900_000_000
+    annotated = node("a")
+    annotated["metadata"]["annotations"] = {"example.com/load": "0.5", "example.com/time": str(at_s)}
+    data = "{name: load, nodeAnnotation: {key: example.com/load, timeKey: example.com/time}, maxAge: 60s}"
+    async with running(tmp_path, World({"nodes": [annotated]})) as one:
+        one.app.now.clock = lambda: (at_s + 7200) * SECOND
+        await one.ready()
+        text = POLICY.replace("spec:", f"spec:\n  data: [{data}]") % "data.load < 1.0"
+        (one.folder / "p.yaml").write_text(text)
+        await one.app.look_for_policies()
+        await one.until(lambda: bool(one.app.current.world and one.app.current.world.policies.policies))
+        connection = await one.connect()
+        assert await names(connection) == [], "stale"
+        one.app.now.clock = lambda: (at_s + 10) * SECOND
+        assert await names(connection) == ["a"]
+
+
+@in_loop
+async def test_what_goes_wrong_in_idle_time_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: object) -> bool:
+        raise RuntimeError
+
+    async with running(tmp_path) as one:
+        await one.ready()
+        monkeypatch.setattr(world.World, "catch_up", fails)
+        await one.served(GOOD)
+        await one.until(lambda: any("beforehand" in record.getMessage() for record in caplog.records))
+        assert await names(await one.connect()) == ["a"]
+
+
+@in_loop
+async def test_a_policy_that_is_too_slow_is_told_until_its_next_generation(tmp_path: Path) -> None:
+    async with running(tmp_path) as one:
+        await one.ready()
+        await one.served(GOOD)
+
+        async def told() -> list[bool]:
+            text, metrics = (await one.probe("/readyz"))[1], (await one.probe("/metrics"))[1]
+            state = 'fairlead_policy_state{policy="p",reason="TooSlow"} 1'
+            return ["p: TooSlow: its filters are switched to its failurePolicy" in text, state in metrics]
+
+        assert one.app.current.world is not None
+        (policy,) = one.app.current.world.policies.policies
+        for switched in (False, True):
+            assert await told() == [False, False]
+            assert one.app.current.pace.missed(policy, "gate", perf_counter_ns()) is switched
+        assert await told() == [True, True]
+        await one.served(OTHER)
+        await one.until(lambda: one.app.current.world.policies.policies != (policy,))  # type: ignore[union-attr]
+        assert await told() == [False, False]
+
+
+@in_loop
 async def test_policies_that_write_one_annotation_are_both_told(tmp_path: Path) -> None:
     async with running(tmp_path) as one:
         await one.ready()
@@ -228,3 +294,14 @@ async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
             app = App(Settings(**changed), one.app.watching.client)
             with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{taken.port}: "):
                 await app.run(asyncio.Event())
+
+
+@in_loop
+async def test_a_host_that_is_none_is_named() -> None:
+    async def start(host: str | None, port: int) -> int:
+        server = await asyncio.get_running_loop().create_server(asyncio.Protocol, host, port)
+        return len(server.sockets)
+
+    with pytest.raises(OSError, match=r"cannot listen on 127\.0\.0\.\.1:0: ") as error:
+        await listening(start, Address("127.0.0..1", 0))
+    assert error.value.strerror

@@ -254,6 +254,10 @@ _CASES: Mapping[str, tuple[_Object, _Object]] = {
         {"cpu": 0.001, "memory": 2},
     ),
     "what is larger than any node is very large": (_pod(_c(memory="1e500")), {"memory": float((1 << 63) - 1)}),
+    "so is what no float holds, alone or added up": (
+        _pod(_c("a", cpu="1e309", memory="1e308"), _c("b", memory="1" * 400)),
+        {"cpu": float((1 << 63) - 1), "memory": 2.0 * ((1 << 63) - 1)},
+    ),
 }
 
 

@@ -14,7 +14,7 @@ from aiohttp import web
 from fairlead.cluster.access import Access
 from fairlead.cluster.client import Client
 from fairlead.cluster.credentials import Credential, Kept
-from fairlead.cluster.errors import ConflictError, ForbiddenError, RequestError, UnreachableError
+from fairlead.cluster.errors import AccessError, ConflictError, ForbiddenError, RequestError, UnreachableError
 from fairlead.cluster.files import Watched
 from fairlead.cluster.resources import PODS, Page, Resource, Where
 from scripted.clock import Wound
@@ -280,6 +280,16 @@ async def test_a_token_is_read_again_when_it_was_replaced(tmp_path: Path) -> Non
         file.unlink()
         await _get(client)  # it is just being replaced
         assert [one.headers["Authorization"] for one in server.seen] == ["Bearer one", *["Bearer second"] * 3]
+
+
+@in_loop
+async def test_a_token_of_two_lines_is_no_token(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("one\r\ntwo\n")
+    async with Server() as server, Client(server.access(Kept(Watched(file, "tokenFile", "mend it")))) as client:
+        for call in (_get, _post, _watch):
+            with pytest.raises(AccessError, match=r"tokenFile: has more than one line; a token is one line$"):
+                await call(client)
 
 
 @in_loop

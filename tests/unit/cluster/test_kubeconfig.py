@@ -11,6 +11,7 @@ import yaml
 
 from fairlead.cluster.access import Access, find_access, from_kubeconfig
 from fairlead.cluster.errors import AccessError
+from fairlead.cluster.files import inline
 from fairlead.cluster.kubeconfig import choose
 
 Object = dict[str, Any]
@@ -100,8 +101,13 @@ def exec_user(**fields: object) -> Object:
     return {"exec": base | fields}
 
 
+def test_data_may_have_several_lines() -> None:
+    assert inline("a", "f", "aGVs\nbG8=\r\n").read() == b"hello"
+
+
 BAD: dict[str, tuple[object, str]] = {
     "no YAML": ("a: [", "a: is not YAML: "),
+    "a tag that does not fit": ("a: !!bool maybe", "a: is not YAML: 'maybe'; give a kubeconfig"),
     "no map": ("[1]", "a: Expected `object`, got `array`"),
     "empty": ("", "a: current-context: is not set; choose one with `kubectl config use-context NAME`; there are none"),
     "a wrong type": (
@@ -120,6 +126,22 @@ BAD: dict[str, tuple[object, str]] = {
     "no address": (
         config(cluster={"server": "dev:6443"}),
         "a: clusters[dev].cluster.server: 'dev:6443' is no address; it must be https://HOST[:PORT]",
+    ),
+    "no port": (
+        config(cluster={"server": "https://dev:http"}),
+        "a: clusters[dev].cluster.server: 'https://dev:http' is no address; it must be https://HOST[:PORT]",
+    ),
+    "two dots in a row": (
+        config(cluster={"server": "https://dev..example"}),
+        "a: clusters[dev].cluster.server: 'https://dev..example' is no address; it must be https://HOST[:PORT]",
+    ),
+    "half an address": (
+        config(cluster={"server": "https://[::1:6443"}),
+        "a: clusters[dev].cluster.server: 'https://[::1:6443' is no address; it must be https://HOST[:PORT]",
+    ),
+    "no port of a proxy": (
+        config(cluster={"proxy-url": "http://x:99999"}),
+        "a: clusters[dev].cluster.proxy-url: 'http://x:99999' is no proxy that we know",
     ),
     "a proxy that we do not know": (
         config(cluster={"proxy-url": "socks5://x:1"}),

@@ -31,6 +31,16 @@ def test_a_node_has_its_amounts_from_the_start() -> None:
     assert view.free == view.allocatable
 
 
+def test_a_node_whose_amounts_cannot_be_read_stays_as_it_was() -> None:
+    told = Told()
+    told.node(labels={"a": "1"})
+    before = told.view()
+    with pytest.raises(ValueError, match="'x' is no quantity"):
+        told.node(labels={"a": "2"}, allocatable={"cpu": "x"}, version=2)
+    assert told.view() is before
+    assert "metadata.labels.a" in _paths(change(told.node(labels={"a": "2"}, version=3)))
+
+
 def test_pods_are_counted_as_they_come_and_go() -> None:
     told = Told()
     told.node()

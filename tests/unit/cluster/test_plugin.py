@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from fairlead.cluster import plugin as running
 from fairlead.cluster.credentials import Asked, Credentials
 from fairlead.cluster.errors import AccessError
 from fairlead.cluster.files import Inline
@@ -91,6 +93,10 @@ WRONG = {
         "neither a token nor a certificate",
     ),
     "prints a wrong type": (f"echo '{credential(token=5)}'", "printed something else: Expected `str"),
+    "prints two lines for a token": (
+        f"printf %s '{credential(token='s3' + chr(10) + 'cret')}'",
+        "printed a token of more than one line; it must",
+    ),
     "prints half a pair": (f"echo '{credential(clientKeyData='s3cret')}'", "a certificate or a key without the other"),
 }
 
@@ -109,6 +115,20 @@ def test_a_program_that_is_not_there_is_told_how_to_be_had(make: Make, tmp_path:
     shutil.rmtree(tmp_path / "bin")
     with pytest.raises(AccessError, match=r"/bin/me: no such file or directory; brew install me$"):
         asyncio.run(asking.ask())
+
+
+def test_a_program_that_does_not_end_is_ended_with_what_it_has_started(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "_WITHIN_S", 0.2)
+    monkeypatch.setattr(running, "_ENDED_S", 3600)
+
+    @in_loop
+    async def ask() -> None:
+        await make("sleep 600; true").ask()
+
+    with pytest.raises(AccessError, match=r"/bin/me did not end within 0.2 s; run it by hand$"):
+        ask()
 
 
 def _counting(tmp_path: Path, **status: str) -> str:
@@ -147,3 +167,28 @@ async def test_all_who_need_an_answer_wait_for_the_same_run(make: Make, tmp_path
     asked = Asked(make(_counting(tmp_path)))
     assert {*await asyncio.gather(*(_shown(asked) for _ in range(20)))} == {"Bearer 1"}
     assert len(told(tmp_path)) == 1
+
+
+@in_loop
+async def test_who_cannot_wait_does_not_end_the_run_of_the_others(make: Make, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    asked = Asked(make(f"read line < {gate}; {_counting(tmp_path)}"))
+    impatient = asyncio.create_task(_shown(asked))
+    while not (tmp_path / "log").exists():
+        await asyncio.sleep(0.01)
+    impatient.cancel()
+    await asyncio.wait({impatient})
+    patient = asyncio.create_task(_shown(asked))
+    await asyncio.to_thread(gate.write_text, "go\n")
+    assert await patient == "Bearer 1"
+    assert len(told(tmp_path)) == 1
+
+
+@in_loop
+async def test_a_program_that_failed_is_asked_again(make: Make, tmp_path: Path) -> None:
+    asked = Asked(make(f"test -e {tmp_path}/in || exit 1; {_counting(tmp_path)}"))
+    failed = await asyncio.gather(*(asked.current() for _ in range(3)), return_exceptions=True)
+    assert [type(one) for one in failed] == [AccessError] * 3
+    (tmp_path / "in").touch()
+    assert await _shown(asked) == "Bearer 2"

@@ -1,5 +1,6 @@
 """Which generation of each policy serves, whatever was written meanwhile."""
 
+import gc
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,6 +42,15 @@ def test_what_compiles_serves() -> None:
     assert (said(all_), passed(all_)) == ("p: generation 1 serves", ["a"])
     put(all_, OTHER, 2)
     assert (said(all_), passed(all_)) == ("p: generation 2 serves", ["b"])
+
+
+def test_what_was_changed_and_changed_back_is_another_generation() -> None:
+    """Others may have seen what was in between, or begin now: all are to be of one set."""
+    all_ = policies()
+    put(all_, GOOD)
+    before = all_.serving.generation
+    put(all_, GOOD, 3)
+    assert (said(all_), all_.serving.generation != before) == ("p: generation 3 serves", True)
 
 
 def test_what_does_not_compile_never_replaces_what_serves() -> None:
@@ -128,6 +138,21 @@ def test_a_policy_made_anew_does_not_inherit() -> None:
     put(all_, GOOD)
     put(all_, BAD, 1, uid="u2")
     assert all_.states["p"].serving is None
+
+
+def test_what_was_replaced_goes_without_the_collector() -> None:
+    """Which is told to pass over all that has been there for a minute."""
+    all_ = policies()
+    for generation in range(1, 4):
+        put(all_, f"node.metadata.name == '{generation}'", generation)
+    gc.collect()
+    gc.disable()
+    try:
+        for generation in range(4, 9):
+            put(all_, f"node.metadata.name == '{generation}'", generation)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_every_good_generation_and_every_policy_that_went_is_told() -> None:

@@ -54,13 +54,17 @@ def test_what_changes(tmp_path: Path) -> None:
         POLICY % ("a", ".nan"): "is no YAML: nan is no number of JSON",
         POLICY % ("a", "!!binary aGk="): "is no YAML: bytes is nothing that JSON has a word for",
         POLICY % ("a", "{1: 2}"): "is no YAML: keys have to be texts",
+        POLICY % ("a", "!!bool maybe"): "is no YAML: 'maybe'",
+        POLICY % ("a", "!!int ''"): "is no YAML: string index out of range",
+        POLICY % ("a", "!!timestamp noon"): "is no YAML: 'NoneType' object has no attribute",
         POLICY % ("[]", 1): "is no YAML: a SchedulerExtenderPolicy has no metadata.name",
+        POLICY % ("a", "[" * 500 + "]" * 500): "is no YAML: a SchedulerExtenderPolicy is nested deeper than 100 levels",
         "x" * (9 << 20): "is larger than 8 MiB",
         "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
         + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 10)}]\n" for a, b in pairwise("abcdefgh"))
         + (POLICY % ("a", "*h")).lstrip(): "is no YAML: a SchedulerExtenderPolicy has more than 100000 values",
     }.items(),
-    ids=range(9),
+    ids=range(13),
 )
 def test_a_file_that_was_spoilt_keeps_what_it_held(tmp_path: Path, content: str, fault: str) -> None:
     files = PolicyFiles(tmp_path)
@@ -73,6 +77,20 @@ def test_a_file_that_was_spoilt_keeps_what_it_held(tmp_path: Path, content: str,
         assert (held, len(faults), fault in "".join(faults)) == ({"a": 1}, 1, True)
     file.write_text(POLICY % ("a", 2))
     assert seen(files) == ({"a": 2}, [])
+
+
+def test_a_file_that_is_just_being_written_keeps_what_it_held(tmp_path: Path) -> None:
+    files = PolicyFiles(tmp_path)
+    file = tmp_path / "1.yaml"
+    file.write_text(POLICY % ("a", 1))
+    assert seen(files) == ({"a": 1}, [])
+    assert seen(files) == ({"a": 1}, [])
+    file.write_text("")
+    assert seen(files) == ({"a": 1}, ["1.yaml: is empty: if it still is at the next look, its policies have gone"])
+    file.write_text(POLICY % ("a", 2))
+    assert seen(files) == ({"a": 2}, [])
+    file.write_text("")
+    assert [seen(files)[0] for _ in range(3)] == [{"a": 2}, {}, {}]
 
 
 def test_one_name_in_two_files(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What a reflector makes of lists and watches that go wrong, on real connections."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -260,6 +261,25 @@ async def test_one_object_that_cannot_be_read_does_not_keep_us_from_the_others()
 
 
 @in_loop
+async def test_one_object_that_cannot_be_taken_does_not_either() -> None:
+    """Amounts, ports and owners of a pod are read after the rest of it."""
+    script = page(A, thing("x", 2, value=13), B, version=2), watch(line("MODIFIED", thing("a", 3, value=13)))
+    async with scene(*script, watch(line("ADDED", C), then="hold")) as on:
+        take = on.sink.put
+
+        def put(item: Thing) -> None:
+            if item.value == 13:
+                raise ValueError("no amount")
+            take(item)
+
+        on.sink.put = put  # type: ignore[method-assign]
+        await on.sink.until(lambda: "c" in on.sink.things)
+        assert {name: one.value for name, one in on.sink.things.items()} == {"a": 1, "b": 2, "c": 3}
+        assert {key[1]: one.version for key, one in on.reflector.objects.items()} == {"a": "1", "b": "2", "c": "3"}
+        assert (on.reflector.state.unreadable, on.asked[-1]) == (2, "watch 3")
+
+
+@in_loop
 async def test_a_bookmark_that_marks_nothing_is_no_reason_to_forget_where_we_are() -> None:
     async with scene(page(A, version=1), watch(line("BOOKMARK", {}))) as on:
         await on.until("list", "watch 1", "watch 1")
@@ -340,6 +360,28 @@ async def test_it_waits_as_long_as_it_is_told() -> None:
     async with scene(page(A, version=1), refuse(429, Retry_After="17")) as on:
         await on.until("list", "watch 1", "watch 1")
         assert on.time.waited == [17]
+
+
+@in_loop
+async def test_it_waits_no_longer_than_it_would_by_itself() -> None:
+    async with scene(page(A, version=1), refuse(503, Retry_After="86400"), refuse(429, Retry_After="9" * 400)) as on:
+        await on.until("list", "watch 1", "watch 1", "watch 1")
+        assert on.time.waited == [30, 30]
+
+
+@in_loop
+async def test_trouble_is_a_line_when_it_begins_and_one_when_it_is_over(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "fairlead")
+    away = [refuse(403, "Forbidden", "not you")] * 3
+    async with scene(page(A, version=1), *away, refuse(503), watch(bookmark(2), bookmark(3), then="hold")) as on:
+        while on.reflector.state.events["BOOKMARK"] < 2:
+            await asyncio.sleep(0)
+    said = [(one.levelname, one.getMessage(), getattr(one, "error", "")) for one in caplog.records]
+    assert said == [
+        ("WARNING", "reflector.failed", "watch things.test.dev: 403 Forbidden: not you"),
+        ("WARNING", "reflector.failed", "watch things.test.dev: 503: no"),
+        ("INFO", "reflector.well", ""),
+    ]
 
 
 @in_loop

@@ -23,6 +23,7 @@ from scripted.clock import Wound
 from scripted.loop import in_loop
 from scripted.server import Server
 from testbed.certs import Authority, Pair
+from tlskit import signed_by_another
 
 Object = dict[str, Any]
 
@@ -112,12 +113,13 @@ async def test_an_authority_that_was_replaced_is_believed_without_a_new_start(tm
     old, new = Authority(tmp_path / "old"), Authority(tmp_path / "new")
     file = tmp_path / "ca.crt"
     file.write_bytes(old.certificate.read_bytes())
+    comment = "# Főtanúsítvány\n".encode()
     async with serving(new, "127.0.0.1") as server:
         reached = access(tmp_path, server.url, {"certificate-authority": "ca.crt"})
         with pytest.raises(UnreachableError, match=r"is not whom we trust: .*CERTIFICATE_VERIFY_FAILED"):
             await name(reached)
         file.unlink()
-        file.write_bytes(new.certificate.read_bytes())
+        file.write_bytes(comment + new.certificate.read_bytes())
         assert await name(reached) == ""
 
 
@@ -131,6 +133,10 @@ BELIEVED: dict[str, tuple[Object, bool]] = {
         {"certificate-authority": "pki/ca.crt", "tls-server-name": "other.example"},
         False,
     ),
+    "the authority, and not who has signed it": (
+        {"certificate-authority": "pki/below.crt", "tls-server-name": "api.example"},
+        True,
+    ),
     "the machine's authorities": ({"tls-server-name": "api.example"}, False),
     "anybody": ({"insecure-skip-tls-verify": True}, True),
 }
@@ -139,6 +145,7 @@ BELIEVED: dict[str, tuple[Object, bool]] = {
 @pytest.mark.parametrize(("cluster", "want"), BELIEVED.values(), ids=BELIEVED)
 @in_loop
 async def test_who_is_believed(authority: Authority, tmp_path: Path, cluster: Object, want: bool) -> None:
+    (tmp_path / "pki" / "below.crt").write_bytes(signed_by_another(authority.certificate.read_bytes()))
     async with serving(authority, "api.example") as server:
         asked = name(access(tmp_path, server.url, cluster))
         if want:
@@ -152,6 +159,11 @@ async def test_who_is_believed(authority: Authority, tmp_path: Path, cluster: Ob
 NO_GOOD = {
     "no certificate in the authority": (
         {"certificate-authority-data": base64.b64encode(b"x").decode()},
+        False,
+        "config: clusters[x].cluster.certificate-authority-data: holds no certificate; it must be PEM",
+    ),
+    "nothing but what stands between certificates": (
+        {"certificate-authority-data": base64.b64encode("ő".encode()).decode()},
         False,
         "config: clusters[x].cluster.certificate-authority-data: holds no certificate; it must be PEM",
     ),

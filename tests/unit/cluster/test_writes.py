@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from fairlead.cluster.errors import ForbiddenError, refusal
+from fairlead.cluster.errors import AccessError, ClusterError, ForbiddenError, UnreachableError, refusal
 from fairlead.cluster.resources import PODS
-from fairlead.cluster.writes import Bindings
+from fairlead.cluster.revisions import Revisions
+from fairlead.cluster.writes import Bindings, RevisionsOf
 
 if TYPE_CHECKING:
     from fairlead.cluster.client import Client
@@ -52,3 +53,24 @@ def test_a_right_that_is_missing_is_known_until_a_pod_is_bound(caplog: pytest.Lo
 
     assert asyncio.run(story()) == [(False, False), (False, True), (False, True), (True, False)]
     assert [one.levelno for one in caplog.records] == [logging.WARNING]
+
+
+PASSING: dict[str, tuple[ClusterError, bool]] = {
+    "nobody answers": (UnreachableError("list", AT, "no"), True),
+    "nobody knows who asks": (AccessError("config", "user", "no", "mend it"), True),
+    "who asks is not known yet": (refusal("list", AT, 401, b""), True),
+    "nobody is behind the balancer": (refusal("list", AT, 503, b"<html>"), True),
+    "there is no right": (refusal("list", AT, 403, RBAC), False),
+    "it fails for good": (refusal("list", AT, 500, b""), False),
+}
+
+
+@pytest.mark.parametrize(("error", "passing"), PASSING.values(), ids=PASSING)
+def test_what_was_kept_is_waited_for_while_it_may_be_had_another_time(error: ClusterError, passing: bool) -> None:
+    class Away:
+        def pages(self, *_: Any, **__: Any) -> Any:
+            raise error
+
+    revisions = Revisions(RevisionsOf(cast("Client", Away()), "fairlead-system"), "files")
+    assert asyncio.run(revisions.found()) == (None if passing else {})
+    assert revisions.fault == str(error)

@@ -15,7 +15,7 @@ from fairlead.cel.messages import from_json
 from fairlead.metrics import Metrics
 from fairlead.policy.binding import Conflict
 from fairlead.webhook.binding import Binder
-from fairlead.webhook.calls import PATHS, Calls
+from fairlead.webhook.calls import BACK, PATHS, Calls, TimeOfDay
 from fairlead.webhook.server import Answer, Call
 from fairlead.webhook.world import Caller, Verb, World
 from policykit import SECOND, node, policy
@@ -113,6 +113,14 @@ def test_before_everything_is_there_the_scheduler_is_told_to_try_again(path: str
     answer = one.ask(path, body(["a"]))
     assert (answer.status, b"/readyz" in answer.body) == (503, True)
     assert one.counted()["seconds_count", "unready", PATHS[path]] == 1
+
+
+def test_a_clock_goes_back_by_much_or_not_at_all() -> None:
+    told: list[str] = []
+    shown = iter([5 * BACK, 4 * BACK, 6 * BACK, BACK, 2 * BACK])
+    now = TimeOfDay(lambda: next(shown), lambda: told.append("back"))
+    assert [now() // BACK for _ in range(5)] == [5, 5, 6, 1, 2]
+    assert told == ["back"]
 
 
 def test_a_body_that_came_too_slowly_blames_no_policy() -> None:

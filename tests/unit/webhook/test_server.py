@@ -13,7 +13,7 @@ import pytest
 from fairlead.certificates import authority, issued
 from fairlead.webhook.server import Answer, Call, WebhookServer
 from fairlead.webhook.tls import Tls
-from tlskit import HOSTS, NOW, YEAR, Connection, Ground, connect
+from tlskit import HOSTS, NOW, YEAR, Connection, Ground, connect, signed_by_another
 
 Story = Callable[["Running"], Awaitable[None]]
 
@@ -200,6 +200,17 @@ def test_certificates_change_without_closing_a_connection(tmp_path: Path) -> Non
         assert (await (await one.dial(new.client())).call("/filter", b"3")).status == 200
         with pytest.raises((OSError, asyncio.IncompleteReadError)):
             await (await one.dial(new.client(by=before))).call("/filter")
+
+    told(tmp_path, story)
+
+
+def test_an_authority_is_enough_without_the_one_that_has_signed_it(tmp_path: Path) -> None:
+    async def story(one: Running) -> None:
+        one.ground.files.client_ca.write_bytes(signed_by_another(one.ground.ca.certificate))
+        assert one.tls.reload()
+        assert (await (await one.connect()).call("/filter", b"1")).status == 200
+        with pytest.raises((OSError, asyncio.IncompleteReadError)):
+            await (await one.dial(one.ground.client(by=authority("ca", NOW, YEAR)))).call("/filter")
 
     told(tmp_path, story)
 

@@ -36,6 +36,14 @@ def test_files_that_cannot_be_used(tmp_path: Path, name: str, content: bytes | N
     assert used.context is context
 
 
+def test_what_stands_between_certificates_may_be_in_any_alphabet(tmp_path: Path) -> None:
+    files = Ground(tmp_path).files
+    used = Tls(files)
+    for name in ("Főtanúsítvány", "証明書"):
+        files.client_ca.write_bytes(f"# {name}\n".encode() + files.client_ca.read_bytes())
+        assert used.reload()
+
+
 @pytest.mark.parametrize(
     ("peer", "name"),
     [

@@ -178,7 +178,8 @@ def _executed(make: ast.FunctionDef, scope: dict[str, object]) -> Callable[..., 
     except SyntaxError as error:
         raise NotLoweredError(f"it is nested too deeply: {error.msg}") from None
     exec(code, scope)  # noqa: S102 - a tree that we built, not text
-    made: Callable[..., One] = scope["make"]  # type: ignore[assignment]
+    # It refers to the scope: were it left in there, only the collector could free both, and it passes over what is old.
+    made: Callable[..., One] = scope.pop("make")  # type: ignore[assignment]
     return made
 
 
