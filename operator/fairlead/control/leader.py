@@ -128,7 +128,6 @@ def _controller(
         unrenewed=knowing.unrenewed,
         announcer=announcer,
         lacking=lacking,
-        settings=settings,
         leads=leads,
         warnings=operator.warnings,
         told=lambda kind, policy: controller.policy(kind, policy),

@@ -83,6 +83,7 @@ def decide(engine: Engine, asked: Asked, facts: Facts, there: There, now: float)
             fate=fate,
             plan=wanted,
             remembered=Remembered(lasting=need.lasting),
+            phase="Steady",
             message=why,
             again_s=need.again_s,
         )

@@ -129,7 +129,7 @@ def test_what_is_left_of_a_scheduler_that_has_gone_does_not_bring_it_back() -> N
     assert decide(ENGINE, replace(nobody, listed=True), facts(), NOTHING, NOW).fate == "Stays"
 
 
-def test_a_scheduler_that_others_run_has_neither_phase_nor_pods() -> None:
+def test_a_scheduler_that_others_run_has_no_pods_and_nothing_to_wait_for() -> None:
     found = decide(
         ENGINE,
         replace(ASKED, settings=settings(management="ConfigOnly")),
@@ -137,7 +137,7 @@ def test_a_scheduler_that_others_run_has_neither_phase_nor_pods() -> None:
         NOTHING,
         NOW,
     )
-    assert found.phase is None
+    assert (found.phase, found.message) == ("Steady", "")
     assert found.plan is not None
     assert {one["kind"] for one in found.plan.objects} == {"ConfigMap"}
 
