@@ -18,6 +18,8 @@ from fairlead.render.wiring import Wiring, wire
 
 Fate = Literal["Stays", "Waits", "Goes"]
 CONFIG_MAPS_KEPT: Final = 3
+_LATE_S: Final = 10.0
+"""What was put away and runs all the same may come late: an image that could not be pulled, a node that was missing."""
 _UNSEEN: Final = Seen()
 _NO_WIRING: Final = Wiring()
 _NOTHING: Final = Remembered()
@@ -66,8 +68,8 @@ class Decision:
     """When to look again though nothing happens."""
 
 
-def decide(engine: Engine, asked: Asked, facts: Facts, there: There, now: float) -> Decision:
-    """One pass over one scheduler. Raises InvalidObjectError where the settings cannot be had."""
+def fated(asked: Asked, there: There, now: float) -> Decision:
+    """What follows whatever is known of the cluster: whether there is to be a scheduler at all."""
     if not (asked.exists or asked.listed or there.seen.config or there.remembered != _NOTHING):
         return Decision(fate="Goes", message="it has gone, but for what is left of it")
     uses = wire(asked.policies) | asked.serving if asked.exists else None
@@ -75,34 +77,37 @@ def decide(engine: Engine, asked: Asked, facts: Facts, there: There, now: float)
     fate, why = goes(listed=asked.listed, lasting=need.lasting, unbound=there.unbound, now=now)
     if fate == "Goes":
         return Decision(fate=fate, message=why)
+    remembered = replace(there.remembered, lasting=need.lasting)
+    return Decision(fate=fate, remembered=remembered, message=why, again_s=need.again_s)
+
+
+def decide(engine: Engine, asked: Asked, facts: Facts, there: There, now: float) -> Decision:
+    """One pass over one scheduler. Raises InvalidObjectError where the settings cannot be had."""
+    first = fated(asked, there, now)
+    if first.fate == "Goes":
+        return first
+    lasting = first.remembered.lasting
     running = there.config_maps.get(there.seen.config)
     facts = replace(facts, asked_all=asked_all(None if running is None else read(running["data"]["config.yaml"])))
-    wanted = plan(engine, asked.settings, need.wiring, facts)
+    wanted = plan(engine, asked.settings, lasting.wiring or _NO_WIRING, facts)
     if asked.settings.management == "ConfigOnly":
-        return Decision(
-            fate=fate,
-            plan=wanted,
-            remembered=Remembered(lasting=need.lasting),
-            phase="Steady",
-            message=why,
-            again_s=need.again_s,
-        )
+        return replace(first, plan=wanted, remembered=Remembered(lasting=lasting), phase="Steady")
     inputs = digest(asked.settings.model_dump_json(), *sorted(asked.versions))
     done = step(wanted.config_hash, inputs, there.remembered.rollout, there.seen, now)
     chosen: Plan | None = wanted
-    message = done.message or why
+    message = done.message or first.message
     if done.config != wanted.config_hash:
         kept = there.config_maps.get(done.config)
         chosen = None if kept is None else wanted.with_pods_of(kept)
         if kept is None:
             message = f"{message}; nothing can be put back, because its ConfigMap is gone"
-    return Decision(
-        fate=fate,
+    return replace(
+        first,
         plan=chosen,
-        remembered=Remembered(rollout=done.memory, lasting=need.lasting),
+        remembered=Remembered(rollout=done.memory, lasting=lasting),
         phase=done.phase,
         message=message,
-        again_s=need.again_s,
+        again_s=_LATE_S if done.phase == "Rejected" and not there.seen.failed else first.again_s,
     )
 
 

@@ -8,7 +8,6 @@ from fairlead.cluster.errors import ForbiddenError, UnreachableError, missing_ru
 from fairlead.cluster.resources import PODS
 from fairlead.control.lacking import Lacking
 
-
 MAY_NOT = 'he cannot patch resource "pods" in API group ""'
 MAY_NOT += missing_rule(MAY_NOT)
 

@@ -1,37 +1,58 @@
 """A leader for a while, in virtual time: what it sees, and how often it writes."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from fairlead.control.gathering import PAUSED
+from fairlead.render.operator_settings import parse_settings
 from faultkit import virtual
-from faultkit.cluster import AUTHORITY, NAMESPACE, Cluster
+from faultkit.cluster import AUTHORITY, DEPLOYMENT, NAMESPACE, Cluster
 from faultkit.faults import Wire
 from faultkit.leader import around, at_work, until
 from faultkit.life import CERTIFICATE, POLICY, STAGES, condition, made
 
 SOON_S = 5.0
 STATUS = "patch schedulerextenderpolicies/status p"
+SLOW = "schedulers: [{name: s, timeout: 2s, "
+PUBLISHED = ("", "configmaps", NAMESPACE, "kube-scheduler-s")
 Story = Callable[[Cluster, Wire], Coroutine[Any, Any, None]]
 
 
-def told(story: Story) -> None:
-    """With a scheduler that runs."""
+def begun(story: Story) -> None:
+    """With nothing."""
     cluster = Cluster()
 
     async def whole() -> None:
         wire = Wire(cluster.api)
         async with at_work(cluster, wire):
-            STAGES["the first policy"].act(cluster)
-            await until("Ready", lambda: STAGES["the first policy"].done(cluster))
-            await asyncio.sleep(100)
             await story(cluster, wire)
 
     with around(cluster):
         virtual.run(whole())
+
+
+def told(story: Story) -> None:
+    """With a scheduler that runs."""
+
+    async def whole(cluster: Cluster, wire: Wire) -> None:
+        STAGES["the first policy"].act(cluster)
+        await until("Ready", lambda: STAGES["the first policy"].done(cluster))
+        await asyncio.sleep(100)
+        await story(cluster, wire)
+
+    begun(whole)
+
+
+@contextmanager
+def told_to(settings: str) -> Iterator[None]:
+    """With other settings of the operator."""
+    with patch("faultkit.leader.SETTINGS", parse_settings(settings)):
+        yield
 
 
 KINDS = (
@@ -93,6 +114,85 @@ def test_a_spoilt_authority_is_named_and_can_be_mended() -> None:
         await until("Ready", lambda: STAGES["a wiring change"].done(cluster))
 
     told(story)
+
+
+def test_a_first_configuration_that_runs_late_is_good_all_the_same() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        cluster.no_image = True
+        STAGES["the first policy"].act(cluster)
+        await until("it", lambda: condition(cluster, "Ready")[1] == "ConfigurationRejected")
+        assert "not verified within 180 s" in condition(cluster, "Stalled")[2]
+        await asyncio.sleep(1000)
+        cluster.no_image = False
+        cluster.run()
+        await until("Ready", lambda: STAGES["the first policy"].done(cluster), 60)
+
+    begun(story)
+
+
+def test_a_deployment_that_the_api_server_finds_invalid_is_put_away_and_the_last_good_one_stays() -> None:
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        before = cluster.api.objects[DEPLOYMENT]["metadata"]["resourceVersion"]
+        cluster.api.invalid = "no-such-operator"
+        with told_to(f"{SLOW}placement: {{tolerations: [{{operator: no-such-operator}}]}}}}]"):
+            await until("it", lambda: STAGES["a configuration that is refused"].done(cluster))
+            status, reason, message = condition(cluster, "Stalled")
+            assert (status, reason) == ("True", "ConfigurationRejected")
+            assert "the API server refuses it: no-such-operator cannot be had" in message
+            assert cluster.api.objects[DEPLOYMENT]["metadata"]["resourceVersion"] == before
+            wire.writes.clear()
+            await asyncio.sleep(1000)
+            assert wire.writes == []
+        with told_to(f"{SLOW}replicas: 3}}]"):
+            await until("Ready", lambda: cluster.api.objects[DEPLOYMENT]["spec"]["replicas"] == 3)
+            await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"))
+
+    told(story)
+
+
+def test_a_first_deployment_that_is_invalid_is_said_and_can_be_mended() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        cluster.api.invalid = "no-such-operator"
+        with told_to(f"{SLOW}placement: {{tolerations: [{{operator: no-such-operator}}]}}}}]"):
+            STAGES["the first policy"].act(cluster)
+            await until("it", lambda: condition(cluster, "Stalled")[:2] == ("True", "ConfigurationRejected"))
+            assert "no-such-operator cannot be had" in condition(cluster, "Ready")[2]
+        with told_to(f"{SLOW}replicas: 2}}]"):
+            await until("Ready", lambda: STAGES["the first policy"].done(cluster))
+
+    begun(story)
+
+
+def test_a_scheduler_that_nobody_needs_goes_though_its_certificate_has_gone_before() -> None:
+    """Those of others go with the settings that have named it."""
+
+    async def story(cluster: Cluster, _: Wire) -> None:
+        with told_to("tls: {mode: Provided}"):
+            cluster.api.delete(CERTIFICATE)
+            await until("it", lambda: condition(cluster, "Accepted")[1] == "SchedulerRefused")
+            cluster.api.delete(POLICY)
+            await until("its end", lambda: STAGES["the last policy's end"].done(cluster))
+
+    told(story)
+
+
+def test_of_a_scheduler_that_others_run_it_is_said_what_could_not_be_written_and_that_it_is_paused() -> None:
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        theirs = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 1, "selector": {}}}
+        cluster.api.put(DEPLOYMENT, theirs)
+        with told_to("schedulers: [{name: s, management: ConfigOnly}]"):
+            wire.denied = "configmaps kube-scheduler-s"
+            STAGES["the first policy"].act(cluster)
+            await until("it", lambda: "on purpose" in condition(cluster, "Ready")[2])
+            assert condition(cluster, "Ready")[1] == "ReconcileFailed"
+            wire.denied = ""
+            await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"))
+            assert PUBLISHED in cluster.api.objects
+            cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
+            await until("it", lambda: condition(cluster, "Ready")[1] == "Paused")
+        assert cluster.api.objects[DEPLOYMENT]["spec"] == theirs["spec"]
+
+    begun(story)
 
 
 def test_a_scheduler_is_noted_as_ours_before_it_can_place_anything() -> None:
