@@ -48,7 +48,7 @@ class Knowing:
     """Our authority, as this replica knows it: its Secret may be deleted."""
     requested: Callable[[], bool]
     """Whether somebody asks for another one."""
-    nodes: Callable[[], int]
+    nodes: Callable[[], int | None]
     now: Callable[[], datetime]
     _waits: Await | None = None
     _unrenewed: Mapping[str, str] = field(default_factory=dict)

@@ -65,7 +65,8 @@ class Operator:
     """Our authority, as this replica knows it: its Secret may be deleted."""
     requested: Callable[[], bool]
     """Whether somebody asks for another one."""
-    nodes: Callable[[], int]
+    nodes: Callable[[], int | None]
+    """None while they are being listed."""
     leads: Callable[[], bool]
     warnings: Callable[[Obj], list[tuple[str, str]]]
     drift: Callable[[str], None]

@@ -11,7 +11,7 @@ import pytest
 from fairlead.control.gathering import PAUSED
 from fairlead.render.operator_settings import parse_settings
 from faultkit import virtual
-from faultkit.cluster import AUTHORITY, DEPLOYMENT, NAMESPACE, Cluster
+from faultkit.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, Cluster
 from faultkit.faults import Wire
 from faultkit.leader import around, at_work, until
 from faultkit.life import CERTIFICATE, POLICY, STAGES, condition, made
@@ -178,7 +178,8 @@ def test_a_scheduler_that_nobody_needs_goes_though_its_certificate_has_gone_befo
 
 def test_of_a_scheduler_that_others_run_it_is_said_what_could_not_be_written_and_that_it_is_paused() -> None:
     async def story(cluster: Cluster, wire: Wire) -> None:
-        theirs = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 1, "selector": {}}}
+        template = {"metadata": {"annotations": {HASH: "theirs"}}}
+        theirs = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 1, "template": template}}
         cluster.api.put(DEPLOYMENT, theirs)
         with told_to("schedulers: [{name: s, management: ConfigOnly}]"):
             wire.denied = "configmaps kube-scheduler-s"
