@@ -52,6 +52,7 @@ class Knowing:
     now: Callable[[], datetime]
     _waits: Await | None = None
     _unrenewed: Mapping[str, str] = field(default_factory=dict)
+    _restored: dict[str, str] = field(default_factory=dict)
     _versions: dict[str, datetime] = field(default_factory=dict)
 
     @property
@@ -63,6 +64,10 @@ class Knowing:
     def unrenewed(self, scheduler: str) -> str:
         """What is said of the certificate of a scheduler for which nothing is written; empty while it is good."""
         return self._unrenewed.get(scheduler, "")
+
+    def restored(self, scheduler: str) -> str:
+        """What somebody had done to the certificate of a scheduler, told once; empty if nobody had."""
+        return self._restored.pop(scheduler, "")
 
     async def facts(self, scheduler: str, rolled: Mapping[str, str], paused: Collection[str]) -> Facts:
         """Told of a scheduler, of all that there are with the authorities that these were started with, and of those
@@ -93,6 +98,7 @@ class Knowing:
         answers = {name: _replica(one) for name, one in self.replicas.answers.items()}
         passed = await self.certificates.step(digests, answers, self.held(), paused)
         self._waits, self._unrenewed = passed.waits, passed.unrenewed
+        self._restored |= passed.restored
         with suppress(ForbiddenError):  # it is done again, and said, where no scheduler waits for it
             await self.believed.have(passed.authority)
         return passed.authority.known

@@ -143,6 +143,7 @@ def _controller(
         answers=lambda: replicas.answers,
         settings=settings,
         facts=knowing.facts,
+        restored=knowing.restored,
         leads=leads,
         drift=operator.drift,
         now=now,

@@ -12,7 +12,7 @@ from fairlead.cluster.errors import ConflictError, ForbiddenError, NotFoundError
 from fairlead.cluster.resources import Page, Resource, Where
 from fairlead.control.drift import holds, state_of, to_apply
 from fairlead.render.engine import Object
-from fairlead.render.names import MANAGER
+from fairlead.render.names import MANAGER, digest
 
 LOG: Final = logging.getLogger(__name__)
 KINDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -51,7 +51,7 @@ class Objects:
 
     client: Client
     _odd: dict[Where, str] = field(default_factory=dict)
-    """Objects that never become what was applied, because somebody else forms them, by the version they then had."""
+    """Objects that never become what was applied, because somebody else forms them, by the form they then had."""
 
     async def get(self, at: Where) -> Object | None:
         """One; None if it is not there."""
@@ -87,10 +87,9 @@ class Objects:
         """Have it as it is meant to be: what had to be done, as `drift.state_of` says."""
         at = where(wanted)
         live = await self.get(at)
-        state = state_of(wanted, live)
-        if not state or (state == "edited" and live is not None and self._odd.get(at) == _version(live)):
+        state, meant = state_of(wanted, live), to_apply(wanted)
+        if not state or (state == "edited" and live is not None and self._odd.get(at) == _form(meant, live)):
             return ""
-        meant = to_apply(wanted)
         try:
             made = await self.client.apply(at, meant, _decode, manager=MANAGER, force=True)
         except ForbiddenError as error:
@@ -98,7 +97,7 @@ class Objects:
             raise may_not_bind(error, role["kind"], role["name"]) if role else error from None
         if not holds(meant, made):
             LOG.info("an object is formed by somebody else, too", extra={"object": str(at)})
-            self._odd[at] = _version(made)
+            self._odd[at] = _form(meant, made)
         return state
 
     async def remove(self, obj: Mapping[str, Any]) -> None:
@@ -109,6 +108,9 @@ class Objects:
             return
 
 
-def _version(obj: Mapping[str, Any]) -> str:
-    found: str = obj["metadata"]["resourceVersion"]
-    return found
+def _form(meant: Mapping[str, Any], live: Mapping[str, Any]) -> str:
+    """What an object is like, whatever is said of how it fares: statuses, and annotations of others, change all the time."""
+    metadata = live["metadata"]
+    annotations = {key: metadata.get("annotations", {}).get(key) for key in meant["metadata"]["annotations"]}
+    rest = {key: one for key, one in live.items() if key not in ("metadata", "status")}
+    return digest(msgspec.json.encode([metadata.get("labels"), annotations, rest], order="sorted").decode())

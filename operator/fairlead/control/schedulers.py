@@ -36,6 +36,8 @@ class Schedulers:
     """What is known of the cluster, once certificates are as they have to be; told of a scheduler, of all that there
     are with the authorities that these were started with, and of those for which nothing is written. Raises
     InvalidObjectError."""
+    restored: Callable[[str], str]
+    """What somebody had done to a scheduler's certificate, told once; empty if nobody had."""
     leads: Callable[[], bool]
     drift: Callable[[str], None]
     """Told of the kind of each object that somebody had changed."""
@@ -96,7 +98,7 @@ class Schedulers:
                 drifted=drifted.append,
             )
         finally:
-            for text in drifted:
+            for text in filter(None, (*drifted, self.restored(scheduler))):
                 self.drift(text.partition(" ")[0])
                 for policy in self.gathered.of(scheduler)[:1]:
                     await self.announcer.about(policy, "Warning", "DriftCorrected", text, "Correct", self.now())

@@ -73,6 +73,27 @@ def test_what_somebody_deletes_is_back_within_seconds(plural: str) -> None:
     told(story)
 
 
+def drifted(cluster: Cluster) -> list[str]:
+    return [one["note"] for _, one in cluster.api.of("events") if one["reason"] == "DriftCorrected"]
+
+
+def test_what_somebody_does_to_a_certificate_is_told_once_and_its_renewal_is_not() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        good = cluster.api.objects[CERTIFICATE]
+        cluster.api.delete(CERTIFICATE)
+        await until("it to be told", lambda: drifted(cluster) == ["Secret kube-scheduler-s-tls was missing"])
+        cluster.api.put(CERTIFICATE, {**good, "data": {**good["data"], "tls.crt": good["data"]["tls.key"]}})
+        await until("it to be told", lambda: "Secret kube-scheduler-s-tls was edited" in drifted(cluster))
+        STAGES["a certificate's renewal"].act(cluster)
+        await until("its renewal", lambda: STAGES["a certificate's renewal"].done(cluster))
+        STAGES["the authority's rotation"].act(cluster)
+        await until("the end of it", lambda: STAGES["the authority's rotation"].done(cluster))
+        await asyncio.sleep(1000)
+        assert len(drifted(cluster)) == 2
+
+    told(story)
+
+
 def test_counters_are_written_once_a_minute_and_the_last_ones_in_the_end() -> None:
     async def story(cluster: Cluster, wire: Wire) -> None:
         time = asyncio.get_running_loop().time
@@ -188,7 +209,10 @@ def test_of_a_scheduler_that_others_run_it_is_said_what_could_not_be_written_and
             assert condition(cluster, "Ready")[1] == "ReconcileFailed"
             wire.denied = ""
             await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"))
-            assert PUBLISHED in cluster.api.objects
+            assert drifted(cluster) == []
+            cluster.api.delete(PUBLISHED)
+            await until("it to be back", lambda: PUBLISHED in cluster.api.objects)
+            await until("it to be told", lambda: drifted(cluster) == ["ConfigMap kube-scheduler-s was missing"])
             cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
             await until("it", lambda: condition(cluster, "Ready")[1] == "Paused")
         assert cluster.api.objects[DEPLOYMENT]["spec"] == theirs["spec"]
