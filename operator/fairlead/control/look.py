@@ -50,6 +50,7 @@ async def look(objects: Objects, names: Names, *, empty: bool) -> Looked:
             if CONFIG_HASH in one["metadata"].get("annotations", {}) and "pod.yaml" in one["data"]
         },
         remembered=remembered(by_name.get(("ConfigMap", name_of(names)))),
+        pods=len(pods),
         unbound=len(await objects.all(PODS, fieldSelector=_WAITS + names.scheduler)) if empty else 0,
     )
     return Looked(there=there, objects=found, pods=pods, lease=lease)

@@ -109,7 +109,7 @@ class Objects:
 
 
 def _form(meant: Mapping[str, Any], live: Mapping[str, Any]) -> str:
-    """What an object is like, whatever is said of how it fares: statuses, and annotations of others, change all the time."""
+    """What an object is like but for its status, and for annotations of others: these change all the time."""
     metadata = live["metadata"]
     annotations = {key: metadata.get("annotations", {}).get(key) for key in meant["metadata"]["annotations"]}
     rest = {key: one for key, one in live.items() if key not in ("metadata", "status")}

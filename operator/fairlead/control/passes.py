@@ -38,6 +38,8 @@ class Passed:
     failed: str = ""
     """Why else the last pass failed. It is done again."""
     gone: bool = False
+    paused: bool = False
+    """Whether nothing was written for that."""
     rolled: str = ""
     """The authorities that all of its pods were started with, as PEM; empty if they differ, or nobody knows."""
 
@@ -90,7 +92,7 @@ class Passes:
                     gone = await self._write(names, looked, decision, drifted)
                 except RequestError as error:
                     decision = await self._without(error, names, looked, decision, decide_on)
-            return Passed(decision=decision, about=asked.versions, gone=gone, rolled=_rolled(looked))
+            return Passed(decision=decision, about=asked.versions, gone=gone, paused=paused, rolled=_rolled(looked))
         except InvalidObjectError as error:
             return Passed(refused=str(error))
 

@@ -18,6 +18,8 @@ from fairlead.render.wiring import Wiring, wire
 
 Fate = Literal["Stays", "Waits", "Goes"]
 CONFIG_MAPS_KEPT: Final = 3
+_ENDS_S: Final = 2.0
+"""Pods of a scheduler that others are to run from now on."""
 _LATE_S: Final = 10.0
 """What was put away and runs all the same may come late: an image that could not be pulled, a node that was missing."""
 _UNSEEN: Final = Seen()
@@ -49,6 +51,8 @@ class There:
     config_maps: Mapping[str, Mapping[str, Any]]
     """The configurations that are kept, by their hashes."""
     remembered: Remembered = _NOTHING
+    pods: int = 0
+    """Its own."""
     unbound: int = 0
     """Pods that wait for a node and name this scheduler."""
 
@@ -91,7 +95,8 @@ def decide(engine: Engine, asked: Asked, facts: Facts, there: There, now: float)
     facts = replace(facts, asked_all=asked_all(None if running is None else read(running["data"]["config.yaml"])))
     wanted = plan(engine, asked.settings, lasting.wiring or _NO_WIRING, facts)
     if asked.settings.management == "ConfigOnly":
-        return replace(first, plan=wanted, remembered=Remembered(lasting=lasting), phase="Steady")
+        again_s = _ENDS_S if there.pods else first.again_s
+        return replace(first, plan=wanted, remembered=Remembered(lasting=lasting), phase="Steady", again_s=again_s)
     inputs = digest(asked.settings.model_dump_json(), *sorted(asked.versions))
     done = step(wanted.config_hash, inputs, there.remembered.rollout, there.seen, now)
     chosen: Plan | None = wanted
@@ -112,7 +117,10 @@ def decide(engine: Engine, asked: Asked, facts: Facts, there: There, now: float)
 
 
 def surplus(names: Names, decided: Decision, there: There, found: Sequence[Object]) -> list[Object]:
-    """Of the objects with our label those that are not wanted any more, in the order in which they go."""
+    """Of the objects with our label those that are not wanted any more, in the order in which they go.
+
+    While pods are there that are not wanted either, they keep what they call with and may do.
+    """
     if decided.plan is None:
         return []
     wanted = {(one["kind"], one["metadata"]["name"]) for one in decided.plan.objects}
@@ -122,7 +130,7 @@ def surplus(names: Names, decided: Decision, there: There, found: Sequence[Objec
         there.config_maps, key=lambda one: (one in hashes, there.config_maps[one]["metadata"]["creationTimestamp"])
     )[-CONFIG_MAPS_KEPT:]
     kept = {there.config_maps[one]["metadata"]["name"] for one in newest} | {name_of(names)}
-    return in_order(
+    gone = in_order(
         [
             one
             for one in found
@@ -131,6 +139,8 @@ def surplus(names: Names, decided: Decision, there: There, found: Sequence[Objec
             and not (one["kind"] == "ConfigMap" and one["metadata"]["name"] in kept)
         ]
     )
+    ends = there.pods and not any(kind == "Deployment" for kind, _ in wanted)
+    return [one for one in gone if one["kind"] == "Deployment"] if ends else gone
 
 
 def in_order(objects: Sequence[Object]) -> list[Object]:

@@ -220,6 +220,20 @@ def test_of_a_scheduler_that_others_run_it_is_said_what_could_not_be_written_and
     begun(story)
 
 
+def test_a_scheduler_that_others_run_from_now_on_leaves_what_they_need() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        with told_to("schedulers: [{name: s, management: ConfigOnly}]"):
+            await until("it", lambda: PUBLISHED in cluster.api.objects and len(made(cluster)) == 3, 60)
+            assert CERTIFICATE in made(cluster)
+            await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"))
+        with told_to("schedulers: [{name: s}]"):
+            await until("Ready", lambda: DEPLOYMENT in cluster.api.objects and PUBLISHED not in cluster.api.objects)
+            await until("Ready", lambda: STAGES["the first policy"].done(cluster))
+        assert drifted(cluster) == []
+
+    told(story)
+
+
 def test_a_scheduler_is_noted_as_ours_before_it_can_place_anything() -> None:
     """Else its own pods would look like those of somebody else's scheduler to whoever leads next."""
 

@@ -156,6 +156,21 @@ def test_what_is_not_wanted_any_more_goes_and_the_newest_configurations_stay() -
     assert named(decided, "ConfigMap")["metadata"]["name"] not in {one["metadata"]["name"] for one in gone}
 
 
+def test_a_scheduler_that_others_are_to_run_keeps_what_its_last_pods_need() -> None:
+    made = decide(ENGINE, ASKED, facts(), NOTHING, NOW)
+    assert made.plan is not None
+    found, there = [*made.plan.objects], replace(after(made), pods=2)
+    theirs = decide(
+        ENGINE, replace(ASKED, settings=settings(management="ConfigOnly"), listed=True), facts(), there, NOW
+    )
+    assert {one["kind"] for one in surplus(NAMES, theirs, there, found)} == {"Deployment"}
+    assert theirs.again_s is not None
+    rest = [one for one in found if one["kind"] != "Deployment"]
+    assert surplus(NAMES, theirs, there, rest) == []
+    none = replace(there, pods=0)
+    assert {"ClusterRoleBinding", "Lease"} <= {one["kind"] for one in surplus(NAMES, theirs, none, rest)}
+
+
 @pytest.mark.parametrize(
     "data", [None, {}, {"data": None}, {"data": {"state.json": "{"}}, {"data": {"state.json": "[]"}}]
 )
