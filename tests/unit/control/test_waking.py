@@ -1,15 +1,17 @@
 """Who is woken, and how often."""
 
 import asyncio
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from fairlead.control.lacking import Lacking
 from fairlead.control.waking import PAUSE_S, Waker, Waking
 from fairlead.webhook.state import ReplicaState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SERVED = Waking(served="a")
 
