@@ -64,13 +64,14 @@ class Passes:
         *,
         paused: bool,
         known: bool,
+        noted: bool,
         begin: Callable[[], Awaitable[None]],
         drifted: Callable[[str], None],
     ) -> Passed:
         """One pass. Raises ClusterError where it has to be done again.
 
         `facts` are asked for only where there is to be a scheduler: a certificate comes with them. `begin` is called
-        before there is one that is not known. `drifted` is told of each object that somebody had edited or deleted,
+        before there is one of ours that is not noted. `drifted` is told of each object that somebody had edited or deleted,
         once it is as it was.
         """
         names = Names(asked.settings.name, self.namespace)
@@ -84,7 +85,7 @@ class Passes:
             looked = await self._verified(looked, names)
             decide_on = await self._decider(names, asked, looked, facts, paused=paused)
             decision = decide_on(looked.there)
-            if not (known or paused):
+            if managed and decision.fate != "Goes" and not (noted or paused):
                 await begin()
             gone = False
             if not paused:

@@ -87,13 +87,14 @@ class Schedulers:
             asked = self.gathered.asked(scheduler, self.settings(), self.answers())
         except InvalidObjectError as error:
             return Passed(refused=str(error))
-        drifted = list[str]()
+        drifted, noted = list[str](), await self.ever.managed(scheduler)
         try:
             return await self.passes.run(
                 asked,
                 lambda: self._facts(scheduler),
                 paused=paused(self.gathered.of(scheduler)),
-                known=asked.listed or self._was_managed(scheduler) or await self.ever.managed(scheduler),
+                known=asked.listed or noted or self._was_managed(scheduler),
+                noted=noted,
                 begin=lambda: self.ever.note(scheduler, self.now()),
                 drifted=drifted.append,
             )
@@ -116,5 +117,6 @@ class Schedulers:
         return any(one.name == scheduler for one in self.settings().schedulers)
 
     def _was_managed(self, scheduler: str) -> bool:
-        """Whether a policy says so: its status outlives an operator."""
-        return any(one.get("status", {}).get("scheduler", {}).get("configHash") for one in self.gathered.of(scheduler))
+        """Whether a policy says that it ran: its status outlives an operator."""
+        policies = self.gathered.of(scheduler)
+        return any(one.get("status", {}).get("scheduler", {}).get("lastGoodConfigHash") for one in policies)

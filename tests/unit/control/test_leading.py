@@ -11,7 +11,7 @@ import pytest
 from fairlead.control.gathering import PAUSED
 from fairlead.render.operator_settings import parse_settings
 from faultkit import virtual
-from faultkit.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, Cluster
+from faultkit.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, Cluster
 from faultkit.faults import Wire
 from faultkit.leader import around, at_work, until
 from faultkit.life import CERTIFICATE, POLICY, STAGES, condition, made
@@ -216,6 +216,32 @@ def test_of_a_scheduler_that_others_run_it_is_said_what_could_not_be_written_and
             cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
             await until("it", lambda: condition(cluster, "Ready")[1] == "Paused")
         assert cluster.api.objects[DEPLOYMENT]["spec"] == theirs["spec"]
+
+    begun(story)
+
+
+def test_a_scheduler_that_was_listed_stays_ours_when_it_is_not_any_more() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        with told_to("schedulers: [{name: s}]"):
+            STAGES["the first policy"].act(cluster)
+            await until("Ready", lambda: STAGES["the first policy"].done(cluster))
+            cluster.api.delete(POLICY)
+            await until("its end", lambda: POLICY not in cluster.api.objects)
+        STAGES["the first policy"].act(cluster)
+        await until("Ready", lambda: STAGES["the first policy"].done(cluster))
+
+    begun(story)
+
+
+def test_a_scheduler_of_others_is_not_taken_over_when_it_is_not_listed_any_more() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        with told_to("schedulers: [{name: s, management: ConfigOnly}]"):
+            STAGES["the first policy"].act(cluster)
+            await until("Ready", lambda: STAGES["the first policy"].done(cluster))
+            theirs = {"spec": {"schedulerName": SCHEDULER, "nodeName": "n"}, "status": {"phase": "Running"}}
+            cluster.api.put(PLACED, theirs)
+        await until("it to be refused", lambda: condition(cluster, "Accepted")[1] == "SchedulerRefused")
+        assert DEPLOYMENT not in cluster.api.objects
 
     begun(story)
 
