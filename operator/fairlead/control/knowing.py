@@ -1,5 +1,6 @@
 """What is known of the cluster when a scheduler is rendered, once certificates are as they have to be."""
 
+import logging
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from fairlead.control.replicas import Replicas
 from fairlead.render.facts import Facts
 from fairlead.webhook.state import ReplicaState
 
+LOG: Final = logging.getLogger(__name__)
 _VERSIONS_FOR: Final = timedelta(minutes=10)
 """Several API servers of different versions answer while a control plane is upgraded."""
 
@@ -97,6 +99,8 @@ class Knowing:
         digests = {name: pem.digest(bundle.encode()) if bundle else "" for name, bundle in rolled.items()}
         answers = {name: _replica(one) for name, one in self.replicas.answers.items()}
         passed = await self.certificates.step(digests, answers, self.held(), paused)
+        if passed.waits is not None and passed.waits != self._waits:
+            LOG.info("a rotation waits", extra={"why": str(passed.waits)})
         self._waits, self._unrenewed = passed.waits, passed.unrenewed
         self._restored |= passed.restored
         with suppress(ForbiddenError):  # it is done again, and said, where no scheduler waits for it

@@ -71,8 +71,8 @@ class Passes:
         """One pass. Raises ClusterError where it has to be done again.
 
         `facts` are asked for only where there is to be a scheduler: a certificate comes with them. `begin` is called
-        before there is one of ours that is not noted. `drifted` is told of each object that somebody had edited or deleted,
-        once it is as it was.
+        before there is one of ours that is not noted. `drifted` is told of each object that somebody had edited or
+        deleted, once it is as it was.
         """
         names = Names(asked.settings.name, self.namespace)
         try:
