@@ -284,7 +284,7 @@ def test_a_key_that_is_said_twice_stands_there_once() -> None:
     assert pod["annotations"] == {"kubectl.kubernetes.io/default-container": "other"}
 
 
-@pytest.mark.parametrize("tag", ["1.0", "a" * 70, "a" * 62 + "-b", "a" * 61 + "_.b"])
+@pytest.mark.parametrize("tag", ["1.0", "_x", "a" * 70, "a" * 62 + "-b", "a" * 61 + "_.b"])
 def test_any_tag_can_be_a_label(tag: str) -> None:
     labels = the(template(f'image.tag="{tag}"'), "Deployment")["metadata"]["labels"]
     assert re.fullmatch("[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?", labels["app.kubernetes.io/version"])
