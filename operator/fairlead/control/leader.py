@@ -37,7 +37,7 @@ from fairlead.render.names import Names
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.render.shipped import templates
 
-AUTHORITY: Final = "fairlead-ca"
+AUTHORITY: Final = authorities.SECRET
 LEASE: Final = "fairlead"
 """Whoever holds it leads."""
 
