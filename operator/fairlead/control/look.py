@@ -9,9 +9,8 @@ from fairlead.control.objects import KINDS, Objects, resource
 from fairlead.control.reconcile import There
 from fairlead.control.seen import seen
 from fairlead.render.engine import Object
-from fairlead.render.names import CONFIG_HASH, MANAGER, SCHEDULER_LABEL, Names
+from fairlead.render.names import CONFIG_HASH, MANAGED_BY, MANAGER, SCHEDULER_LABEL, Names
 
-MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 _ELSEWHERE: Final = "kube-system"
 _ALSO_ELSEWHERE: Final = ("ClusterRoleBinding", "RoleBinding")
 _HERE: Final = [kind for kind in KINDS if kind != "ClusterRoleBinding"]
@@ -50,7 +49,7 @@ async def look(objects: Objects, names: Names, *, empty: bool) -> Looked:
             if CONFIG_HASH in one["metadata"].get("annotations", {}) and "pod.yaml" in one["data"]
         },
         remembered=remembered(by_name.get(("ConfigMap", name_of(names)))),
-        pods=len(pods),
+        pods=sum(CONFIG_HASH in one["metadata"].get("annotations", {}) for one in pods),
         unbound=len(await objects.all(PODS, fieldSelector=_WAITS + names.scheduler)) if empty else 0,
     )
     return Looked(there=there, objects=found, pods=pods, lease=lease)
