@@ -36,6 +36,9 @@ async def look(objects: Objects, names: Names, *, empty: bool) -> Looked:
     # elsewhere there may be those of another operator, in another namespace
     others = await objects.labelled(_ALSO_ELSEWHERE, (_ELSEWHERE,), selector)
     found += [one for one in others if one["metadata"]["name"].startswith(names.elsewhere(""))]
+    found = [
+        one for one in found if one["kind"] != "Deployment" or one["metadata"]["labels"].get(MANAGED_BY) == MANAGER
+    ]
     labels = ",".join(f"{key}={value}" for key, value in names.selector.items())
     pods = await objects.all(Where(PODS.resource, namespace), labelSelector=labels)
     by_name = {(one["kind"], one["metadata"]["name"]): one for one in found}

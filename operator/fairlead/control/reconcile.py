@@ -10,7 +10,7 @@ from fairlead.control.memory import Remembered, name_of
 from fairlead.control.rollout import Phase, Seen, step
 from fairlead.render.engine import Engine, Object, read
 from fairlead.render.facts import Facts
-from fairlead.render.names import MANAGED_BY, MANAGER, Names, digest
+from fairlead.render.names import Names, digest
 from fairlead.render.plan import Plan, plan
 from fairlead.render.sampling import asked_all
 from fairlead.render.settings import SchedulerSettings
@@ -136,7 +136,6 @@ def surplus(names: Names, decided: Decision, there: There, found: Sequence[Objec
             for one in found
             if (one["kind"], one["metadata"]["name"]) not in wanted
             and one["kind"] not in _KEPT
-            and not (one["kind"] == "Deployment" and one["metadata"]["labels"].get(MANAGED_BY) != MANAGER)
             and not (one["kind"] == "ConfigMap" and one["metadata"]["name"] in kept)
         ]
     )

@@ -9,6 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from fairlead.control.gathering import PAUSED
+from fairlead.render.names import SCHEDULER_LABEL
 from fairlead.render.operator_settings import parse_settings
 from faultkit import virtual
 from faultkit.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, Cluster
@@ -199,8 +200,13 @@ def test_a_scheduler_that_nobody_needs_goes_though_its_certificate_has_gone_befo
 
 def test_of_a_scheduler_that_others_run_it_is_said_what_could_not_be_written_and_that_it_is_paused() -> None:
     async def story(cluster: Cluster, wire: Wire) -> None:
-        template = {"metadata": {"annotations": {HASH: "theirs"}}}
-        theirs = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 1, "template": template}}
+        labels, template = {SCHEDULER_LABEL: SCHEDULER}, {"metadata": {"annotations": {HASH: "theirs"}}}
+        theirs = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"labels": labels},
+            "spec": {"replicas": 1, "template": template},
+        }
         cluster.api.put(DEPLOYMENT, theirs)
         with told_to("schedulers: [{name: s, management: ConfigOnly}]"):
             wire.denied = "configmaps kube-scheduler-s"

@@ -14,7 +14,7 @@ from fairlead.control.memory import Remembered, as_config_map, remembered
 from fairlead.control.reconcile import Asked, Decision, There, decide, surplus
 from fairlead.control.rollout import Seen
 from fairlead.render.engine import Engine, Object
-from fairlead.render.names import CONFIG_HASH, MANAGED_BY, Names
+from fairlead.render.names import CONFIG_HASH, Names
 from fairlead.render.shipped import templates
 from policykit.building import obj
 from renderkit import facts, settings
@@ -167,9 +167,6 @@ def test_a_scheduler_that_others_are_to_run_keeps_what_its_last_pods_need() -> N
     assert theirs.again_s is not None
     rest = [one for one in found if one["kind"] != "Deployment"]
     assert surplus(NAMES, theirs, there, rest) == []
-    labels = {key: one for key, one in NAMES.labels.items() if key != MANAGED_BY}
-    others = {"kind": "Deployment", "metadata": {"name": "theirs", "labels": labels}}
-    assert surplus(NAMES, theirs, there, [others]) == []
     none = replace(there, pods=0)
     assert {"ClusterRoleBinding", "Lease"} <= {one["kind"] for one in surplus(NAMES, theirs, none, rest)}
 
