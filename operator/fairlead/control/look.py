@@ -49,7 +49,7 @@ async def look(objects: Objects, names: Names, *, empty: bool) -> Looked:
         config_maps={
             one["metadata"]["annotations"][CONFIG_HASH]: one
             for one in config_maps
-            if CONFIG_HASH in one["metadata"].get("annotations", {}) and "pod.yaml" in one["data"]
+            if CONFIG_HASH in one["metadata"].get("annotations", {}) and "pod.yaml" in (one.get("data") or ())
         },
         remembered=remembered(by_name.get(("ConfigMap", name_of(names)))),
         pods=sum(CONFIG_HASH in one["metadata"].get("annotations", {}) for one in pods),
