@@ -10,7 +10,7 @@ import msgspec
 from fairlead.cluster.client import Client
 from fairlead.cluster.errors import ConflictError, ForbiddenError, NotFoundError, may_not_bind
 from fairlead.cluster.resources import Page, Resource, Where
-from fairlead.control.drift import holds, state_of, to_apply
+from fairlead.control.drift import holds, is_another, state_of, to_apply
 from fairlead.render.engine import Object
 from fairlead.render.names import MANAGER, digest
 
@@ -90,6 +90,9 @@ class Objects:
         state, meant = state_of(wanted, live), to_apply(wanted)
         if not state or (state == "edited" and live is not None and self._odd.get(at) == _form(meant, live)):
             return ""
+        if live is not None and is_another(wanted, live):
+            state = "edited"
+            await self.remove(live)
         try:
             made = await self.client.apply(at, meant, _decode, manager=MANAGER, force=True)
         except ForbiddenError as error:

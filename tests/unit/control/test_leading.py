@@ -1,7 +1,7 @@
 """A leader for a while, in virtual time: what it sees, and how often it writes."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -91,6 +91,34 @@ def test_what_somebody_does_to_a_certificate_is_told_once_and_its_renewal_is_not
         await until("the end of it", lambda: STAGES["the authority's rotation"].done(cluster))
         await asyncio.sleep(1000)
         assert len(drifted(cluster)) == 2
+
+    told(story)
+
+
+TAMPERED: Mapping[str, Mapping[str, Any]] = {
+    "clusterrolebindings": {"roleRef": {"kind": "ClusterRole", "name": "cluster-admin"}},
+    "rolebindings": {"roleRef": {"kind": "Role", "name": "another"}},
+    "configmaps": {"immutable": True, "data": {"config.yaml": "another"}},
+    "deployments": {"spec": {"selector": {}, "replicas": 0, "template": {"metadata": {"annotations": {HASH: "x"}}}}},
+}
+
+
+@pytest.mark.parametrize("plural", TAMPERED)
+def test_what_somebody_puts_in_the_place_of_ours_goes(plural: str) -> None:
+    """The API server lets nobody change what is another in it."""
+
+    async def story(cluster: Cluster, _: Wire) -> None:
+        for key in (one for one in made(cluster, plural) if not one[3].endswith("-state")):
+            good = cluster.api.objects[key]
+            cluster.api.delete(key)
+            cluster.api.put(key, {**good, **TAMPERED[plural]})
+            text = f"{good['kind']} {key[3]} was edited"
+            await until(text, lambda text=text: text in drifted(cluster))  # type: ignore[misc]
+            there = cluster.api.objects[key]
+            for part in ("roleRef", "data"):
+                assert there.get(part) == good.get(part)
+            assert there.get("spec", {}).get("selector") == good.get("spec", {}).get("selector")
+        await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"))
 
     told(story)
 
