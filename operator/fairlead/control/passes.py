@@ -65,6 +65,7 @@ class Passes:
         paused: bool,
         known: bool,
         noted: bool,
+        before: Decision | None,
         begin: Callable[[], Awaitable[None]],
         drifted: Callable[[str], None],
     ) -> Passed:
@@ -72,7 +73,7 @@ class Passes:
 
         `facts` are asked for only where there is to be a scheduler: a certificate comes with them. `begin` is called
         before there is one of ours that is not noted. `drifted` is told of each object that somebody had edited or
-        deleted, once it is as it was.
+        deleted, once it is as it was; `before` is what the last pass came to that went well.
         """
         names = Names(asked.settings.name, self.namespace)
         try:
@@ -90,7 +91,7 @@ class Passes:
             gone = False
             if not paused:
                 try:
-                    gone = await self._write(names, looked, decision, drifted)
+                    gone = await self._write(names, looked, decision, before, drifted)
                 except RequestError as error:
                     decision = await self._without(error, names, looked, decision, decide_on)
             return Passed(decision=decision, about=asked.versions, gone=gone, paused=paused, rolled=_rolled(looked))
@@ -134,7 +135,7 @@ class Passes:
         looked = replace(looked, there=replace(looked.there, seen=failed))
         after = decide_on(looked.there)
         if after.phase == "RolledBack":
-            await self._write(names, looked, after, lambda _: None)
+            await self._write(names, looked, after, None, lambda _: None)
         elif after.remembered != looked.there.remembered:
             await self.objects.put(as_config_map(names, after.remembered))
         return after
@@ -154,7 +155,14 @@ class Passes:
         errors = errors or await complaints(self.objects.client, new)
         return replace(looked, there=replace(there, seen=replace(seen, unanswered=said, errors=errors)))
 
-    async def _write(self, names: Names, looked: Looked, decision: Decision, drifted: Callable[[str], None]) -> bool:
+    async def _write(
+        self,
+        names: Names,
+        looked: Looked,
+        decision: Decision,
+        before: Decision | None,
+        drifted: Callable[[str], None],
+    ) -> bool:
         """Whether nothing is left of it.
 
         The memory comes first: whatever happens next, the pass after that knows what was begun.
@@ -167,7 +175,7 @@ class Passes:
         if (plan := decision.plan) is None:
             return False
         settled = decision.remembered.rollout.good == plan.config_hash
-        settled |= decision.phase == "Steady" and decision.remembered == there.remembered  # where others run it
+        settled |= decision.phase == "Steady" and before is not None and decision.remembered == before.remembered
         for obj in plan.objects:
             state = await self.objects.put(obj)
             if state == "edited" or (state == "missing" and settled):

@@ -95,6 +95,7 @@ class Schedulers:
                 paused=paused(self.gathered.of(scheduler)),
                 known=asked.listed or noted or self._was_managed(scheduler),
                 noted=noted,
+                before=self.passed(scheduler).decision,
                 begin=lambda: self.ever.note(scheduler, self.now()),
                 drifted=drifted.append,
             )
