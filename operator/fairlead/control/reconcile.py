@@ -81,7 +81,7 @@ def fated(asked: Asked, there: There, now: float) -> Decision:
     fate, why = goes(listed=asked.listed, lasting=need.lasting, unbound=there.unbound, now=now)
     if fate == "Goes":
         return Decision(fate=fate, message=why)
-    remembered = replace(there.remembered, lasting=need.lasting)
+    remembered = Remembered(rollout=there.remembered.rollout, lasting=need.lasting)
     return Decision(fate=fate, remembered=remembered, message=why, again_s=need.again_s)
 
 

@@ -13,7 +13,7 @@ WANTED: Mapping[str, Any] = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
     "metadata": {"name": "d", "namespace": "n", "labels": {"a": "b"}},
-    "spec": {"replicas": 2, "image": "registry.k8s.io/x"},
+    "spec": {"replicas": 2, "selector": {}, "image": "registry.k8s.io/x"},
 }
 
 
@@ -21,7 +21,7 @@ class _Forming:
     """In place of a client: whatever is applied has another image then."""
 
     def __init__(self) -> None:
-        self.live: dict[str, Any] = {"metadata": {}}
+        self.live: dict[str, Any] = {"metadata": {}, "spec": {"selector": {}}}
         self.applied = 0
 
     async def get(self, *_: Any) -> dict[str, Any]:
