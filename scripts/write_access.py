@@ -9,12 +9,13 @@ from fairlead.render.access import OPERATOR, UNINSTALL, Grant, Place, Rule
 TEMPLATES = Path(__file__).parents[1] / "charts" / "fairlead" / "templates"
 _HEAD: Final = "{{- /* Written by `make crds` from operator/fairlead/render/access.py. Do not edit. */ -}}\n"
 _OWN: Final = "{{ .Release.Namespace }}"
-_NAMESPACES: Final[dict[Place, str]] = {"own": _OWN, "kube-system": "kube-system", "default": "default"}
+_QUOTED: Final = "{{ .Release.Namespace | quote }}"
+_NAMESPACES: Final[dict[Place, str]] = {"own": _QUOTED, "kube-system": "kube-system", "default": "default"}
 
 
 def operator() -> str:
     """The roles of the operator."""
-    return _HEAD + _documents(OPERATOR, "operator", '{{ include "fairlead.serviceAccountName" . }}', 0)
+    return _HEAD + _documents(OPERATOR, "operator", '{{ include "fairlead.serviceAccountName" . | quote }}', 0)
 
 
 def uninstall() -> str:
@@ -70,7 +71,7 @@ def _binding(grant: Grant, what: str, account: str, weight: int) -> str:
     return _head(f"{kind}Binding", grant, what, weight) + (
         f"roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {kind}, name: {_name(grant, what)}}}\n"
         "subjects:\n"
-        f"- kind: ServiceAccount\n  name: {account}\n  namespace: {_OWN}\n"
+        f"- kind: ServiceAccount\n  name: {account}\n  namespace: {_QUOTED}\n"
     )
 
 

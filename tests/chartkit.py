@@ -15,11 +15,20 @@ CHART = Path(__file__).parents[1] / "charts" / "fairlead"
 GOLDEN = Path(__file__).parent / "data" / "chart"
 CASES = {file.name.removesuffix("-values.yaml"): file for file in sorted((CHART / "ci").glob("*-values.yaml"))}
 NAMESPACE = "fairlead-system"
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class ChartError(Exception):
     """Helm refuses it; says why."""
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Refuses what stands there twice, as kustomize does, which comes after helm in Flux."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        made: dict[Any, Any] = super().construct_mapping(node, deep)
+        if len(made) != len(node.value):
+            raise ChartError(f"a key stands there twice: {node.start_mark}")
+        return made
 
 
 def helm(*arguments: str) -> str:

@@ -43,7 +43,7 @@ class Leads:
             context=operator.operator_context,
             held=lambda: own.material.authority if own is not None else None,
             requested=lambda: own is not None and own.material.requested,
-            nodes=lambda: len(operator.mirror.nodes.slots),
+            nodes=lambda: len(operator.mirror.nodes.slots) if operator.watching.synced else None,
             leads=lambda: self.elector.leads,
             warnings=Linted(operator.model, lambda: operator.policies.rules),
             drift=drifted.add,

@@ -10,6 +10,7 @@ from fairlead.cluster.client import Client
 from fairlead.cluster.errors import ClusterError
 from fairlead.cluster.reflector import Reflector
 from fairlead.cluster.secrets import Secret, Secrets
+from fairlead.control.authority import SECRET
 from fairlead.control.certificates import Certificates
 from fairlead.control.leaves import server_hosts
 from fairlead.control.material import Material
@@ -40,7 +41,7 @@ class OwnCertificates:
         namespace = self._settings.namespace
         made = Certificates(
             self._secrets,
-            self._settings.authority,
+            SECRET,
             lambda name: Names(name, namespace).certificate,
             lambda name: Names(name, namespace).labels,
             lambda: datetime.now(UTC),
@@ -58,7 +59,7 @@ class OwnCertificates:
 
     def follow(self) -> Reflector[Secret]:
         """What goes on beside."""
-        return self._secrets.follow(self._settings.authority, self.material)
+        return self._secrets.follow(SECRET, self.material)
 
     def client(self) -> ssl.SSLContext:
         """What the operator shows to its replicas, and whom it believes. From any thread."""

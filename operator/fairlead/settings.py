@@ -79,7 +79,5 @@ class OperateSettings(ServingSettings):
     """Of the pod."""
     selector: str = REPLICAS
     """The labels of all replicas' pods."""
-    authority: str = "fairlead-ca"
-    """The Secret with our own authority."""
     tls: Files | None = None
     """Certificates that others make."""

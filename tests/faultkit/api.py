@@ -48,6 +48,8 @@ class Api:
     version: int = 0
     history: list[Happened] = field(default_factory=list)
     heard: list[Callable[[Happened], None]] = field(default_factory=list)
+    invalid: str = ""
+    """No Deployment is taken that holds this."""
 
     def copy(self) -> "Api":
         """Another one with the same objects, of which nobody is told."""
@@ -64,6 +66,8 @@ class Api:
         key = (at.resource.group, at.resource.plural, at.namespace, at.name)
         if ask.verb == "list":
             return self._list(ask, key)
+        if self.invalid and self.invalid.encode() in (ask.body or b"") and at.resource.plural == "deployments":
+            raise refused(ask, 422, "Invalid", f"{self.invalid} cannot be had")
         if ask.verb == "create":
             name = at.name or body["metadata"]["name"]
             return _encoded(self._created(ask, (*key[:3], name), body))

@@ -34,6 +34,8 @@ class Cluster:
     epoch: datetime = datetime(2026, 11, 21, tzinfo=UTC)
     bad: set[str] = field(default_factory=set)
     """What a configuration must not hold."""
+    no_image: bool = False
+    """Whether its pods wait for what they are made of."""
     material: Material | None = None
     counted: Callable[[], int] = lambda: 0
     """How often its rule could not decide, and how many pods it alone refuses."""
@@ -88,7 +90,7 @@ class Cluster:
             self._soon()
 
     def _soon(self) -> None:
-        asyncio.get_running_loop().call_later(SOON_S, self._run)
+        asyncio.get_running_loop().call_later(SOON_S, self.run)
 
     def _authority(self, obj: Object) -> None:
         assert self.material is not None
@@ -96,7 +98,7 @@ class Cluster:
 
         self.material.put(Secret(meta, data=msgspec.convert(obj["data"], dict[str, bytes])))
 
-    def _run(self) -> None:
+    def run(self) -> None:
         """What the Deployment's controllers, the nodes and the schedulers do."""
         api = self.api
         pods = {key: one for key, one in api.of("pods") if key[2] == NAMESPACE}
@@ -111,6 +113,8 @@ class Cluster:
         if kept is None:
             return
         fails = any(one in kept["data"]["config.yaml"] for one in self.bad)
+        if self.no_image:
+            return
         names = {("", "pods", NAMESPACE, f"kube-scheduler-s-{config}-{n}") for n in range(1 if fails else wanted)}
         for key in names:
             status: Object = {"phase": "Pending" if fails else "Running", "podIP": "10.0.0.9"}

@@ -57,6 +57,8 @@ class Wire:
     """Which write it befalls, from 0 on; -1: none."""
     every: bool = False
     """Whether it befalls each write once."""
+    denied: str = ""
+    """What cannot be written for now."""
     writes: list[str] = field(default_factory=list)
     died: asyncio.Event = field(default_factory=asyncio.Event)
     _met: set[str] = field(default_factory=set)
@@ -86,6 +88,8 @@ class Wire:
         name = ask.where.name or body.get("metadata", {}).get("name", "")
         what = f"{ask.verb} {ask.where.what} {name}"
         self.writes.append(what)
+        if self.denied and what.endswith(self.denied):
+            return FAULTS["forbidden"]
         if self.every:
             met = what in self._met
             self._met.add(what)

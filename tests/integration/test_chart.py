@@ -1,6 +1,7 @@
 """What helm makes of the chart, and what the API server makes of that."""
 
 import argparse
+import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from chartkit import CASES, CHART, GOLDEN, NAMESPACE, ChartError, golden, helm, 
 from fairlead.cli import operate, uninstall
 from fairlead.cli.main import main
 from fairlead.cli.times import seconds
+from fairlead.identities import scheduler_identity
 from fairlead.render.access import ADMISSION
 from fairlead.render.engine import written
 from fairlead.render.names import Names
@@ -161,8 +163,9 @@ def test_the_first_policy_of_all_is_a_good_one(tmp_path: Path, capsys: pytest.Ca
     assert main(["lint", str(file)]) == 0, capsys.readouterr()
 
 
-def test_what_goes_first_finds_the_operator_and_ends_before_its_job() -> None:
-    objects = template()
+@pytest.mark.parametrize("within", ["240s", "1m", "20m", "3000s"])
+def test_what_goes_first_finds_the_operator_and_ends_before_its_job(within: str) -> None:
+    objects = template(f'uninstall.within="{within}"')
     job, deployment = the(objects, "Job"), the(objects, "Deployment")
     given = _given(job)
     assert given.namespace == NAMESPACE
@@ -210,6 +213,7 @@ def test_what_goes_first_finds_the_operator_and_ends_before_its_job() -> None:
         ('tls.issuerRef.name="ca"', "tls.issuerRef.name: is for tls.mode CertManager"),
         ('tls.mode="Provided"', "tls.caBundle: is missing"),
         ('tls.caBundle="x"', "tls.caBundle: is for tls.mode Provided"),
+        ('fullnameOverride="1a"', "fullnameOverride: the name of a Service begins with a letter"),
         ('serviceAccount.create=false', "serviceAccount.name: is missing"),
         ('podLabels={"app.kubernetes.io/name":"x"}', "podLabels[app.kubernetes.io/name]"),
         ('commonLabels={"helm.sh/chart":"x"}', "commonLabels[helm.sh/chart]"),
@@ -226,6 +230,64 @@ def test_names_of_schedulers_that_no_certificate_can_have_are_refused() -> None:
     template(mode, issuer, f'schedulers=[{{"name":"{"a" * 45}"}}]')
     with pytest.raises(ChartError, match="at most 45 characters"):
         template(mode, issuer, f'schedulers=[{{"name":"{"a" * 46}"}}]')
+
+
+@pytest.mark.parametrize("name", ["a" * 30, "a" * 31, "a-" * 22 + "b"])
+def test_each_scheduler_is_given_the_certificate_that_the_operator_looks_for(name: str) -> None:
+    made = template('tls.mode="CertManager"', 'tls.issuerRef.name="ca"', f'schedulers=[{{"name":"{name}"}}]')
+    (found,) = [
+        one["spec"] for one in made if one["kind"] == "Certificate" and one["spec"]["commonName"].endswith(name)
+    ]
+    assert found["secretName"] == Names(name, NAMESPACE).certificate
+    assert found["commonName"] == scheduler_identity(name)
+
+
+@pytest.mark.parametrize(
+    ("release", "namespace", "name"),
+    [
+        ("fairlead", "2026", "fairlead"),
+        ("my.fairlead", "ns", "my-fairlead"),
+        ("a" * 53, "n" * 63, "a" * 40),
+        ("a." * 26 + "b", "true", ("a-" * 20).rstrip("-")),
+        ("1e3", "1e3", "placing"),
+    ],
+)
+def test_whatever_a_release_and_its_namespace_are_called(release: str, namespace: str, name: str) -> None:
+    override = '"placing"' if name == "placing" else '""'
+    made = template(f"fullnameOverride={override}", release=release, namespace=namespace)
+    assert _called(made)["metadata"]["name"] == name
+    for one in made:
+        metadata = one["metadata"]
+        assert metadata.get("namespace", namespace) in (namespace, "kube-system", "default")
+        assert all(isinstance(value, str) and len(value) <= 63 for value in metadata["labels"].values())
+    deployment, accounts = the(made, "Deployment"), [one for one in made if one["kind"] == "ServiceAccount"]
+    assert _labels(_given(deployment).selector) == deployment["spec"]["selector"]["matchLabels"]
+    assert deployment["spec"]["template"]["spec"]["serviceAccountName"] in {one["metadata"]["name"] for one in accounts}
+    for subject in (one["subjects"][0] for one in made if "subjects" in one):
+        assert subject["namespace"] == namespace
+
+
+def test_a_key_that_is_said_twice_stands_there_once() -> None:
+    twice = '{"team":"a","app.kubernetes.io/part-of":"b"}'
+    made = template(
+        'commonLabels={"team":"c"}',
+        f"podLabels={twice}",
+        'podAnnotations={"kubectl.kubernetes.io/default-container":"other","checksum/settings":"x"}',
+        *(f'metrics.{one}={{"enabled":true,"labels":{twice}}}' for one in ("serviceMonitor", "prometheusRule")),
+        f'metrics.dashboard={{"enabled":true,"labels":{twice}}}',
+    )
+    pod = the(made, "Deployment")["spec"]["template"]["metadata"]
+    monitor = the(made, "ServiceMonitor")["metadata"]
+    for labels in (pod["labels"], monitor["labels"]):
+        assert (labels["team"], labels["app.kubernetes.io/part-of"]) == ("a", "b")
+    assert pod["annotations"].pop("checksum/settings") != "x"
+    assert pod["annotations"] == {"kubectl.kubernetes.io/default-container": "other"}
+
+
+@pytest.mark.parametrize("tag", ["1.0", "_x", "a" * 70, "a" * 62 + "-b", "a" * 61 + "_.b"])
+def test_any_tag_can_be_a_label(tag: str) -> None:
+    labels = the(template(f'image.tag="{tag}"'), "Deployment")["metadata"]["labels"]
+    assert re.fullmatch("[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?", labels["app.kubernetes.io/version"])
 
 
 @pytest.mark.parametrize("namespace", ["other", "default", "kube-system"])

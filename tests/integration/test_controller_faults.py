@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from operatorkit import Ground
+from fairlead.render.operator_settings import parse_settings
+from operatorkit import POLICIES, Ground
 from schedulerkit import FILTER, SCORE, child, config_of, message, pods_of, run_pods, run_until_ready, state_of
 from testbed.api import Object, wait_for
 
@@ -101,6 +102,31 @@ def test_a_configuration_that_fails_is_put_back_and_not_tried_again(
     ground.apply("p", schedulerName="s", filters=[{"name": "g", "expression": "1 < 2"}], scores=SCORE)
     wait_for("another attempt", lambda: config_of(ground) == bad)
     run_until_ready(ground)
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("placement: {tolerations: [{operator: Sometimes}]}", "Sometimes"),
+        ("placement: {affinity: {nodeAffinit: {}}}", "nodeAffinit"),
+        ("placement: {tolerations: [{tolerationSeconds: long}]}", "tolerationSeconds"),
+        ("resources: {requests: {cpu: lots}}", "quantities"),
+    ],
+)
+def test_a_deployment_that_the_api_server_does_not_take_is_put_away(
+    at_work: Callable[..., Ground], setting: str, says: str
+) -> None:
+    ground = at_work()
+    ground.apply("p", schedulerName="s", filters=FILTER)
+    run_until_ready(ground)
+    good = config_of(ground)
+    ground.settings = parse_settings(f"schedulers: [{{name: s, {setting}}}]")
+    ground.cluster.api.patch(f"{POLICIES}/p", {"metadata": {"annotations": {"a": "b"}}})  # it is looked at at once
+    wait_for("why", lambda: ground.condition("p", "Stalled") == ("True", "ConfigurationRejected"))
+    said = message(ground, "p", "Ready")
+    assert "the API server refuses it: " in said
+    assert says in said
+    assert config_of(ground) == good
 
 
 def test_what_is_not_verified_in_time_is_put_back(

@@ -3,9 +3,9 @@
 {{- if .Values.fullnameOverride -}}
 {{ .Values.fullnameOverride }}
 {{- else if contains .Chart.Name .Release.Name -}}
-{{ .Release.Name | trunc 40 | trimSuffix "-" }}
+{{ .Release.Name | replace "." "-" | trunc 40 | trimSuffix "-" }}
 {{- else -}}
-{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" }}
+{{ printf "%s-%s" .Release.Name .Chart.Name | replace "." "-" | trunc 40 | trimSuffix "-" }}
 {{- end -}}
 {{- end -}}
 
@@ -16,7 +16,7 @@
 {{- /* What the operator's pods are found by: a Deployment's can never change. */ -}}
 {{- define "fairlead.selector" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: operator
 {{- end -}}
 
@@ -27,7 +27,7 @@ app.kubernetes.io/name={{ .Chart.Name }},app.kubernetes.io/instance={{ .Release.
 
 {{- define "fairlead.commonLabels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | trunc 63 | quote }}
+app.kubernetes.io/version: {{ regexReplaceAll "^[^A-Za-z0-9]+|[^A-Za-z0-9]+$" (.Values.image.tag | default .Chart.AppVersion | trunc 63) "" | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/part-of: {{ .Chart.Name }}
 {{- with .Values.commonLabels }}
@@ -38,6 +38,21 @@ app.kubernetes.io/part-of: {{ .Chart.Name }}
 {{- define "fairlead.labels" -}}
 {{ include "fairlead.selector" . }}
 {{ include "fairlead.commonLabels" . }}
+{{- end -}}
+
+{{- /* The same with more, which come first: a key that stands there twice is refused by some who read it. */ -}}
+{{- define "fairlead.labelsAnd" -}}
+{{ merge (dict) (.more | default dict) (include "fairlead.labels" .of | fromYaml) | toYaml }}
+{{- end -}}
+
+{{- /* What the objects of a scheduler are called, as in render/names.py: long names are cut, and end with a hash. */ -}}
+{{- define "fairlead.child" -}}
+{{- $name := printf "kube-scheduler-%s" . -}}
+{{- if lt (len $name) 46 -}}
+{{ $name }}
+{{- else -}}
+{{ printf "%s-%s" (trunc 33 $name) (printf "\x00\x00\x00\x00\x00\x00\x00%c%s" (len .) . | sha256sum | trunc 12) }}
+{{- end -}}
 {{- end -}}
 
 {{- define "fairlead.image" -}}
@@ -58,11 +73,11 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets:
 {{- range . }}
-- name: {{ . }}
+- name: {{ . | quote }}
 {{- end }}
 {{- end }}
 {{- with .Values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .Values.nodeSelector }}
 nodeSelector:

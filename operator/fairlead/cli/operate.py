@@ -38,9 +38,6 @@ def add_to(commands: "Commands") -> None:
     parser.add_argument(
         "--admission", metavar="HOST:PORT", default=":9443", help="for the API server's check of policies (%(default)s)"
     )
-    parser.add_argument(
-        "--authority", metavar="NAME", default="fairlead-ca", help="the Secret with our own authority (%(default)s)"
-    )
     parser.add_argument("--tls-cert", metavar="FILE", type=Path, help="the server's certificate (one of our own)")
     parser.add_argument("--tls-key", metavar="FILE", type=Path, help="its key")
     parser.add_argument("--client-ca", metavar="FILE", type=Path, help="the authority of the callers")
@@ -84,7 +81,6 @@ def _settings(given: argparse.Namespace) -> "OperateSettings":
         pod_uid=os.environ.get("POD_UID", ""),
         address=os.environ.get("POD_IP", ""),
         selector=given.selector,
-        authority=given.authority,
         tls=Files(*files) if all(files) else None,
         kubeconfig=given.kubeconfig,
         context=given.context,

@@ -100,7 +100,7 @@ class RevisionsOf:
 
 def _as_os_error(error: ClusterError) -> OSError:
     """A ConnectionError where it may go well another time, a PermissionError where a right is missing."""
-    if isinstance(error, ForbiddenError):
+    if isinstance(error, ForbiddenError) and error.is_of_rbac:
         return PermissionError(str(error))
     passing = isinstance(error, AccessError) or (isinstance(error, RequestError) and error.status in _PASSING)
     return ConnectionError(str(error)) if passing else OSError(str(error))

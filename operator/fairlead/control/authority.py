@@ -15,6 +15,8 @@ from typing import Final
 from fairlead import certificates, pem
 from fairlead.certificates import Pair
 
+SECRET: Final = "fairlead-ca"  # noqa: S105  a name
+"""What it is called."""
 LIFE: Final = timedelta(days=3650)
 LEAF_LIFE: Final = timedelta(days=30)
 

@@ -24,6 +24,8 @@ class Passed:
     waits: Await | None
     unrenewed: Mapping[str, str]
     """Of schedulers for which nothing is written: what is due about their certificates, for people."""
+    restored: Mapping[str, str]
+    """Of schedulers that run: what somebody had done to their certificates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class Certificates:
             drop = ROTATE if become.phase is Phase.INTRODUCED else ""
             kept = await self.secrets.replace(kept, authority.data(), drop=drop)
             LOG.info("the authority is rotated", extra={"phase": become.phase.value, "why": become.why})
-        unrenewed: dict[str, str] = {}
+        unrenewed, restored = dict[str, str](), dict[str, str]()
         for action in actions:
             if isinstance(action, Issue) and action.scheduler in paused:
                 leaf = schedulers[action.scheduler].leaf
@@ -83,9 +85,12 @@ class Certificates:
                     unrenewed[action.scheduler] = f"{action.why}; it expires on {leaf.ends:%Y-%m-%d %H:%M} UTC"
             elif isinstance(action, Issue):
                 await self._issue(action.scheduler, secrets[action.scheduler], authority)
+                if rolled[action.scheduler] and not schedulers[action.scheduler].is_ours:
+                    state = "missing" if secrets[action.scheduler] is None else "edited"
+                    restored[action.scheduler] = f"Secret {self.secret_of(action.scheduler)} was {state}"
                 LOG.info("a certificate is issued", extra={"scheduler": action.scheduler, "why": action.why})
         waits = next((one for one in actions if isinstance(one, Await)), None)
-        return Passed(authority, waits, unrenewed)
+        return Passed(authority, waits, unrenewed, restored)
 
     async def _issue(self, scheduler: str, seen: Secret | None, authority: Authority) -> None:
         data = scheduler_data(authority, scheduler, self.now())

@@ -42,6 +42,11 @@ class Scheduler:
     rolled: str = ""
     """Which authorities all of its pods were started with; empty: they differ, or nobody knows."""
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether one of our authorities has signed what its Secret holds."""
+        return self.leaf is not None and bool(self.leaf.issuer)
+
     @classmethod
     def read(cls, data: Mapping[str, bytes] | None, authority: Authority, rolled: str) -> "Scheduler":
         """From its Secret, which somebody may have spoilt: then it is as good as none."""

@@ -58,10 +58,9 @@ class Known:
     """Why it does not compile."""
     replicas: Sequence[Replica] = ()
     phase: Phase | None = None
-    """Of the scheduler's configuration; None while it is not there, and for a scheduler that others run."""
+    """Of the scheduler's configuration; None until it was looked at."""
     roll: str = ""
     """What is said of the phase."""
-    managed: bool = True
     missing: str = ""
     """A permission that the operator lacks."""
     failed: str = ""
@@ -135,7 +134,7 @@ def _compiled(known: Known) -> _Said:
 
 def _programmed(known: Known) -> _Said:
     """Whether what was written is what happens: in every replica, and in the scheduler that asks them."""
-    problems = [*_lacking(known), *_replicas(known), *(_scheduler(known) if known.managed and known.enforced else ())]
+    problems = [*_lacking(known), *_replicas(known), *_scheduler(known)]
     if problems:
         first = min(problems, key=lambda one: _ORDER.index(one.reason))
         rest = [one.message for one in problems if one is not first]
@@ -185,9 +184,12 @@ def _scheduler(known: Known) -> Iterator[_Said]:
     elif known.failed:
         yield _Said("False", "ReconcileFailed", f"{known.failed}; it is tried again")
     elif known.paused:
-        message = "its rules serve; nothing of its scheduler is written while it is paused"
+        serves = "its rules serve; " if known.enforced else ""
+        message = f"{serves}nothing of its scheduler is written while it is paused"
         due = f", and its certificate is not renewed: {known.unrenewed}" if known.unrenewed else ""
         yield _Said("False", "Paused", message + due)
+    elif not known.enforced:  # its scheduler does nothing for it
+        return
     elif known.phase in ("RolledBack", "Rejected"):
         yield _Said("False", "ConfigurationRejected", known.roll)
     elif known.phase == "Rolling":
@@ -216,5 +218,6 @@ def _condition(kind: str, said: _Said, generation: int, before: Condition | None
         "observedGeneration": generation,
         "lastTransitionTime": before["lastTransitionTime"] if same and before is not None else now,
         "reason": said.reason,
-        "message": said.message[:_MESSAGE_MAX],
+        # kubectl shows a cell up to the end of its first line
+        "message": "; ".join(line.strip() for line in said.message.splitlines())[:_MESSAGE_MAX],
     }

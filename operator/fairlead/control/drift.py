@@ -38,6 +38,15 @@ def state_of(wanted: Object, live: Mapping[str, Any] | None) -> str:
     return "" if holds(meant, live) else "edited"
 
 
+def is_another(wanted: Object, live: Mapping[str, Any]) -> bool:
+    """Whether it is another in what nobody can change: somebody has deleted ours, and put his own in its place."""
+    if live.get("immutable") and wanted.get("data") != live.get("data"):
+        return True
+    if wanted["kind"] == "Deployment":
+        return bool(wanted["spec"]["selector"] != live["spec"]["selector"])
+    return bool(wanted.get("roleRef") != live.get("roleRef"))
+
+
 def holds(wanted: Any, live: Any, field: str = "") -> bool:
     """Whether all that is wanted is there."""
     if isinstance(wanted, Mapping):

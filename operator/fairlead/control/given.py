@@ -33,13 +33,16 @@ class Wanted:
     """The common name of a client: it says who calls."""
     hosts: frozenset[str] = frozenset()
     """What a server is reached under."""
+    otherwise: str = ""
+    """How else it can be made."""
 
 
 def faults(wanted: Wanted, data: Mapping[str, bytes] | None, now: datetime) -> tuple[str, ...]:
     """What is wrong with it; nothing: it can be used. `data` is None where there is no such Secret."""
     where = f"Secret {wanted.secret}"
     if data is None:
-        return (f"{where} is not there: create it, of type kubernetes.io/tls, with tls.crt, tls.key and ca.crt",)
+        made = f"create it, of type kubernetes.io/tls, with tls.crt, tls.key and ca.crt{wanted.otherwise}"
+        return (f"{where} is not there: {made}",)
     if missing := [name for name in ("tls.crt", "tls.key", "ca.crt") if not data.get(name)]:
         return tuple(f"{where}, {name}: is missing: {_WHAT[name]}" for name in missing)
     found = {name: _read(data[name]) for name in ("tls.crt", "ca.crt")}

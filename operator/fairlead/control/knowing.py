@@ -1,5 +1,6 @@
 """What is known of the cluster when a scheduler is rendered, once certificates are as they have to be."""
 
+import logging
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from fairlead.control.replicas import Replicas
 from fairlead.render.facts import Facts
 from fairlead.webhook.state import ReplicaState
 
+LOG: Final = logging.getLogger(__name__)
 _VERSIONS_FOR: Final = timedelta(minutes=10)
 """Several API servers of different versions answer while a control plane is upgraded."""
 
@@ -48,10 +50,11 @@ class Knowing:
     """Our authority, as this replica knows it: its Secret may be deleted."""
     requested: Callable[[], bool]
     """Whether somebody asks for another one."""
-    nodes: Callable[[], int]
+    nodes: Callable[[], int | None]
     now: Callable[[], datetime]
     _waits: Await | None = None
     _unrenewed: Mapping[str, str] = field(default_factory=dict)
+    _restored: dict[str, str] = field(default_factory=dict)
     _versions: dict[str, datetime] = field(default_factory=dict)
 
     @property
@@ -63,6 +66,10 @@ class Knowing:
     def unrenewed(self, scheduler: str) -> str:
         """What is said of the certificate of a scheduler for which nothing is written; empty while it is good."""
         return self._unrenewed.get(scheduler, "")
+
+    def restored(self, scheduler: str) -> str:
+        """What somebody had done to the certificate of a scheduler, told once; empty if nobody had."""
+        return self._restored.pop(scheduler, "")
 
     async def facts(self, scheduler: str, rolled: Mapping[str, str], paused: Collection[str]) -> Facts:
         """Told of a scheduler, of all that there are with the authorities that these were started with, and of those
@@ -92,7 +99,10 @@ class Knowing:
         digests = {name: pem.digest(bundle.encode()) if bundle else "" for name, bundle in rolled.items()}
         answers = {name: _replica(one) for name, one in self.replicas.answers.items()}
         passed = await self.certificates.step(digests, answers, self.held(), paused)
+        if passed.waits is not None and passed.waits != self._waits:
+            LOG.info("a rotation waits", extra={"why": str(passed.waits)})
         self._waits, self._unrenewed = passed.waits, passed.unrenewed
+        self._restored |= passed.restored
         with suppress(ForbiddenError):  # it is done again, and said, where no scheduler waits for it
             await self.believed.have(passed.authority)
         return passed.authority.known

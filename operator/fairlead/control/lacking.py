@@ -19,7 +19,7 @@ class Lacking:
     def failed(self, what: str, error: ClusterError) -> None:
         """It could not be done; not all that fails does so for want of a right."""
         LOG.warning(what, extra={"why": str(error)})
-        if isinstance(error, ForbiddenError):
+        if isinstance(error, ForbiddenError) and error.is_of_rbac:
             self._said[what] = f"{what}: {error}"
 
     def went(self, what: str) -> None:

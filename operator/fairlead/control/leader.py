@@ -37,7 +37,7 @@ from fairlead.render.names import Names
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.render.shipped import templates
 
-AUTHORITY: Final = "fairlead-ca"
+AUTHORITY: Final = authorities.SECRET
 LEASE: Final = "fairlead"
 """Whoever holds it leads."""
 
@@ -65,7 +65,8 @@ class Operator:
     """Our authority, as this replica knows it: its Secret may be deleted."""
     requested: Callable[[], bool]
     """Whether somebody asks for another one."""
-    nodes: Callable[[], int]
+    nodes: Callable[[], int | None]
+    """None while they are being listed."""
     leads: Callable[[], bool]
     warnings: Callable[[Obj], list[tuple[str, str]]]
     drift: Callable[[str], None]
@@ -128,7 +129,6 @@ def _controller(
         unrenewed=knowing.unrenewed,
         announcer=announcer,
         lacking=lacking,
-        settings=settings,
         leads=leads,
         warnings=operator.warnings,
         told=lambda kind, policy: controller.policy(kind, policy),
@@ -143,6 +143,7 @@ def _controller(
         answers=lambda: replicas.answers,
         settings=settings,
         facts=knowing.facts,
+        restored=knowing.restored,
         leads=leads,
         drift=operator.drift,
         now=now,

@@ -9,9 +9,8 @@ from fairlead.control.objects import KINDS, Objects, resource
 from fairlead.control.reconcile import There
 from fairlead.control.seen import seen
 from fairlead.render.engine import Object
-from fairlead.render.names import CONFIG_HASH, MANAGER, SCHEDULER_LABEL, Names
+from fairlead.render.names import CONFIG_HASH, MANAGED_BY, MANAGER, SCHEDULER_LABEL, Names
 
-MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 _ELSEWHERE: Final = "kube-system"
 _ALSO_ELSEWHERE: Final = ("ClusterRoleBinding", "RoleBinding")
 _HERE: Final = [kind for kind in KINDS if kind != "ClusterRoleBinding"]
@@ -37,6 +36,9 @@ async def look(objects: Objects, names: Names, *, empty: bool) -> Looked:
     # elsewhere there may be those of another operator, in another namespace
     others = await objects.labelled(_ALSO_ELSEWHERE, (_ELSEWHERE,), selector)
     found += [one for one in others if one["metadata"]["name"].startswith(names.elsewhere(""))]
+    found = [
+        one for one in found if one["kind"] != "Deployment" or one["metadata"]["labels"].get(MANAGED_BY) == MANAGER
+    ]
     labels = ",".join(f"{key}={value}" for key, value in names.selector.items())
     pods = await objects.all(Where(PODS.resource, namespace), labelSelector=labels)
     by_name = {(one["kind"], one["metadata"]["name"]): one for one in found}
@@ -47,9 +49,10 @@ async def look(objects: Objects, names: Names, *, empty: bool) -> Looked:
         config_maps={
             one["metadata"]["annotations"][CONFIG_HASH]: one
             for one in config_maps
-            if CONFIG_HASH in one["metadata"].get("annotations", {}) and "pod.yaml" in one["data"]
+            if CONFIG_HASH in one["metadata"].get("annotations", {}) and "pod.yaml" in (one.get("data") or ())
         },
         remembered=remembered(by_name.get(("ConfigMap", name_of(names)))),
+        pods=sum(CONFIG_HASH in one["metadata"].get("annotations", {}) for one in pods),
         unbound=len(await objects.all(PODS, fieldSelector=_WAITS + names.scheduler)) if empty else 0,
     )
     return Looked(there=there, objects=found, pods=pods, lease=lease)

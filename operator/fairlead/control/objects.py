@@ -10,9 +10,9 @@ import msgspec
 from fairlead.cluster.client import Client
 from fairlead.cluster.errors import ConflictError, ForbiddenError, NotFoundError, may_not_bind
 from fairlead.cluster.resources import Page, Resource, Where
-from fairlead.control.drift import holds, state_of, to_apply
+from fairlead.control.drift import holds, is_another, state_of, to_apply
 from fairlead.render.engine import Object
-from fairlead.render.names import MANAGER
+from fairlead.render.names import MANAGER, digest
 
 LOG: Final = logging.getLogger(__name__)
 KINDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -51,7 +51,7 @@ class Objects:
 
     client: Client
     _odd: dict[Where, str] = field(default_factory=dict)
-    """Objects that never become what was applied, because somebody else forms them, by the version they then had."""
+    """Objects that never become what was applied, because somebody else forms them, by the form they then had."""
 
     async def get(self, at: Where) -> Object | None:
         """One; None if it is not there."""
@@ -87,10 +87,12 @@ class Objects:
         """Have it as it is meant to be: what had to be done, as `drift.state_of` says."""
         at = where(wanted)
         live = await self.get(at)
-        state = state_of(wanted, live)
-        if not state or (state == "edited" and live is not None and self._odd.get(at) == _version(live)):
+        state, meant = state_of(wanted, live), to_apply(wanted)
+        if not state or (state == "edited" and live is not None and self._odd.get(at) == _form(meant, live)):
             return ""
-        meant = to_apply(wanted)
+        if live is not None and is_another(wanted, live):
+            state = "edited"
+            await self.remove(live)
         try:
             made = await self.client.apply(at, meant, _decode, manager=MANAGER, force=True)
         except ForbiddenError as error:
@@ -98,7 +100,7 @@ class Objects:
             raise may_not_bind(error, role["kind"], role["name"]) if role else error from None
         if not holds(meant, made):
             LOG.info("an object is formed by somebody else, too", extra={"object": str(at)})
-            self._odd[at] = _version(made)
+            self._odd[at] = _form(meant, made)
         return state
 
     async def remove(self, obj: Mapping[str, Any]) -> None:
@@ -109,6 +111,9 @@ class Objects:
             return
 
 
-def _version(obj: Mapping[str, Any]) -> str:
-    found: str = obj["metadata"]["resourceVersion"]
-    return found
+def _form(meant: Mapping[str, Any], live: Mapping[str, Any]) -> str:
+    """What an object is like but for its status, and for annotations of others: these change all the time."""
+    metadata = live["metadata"]
+    annotations = {key: metadata.get("annotations", {}).get(key) for key in meant["metadata"]["annotations"]}
+    rest = {key: one for key, one in live.items() if key not in ("metadata", "status")}
+    return digest(msgspec.json.encode([metadata.get("labels"), annotations, rest], order="sorted").decode())

@@ -17,6 +17,7 @@ from fairlead.pairs import load_pair
 from fairlead.render.names import Names
 
 SERVER_SECRET: Final = "fairlead-webhook-tls"  # noqa: S105  a name
+_LISTED: Final = "; cert-manager makes it where the operator's setting schedulers lists the scheduler"
 OPERATOR_SECRET: Final = "fairlead-operator-tls"  # noqa: S105
 
 
@@ -37,7 +38,8 @@ class OfOthers:
     async def scheduler(self, name: str) -> None:
         """Whether a scheduler has what it shows."""
         secret = Names(name, self.secrets.namespace).certificate
-        await self._read(secret, Wanted(self._where(secret), "client", scheduler_identity(name)))
+        wanted = Wanted(self._where(secret), "client", scheduler_identity(name), otherwise=_LISTED)
+        await self._read(secret, wanted)
 
     async def context(self) -> ssl.SSLContext:
         """What the leader shows to replicas, and whom it believes."""

@@ -7,17 +7,21 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from fairlead.api.errors import InvalidObjectError
+from fairlead.cluster.errors import RequestError
 from fairlead.control.asking import complaints, unanswered
 from fairlead.control.look import Looked, foreign, look
 from fairlead.control.memory import as_config_map, name_of
-from fairlead.control.objects import Objects
-from fairlead.control.reconcile import Asked, Decision, decide, in_order, surplus
+from fairlead.control.objects import Objects, resource
+from fairlead.control.reconcile import Asked, Decision, There, decide, fated, in_order, surplus
+from fairlead.control.rollout import Seen
 from fairlead.render.config import urls
 from fairlead.render.engine import Engine, read
 from fairlead.render.facts import Facts
 from fairlead.render.names import CONFIG_HASH, Names
 
 LOG: Final = logging.getLogger(__name__)
+_INVALID: Final = (400, 422)
+_WORDS_MAX: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +38,8 @@ class Passed:
     failed: str = ""
     """Why else the last pass failed. It is done again."""
     gone: bool = False
+    paused: bool = False
+    """Whether nothing was written for that."""
     rolled: str = ""
     """The authorities that all of its pods were started with, as PEM; empty if they differ, or nobody knows."""
 
@@ -58,36 +64,87 @@ class Passes:
         *,
         paused: bool,
         known: bool,
+        noted: bool,
+        before: Decision | None,
         begin: Callable[[], Awaitable[None]],
         drifted: Callable[[str], None],
     ) -> Passed:
         """One pass. Raises ClusterError where it has to be done again.
 
         `facts` are asked for only where there is to be a scheduler: a certificate comes with them. `begin` is called
-        before there is one that is not known. `drifted` is told of each object that somebody had edited or deleted,
-        once it is as it was.
+        before there is one of ours that is not noted. `drifted` is told of each object that somebody had edited or
+        deleted, once it is as it was; `before` is what the last pass came to that went well.
         """
         names = Names(asked.settings.name, self.namespace)
         try:
-            if refused := await foreign(self.objects, names, known=known):
+            managed = asked.settings.management == "Managed"
+            if managed and (refused := await foreign(self.objects, names, known=known)):
                 return Passed(refused=refused)
             looked = await look(self.objects, names, empty=not asked.exists)
             if not (asked.exists or asked.listed or looked.objects or looked.pods):
                 return Passed(gone=True)
             looked = await self._verified(looked, names)
-            decision = decide(self.engine, asked, await facts(), looked.there, self.now())
-            if not (known or paused):
+            decide_on = await self._decider(names, asked, looked, facts, paused=paused)
+            decision = decide_on(looked.there)
+            if managed and decision.fate != "Goes" and not (noted or paused):
                 await begin()
-            gone = not paused and await self._write(names, looked, decision, drifted)
-            return Passed(decision=decision, about=asked.versions, gone=gone, rolled=_rolled(looked))
+            gone = False
+            if not paused:
+                try:
+                    gone = await self._write(names, looked, decision, before, drifted)
+                except RequestError as error:
+                    decision = await self._without(error, names, looked, decision, decide_on)
+            return Passed(decision=decision, about=asked.versions, gone=gone, paused=paused, rolled=_rolled(looked))
         except InvalidObjectError as error:
             return Passed(refused=str(error))
+
+    async def _decider(
+        self, names: Names, asked: Asked, looked: Looked, facts: Callable[[], Awaitable[Facts]], *, paused: bool
+    ) -> Callable[[There], Decision]:
+        """What decides. Facts that cannot be had keep no scheduler that nobody needs any more."""
+        now = self.now()
+        first = fated(asked, looked.there, now)
+        if first.fate == "Goes":
+            return lambda _: first
+        try:
+            known = await facts()
+        except InvalidObjectError:
+            if not (asked.exists or asked.listed or paused or first.remembered == looked.there.remembered):
+                await self.objects.put(as_config_map(names, first.remembered))  # since when nobody does
+            raise
+        return lambda there: decide(self.engine, asked, known, there, now)
+
+    async def _without(
+        self,
+        error: RequestError,
+        names: Names,
+        looked: Looked,
+        decision: Decision,
+        decide_on: Callable[[There], Decision],
+    ) -> Decision:
+        """What follows where the API server finds the new Deployment invalid: it is put away as one that failed.
+
+        Raises the error where it says something else.
+        """
+        is_invalid = error.status in _INVALID and error.where.resource == resource("Deployment")
+        if not is_invalid or decision.plan is None or decision.phase not in ("Rolling", "Rejected"):
+            raise error
+        failed = Seen(
+            config=decision.plan.config_hash, failed=f"the API server refuses it: {error.message}"[:_WORDS_MAX]
+        )
+        looked = replace(looked, there=replace(looked.there, seen=failed))
+        after = decide_on(looked.there)
+        if after.phase == "RolledBack":
+            await self._write(names, looked, after, None, lambda _: None)
+        elif after.remembered != looked.there.remembered:
+            await self.objects.put(as_config_map(names, after.remembered))
+        return after
 
     async def _verified(self, looked: Looked, names: Names) -> Looked:
         """With what only asking can tell, where there is something to verify."""
         there, seen = looked.there, looked.there.seen
-        trying = there.remembered.rollout.trying
-        if trying is None or trying.config != seen.config or seen.waits or seen.failed or not seen.leads:
+        unverified = there.remembered.rollout.unverified
+        if not unverified or unverified != seen.config or seen.waits or seen.failed or not seen.leads:
             return looked
         kept, context = there.config_maps.get(seen.config), await self.context(names.scheduler)
         if kept is None or context is None:
@@ -98,7 +155,14 @@ class Passes:
         errors = errors or await complaints(self.objects.client, new)
         return replace(looked, there=replace(there, seen=replace(seen, unanswered=said, errors=errors)))
 
-    async def _write(self, names: Names, looked: Looked, decision: Decision, drifted: Callable[[str], None]) -> bool:
+    async def _write(
+        self,
+        names: Names,
+        looked: Looked,
+        decision: Decision,
+        before: Decision | None,
+        drifted: Callable[[str], None],
+    ) -> bool:
         """Whether nothing is left of it.
 
         The memory comes first: whatever happens next, the pass after that knows what was begun.
@@ -111,6 +175,7 @@ class Passes:
         if (plan := decision.plan) is None:
             return False
         settled = decision.remembered.rollout.good == plan.config_hash
+        settled |= decision.phase == "Steady" and before is not None and decision.remembered == before.remembered
         for obj in plan.objects:
             state = await self.objects.put(obj)
             if state == "edited" or (state == "missing" and settled):

@@ -18,6 +18,10 @@ from fairlead.render.wiring import Wiring, wire
 
 Fate = Literal["Stays", "Waits", "Goes"]
 CONFIG_MAPS_KEPT: Final = 3
+_ENDS_S: Final = 2.0
+"""Pods of a scheduler that others are to run from now on."""
+_LATE_S: Final = 10.0
+"""What was put away and runs all the same may come late: an image that could not be pulled, a node that was missing."""
 _UNSEEN: Final = Seen()
 _NO_WIRING: Final = Wiring()
 _NOTHING: Final = Remembered()
@@ -47,6 +51,8 @@ class There:
     config_maps: Mapping[str, Mapping[str, Any]]
     """The configurations that are kept, by their hashes."""
     remembered: Remembered = _NOTHING
+    pods: int = 0
+    """Its own."""
     unbound: int = 0
     """Pods that wait for a node and name this scheduler."""
 
@@ -66,8 +72,8 @@ class Decision:
     """When to look again though nothing happens."""
 
 
-def decide(engine: Engine, asked: Asked, facts: Facts, there: There, now: float) -> Decision:
-    """One pass over one scheduler. Raises InvalidObjectError where the settings cannot be had."""
+def fated(asked: Asked, there: There, now: float) -> Decision:
+    """What follows whatever is known of the cluster: whether there is to be a scheduler at all."""
     if not (asked.exists or asked.listed or there.seen.config or there.remembered != _NOTHING):
         return Decision(fate="Goes", message="it has gone, but for what is left of it")
     uses = wire(asked.policies) | asked.serving if asked.exists else None
@@ -75,38 +81,46 @@ def decide(engine: Engine, asked: Asked, facts: Facts, there: There, now: float)
     fate, why = goes(listed=asked.listed, lasting=need.lasting, unbound=there.unbound, now=now)
     if fate == "Goes":
         return Decision(fate=fate, message=why)
+    remembered = Remembered(rollout=there.remembered.rollout, lasting=need.lasting)
+    return Decision(fate=fate, remembered=remembered, message=why, again_s=need.again_s)
+
+
+def decide(engine: Engine, asked: Asked, facts: Facts, there: There, now: float) -> Decision:
+    """One pass over one scheduler. Raises InvalidObjectError where the settings cannot be had."""
+    first = fated(asked, there, now)
+    if first.fate == "Goes":
+        return first
+    lasting = first.remembered.lasting
     running = there.config_maps.get(there.seen.config)
     facts = replace(facts, asked_all=asked_all(None if running is None else read(running["data"]["config.yaml"])))
-    wanted = plan(engine, asked.settings, need.wiring, facts)
+    wanted = plan(engine, asked.settings, lasting.wiring or _NO_WIRING, facts)
     if asked.settings.management == "ConfigOnly":
-        return Decision(
-            fate=fate,
-            plan=wanted,
-            remembered=Remembered(lasting=need.lasting),
-            message=why,
-            again_s=need.again_s,
-        )
+        again_s = _ENDS_S if there.pods else first.again_s
+        return replace(first, plan=wanted, remembered=Remembered(lasting=lasting), phase="Steady", again_s=again_s)
     inputs = digest(asked.settings.model_dump_json(), *sorted(asked.versions))
     done = step(wanted.config_hash, inputs, there.remembered.rollout, there.seen, now)
     chosen: Plan | None = wanted
-    message = done.message or why
+    message = done.message or first.message
     if done.config != wanted.config_hash:
         kept = there.config_maps.get(done.config)
         chosen = None if kept is None else wanted.with_pods_of(kept)
         if kept is None:
             message = f"{message}; nothing can be put back, because its ConfigMap is gone"
-    return Decision(
-        fate=fate,
+    return replace(
+        first,
         plan=chosen,
-        remembered=Remembered(rollout=done.memory, lasting=need.lasting),
+        remembered=Remembered(rollout=done.memory, lasting=lasting),
         phase=done.phase,
         message=message,
-        again_s=need.again_s,
+        again_s=_LATE_S if done.phase == "Rejected" and not there.seen.failed else first.again_s,
     )
 
 
 def surplus(names: Names, decided: Decision, there: There, found: Sequence[Object]) -> list[Object]:
-    """Of the objects with our label those that are not wanted any more, in the order in which they go."""
+    """Of the objects with our label those that are not wanted any more, in the order in which they go.
+
+    While pods are there that are not wanted either, they keep what they call with and may do.
+    """
     if decided.plan is None:
         return []
     wanted = {(one["kind"], one["metadata"]["name"]) for one in decided.plan.objects}
@@ -116,7 +130,7 @@ def surplus(names: Names, decided: Decision, there: There, found: Sequence[Objec
         there.config_maps, key=lambda one: (one in hashes, there.config_maps[one]["metadata"]["creationTimestamp"])
     )[-CONFIG_MAPS_KEPT:]
     kept = {there.config_maps[one]["metadata"]["name"] for one in newest} | {name_of(names)}
-    return in_order(
+    gone = in_order(
         [
             one
             for one in found
@@ -125,6 +139,8 @@ def surplus(names: Names, decided: Decision, there: There, found: Sequence[Objec
             and not (one["kind"] == "ConfigMap" and one["metadata"]["name"] in kept)
         ]
     )
+    ends = there.pods and not any(kind == "Deployment" for kind, _ in wanted)
+    return [one for one in gone if one["kind"] == "Deployment"] if ends else gone
 
 
 def in_order(objects: Sequence[Object]) -> list[Object]:

@@ -10,7 +10,7 @@ from typing import Final, Literal
 VERIFIED_WITHIN_S: Final = 180.0
 
 Phase = Literal["Steady", "Rolling", "RolledBack", "Rejected"]
-"""Rejected: it failed, and there is no good one to put back."""
+"""Rejected: it failed, and there is no good one to put back: it stays, and is good once it runs all the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,12 @@ class Memory:
     """The hash of the configuration that was last verified."""
     trying: Tried | None = None
     rejected: Tried | None = None
+
+    @property
+    def unverified(self) -> str:
+        """The hash of what is good as soon as it is seen to run; empty if nothing is."""
+        waits = self.trying or (None if self.good else self.rejected)
+        return "" if waits is None else waits.config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +88,8 @@ def step(wanted: str, inputs: str, memory: Memory, seen: Seen, now: float) -> St
     """One pass."""
     rejected = memory.rejected
     if rejected is not None and (rejected.config, rejected.inputs) == (wanted, inputs):
-        return _put_away(wanted, memory, seen)
+        runs = not (memory.good or seen.failed or seen.missing) and seen.config == wanted
+        return _steady(Memory(good=wanted), seen) if runs else _put_away(wanted, memory, seen)
     memory = replace(memory, rejected=None)
     if wanted == memory.good:
         return _steady(replace(memory, trying=None), seen)

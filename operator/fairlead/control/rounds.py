@@ -87,7 +87,7 @@ class Rounds:
     async def _ask(self) -> None:
         before = self.replicas.answers
         after = await self.replicas.ask()
-        await self.waker.heard(after.values())
+        await self.waker.heard(after)
         await self.announcer.again()
         new, self._lacked = before != after or self._lacked or self.lacking.said, self.lacking.said
         if not self.schedulers.begun.is_set():

@@ -36,6 +36,8 @@ class Schedulers:
     """What is known of the cluster, once certificates are as they have to be; told of a scheduler, of all that there
     are with the authorities that these were started with, and of those for which nothing is written. Raises
     InvalidObjectError."""
+    restored: Callable[[str], str]
+    """What somebody had done to a scheduler's certificate, told once; empty if nobody had."""
     leads: Callable[[], bool]
     drift: Callable[[str], None]
     """Told of the kind of each object that somebody had changed."""
@@ -85,18 +87,20 @@ class Schedulers:
             asked = self.gathered.asked(scheduler, self.settings(), self.answers())
         except InvalidObjectError as error:
             return Passed(refused=str(error))
-        drifted = list[str]()
+        drifted, noted = list[str](), await self.ever.managed(scheduler)
         try:
             return await self.passes.run(
                 asked,
                 lambda: self._facts(scheduler),
                 paused=paused(self.gathered.of(scheduler)),
-                known=asked.listed or self._was_managed(scheduler) or await self.ever.managed(scheduler),
+                known=asked.listed or noted or self._was_managed(scheduler),
+                noted=noted,
+                before=self.passed(scheduler).decision,
                 begin=lambda: self.ever.note(scheduler, self.now()),
                 drifted=drifted.append,
             )
         finally:
-            for text in drifted:
+            for text in filter(None, (*drifted, self.restored(scheduler))):
                 self.drift(text.partition(" ")[0])
                 for policy in self.gathered.of(scheduler)[:1]:
                     await self.announcer.about(policy, "Warning", "DriftCorrected", text, "Correct", self.now())
@@ -114,5 +118,6 @@ class Schedulers:
         return any(one.name == scheduler for one in self.settings().schedulers)
 
     def _was_managed(self, scheduler: str) -> bool:
-        """Whether a policy says so: its status outlives an operator."""
-        return any(one.get("status", {}).get("scheduler", {}).get("configHash") for one in self.gathered.of(scheduler))
+        """Whether a policy says that it ran: its status outlives an operator."""
+        policies = self.gathered.of(scheduler)
+        return any(one.get("status", {}).get("scheduler", {}).get("lastGoodConfigHash") for one in policies)

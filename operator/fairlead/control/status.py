@@ -27,7 +27,6 @@ class About:
     passed: Passed
     lacking: Sequence[str] = ()
     """Permissions that are missing for something else."""
-    managed: bool
     paused: bool
     unrenewed: str = ""
     """Why its scheduler's certificate should have been renewed, and was not, because it is paused."""
@@ -55,7 +54,6 @@ def status(about: About, now: datetime) -> dict[str, Any]:
         replicas=[_replica(pod, one, lacks.get(pod, "")) for pod, one in said.items()],
         phase=decision.phase if decision is not None and version(policy) in about.passed.about else None,
         roll=decision.message if decision is not None else "",
-        managed=about.managed,
         missing=about.passed.missing,
         failed=about.passed.failed,
         lacking=about.lacking,

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.api.errors import InvalidObjectError
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.cluster.errors import ClusterError, ConflictError, ForbiddenError, NotFoundError
 from fairlead.cluster.resources import POLICIES
@@ -25,7 +24,6 @@ from fairlead.control.lacking import Lacking
 from fairlead.control.passes import Passed
 from fairlead.control.status import COUNTERS_S, About, difference, status
 from fairlead.logs import Seldom
-from fairlead.render.operator_settings import OperatorSettings
 from fairlead.webhook.state import ReplicaState
 
 LOG: Final = logging.getLogger(__name__)
@@ -45,7 +43,6 @@ class Statuses:
     """What is said of the certificate of a scheduler for which nothing is written; empty while it is good."""
     announcer: Announcer
     lacking: Lacking
-    settings: Callable[[], OperatorSettings]
     leads: Callable[[], bool]
     warnings: Callable[[Obj], list[tuple[str, str]]]
     """What lint warns of."""
@@ -98,7 +95,6 @@ class Statuses:
             answers=self.answers(),
             passed=passed,
             lacking=self.lacking.said,
-            managed=self._is_managed(scheduler),
             paused=held,
             unrenewed=self.unrenewed(scheduler) if held else "",
             warnings=self.warnings(policy),
@@ -136,9 +132,3 @@ class Statuses:
             self.lacking.failed(_FINALIZING, error)
         else:
             self.lacking.went(_FINALIZING)
-
-    def _is_managed(self, scheduler: str) -> bool:
-        try:
-            return self.settings().scheduler(scheduler).management == "Managed"
-        except InvalidObjectError:
-            return False

@@ -20,11 +20,10 @@ from fairlead.cluster.revisions import LABEL as LAST_GOOD
 from fairlead.cluster.writes import REVISIONS
 from fairlead.control.finalizer import FINALIZER
 from fairlead.control.leader import AUTHORITY, LEASE
-from fairlead.control.look import MANAGED_BY
 from fairlead.control.objects import KINDS, Objects, resource
 from fairlead.control.reconcile import in_order
 from fairlead.render.engine import Object
-from fairlead.render.names import MANAGER, SCHEDULER_LABEL
+from fairlead.render.names import MANAGED_BY, MANAGER, SCHEDULER_LABEL
 
 _OURS: Final = f"{MANAGED_BY}={MANAGER}"
 _UNLABELLED: Final = (("Lease", LEASE), ("Secret", AUTHORITY), ("ConfigMap", EVER))

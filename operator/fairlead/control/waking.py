@@ -4,7 +4,7 @@ The decision is pure; whoever asks the replicas tells it of the answers.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
@@ -38,14 +38,19 @@ class Waking:
     last: float = float("-inf")
     """When somebody was, by a clock that never goes back."""
 
-    def heard(self, answers: Iterable[ReplicaState | str]) -> "Waking":
-        """Each replica has answered, or has not; a replica says of pods once only that they could be placed."""
+    def heard(self, answers: Iterable[ReplicaState | str], *, lost: bool = False) -> "Waking":
+        """Each replica has answered, or has not; a replica says of pods once only that they could be placed.
+
+        `lost`: one that did before is not there any more. What it knew of pods that it had refused, nobody else does.
+        """
         given = [*answers]
         said = [one for one in given if isinstance(one, ReplicaState)]
         sets = {one.policy_set for one in said}
         everywhere = sets.pop() if len(sets) == 1 and len(said) == len(given) else ""
         new = bool(everywhere) and everywhere != self.served
-        return replace(self, served=everywhere or self.served, owed=self.owed or new or any(one.freed for one in said))
+        return replace(
+            self, served=everywhere or self.served, owed=self.owed or lost or new or any(one.freed for one in said)
+        )
 
     def wait_s(self, now: float) -> float | None:
         """How long to wait before somebody is woken; None: nobody has to be."""
@@ -83,10 +88,15 @@ class Waker:
     clock: Callable[[], float]
     lacking: Lacking
     waking: Waking = field(default_factory=Waking)
+    _answered: frozenset[str] = frozenset()
 
-    async def heard(self, answers: Iterable[ReplicaState | str]) -> None:
+    async def heard(self, answers: Mapping[str, ReplicaState | str]) -> None:
         """The replicas were asked."""
-        self.waking = self.waking.heard(answers)
+        before, self._answered = (
+            self._answered,
+            frozenset(name for name, one in answers.items() if isinstance(one, ReplicaState)),
+        )
+        self.waking = self.waking.heard(answers.values(), lost=bool(before - self._answered))
         if self.waking.wait_s(self.clock()) != 0:
             return
         try:

@@ -62,7 +62,8 @@ class Worker:
             self._failures += 1
             again: float = min(_AGAIN_S * 2**self._failures, _MOST_AGAIN_S) * random.uniform(0.5, 1.0)  # noqa: S311  no secret
             if not isinstance(error, ConflictError) or self._failures > 1:  # it is seen next time who was faster
-                missing, failed = ("", str(error)) if not isinstance(error, ForbiddenError) else (str(error), "")
+                lacks = isinstance(error, ForbiddenError) and error.is_of_rbac
+                missing, failed = (str(error), "") if lacks else ("", str(error))
                 self.passed = replace(self.passed, missing=missing, failed=failed)
             extra = {"scheduler": self.scheduler, "why": str(error), "again": f"{again:.0f} s"}
             LOG.warning("a pass failed", extra=extra)
@@ -81,11 +82,13 @@ def rest_s(passed: Passed) -> float:
     decision = passed.decision
     if passed.refused:
         return _MOST_AGAIN_S
+    resync = RESYNC_S * random.uniform(0.8, 1.2)  # noqa: S311  no secret
+    if passed.paused:
+        return resync
     if decision is not None and (decision.phase == "Rolling" or (decision.fate == "Goes" and not passed.gone)):
         return _AGAIN_S
     if decision is not None and decision.phase == "Steady" and decision.message:
         return _QUIET_S
-    resync = RESYNC_S * random.uniform(0.8, 1.2)  # noqa: S311  no secret
     left = decision.again_s if decision is not None else None
     waits = decision is not None and decision.fate == "Waits"
     return min(resync, left + 0.1 if left is not None else resync, _QUIET_S if waits else resync)

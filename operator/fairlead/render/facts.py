@@ -15,6 +15,7 @@ class Facts:
     """The authorities of its certificate, as PEM. A scheduler reads them once, when it starts."""
     server_versions: tuple[str, ...]
     """What each API server calls its `gitVersion`."""
-    nodes: int
+    nodes: int | None
+    """None while they are being listed: then their number decides nothing."""
     asked_all: bool | None = None
     """What `sampling.asked_all` says of the configuration that is there."""

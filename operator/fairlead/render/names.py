@@ -11,6 +11,7 @@ from typing import Final
 from fairlead.api.names import GROUP
 
 MANAGER: Final = "fairlead"
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 SCHEDULER_LABEL: Final = f"{GROUP}/scheduler"
 CONFIG_HASH: Final = f"{GROUP}/config-hash"
 HASH_VERSION: Final = f"{GROUP}/config-hash-version"
@@ -55,7 +56,7 @@ class Names:
         return {
             "app.kubernetes.io/component": "scheduler",
             "app.kubernetes.io/instance": self.scheduler,
-            "app.kubernetes.io/managed-by": MANAGER,
+            MANAGED_BY: MANAGER,
             "app.kubernetes.io/name": "kube-scheduler",
             SCHEDULER_LABEL: self.scheduler,
         }

@@ -30,7 +30,34 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             replace(FINE, enforced=False, phase=None), "True", "Off", "", False, False, id="off, and no scheduler"
         ),
         pytest.param(
-            replace(FINE, managed=False, phase=None), "True", "Ready", "", False, False, id="others run the scheduler"
+            replace(FINE, phase=None), "Unknown", "Pending", "not looked at yet", True, False, id="no scheduler yet"
+        ),
+        pytest.param(
+            replace(FINE, enforced=False, paused=True, phase=None),
+            "False",
+            "Paused",
+            "nothing of its scheduler is written",
+            False,
+            False,
+            id="off, and paused",
+        ),
+        pytest.param(
+            replace(FINE, enforced=False, missing="may not create configmaps"),
+            "False",
+            "Forbidden",
+            "configmaps",
+            False,
+            False,
+            id="off, and its scheduler cannot be kept",
+        ),
+        pytest.param(
+            replace(FINE, refused="tls.mode: no ca.crt\n  tls.mode: no tls.key\n"),
+            "False",
+            "SchedulerRefused",
+            "tls.mode: no ca.crt; tls.mode: no tls.key",
+            False,
+            True,
+            id="several things, in one line",
         ),
         pytest.param(Known(generation=7), "Unknown", "Pending", "being compiled", True, False, id="new"),
         pytest.param(
@@ -136,7 +163,7 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             id="not allowed",
         ),
         pytest.param(
-            replace(FINE, managed=False, lacking=["events cannot be posted: may not"]),
+            replace(FINE, lacking=["events cannot be posted: may not"]),
             "False",
             "Forbidden",
             "events cannot be posted: may not",
@@ -226,7 +253,6 @@ KNOWN = st.builds(
     ),
     phase=st.sampled_from([None, "Steady", "Rolling", "RolledBack", "Rejected"]),
     roll=TEXT,
-    managed=st.booleans(),
     missing=TEXT,
     lacking=st.lists(TEXT, max_size=2),
     paused=st.booleans(),

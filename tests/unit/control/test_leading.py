@@ -1,37 +1,59 @@
 """A leader for a while, in virtual time: what it sees, and how often it writes."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from fairlead.control.gathering import PAUSED
+from fairlead.render.names import SCHEDULER_LABEL
+from fairlead.render.operator_settings import parse_settings
 from faultkit import virtual
-from faultkit.cluster import AUTHORITY, NAMESPACE, Cluster
+from faultkit.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, Cluster
 from faultkit.faults import Wire
 from faultkit.leader import around, at_work, until
 from faultkit.life import CERTIFICATE, POLICY, STAGES, condition, made
 
 SOON_S = 5.0
 STATUS = "patch schedulerextenderpolicies/status p"
+SLOW = "schedulers: [{name: s, timeout: 2s, "
+PUBLISHED = ("", "configmaps", NAMESPACE, "kube-scheduler-s")
 Story = Callable[[Cluster, Wire], Coroutine[Any, Any, None]]
 
 
-def told(story: Story) -> None:
-    """With a scheduler that runs."""
+def begun(story: Story) -> None:
+    """With nothing."""
     cluster = Cluster()
 
     async def whole() -> None:
         wire = Wire(cluster.api)
         async with at_work(cluster, wire):
-            STAGES["the first policy"].act(cluster)
-            await until("Ready", lambda: STAGES["the first policy"].done(cluster))
-            await asyncio.sleep(100)
             await story(cluster, wire)
 
     with around(cluster):
         virtual.run(whole())
+
+
+def told(story: Story) -> None:
+    """With a scheduler that runs."""
+
+    async def whole(cluster: Cluster, wire: Wire) -> None:
+        STAGES["the first policy"].act(cluster)
+        await until("Ready", lambda: STAGES["the first policy"].done(cluster))
+        await asyncio.sleep(100)
+        await story(cluster, wire)
+
+    begun(whole)
+
+
+@contextmanager
+def told_to(settings: str) -> Iterator[None]:
+    """With other settings of the operator."""
+    with patch("faultkit.leader.SETTINGS", parse_settings(settings)):
+        yield
 
 
 KINDS = (
@@ -48,6 +70,55 @@ def test_what_somebody_deletes_is_back_within_seconds(plural: str) -> None:
         for key in there:
             cluster.api.delete(key)
             await until(f"{' '.join(key)} to be back", lambda key=key: key in cluster.api.objects, SOON_S)  # type: ignore[misc]
+
+    told(story)
+
+
+def drifted(cluster: Cluster) -> list[str]:
+    return [one["note"] for _, one in cluster.api.of("events") if one["reason"] == "DriftCorrected"]
+
+
+def test_what_somebody_does_to_a_certificate_is_told_once_and_its_renewal_is_not() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        good = cluster.api.objects[CERTIFICATE]
+        cluster.api.delete(CERTIFICATE)
+        await until("it to be told", lambda: drifted(cluster) == ["Secret kube-scheduler-s-tls was missing"])
+        cluster.api.put(CERTIFICATE, {**good, "data": {**good["data"], "tls.crt": good["data"]["tls.key"]}})
+        await until("it to be told", lambda: "Secret kube-scheduler-s-tls was edited" in drifted(cluster))
+        STAGES["a certificate's renewal"].act(cluster)
+        await until("its renewal", lambda: STAGES["a certificate's renewal"].done(cluster))
+        STAGES["the authority's rotation"].act(cluster)
+        await until("the end of it", lambda: STAGES["the authority's rotation"].done(cluster))
+        await asyncio.sleep(1000)
+        assert len(drifted(cluster)) == 2
+
+    told(story)
+
+
+TAMPERED: Mapping[str, Mapping[str, Any]] = {
+    "clusterrolebindings": {"roleRef": {"kind": "ClusterRole", "name": "cluster-admin"}},
+    "rolebindings": {"roleRef": {"kind": "Role", "name": "another"}},
+    "configmaps": {"immutable": True, "data": {"config.yaml": "another"}},
+    "deployments": {"spec": {"selector": {}, "replicas": 0, "template": {"metadata": {"annotations": {HASH: "x"}}}}},
+}
+
+
+@pytest.mark.parametrize("plural", TAMPERED)
+def test_what_somebody_puts_in_the_place_of_ours_goes(plural: str) -> None:
+    """The API server lets nobody change what is another in it."""
+
+    async def story(cluster: Cluster, _: Wire) -> None:
+        for key in (one for one in made(cluster, plural) if not one[3].endswith("-state")):
+            good = cluster.api.objects[key]
+            cluster.api.delete(key)
+            cluster.api.put(key, {**good, **TAMPERED[plural]})
+            text = f"{good['kind']} {key[3]} was edited"
+            await until(text, lambda text=text: text in drifted(cluster))  # type: ignore[misc]
+            there = cluster.api.objects[key]
+            for part in ("roleRef", "data"):
+                assert there.get(part) == good.get(part)
+            assert there.get("spec", {}).get("selector") == good.get("spec", {}).get("selector")
+        await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"))
 
     told(story)
 
@@ -91,6 +162,134 @@ def test_a_spoilt_authority_is_named_and_can_be_mended() -> None:
         assert said.startswith(f"Secret {NAMESPACE}/fairlead-ca, tls.crt is missing: put it back, or delete the Secret")
         cluster.api.put(AUTHORITY, {**cluster.api.objects[AUTHORITY], "data": good})
         await until("Ready", lambda: STAGES["a wiring change"].done(cluster))
+
+    told(story)
+
+
+def test_a_first_configuration_that_runs_late_is_good_all_the_same() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        cluster.no_image = True
+        STAGES["the first policy"].act(cluster)
+        await until("it", lambda: condition(cluster, "Ready")[1] == "ConfigurationRejected")
+        assert "not verified within 180 s" in condition(cluster, "Stalled")[2]
+        await asyncio.sleep(1000)
+        cluster.no_image = False
+        cluster.run()
+        await until("Ready", lambda: STAGES["the first policy"].done(cluster), 60)
+
+    begun(story)
+
+
+def test_a_deployment_that_the_api_server_finds_invalid_is_put_away_and_the_last_good_one_stays() -> None:
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        before = cluster.api.objects[DEPLOYMENT]["metadata"]["resourceVersion"]
+        cluster.api.invalid = "no-such-operator"
+        with told_to(f"{SLOW}placement: {{tolerations: [{{operator: no-such-operator}}]}}}}]"):
+            await until("it", lambda: STAGES["a configuration that is refused"].done(cluster))
+            status, reason, message = condition(cluster, "Stalled")
+            assert (status, reason) == ("True", "ConfigurationRejected")
+            assert "the API server refuses it: no-such-operator cannot be had" in message
+            assert cluster.api.objects[DEPLOYMENT]["metadata"]["resourceVersion"] == before
+            wire.writes.clear()
+            await asyncio.sleep(1000)
+            assert wire.writes == []
+        with told_to(f"{SLOW}replicas: 3}}]"):
+            await until("Ready", lambda: cluster.api.objects[DEPLOYMENT]["spec"]["replicas"] == 3)
+            await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"))
+
+    told(story)
+
+
+def test_a_first_deployment_that_is_invalid_is_said_and_can_be_mended() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        cluster.api.invalid = "no-such-operator"
+        with told_to(f"{SLOW}placement: {{tolerations: [{{operator: no-such-operator}}]}}}}]"):
+            STAGES["the first policy"].act(cluster)
+            await until("it", lambda: condition(cluster, "Stalled")[:2] == ("True", "ConfigurationRejected"))
+            assert "no-such-operator cannot be had" in condition(cluster, "Ready")[2]
+        with told_to(f"{SLOW}replicas: 2}}]"):
+            await until("Ready", lambda: STAGES["the first policy"].done(cluster))
+
+    begun(story)
+
+
+def test_a_scheduler_that_nobody_needs_goes_though_its_certificate_has_gone_before() -> None:
+    """Those of others go with the settings that have named it."""
+
+    async def story(cluster: Cluster, _: Wire) -> None:
+        with told_to("tls: {mode: Provided}"):
+            cluster.api.delete(CERTIFICATE)
+            await until("it", lambda: condition(cluster, "Accepted")[1] == "SchedulerRefused")
+            cluster.api.delete(POLICY)
+            await until("its end", lambda: STAGES["the last policy's end"].done(cluster))
+
+    told(story)
+
+
+def test_of_a_scheduler_that_others_run_it_is_said_what_could_not_be_written_and_that_it_is_paused() -> None:
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        labels, template = {SCHEDULER_LABEL: SCHEDULER}, {"metadata": {"annotations": {HASH: "theirs"}}}
+        theirs = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"labels": labels},
+            "spec": {"replicas": 1, "template": template},
+        }
+        cluster.api.put(DEPLOYMENT, theirs)
+        with told_to("schedulers: [{name: s, management: ConfigOnly}]"):
+            wire.denied = "configmaps kube-scheduler-s"
+            STAGES["the first policy"].act(cluster)
+            await until("it", lambda: "on purpose" in condition(cluster, "Ready")[2])
+            assert condition(cluster, "Ready")[1] == "ReconcileFailed"
+            wire.denied = ""
+            await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"))
+            assert drifted(cluster) == []
+            cluster.api.delete(PUBLISHED)
+            await until("it to be back", lambda: PUBLISHED in cluster.api.objects)
+            await until("it to be told", lambda: drifted(cluster) == ["ConfigMap kube-scheduler-s was missing"])
+            cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
+            await until("it", lambda: condition(cluster, "Ready")[1] == "Paused")
+        assert cluster.api.objects[DEPLOYMENT]["spec"] == theirs["spec"]
+
+    begun(story)
+
+
+def test_a_scheduler_that_was_listed_stays_ours_when_it_is_not_any_more() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        with told_to("schedulers: [{name: s}]"):
+            STAGES["the first policy"].act(cluster)
+            await until("Ready", lambda: STAGES["the first policy"].done(cluster))
+            cluster.api.delete(POLICY)
+            await until("its end", lambda: POLICY not in cluster.api.objects)
+        STAGES["the first policy"].act(cluster)
+        await until("Ready", lambda: STAGES["the first policy"].done(cluster))
+
+    begun(story)
+
+
+def test_a_scheduler_of_others_is_not_taken_over_when_it_is_not_listed_any_more() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        with told_to("schedulers: [{name: s, management: ConfigOnly}]"):
+            STAGES["the first policy"].act(cluster)
+            await until("Ready", lambda: STAGES["the first policy"].done(cluster))
+            theirs = {"spec": {"schedulerName": SCHEDULER, "nodeName": "n"}, "status": {"phase": "Running"}}
+            cluster.api.put(PLACED, theirs)
+        await until("it to be refused", lambda: condition(cluster, "Accepted")[1] == "SchedulerRefused")
+        assert DEPLOYMENT not in cluster.api.objects
+
+    begun(story)
+
+
+def test_a_scheduler_that_others_run_from_now_on_leaves_what_they_need() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        with told_to("schedulers: [{name: s, management: ConfigOnly}]"):
+            await until("it", lambda: {key[1] for key in made(cluster)} == {"configmaps", "secrets"}, 60)
+            assert {CERTIFICATE, PUBLISHED} <= {*made(cluster)}
+            await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"))
+        with told_to("schedulers: [{name: s}]"):
+            await until("Ready", lambda: DEPLOYMENT in cluster.api.objects and PUBLISHED not in cluster.api.objects)
+            await until("Ready", lambda: STAGES["the first policy"].done(cluster))
+        assert drifted(cluster) == []
 
     told(story)
 

@@ -46,5 +46,7 @@ def test_of_a_scheduler_that_has_gone_nothing_is_asked() -> None:
         now=lambda: 1.0,
     )
     asked = Asked(settings=settings(), listed=False, policies=[], exists=False, versions=[])
-    passed = passes.run(asked, _no_facts, paused=False, known=False, begin=_no_note, drifted=print)
+    passed = passes.run(
+        asked, _no_facts, paused=False, known=False, noted=False, before=None, begin=_no_note, drifted=print
+    )
     assert asyncio.run(passed) == Passed(gone=True)

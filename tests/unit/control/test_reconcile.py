@@ -129,7 +129,7 @@ def test_what_is_left_of_a_scheduler_that_has_gone_does_not_bring_it_back() -> N
     assert decide(ENGINE, replace(nobody, listed=True), facts(), NOTHING, NOW).fate == "Stays"
 
 
-def test_a_scheduler_that_others_run_has_neither_phase_nor_pods() -> None:
+def test_a_scheduler_that_others_run_has_no_pods_and_nothing_to_wait_for() -> None:
     found = decide(
         ENGINE,
         replace(ASKED, settings=settings(management="ConfigOnly")),
@@ -137,7 +137,7 @@ def test_a_scheduler_that_others_run_has_neither_phase_nor_pods() -> None:
         NOTHING,
         NOW,
     )
-    assert found.phase is None
+    assert (found.phase, found.message) == ("Steady", "")
     assert found.plan is not None
     assert {one["kind"] for one in found.plan.objects} == {"ConfigMap"}
 
@@ -154,6 +154,21 @@ def test_what_is_not_wanted_any_more_goes_and_the_newest_configurations_stay() -
     gone = surplus(NAMES, alone, there, found)
     assert [one["kind"] for one in gone] == ["PodDisruptionBudget", "ConfigMap", "ConfigMap", "ConfigMap"]
     assert named(decided, "ConfigMap")["metadata"]["name"] not in {one["metadata"]["name"] for one in gone}
+
+
+def test_a_scheduler_that_others_are_to_run_keeps_what_its_last_pods_need() -> None:
+    made = decide(ENGINE, ASKED, facts(), NOTHING, NOW)
+    assert made.plan is not None
+    found, there = [*made.plan.objects], replace(after(made), pods=2)
+    theirs = decide(
+        ENGINE, replace(ASKED, settings=settings(management="ConfigOnly"), listed=True), facts(), there, NOW
+    )
+    assert {one["kind"] for one in surplus(NAMES, theirs, there, found)} == {"Deployment"}
+    assert theirs.again_s is not None
+    rest = [one for one in found if one["kind"] != "Deployment"]
+    assert surplus(NAMES, theirs, there, rest) == []
+    none = replace(there, pods=0)
+    assert {"ClusterRoleBinding", "Lease"} <= {one["kind"] for one in surplus(NAMES, theirs, none, rest)}
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,18 @@ OLD = Memory(good="old")
             id="the first one fails",
         ),
         pytest.param(
+            Memory(rejected=REJECTED),
+            replace(FINE, leads=False),
+            "new",
+            "Rejected",
+            "configuration new: bad plugin",
+            Memory(rejected=REJECTED),
+            id="the first one is not there yet",
+        ),
+        pytest.param(
+            Memory(rejected=REJECTED), FINE, "new", "Steady", "", Memory(good="new"), id="the first one comes late"
+        ),
+        pytest.param(
             replace(OLD, trying=replace(TRYING, since=NOW - VERIFIED_WITHIN_S)),
             replace(FINE, leads=False),
             "old",
@@ -189,10 +201,10 @@ def test_whatever_is_seen(passes: list[tuple[str, str, Seen, float]]) -> None:
         before = memory
         found: Step = step(wanted, inputs, before, seen, now)
         assert found.config in {wanted, before.good, found.memory.good}
-        if seen.config == wanted and not seen.failed and not seen.missing:
+        if runs := seen.config == wanted and not seen.failed and not seen.missing:
             verified.add(wanted)
         assert found.memory.good in verified
-        if (old := before.rejected) and (old.config, old.inputs) == (wanted, inputs):
+        if (old := before.rejected) and (old.config, old.inputs) == (wanted, inputs) and (before.good or not runs):
             assert found.memory == before
             assert found.config == (before.good or wanted)
         # a pass whose writes all failed is followed by one that ends the same

@@ -14,7 +14,7 @@ from fairlead.webhook.state import PolicyState, ReplicaState
 @pytest.mark.parametrize(("spec", "scheduler"), [({}, "fairlead"), ({"schedulerName": "s"}, "s")])
 def test_the_scheduler_is_named_whether_or_not_the_policy_names_it(spec: dict[str, Any], scheduler: str) -> None:
     policy = {"metadata": {"name": "p", "uid": "u", "generation": 1}, "spec": spec}
-    about = About(policy=policy, answers={}, passed=Passed(), managed=True, paused=False)
+    about = About(policy=policy, answers={}, passed=Passed(), paused=False)
     assert status(about, datetime(2026, 1, 1, tzinfo=UTC))["scheduler"] == {"name": scheduler}
 
 
@@ -32,7 +32,7 @@ def test_what_its_scheduler_is_counts_once_that_was_decided_for_this_generation(
     answers: dict[str, ReplicaState | str] = {"one": ReplicaState(policies={"p": served})}
     passed = Passed(decision=Decision(fate="Stays", phase="Steady"), about=about)
     made = status(
-        About(policy=policy, answers=answers, passed=passed, managed=True, paused=False),
+        About(policy=policy, answers=answers, passed=passed, paused=False),
         datetime(2026, 1, 1, tzinfo=UTC),
     )
     assert {one["type"]: one["reason"] for one in made["conditions"]}["Ready"] == reason

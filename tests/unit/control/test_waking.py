@@ -1,9 +1,17 @@
 """Who is woken, and how often."""
 
+import asyncio
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, cast
+
 import pytest
 
-from fairlead.control.waking import PAUSE_S, Waking
+from fairlead.control.lacking import Lacking
+from fairlead.control.waking import PAUSE_S, Waker, Waking
 from fairlead.webhook.state import ReplicaState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SERVED = Waking(served="a")
 
@@ -30,6 +38,31 @@ def says(policy_set: str = "a", *, freed: bool = False) -> ReplicaState:
 def test_what_is_owed(before: Waking, answers: list[ReplicaState | str], served: str, owed: bool) -> None:
     after = before.heard(answers)
     assert (after.served, after.owed) == (served, owed)
+
+
+def test_with_a_replica_goes_what_it_knew_of_pods_that_it_refused() -> None:
+    touched = list[float]()
+
+    class Client:
+        async def merge(self, *_: Any) -> None:
+            touched.append(now)
+
+    now = 0.0
+    waker = Waker(cast("Any", Client()), "n", lambda: datetime(2026, 1, 1, tzinfo=UTC), lambda: now, Lacking())
+    rounds: list[Mapping[str, ReplicaState | str]] = [
+        {"a": says(), "b": says()},  # a set serves everywhere that did not before
+        {"a": says(), "b": says()},
+        {"a": says(), "b": "no answer"},
+        {"a": says()},
+        {"a": says(), "c": says()},
+        {"c": says()},
+    ]
+    found = []
+    for answers in rounds:
+        now += 2 * PAUSE_S
+        asyncio.run(waker.heard(answers))
+        found.append(now in touched)
+    assert found == [True, False, True, False, False, True]
 
 
 def test_it_is_done_at_most_so_often() -> None:

@@ -6,7 +6,7 @@ from fairlead.render.engine import read
 from fairlead.render.sampling import asked_all, percentage
 from renderkit import facts, planned
 
-SHARES: Mapping[tuple[str, int, bool | None], int | None] = {
+SHARES: Mapping[tuple[str, int | None, bool | None], int | None] = {
     ("Auto", 0, None): 100,
     ("Auto", 1000, None): 100,
     ("Auto", 1001, None): None,
@@ -15,14 +15,18 @@ SHARES: Mapping[tuple[str, int, bool | None], int | None] = {
     ("Auto", 1000, False): None,
     ("Auto", 801, False): None,
     ("Auto", 800, False): 100,
+    ("Auto", None, None): 100,
+    ("Auto", None, True): 100,
+    ("Auto", None, False): None,
     ("1%", 10, None): 1,
+    ("1%", None, None): 1,
     ("100%", 10_000, False): 100,
     ("30%", 10, True): 30,
 }
 
 
 @pytest.mark.parametrize("case", SHARES)
-def test_how_many_nodes_are_asked(case: tuple[str, int, bool | None]) -> None:
+def test_how_many_nodes_are_asked(case: tuple[str, int | None, bool | None]) -> None:
     assert percentage(*case) == SHARES[case]
 
 
