@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli import exits
-from fairlead.cli.printing import TABLE, add_output, complain, dumped, output, wants_colour
+from fairlead.cli.printing import TABLE, add_output, complain, counted, dumped, output, wants_colour
 
 if TYPE_CHECKING:
     from fairlead.cli.arguments import Commands
@@ -56,7 +56,7 @@ def run(given: argparse.Namespace) -> int:
         code = _once(given, suites)
         if not given.watch:
             return code
-        complain("fairlead test", f"waiting for a change of {len(seen)} files; Ctrl-C ends")
+        complain("fairlead test", f"waiting for a change of {counted(len(seen), 'file')}; Ctrl-C ends")
         while stamp(suites.read) == seen:
             time.sleep(_LOOK_S)
 

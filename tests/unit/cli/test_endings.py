@@ -83,6 +83,8 @@ PRINTING: dict[str, tuple[list[str], int]] = {
     "crd": (["crd"], 0),
     "certs": (["certs", "--out", "tls"], 0),
     "completion": (["completion", "bash"], 0),
+    "version": (["version"], 0),
+    "version for programs": (["version", "-o", "json"], 0),
 }
 """Commands that print something, and their exit code when all of it is read."""
 
