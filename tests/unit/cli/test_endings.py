@@ -216,6 +216,44 @@ def test_what_cannot_be_done_is_one_line(case: str, here: Path) -> None:
     assert "Traceback" not in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("case", CANNOT)
+def test_what_nobody_hears_ends_all_the_same(case: str, here: Path) -> None:
+    """As in `fairlead ... 2>&1 | true`: Python would end with 120 when it cannot say something."""
+    arguments, want, _ = CANNOT[case]
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            [*_COMMAND, *arguments],
+            cwd=here,
+            env=_environment(here),
+            stdout=write,
+            stderr=write,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        os.close(write)
+    assert done.returncode in (want, 141)
+
+
+@pytest.mark.parametrize("case", CANNOT)
+def test_where_errors_are_closed_they_are_not_taken_for_results(case: str, here: Path) -> None:
+    arguments, want, _ = CANNOT[case]
+    line = f"exec {' '.join([*_COMMAND, *arguments])} 2>&-"
+    done = subprocess.run(
+        ["bash", "-c", line],
+        cwd=here,
+        env=_environment(here),
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == want
+    assert case.startswith("lint") or done.stdout == ""
+
+
 def test_a_fault_of_ours_is_one_line_that_says_where(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
