@@ -47,7 +47,8 @@ def of_schedulers(asked: Iterable[str], policies: Iterable[CompiledPolicy]) -> I
     others = Counter(one for one in asked if one not in named)
     if count := others.total():
         said = f"{counted(count, 'pod')} {'names' if count == 1 else 'name'} {', '.join(sorted(others))}"
-        yield f"{said}, which no policy here is for: to see what they would get, write schedulerName {' or '.join(named)}"
+        cure = f"to see what they would get, write schedulerName {' or '.join(named)}"
+        yield f"{said}, which no policy here is for: {cure}"
 
 
 def of_judged(judged: PodJudged) -> Iterator[str]:
