@@ -202,8 +202,14 @@ CANNOT: dict[str, tuple[list[str], int, str]] = {
         r"fairlead uninstall: .*",
     ),
     "certs, a file where a folder is to be": (["certs", "--out", "a.yaml"], 1, r"fairlead certs: a.yaml: File exists"),
-    "an argument that there is not": (["lint", "--nothing"], 2, r"usage: (.|\n)*"),
-    "a command that there is not": (["lynt"], 2, r"usage: (.|\n)*"),
+    "an argument that there is not": (
+        ["lint", "a.yaml", "--nothing"],
+        2,
+        "fairlead lint: unrecognized arguments: --nothing; `fairlead lint --help` says what there is",
+    ),
+    "an argument that is missing": (["lint"], 2, r"fairlead lint: the following arguments are required: FILE.*"),
+    "a command that there is not": (["lynt"], 2, r"fairlead: argument COMMAND: invalid choice: 'lynt' .*'lint'.*"),
+    "no command": ([], 2, r"fairlead: the following arguments are required: COMMAND; `fairlead --help` says .*"),
 }
 
 
