@@ -14,22 +14,13 @@ from typing import Any, Final
 import yaml
 
 from fairlead.api.names import KIND
+from fairlead.cluster.yaml_text import DEPTH_MAX, Loader, is_deep
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 _BYTES_MAX: Final = 8 << 20
 _VALUES_MAX: Final = 100_000
 _GROUP: Final = "fairlead.dev/"
 Obj = Mapping[str, Any]
-
-
-class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """As the API server reads it: a date is a text."""
-
-
-Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +77,8 @@ class PolicyFiles:
             return before
         if len(data) > _BYTES_MAX:
             return _File(digest, before.policies, f"is larger than {_BYTES_MAX >> 20} MiB")
+        if is_deep(data):
+            return _File(digest, before.policies, f"is nested more than {DEPTH_MAX:,} deep; no policy is")
         try:
             policies = list(_policies(data))
         except (yaml.YAMLError, ValueError, RecursionError) as error:
