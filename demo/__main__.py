@@ -1,5 +1,9 @@
 """`python -m demo`."""
 
-from demo.cli import main
+try:
+    from demo.cli import main
 
-raise SystemExit(main())
+    code = main()
+except KeyboardInterrupt:  # as it loads, or as it says that it was interrupted
+    code = 130
+raise SystemExit(code)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from demo.ending import commands, environment
+from demo.ending import commands, environment, more
 from testbed import providers, sandbox
 from testbed.providers import Local
 
@@ -54,8 +54,19 @@ def test_it_keeps_its_promises(name: str, time: str) -> None:
 @pytest.mark.cluster
 @pytest.mark.parametrize("command", commands())
 def test_one_can_go_on_by_hand(name: str, command: str) -> None:
-    shell = f"{environment(name)}\n{command}"
-    bash = ["bash", "-euo", "pipefail", "-c", shell]
-    done = subprocess.run(bash, cwd=_ROOT, capture_output=True, text=True, check=False)
+    done = typed(name, command)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) > 1, done.stdout + done.stderr
+
+
+@pytest.mark.cluster
+def test_one_more_pod_goes_where_the_rule_lets_it(name: str) -> None:
+    _, create = more()
+    wait = 'kubectl wait "$pod" --namespace demo --for=condition=PodScheduled --timeout=60s'
+    done = typed(name, f"pod=$({create} --output name)\n{wait}")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def typed(name: str, commands: str) -> subprocess.CompletedProcess[str]:
+    bash = ["bash", "-euo", "pipefail", "-c", f"{environment(name)}\n{commands}"]
+    return subprocess.run(bash, cwd=_ROOT, capture_output=True, text=True, check=False)

@@ -130,13 +130,13 @@ def _status(options: argparse.Namespace) -> int:
 
 def _env(options: argparse.Namespace) -> None:
     provider = _provider(options)
-    folders = ":".join(map(str, provider.programs()))
+    # with the checkout's own: a kubectl that finds its plugin, and `fairlead` as the guide types it
+    folders = ":".join(map(str, [*provider.programs(), Path(sys.executable).parent]))
     print(f"export KUBECONFIG={shlex.quote(str(provider.kubeconfig()))}")
     if isinstance(provider, providers.Local) and any(name.lower() == "https_proxy" for name in os.environ):
         host = urlsplit(provider.server()).hostname  # which no proxy reaches
         print(f'export NO_PROXY="${{NO_PROXY:-$no_proxy}},{host}"')
-    if folders:
-        print(f'export PATH={shlex.quote(folders)}:"$PATH"')
+    print(f'export PATH={shlex.quote(folders)}:"$PATH"')
 
 
 def _nodes(options: argparse.Namespace) -> None:

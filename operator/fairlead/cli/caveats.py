@@ -1,8 +1,10 @@
 """What somebody should know who believes what is said of pods. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from fairlead.cli.printing import counted
 from fairlead.offline.blind import Kind, selects_by_namespace
 from fairlead.offline.judged import PodJudged
 from fairlead.offline.snapshot import GET, Key, Snapshot
@@ -37,6 +39,16 @@ def of_policies(
         yield f"the data of {', '.join(aged)} grow stale: --now says when {where} was written"
     if any(namespace == _GUARDED for namespace, _ in pods):
         yield f"schedulers that the operator manages place no pods of {_GUARDED}, whatever policies say"
+
+
+def of_schedulers(asked: Iterable[str], policies: Iterable[CompiledPolicy]) -> Iterator[str]:
+    """Pods whose scheduler none of the policies is for, as nearly all are before they are moved."""
+    named = sorted({one.scheduler_name for one in policies})
+    others = Counter(one for one in asked if one not in named)
+    if count := others.total():
+        said = f"{counted(count, 'pod')} {'names' if count == 1 else 'name'} {', '.join(sorted(others))}"
+        cure = f"to see what they would get, write schedulerName {' or '.join(named)}"
+        yield f"{said}, which no policy here is for: {cure}"
 
 
 def of_judged(judged: PodJudged) -> Iterator[str]:

@@ -2,16 +2,18 @@
 
 import argparse
 import os
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from fairlead.cli.printing import complain, output
 
 if TYPE_CHECKING:
     from fairlead.cli.arguments import Commands
 
 AUTHORITY_LIFE: Final = timedelta(days=3650)
 LEAF_LIFE: Final = timedelta(days=365)
+_COMMAND: Final = "fairlead certs"
 CLIENT_NAME: Final = "fairlead-scheduler"
 _LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 
@@ -46,7 +48,7 @@ def run(given: argparse.Namespace) -> int:
     now = datetime.now(UTC)
     for host in given.host:
         if not is_host(host):
-            print(f"fairlead certs: --host {host!r} is no name and no address", file=sys.stderr)
+            complain(_COMMAND, f"--host {host!r} is no name and no address")
             return 2
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -55,10 +57,7 @@ def run(given: argparse.Namespace) -> int:
             ca = Pair(certificate.read_bytes(), key.read_bytes())
         elif certificate.exists() or key.exists():
             there, missing = (certificate, key) if certificate.exists() else (key, certificate)
-            print(
-                f"fairlead certs: {there} is there, but not {missing.name}: put it back, or remove both",
-                file=sys.stderr,
-            )
+            complain(_COMMAND, f"{there} is there, but not {missing.name}: put it back, or remove both")
             return 1
         else:
             ca = authority("fairlead-ca", now, AUTHORITY_LIFE)
@@ -68,12 +67,13 @@ def run(given: argparse.Namespace) -> int:
         client = issued(ca, CLIENT_NAME, "client", now, LEAF_LIFE)
         _write(folder, "scheduler", client.certificate, client.key)
     except OSError as error:
-        print(f"fairlead certs: {error.filename or folder}: {error.strerror}", file=sys.stderr)
+        complain(_COMMAND, f"{error.filename or folder}: {error.strerror}")
         return 1
     except (ValueError, TypeError) as error:
-        print(f"fairlead certs: {folder / 'ca.crt'} and ca.key are no authority: {error}", file=sys.stderr)
+        complain(_COMMAND, f"{folder / 'ca.crt'} and ca.key are no authority: {error}")
         return 1
-    print(f"{folder}: ca, server and scheduler, each .crt and .key; the two certificates last {LEAF_LIFE.days} days")
+    made = "ca, server and scheduler, each .crt and .key"
+    print(f"{folder}: {made}; the two certificates last {LEAF_LIFE.days} days", file=output())
     return 0
 
 

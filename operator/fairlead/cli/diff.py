@@ -47,6 +47,7 @@ def run(given: argparse.Namespace) -> int:
 
 def _run(given: argparse.Namespace) -> int:
     from fairlead.cli import diff_text, progress
+    from fairlead.cli.caveats import of_schedulers
     from fairlead.cli.given import moment_of, policies_of
     from fairlead.cli.sources import asked, look, seen
     from fairlead.cli.spool import Spool
@@ -62,7 +63,8 @@ def _run(given: argparse.Namespace) -> int:
     (before, blind), (after, more) = seen(before, sight), seen(after, sight)
     one = World(before, sight.snapshot, now, each=progress.shown)
     other = World(after, sight.snapshot, now, each=progress.shown)
-    notes = [*sight.notes(both.policies, pods, given), *dict.fromkeys([*blind, *more])]
+    others = of_schedulers((pod.scheduler for pod in pods), both.policies)
+    notes = [*sight.notes(both.policies, pods, given), *others, *dict.fromkeys([*blind, *more])]
     found = (changed(one, other, pod.raw, pod.file) for pod in progress.shown("pods", pods))
     out = output()
     count = 0

@@ -22,7 +22,9 @@ from fairlead.policy.reasons import Reason
 from fairlead.policy.select import PolicySet, policy_set
 
 LIVE: Final = "live"
+DEFAULT_SCHEDULER: Final = "default-scheduler"
 SNAPSHOT_BYTES_MAX: Final = 4 << 30
+_TEMPLATED: Final = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ class Pod:
     key: Key
     raw: Raw
     file: str
+    scheduler: str
+    """That it names."""
 
 
 def policies_of(names: Sequence[str]) -> PolicySet:
@@ -70,8 +74,9 @@ def pods_of(snapshot: Snapshot, where: str) -> list[Pod]:
     """All that have not ended. Raises CommandError where there are none."""
     pods = [one for one, look in _looked_at(snapshot) if look.status.phase not in ENDED]
     if not pods:
-        others = f", only {', '.join(f'{count} {kind}' for kind, count in _others(snapshot).items())}"
-        raise CommandError(f"there are no pods to ask about in {where}{others if _others(snapshot) else ''}")
+        others = ", ".join(f"{count} {kind}" for kind, count in _others(snapshot).items())
+        cure = "; write a Pod with the metadata and the spec of its template" if _TEMPLATED & {*snapshot.others} else ""
+        raise CommandError(f"there are no pods to ask about in {where}{f', only {others}' if others else ''}{cure}")
     return pods
 
 
@@ -84,10 +89,10 @@ def pod_of(snapshot: Snapshot, namespace: str, name: str, where: str) -> Pod:
     if not within:
         raise CommandError(f"there is no pod {spelt((namespace, name))} in {where}{_meant(snapshot, namespace, name)}")
     [(key, held)] = within.items()
-    phase = _look.decode(held.raw).status.phase
-    if phase in ENDED:
-        raise CommandError(f"the pod {spelt(key)} has ended ({phase}): it is placed nowhere any more")
-    return Pod(key, held.raw, held.file)
+    look = _look.decode(held.raw)
+    if look.status.phase in ENDED:
+        raise CommandError(f"the pod {spelt(key)} has ended ({look.status.phase}): it is placed nowhere any more")
+    return Pod(key, held.raw, held.file, look.spec.schedulerName or DEFAULT_SCHEDULER)
 
 
 def _meant(snapshot: Snapshot, namespace: str, name: str) -> str:
@@ -111,7 +116,7 @@ def waiting_pods(snapshot: Snapshot, policies: PolicySet) -> list[Pod]:
     return [
         one
         for one, look in _looked_at(snapshot)
-        if not look.spec.nodeName and look.status.phase not in ENDED and look.spec.schedulerName in schedulers
+        if not look.spec.nodeName and look.status.phase not in ENDED and one.scheduler in schedulers
     ]
 
 
@@ -129,7 +134,7 @@ def moment_of(text: str | None) -> int:
 
 class _Spec(msgspec.Struct, frozen=True, gc=False):
     nodeName: str | None = None  # noqa: N815 - as in the API
-    schedulerName: str | None = "default-scheduler"  # noqa: N815
+    schedulerName: str | None = None  # noqa: N815
 
 
 class _Status(msgspec.Struct, frozen=True, gc=False):
@@ -147,9 +152,10 @@ _look: Final = msgspec.json.Decoder(_Look)
 def _looked_at(snapshot: Snapshot) -> Iterator[tuple[Pod, _Look]]:
     for key, held in snapshot.pods.items():
         try:
-            yield Pod(key, held.raw, held.file), _look.decode(held.raw)
+            look = _look.decode(held.raw)
         except msgspec.DecodeError as error:
             raise CommandError(f"{held.file}: pod {spelt(key)} cannot be read: {error}") from None
+        yield Pod(key, held.raw, held.file, look.spec.schedulerName or DEFAULT_SCHEDULER), look
 
 
 def _others(snapshot: Snapshot) -> dict[str, int]:

@@ -4,13 +4,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from fairlead.cli import (
     certs,
     completion,
     crd,
     diff,
+    exits,
     explain,
     lint,
     operate,
@@ -23,7 +24,7 @@ from fairlead.cli import (
     version,
 )
 from fairlead.cli.endings import ended
-from fairlead.cli.printing import output
+from fairlead.cli.printing import complain, output
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -44,7 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return ended(name, lambda: completion.answer(made, asked[1:]))
 
     def run() -> int:
-        given = made.parse_args(asked)
+        given, unknown = made.parse_known_args(asked)
+        if unknown:
+            given.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
         code: int = given.run(given)
         return code
 
@@ -52,7 +55,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """One that does not keep to itself that its help cannot be printed."""
+    """One that says in one line what is wrong, and does not keep to itself that its help cannot be printed."""
+
+    def error(self, message: str) -> NoReturn:
+        """With where it is said what would be right."""
+        complain(self.prog, f"{message}; `{self.prog} --help` says what there is")
+        raise SystemExit(exits.NOT_ASKED)
 
     def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
         """On standard output."""
@@ -65,4 +73,6 @@ def parser(name: str = "fairlead") -> argparse.ArgumentParser:
     commands = made.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in _COMMANDS:
         command.add_to(commands)
+    for one in commands.choices.values():
+        one.set_defaults(parser=one)
     return made

@@ -60,10 +60,14 @@ def output() -> TextIO:
     return io.StringIO() if sys.stdout is None else _for_all(sys.stdout)
 
 
+def errors() -> TextIO:
+    """Standard error, likewise."""
+    return io.StringIO() if sys.stderr is None else _for_all(sys.stderr)
+
+
 def complain(command: str, text: str) -> None:
     """One line for the person who asked, on standard error."""
-    if sys.stderr is not None:
-        print(f"{command}: {clean(text)}", file=_for_all(sys.stderr), flush=True)
+    print(f"{command}: {clean(text)}", file=errors(), flush=True)
 
 
 def wants_colour(out: TextIO) -> bool:

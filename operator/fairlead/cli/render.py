@@ -1,13 +1,12 @@
 """`fairlead render FILE...`: what the operator would create for policies, without a cluster."""
 
 import argparse
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cli import exits
-from fairlead.cli.printing import add_output, clean, complain, counted, dumped, output
+from fairlead.cli.printing import add_output, clean, complain, counted, dumped, errors, output
 
 if TYPE_CHECKING:
     from fairlead.cli.arguments import Commands
@@ -139,7 +138,7 @@ def _checked(names: list[str]) -> "tuple[Checker, int]":
     wrong = [one for one in report.findings if one.severity == "error" or one.reason == "SameName"]
     for finding in wrong:
         for line in finding_lines(finding, colour=False):
-            print(line, file=sys.stderr)
+            print(line, file=errors())
     if unreadable:
         return checker, exits.NOT_ASKED
     return checker, exits.NOT_WELL if wrong else exits.DONE

@@ -1,9 +1,10 @@
 """Runs what goes on until a signal says to stop, and says in one line why it could not."""
 
 import os
-import sys
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Final, TypeVar
+
+from fairlead.cli.printing import complain
 
 if TYPE_CHECKING:
     from fairlead.logs import Format
@@ -40,5 +41,5 @@ def run_until_stopped(
 
 
 def _said(command: str, why: str, code: int) -> int:
-    print(f"fairlead {command}: {why}", file=sys.stderr)
+    complain(f"fairlead {command}", why)
     return code

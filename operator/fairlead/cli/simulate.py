@@ -45,6 +45,7 @@ def run(given: argparse.Namespace) -> int:
 
 def _run(given: argparse.Namespace) -> int:
     from fairlead.cli import progress, simulate_text
+    from fairlead.cli.caveats import of_schedulers
     from fairlead.cli.given import moment_of, policies_of
     from fairlead.cli.sources import asked, look, seen
     from fairlead.cli.spool import Spool
@@ -55,7 +56,8 @@ def _run(given: argparse.Namespace) -> int:
     sight = look(given)
     pods = asked(given, sight, policies)
     judgeable, blind = seen(policies, sight)
-    notes = [*sight.notes(policies.policies, pods, given), *blind]
+    others = of_schedulers((pod.scheduler for pod in pods), policies.policies)
+    notes = [*sight.notes(policies.policies, pods, given), *others, *blind]
     world = World(judgeable, sight.snapshot, now, each=progress.shown)
     out = output()
     judged = (world.judge(pod.raw, pod.file) for pod in progress.shown("pods", pods))

@@ -5,12 +5,11 @@ a suite or a policy cannot be read or was not asked for rightly.
 """
 
 import argparse
-import sys
 import time
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli import exits
-from fairlead.cli.printing import TABLE, add_output, complain, dumped, output, wants_colour
+from fairlead.cli.printing import TABLE, add_output, complain, counted, dumped, errors, output, wants_colour
 
 if TYPE_CHECKING:
     from fairlead.cli.arguments import Commands
@@ -56,7 +55,7 @@ def run(given: argparse.Namespace) -> int:
         code = _once(given, suites)
         if not given.watch:
             return code
-        complain("fairlead test", f"waiting for a change of {len(seen)} files; Ctrl-C ends")
+        complain("fairlead test", f"waiting for a change of {counted(len(seen), 'file')}; Ctrl-C ends")
         while stamp(suites.read) == seen:
             time.sleep(_LOOK_S)
 
@@ -77,7 +76,7 @@ def _once(given: argparse.Namespace, suites: "Suites") -> int:
     out = output()
     if given.output == TABLE:
         for finding in report.findings:
-            print("\n".join(finding_lines(finding, colour=wants_colour(sys.stderr))), file=sys.stderr)
+            print("\n".join(finding_lines(finding, colour=wants_colour(errors()))), file=errors())
         print("\n".join(as_text(report, colour=wants_colour(out))), file=out, flush=True)
     else:
         out.write(dumped(as_data(report), given.output))

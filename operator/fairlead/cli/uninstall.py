@@ -1,15 +1,16 @@
 """`fairlead uninstall`: what the chart's hook runs before it goes, and people where no hook could."""
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairlead.cli.printing import complain
 from fairlead.identities import REPLICAS
 
 if TYPE_CHECKING:
     from fairlead.cli.arguments import Commands
 
+_COMMAND = "fairlead uninstall"
 _FAILED = 1
 _USAGE = 2
 
@@ -67,16 +68,16 @@ def run(given: argparse.Namespace) -> int:
     try:
         lasts_s = seconds("--within", given.within, least=1)
     except ValueError as error:
-        print(f"fairlead uninstall: {error}", file=sys.stderr)
+        complain(_COMMAND, str(error))
         return _USAGE
     try:
         fault = asyncio.run(take_away(lasts_s))
     except AccessError as error:
-        print(f"fairlead uninstall: {error}", file=sys.stderr)
+        complain(_COMMAND, str(error))
         return _USAGE
     except ClusterError as error:
         fault = str(error)
     if fault:
-        print(f"fairlead uninstall: {fault}", file=sys.stderr)
+        complain(_COMMAND, fault)
         return _FAILED
     return 0

@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from fairlead import __version__
-from fairlead.cli.printing import TABLE, add_output, dumped
+from fairlead.cli.printing import TABLE, add_output, dumped, output
 
 if TYPE_CHECKING:
     from fairlead.cli.arguments import Commands
@@ -25,10 +25,10 @@ def add_to(commands: "Commands") -> None:
 def run(given: argparse.Namespace) -> int:
     """Print it."""
     if given.output == TABLE:
-        print(__version__)
+        output().write(f"{__version__}\n")
         return 0
     from fairlead.api.names import API_VERSION
 
     python = ".".join(map(str, sys.version_info[:3]))
-    sys.stdout.write(dumped({"version": __version__, "resource": API_VERSION, "python": python}, given.output))
+    output().write(dumped({"version": __version__, "resource": API_VERSION, "python": python}, given.output))
     return 0

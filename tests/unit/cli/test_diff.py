@@ -25,6 +25,7 @@ NODES = [
     node("n2", labels={"gpu": "t4"}, room={"cpu": "6"}),
     node("n3", room={"cpu": "4"}),
 ]
+MOVE = "1 pod names other, which no policy here is for: to see what they would get, write schedulerName fairlead"
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -105,9 +106,7 @@ def test_pods_that_lose_their_last_node_come_first_and_copies_once(run: Run) -> 
         "== 't4'", "== 't4' && (pod.metadata.labels[?'x'].orValue('') == '' || node.metadata.name == 'n9')"
     )
     after = after.replace("free['cpu'] * 10.0", "-free['cpu'] + 100.0")
-    code, out, _ = run(
-        after, pods=(copy("a"), copy("b"), copy("c", x="1"), pod("d", schedulerName="default-scheduler"))
-    )
+    code, out, _ = run(after, pods=(copy("a"), copy("b"), copy("c", x="1"), pod("d", schedulerName="other")))
     assert code == 1
     assert _said(out) == [
         "ml/c",
@@ -116,6 +115,7 @@ def test_pods_that_lose_their_last_node_come_first_and_copies_once(run: Run) -> 
         "ml/a and 1 alike",
         "    prefers n2 instead of n1 by gpu/room",
         "3 of 4 pods change, 1 of them has no node left.",
+        f"Note: {MOVE}.",
     ]
 
 
@@ -135,7 +135,7 @@ def test_programs_read_the_pods_that_change(run: Run) -> None:
             "rules": ["gpu/class"],
         }
     ]
-    assert (found["unchanged"], found["notes"]) == (1, [])
+    assert (found["unchanged"], found["notes"]) == (1, [MOVE.replace("other", "x")])
     assert (
         yaml.safe_load(run(BEFORE.replace("'t4'", "''"), "-o", "yaml", pods=(pod("a"), pod("b", schedulerName="x")))[1])
         == found

@@ -83,6 +83,8 @@ PRINTING: dict[str, tuple[list[str], int]] = {
     "crd": (["crd"], 0),
     "certs": (["certs", "--out", "tls"], 0),
     "completion": (["completion", "bash"], 0),
+    "version": (["version"], 0),
+    "version for programs": (["version", "-o", "json"], 0),
 }
 """Commands that print something, and their exit code when all of it is read."""
 
@@ -200,8 +202,14 @@ CANNOT: dict[str, tuple[list[str], int, str]] = {
         r"fairlead uninstall: .*",
     ),
     "certs, a file where a folder is to be": (["certs", "--out", "a.yaml"], 1, r"fairlead certs: a.yaml: File exists"),
-    "an argument that there is not": (["lint", "--nothing"], 2, r"usage: (.|\n)*"),
-    "a command that there is not": (["lynt"], 2, r"usage: (.|\n)*"),
+    "an argument that there is not": (
+        ["lint", "a.yaml", "--nothing"],
+        2,
+        "fairlead lint: unrecognized arguments: --nothing; `fairlead lint --help` says what there is",
+    ),
+    "an argument that is missing": (["lint"], 2, r"fairlead lint: the following arguments are required: FILE.*"),
+    "a command that there is not": (["lynt"], 2, r"fairlead: argument COMMAND: invalid choice: 'lynt' .*'lint'.*"),
+    "no command": ([], 2, r"fairlead: the following arguments are required: COMMAND; `fairlead --help` says .*"),
 }
 
 
@@ -212,6 +220,44 @@ def test_what_cannot_be_done_is_one_line(case: str, here: Path) -> None:
     assert done.returncode == want, done
     assert re.fullmatch(said, done.stderr.removesuffix("\n")), done.stderr
     assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("case", CANNOT)
+def test_what_nobody_hears_ends_all_the_same(case: str, here: Path) -> None:
+    """As in `fairlead ... 2>&1 | true`: Python would end with 120 when it cannot say something."""
+    arguments, want, _ = CANNOT[case]
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            [*_COMMAND, *arguments],
+            cwd=here,
+            env=_environment(here),
+            stdout=write,
+            stderr=write,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        os.close(write)
+    assert done.returncode in (want, 141)
+
+
+@pytest.mark.parametrize("case", CANNOT)
+def test_where_errors_are_closed_they_are_not_taken_for_results(case: str, here: Path) -> None:
+    arguments, want, _ = CANNOT[case]
+    line = f"exec {' '.join([*_COMMAND, *arguments])} 2>&-"
+    done = subprocess.run(
+        ["bash", "-c", line],
+        cwd=here,
+        env=_environment(here),
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == want
+    assert case.startswith("lint") or done.stdout == ""
 
 
 def test_a_fault_of_ours_is_one_line_that_says_where(

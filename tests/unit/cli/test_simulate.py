@@ -29,6 +29,10 @@ spec:
 POLICY = HEAD.replace("some", "gpu") + SPEC.lstrip()
 BEYOND = "affinity between pods, topology spread, volumes, resource claims, other pods of a group, "
 NOT_SIMULATED = f"Not simulated: {BEYOND}the scheduler's own scores, preemption"
+MOVE = (
+    "1 pod names default-scheduler, which no policy here is for: "
+    "to see what they would get, write schedulerName fairlead"
+)
 GATES = "waits for its scheduling gates"
 T4 = {"gpu": "t4"}
 CLUSTER = [
@@ -94,7 +98,7 @@ def test_programs_read_each_pod_on_each_node(run: Run) -> None:
     _write("q.json", pod("a", asks={"cpu": "2"}), pod("other", schedulerName="default-scheduler"))
     code, out, err = run("-o", "json")
     found = json.loads(out)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, f"fairlead simulate: {MOVE}\n")
     assert found["pods"][0] == {
         "namespace": "ml",
         "name": "a",
@@ -122,8 +126,18 @@ def test_programs_read_each_pod_on_each_node(run: Run) -> None:
     }
     assert (found["pods"][1]["policies"], found["pods"][1]["preferred"]) == ([], ["n1", "n2", "n3"])
     assert found["notSimulated"] == NOT_SIMULATED.removeprefix("Not simulated: ").split(", ")
-    assert found["notes"] == []
+    assert found["notes"] == [MOVE]
     assert yaml.safe_load(run("-o", "yaml")[1]) == found
+
+
+def test_pods_of_schedulers_that_no_policy_is_for_are_told_with_what_to_write(run: Run) -> None:
+    other, none = pod("a", schedulerName="b"), pod("c")
+    del none["spec"]["schedulerName"]
+    _write("q.json", other, none, pod("d"))
+    want = "Note: 2 pods name b, default-scheduler, which no policy here is for: to see what they would get, write "
+    assert f"{want}schedulerName fairlead." in run()[1].splitlines()
+    _write("q.json", pod("d"))
+    assert "Note: " not in run()[1]
 
 
 def test_the_time_that_rules_see_is_given(run: Run) -> None:
@@ -199,6 +213,12 @@ BAD: dict[str, tuple[dict[str, str], dict[str, str], int, str]] = {
     "an empty folder": ({}, {"cluster": "empty"}, 2, "empty: no file in this directory ends in .yaml, .yml or .json"),
     "no nodes": ({"c.json": json.dumps(pod("a"))}, {}, 2, f"there are no nodes in c.json; write them with {GET}"),
     "no pods": ({"q.json": json.dumps(node("n1"))}, {}, 2, "there are no pods to ask about in q.json, only 1 Node"),
+    "what pods are made of": (
+        {"q.json": '{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web"}}'},
+        {},
+        2,
+        "in q.json, only 1 Deployment; write a Pod with the metadata and the spec of its template",
+    ),
     "a pod that ended": (
         {"q.json": json.dumps(pod("a", status={"phase": "Failed"}))},
         {},

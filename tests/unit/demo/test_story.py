@@ -6,12 +6,13 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import yaml
 from rich.console import Console
 
-from demo import cli, story
+from demo import cli, ending, story
 from demo.ground import Ground
 from demo.nodes import nodes, row
-from demo.pods import Pods
+from demo.pods import NAMESPACES, Pod, Pods
 from demo.screen import BrokenPromiseError, Screen
 from testbed.errors import ClusterError
 
@@ -124,3 +125,11 @@ def test_the_nodes_are_what_the_story_says() -> None:
     assert {node["metadata"]["labels"]["kubernetes.io/hostname"] for node in nodes()} == {
         node["metadata"]["name"] for node in nodes()
     }
+
+
+def test_the_pod_to_go_on_with_is_like_those_of_the_story() -> None:
+    pod = yaml.safe_load(ending.POD.read_text())
+    like = Pod("like", gpu="b200").manifest()
+    assert pod["spec"] == like["spec"]
+    assert pod["metadata"]["labels"] == like["metadata"]["labels"]
+    assert pod["metadata"]["namespace"] in NAMESPACES

@@ -95,10 +95,11 @@ def test_status_says_by_its_exit_whether_all_is_well(
 def test_env_is_what_a_shell_reads(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(Local, "kubeconfig", lambda _: Path("/a folder/kubeconfig"))
     monkeypatch.setattr(Local, "programs", lambda _: [Path("/one"), Path("/two")])
+    monkeypatch.setattr("sys.executable", "/venv/bin/python")
     assert cli.main(["env"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "export KUBECONFIG='/a folder/kubeconfig'",
-        'export PATH=/one:/two:"$PATH"',
+        'export PATH=/one:/two:/venv/bin:"$PATH"',
     ]
 
 
