@@ -69,7 +69,7 @@ CASES: Final[Mapping[str, Case]] = {
         "one of three filters refuses a quarter of the nodes, and two scores",
         REFUSING,
         SCORES,
-        {"limit": Target(0.78), f"limit{OVER_TLS}": None, "bare": Target(1.0)},
+        {"limit": Target(0.78), "bare": Target(1.0)},
     ),
     "c": Case("as a; the peer is sent whole nodes", PASSING, targets={"bare": None}, whole_nodes=True),
 }

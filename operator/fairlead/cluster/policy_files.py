@@ -14,6 +14,7 @@ from typing import Any, Final
 import yaml
 
 from fairlead.api.names import KIND
+from fairlead.cluster.yaml_text import DEPTH_MAX, Loader, is_deep
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 _BYTES_MAX: Final = 8 << 20
@@ -22,16 +23,6 @@ _DEPTH_MAX: Final = 100
 _GROUP: Final = "fairlead.dev/"
 _EMPTY: Final = "is empty: if it still is at the next look, its policies have gone"
 Obj = Mapping[str, Any]
-
-
-class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """As the API server reads it: a date is a text."""
-
-
-Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +84,8 @@ class PolicyFiles:
             return before
         if len(data) > _BYTES_MAX:
             return _File(digest, before.policies, f"is larger than {_BYTES_MAX >> 20} MiB")
+        if is_deep(data):
+            return _File(digest, before.policies, f"is nested more than {DEPTH_MAX:,} deep; no policy is")
         try:
             policies = list(_policies(data))
         except Exception as error:  # noqa: BLE001 - where a tag does not fit, such as `!!bool maybe`, it may be any

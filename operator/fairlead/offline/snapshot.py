@@ -14,13 +14,11 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import yaml
 
-from fairlead.cluster.policy_files import Loader
+from fairlead.cluster.yaml_text import DEPTH_MAX, Loader, is_deep
 
 GET: Final = "kubectl get nodes,pods,namespaces -A -o json"
 VALUES_MAX: Final = 50_000_000
 """Of a document of YAML, aliases counted as what they name."""
-DEPTH_MAX: Final = 1000
-"""Of YAML: its parser recurses, and dies of more than the stack holds."""
 Raw = bytes | msgspec.Raw
 Key = tuple[str, str]
 """Namespace and name; nodes and namespaces are in none."""
@@ -29,8 +27,6 @@ _TRAILING: Final = re.compile(r"trailing characters \(byte (\d+)\)")
 _BYTE: Final = re.compile(r"\s*\(byte (\d+)\)")
 _TOO_DEEP: Final = f"it is nested more than {DEPTH_MAX:,} deep; no object of Kubernetes is"
 _FIRST: Final = re.compile(rb"\S")
-_BRACKET: Final = re.compile(rb"[\[\]{}]")
-_IN_A_ROW: Final = re.compile(rb"(?:[-?][ \t]+){%d}" % DEPTH_MAX)
 _NEWLINE: Final = b"\n"
 _YAML: Final = (".yaml", ".yml")
 _WIDE: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # what PowerShell makes of `>`
@@ -129,7 +125,7 @@ class Snapshot:
             raise SnapshotError(f"{file}: {_TOO_DEEP}") from None
 
     def _yaml(self, file: str, data: bytes) -> None:
-        if _is_deep(data):
+        if is_deep(data):
             raise SnapshotError(f"{file}: {_TOO_DEEP}")
         count = 0
         try:
@@ -190,16 +186,6 @@ def _written(file: str, document: object) -> bytes:
         return msgspec.json.encode(document)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise SnapshotError(f"{file}: there is something in it that JSON has no word for: {error}") from None
-
-
-def _is_deep(data: bytes) -> bool:
-    """Whether brackets may be nested so deeply, or what opens lists and keys in one line; indents cannot be."""
-    depth = 0
-    for found in _BRACKET.finditer(data):
-        depth += 1 if found[0] in b"[{" else -1
-        if depth > DEPTH_MAX:
-            return True
-    return _IN_A_ROW.search(data) is not None
 
 
 def _size(value: object, known: dict[int, int]) -> int:

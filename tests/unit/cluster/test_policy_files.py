@@ -49,6 +49,8 @@ def test_what_changes(tmp_path: Path) -> None:
     ("content", "fault"),
     {
         "kind: [": "is no YAML: while parsing",
+        "[" * 200_000: "is nested more than 1,000 deep; no policy is",
+        "- " * 200_000 + "a": "is nested more than 1,000 deep; no policy is",
         POLICY % ("a", ".nan"): "is no YAML: nan is no number of JSON",
         POLICY % ("a", "!!binary aGk="): "is no YAML: bytes is nothing that JSON has a word for",
         POLICY % ("a", "{1: 2}"): "is no YAML: keys have to be texts",
@@ -62,7 +64,7 @@ def test_what_changes(tmp_path: Path) -> None:
         + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 10)}]\n" for a, b in pairwise("abcdefgh"))
         + (POLICY % ("a", "*h")).lstrip(): "is no YAML: a SchedulerExtenderPolicy has more than 100000 values",
     }.items(),
-    ids=range(11),
+    ids=range(13),
 )
 def test_a_file_that_was_spoilt_keeps_what_it_held(tmp_path: Path, content: str, fault: str) -> None:
     files = PolicyFiles(tmp_path)

@@ -1,0 +1,31 @@
+"""YAML that somebody else wrote, read as the API server would read it."""
+
+import re
+from typing import Final
+
+import yaml
+
+DEPTH_MAX: Final = 1000
+"""Its parser recurses, and dies of more than the stack holds."""
+_BRACKET: Final = re.compile(rb"[\[\]{}]")
+_IN_A_ROW: Final = re.compile(rb"(?:[-?][ \t]+){%d}" % DEPTH_MAX)
+
+
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """A date is a text."""
+
+
+Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def is_deep(data: bytes) -> bool:
+    """Whether brackets may be nested so deeply, or what opens lists and keys in one line; indents cannot be."""
+    depth = 0
+    for found in _BRACKET.finditer(data):
+        depth += 1 if found[0] in b"[{" else -1
+        if depth > DEPTH_MAX:
+            return True
+    return _IN_A_ROW.search(data) is not None
