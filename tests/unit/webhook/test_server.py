@@ -238,7 +238,7 @@ def test_the_last_calls_are_answered_and_ask_to_connect_elsewhere(tmp_path: Path
         await kept.call("/filter")
         await idle.call("/filter")
         answered = asyncio.ensure_future(busy.call("/bind", b"b"))
-        stopping = asyncio.ensure_future(one.server.stop(0.05))
+        stopping = asyncio.ensure_future(one.server.stop(0.5))
         while not one.server.draining:
             await asyncio.sleep(0)
         reply = await kept.call("/filter", b"late")
