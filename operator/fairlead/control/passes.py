@@ -21,6 +21,8 @@ from fairlead.render.names import CONFIG_HASH, Names
 
 LOG: Final = logging.getLogger(__name__)
 _INVALID: Final = (400, 422)
+_UNTYPED: Final = "failed to create typed patch object"
+"""Of an apply with fields that there are not: the API server takes it for a fault of its own, with 500."""
 _WORDS_MAX: Final = 500
 
 
@@ -126,8 +128,10 @@ class Passes:
 
         Raises the error where it says something else.
         """
-        is_invalid = error.status in _INVALID and error.where.resource == resource("Deployment")
-        if not is_invalid or decision.plan is None or decision.phase not in ("Rolling", "Rejected"):
+        is_invalid = error.status in _INVALID or _UNTYPED in error.message
+        if not is_invalid or error.where.resource != resource("Deployment"):
+            raise error
+        if decision.plan is None or decision.phase not in ("Rolling", "Rejected"):
             raise error
         failed = Seen(
             config=decision.plan.config_hash, failed=f"the API server refuses it: {error.message}"[:_WORDS_MAX]
