@@ -21,8 +21,8 @@ from fairlead.render.names import CONFIG_HASH, Names
 
 LOG: Final = logging.getLogger(__name__)
 _INVALID: Final = (400, 422)
-_UNTYPED: Final = "failed to create typed patch object"
-"""Of an apply with fields that there are not: the API server takes it for a fault of its own, with 500."""
+_UNTYPED: Final = ("failed to create typed patch object", "failed to convert new object")
+"""Fields that there are not, and values that cannot be read: the API server answers 500, as to a fault of its own."""
 _WORDS_MAX: Final = 500
 
 
@@ -128,7 +128,7 @@ class Passes:
 
         Raises the error where it says something else.
         """
-        is_invalid = error.status in _INVALID or _UNTYPED in error.message
+        is_invalid = error.status in _INVALID or any(one in error.message for one in _UNTYPED)
         if not is_invalid or error.where.resource != resource("Deployment"):
             raise error
         if decision.plan is None or decision.phase not in ("Rolling", "Rejected"):
