@@ -21,6 +21,8 @@ from fairlead.render.names import CONFIG_HASH, Names
 
 LOG: Final = logging.getLogger(__name__)
 _INVALID: Final = (400, 422)
+_UNTYPED: Final = ("failed to create typed patch object", "failed to convert new object")
+"""Fields that there are not, and values that cannot be read: the API server answers 500, as to a fault of its own."""
 _WORDS_MAX: Final = 500
 
 
@@ -126,8 +128,10 @@ class Passes:
 
         Raises the error where it says something else.
         """
-        is_invalid = error.status in _INVALID and error.where.resource == resource("Deployment")
-        if not is_invalid or decision.plan is None or decision.phase not in ("Rolling", "Rejected"):
+        is_invalid = error.status in _INVALID or any(one in error.message for one in _UNTYPED)
+        if not is_invalid or error.where.resource != resource("Deployment"):
+            raise error
+        if decision.plan is None or decision.phase not in ("Rolling", "Rejected"):
             raise error
         failed = Seen(
             config=decision.plan.config_hash, failed=f"the API server refuses it: {error.message}"[:_WORDS_MAX]
