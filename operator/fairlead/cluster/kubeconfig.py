@@ -182,10 +182,15 @@ def _read(path: Path) -> _File:
         document = without_nulls(yaml.load(data, _Loader) or {})  # noqa: S506  it is a safe one
         return msgspec.convert(document, _File)
     except (yaml.YAMLError, RecursionError) as error:
-        raise AccessError(str(path), "", f"is not YAML: {error}", cure) from error
+        raise AccessError(str(path), "", f"is not YAML{_place(error)}", cure) from error
     except msgspec.ValidationError as error:
         what, _, at = str(error).partition(" - at `$.")
         raise AccessError(str(path), at.rstrip("`"), what, "see `kubectl config view` for how it is written") from error
+
+
+def _place(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    return f" from line {mark.line + 1} on: {getattr(error, 'problem', '')}" if mark else f": {error}"
 
 
 def named(environment: Mapping[str, str] = os.environ) -> list[Path]:

@@ -101,7 +101,7 @@ def exec_user(**fields: object) -> Object:
 
 
 BAD: dict[str, tuple[object, str]] = {
-    "no YAML": ("a: [", "a: is not YAML: "),
+    "no YAML": ("a: [", "a: is not YAML from line 2 on: "),
     "no map": ("[1]", "a: Expected `object`, got `array`"),
     "empty": ("", "a: current-context: is not set; choose one with `kubectl config use-context NAME`; there are none"),
     "a wrong type": (
