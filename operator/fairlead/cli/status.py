@@ -38,9 +38,10 @@ def run(given: argparse.Namespace) -> int:
     """Look, and say."""
     import asyncio
 
+    from fairlead.cli.failing import REACH
     from fairlead.cli.overview import as_data, overview
     from fairlead.cli.overview_text import as_text
-    from fairlead.cluster.errors import ClusterError, NotFoundError
+    from fairlead.cluster.errors import ClusterError, NotFoundError, UnreachableError
 
     try:
         found = overview(asyncio.run(_look(given)))
@@ -48,7 +49,7 @@ def run(given: argparse.Namespace) -> int:
         complain(_NAME, "this cluster does not know policies: `fairlead crd | kubectl apply --server-side -f -`")
         return exits.NOT_ASKED
     except ClusterError as error:
-        complain(_NAME, str(error))
+        complain(_NAME, f"{error}; {REACH}" if isinstance(error, UnreachableError) else str(error))
         return exits.NOT_ASKED
     out = output()
     if given.output == TABLE:

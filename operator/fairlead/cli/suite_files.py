@@ -103,6 +103,10 @@ class Suites:
             self.findings.append(place.finding(fault.path, fault.message, fault.hint, at=at))
         if misread:
             return
+        if isinstance(data, dict) and data.get("kind") == KIND:
+            hint = "name it under `policies` of a suite; `fairlead lint` looks at policies"
+            self.findings.append(_finding(place, FieldError(("kind",), "this is a policy, and no suite", hint)))
+            return
         try:
             suite = parse_params(data, Suite)
         except InvalidObjectError as invalid:

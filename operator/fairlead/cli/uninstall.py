@@ -62,7 +62,8 @@ def run(given: argparse.Namespace) -> int:
                 async with asyncio.timeout(lasts_s):
                     await work.run()
             except TimeoutError:
-                return f"not done within {given.within}: {work.doing or 'the API server is slow'}; run it again"
+                why = work.doing or f"{client.access.server} does not answer, or is slow"
+                return f"not done within {given.within}: {why}; run it again"
         return ""
 
     try:

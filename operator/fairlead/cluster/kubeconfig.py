@@ -185,7 +185,12 @@ def _read(path: Path) -> _File:
         what, _, at = str(error).partition(" - at `$.")
         raise AccessError(str(path), at.rstrip("`"), what, "see `kubectl config view` for how it is written") from error
     except (yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError) as error:  # tags that do not fit
-        raise AccessError(str(path), "", f"is not YAML: {error}", cure) from error
+        raise AccessError(str(path), "", f"is not YAML{_place(error)}", cure) from error
+
+
+def _place(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    return f" from line {mark.line + 1} on: {getattr(error, 'problem', '')}" if mark else f": {error}"
 
 
 def named(environment: Mapping[str, str] = os.environ) -> list[Path]:

@@ -1,5 +1,6 @@
 """One attempt of one request, and what its failure means. Nothing here is made again: see `client`."""
 
+import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -115,10 +116,19 @@ class Transport:
             aiohttp.ConnectionTimeoutError,
             aiohttp.ClientHttpProxyError,
         ) as error:
-            message = f"{access.server} cannot be reached: {error}"
+            message = f"{access.server} cannot be reached: {_why(error)}"
             raise UnreachableError(ask.verb, ask.where, message, not_sent=True) from error
         except TimeoutError as error:
             raise UnreachableError(ask.verb, ask.where, f"{access.server} does not answer") from error
         except (aiohttp.ClientError, OSError) as error:
             message = f"the connection to {access.server} broke: {str(error) or type(error).__name__}"
             raise UnreachableError(ask.verb, ask.where, message) from error
+
+
+def _why(error: aiohttp.ClientError) -> str:
+    """In the system's words, without what aiohttp says of objects of its own."""
+    found = getattr(error, "os_error", None)
+    if not isinstance(found, OSError):
+        return str(error)
+    said = found.strerror or str(found)
+    return os.strerror(found.errno) if found.errno and said.startswith("Connect call failed") else said

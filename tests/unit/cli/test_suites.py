@@ -218,6 +218,10 @@ BAD: dict[str, tuple[str, str]] = {
         SUITE.replace("[ssd.yaml]", "[sdd.yaml]"),
         "sdd.yaml: cannot be read: no such file or directory; files are named from the folder of the suite",
     ),
+    "a policy in place of a suite": (
+        POLICY,
+        "ssd.test.yaml:2:7: error: kind: this is a policy, and no suite; name it under `policies` of a suite; ",
+    ),
     "a file without policies": (
         SUITE.replace("[ssd.yaml]", "[ssd.test.yaml]"),
         "ssd.test.yaml:1:12: error: policies[0]: there is no SchedulerExtenderPolicy in it; ",

@@ -106,7 +106,7 @@ def test_data_may_have_several_lines() -> None:
 
 
 BAD: dict[str, tuple[object, str]] = {
-    "no YAML": ("a: [", "a: is not YAML: "),
+    "no YAML": ("a: [", "a: is not YAML from line 2 on: "),
     "a tag that does not fit": ("a: !!bool maybe", "a: is not YAML: 'maybe'; give a kubeconfig"),
     "no map": ("[1]", "a: Expected `object`, got `array`"),
     "empty": ("", "a: current-context: is not set; choose one with `kubectl config use-context NAME`; there are none"),
