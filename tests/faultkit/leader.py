@@ -127,16 +127,16 @@ async def _lead(cluster: Cluster, wire: Wire) -> None:
 
 async def _once(cluster: Cluster, wire: Wire) -> None:
     async with leading(_operator(cluster, wire)) as controller:
-        end = telling(cluster.api, lambda one: _tell(controller, one))
+        end = telling(cluster.api, lambda one: tell(controller, one))
         for key, obj in [*cluster.api.objects.items()]:
-            _tell(controller, Happened(0, "", key, obj))
+            tell(controller, Happened(0, "", key, obj))
         try:
             await controller.run()
         finally:
             end()
 
 
-def _tell(controller: Controller, one: Happened) -> None:
+def tell(controller: Controller, one: Happened) -> None:
     """As kopf does."""
     if one.key[1] == "schedulerextenderpolicies":
         controller.policy(one.type or None, one.obj)

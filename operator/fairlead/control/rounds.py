@@ -61,7 +61,7 @@ class Rounds:
         while True:
             self._soon.clear()
             try:
-                if time() - looked >= RESYNC_S or LOOKING in self.lacking:
+                if time() - looked >= (_QUIET_S if self._is_behind() else RESYNC_S) or LOOKING in self.lacking:
                     await self.look()
                     looked = time()
                 await self._ask()
@@ -124,6 +124,17 @@ class Rounds:
                 or any(_seen(one, name) != str(policy["metadata"]["generation"]) for one in answers)
                 for name, policy in self.gathered.policies.items()
             )
+        )
+
+    def _is_behind(self) -> bool:
+        """Whether a replica has seen a policy of which nobody has told us: it watches for itself."""
+        return any(
+            (policy := self.gathered.policies.get(name)) is None
+            or seen.uid != policy["metadata"]["uid"]
+            or seen.generation != str(policy["metadata"]["generation"])
+            for one in self.replicas.answers.values()
+            if isinstance(one, ReplicaState)
+            for name, seen in one.policies.items()
         )
 
     def _leaves(self, scheduler: str) -> bool:

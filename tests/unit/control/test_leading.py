@@ -8,13 +8,15 @@ from unittest.mock import patch
 
 import pytest
 
+from fairlead.control.controller import Controller
 from fairlead.control.gathering import PAUSED
 from fairlead.render.names import SCHEDULER_LABEL
 from fairlead.render.operator_settings import parse_settings
 from faultkit import virtual
+from faultkit.api import Happened
 from faultkit.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, Cluster
 from faultkit.faults import Wire
-from faultkit.leader import around, at_work, until
+from faultkit.leader import around, at_work, tell, until
 from faultkit.life import CERTIFICATE, POLICY, STAGES, condition, made
 
 SOON_S = 5.0
@@ -72,6 +74,24 @@ def test_what_somebody_deletes_is_back_within_seconds(plural: str) -> None:
             await until(f"{' '.join(key)} to be back", lambda key=key: key in cluster.api.objects, SOON_S)  # type: ignore[misc]
 
     told(story)
+
+
+def test_a_policy_of_which_nobody_tells_the_leader_is_found_by_what_replicas_have_seen() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        await asyncio.sleep(100)
+        STAGES["the first policy"].act(cluster)
+        await until("Ready", lambda: STAGES["the first policy"].done(cluster), 60)
+        before = cluster.api.objects[DEPLOYMENT]
+        STAGES["a wiring change"].act(cluster)
+        await until("a roll", lambda: cluster.api.objects[DEPLOYMENT] != before, 60)
+
+    with patch("faultkit.leader.tell", _of_children):
+        begun(story)
+
+
+def _of_children(controller: Controller, happened: Happened) -> None:
+    if happened.key[:2] != POLICY[:2]:
+        tell(controller, happened)
 
 
 def drifted(cluster: Cluster) -> list[str]:
