@@ -48,7 +48,7 @@ def of_all(about: About, found: Explanation, *, colour: bool) -> Iterator[str]:
     yield painted(said, _GREEN if left else _RED, colour)
     yield ""
     rows = [_row(group) for group in found.groups[:_GROUPS_MAX]]
-    head, *rest = columns([("NODES", "VERDICT", "WHY", "WHICH"), *rows])
+    head, *rest = columns([("NODES", "VERDICT", "WHICH", "WHY"), *rows])
     yield painted(head, _BOLD, colour)
     for line, group in zip(rest, found.groups, strict=False):
         yield painted(line, _COLOURS[group.verdict], colour and bool(_COLOURS[group.verdict]))
@@ -106,7 +106,7 @@ def _head(about: About) -> Iterator[str]:
 
 def _row(group: Group) -> Sequence[str]:
     count, names = f"{len(group.nodes):,}", [node.name for node in group.nodes]
-    return count, _WORDS[group.verdict], _why(group), some(names)
+    return count, _WORDS[group.verdict], some(names), _why(group)  # the longest last: it is what a terminal breaks
 
 
 def _why(group: Group) -> str:
