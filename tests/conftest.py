@@ -1,3 +1,9 @@
 """What every test can ask for, and what a run has to keep: see the plugins."""
 
+from hypothesis import settings
+
+# How long an example takes says more of the machine than of the code.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
+
 pytest_plugins = ["pytester", "testbed.fixtures", "testbed.image_fixtures", "testbed.rules"]

@@ -18,7 +18,7 @@ Case = tuple[str, *tuple[st.SearchStrategy[object], ...]]
 
 EXAMPLES = int(os.environ.get("FAIRLEAD_EXAMPLES", "60"))
 
-thorough = settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+thorough = settings(max_examples=EXAMPLES, database=None, suppress_health_check=list(HealthCheck))
 
 # The engine's Python types cut moments to microseconds.
 _EXACT: dict[str, Callable[[int], str]] = {"Timestamp": timestamp_to_string, "Duration": duration_to_string}

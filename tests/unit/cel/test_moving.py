@@ -175,7 +175,7 @@ def _truth(pick: Random, depth: int) -> str:
     return pick.choice(kinds)()
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=400, suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False))
 def test_nothing_changes_before_it_is_said_to(pick: Random) -> None:
     program = program_of(_truth(pick, 2))
@@ -190,7 +190,7 @@ def test_nothing_changes_before_it_is_said_to(pick: Random) -> None:
             assert asked(program, moment)[0] == outcome, (moment - now, end - now)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False))
 def test_noting_changes_no_result(random: Random) -> None:
     made = case(random)

@@ -30,7 +30,7 @@ def program_of(text: str) -> Program:
     return Program(decode(env().compile(text).serialize()))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False))
 def test_a_trace_changes_nothing_and_neither_does_forcing_a_leaf_to_its_own_value(random: Random) -> None:
     made = case(random)

@@ -155,7 +155,7 @@ def test_lines_and_columns_are_those_of_editors() -> None:
 _TEXTS = st.text(st.sampled_from("ab 'é\"\\\n\t:#[{,&*!|>%-\u00a0?\U0001f600字"), max_size=30)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     before=_TEXTS,
     after=_TEXTS,

@@ -205,7 +205,7 @@ class World:
 
 
 @example(2, 2190, 0.125, [(27.0, "delete")])  # a Lease is made late, by one who had given up waiting for it
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     st.integers(1, 5),
     st.integers(0, 2**32),

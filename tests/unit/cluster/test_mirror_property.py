@@ -284,5 +284,5 @@ def _with_few_annotations(one: Object) -> Object:
 
 TestKeptEqualsComputed = KeptEqualsComputed.TestCase
 TestKeptEqualsComputed.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=60, stateful_step_count=30, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -37,7 +37,7 @@ happenings = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(happenings)
 def test_what_is_held_is_what_there_is(happenings: list[Any]) -> None:
     asyncio.run(_live(happenings))

@@ -204,7 +204,7 @@ HAPPENINGS: list[Callable[[World, int], None]] = [
 ]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32), st.integers(1, 250))
 def test_nobody_is_shown_what_he_does_not_trust(seed: int, count: int) -> None:
     world, dice = World(), random.Random(seed)  # noqa: S311  a simulation

@@ -62,7 +62,7 @@ def _of(atoms: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(_of(_UNCERTAIN))
 def test_what_comes_without_the_label_is_foretold(text: str) -> None:
     expression = compiled(text)
@@ -72,7 +72,7 @@ def test_what_comes_without_the_label_is_foretold(text: str) -> None:
             assert _outcome(expression, {}, unschedulable=unschedulable) in foretold
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(_of(_CERTAIN))
 def test_what_is_certain_is_foretold_as_it_comes(text: str) -> None:
     expression = compiled(text)

@@ -109,7 +109,7 @@ SETS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(specs=SETS, random=st.randoms(use_true_random=False))
 def test_policies_compose_to_the_same_in_whatever_order_they_arrive(specs: list[dict[str, Any]], random: Any) -> None:
     made = [policy(f"p{at}", **spec) for at, spec in enumerate(specs)]

@@ -188,7 +188,7 @@ def decide(formula: Any, values: list[bool]) -> bool:
     return (left and right) if formula[0] == "&&" else (left or right)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(formula=FORMULAS, held=st.lists(st.booleans(), min_size=len(LEAVES), max_size=len(LEAVES)))
 def test_no_smaller_set_would_do(formula: Any, held: list[bool]) -> None:
     labels = {f"l{at}": "x" if value else "y" for at, value in enumerate(held)}
@@ -202,7 +202,7 @@ def test_no_smaller_set_would_do(formula: Any, held: list[bool]) -> None:
         assert len(found.filters[0].flips) == min(sizes, default=0)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(formula=FORMULAS, held=st.lists(st.booleans(), min_size=len(LEAVES), max_size=len(LEAVES)))
 def test_so_many_are_reckoned_too(formula: Any, held: list[bool]) -> None:
     checked = check(write(formula), Environment(RULE), BOOL).checked

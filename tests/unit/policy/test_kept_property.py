@@ -178,5 +178,5 @@ class KeptEqualsFresh(RuleBasedStateMachine):
 
 TestKeptEqualsFresh = KeptEqualsFresh.TestCase
 TestKeptEqualsFresh.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=60, stateful_step_count=30, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -80,7 +80,7 @@ POLICIES = [
 ]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(pods=st.lists(VIEWS, min_size=2, max_size=4), rules=st.lists(st.sampled_from(POLICIES), min_size=1, max_size=3))
 def test_pods_that_differ_in_something_that_a_rule_sees_are_never_one_class(
     pods: list[PodView], rules: list[Any]
@@ -93,7 +93,7 @@ def test_pods_that_differ_in_something_that_a_rule_sees_are_never_one_class(
             assert kept == fresh
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     one=VIEWS,
     other=VIEWS,

@@ -62,7 +62,7 @@ _SCORES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(_SCORES, st.floats(0.25, 64), st.floats(0, 1), st.integers(0, 3), st.booleans())
 def test_a_score_is_within_its_bounds(text: str, cpu: float, used: float, count: int, unschedulable: bool) -> None:
     whole = {"metadata": {"name": "n"}, "spec": {"unschedulable": unschedulable}}

@@ -64,7 +64,7 @@ _wirings = st.builds(Wiring, *[st.booleans()] * 4)
 
 
 @given(st.fixed_dictionaries({}, optional=_fields), _wirings, _label, st.integers(0, 5000), _text)
-@running(max_examples=50, deadline=None)
+@running(max_examples=50)
 def test_what_settings_allow_renders_to_objects_that_can_be_applied(
     given: dict[str, Any], wiring: Wiring, namespace: str, nodes: int, ca: str
 ) -> None:

@@ -28,7 +28,7 @@ def test_every_strategy_has_a_sample_and_no_other_has() -> None:
 def test_a_strategy_keeps_its_contract(strategy: Strategy) -> None:
     models = [strategy.params.model_validate(sample) for sample in SAMPLES[strategy.name]]
 
-    @settings(max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=[*HealthCheck])
+    @settings(max_examples=150, derandomize=True, database=None, suppress_health_check=[*HealthCheck])
     @given(st.data())
     def holds(data: st.DataObject) -> None:
         params = data.draw(st.sampled_from(models))

@@ -55,7 +55,7 @@ def some_scenes() -> list[Scene]:
     """Scenes to be looked at one after the other: what is broken is known and need not be made small."""
     made: list[Scene] = []
 
-    @settings(max_examples=500, derandomize=True, database=None, phases=[Phase.generate], deadline=None)
+    @settings(max_examples=500, derandomize=True, database=None, phases=[Phase.generate])
     @given(scenes(Nothing()))
     def collect(scene: Scene) -> None:
         made.append(scene)

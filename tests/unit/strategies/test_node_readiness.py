@@ -326,7 +326,7 @@ def test_a_trace_says_why_choose_cannot_be_followed() -> None:
     assert notes.values == {"choose": "choose names 'x', which is no item of the rule"}
 
 
-@settings(deadline=None, derandomize=True, database=None)
+@settings(derandomize=True, database=None)
 @given(st.lists(st.integers(0, 100), min_size=1, max_size=8), st.integers(1, 8), st.integers(0, 200))
 def test_the_node_is_free_exactly_when_enough_pods_have_held_for_long_enough(
     ready: list[int], least: int, now: int

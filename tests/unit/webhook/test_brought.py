@@ -30,7 +30,7 @@ def known(items: Sequence[bytes], limit: int = 10_000) -> Brought[Any]:
     return brought
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(PARTS + ODD), max_size=6), st.lists(st.sampled_from(PARTS + ODD), max_size=6))
 def test_a_request_is_read_the_same_whatever_came_before(before: list[bytes], items: list[bytes]) -> None:
     brought = known(before)

@@ -262,7 +262,7 @@ def test_a_call_may_be_cut_at_any_byte(tmp_path: Path) -> None:
     told(echoing(tmp_path), story)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(sorted(_STREAM)), min_size=1, max_size=5), st.lists(st.integers(0, 1500), max_size=8))
 def test_calls_may_follow_each_other_in_any_pieces(tmp_path: Path, kinds: Sequence[str], cuts: Sequence[int]) -> None:
     stream = b"".join(_STREAM[kind] for kind in kinds)
