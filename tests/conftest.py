@@ -6,4 +6,4 @@ from hypothesis import settings
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
-pytest_plugins = ["pytester", "testbed.fixtures", "testbed.image_fixtures", "testbed.rules"]
+pytest_plugins = ["pytester", "testbed.fixtures", "testbed.image_fixtures", "testbed.rules", "testbed.tables"]

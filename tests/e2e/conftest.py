@@ -8,7 +8,6 @@ import pytest
 
 from extender import Stage
 from servekit import MakeServing, Serving, certificates
-from streamkit import TABLE
 from testbed.api import Object
 from testbed.fixtures import Cluster, StartScheduler
 
@@ -53,10 +52,3 @@ def make_serving(ground: Cluster, namespace: str, certs: Path, tmp_path: Path) -
 def serving(make_serving: MakeServing) -> Serving:
     """One, with the rights of an administrator."""
     return make_serving()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """What became of the pods of the stream."""
-    if TABLE in config.stash:
-        terminalreporter.section("a steady stream of pods")
-        terminalreporter.line(config.stash[TABLE])

@@ -35,8 +35,8 @@ from helmkit import (
     processes,
     refused,
 )
-from streamkit import TABLE, Follow, Stream, table
-from testbed import nodes, operator_image
+from streamkit import Follow, Stream, table
+from testbed import nodes, operator_image, tables
 from testbed.api import Api, Object, wait_for
 from testbed.fixtures import Cluster
 from testbed.operator_image import CHECKOUT
@@ -114,7 +114,7 @@ def stream(release: Release, pytestconfig: pytest.Config) -> Iterator[Stream]:
         made.begin()
         yield made
         made.end()
-        pytestconfig.stash[TABLE] = table([*made.rows, made.total()])
+        tables.leave(pytestconfig, "a steady stream of pods", table([*made.rows, made.total()]))
         api.delete(path)
 
 

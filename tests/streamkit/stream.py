@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 
-import pytest
-
 import audit
 from streamkit.follow import Follow
 from streamkit.tally import CUT_OFF, Pod, Row, table, tally, wrong
@@ -29,7 +27,6 @@ _MAKERS = 4
 """One alone waits for the API server between two pods, and on a busy machine would make fewer."""
 _KEPT = 10
 """For so many seconds: nodes must never be full."""
-TABLE = pytest.StashKey[str]()
 _BINDING = '"subresource":"binding"'
 
 Failures = Callable[[], Mapping[str, int]]
