@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter_ns
 from typing import Final, Protocol
+from uuid import uuid4
 
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
 from fairlead.cluster import ever
@@ -81,6 +82,7 @@ class Operator(Serving):
         self.parts.beside = {"policy objects": self.objects}
         self._callers: tuple[Caller, ...] = ()
         self._made_of: tuple[object, ...] = ()
+        self._process = uuid4().hex
         self._candidate = lead(self) if lead is not None else None
         if (candidate := self._candidate) is not None:
             self.parts.leader = candidate.said
@@ -201,6 +203,7 @@ class Operator(Serving):
         taken = self.own.material.state if self.own is not None else None
         said = report(
             Known(
+                process=self._process,
                 states=self.policies.states,
                 serving=world.policies if world is not None and self.watching.synced else None,
                 undecided=self.parts.undecided,

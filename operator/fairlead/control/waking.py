@@ -88,13 +88,14 @@ class Waker:
     clock: Callable[[], float]
     lacking: Lacking
     waking: Waking = field(default_factory=Waking)
-    _answered: frozenset[str] = frozenset()
+    _answered: frozenset[tuple[str, str]] = frozenset()
+    """Names of replicas, each with its process."""
 
     async def heard(self, answers: Mapping[str, ReplicaState | str]) -> None:
         """The replicas were asked."""
         before, self._answered = (
             self._answered,
-            frozenset(name for name, one in answers.items() if isinstance(one, ReplicaState)),
+            frozenset((name, one.process) for name, one in answers.items() if isinstance(one, ReplicaState)),
         )
         self.waking = self.waking.heard(answers.values(), lost=bool(before - self._answered))
         if self.waking.wait_s(self.clock()) != 0:

@@ -20,6 +20,7 @@ _NOBODY: Final[Mapping[str, int]] = {}
 class Known:
     """What the parts know at this moment."""
 
+    process: str = ""
     states: Mapping[str, State]
     """What became of the policies that were seen."""
     serving: PolicySet | None
@@ -45,6 +46,7 @@ def report(known: Known) -> ReplicaState:
     compiled = {one.name: one for one in serving}
     colliding = _colliding(serving, known.conflicts)
     return ReplicaState(
+        process=known.process,
         policy_set=known.serving.generation if known.serving is not None else "",
         policies={
             name: _policy(known, state, compiled.get(name), colliding.get(name, ()))

@@ -49,6 +49,8 @@ class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class ReplicaState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A replica."""
 
+    process: str = ""
+    """Another one after each start: what it knew of pods is gone then."""
     policy_set: str = ""
     """The generation of the set that serves; empty before there is one."""
     policies: dict[str, PolicyState] = {}

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 SERVED = Waking(served="a")
 
 
-def says(policy_set: str = "a", *, freed: bool = False) -> ReplicaState:
-    return ReplicaState(policy_set=policy_set, freed=freed)
+def says(policy_set: str = "a", *, freed: bool = False, process: str = "") -> ReplicaState:
+    return ReplicaState(policy_set=policy_set, freed=freed, process=process)
 
 
 @pytest.mark.parametrize(
@@ -56,13 +56,15 @@ def test_with_a_replica_goes_what_it_knew_of_pods_that_it_refused() -> None:
         {"a": says()},
         {"a": says(), "c": says()},
         {"c": says()},
+        {"c": says(process="restarted")},
+        {"c": says(process="restarted")},
     ]
     found = []
     for answers in rounds:
         now += 2 * PAUSE_S
         asyncio.run(waker.heard(answers))
         found.append(now in touched)
-    assert found == [True, False, True, False, False, True]
+    assert found == [True, False, True, False, False, True, True, False]
 
 
 def test_it_is_done_at_most_so_often() -> None:

@@ -108,6 +108,7 @@ def test_what_counts_and_what_is_said_of_the_replica() -> None:
         turned_away={"10.0.0.1": "expired"},
         authorities="aa",
         issuer="bb",
+        process="cc",
         freed=True,
     )
     said = report(given)
@@ -119,6 +120,7 @@ def test_what_counts_and_what_is_said_of_the_replica() -> None:
         policy_set=given.serving.generation,
         authorities="aa",
         issuer="bb",
+        process="cc",
         turned_away={"10.0.0.1": "expired"},
         freed=True,
     )
