@@ -106,6 +106,8 @@ def _measured(api: Api, kubeconfig: Path, both: Sequence[Replica], given: argpar
         role = "leader" if one.name == leader else "other"
         yield _line(f"rest-{role}-processor", "%", [100 * (_processor_s(one) - spent) / lasted])
         yield _line(f"rest-{role}-resident", "MiB", [one.process.memory_info().rss / 2**20])
+    for connection in asked:  # idle for so long they are closed by now, or soon; they are opened again
+        connection.close()
     took = [_edit(api, asked, number) for number in range(1, given.edits + 1)]
     yield _line("edit-served-everywhere-p50", "ms", [median(took)])
     yield _line("edit-served-everywhere-p99", "ms", [quantiles(took, n=100, method="inclusive")[98]])
