@@ -111,19 +111,24 @@ def test_a_full_disk_is_said(case: str, here: Path) -> None:
     assert re.fullmatch(r"fairlead\S*.*: No space left on device\n", done.stderr)
 
 
-@pytest.mark.parametrize("case", PRINTING)
-def test_output_that_is_closed_is_no_fault(case: str, here: Path) -> None:
-    arguments, want = PRINTING[case]
-    line = f"exec {' '.join([*_COMMAND, *arguments])} >&-"
-    done = subprocess.run(
+def _run_with(redirection: str, here: Path, arguments: list[str]) -> "subprocess.CompletedProcess[str]":
+    """As a shell starts it."""
+    line = f"exec {' '.join([*_COMMAND, *arguments])} {redirection}"
+    return subprocess.run(
         ["bash", "-c", line],
         cwd=here,
         env=_environment(here),
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
+
+
+@pytest.mark.parametrize("case", PRINTING)
+def test_output_that_is_closed_is_no_fault(case: str, here: Path) -> None:
+    arguments, want = PRINTING[case]
+    done = _run_with(">&-", here, arguments)
     assert (done.returncode, done.stderr) == (want, "")
 
 
@@ -246,16 +251,7 @@ def test_what_nobody_hears_ends_all_the_same(case: str, here: Path) -> None:
 @pytest.mark.parametrize("case", CANNOT)
 def test_where_errors_are_closed_they_are_not_taken_for_results(case: str, here: Path) -> None:
     arguments, want, _ = CANNOT[case]
-    line = f"exec {' '.join([*_COMMAND, *arguments])} 2>&-"
-    done = subprocess.run(
-        ["bash", "-c", line],
-        cwd=here,
-        env=_environment(here),
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = _run_with("2>&-", here, arguments)
     assert done.returncode == want
     assert case.startswith("lint") or done.stdout == ""
 
