@@ -12,6 +12,7 @@ CATEGORIES = ("fairlead", "scheduling")
 CRD_NAME = f"{PLURAL}.{GROUP}"
 
 DEFAULT_SCHEDULER_NAME = "fairlead"
+CLUSTERS_OWN_SCHEDULER = "default-scheduler"
 
 # On the CRD: a hash of its schema, so that an operator can tell that the one that is served is not its own.
 SCHEMA_HASH_ANNOTATION = f"{GROUP}/schema-hash"

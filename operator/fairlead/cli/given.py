@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from fairlead.api.names import KIND
+from fairlead.api.names import CLUSTERS_OWN_SCHEDULER, KIND
 from fairlead.api.nearest import nearest
 from fairlead.cel.functions.timetext import timestamp_to_string
 from fairlead.cli import exits
@@ -22,7 +22,6 @@ from fairlead.policy.reasons import Reason
 from fairlead.policy.select import PolicySet, policy_set
 
 LIVE: Final = "live"
-DEFAULT_SCHEDULER: Final = "default-scheduler"
 SNAPSHOT_BYTES_MAX: Final = 4 << 30
 _TEMPLATED: Final = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob"})
 
@@ -92,7 +91,7 @@ def pod_of(snapshot: Snapshot, namespace: str, name: str, where: str) -> Pod:
     look = _look.decode(held.raw)
     if look.status.phase in ENDED:
         raise CommandError(f"the pod {spelt(key)} has ended ({look.status.phase}): it is placed nowhere any more")
-    return Pod(key, held.raw, held.file, look.spec.schedulerName or DEFAULT_SCHEDULER)
+    return Pod(key, held.raw, held.file, look.spec.schedulerName or CLUSTERS_OWN_SCHEDULER)
 
 
 def _meant(snapshot: Snapshot, namespace: str, name: str) -> str:
@@ -155,7 +154,7 @@ def _looked_at(snapshot: Snapshot) -> Iterator[tuple[Pod, _Look]]:
             look = _look.decode(held.raw)
         except msgspec.DecodeError as error:
             raise CommandError(f"{held.file}: pod {spelt(key)} cannot be read: {error}") from None
-        yield Pod(key, held.raw, held.file, look.spec.schedulerName or DEFAULT_SCHEDULER), look
+        yield Pod(key, held.raw, held.file, look.spec.schedulerName or CLUSTERS_OWN_SCHEDULER), look
 
 
 def _others(snapshot: Snapshot) -> dict[str, int]:

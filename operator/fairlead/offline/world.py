@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
 from fairlead.cluster import wire
 from fairlead.cluster.amounts import ENDED, request_of
 from fairlead.cluster.mirror import Mirror
@@ -152,7 +153,7 @@ class World:
 
 def scheduler_of(view: PodView) -> str:
     """The scheduler that a pod names; the API server fills in the default one."""
-    return str(view.pod.spec.schedulerName) or "default-scheduler"
+    return str(view.pod.spec.schedulerName) or CLUSTERS_OWN_SCHEDULER
 
 
 def _was_bound(pod: Any) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fairlead.api.errors import FieldPath
+from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, Spec
 from fairlead.cel.check import Steps, finish
 from fairlead.cel.environment import CONDITION, PROTECTION, RULE
@@ -22,7 +23,6 @@ from fairlead.strategies.reads import EVERY
 
 __all__ = ["PolicyWarning", "Reason", "Severity", "warnings", "why_on_engine"]
 
-_NEVER_MANAGED: Final = "default-scheduler"
 _NAMES: Final = {"match": CONDITION, "preemption": PROTECTION}
 _FIELDS: Final = {str(field.alias): at for at, field in enumerate(Spec.model_fields.values())}
 
@@ -58,10 +58,10 @@ def warnings_steps(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) ->
 
 
 def _whole(compiled: CompiledPolicy) -> Iterator[PolicyWarning]:
-    if compiled.scheduler_name == _NEVER_MANAGED:
+    if compiled.scheduler_name == CLUSTERS_OWN_SCHEDULER:
         said = (
-            f"Fairlead never manages {_NEVER_MANAGED}: the policy has an effect only where the operator's settings "
-            "list that scheduler as ConfigOnly and its own configuration calls Fairlead"
+            f"Fairlead never manages {CLUSTERS_OWN_SCHEDULER}: the policy has an effect only where the operator's "
+            "settings list that scheduler as ConfigOnly and its own configuration calls Fairlead"
         )
         hint = "for a scheduler that Fairlead runs, write another name here and in the pods, such as fairlead"
         yield PolicyWarning(Reason.DEFAULT_SCHEDULER, ("spec", "schedulerName"), said, hint)

@@ -7,11 +7,11 @@ import yaml
 from pydantic import Field
 
 from fairlead.api.errors import FieldError, InvalidObjectError
-from fairlead.api.names import GROUP
+from fairlead.api.names import CLUSTERS_OWN_SCHEDULER, GROUP
 from fairlead.api.params import Listed, Params
 from fairlead.api.parse import parse_params
 from fairlead.api.values import Shape
-from fairlead.render.settings import THE_DEFAULT, SchedulerSettings
+from fairlead.render.settings import SchedulerSettings
 
 OPERATOR_NAME: Final = "fairlead"
 """What its objects are called where the chart is installed by the name that its README gives it."""
@@ -54,7 +54,7 @@ class OperatorSettings(Params):
     def scheduler(self, name: str) -> SchedulerSettings:
         """What is said about a scheduler. Raises InvalidObjectError for one that must be listed and is not."""
         found = next((one for one in self.schedulers if one.name == name), None)
-        if found is None and name == THE_DEFAULT:
+        if found is None and name == CLUSTERS_OWN_SCHEDULER:
             why = f"{name} is not listed, and is never managed"
             raise InvalidObjectError([FieldError(("schedulers",), why, "list it with management ConfigOnly")])
         return found or SchedulerSettings(name=name)

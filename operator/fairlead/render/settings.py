@@ -11,11 +11,11 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from fairlead.api.errors import FieldPath
+from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
 from fairlead.api.params import Check, Listed, Params
 from fairlead.api.values import Duration, LabelValue, Name, ObjectName, QualifiedKey, Shape, within
 
 KUBE_SCHEDULER = "registry.k8s.io/kube-scheduler"
-THE_DEFAULT = "default-scheduler"
 
 
 def _plain(value: dict[str, Any]) -> dict[str, Any]:
@@ -145,8 +145,8 @@ class SchedulerSettings(Params):
         """What the cluster has already is never taken over, and what a profile is called is said once."""
         return (
             _check(
-                lambda self: (self.name, self.management) != (THE_DEFAULT, "Managed"),
-                f"{THE_DEFAULT} is the cluster's own and is never managed: set management to ConfigOnly, "
+                lambda self: (self.name, self.management) != (CLUSTERS_OWN_SCHEDULER, "Managed"),
+                f"{CLUSTERS_OWN_SCHEDULER} is the cluster's own and is never managed: set management to ConfigOnly, "
                 "or give the scheduler another name",
                 "management",
             ),
