@@ -184,6 +184,19 @@ def _old(ground: Ground) -> Callable[[], ssl.SSLContext]:
     return context
 
 
+@pytest.mark.parametrize("cipher", ["ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384"])
+def test_the_caller_chooses_the_cipher(tmp_path: Path, cipher: str) -> None:
+    async def story(one: Running) -> None:
+        context = one.ground.client()
+        context.maximum_version = ssl.TLSVersion.TLSv1_2  # those of later versions cannot be put in order from Python
+        context.set_ciphers(f"{cipher}:ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384")
+        connection = await one.dial(context)
+        assert connection.writer.get_extra_info("cipher")[0] == cipher
+        assert (await connection.call("/filter")).status == 200
+
+    told(tmp_path, story)
+
+
 def test_certificates_change_without_closing_a_connection(tmp_path: Path) -> None:
     async def story(one: Running) -> None:
         kept = await one.connect()
