@@ -25,6 +25,7 @@ class Fault:
     status: int = 0
     """What it is answered with; 0: nothing is answered."""
     reason: str = ""
+    said: str = "on purpose"
     applied: bool = False
     """Whether it was carried out all the same."""
     dies: bool = False
@@ -32,7 +33,7 @@ class Fault:
 
     def error(self, ask: Ask) -> Exception:
         if self.status:
-            return refused(ask, self.status, self.reason, "on purpose")
+            return refused(ask, self.status, self.reason, self.said)
         return UnreachableError(ask.verb, ask.where, "the connection broke on purpose")
 
 
@@ -59,6 +60,8 @@ class Wire:
     """Whether it befalls each write once."""
     denied: str = ""
     """What cannot be written for now."""
+    lacks: str = ""
+    """What we have no right to write for now."""
     writes: list[str] = field(default_factory=list)
     died: asyncio.Event = field(default_factory=asyncio.Event)
     _met: set[str] = field(default_factory=set)
@@ -90,6 +93,10 @@ class Wire:
         self.writes.append(what)
         if self.denied and what.endswith(self.denied):
             return FAULTS["forbidden"]
+        if self.lacks and what.endswith(self.lacks):
+            at = ask.where.resource
+            said = f'User "x" cannot {ask.verb} resource "{at.plural}" in API group "{at.group}"'
+            return Fault(403, "Forbidden", said=f"{said} at the cluster scope")
         if self.every:
             met = what in self._met
             self._met.add(what)

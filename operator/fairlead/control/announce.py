@@ -10,7 +10,7 @@ import msgspec
 
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.cluster.client import Client
-from fairlead.cluster.errors import ClusterError, ForbiddenError
+from fairlead.cluster.errors import ClusterError, ConflictError, ForbiddenError
 from fairlead.cluster.resources import Resource, Where
 from fairlead.control.lacking import Lacking
 
@@ -91,9 +91,12 @@ class Announcer:
     async def _post(self, event: Mapping[str, Any]) -> None:
         try:
             await self.client.create(Where(EVENTS, NAMESPACE), event, _decode)
+        except ConflictError:  # it is there: an answer was lost
+            pass
         except ClusterError as error:
             self.lacking.failed(_POSTING, error)
-            self._refused = event if isinstance(error, ForbiddenError) else None
-        else:
-            self.lacking.went(_POSTING)
-            self._refused = None
+            if isinstance(error, ForbiddenError):
+                self._refused = event
+            return
+        self.lacking.went(_POSTING)
+        self._refused = None

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -47,7 +47,8 @@ class Rounds:
     leads: Callable[[], bool]
     look: Callable[[], Awaitable[None]]
     """Sees all that there is."""
-    _lacked: Sequence[str] = ()
+    _lacked: int = 0
+    """Of its changes, how many the statuses tell of."""
     _soon: asyncio.Event = field(default_factory=asyncio.Event)
 
     def soon(self) -> None:
@@ -57,7 +58,7 @@ class Rounds:
     async def run(self) -> None:
         """Until it is cancelled."""
         time = asyncio.get_running_loop().time
-        looked, settings, self._lacked = time(), self.settings(), self.lacking.said
+        looked, settings = time(), self.settings()
         while True:
             self._soon.clear()
             try:
@@ -89,9 +90,10 @@ class Rounds:
         after = await self.replicas.ask()
         await self.waker.heard(after)
         await self.announcer.again()
-        new, self._lacked = before != after or self._lacked or self.lacking.said, self.lacking.said
         if not self.schedulers.begun.is_set():
             return
+        new = before != after or self.lacking.said or self.lacking.changes != self._lacked
+        self._lacked = self.lacking.changes  # before anything is written: what that finds is for the next round
         for scheduler in {scheduler_of(one) for one in self.gathered.policies.values()}:
             if new or self._leaves(scheduler) or self.statuses.owes(scheduler):
                 await self.statuses.say(scheduler, self.schedulers.passed(scheduler))
@@ -118,6 +120,7 @@ class Rounds:
         answers = [one for one in self.replicas.answers.values() if isinstance(one, ReplicaState)]
         return (
             self.waker.owes
+            or self.lacking.changes != self._lacked
             or len(answers) < len(self.replicas.answers)
             or any(
                 "deletionTimestamp" in policy["metadata"]

@@ -50,6 +50,8 @@ class Statuses:
     """Told what has become of a policy."""
     now: Callable[[], datetime]
     _owed: set[str] = field(default_factory=set)
+    _unheld: set[str] = field(default_factory=set)
+    """Policies whose finalizers we were not allowed to write."""
     _counted: dict[str, float] = field(default_factory=dict)
     _seldom: Seldom = field(default_factory=Seldom)
     _saying: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
@@ -65,6 +67,7 @@ class Statuses:
             return
         async with self._saying[scheduler]:
             names = [one["metadata"]["name"] for one in self.gathered.of(scheduler)]
+            self._held(*(self._unheld - self.gathered.policies.keys()))
             said = [await self._say(scheduler, name, passed) for name in names]
             (self._owed.discard if all(said) else self._owed.add)(scheduler)
 
@@ -123,12 +126,18 @@ class Statuses:
             if isinstance(one, ReplicaState)
         )
         wanted = finalizers(policy, serves, self.now())
-        if wanted is None:
-            return
-        metadata = {"finalizers": wanted, "resourceVersion": policy["metadata"]["resourceVersion"]}
-        try:
-            await self.announcer.client.merge(POLICIES.of("", name), {"metadata": metadata}, _decode)
-        except ForbiddenError as error:
-            self.lacking.failed(_FINALIZING, error)
-        else:
+        if wanted is not None:
+            metadata = {"finalizers": wanted, "resourceVersion": policy["metadata"]["resourceVersion"]}
+            try:
+                await self.announcer.client.merge(POLICIES.of("", name), {"metadata": metadata}, _decode)
+            except ForbiddenError as error:
+                self._unheld.add(name)
+                self.lacking.failed(_FINALIZING, error)
+                return
+        self._held(name)
+
+    def _held(self, *names: str) -> None:
+        """Their finalizers are as they are to be, or they are gone."""
+        self._unheld.difference_update(names)
+        if not self._unheld:
             self.lacking.went(_FINALIZING)

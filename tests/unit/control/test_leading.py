@@ -9,11 +9,12 @@ from unittest.mock import patch
 import pytest
 
 from fairlead.control.controller import Controller
+from fairlead.control.finalizer import FINALIZER, SKIP
 from fairlead.control.gathering import PAUSED
 from fairlead.render.names import SCHEDULER_LABEL
 from fairlead.render.operator_settings import parse_settings
 from faultkit import virtual
-from faultkit.api import Happened
+from faultkit.api import Happened, Key
 from faultkit.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, Cluster
 from faultkit.faults import Wire
 from faultkit.leader import around, at_work, tell, until
@@ -154,6 +155,61 @@ def test_counters_are_written_once_a_minute_and_the_last_ones_in_the_end() -> No
         assert rule["errors"]["count"] == 600
 
     told(story)
+
+
+OTHER: Key = ("fairlead.dev", "schedulerextenderpolicies", "", "q")
+
+
+def not_held(story: Story) -> None:
+    """With a scheduler that runs, and a second policy, on which there is no finalizer of ours and need be none."""
+
+    async def whole(cluster: Cluster, wire: Wire) -> None:
+        kept = {key: cluster.api.objects[POLICY][key] for key in ("apiVersion", "kind", "spec")}
+        cluster.api.put(OTHER, {**kept, "metadata": {"annotations": {SKIP: "true"}}})
+        await asyncio.sleep(100)
+        wire.lacks = "schedulerextenderpolicies q"
+        cluster.api.edit(OTHER, metadata={"annotations": {SKIP: None}})
+        await story(cluster, wire)
+
+    told(whole)
+
+
+def touch(cluster: Cluster) -> None:
+    text = cluster.api.objects[POLICY]["metadata"]["resourceVersion"]
+    cluster.api.edit(POLICY, metadata={"annotations": {"touched": text}})
+
+
+def test_a_right_that_was_missing_between_two_rounds_is_not_told_for_ever() -> None:
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        await asyncio.sleep(0.03)
+        touch(cluster)
+        await asyncio.sleep(0.03)
+        assert condition(cluster, "Ready")[1] == "Forbidden"
+        wire.lacks = ""
+        touch(cluster)
+        await asyncio.sleep(0.03)
+        assert FINALIZER in cluster.api.objects[OTHER]["metadata"]["finalizers"]
+        await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"), SOON_S)
+
+    not_held(story)
+
+
+def test_a_right_that_nobody_needs_any_more_is_not_told() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        await until("it", lambda: condition(cluster, "Ready")[1] == "Forbidden", 20)
+        cluster.api.delete(OTHER)
+        await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"), 20)
+
+    not_held(story)
+
+
+def test_a_finalizer_that_somebody_else_writes_is_not_lacking() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        await until("it", lambda: condition(cluster, "Ready")[1] == "Forbidden", 20)
+        cluster.api.edit(OTHER, metadata={"finalizers": [FINALIZER]})
+        await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"), 20)
+
+    not_held(story)
 
 
 def test_a_paused_schedulers_certificate_expires_and_the_status_says_so() -> None:
