@@ -58,9 +58,9 @@ def with_crd(control_plane: Cluster) -> Iterator[Cluster]:
 def at_work(with_crd: Cluster, namespace: str) -> Iterator[Callable[..., Ground]]:
     with ExitStack() as stack:
         yield lambda settings="": stack.enter_context(ground(with_crd, namespace, parse_settings(settings)))
-        for policy in with_crd.api.items(POLICIES):
-            with_crd.api.patch(f"{POLICIES}/{policy['metadata']['name']}", {"metadata": {"finalizers": None}})
-            with_crd.api.delete(f"{POLICIES}/{policy['metadata']['name']}")
+    for policy in with_crd.api.items(POLICIES):  # a leader that is still there would hold them again
+        with_crd.api.patch(f"{POLICIES}/{policy['metadata']['name']}", {"metadata": {"finalizers": None}})
+        with_crd.api.delete(f"{POLICIES}/{policy['metadata']['name']}")
 
 
 def _gone(cluster: Cluster, path: str) -> None:

@@ -32,8 +32,8 @@ def leader(with_crd: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
         made.apply("p", schedulerName="s", filters=FILTER)
         run_until_ready(made)
         yield made
-        with_crd.api.patch(f"{POLICIES}/p", {"metadata": {"finalizers": None}})
-        with_crd.api.delete(f"{POLICIES}/p")
+    with_crd.api.patch(f"{POLICIES}/p", {"metadata": {"finalizers": None}})  # a leader would hold it again
+    with_crd.api.delete(f"{POLICIES}/p")
 
 
 @pytest.fixture

@@ -88,6 +88,7 @@ def test_a_replica_that_may_not_bind_says_so(replica: Replica) -> None:
         assert says(replica.log(), missing, "")
     finally:
         api.delete("/api/v1/namespaces/default/pods/waits", gracePeriodSeconds="0")
+        replica.kill()  # one that leads would hold the policy again
         api.patch(f"{POLICIES}/binds", {"metadata": {"finalizers": None}})
         api.delete(f"{POLICIES}/binds")
 
