@@ -60,7 +60,7 @@ class Wire:
     """Whether it befalls each write once."""
     denied: str = ""
     """What cannot be written for now."""
-    lacks: str = ""
+    lacks: tuple[str, ...] = ()
     """What we have no right to write for now."""
     writes: list[str] = field(default_factory=list)
     died: asyncio.Event = field(default_factory=asyncio.Event)
@@ -93,7 +93,7 @@ class Wire:
         self.writes.append(what)
         if self.denied and what.endswith(self.denied):
             return FAULTS["forbidden"]
-        if self.lacks and what.endswith(self.lacks):
+        if what.endswith(self.lacks):
             at = ask.where.resource
             said = f'User "x" cannot {ask.verb} resource "{at.plural}" in API group "{at.group}"'
             return Fault(403, "Forbidden", said=f"{said} at the cluster scope")

@@ -15,16 +15,15 @@ class Lacking:
     """What could not be done, by what it was."""
 
     changes: int = 0
-    """How often what is told became another: it may have come and gone again while nobody looked."""
+    """How often something came or went: it may have come and gone again while nobody looked."""
     _said: dict[str, str] = field(default_factory=dict)
 
     def failed(self, what: str, error: ClusterError) -> None:
         """It could not be done; not all that fails does so for want of a right."""
         LOG.warning(what, extra={"why": str(error)})
         if isinstance(error, ForbiddenError) and error.is_of_rbac:
-            text = f"{what}: {error}"
-            self.changes += self._said.get(what) != text
-            self._said[what] = text
+            self.changes += what not in self._said
+            self._said[what] = f"{what}: {error}"
 
     def went(self, what: str) -> None:
         """It was done, or is not to be done any more."""

@@ -8,11 +8,10 @@ import pytest
 
 from fairlead.cluster.errors import RequestError, refusal
 from fairlead.cluster.resources import Where
-from fairlead.control.announce import EVENTS, NAMESPACE, Announcer
+from fairlead.control.announce import Announcer
 from fairlead.control.lacking import Lacking
 
 POLICY = {"metadata": {"name": "p", "uid": "u", "resourceVersion": "1"}}
-AT = Where(EVENTS, NAMESPACE)
 MAY_NOT = b"""{"code": 403, "reason": "Forbidden", "message":
 "User \\"x\\" cannot create resource \\"events\\" in API group \\"events.k8s.io\\" in the namespace \\"default\\""}"""
 MESSAGES = {403: MAY_NOT, 409: b'{"code": 409, "reason": "AlreadyExists"}', 503: b""}

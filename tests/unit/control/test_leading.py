@@ -160,15 +160,17 @@ def test_counters_are_written_once_a_minute_and_the_last_ones_in_the_end() -> No
 OTHER: Key = ("fairlead.dev", "schedulerextenderpolicies", "", "q")
 
 
-def not_held(story: Story) -> None:
-    """With a scheduler that runs, and a second policy, on which there is no finalizer of ours and need be none."""
+def not_held(story: Story, *others: Key) -> None:
+    """With a scheduler that runs, and more policies, on which there was no finalizer of ours and is to be one."""
 
     async def whole(cluster: Cluster, wire: Wire) -> None:
         kept = {key: cluster.api.objects[POLICY][key] for key in ("apiVersion", "kind", "spec")}
-        cluster.api.put(OTHER, {**kept, "metadata": {"annotations": {SKIP: "true"}}})
+        for key in others:
+            cluster.api.put(key, {**kept, "metadata": {"annotations": {SKIP: "true"}}})
         await asyncio.sleep(100)
-        wire.lacks = "schedulerextenderpolicies q"
-        cluster.api.edit(OTHER, metadata={"annotations": {SKIP: None}})
+        wire.lacks = tuple(f"schedulerextenderpolicies {key[3]}" for key in others)
+        for key in others:
+            cluster.api.edit(key, metadata={"annotations": {SKIP: None}})
         await story(cluster, wire)
 
     told(whole)
@@ -185,13 +187,26 @@ def test_a_right_that_was_missing_between_two_rounds_is_not_told_for_ever() -> N
         touch(cluster)
         await asyncio.sleep(0.03)
         assert condition(cluster, "Ready")[1] == "Forbidden"
-        wire.lacks = ""
+        wire.lacks = ()
         touch(cluster)
         await asyncio.sleep(0.03)
         assert FINALIZER in cluster.api.objects[OTHER]["metadata"]["finalizers"]
         await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"), SOON_S)
 
-    not_held(story)
+    not_held(story, OTHER)
+
+
+def test_what_is_lacking_for_several_is_tried_now_and_then_and_told_without_an_end_of_writes() -> None:
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        await until("it", lambda: condition(cluster, "Ready")[1] == "Forbidden", 20)
+        await asyncio.sleep(30)
+        wire.writes.clear()
+        await asyncio.sleep(200)
+        tried = [f"patch schedulerextenderpolicies {name}" for name in ("q", "r")]
+        assert {*wire.writes} == {*tried}
+        assert all(5 <= wire.writes.count(one) <= 30 for one in tried)
+
+    not_held(story, OTHER, (*OTHER[:3], "r"))
 
 
 def test_a_right_that_nobody_needs_any_more_is_not_told() -> None:
@@ -200,7 +215,7 @@ def test_a_right_that_nobody_needs_any_more_is_not_told() -> None:
         cluster.api.delete(OTHER)
         await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"), 20)
 
-    not_held(story)
+    not_held(story, OTHER)
 
 
 def test_a_finalizer_that_somebody_else_writes_is_not_lacking() -> None:
@@ -209,7 +224,7 @@ def test_a_finalizer_that_somebody_else_writes_is_not_lacking() -> None:
         cluster.api.edit(OTHER, metadata={"finalizers": [FINALIZER]})
         await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"), 20)
 
-    not_held(story)
+    not_held(story, OTHER)
 
 
 def test_a_paused_schedulers_certificate_expires_and_the_status_says_so() -> None:
