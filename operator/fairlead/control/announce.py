@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -90,13 +91,12 @@ class Announcer:
 
     async def _post(self, event: Mapping[str, Any]) -> None:
         try:
-            await self.client.create(Where(EVENTS, NAMESPACE), event, _decode)
-        except ConflictError:  # it is there: an answer was lost
-            pass
+            with suppress(ConflictError):  # it is there: an answer was lost
+                await self.client.create(Where(EVENTS, NAMESPACE), event, _decode)
         except ClusterError as error:
             self.lacking.failed(_POSTING, error)
             if isinstance(error, ForbiddenError):
                 self._refused = event
-            return
-        self.lacking.went(_POSTING)
-        self._refused = None
+        else:
+            self.lacking.went(_POSTING)
+            self._refused = None
