@@ -12,6 +12,7 @@ import psutil
 import yaml
 
 from chartkit import CHART, NAMESPACE
+from crdkit import POLICIES
 from fairlead.identities import REPLICAS
 from testbed import build, node_template, nodes
 from testbed.api import Api, Object, wait_for
@@ -20,7 +21,6 @@ from testbed.fixtures import Cluster, Kubectl, caller
 from testbed.node_template_file import default_template
 from testbed.versions import program
 
-POLICIES = "/apis/fairlead.dev/v1alpha1/schedulerextenderpolicies"
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/fairlead"

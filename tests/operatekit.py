@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import fairlead
+from crdkit import POLICIES
 from fairlead.certificates import issued
 from fairlead.cluster.access import from_kubeconfig
 from fairlead.cluster.client import Client
@@ -31,7 +32,6 @@ from testbed.process import Component
 from testbed.supervisor import Supervisor
 
 HOST = "127.0.0.1"
-POLICIES = "/apis/fairlead.dev/v1alpha1/schedulerextenderpolicies"
 _SOURCE = Path(fairlead.__file__).parents[1]
 _READY_S = 30
 _numbers = itertools.count(1)
@@ -93,7 +93,7 @@ class Operating:
 
     def ask(self, name: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[int, bytes]:
         """What a caller of this name is answered."""
-        connection = http.client.HTTPSConnection(HOST, self.ports[0], context=self.context(name), timeout=5)
+        connection = http.client.HTTPSConnection(HOST, self.ports[0], context=self.context(name), timeout=30)
         try:
             sent = None if body is None else json.dumps(body)
             connection.request("GET" if body is None else "POST", path, sent, {"Content-Type": "application/json"})

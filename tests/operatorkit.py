@@ -14,6 +14,7 @@ import kopf
 from aiohttp import web
 from write_crds import installed_policy
 
+from crdkit import POLICIES
 from fairlead.certificates import Pair
 from fairlead.cluster.access import from_kubeconfig
 from fairlead.cluster.client import Client
@@ -33,7 +34,6 @@ from fairlead.webhook.state import PolicyState, ReplicaState, encode
 from testbed.fixtures import Cluster
 
 SERVICE, SELECTOR = "fairlead", "app=the-operator"
-POLICIES = "/apis/fairlead.dev/v1alpha1/schedulerextenderpolicies"
 
 
 @dataclass

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from crdkit import POLICIES
 from fairlead.render.names import Names
-from operatorkit import POLICIES, Ground
+from operatorkit import Ground
 from testbed.api import Object, wait_for
 
 FILTER = [{"name": "f", "expression": "true"}]

@@ -12,10 +12,11 @@ import pytest
 import audit
 from audit import Asked
 from chartkit import NAMESPACE
+from crdkit import POLICIES
 from extender import Stage
 from fairlead.control.certificates_plan import ROTATE
 from fairlead.render.access import OPERATOR, UNINSTALL, Request, named
-from helmkit import DEPLOYMENT, POLICIES, Release, document, kwok_nodes, refused
+from helmkit import DEPLOYMENT, Release, document, kwok_nodes, refused
 from testbed import nodes
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from chartkit import NAMESPACE
+from crdkit import POLICIES
 from extender import Stage
 from fairlead.cli.main import main
 from helmkit import (
@@ -18,7 +19,6 @@ from helmkit import (
     HOOKS,
     OPERATOR,
     PODS,
-    POLICIES,
     SCHEDULER,
     Release,
     document,
@@ -364,5 +364,5 @@ def test_when_it_is_uninstalled_nothing_is_left_but_the_policies_and_their_kind(
             return found
         raise ClusterError(f"beyond what should be left: {sorted(found ^ want)}")
 
-    wait_for("what belongs to what has gone to go, too", left, timeout_s=30)
+    wait_for("what belongs to what has gone to go, too", left)
     release.kubectl("delete", "sep", "stays", "--timeout=10s")

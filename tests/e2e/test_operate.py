@@ -13,20 +13,19 @@ from typing import Any
 
 import pytest
 import yaml
-from write_crds import FILE
 
+from crdkit import POLICIES, let_all_go, policies_served
 from extender import Stage
 from fairlead.cluster.access import from_kubeconfig
 from fairlead.cluster.client import Client
 from fairlead.control.waking import Waking, wake
 from fairlead.identities import OPERATOR, scheduler_identity
 from fairlead.webhook.admission_server import PATH as VALIDATE
-from operatekit import HOST, POLICIES, Operating
+from operatekit import HOST, Operating
 from testbed.api import Api, Object, wait_for
 from testbed.errors import ClusterError
 from testbed.fixtures import Cluster, Kubectl, MakeNodes
 
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 NONSENSE = [{"name": "pool", "expression": "node.metadata.lables['pool'] == 'ours'"}]
 SOON_S = 10.0
@@ -38,13 +37,8 @@ def only(node: str) -> list[Object]:
 
 @pytest.fixture(scope="module")
 def crd(control_plane: Cluster) -> Iterator[None]:
-    made = yaml.safe_load(FILE.read_text())
-    path, api = f"{CRDS}/{made['metadata']['name']}", control_plane.api
-    api.apply(path, made)
-    wait_for("policies to be listed", lambda: api.get(POLICIES))
-    yield
-    api.delete(path)
-    wait_for("the CRD to be gone", lambda: not api.exists(path))
+    with policies_served(control_plane.api):
+        yield
 
 
 @pytest.fixture
@@ -52,10 +46,7 @@ def operating(crd: None, ground: Cluster, namespace: str, tmp_path: Path) -> Ite
     made = Operating(ground, namespace, tmp_path)
     yield made
     made.kill()
-    for policy in ground.api.items(POLICIES):
-        path = f"{POLICIES}/{policy['metadata']['name']}"
-        ground.api.patch(path, {"metadata": {"finalizers": None}})
-        ground.api.delete(path)
+    let_all_go(ground.api)
 
 
 def asked(scheduler: str, *names: str, namespace: str = "default") -> dict[str, Any]:

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from chartkit import CHART, NAMESPACE
+from crdkit import POLICIES
 from fairlead.control.certificates_plan import ROTATE
 from fairlead.control.leader import AUTHORITY
 from fairlead.render.config import TLS_FOLDER
@@ -27,7 +28,6 @@ from helmkit import (
     HOOKS,
     OPERATOR,
     PODS,
-    POLICIES,
     SCHEDULER,
     Release,
     document,

@@ -4,20 +4,17 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
-import yaml
-from write_crds import FILE
 
 from chartkit import CHART, NAMESPACE, template
+from crdkit import POLICIES, let_all_go, policies_served
 from fairlead.api.names import GROUP, PLURAL
 from fairlead.render.engine import written
 from fairlead.render.operator_settings import parse_settings
-from operatekit import POLICIES
 from operatorkit import Ground, ground
 from testbed.api import ApiError, wait_for
 from testbed.fixtures import Cluster, Kubectl
 
 _RBAC = "rbac.authorization.k8s.io"
-_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _BINDINGS = f"/apis/{_RBAC}/v1/clusterrolebindings"
 
 
@@ -32,8 +29,7 @@ def installed(control_plane: Cluster, kubectl: Kubectl, helm: Kubectl) -> Iterat
     yield NAMESPACE
     kubectl("delete", "--ignore-not-found", "-f", "-", stdin=hook)
     helm("uninstall", "fairlead", "--namespace", NAMESPACE, "--no-hooks")
-    for one in control_plane.api.items(POLICIES):
-        control_plane.api.patch(f"{POLICIES}/{one['metadata']['name']}", {"metadata": {"finalizers": []}})
+    let_all_go(control_plane.api)
     kubectl("delete", "crd", f"{PLURAL}.{GROUP}")
     for path in (_BINDINGS, f"/apis/{_RBAC}/v1/namespaces/kube-system/rolebindings"):
         control_plane.api.delete(path, labelSelector="app.kubernetes.io/managed-by=fairlead")
@@ -44,23 +40,15 @@ def installed(control_plane: Cluster, kubectl: Kubectl, helm: Kubectl) -> Iterat
 
 @pytest.fixture(scope="module")
 def with_crd(control_plane: Cluster) -> Iterator[Cluster]:
-    crd = yaml.safe_load(FILE.read_text())
-    path = f"{_CRDS}/{crd['metadata']['name']}"
-    if not control_plane.api.exists(path):
-        control_plane.api.create(_CRDS, crd)
-    wait_for("the kind", lambda: control_plane.api.exists(POLICIES))
-    yield control_plane
-    control_plane.api.delete(path)
-    wait_for("the kind to go", lambda: not control_plane.api.exists(path))
+    with policies_served(control_plane.api):
+        yield control_plane
 
 
 @pytest.fixture
 def at_work(with_crd: Cluster, namespace: str) -> Iterator[Callable[..., Ground]]:
     with ExitStack() as stack:
         yield lambda settings="": stack.enter_context(ground(with_crd, namespace, parse_settings(settings)))
-    for policy in with_crd.api.items(POLICIES):  # a leader that is still there would hold them again
-        with_crd.api.patch(f"{POLICIES}/{policy['metadata']['name']}", {"metadata": {"finalizers": None}})
-        with_crd.api.delete(f"{POLICIES}/{policy['metadata']['name']}")
+    let_all_go(with_crd.api)
 
 
 def _gone(cluster: Cluster, path: str) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from accountkit import access_of, may
 from chartkit import NAMESPACE
-from fairlead.api.names import GROUP, PLURAL
+from crdkit import POLICIES
+from fairlead.api.names import GROUP
 from fairlead.cluster.client import Client
 from fairlead.cluster.clock import Clock
 from fairlead.cluster.errors import ForbiddenError
@@ -29,7 +30,6 @@ from testbed.fixtures import Cluster, Kubectl
 
 _RBAC = "rbac.authorization.k8s.io"
 _SYSTEM = f"/api/v1/namespaces/{NAMESPACE}"
-_POLICIES = f"/apis/{GROUP}/v1alpha1/{PLURAL}"
 _BINDINGS = f"/apis/{_RBAC}/v1/clusterrolebindings"
 
 
@@ -175,7 +175,7 @@ def test_everything_goes_but_the_resource_and_the_policies(
         "fairlead.other-system.fairlead.kube-scheduler",
         "fairlead-policy-of-files",
     }
-    (policy,) = api.items(_POLICIES)
+    (policy,) = api.items(POLICIES)
     assert policy["metadata"]["finalizers"] == ["example.com/other"]
     assert said[-3:-1] == ["1 pods name the scheduler fairlead, 1 of them wait for a node:", "  default/waits"]
     assert said[-1] == "done; 1 policies and their CustomResourceDefinition are left"
@@ -215,7 +215,7 @@ def _beside(cluster: Cluster, kubectl: Kubectl) -> None:
     metadata = {"name": "p", "finalizers": [FINALIZER, "example.com/other"]}
     spec = {"filters": [{"name": "f", "expression": "true"}]}
     api.create(
-        _POLICIES,
+        POLICIES,
         {"apiVersion": f"{GROUP}/v1alpha1", "kind": "SchedulerExtenderPolicy", "metadata": metadata, "spec": spec},
     )
     for name, source in (("kept", "policies"), ("of-files", "files")):

@@ -5,8 +5,9 @@ from itertools import pairwise
 
 import pytest
 
+from crdkit import POLICIES
 from fairlead.render.operator_settings import OperatorSettings
-from operatorkit import POLICIES, Ground
+from operatorkit import Ground
 from schedulerkit import FILTER, SCORE, child, config_of, message, run_until_ready, told, versions
 from testbed.api import Object, wait_for
 
@@ -62,7 +63,7 @@ def test_what_somebody_deletes_is_put_back_at_once(at_work: Callable[..., Ground
     assert before
     for name in before:
         api.delete(f"{at}/{name}")
-        wait_for(f"{name} to be back", lambda name=name: api.exists(f"{at}/{name}"), timeout_s=10)  # type: ignore[misc]
+        wait_for(f"{name} to be back", lambda name=name: api.exists(f"{at}/{name}"))  # type: ignore[misc]
 
 
 def test_what_settings_list_needs_no_policy_and_config_only_makes_no_deployment(at_work: Callable[..., Ground]) -> None:
@@ -102,8 +103,9 @@ def test_two_schedulers_side_by_side(at_work: Callable[..., Ground]) -> None:
     run_until_ready(ground)
     run_until_ready(ground, "q", "t")
     assert config_of(ground, "s") != config_of(ground, "t")
-    before = versions(ground, "s")
+    before, other = versions(ground, "s"), config_of(ground, "t")
     ground.apply("q", schedulerName="t", scores=SCORE, binding={"annotations": [{"key": "a/b", "expression": "'x'"}]})
+    wait_for("another configuration", lambda: config_of(ground, "t") != other)
     run_until_ready(ground, "q", "t")
     assert versions(ground, "s") == before
 

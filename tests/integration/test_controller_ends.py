@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from operatorkit import POLICIES, Ground
+from crdkit import POLICIES
+from operatorkit import Ground
 from schedulerkit import FILTER, SCORE, child, config_of, pods_of, run_until_ready, state_of, versions
 from testbed.api import wait_for
 
@@ -28,7 +29,7 @@ def test_a_deleted_policy_goes_when_nobody_serves_it(at_work: Callable[..., Grou
 def test_a_policy_that_goes_on_being_served_goes_in_the_end(
     at_work: Callable[..., Ground], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fairlead.control.finalizer.DEADLINE_S", 3.0)
+    monkeypatch.setattr("fairlead.control.finalizer.DEADLINE_S", 1e9)
     ground = at_work()
     api = ground.cluster.api
     ground.apply("p", schedulerName="s", filters=FILTER)
@@ -37,6 +38,7 @@ def test_a_policy_that_goes_on_being_served_goes_in_the_end(
     asked = ground.stub.asked
     wait_for("being asked for it", lambda: ground.stub.asked > asked + 1)
     assert api.exists(f"{POLICIES}/p")
+    monkeypatch.setattr("fairlead.control.finalizer.DEADLINE_S", 0.0)
     wait_for("the end of it", lambda: not api.exists(f"{POLICIES}/p"))
 
 

@@ -7,6 +7,7 @@ import pytest
 from fairlead.render.names import Names
 from operatorkit import Ground
 from schedulerkit import FILTER, config_of, pods_of, run_until_ready, told
+from testbed.api import wait_for
 
 LONG = {"f" * 63: "p" * 63, "f" * 62 + "g": "p" * 62 + "q"}
 """Schedulers, and policies that are for them."""
@@ -31,7 +32,7 @@ def test_it_runs_and_is_told_of(at_work: Callable[..., Ground], policy: str, sch
     pods, _ = pods_of(ground, scheduler, "")
     assert pods
     assert max(len(one["metadata"]["name"]) for one in pods) <= HOST_MAX
-    assert "Ready" in told(ground, policy)
+    wait_for("the event", lambda: "Ready" in told(ground, policy))  # it is posted after the status
 
 
 def test_names_that_differ_at_their_end_are_two(at_work: Callable[..., Ground]) -> None:

@@ -3,11 +3,12 @@
 from base64 import b64encode
 from collections.abc import Callable
 
+from crdkit import POLICIES
 from fairlead.control.leader import now
 from fairlead.control.leaves import own_leaf, server_hosts
 from fairlead.identities import OPERATOR, SERVER, scheduler_identity
 from fairlead.render.operator_settings import parse_settings
-from operatorkit import ADDRESSES, POLICIES, SERVICE, Ground
+from operatorkit import ADDRESSES, SERVICE, Ground
 from schedulerkit import FILTER, child, run_until_ready, versions
 from testbed.api import wait_for
 

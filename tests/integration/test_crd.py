@@ -7,19 +7,18 @@ from pathlib import Path
 
 import pytest
 import yaml
-from write_crds import FILE, installed_policy
+from write_crds import installed_policy
 
+from crdkit import POLICIES, policies_served
 from fairlead.api import InvalidObjectError, parse_policy
 from policies.bad import BAD, Bad
 from policies.good import EVERYTHING, GOOD, Object, policy
 from policies.spoilt import spoilt
-from testbed.api import Api, ApiError, wait_for
+from testbed.api import Api, ApiError
 from testbed.fixtures import Cluster, Kubectl
 
-_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_POLICIES = "/apis/fairlead.dev/v1alpha1/schedulerextenderpolicies"
 # As kubectl asks: a field that is not there is refused, not dropped.
-_TRY = f"{_POLICIES}?dryRun=All&fieldValidation=Strict"
+_TRY = f"{POLICIES}?dryRun=All&fieldValidation=Strict"
 _FOREVER = "schedulerName cannot be changed, added or removed: create another policy instead"
 _EXAMPLES = Path(__file__).parents[2] / "examples"
 _SPOILT = 500
@@ -28,27 +27,14 @@ _FILTER = {"name": "a", "expression": "true"}
 
 @pytest.fixture(scope="module")
 def api(control_plane: Cluster) -> Iterator[Api]:
-    crd = yaml.safe_load(FILE.read_text())
-    name = f"{_CRDS}/{crd['metadata']['name']}"
-    control_plane.api.create(_CRDS, crd)
-
-    def served() -> bool:
-        said = control_plane.api.get(name)["status"]["conditions"] or []  # null before anybody looked
-        conditions = {one["type"]: one for one in said}
-        assert conditions.get("NonStructuralSchema", {}).get("status") != "True", conditions
-        return str(conditions.get("Established", {}).get("status")) == "True"
-
-    wait_for("the CRD to be served", served)
-    wait_for("policies to be listed", lambda: control_plane.api.get(_POLICIES))
-    yield control_plane.api
-    control_plane.api.delete(name)
-    wait_for("the CRD to be gone", lambda: not control_plane.api.exists(name))
+    with policies_served(control_plane.api):
+        yield control_plane.api
 
 
 @pytest.fixture(autouse=True)
 def no_policies(api: Api) -> Iterator[None]:
     yield
-    api.delete(_POLICIES)
+    api.delete(POLICIES)
 
 
 @pytest.mark.parametrize("good", [pytest.param(good, id=sentence) for sentence, good in GOOD.items()])
@@ -112,15 +98,15 @@ CHANGES_ALLOWED = {
 
 @pytest.mark.parametrize(("was", "change"), CHANGES_REFUSED.values(), ids=CHANGES_REFUSED)
 def test_the_scheduler_name_cannot_be(api: Api, was: Object, change: Object) -> None:
-    api.create(_POLICIES, was)
+    api.create(POLICIES, was)
     with pytest.raises(ApiError, match=f"spec.schedulerName: .*{_FOREVER}"):
-        api.patch(f"{_POLICIES}/{was['metadata']['name']}", {"spec": change})
+        api.patch(f"{POLICIES}/{was['metadata']['name']}", {"spec": change})
 
 
 @pytest.mark.parametrize(("was", "change"), CHANGES_ALLOWED.values(), ids=CHANGES_ALLOWED)
 def test_an_owner_may_change(api: Api, was: Object, change: Object) -> None:
-    made = api.create(_POLICIES, was)
-    changed = api.patch(f"{_POLICIES}/{was['metadata']['name']}", {"spec": change})
+    made = api.create(POLICIES, was)
+    changed = api.patch(f"{POLICIES}/{was['metadata']['name']}", {"spec": change})
     assert changed["metadata"]["generation"] == made["metadata"]["generation"] + (was["spec"] != changed["spec"])
     assert {field: changed["spec"].get(field) for field in change} == change
 
@@ -129,7 +115,7 @@ def test_two_owners_may_each_have_their_rules_in_one_policy(api: Api, kubectl: K
     def apply(owner: str, *names: str) -> dict[str, str]:
         rules = [{"name": name, "expression": f"'{owner}' == '{owner}'"} for name in names]
         kubectl("apply", "--server-side", f"--field-manager={owner}", "-f-", stdin=json.dumps(policy(filters=rules)))
-        return {one["name"]: one["expression"] for one in api.get(f"{_POLICIES}/some")["spec"]["filters"]}
+        return {one["name"]: one["expression"] for one in api.get(f"{POLICIES}/some")["spec"]["filters"]}
 
     assert [*apply("ours", "a", "b")] == ["a", "b"]
     assert apply("theirs", "c") == {"a": "'ours' == 'ours'", "b": "'ours' == 'ours'", "c": "'theirs' == 'theirs'"}
@@ -137,8 +123,8 @@ def test_two_owners_may_each_have_their_rules_in_one_policy(api: Api, kubectl: K
 
 
 def test_a_new_policy_is_not_ready_until_somebody_looked_at_it(api: Api) -> None:
-    api.create(_POLICIES, policy())
-    (ready,) = api.get(f"{_POLICIES}/some")["status"]["conditions"]
+    api.create(POLICIES, policy())
+    (ready,) = api.get(f"{POLICIES}/some")["status"]["conditions"]
     assert {key: ready[key] for key in ("type", "status", "reason", "lastTransitionTime")} == {
         "type": "Ready",
         "status": "Unknown",
@@ -148,7 +134,7 @@ def test_a_new_policy_is_not_ready_until_somebody_looked_at_it(api: Api) -> None
 
 
 def test_the_status_is_written_apart_from_the_spec(api: Api) -> None:
-    made = api.create(_POLICIES, policy(filters=[_FILTER]))
+    made = api.create(POLICIES, policy(filters=[_FILTER]))
     status = {
         "observedGeneration": 1,
         "servingGeneration": 1,
@@ -174,18 +160,18 @@ def test_the_status_is_written_apart_from_the_spec(api: Api) -> None:
         ],
         "warnings": [{"reason": "Conflict", "count": 2, "message": "fairlead.dev/a"}],
     }
-    patched = api.patch(f"{_POLICIES}/some/status", {"status": status, "spec": {"filters": []}})
+    patched = api.patch(f"{POLICIES}/some/status", {"status": status, "spec": {"filters": []}})
     assert patched["status"] == status
     assert patched["spec"] == made["spec"]
     assert patched["metadata"]["generation"] == 1
 
 
 def test_kubectl_shows_what_an_owner_looks_for(api: Api, kubectl: Kubectl) -> None:
-    api.create(_POLICIES, policy())
+    api.create(POLICIES, policy())
     ready = {"type": "Ready", "status": "True", "reason": "Serving", "message": "well"}
     ready["lastTransitionTime"] = "2026-01-01T00:00:00Z"
     scheduler = {"name": "fairlead", "configHash": "abc"}
-    api.patch(f"{_POLICIES}/some/status", {"status": {"conditions": [ready], "scheduler": scheduler}})
+    api.patch(f"{POLICIES}/some/status", {"status": {"conditions": [ready], "scheduler": scheduler}})
     head, row = (line.split() for line in kubectl("get", "sep").splitlines())
     assert head == ["NAME", "READY", "REASON", "SCHEDULER", "AGE", "MESSAGE"]
     assert [*row[:4], row[5]] == ["some", "True", "Serving", "fairlead", "well"]

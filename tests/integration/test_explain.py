@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import yaml
-from write_crds import FILE
 
 from accountkit import kubeconfig_of
+from crdkit import POLICIES, policies_served
 from fairlead.cli.main import main
 from fairlead.offline.judged import NodeJudged
 from fairlead.offline.snapshot import Snapshot
@@ -21,8 +21,6 @@ from testbed.api import Api, Object, wait_for
 from testbed.fixtures import Cluster, Kubectl, MakeNodes
 from testbed.node_template import Pool, Template, equal
 
-_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_POLICIES = "/apis/fairlead.dev/v1alpha1/schedulerextenderpolicies"
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _IMAGE = "example.com/none:1"
 _GPU = "example.com/gpu"
@@ -168,18 +166,9 @@ POLICY = {
 
 @pytest.fixture
 def policies(ground: Cluster) -> Iterator[Api]:
-    crd = yaml.safe_load(FILE.read_text())
-    name = f"{_CRDS}/{crd['metadata']['name']}"
-    ground.api.create(_CRDS, crd)
-    wait_for("the CRD to be served", lambda: _is_served(ground.api))
-    ground.api.create(_POLICIES, POLICY)
-    yield ground.api
-    ground.api.delete(name)
-    wait_for("the CRD to be gone", lambda: not ground.api.exists(name))
-
-
-def _is_served(api: Api) -> bool:
-    return api.exists(_POLICIES)
+    with policies_served(ground.api):
+        ground.api.create(POLICIES, POLICY)
+        yield ground.api
 
 
 def _may(api: Api, namespace: str, *, cluster: dict[str, list[str]], own: dict[str, list[str]]) -> None:

@@ -10,8 +10,9 @@ import pytest
 import fairlead
 from accountkit import kubeconfig_of
 from chartkit import CHART, NAMESPACE, template
+from crdkit import POLICIES
 from fairlead.render.access import ADMISSION
-from operatekit import HOST, POLICIES, Operating
+from operatekit import HOST, Operating
 from testbed import process
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl

@@ -156,7 +156,7 @@ def test_a_pod_is_deleted_gracefully(ground: Cluster, kwok_nodes: MakeNodes, nam
     ended = wait_until(ground.api, path, "its containers end", lambda pod: pod["status"]["phase"] == "Failed")
     assert ended["metadata"]["deletionGracePeriodSeconds"] == 3600
     ground.api.patch(path, {"metadata": {"finalizers": None}})
-    wait_for("the pod is gone", lambda: not ground.api.exists(path), timeout_s=30)
+    wait_for("the pod is gone", lambda: not ground.api.exists(path))
 
 
 def test_a_pod_that_cannot_start_says_why_until_it_can(ground: Cluster, kwok_nodes: MakeNodes, namespace: str) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from crdkit import POLICIES, let_go
 from fairlead.api.names import GROUP, PLURAL
-from operatorkit import POLICIES, Ground, ground
+from operatorkit import Ground, ground
 from rightskit import RULES, an_account, says, set_rule
 from schedulerkit import FILTER, SCORE, child, message, rolled, run_until_ready
 from testbed.api import wait_for
@@ -32,8 +33,7 @@ def leader(with_crd: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
         made.apply("p", schedulerName="s", filters=FILTER)
         run_until_ready(made)
         yield made
-    with_crd.api.patch(f"{POLICIES}/p", {"metadata": {"finalizers": None}})  # a leader would hold it again
-    with_crd.api.delete(f"{POLICIES}/p")
+    let_go(with_crd.api, "p")
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from crdkit import let_go
 from fairlead.api.names import PLURAL
 from fairlead.identities import scheduler_identity
 from operatekit import Operating
-from operatorkit import POLICIES
 from rightskit import an_account, says, set_rule
 from testbed import process
 from testbed.api import Api, wait_for
@@ -84,13 +84,12 @@ def test_a_replica_that_may_not_bind_says_so(replica: Replica) -> None:
         _, body = replica.ask(scheduler_identity(scheduler), "/bind", asked)
         said = json.loads(body)["Error"]
         assert says(said, missing, ""), said
-        assert says(replica.lacks(), missing, "")
-        assert says(replica.log(), missing, "")
+        wait_for("the rule to be told", lambda: says(replica.lacks(), missing, ""))
+        wait_for("the rule to be logged", lambda: says(replica.log(), missing, ""))
     finally:
         api.delete("/api/v1/namespaces/default/pods/waits", gracePeriodSeconds="0")
         replica.kill()  # one that leads would hold the policy again
-        api.patch(f"{POLICIES}/binds", {"metadata": {"finalizers": None}})
-        api.delete(f"{POLICIES}/binds")
+        let_go(api, "binds")
 
 
 def waiting(api: Api, scheduler: str) -> str:

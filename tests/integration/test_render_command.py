@@ -10,19 +10,18 @@ from typing import Any
 
 import pytest
 import yaml
-from write_crds import FILE
 
+from crdkit import policies_served
 from fairlead.cli.main import main
 from fairlead.control.drift import APPLIED, holds, to_apply
 from fairlead.control.objects import KINDS
 from fairlead.render.engine import read, written
 from fairlead.render.names import SCHEDULER_LABEL
 from fairlead.render.operator_settings import parse_settings
-from operatorkit import POLICIES, SERVICE, Ground, ground
+from operatorkit import SERVICE, Ground, ground
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 SETTINGS = """
 schedulers:
 - {name: gpu, replicas: 3, nodeSample: 30%, timeout: 2s}
@@ -48,20 +47,14 @@ SCHEDULERS = ("gpu", "plain", "published")
 @pytest.fixture
 def policies(control_plane: Cluster, kubectl: Kubectl, tmp_path: Path) -> Iterator[Path]:
     """They are there before the leader is: it never sees only some of them."""
-    api, crd = control_plane.api, yaml.safe_load(FILE.read_text())
-    api.create(CRDS, crd)
-    wait_for("the kind", lambda: api.exists(POLICIES))
     head = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy"}
     file = tmp_path / "policies.yaml"
     file.write_text(
         yaml.safe_dump_all([{**head, "metadata": {"name": name}, "spec": spec} for name, spec in SPECS.items()])
     )
-    kubectl("apply", "-f", str(file))
-    yield file
-    for policy in api.items(POLICIES):
-        api.patch(f"{POLICIES}/{policy['metadata']['name']}", {"metadata": {"finalizers": None}})
-        api.delete(f"{POLICIES}/{policy['metadata']['name']}")
-    api.delete(f"{CRDS}/{crd['metadata']['name']}")
+    with policies_served(control_plane.api):
+        kubectl("apply", "-f", str(file))
+        yield file
 
 
 @pytest.fixture

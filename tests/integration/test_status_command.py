@@ -4,29 +4,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
-from write_crds import FILE
 
 from accountkit import kubeconfig_of, may
+from crdkit import POLICIES, policies_served
 from fairlead.cli.main import main
-from operatorkit import POLICIES
 from testbed.api import wait_for
 from testbed.fixtures import Cluster
 
-_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _OPERATOR = {"app.kubernetes.io/name": "fairlead", "app.kubernetes.io/component": "operator"}
 
 
 @pytest.fixture
 def with_policy(control_plane: Cluster) -> Iterator[str]:
-    api, crd = control_plane.api, yaml.safe_load(FILE.read_text())
-    api.create(_CRDS, crd)
-    wait_for("the kind", lambda: api.exists(POLICIES))
     body = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy", "metadata": {"name": "p"}}
-    api.create(POLICIES, {**body, "spec": {"schedulerName": "s", "filters": [{"name": "f", "expression": "true"}]}})
-    yield "p"
-    api.delete(f"{_CRDS}/{crd['metadata']['name']}")
+    spec = {"schedulerName": "s", "filters": [{"name": "f", "expression": "true"}]}
+    with policies_served(control_plane.api):
+        control_plane.api.create(POLICIES, {**body, "spec": spec})
+        yield "p"
 
 
 def test_before_the_kind_is_there_it_says_how_to_have_it(

@@ -95,6 +95,18 @@ def _of_children(controller: Controller, happened: Happened) -> None:
         tell(controller, happened)
 
 
+def test_what_somebody_deletes_before_a_new_leader_watches_is_back_soon() -> None:
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        (key,) = made(cluster, "poddisruptionbudgets")
+        with patch("faultkit.leader.tell", lambda *_: None):
+            wire.died.set()
+            await asyncio.sleep(25)  # by now another one has had its first look
+            cluster.api.delete(key)
+            await until("it to be back", lambda: key in cluster.api.objects, 60)
+
+    told(story)
+
+
 def drifted(cluster: Cluster) -> list[str]:
     return [one["note"] for _, one in cluster.api.of("events") if one["reason"] == "DriftCorrected"]
 
