@@ -22,6 +22,8 @@ from fairlead.webhook.state import ReplicaState
 LOG: Final = logging.getLogger(__name__)
 _BUSY_S: Final = 1.0
 _QUIET_S: Final = 10.0
+_WATCHED_S: Final = 30.0
+"""By then kopf watches: what was deleted between our first look and that, nobody tells."""
 LOOKING: Final = "schedulers that have no policies cannot be found"
 _BELIEVED: Final = "the API server cannot be told whom to believe"
 
@@ -58,7 +60,7 @@ class Rounds:
     async def run(self) -> None:
         """Until it is cancelled."""
         time = asyncio.get_running_loop().time
-        looked, settings = time(), self.settings()
+        looked, settings = time() + _WATCHED_S - RESYNC_S, self.settings()
         while True:
             self._soon.clear()
             try:
