@@ -65,7 +65,7 @@ class Operating:
         """What it says to whoever watches it."""
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            with opener.open(f"http://{HOST}:{self.ports[1]}/{page}", timeout=5) as answer:
+            with opener.open(f"http://{HOST}:{self.ports[1]}/{page}", timeout=15) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

@@ -100,7 +100,7 @@ class Serving:
         """Change policies, and wait until others serve than before."""
         before = self._generation()
         change()
-        wait_for("the edit to serve", lambda: self._generation() != before)
+        wait_for("the edit to serve", lambda: self._generation() not in ("", before))
 
     def entries(self, *, binds: bool = True, gate: bool = True) -> list[Object]:
         """The entries of a scheduler's `extenders` that decision 1 of the design names."""
@@ -125,7 +125,7 @@ class Serving:
         """Ask it what a scheduler asks, with the scheduler's certificate."""
         context = ssl.create_default_context(cafile=f"{self.certs}/ca.crt")
         context.load_cert_chain(f"{self.certs}/scheduler.crt", f"{self.certs}/scheduler.key")
-        connection = http.client.HTTPSConnection(_HOST, self.ports[0], context=context, timeout=5)
+        connection = http.client.HTTPSConnection(_HOST, self.ports[0], context=context, timeout=30)
         try:
             connection.request("POST", f"/{verb}", json.dumps(body), {"Content-Type": "application/json"})
             return json.loads(connection.getresponse().read())
@@ -138,7 +138,7 @@ class Serving:
     def _probe(self, page: str) -> tuple[int, str]:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            with opener.open(f"http://{_HOST}:{self.ports[1]}/{page}", timeout=5) as answer:
+            with opener.open(f"http://{_HOST}:{self.ports[1]}/{page}", timeout=15) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

@@ -302,7 +302,7 @@ def test_a_configuration_that_the_scheduler_refuses_is_not_run_and_the_status_sa
 
     wait_for("the last good one to be back", put_back)
     LOG.info("the last good one was back after %.1f s", time.monotonic() - begun)
-    assert {pod["metadata"]["uid"] for pod in release.pods(SCHEDULER)} == before
+    wait_for("its pod to go", lambda: {pod["metadata"]["uid"] for pod in release.pods(SCHEDULER)} == before)
     release.install()
     release.ready("wiring")
     assert {pod["metadata"]["uid"] for pod in release.pods(SCHEDULER)} == before

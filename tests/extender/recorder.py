@@ -81,7 +81,7 @@ class Recorder:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self._ready.result(timeout=10)
+        self._ready.result(timeout=60)
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -23,7 +23,7 @@ def test_a_caller_without_a_certificate_is_turned_away(recorder: Recorder) -> No
         context = ssl.create_default_context(cafile=tls["caFile"])
         if certificate:
             context.load_cert_chain(tls["certFile"], tls["keyFile"])
-        connection = http.client.HTTPSConnection(str(url.netloc), context=context, timeout=5)
+        connection = http.client.HTTPSConnection(str(url.netloc), context=context, timeout=30)
         try:
             connection.request(
                 "POST", "/gate/filter", json.dumps({"Pod": {"metadata": {"name": "web"}}, "NodeNames": []})
