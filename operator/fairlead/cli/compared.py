@@ -1,6 +1,6 @@
 """What rules compared, in words."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from fairlead.cel.functions.timetext import timestamp_to_string
@@ -37,6 +37,11 @@ def of_items(items: Items) -> Iterator[tuple[str, str]]:
             yield name, _noted(name, value)
     for name, values in items.items:
         yield name, ", ".join(f"{key} {_noted(key, value)}" for key, value in values.items() if value is not None)
+
+
+def in_words(items: Items) -> Items:
+    """The same with times as people and programs read them."""
+    return Items(_timed(items.values), [(name, _timed(values)) for name, values in items.items])
 
 
 def of_refusal(rule: RuleExplained) -> list[tuple[str, str]]:
@@ -78,10 +83,19 @@ def indented(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def _noted(name: str, value: object) -> str:
+    written = _time(name, value)
+    return value_of(value) if written is None else written
+
+
+def _timed(values: Mapping[str, object]) -> Mapping[str, object]:
+    return {name: value if (text := _time(name, value)) is None else text for name, value in values.items()}
+
+
+def _time(name: str, value: object) -> str | None:
     """Strategies count times in nanoseconds."""
     if isinstance(value, int) and name in _MOMENTS:
         return timestamp_to_string(value)
-    return str(shown(Duration(value))) if isinstance(value, int) and name in _DURATIONS else value_of(value)
+    return str(shown(Duration(value))) if isinstance(value, int) and name in _DURATIONS else None
 
 
 def _is_written(value: object, text: str) -> bool:

@@ -1,16 +1,18 @@
 """An explanation for programs. Pure."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
 
 from fairlead.cel.functions.timetext import timestamp_to_string
-from fairlead.cli.compared import of_unmatched
+from fairlead.cli.compared import in_words, of_unmatched
 from fairlead.cli.explaining import About
 from fairlead.offline.explanation import Explanation, OneNode, Verdict, verdict_of
 from fairlead.offline.fit import NOT_SIMULATED, Unfit
 from fairlead.offline.judged import NodeJudged
+from fairlead.policy.explained import RuleExplained
 
 _WORDS: Final[Mapping[Verdict, str]] = {
     "Preferred": "Preferred",
@@ -31,13 +33,13 @@ def of_all(about: About, found: Explanation) -> Data:
         "nodes": [_node(node, verdict_of(node, preferred)) for node in found.judged.nodes],
         "preferred": found.judged.preferred,
         "asGood": [*found.as_good],
-        "rules": [{**_plain(one.told), "refused": one.count, "node": one.node} for one in found.refusing],
+        "rules": [{**_rule(one.told), "refused": one.count, "node": one.node} for one in found.refusing],
         "closest": None
         if closest is None
         else {
             "name": closest.node.name,
             "unfit": _unfit(closest.node),
-            "rules": [_plain(rule) for rule in closest.rules],
+            "rules": [_rule(rule) for rule in closest.rules],
         },
         **_rest(about),
     }
@@ -50,8 +52,8 @@ def of_node(about: About, one: OneNode) -> Data:
         **_about(about),
         "node": {
             **_node(one.node, one.verdict),
-            "filters": [_plain(rule) for rule in one.told.filters],
-            "scores": [_plain(rule) for rule in one.told.scores],
+            "filters": [_rule(rule) for rule in one.told.filters],
+            "scores": [_rule(rule) for rule in one.told.scores],
             "points": None if scored is None else _plain(scored.scores),
             "sent": None if scored is None else scored.sent,
         },
@@ -109,6 +111,11 @@ def _unfit(node: NodeJudged) -> list[Data]:
 
 def _one_unfit(one: Unfit) -> Data:
     return {"what": one.what, "detail": one.detail}
+
+
+def _rule(rule: RuleExplained) -> Data:
+    told: Data = _plain(rule if rule.noted is None else replace(rule, noted=in_words(rule.noted)))
+    return told
 
 
 def _plain(value: object) -> Any:

@@ -180,6 +180,34 @@ def test_programs_read_the_same(run: Run) -> None:
     assert (one["verdict"], one["filters"][0]["outcome"], one["points"][0]["points"]) == ("Possible", "Passed", 100.0)
 
 
+READY = """
+spec:
+  filters: [{name: ready, nodeReadiness: {conditions: [{type: NetworkReady, status: "True"}], holdOff: 20s}}]
+"""
+
+
+def test_programs_read_times_as_people_do(run: Run) -> None:
+    Path("r.yaml").write_text(HEAD.replace("some", "ready") + READY.lstrip())
+    new = node("new")
+    said = {"type": "NetworkReady", "status": "True", "lastTransitionTime": "2027-01-15T21:59:50Z"}
+    new["status"]["conditions"] = [said]
+    Path("n.json").write_text(json.dumps(listed(new, TRAIN)))
+    asked = ("train", "-n", "ml", "--policies", "r.yaml", "--cluster", "n.json", "--now", "2027-01-15T22:00:00Z")
+    whole = {
+        "values": {
+            "now": "2027-01-15T22:00:00Z",
+            "holdOff": "20s",
+            "since": "2027-01-15T21:59:50Z",
+            "until": "2027-01-15T22:00:10Z",
+        },
+        "items": [["NetworkReady", {"status": "True", "wanted": "True", "since": "2027-01-15T21:59:50Z"}]],
+    }
+    found = json.loads(run(*asked, "-o", "json")[1])
+    assert [one["noted"] for one in (*found["rules"], *found["closest"]["rules"])] == [whole, whole]
+    (rule,) = json.loads(run(*asked, "-o", "json", "--node", "new")[1])["node"]["filters"]
+    assert rule["noted"] == whole
+
+
 def test_a_pod_that_runs_is_judged_as_if_it_did_not(run: Run) -> None:
     _, out, _ = run("web", *FILES)
     assert "It is on t4-1, and is judged as if it were to be placed now, its own place being free." in out
