@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from fairlead.cli.overview import Overview, Rule
+from fairlead.cli.overview_fields import Overview, Rule
 from fairlead.cli.printing import clean, columns, counted, painted
 
 _RED: Final = "\x1b[1;31m"
