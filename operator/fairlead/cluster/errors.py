@@ -51,6 +51,11 @@ class RequestError(ClusterError):
         answer = " ".join(part for part in (str(status or ""), reason) if part)
         super().__init__(": ".join(part for part in (f"{verb} {where}", answer, message) if part))
 
+    @property
+    def is_invalid(self) -> bool:
+        """Whether what was sent is at fault: it would be refused again."""
+        return self.status in _INVALID or any(one in self.message for one in _UNTYPED)
+
 
 class UnreachableError(RequestError):
     """No answer, or half of one. What was asked for may have happened all the same, unless `not_sent`."""
@@ -100,6 +105,9 @@ _CLASSES: Final[dict[int, type[RequestError]]] = {
     409: ConflictError,
     410: GoneError,
 }
+_INVALID: Final = (400, 422)
+_UNTYPED: Final = ("failed to create typed patch object", "failed to convert new object")
+"""Fields that there are not, and values that cannot be read: the API server answers 500, as to a fault of its own."""
 _LACKS: Final = "of that user lacks the rule"
 _NOT_HELD: Final = "attempting to grant RBAC permissions not currently held"
 _HELD: Final = re.compile(r"\{APIGroups:\[(.*?)\], Resources:\[(.*?)\],.*? Verbs:\[(.*?)\]\}")

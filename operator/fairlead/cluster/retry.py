@@ -25,7 +25,7 @@ def wait_s(error: RequestError, attempt: int, random: Callable[[], float], *, id
     if isinstance(error, UnreachableError):
         again = idempotent or error.not_sent
     else:
-        again = error.status == 429 or (idempotent and error.status in _PASSING)
+        again = error.status == 429 or (idempotent and error.status in _PASSING and not error.is_invalid)
     return max(error.retry_after_s or 0.0, jittered(attempt, random)) if again else None
 
 

@@ -20,9 +20,6 @@ from fairlead.render.facts import Facts
 from fairlead.render.names import CONFIG_HASH, Names
 
 LOG: Final = logging.getLogger(__name__)
-_INVALID: Final = (400, 422)
-_UNTYPED: Final = ("failed to create typed patch object", "failed to convert new object")
-"""Fields that there are not, and values that cannot be read: the API server answers 500, as to a fault of its own."""
 _WORDS_MAX: Final = 500
 
 
@@ -128,8 +125,7 @@ class Passes:
 
         Raises the error where it says something else.
         """
-        is_invalid = error.status in _INVALID or any(one in error.message for one in _UNTYPED)
-        if not is_invalid or error.where.resource != resource("Deployment"):
+        if not error.is_invalid or error.where.resource != resource("Deployment"):
             raise error
         if decision.plan is None or decision.phase not in ("Rolling", "Rejected"):
             raise error

@@ -13,6 +13,9 @@ def no(status: int, retry_after: str | None = None) -> RequestError:
 
 lost = UnreachableError("list", PODS, "broke")
 unsent = UnreachableError("list", PODS, "refused", not_sent=True)
+untyped = refusal(
+    "patch", PODS, 500, b'{"message": "failed to create typed patch object (default/p): .spec.x: field not declared"}'
+)
 CASES: dict[str, tuple[RequestError, bool, float | None]] = {
     "too many, and told how long to wait": (no(429, "7"), False, 7.0),
     "too many": (no(429), False, 0.25),
@@ -24,6 +27,7 @@ CASES: dict[str, tuple[RequestError, bool, float | None]] = {
     "a broken connection, not idempotent": (lost, False, None),
     "never sent, not idempotent": (unsent, False, 0.25),
     "not implemented": (no(501), True, None),
+    "invalid, and called an error of the server": (untyped, True, None),
     "forbidden": (no(403), True, None),
     "a conflict": (no(409), True, None),
     "gone": (no(410), True, None),
