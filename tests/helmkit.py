@@ -105,7 +105,7 @@ class Release:
         for name in names:
             self.kubectl("delete", "sep", name, "--ignore-not-found", "--timeout=60s")
 
-    def ready(self, name: str, within: str = "60s") -> None:
+    def ready(self, name: str, within: str = "120s") -> None:
         """Wait until a policy says that it is."""
         try:
             self.kubectl("wait", "--for=condition=Ready", f"sep/{name}", f"--timeout={within}")

@@ -33,7 +33,7 @@ from testbed.supervisor import Supervisor
 
 HOST = "127.0.0.1"
 _SOURCE = Path(fairlead.__file__).parents[1]
-_READY_S = 30
+_READY_S = 60
 _numbers = itertools.count(1)
 
 

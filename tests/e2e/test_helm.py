@@ -241,7 +241,7 @@ def test_a_replica_that_stands_still_is_named_and_pods_are_placed_meanwhile(rele
         one.send_signal(signal.SIGSTOP)
     begun = time.monotonic()
     try:
-        message = release.until("still", "Programmed", "ReplicaSilent", timeout_s=30)
+        message = release.until("still", "Programmed", "ReplicaSilent")
         LOG.info("said %.1f s after it was stopped: %s", time.monotonic() - begun, message)
         assert other in message
         assert release.condition("still", "Programmed")[0] != "True"

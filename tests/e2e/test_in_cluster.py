@@ -133,7 +133,7 @@ def test_all_of_it_can_be_loaded_where_nothing_is_allowed(
         "containers": [container],
     }
     cluster.api.create(f"/api/v1/namespaces/{namespace}/pods", {"metadata": {"name": "look"}, "spec": spec})
-    kubectl("wait", "pod/look", "-n", namespace, "--for=jsonpath={.status..terminated.reason}", "--timeout=60s")
+    kubectl("wait", "pod/look", "-n", namespace, "--for=jsonpath={.status..terminated.reason}", "--timeout=120s")
 
     folder = CHECKOUT / "templates"
     said = kubectl("logs", "look", "-n", namespace)

@@ -83,7 +83,7 @@ def test_a_deployment_is_reached_by_the_name_of_its_service_from_another_pod(
     kubectl(
         "apply", "-n", namespace, "-f", "-", stdin=yaml.safe_dump_all([_deployment("web", replicas=2), _service("web")])
     )
-    kubectl("rollout", "status", "-n", namespace, "deployment/web", "--timeout=60s")
+    kubectl("rollout", "status", "-n", namespace, "deployment/web", "--timeout=120s")
     url = f"http://web.{namespace}.svc.cluster.local"
     kubectl("apply", "-n", namespace, "-f", "-", stdin=yaml.safe_dump(_pod("caller", "get", url)))
     ended = wait_for("the caller to end", _phase_of(cluster, namespace, "caller"))
@@ -97,7 +97,7 @@ def test_a_rolling_update_whose_probe_fails_does_not_complete_and_takes_no_repli
     kubectl: Kubectl,
 ) -> None:
     kubectl("apply", "-n", namespace, "-f", "-", stdin=yaml.safe_dump(_deployment("web", replicas=2)))
-    kubectl("rollout", "status", "-n", namespace, "deployment/web", "--timeout=60s")
+    kubectl("rollout", "status", "-n", namespace, "deployment/web", "--timeout=120s")
     broken = _deployment("web", replicas=2)
     broken["spec"]["template"]["spec"]["containers"][0]["readinessProbe"] = {
         "httpGet": {"path": "/", "port": 9},

@@ -71,13 +71,13 @@ def test_pods_are_rolled_refused_and_put_back(
         }
 
     run(first)
-    wait_for("the first roll", rolled, timeout_s=90)
+    wait_for("the first roll", rolled)
     lease = f"/apis/coordination.k8s.io/v1/namespaces/{restricted}/leases/{first.names.child}"
     wait_for("one of them to lead", lambda: api.get(lease)["spec"].get("holderIdentity"))
 
     second = made(timeout="2s")
     run(second)
-    wait_for("the second roll", rolled, timeout_s=90)
+    wait_for("the second roll", rolled)
     assert ready() == {second.config_hash}
 
     bad = made(profile={"pluginConfig": [{"name": "NodeResourcesFit", "args": {"ignored": ["cpu"]}}]})
@@ -91,13 +91,13 @@ def test_pods_are_rolled_refused_and_put_back(
                     return str(ended["message"])
         return None
 
-    said = wait_for("the configuration to be refused", last_words, timeout_s=60)
+    said = wait_for("the configuration to be refused", last_words)
     assert 'unknown field \\"ignored\\"' in said.splitlines()[-1]
     assert ready() == {second.config_hash}
 
     there = api.get(f"/api/v1/namespaces/{restricted}/configmaps/{named(second, 'ConfigMap')['metadata']['name']}")
     run(bad.with_pods_of(there))
-    wait_for("the last good ones to be back", rolled, timeout_s=90)
+    wait_for("the last good ones to be back", rolled)
     assert ready() == {second.config_hash}
 
 

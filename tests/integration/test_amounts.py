@@ -274,7 +274,7 @@ def _compare(stage: Ground, cluster: Cluster, running: Scheduler) -> None:
         return stage.mirrored() == _dumped(cluster, running)
 
     try:
-        wait_for("the scheduler and the mirror to agree", agree, timeout_s=60)
+        wait_for("the scheduler and the mirror to agree", agree)
     except ClusterError:
         assert stage.mirrored() == _dumped(cluster, running)
 

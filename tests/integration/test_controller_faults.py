@@ -37,7 +37,7 @@ def test_a_configuration_whose_urls_are_not_answered_is_not_verified(at_work: Ca
     run_pods(ground)
     wait_for("what does not answer", lambda: "403" in message(ground, "p", "Ready"))
     ground.stub.fails.clear()
-    wait_for("Ready", lambda: ground.condition("p") == ("True", "Ready"), timeout_s=60)
+    wait_for("Ready", lambda: ground.condition("p") == ("True", "Ready"))
 
 
 REFUSED = {"terminated": {"exitCode": 1, "reason": "Error", "message": "unknown field: profiles[0].x"}}

@@ -129,7 +129,7 @@ def test_a_leader_that_was_stopped_for_a_while_leads_no_more(start: Start) -> No
 
 
 def test_of_many_that_start_at_once_one_leads(start: Start) -> None:
-    replicas = [start(f"replica-{number}", 15, 10, 0.2) for number in range(5)]
+    replicas = [start(f"replica-{number}", 10, 7, 0.2) for number in range(5)]
 
     def leading() -> list[str]:
         return [one.name for one in replicas if one.said() == ["begin"]]

@@ -110,7 +110,7 @@ def test_what_the_leader_lacks_is_named_and_once_it_has_it_all_is_well(
 
     set_rule(leader.cluster, leader.namespace, missing, has=True)
     touch(leader)
-    wait_for("all to be well", lambda: rolled(leader) and leader.condition("p") == ("True", "Ready"), timeout_s=90)
+    wait_for("all to be well", lambda: rolled(leader) and leader.condition("p") == ("True", "Ready"))
 
 
 def logs(record: logging.LogRecord, missing: str, leader: Ground) -> bool:

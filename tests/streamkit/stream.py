@@ -129,7 +129,7 @@ class Stream:
             return all(pod.is_told for pod in pods if pod.bound is not None)
 
         try:
-            wait_for("the audit log to tell of all", all_told, timeout_s=60)
+            wait_for("the audit log to tell of all", all_told)
         except ClusterError:
             return  # the row says which were never bound
 

@@ -148,7 +148,7 @@ class Api:
         return answer.data
 
 
-def wait_for(what: str, look: Callable[[], T | None], *, timeout_s: float = 60, every_s: float = 0.1) -> T:
+def wait_for(what: str, look: Callable[[], T | None], *, timeout_s: float = 120, every_s: float = 0.1) -> T:
     """Look until something is seen; the last thing that went wrong is told when time is up."""
     end = time.monotonic() + timeout_s
     while True:

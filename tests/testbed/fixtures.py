@@ -25,7 +25,7 @@ from testbed.supervisor import Supervisor, answers
 from testbed.versions import KUBERNETES, program
 
 _CHECKOUT = Path(__file__).parents[2]
-_SCHEDULER_READY_S = 30
+_SCHEDULER_READY_S = 60
 
 
 @dataclass(slots=True)
