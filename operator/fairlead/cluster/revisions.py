@@ -20,6 +20,8 @@ LOG: Final = logging.getLogger(__name__)
 LABEL: Final = "fairlead.dev/last-good"
 AGAIN_S: Final = 60.0
 """What could not be written is tried again."""
+REFUSALS: Final = 4
+"""An API server that has just begun refuses everybody for a moment: before that many nobody believes it."""
 _NAME: Final = "fairlead.dev/policy"
 _UID: Final = "fairlead.dev/policy-uid"
 _GENERATION: Final = "fairlead.dev/policy-generation"
@@ -79,16 +81,19 @@ class Revisions:
     """Why nothing can be kept, where that is so."""
     missing: str = ""
     """The right without which nothing can be; empty where it is not that."""
+    _refusals: int = 0
     _waiting: dict[str, Good | None] = field(default_factory=dict)  # None: the policy went
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def found(self) -> dict[tuple[str, str], Good] | None:
-        """What was kept by an earlier process: of each policy, by name and UID, the newest. None: nobody answers."""
+        """What was kept by an earlier process: of each policy, by name and UID, the newest. None: ask again."""
         try:
             revisions = await self.api.list(f"{LABEL}={self.source}")
         except OSError as error:
             self._failed(error)
-            return None if isinstance(error, ConnectionError) else {}
+            self._refusals += isinstance(error, PermissionError)
+            passes = isinstance(error, ConnectionError) or 0 < self._refusals < REFUSALS
+            return None if passes else {}
         self.fault = self.missing = ""
         held: dict[tuple[str, str], Good] = {}
         for revision in sorted(revisions, key=_number):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairlead.cluster.policies import Good
-from fairlead.cluster.revisions import LABEL, Revisions
+from fairlead.cluster.revisions import LABEL, REFUSALS, Revisions
 
 
 class Api:
@@ -133,6 +133,19 @@ def test_where_nothing_can_be_kept_that_is_said_once_and_forgotten_when_it_heals
         return faults
 
     assert asyncio.run(story()) == [("no room", ""), ("no rights", "no rights"), ("", "")]
+
+
+def test_who_may_not_read_what_is_kept_is_not_believed_at_once() -> None:
+    api = written(good("1"))
+    api.broken = PermissionError("no rights")
+
+    async def story() -> list[object]:
+        heals, lacks = Revisions(api, "files"), Revisions(api, "files")
+        said: list[object] = [await one.found() for one in (heals, *[lacks] * REFUSALS)]
+        api.broken = None
+        return [*said, [*(await heals.found() or ())], heals.fault]
+
+    assert asyncio.run(story()) == [*[None] * REFUSALS, {}, [("p", "u")], ""]
 
 
 def test_what_others_have_labelled_so_is_passed_over() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from fairlead.cluster.errors import AccessError, ClusterError, ForbiddenError, UnreachableError, refusal
 from fairlead.cluster.resources import PODS
-from fairlead.cluster.revisions import Revisions
+from fairlead.cluster.revisions import REFUSALS, Revisions
 from fairlead.cluster.writes import Bindings, RevisionsOf
 
 if TYPE_CHECKING:
@@ -72,5 +72,6 @@ def test_what_was_kept_is_waited_for_while_it_may_be_had_another_time(error: Clu
             raise error
 
     revisions = Revisions(RevisionsOf(cast("Client", Away()), "fairlead-system"), "files")
-    assert asyncio.run(revisions.found()) == (None if passing else {})
+    said = [asyncio.run(revisions.found()) for _ in range(REFUSALS)]
+    assert said[-1] == (None if passing else {})
     assert revisions.fault == str(error)
