@@ -21,7 +21,7 @@ from scripted.steps import answer, refuse
 
 HERE = LEASES.of("fairlead-system", "fairlead-operator")
 PATH = "/apis/coordination.k8s.io/v1/namespaces/fairlead-system/leases"
-QUICK = Terms(lease_s=3, act_s=2, retry_s=0.05)
+QUICK = Terms(lease_s=5, act_s=4, retry_s=0.05)
 ME = identity("fairlead-0", "u-1")
 
 
@@ -123,7 +123,7 @@ async def test_it_is_had_renewed_and_released() -> None:
         await one.leading()
         assert one.leases.lease is not None
         spec = dict(one.leases.lease["spec"])
-        assert (spec["holderIdentity"], spec["leaseDurationSeconds"], spec["leaseTransitions"]) == (ME, 3, 0)
+        assert (spec["holderIdentity"], spec["leaseDurationSeconds"], spec["leaseTransitions"]) == (ME, 5, 0)
         await one.until(lambda: one.leases.renewals > 2)
         renewed = one.leases.lease["spec"]
         assert renewed["acquireTime"] == spec["acquireTime"] == spec["renewTime"] < renewed["renewTime"]

@@ -34,7 +34,7 @@ def test_the_reason_is_named(tmp_path: Path, reason: str) -> None:
         try:
             connection = await connect(port, ground.client(None) if reason in CASES else None)
             connection.writer.write({**CASES, **WITHOUT_TLS}[reason])
-            found = await asyncio.wait_for(refused.get(), 10)
+            found = await asyncio.wait_for(refused.get(), 60)
             await connection.close()
             return found
         finally:

@@ -55,7 +55,7 @@ class Running:
 
     async def refusal(self) -> str:
         """Why the next one is refused."""
-        await asyncio.wait_for(self.noticed.wait(), 20)
+        await asyncio.wait_for(self.noticed.wait(), 60)
         self.noticed.clear()
         return "".join(self.refused)
 
