@@ -7,7 +7,8 @@ import ssl
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,17 @@ class Serving:
     def kill(self) -> None:
         """Kill it as `kill -9` does."""
         process.kill(found for found in [process.find(self.cluster, self.name)] if found)
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """It answers nobody meanwhile."""
+        found = process.find(self.cluster, self.name)
+        assert found is not None
+        found.suspend()
+        try:
+            yield
+        finally:
+            found.resume()
 
     def is_ready(self) -> bool:
         """Whether it answers the scheduler."""

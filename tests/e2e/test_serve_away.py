@@ -91,8 +91,10 @@ def test_it_goes_on_from_the_mirror_and_heals(
         return serving.call("filter", asked)["NodeNames"], sorted(one["Host"] for one in scores)
 
     wait_for("the mirror to know the pods", lambda: said(nodes) == (empty, empty))
-    stage.make_pods(f"web-{number}" for number in range(_PODS))
-    fault.begin(local)
+    with serving.stopped():  # else all that the scheduler knows of might be placed by now, and it would ask no more
+        stage.make_pods(f"web-{number}" for number in range(_PODS))
+        wait_for("the scheduler to know of them", lambda: f'"{stage.name}/web-' in stage.log())
+        fault.begin(local)
     try:
         _check_it_goes_on(serving, lambda: said(nodes), fault.for_s)
     finally:
