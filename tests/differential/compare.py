@@ -11,6 +11,7 @@ from differential.outcomes import Outcome, on_engine, on_lowered, same
 from differential.slots import apart
 from differential.world import env, variable
 from fairlead.cel.checked import Checked, decode
+from fairlead.cel.errors import Kind
 from fairlead.cel.lowering import dynamic
 from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.program import Program
@@ -63,6 +64,8 @@ def run(one: Case) -> Result:
 
 def _reason(compiled: cel.Expression, program: Program, index: int, want: Outcome, got: Outcome) -> str:
     """Why both sides differ, if it is no fault of ours."""
+    if got.error == f"abort {Kind.COST}":  # the engine counts loop steps only
+        return "it costs too much" if program.is_metered else ""
     if _has_error_in_optional(program, index):
         return "the engine takes the error of a bad index into an optional for a value"
     if not want.error and _without_sign(want.value) == _without_sign(got.value):

@@ -6,7 +6,7 @@ from typing import Any
 from cel_expr_python import cel
 
 from fairlead.cel.engine_errors import kind_of, said
-from fairlead.cel.engine_types import Wanted, timestamp, to_engine
+from fairlead.cel.engine_types import Room, Wanted, timestamp, to_engine
 from fairlead.cel.errors import Abort, CelError
 from fairlead.cel.reads import Path
 from fairlead.cel.schema import NAMESPACE, NODE, PLACED_POD, POD
@@ -31,16 +31,20 @@ def wanted(paths: Iterable[Path]) -> dict[str, Wanted]:
     return tree
 
 
-def facts(roots: Mapping[str, object], tree: Mapping[str, Wanted] | None = None) -> dict[str, Any]:
-    """The variables of the environment as the engine takes them."""
-    return {name: _fact(name, value, tree.get(name) if tree else None) for name, value in roots.items()}
+def facts(
+    roots: Mapping[str, object], tree: Mapping[str, Wanted] | None = None, room: Room | None = None
+) -> dict[str, Any]:
+    """The variables of the environment as the engine takes them. Raises Abort where there is no room for them."""
+    return {name: _fact(name, value, tree.get(name) if tree else None, room) for name, value in roots.items()}
 
 
-def _fact(name: str, value: Any, below: Wanted) -> Any:
+def _fact(name: str, value: Any, below: Wanted, room: Room | None) -> Any:
     if name in _MESSAGES:
-        return to_engine(_MESSAGES[name], value, below)
+        return to_engine(_MESSAGES[name], value, below, room)
+    if room is not None:
+        room.take(value)
     if name == "pods":
-        return [to_engine(PLACED_POD, pod) for pod in value]
+        return [to_engine(PLACED_POD, pod, None, room) for pod in value]
     return plain(value)
 
 

@@ -1,11 +1,13 @@
 """The same messages as the engine wants them: protobuf descriptors, and objects converted for it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, TypeAlias
 
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2, wrappers_pb2
 
+from fairlead.cel.errors import Abort, Kind
 from fairlead.cel.messages import is_present
 from fairlead.cel.schema import PACKAGE, element, messages
 
@@ -91,34 +93,59 @@ def quantity_text(message: Any) -> str:
     return str(getattr(message, _QUANTITY_FIELD))
 
 
-def to_engine(name: str, value: object, wanted: Wanted = None) -> Any:
+TEXT_MAX: Final = 1_024
+"""Characters of a text that an expression on the engine may read."""
+ELEMENTS_MAX: Final = 128
+"""Elements of a list, or entries of a map."""
+
+
+@dataclass(slots=True)
+class Room:
+    """What an expression on the engine may still read: the engine counts loop steps, and nothing else."""
+
+    left: int = 2_000
+
+    def take(self, held: object) -> None:
+        """Refuse what is too large before it is converted."""
+        self.left -= 1
+        if isinstance(held, str) and len(held) > TEXT_MAX:
+            raise Abort(Kind.COST, f"a text is longer than a rule on the engine may read, {TEXT_MAX} characters")
+        if not isinstance(held, str) and isinstance(held, Sized) and len(held) > ELEMENTS_MAX:
+            raise Abort(Kind.COST, f"there are more elements than a rule on the engine may read, {ELEMENTS_MAX}")
+        if self.left < 0:
+            raise Abort(Kind.COST, "an object has more fields than a rule on the engine may read")
+
+
+def to_engine(name: str, value: object, wanted: Wanted = None, room: Room | None = None) -> Any:
     """A struct of `messages` as the engine's object; only the fields that are wanted, for they are what it costs."""
     made = message_class(name)()
-    _fill(made, name, value, wanted)
+    _fill(made, name, value, wanted, room)
     return made
 
 
-def _fill(target: Any, name: str, value: object, wanted: Wanted) -> None:
+def _fill(target: Any, name: str, value: object, wanted: Wanted, room: Room | None) -> None:
     fields = messages()[name]
     for field in fields if wanted is None else wanted:
         type_ = fields[field]
         held = getattr(value, field)
         if not is_present(held, type_):
             continue
+        if room is not None and (wanted is None or wanted[field] is None):
+            room.take(held)
         below = None if wanted is None else wanted[field]
         inner = element(type_)
         if type_ in _SCALARS:
             setattr(target, field, held)
         elif inner is None:
-            _fill_one(getattr(target, field), type_, held, below)
+            _fill_one(getattr(target, field), type_, held, below, room)
         elif type_.startswith("list"):
-            _fill_list(getattr(target, field), inner, held)
+            _fill_list(getattr(target, field), inner, held, room)
         else:
             keys = held if below is None else [key for key in below if key in held]
-            _fill_map(getattr(target, field), inner, {key: held[key] for key in keys})
+            _fill_map(getattr(target, field), inner, {key: held[key] for key in keys}, room)
 
 
-def _fill_one(target: Any, type_: str, value: Any, wanted: Wanted) -> None:
+def _fill_one(target: Any, type_: str, value: Any, wanted: Wanted, room: Room | None) -> None:
     if type_ == "timestamp":
         target.seconds, target.nanos = divmod(value, _SECOND)
     elif type_ == "dyn":
@@ -128,23 +155,31 @@ def _fill_one(target: Any, type_: str, value: Any, wanted: Wanted) -> None:
         target.MergeFromString(packed.SerializeToString())  # classes of two descriptor pools do not mix
     else:
         target.SetInParent()
-        _fill(target, type_, value, wanted)
+        _fill(target, type_, value, wanted, room)
 
 
-def _fill_list(target: Any, type_: str, values: Any) -> None:
+def _fill_list(target: Any, type_: str, values: Any, room: Room | None) -> None:
+    if room is not None:
+        room.take(values)
+        for value in values:
+            room.take(value)
     if type_ in _SCALARS:
         target.extend(values)
         return
     for value in values:
-        _fill_one(target.add(), type_, value, None)
+        _fill_one(target.add(), type_, value, None, room)
 
 
-def _fill_map(target: Any, type_: str, values: Mapping[str, Any]) -> None:
+def _fill_map(target: Any, type_: str, values: Mapping[str, Any], room: Room | None) -> None:
+    if room is not None:
+        room.take(values)
+        for value in values.values():
+            room.take(value)
     if type_ in _SCALARS:
         target.update(values)
         return
     for key, value in values.items():
-        _fill_one(target[key], type_, value, None)
+        _fill_one(target[key], type_, value, None, room)
 
 
 def timestamp(value: int) -> Any:

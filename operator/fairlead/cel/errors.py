@@ -20,9 +20,10 @@ class Kind(StrEnum):
     ARGUMENT = "BadArgument"  # outside of what a function takes
     PATTERN = "BadPattern"
     MISSING_DATA = "MissingData"
-    # The two that nothing absorbs:
+    # Those that nothing absorbs:
     DUPLICATE_KEY = "DuplicateKey"
     LIMIT = "LimitExceeded"
+    COST = "CostExceeded"  # of `meter`, or of what the engine is given
 
 
 class CelError(Exception):

@@ -2,20 +2,22 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from cel_expr_python import cel
 
 from fairlead.cel import engine
-from fairlead.cel.checked import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, children, walk
+from fairlead.cel.checked import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, children, decode, walk
+from fairlead.cel.cost import ENGINE_COST
 from fairlead.cel.environment import RULE, environment
 from fairlead.cel.errors import Abort, CelError
+from fairlead.cel.estimate import Estimate
 from fairlead.cel.lowering.analysis import VARIABLES, Names
 from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.program import Program, translated
 from fairlead.cel.text import text
-from fairlead.policy.expressions import Compiled
+from fairlead.policy.expressions import ON_ENGINE, Compiled
 from fairlead.policy.rules import RAISED
 
 _SAMPLES: Final[Mapping[str, str]] = {"string": "'x'", "int": "1", "uint": "1u", "double": "1.0", "bool": "true"}
@@ -97,11 +99,14 @@ class _Finder:
         return any(overload.endswith(_ZONE) for overload in self.checked.overloads.get(node.id, ()))
 
 
-@cache
+@lru_cache(maxsize=256)
 def _on_engine(written: str) -> str | None:
     """What the engine says of a constant expression."""
     try:
-        engine.evaluate(_environment().compile(written), {})
+        compiled = _environment().compile(written)
+        if Estimate(decode(compiled.serialize()), {}, ON_ENGINE).cost > ENGINE_COST:
+            return None
+        engine.evaluate(compiled, {})
     except (CelError, Abort) as error:
         return error.message.partition(": ")[2] or error.message
     except (RuntimeError, TypeError):

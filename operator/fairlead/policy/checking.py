@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Final
 
 from fairlead.api.errors import FieldPath
 from fairlead.api.rules import Variable
 from fairlead.cel.check import VALUE, Environment, ExpressionError, Steps, Want, check_steps
 from fairlead.cel.checked import Checked, Ident, walk
-from fairlead.cel.cost import BUDGET, ENGINE_BUDGET, NODES, PODS
+from fairlead.cel.cost import BUDGET, ENGINE_BUDGET, ENGINE_COST, NODES, PODS
 from fairlead.cel.diagnostics import Diagnostic, place
 from fairlead.cel.environment import PROTECTION, Scope
 from fairlead.cel.lowering.analysis import VARIABLES
@@ -155,6 +156,10 @@ def _of_engine(made: Compiled) -> tuple[str, str] | None:
     if (needed := made.engine_time) > ENGINE_BUDGET:
         fault = f"runs on the engine, where it may take {needed:,.0f} us for a node; {ENGINE_BUDGET:,.0f} are allowed"
         return fault, "write patterns out, or read less of the node: what is not lowered is slow"
+    if (cost := made.engine_cost) > ENGINE_COST:
+        said = f"{cost:,.0f}" if cost < inf else "any amount"
+        fault = f"runs on the engine, where one evaluation may cost {said} of work; {ENGINE_COST:,} units are allowed"
+        return fault, "loop over less, and write numbers and patterns out: the engine does not stop by itself"
     return None
 
 

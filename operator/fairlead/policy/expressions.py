@@ -11,8 +11,10 @@ from fairlead.cel import engine
 from fairlead.cel.check import Expression
 from fairlead.cel.checked import Node
 from fairlead.cel.cost import NODES, engine_time, worst_case
+from fairlead.cel.engine_types import ELEMENTS_MAX, TEXT_MAX, Room
 from fairlead.cel.environment import PROTECTION, environment
 from fairlead.cel.errors import CelError, Kind
+from fairlead.cel.estimate import Estimate, Limits
 from fairlead.cel.functions.ends import Note
 from fairlead.cel.lowering.analysis import Names
 from fairlead.cel.lowering.builder import NotLoweredError
@@ -24,6 +26,7 @@ from fairlead.strategies.reads import EVERY, PodsRead, Reads
 
 Evaluation = Literal["Lowered", "Engine"]
 One = Callable[[Any, int], Any]
+ON_ENGINE: Final = Limits(text=TEXT_MAX, annotations=TEXT_MAX, elements=ELEMENTS_MAX, is_engine=True)
 _AMOUNTS: Final = ("request", "free", "requested", "allocatable", "data")
 
 
@@ -57,6 +60,11 @@ class Compiled:
     def engine_time(self) -> float:
         """Microseconds for a node on the engine."""
         return engine_time(self.paths, self.worst_case // NODES)
+
+    @cached_property
+    def engine_cost(self) -> float:
+        """Units of the meter that an evaluation on the engine may cost at most, of what it may read there."""
+        return Estimate(self.expression.checked, self._trees, ON_ENGINE).cost
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -141,7 +149,7 @@ class Compiled:
     def _on_engine(self, pod: Any, node: Any, now: int) -> Any:
         facts: dict[str, Any] = {name: getattr(pod, name) for name in self.roots if name in OF_POD}
         facts |= {name: getattr(node, name) for name in self.roots if name not in (*OF_POD, "now")}
-        given = engine.facts({name: value for name, value in facts.items() if value is not None}, self._wanted)
+        given = engine.facts({name: value for name, value in facts.items() if value is not None}, self._wanted, Room())
         if "now" in self.roots:
             given["now"] = engine.plain_time(now)
         try:

@@ -110,9 +110,7 @@ ARITHMETIC = {
     "an overflow of integers": "9223372036854775807 + pod.spec.priority",
     "a quantity that overflows": "double(quantity(pod.metadata.labels['q']).asInteger())",
     "a quantity with a thousand nines": "quantity(pod.metadata.labels['nines']).asApproximateFloat()",
-    "a list of less than nothing, on the engine": (
-        "double(lists.range(0 - pod.spec.priority).size() + now.getHours('Europe/Berlin'))"
-    ),
+    "an element that there is not, on the engine": ("double([1][pod.spec.priority] + now.getHours('Europe/Berlin'))"),
     "no quantity": "quantity(pod.metadata.labels['high']).asApproximateFloat()",
 }
 

@@ -101,11 +101,11 @@ def test_a_bad_policy_has_faults(name: str) -> None:
 
 OF_THE_ENGINE: dict[str, tuple[str, list[str]]] = {
     "the pods of each node": (
-        "!pods.exists(p, p.metadata.name.matches(p.metadata.labels['app']))",
+        "!pods.exists(p, '%s'.format([p.metadata.name]) == p.metadata.labels['app'])",
         ["spec.filters[0].expression: runs on the engine, where it may take 4,758 us for a node"],
     ),
-    "a pattern from the node": ("pod.metadata.name.matches(node.metadata.labels['pattern'])", []),
-    "about the pod alone": ("pod.spec.containers.exists(c, c.image.matches(pod.metadata.name))", []),
+    "a text from the node": ("pod.metadata.name == '%s'.format([node.metadata.labels['name']])", []),
+    "about the pod alone": ("pod.spec.containers.exists(c, '%s'.format([c.image]) == pod.metadata.name)", []),
 }
 
 

@@ -232,24 +232,26 @@ def test_a_value_is_shown_as(value: object, want: object) -> None:
 
 ON_THE_ENGINE: dict[str, tuple[str, list[tuple[str, object]], list[Flip]]] = {
     "an operand raises": (
-        "pod.metadata.name.matches(node.metadata.labels['none'])",
+        "pod.metadata.name == '%s'.format([node.metadata.labels['none']])",
         [("pod.metadata.name", "p"), ("raised", 'Key not found in map : "none"')],
-        [Flip("pod.metadata.name.matches(node.metadata.labels['none'])", None, "p")],
+        [Flip("pod.metadata.name == '%s'.format([node.metadata.labels['none']])", None, "p")],
     ),
     "one of two": (
-        "pod.spec.priority > 1 && pod.metadata.name.matches(variables.pattern)",
+        "pod.spec.priority > 1 && pod.metadata.name == '%s'.format([variables.pattern])",
         [
-            ("pod.spec.priority > 1 && pod.metadata.name.matches(variables.pattern)", False),
+            ("pod.spec.priority > 1 && pod.metadata.name == '%s'.format([variables.pattern])", False),
             ("pod.spec.priority > 1", True),
             ("pod.spec.priority", 5),
-            ("pod.metadata.name.matches(variables.pattern)", False),
+            ("pod.metadata.name == '%s'.format([variables.pattern])", False),
             ("pod.metadata.name", "p"),
+            ("'%s'.format([variables.pattern])", "^t4$"),
+            ("[variables.pattern]", ["^t4$"]),
             ("variables.pattern", "^t4$"),
             ("'^' + node.metadata.labels['gpu'] + '$'", "^t4$"),
             ("'^' + node.metadata.labels['gpu']", "^t4"),
             ("node.metadata.labels['gpu']", "t4"),
         ],
-        [Flip("pod.metadata.name.matches(variables.pattern)", False, "p", "^t4$")],
+        [Flip("pod.metadata.name == '%s'.format([variables.pattern])", False, "p", "^t4$")],
     ),
     "both": (
         "!(now.getHours('Europe/Berlin') < 10 || '%d'.format([pod.spec.priority]) == '5')",
@@ -270,26 +272,26 @@ ON_THE_ENGINE: dict[str, tuple[str, list[tuple[str, object]], list[Flip]]] = {
         ],
     ),
     "in what a loop goes through, and where a name is bound": (
-        "cel.bind(x, node.metadata.name, [x.matches(pod.metadata.name)].all(y, y))",
+        "cel.bind(x, node.metadata.name, ['%s'.format([x]) == pod.metadata.name].all(y, y))",
         [
-            ("cel.bind(x, node.metadata.name, [x.matches(pod.metadata.name)].all(y, y))", False),
+            ("cel.bind(x, node.metadata.name, ['%s'.format([x]) == pod.metadata.name].all(y, y))", False),
             ("node.metadata.name", "n"),
             ("pod.metadata.name", "p"),
         ],
-        [Flip("x.matches(pod.metadata.name)", None, None, "p")],
+        [Flip("'%s'.format([x]) == pod.metadata.name", None, None, "p")],
     ),
     "in a loop": (
-        "['a', 'b'].exists(x, pod.metadata.name.matches(node.metadata.name + x)) && pod.spec.priority > 1",
+        "['a', 'b'].exists(x, x == '%s'.format([node.metadata.name + x])) && pod.spec.priority > 1",
         [
             (
-                "['a', 'b'].exists(x, pod.metadata.name.matches(node.metadata.name + x)) && pod.spec.priority > 1",
+                "['a', 'b'].exists(x, x == '%s'.format([node.metadata.name + x])) && pod.spec.priority > 1",
                 False,
             ),
-            ("['a', 'b'].exists(x, pod.metadata.name.matches(node.metadata.name + x))", False),
+            ("['a', 'b'].exists(x, x == '%s'.format([node.metadata.name + x]))", False),
             ("pod.spec.priority > 1", True),
             ("pod.spec.priority", 5),
         ],
-        [Flip("['a', 'b'].exists(x, pod.metadata.name.matches(node.metadata.name + x))", False)],
+        [Flip("['a', 'b'].exists(x, x == '%s'.format([node.metadata.name + x]))", False)],
     ),
 }
 

@@ -87,7 +87,8 @@ FILTERS: dict[str, tuple[str, list[str]]] = {
         f"{_L}['a'] == pod.metadata.labels['a']",
         ["InvisibleToAutoscalers"],
     ),
-    "a pattern that is not known": ("node.spec.podCIDR.matches(pod.spec.hostname)", ["RunsOnEngine"]),
+    "a text that is formatted": ("'%s'.format([node.spec.podCIDR]) == pod.spec.hostname", ["RunsOnEngine"]),
+    "a pattern that is not known": ("node.spec.podCIDR.matches(pod.spec.hostname)", []),
     # Texts that are compared as if they were numbers.
     "memory as a text": ("node.status.allocatable[?'memory'].orValue('0') > '16Gi'", ["ComparedAsText"]),
     "capacity as a text": ("'4' <= node.status.capacity[?'cpu'].orValue('1')", ["ComparedAsText"]),

@@ -10,8 +10,8 @@ from fairlead.cel.values import NONE, Duration, Nothing, Some, Timestamp, TypeNa
 
 Values = Sequence[Any]
 
-RANGE_MAX: Final = 1_000_000
-"""The longest range: the engine would make any, and take the memory of the process with it."""
+RANGE_MAX: Final = 20_000
+"""The longest range, twice what a loop goes through: the engine would make any, whatever memory it takes."""
 
 _SORTABLE: Final = frozenset({int, UInt, float, bool, str, bytes, Timestamp, Duration})
 _HASHABLE: Final = (_SORTABLE - {float}) | {TypeName}  # a NaN differs from itself
@@ -64,7 +64,7 @@ def list_flatten_int(values: Values, depth: int) -> list[Any]:
 
 def list_distinct(values: Values) -> list[Any]:
     """Keep the first of equals."""
-    if _hashable(values):
+    if are_hashable(values):
         return list(dict.fromkeys(values))
     seen: list[Any] = []
     for value in values:
@@ -106,7 +106,7 @@ def list_sort_by_associated_keys(values: Values, keys: Values) -> list[Any]:
 
 def list_sets_contains_list(values: Values, wanted: Values) -> bool:
     """Decide whether each of the second is among the first."""
-    if _hashable(values, wanted):
+    if are_hashable(values, wanted):
         return set(values).issuperset(wanted)
     return all(contains(values, value) for value in wanted)
 
@@ -118,12 +118,12 @@ def list_sets_equivalent_list(left: Values, right: Values) -> bool:
 
 def list_sets_intersects_list(left: Values, right: Values) -> bool:
     """Decide whether any of one is among the other."""
-    if _hashable(left, right):
+    if are_hashable(left, right):
         return not set(left).isdisjoint(right)
     return any(contains(right, value) for value in left)
 
 
-def _hashable(*lists: Values) -> bool:
+def are_hashable(*lists: Values) -> bool:
     """Decide whether all elements are of one class whose equality is that of Python."""
     kinds = {kind for values in lists for kind in set(map(type, values))}
     return len(kinds) <= 1 and kinds <= _HASHABLE

@@ -1,52 +1,73 @@
-"""Regular expressions, by the same library as the engine's: RE2, which no pattern can make slow.
+"""Regular expressions, by the same library as the engine's: RE2, whose searches take time that is linear in the text.
 
-Patterns are constants, compiled once. All work is on UTF-8, as in the engine, whose steps over empty matches are
-those of bytes.
+All work is on UTF-8, as in the engine, whose steps over empty matches are those of bytes. What linear means depends on
+the size of the program that a pattern becomes, and to compile one takes time as well: both have limits here.
 """
 
+from functools import lru_cache
+from math import inf
 from typing import Any, Final
 
 import re2
 
 from fairlead.cel.errors import Abort, CelError, Kind
+from fairlead.cel.meter import STEP, Meter
 from fairlead.cel.values import NONE, Nothing, Some
 
 REPEATED_BYTES_MAX: Final = 1_000_000
+PATTERN_MAX: Final = 1_024
+"""Characters of a pattern."""
+_CLASSES_MAX: Final = 32
+"""Classes of Unicode in a pattern: each takes as long to compile as a thousand letters."""
+_MEMORY: Final = 1 << 18
+_TOO_LARGE: Final = "regular expression too large: "
 
 
 class Pattern:
     """A compiled pattern, and what the language does with one."""
 
-    __slots__ = ("_capturing", "_groups", "_search")
+    __slots__ = ("_capturing", "_groups", "_search", "units")
 
     def __init__(self, pattern: str) -> None:
         """Compile, or raise that the pattern is none."""
+        if len(pattern) > PATTERN_MAX:
+            raise CelError(Kind.PATTERN, f"{_TOO_LARGE}a pattern has at most {PATTERN_MAX} characters")
+        if _classes(pattern) > _CLASSES_MAX:
+            raise CelError(Kind.PATTERN, f"{_TOO_LARGE}a pattern has at most {_CLASSES_MAX} classes of Unicode")
         try:
             self._capturing = re2.compile(pattern.encode(), _options())
             # Knowing only that there is a match is quicker without groups.
             self._search = re2.compile(pattern.encode(), _options(never_capture=True)).search
         except re2.error as error:
-            raise CelError(Kind.PATTERN, f"invalid regular expression: {_text(error)}") from None
+            said = _text(error)
+            start = _TOO_LARGE if "too large" in said else "invalid regular expression: "
+            raise CelError(Kind.PATTERN, f"{start}{said}") from None
         self._groups: int = self._capturing.groups
+        self.units: int = 1 + self._capturing.programsize * 2 // 3
+        """What looking at one byte may cost, in units of the meter: where no automaton does, all states are tried."""
 
-    def matches(self, text: str) -> bool:
+    def matches(self, text: str, *, meter: Meter | None = None) -> bool:
         """Decide whether it matches anywhere."""
+        self._pay(meter, len(text))
         return self._search(text.encode()) is not None
 
-    def extract(self, text: str) -> Some | Nothing:
+    def extract(self, text: str, *, meter: Meter | None = None) -> Some | Nothing:
         """Get the first match, or its group if the pattern has one; a group that took no part is empty."""
         self._require_one_group()
+        self._pay(meter, len(text))
         match = self._capturing.search(text.encode())
         return NONE if match is None else Some(_decode(match.group(self._groups) or b""))
 
-    def extract_all(self, text: str) -> list[str]:
+    def extract_all(self, text: str, *, meter: Meter | None = None) -> list[str]:
         """Get all matches that are not empty, or their groups that are not.
 
         What follows a match is searched as if it were a text of its own: `^` matches there.
         """
         self._require_one_group()
         rest, found = text.encode(), []
+        self._pay(meter, len(rest))
         while match := self._capturing.search(rest):
+            self._pay(meter, len(rest))
             if match.start() == match.end():
                 if not rest:
                     break
@@ -57,30 +78,33 @@ class Pattern:
             rest = rest[match.end() :]
         return found
 
-    def replace(self, text: str, replacement: str) -> str:
+    def replace(self, text: str, replacement: str, *, meter: Meter | None = None) -> str:
         """Replace all matches."""
         rewrite = self._rewrite(replacement)
-        rest, done, position = text.encode(), b"", 0
+        rest, position = text.encode(), 0
+        done: list[bytes] = []
         last_end = -1
         while position <= len(rest):
+            self._pay(meter, len(rest) - position)
             match = self._capturing.search(rest, position)
             if match is None:
                 break
             start, end = match.span()
-            done += rest[position:start]
+            done.append(rest[position:start])
             if start == last_end and start == end:
                 # An empty match right after one does not count; one character goes over.
                 step = _character_bytes(rest, start)
-                done += rest[start : start + step]
+                done.append(rest[start : start + step])
                 position = start + step
                 if not step:
                     break
                 continue
-            done += rewrite(match)
+            rewrite.pay(meter, match)
+            done.append(rewrite(match))
             position = last_end = end
-        return _decode(done + rest[position:])
+        return _decode(b"".join(done) + rest[position:])
 
-    def replace_some(self, text: str, replacement: str, count: int) -> str:
+    def replace_some(self, text: str, replacement: str, count: int, *, meter: Meter | None = None) -> str:
         """Replace the first matches; a negative count means all, and none does not even look at the pattern.
 
         After an empty match the search goes on at the same place: this is how the engine counts.
@@ -88,20 +112,30 @@ class Pattern:
         if count == 0:
             return text
         if count < 0:
-            return self.replace(text, replacement)
+            return self.replace(text, replacement, meter=meter)
         rewrite = self._rewrite(replacement)
-        rest, done = text.encode(), b""
+        rest = text.encode()
+        done: list[bytes] = []
         for index in range(count):
+            self._pay(meter, len(rest))
             match = self._capturing.search(rest)
             if match is None:
                 break
+            rewrite.pay(meter, match)
             new = rewrite(match)
             if match.end() == 0:
-                done += _repeat(new, count - index)
+                if meter is not None:
+                    meter.pay(len(new) * (count - index) // 16)
+                done.append(_repeat(new, count - index))
                 break
-            done += rest[: match.start()] + new
+            done += rest[: match.start()], new
             rest = rest[match.end() :]
-        return _decode(done + rest)
+        return _decode(b"".join(done) + rest)
+
+    def _pay(self, meter: Meter | None, size: int) -> None:
+        """Pay for a search in a text of this size."""
+        if meter is not None:
+            meter.pay(STEP + (size + 10) * self.units)
 
     def _require_one_group(self) -> None:
         if self._groups > 1:
@@ -133,14 +167,71 @@ class Rewrite:
     def __init__(self, parts: list[bytes | int]) -> None:
         self._parts = parts
 
+    def pay(self, meter: Meter | None, match: Any) -> None:
+        """Pay for what is to be written for one match."""
+        if meter is not None:
+            sizes = (
+                len(part) if isinstance(part, bytes) else match.end(part) - match.start(part) for part in self._parts
+            )
+            meter.pay(STEP + sum(sizes) // 4)
+
     def __call__(self, match: Any) -> bytes:
         """Write it for one match."""
         return b"".join(part if isinstance(part, bytes) else match.group(part) or b"" for part in self._parts)
 
 
+def pattern(text: str) -> Pattern:
+    """Compile a pattern, or take what was made of it before; raises what is wrong with it."""
+    found = _pattern(text)
+    if isinstance(found, Pattern):
+        return found
+    raise CelError(Kind.PATTERN, found)
+
+
+@lru_cache(maxsize=64)
+def _pattern(text: str) -> Pattern | str:
+    try:
+        return Pattern(text)
+    except CelError as error:
+        return error.message
+
+
+def search_units(text: str) -> float:
+    """Reckon what looking at one byte costs, of a pattern that stands in an expression; one that is none raises."""
+    try:
+        return pattern(text).units
+    except CelError:
+        return 1
+
+
+def pattern_units(text: str) -> float:
+    """Reckon what it costs to compile a pattern, where that is done for each evaluation; infinite beyond our limits."""
+    try:
+        pattern(text)
+    except CelError as error:
+        return inf if error.message.startswith(_TOO_LARGE) else COMPILE_UNITS
+    return compile_units(text)
+
+
+COMPILE_UNITS: Final = 6_000
+
+
+def compile_units(text: str) -> int:
+    """Reckon what it costs to compile a pattern, at worst."""
+    if len(text) > PATTERN_MAX:
+        return COMPILE_UNITS  # it is refused
+    repeats = 300_000 + 300 * len(text) if "{" in text else 0
+    return COMPILE_UNITS + 50 * len(text) + 11_000 * min(_classes(text), _CLASSES_MAX) + repeats
+
+
+def _classes(text: str) -> int:
+    return sum(text.count(start) for start in (r"\p", r"\P", "[[:", "(?i"))
+
+
 def _options(*, never_capture: bool = False) -> Any:
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = _MEMORY
     options.never_capture = never_capture
     return options
 

@@ -3,8 +3,9 @@
 import ast
 from typing import Final
 
-from fairlead.cel.checked import OPTIONAL, Call, Const, Ident, Select, Type
+from fairlead.cel.checked import OPTIONAL, Call, Const, Ident, Node, Select, Type
 from fairlead.cel.errors import CelError, Kind
+from fairlead.cel.estimate import is_annotations
 from fairlead.cel.lowering import dynamic, optionals
 from fairlead.cel.lowering.analysis import VARIABLES
 from fairlead.cel.lowering.builder import (
@@ -22,6 +23,7 @@ from fairlead.cel.lowering.builder import (
 )
 from fairlead.cel.lowering.context import Context
 from fairlead.cel.messages import NO_INT, NO_TEXT, empty
+from fairlead.cel.meter import ANNOTATION_MAX
 from fairlead.cel.schema import PACKAGE, element, messages
 from fairlead.cel.values import BoolKey, Timestamp, TypeName
 
@@ -37,6 +39,20 @@ def no_element(at: int) -> object:
 def absent_number(field: str) -> object:
     """Refuse to read a field that is a number or a text, is absent, and has no zero value."""
     raise CelError(Kind.NO_VALUE, f"{field} is absent")
+
+
+def too_long() -> object:
+    """Refuse to read an annotation that is longer than rules may read."""
+    raise CelError(Kind.ARGUMENT, f"the annotation is longer than a rule may read, {ANNOTATION_MAX:,} characters")
+
+
+def readable(lo: Context, holder: Node, value: ast.expr) -> ast.expr:
+    """An element of a map; of annotations, only if it is short enough."""
+    if not is_annotations(holder):
+        return value
+    found = lo.fresh()
+    size = ast.Call(load("len"), [walrus(found, value)], [])
+    return either(compare(size, ast.LtE(), const(ANNOTATION_MAX)), load(found), lo.call(too_long))
 
 
 def name(lo: Context, node: Ident) -> Out:
@@ -118,7 +134,7 @@ def select(lo: Context, node: Select) -> Out:
         held = native(held)
         if node.test_only:
             return Out(compare(const(node.field), ast.In(), held.expr), held.raises)
-        return Out(index(held.expr, const(node.field)), raises=True)
+        return Out(readable(lo, node.operand, index(held.expr, const(node.field))), raises=True)
     wanted = dynamic.has if node.test_only else dynamic.select
     return Out(lo.call(wanted, held.expr, const(node.field)), raises=True)
 
@@ -142,7 +158,7 @@ def element_of(lo: Context, node: Call) -> Out:
         raise NotLoweredError("the engine takes the error of a bad index into an optional for a value")
     if is_native_key(type_, key_type):
         held, key = lo.natives(node.args)
-        return Out(index(held.expr, map_key(lo, key.expr, key_type)), raises=True)
+        return Out(readable(lo, node.args[0], index(held.expr, map_key(lo, key.expr, key_type))), raises=True)
     held, key = lo.sequence(node.args)
     if type_.name != "list" or key_type.name != "int":
         return Out(lo.call(dynamic.index, held.expr, key.expr), raises=True)

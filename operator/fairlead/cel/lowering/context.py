@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from fairlead.cel.checked import DYN, Checked, Node, Type
+from fairlead.cel.estimate import Estimate
+from fairlead.cel.functions.metered import METERED
 from fairlead.cel.lowering.analysis import Analysis
 from fairlead.cel.lowering.builder import MAX_STEPS, Builder, Out, Statements, compare, const, load, native
 from fairlead.cel.lowering.inference import NEVER
+from fairlead.cel.meter import SHORT_TEXT
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,6 +29,7 @@ class Context(Builder):
     left_out: bool = False  # whether anything was
     single_loop: bool = False  # so that nobody has to count
     counts: bool = False  # whether any loop was written that uses the counter
+    estimate: Estimate | None = None  # there is one where the cost has to be counted
 
     def lower(self, node: Node) -> Out:
         """Write the code of an expression."""
@@ -42,6 +46,16 @@ class Context(Builder):
     def entering(self, loop: int, element: Sequence[ast.expr]) -> Statements:  # noqa: ARG002 - for those that trace
         """Tell which element a loop came to, if anybody wants to know."""
         return []
+
+    def paying(self, function: Callable[..., object], *args: ast.expr) -> ast.expr:
+        """A call of a function of ours, which pays for its work where the cost is counted."""
+        metered = METERED.get(function) if self.estimate is not None else None
+        return self.call(function, *args) if metered is None else self.call(metered, load("m"), *args)
+
+    def is_long(self, *nodes: Node) -> bool:
+        """Whether the cost is counted, and all of these may be long texts."""
+        estimate = self.estimate
+        return estimate is not None and all(estimate.size(self.checked, node).most > SHORT_TEXT for node in nodes)
 
     def type_of(self, node: Node) -> Type:
         """The type that the value of an expression surely has."""

@@ -8,9 +8,12 @@ from msgspec import Struct
 
 from fairlead.cel.errors import Abort, CelError, Kind
 from fairlead.cel.functions.equality import contains, map_key, type_of
+from fairlead.cel.functions.metered import look
+from fairlead.cel.functions.metered import metered as pays
 from fairlead.cel.functions.quantity import Quantity
 from fairlead.cel.lowering.signatures import signatures
 from fairlead.cel.messages import is_present, zero
+from fairlead.cel.meter import Meter
 from fairlead.cel.schema import messages
 from fairlead.cel.values import INT_MAX, INT_MIN, NONE, BoolKey, Duration, Nothing, Some, Timestamp, TypeName, UInt
 
@@ -49,6 +52,19 @@ def function(name: str) -> Callable[..., object]:
         kinds = "".join([KINDS.get(argument.__class__) or _kind(argument) for argument in arguments])
         found = by_kinds.get(kinds)
         return no_overload(name, *arguments) if found is None else found(*arguments)
+
+    return call
+
+
+@cache
+def metered(name: str) -> Callable[..., object]:
+    """The same, which takes a meter first and pays for the work."""
+    by_kinds = {kinds: pays(found) for kinds, found in signatures()[name].items()}
+
+    def call(meter: Meter, *arguments: object) -> object:
+        kinds = "".join([KINDS.get(argument.__class__) or _kind(argument) for argument in arguments])
+        found = by_kinds.get(kinds)
+        return no_overload(name, *arguments) if found is None else found(meter, *arguments)
 
     return call
 
@@ -196,6 +212,12 @@ def is_in(item: object, held: Any) -> bool:
     return no_overload("@in", item, held)
 
 
+def is_in_paying(meter: Meter, item: object, held: Any) -> bool:
+    """The same, paying for it."""
+    look(meter, item, held)
+    return is_in(item, held)
+
+
 def keys_of(held: Mapping[object, object]) -> list[object]:
     """The keys of a map, bools among them."""
     return [key.value if isinstance(key, BoolKey) else key for key in held]
@@ -204,6 +226,11 @@ def keys_of(held: Mapping[object, object]) -> list[object]:
 def items_of(held: Mapping[object, object]) -> list[tuple[object, object]]:
     """The entries of a map, bools among the keys."""
     return list(zip(keys_of(held), held.values(), strict=True))
+
+
+def sized(held: Any) -> Any:
+    """What a loop over a value goes through, as it is: a list or a map."""
+    return held if isinstance(held, list | tuple | dict) else no_overload("<iter_range>", held)
 
 
 def iterated(held: Any) -> Iterable[object]:

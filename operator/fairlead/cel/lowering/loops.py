@@ -20,6 +20,7 @@ from fairlead.cel.lowering.builder import (
     over_limit,
 )
 from fairlead.cel.lowering.context import Context
+from fairlead.cel.meter import STEP
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,13 @@ def open_loop(lo: Context, node: Comprehension, *, may_end_early: bool = False) 
     lowered = lo.lower(node.range)
     if type_.name in ("list", "map"):
         lowered = native(lowered)
+    if lo.estimate is not None:
+        lowered = lo.spill(lowered)
+        weight = STEP + sum(lo.estimate.weight(lo.checked, part) for part in (node.condition, node.step))
+        if type_.name not in ("list", "map"):
+            lowered = Out(lo.call(dynamic.sized, lowered.expr), raises=True)
+            lowered = lo.spill(lowered)
+        lo.block.append(ast.Expr(method(load("m"), "loop", lowered.expr, const(weight))))
     held, known = _iterable(lo, lowered, type_, pairs=bool(node.variable2))
     held = lo.spill(held)
     first = lo.fresh("i")

@@ -15,7 +15,16 @@ from dataclasses import dataclass, field
 from fairlead.cel.checked import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, Select, StructExpr
 from fairlead.cel.lowering import access, literals, macros, operators
 from fairlead.cel.lowering.analysis import Analysis
-from fairlead.cel.lowering.builder import NotLoweredError, Out, Statements, const, index, load
+from fairlead.cel.lowering.builder import (
+    NotLoweredError,
+    Out,
+    Statements,
+    attribute,
+    const,
+    index,
+    load,
+    method,
+)
 from fairlead.cel.lowering.context import Context
 from fairlead.cel.lowering.leaves import is_leaf
 from fairlead.cel.lowering.moving import Watched
@@ -78,7 +87,11 @@ class Lowerer(Context):
         if key not in self._done:
             inner, self.block, self._hoisting = self.block, self.outer, True
             name, steps = self.fresh("h"), None
+            pays = self.estimate is not None and self.estimate.pays(self.checked, node)
+            before, cost = self.fresh("m"), self.fresh("c")
             try:
+                if pays:
+                    self.assign(before, attribute(load("m"), "mark"))
                 if self.has_loop(node):
                     self.assign(self.counter, const(0))
                 out = self.lower(node)
@@ -86,9 +99,12 @@ class Lowerer(Context):
                 if self.has_loop(node) and not self.single_loop:
                     steps = self.fresh("n")
                     self.assign(steps, load(self.counter))
+                if pays:
+                    self.assign(cost, ast.BinOp(load(before), ast.Sub(), attribute(load("m"), "mark")))
             finally:
                 self.block, self._hoisting = inner, False
-            self._done[key] = (Out(load(name)), steps)
+            again = method(load("m"), "again", load(cost), load(name))
+            self._done[key] = (Out(again, raises=True) if pays else Out(load(name)), steps)
         out, steps = self._done[key]
         if steps is not None:
             self.count_step(load(steps))

@@ -1,6 +1,7 @@
 """Operators and functions: written out where the types are known, looked for by the arguments where they are not."""
 
 import ast
+import operator
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -49,6 +50,8 @@ def call(lo: Context, node: Call) -> Out:
     if node.function not in signatures():
         raise NotLoweredError(f"{node.function} of a value whose type is only known when it is there")
     args = (arg.expr for arg in lo.sequence(node.args))
+    if lo.estimate is not None:
+        return Out(lo.call(dynamic.metered(node.function), load("m"), *args), raises=True)
     return Out(lo.call(dynamic.function(node.function), *args), raises=True)
 
 
@@ -58,9 +61,13 @@ def _of_known_types(lo: Context, node: Call, overload: str) -> Out:
         return _arithmetic(lo, node, kinds[0])
     if overload in ("add_string", "add_bytes"):
         left, right = lo.natives(node.args)
+        if lo.estimate is not None:
+            return Out(lo.paying(operator.add, left.expr, right.expr), raises=True)
         return Out(ast.BinOp(left.expr, ast.Add(), right.expr), any_raises(left, right))
     if overload == "add_list":
         left, right = lo.sequence(node.args)
+        if lo.estimate is not None:
+            return Out(lo.paying(FUNCTIONS[overload], left.expr, right.expr), raises=True)
         both: list[ast.expr] = [ast.Starred(side.expr, ast.Load()) for side in (left, right)]
         return Out(ast.List(both, ast.Load()), any_raises(left, right))
     if overload == "negate_double":
@@ -71,6 +78,8 @@ def _of_known_types(lo: Context, node: Call, overload: str) -> Out:
         return Out(ast.Call(load("len"), [value.expr], []), value.raises)
     if overload in ("starts_with_string", "ends_with_string"):
         text, part = lo.natives(node.args)
+        if lo.is_long(*node.args):
+            return Out(lo.paying(FUNCTIONS[overload], text.expr, part.expr), raises=True)
         name = "startswith" if overload == "starts_with_string" else "endswith"
         return Out(ast.Call(ast.Attribute(text.expr, name, ast.Load()), [part.expr], []), any_raises(text, part))
     if overload in LEFT_TO_THE_ENGINE:
@@ -79,8 +88,8 @@ def _of_known_types(lo: Context, node: Call, overload: str) -> Out:
     if function is None:
         raise NotLoweredError(overload)
     args = lo.sequence(node.args)
-    made = args[0].expr if overload == "to_dyn" else lo.call(function, *(arg.expr for arg in args))
-    return Out(made, any_raises(*args) or overload not in _NEVER_RAISE)
+    made = args[0].expr if overload == "to_dyn" else lo.paying(function, *(arg.expr for arg in args))
+    return Out(made, any_raises(*args) or overload not in _NEVER_RAISE or (lo.estimate is not None))
 
 
 def _arithmetic(lo: Context, node: Call, kind: str) -> Out:

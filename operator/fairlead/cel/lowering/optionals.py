@@ -11,11 +11,13 @@ from typing import Final
 
 from fairlead.cel.checked import DYN, OPTIONAL, Call, Const, Node, Select, Type
 from fairlead.cel.errors import CelError, Kind
+from fairlead.cel.estimate import is_annotations
 from fairlead.cel.functions import optionals as boxes
 from fairlead.cel.lowering import access, dynamic
 from fairlead.cel.lowering.builder import (
     Out,
     all_of,
+    any_of,
     any_raises,
     attribute,
     compare,
@@ -29,6 +31,7 @@ from fairlead.cel.lowering.builder import (
 )
 from fairlead.cel.lowering.context import Context
 from fairlead.cel.lowering.inference import NEVER
+from fairlead.cel.meter import ANNOTATION_MAX
 
 _NONE: Final = load("NONE")
 
@@ -93,15 +96,27 @@ def _unless_missing(held: str, value: ast.expr, *, maybe: bool) -> ast.expr:
     return either(compare(load(held), ast.Is(), _NONE), _NONE, value) if maybe else value
 
 
+def _get(lo: Context, holder: Node, held: Out, key: ast.expr) -> Out:
+    """An element of a map, or NONE; of annotations, only if it is short enough."""
+    get = method(held.expr, "get", key, _NONE)
+    if not is_annotations(holder):
+        return Out(get, held.raises)
+    name = lo.fresh()
+    missing = compare(walrus(name, get), ast.Is(), _NONE)
+    short = compare(ast.Call(load("len"), [load(name)], []), ast.LtE(), const(ANNOTATION_MAX))
+    return Out(either(any_of(missing, short), load(name), lo.call(access.too_long)), raises=True)
+
+
 def _field(lo: Context, operand: Node, field: str) -> Out:
     type_ = _looked_into(lo, operand)
     start, maybe = _start(lo, operand)
     if (message := access.message_of(type_)) is None and not maybe:
-        return Out(method(start.expr, "get", const(field), _NONE), start.raises)
+        return _get(lo, operand, start, const(field))
     held = lo.fresh()
     lo.assign(held, start.expr)
     if message is None:
-        return Out(_unless_missing(held, method(load(held), "get", const(field), _NONE), maybe=maybe), start.raises)
+        found = _get(lo, operand, Out(load(held), start.raises), const(field))
+        return Out(_unless_missing(held, found.expr, maybe=maybe), found.raises)
     there = access.has_field(lo, load(held), message, field)
     return Out(_unless_missing(held, either(there, attribute(load(held), field), _NONE), maybe=maybe), start.raises)
 
@@ -118,12 +133,13 @@ def _element(lo: Context, operand: Node, key_node: Node) -> Out:
     made_key = access.map_key(lo, key.expr, key_type)
     may_raise = any_raises(start, key)
     if type_.name == "map" and not maybe:
-        return Out(method(start.expr, "get", made_key, _NONE), may_raise)
+        return _get(lo, operand, Out(start.expr, may_raise), made_key)
     held, at = lo.fresh(), lo.fresh()
     lo.assign(held, start.expr)
     lo.assign(at, made_key)
     if type_.name == "map":
-        return Out(_unless_missing(held, method(load(held), "get", load(at), _NONE), maybe=maybe), may_raise)
+        found = _get(lo, operand, Out(load(held), may_raise), load(at))
+        return Out(_unless_missing(held, found.expr, maybe=maybe), found.raises)
     size = ast.Call(load("len"), [load(held)], [])
     inside = ast.Compare(const(0), [ast.LtE(), ast.Lt()], [load(at), size])
     return Out(_unless_missing(held, either(inside, index(load(held), load(at)), _NONE), maybe=maybe), may_raise)

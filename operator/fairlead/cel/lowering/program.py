@@ -17,12 +17,14 @@ from typing import Any, Final
 
 from fairlead.cel.checked import Checked
 from fairlead.cel.errors import Abort, CelError, Kind
+from fairlead.cel.estimate import Estimate
 from fairlead.cel.functions.ends import Note
 from fairlead.cel.lowering.analysis import Analysis, Names, analyse
 from fairlead.cel.lowering.builder import CAUGHT, NotLoweredError, attribute, const, load
 from fairlead.cel.lowering.lowerer import Lowerer
 from fairlead.cel.lowering.moving import Watched, watched
 from fairlead.cel.lowering.trace import Place, Trace, loops_around
+from fairlead.cel.meter import BUDGET, Meter
 
 OF_POD: Final = ("pod", "namespaceObject", "request")
 OF_NODE: Final = ("node", "free", "requested", "allocatable", "pods", "data", "victim")
@@ -136,6 +138,16 @@ class Program:
         if self._analyses[""].blocks[self.checked.root.id] > _BLOCKS_MAX:
             _ = self._plain
 
+    @cached_property
+    def cost(self) -> Estimate:
+        """What it may cost at most, and how large its parts may be."""
+        return Estimate(self.checked, self.variables)
+
+    @property
+    def is_metered(self) -> bool:
+        """Whether its cost is counted while it runs: it is not known to stay within the budget."""
+        return self.cost.cost > BUDGET
+
     def _compile(self, mode: _Mode) -> Callable[..., One]:
         analysis = self._analyses[""]
         roots: dict[str, ast.expr] = {name: load(name) for name in (*OF_POD, "now")}
@@ -152,12 +164,17 @@ class Program:
             trace=mode is _Mode.TRACING,
             watched=(mode is _Mode.NOTING and self.watched) or {},
             single_loop=analysis.loops <= 1,
+            estimate=self.cost if self.is_metered else None,
         )
         with lowerer.inside() as body:
             out = lowerer.lower(self.checked.root)
         body.append(ast.Return(out.expr))
         if lowerer.counts:
             body.insert(0, ast.Assign([ast.Name(lowerer.counter, ast.Store())], const(0)))
+        begun: list[ast.stmt] = []
+        if self.is_metered:
+            body.insert(0, ast.Expr(ast.Call(attribute(load("m"), "begin"), [], [])))
+            begun.append(ast.Assign([ast.Name("m", ast.Store())], lowerer.call(Meter)))
         if lowerer.left_out:
             anew = ast.Call(load("anew"), [load("v"), load("now")], [])
             body = [ast.Try(body, [ast.ExceptHandler(load("CAUGHT"), None, [ast.Return(anew)])], [], [])]
@@ -166,7 +183,7 @@ class Program:
             ast.Assign([ast.Name(name, ast.Store())], attribute(load("c"), name)) for name in OF_POD if name in needed
         ]
         one = _function("one", ("v", "now"), body)
-        make = _function("make", _PARAMETERS[mode], [*reads, *lowerer.outer, one, ast.Return(load("one"))])
+        make = _function("make", _PARAMETERS[mode], [*reads, *begun, *lowerer.outer, one, ast.Return(load("one"))])
         return _executed(make, lowerer.scope)
 
 

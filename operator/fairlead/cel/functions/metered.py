@@ -1,0 +1,317 @@
+"""The functions whose work depends on the sizes of their arguments, paying for it before they do it.
+
+What is not here takes much the same time whatever it is given.
+"""
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final
+
+from fairlead.cel.functions import conversions, encoders, equality, lists, maths, strings, timetext
+from fairlead.cel.meter import ITEM, SHORT_TEXT, STEP, Meter
+
+Function = Callable[..., Any]
+Metered = Callable[..., Any]
+"""A function that takes a meter before its arguments."""
+
+_WALKED: Final = 16
+"""Characters of a text that are looked through for a unit."""
+_MADE: Final = 4
+"""Characters that are produced for a unit: each may take four bytes."""
+_PIECE: Final = 12
+"""Of a text that stands by itself in a list."""
+DURATION_UNIT: Final = 20
+"""Of each character of a duration; what is longer than conversions take is refused unread."""
+
+# Python looks for short parts, and in short texts, in a way that may compare each character with each.
+_SHORT_PART: Final = 100
+_SHORT_TEXT: Final = 2_500
+_TEXT: Final = 30_000
+
+
+def search_units(text: int, part: int, *, backwards: bool = False) -> int:
+    """Reckon what it costs to look for a part of this length in a text of that length."""
+    if part <= 1 or part > text:
+        return STEP + text // _WALKED
+    if backwards or text < _SHORT_TEXT or (part < _SHORT_PART and text < _TEXT):
+        return STEP + text * min(part, text - part + 1) // 8
+    return STEP + (text + part) // _MADE
+
+
+def pieces_units(count: int, text: int) -> int:
+    """Reckon what a list of so many pieces of a text costs."""
+    return _PIECE * count + text // _MADE
+
+
+def sort_units(count: int, text: int, *, exact: bool) -> int:
+    """Reckon what it costs to sort; texts have so many characters on average. Exact: by the engine's own steps."""
+    return count * count.bit_length() * ((60 if exact else 8) + text // 32)
+
+
+def _walks(function: Function) -> Metered:
+    def metered(meter: Meter, text: Any, *rest: Any) -> Any:
+        meter.pay(STEP + len(text) // _WALKED)
+        return function(text, *rest)
+
+    return metered
+
+
+def _copies(function: Function, units: int = 1) -> Metered:
+    """Of functions whose result is about as long as the text or list that they are given."""
+
+    def metered(meter: Meter, value: Any, *rest: Any) -> Any:
+        meter.pay(STEP + len(value) * units // _MADE)
+        return function(value, *rest)
+
+    return metered
+
+
+def _searches(function: Function, *, backwards: bool = False) -> Metered:
+    def metered(meter: Meter, text: str, part: str, *rest: Any) -> Any:
+        meter.pay(search_units(len(text), len(part), backwards=backwards))
+        return function(text, part, *rest)
+
+    return metered
+
+
+def add(meter: Meter, left: Any, right: Any) -> Any:
+    """Add numbers, or put texts or bytes after one another."""
+    if isinstance(left, str | bytes):
+        meter.pay(STEP + (len(left) + len(right)) // _MADE)
+    return left + right
+
+
+def _add_list(meter: Meter, left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
+    meter.pay(STEP + len(left) + len(right))
+    return [*left, *right]
+
+
+def _starts(function: Function) -> Metered:
+    def metered(meter: Meter, text: str, part: str) -> Any:
+        meter.pay(STEP + len(part) // _WALKED)
+        return function(text, part)
+
+    return metered
+
+
+def _replace(meter: Meter, text: str, old: str, new: str, limit: int = -1) -> str:
+    meter.pay(search_units(len(text), len(old)))
+    count = text.count(old) if old else len(text) + 1
+    if limit >= 0:
+        count = min(count, limit)
+    meter.pay(count + (len(text) + count * len(new)) // _MADE)
+    return text.replace(old, new, limit)
+
+
+def _split(meter: Meter, text: str, separator: str, limit: int = -1) -> list[str]:
+    meter.pay(search_units(len(text), len(separator)))
+    count = text.count(separator) + 1 if separator else len(text)
+    if limit >= 0:
+        count = min(count, limit)
+    meter.pay(pieces_units(count, len(text)))
+    return strings.string_split_string_int(text, separator, limit)
+
+
+def _join(meter: Meter, parts: Sequence[Any], separator: str = "") -> str:
+    meter.pay(STEP + len(parts) * 4)
+    meter.pay((sum(len(part) for part in parts if isinstance(part, str)) + len(parts) * len(separator)) // _MADE)
+    return strings.list_join_string(parts, separator)
+
+
+def _range(meter: Meter, end: int) -> list[int]:
+    meter.pay(STEP + max(end, 0) * 2)
+    return lists.list_range(end)
+
+
+def _of_texts(meter: Meter, values: Sequence[Any]) -> None:
+    """Pay for going through a list and, once each, the texts in it."""
+    meter.pay(STEP + 10 * len(values))
+    meter.pay(sum(len(value) for value in values if isinstance(value, str | bytes)) // _WALKED)
+
+
+def _flatten(meter: Meter, values: Sequence[Any], depth: int = 1) -> list[Any]:
+    meter.pay(STEP + 20 * len(values))
+    level: Sequence[Any] = values
+    for _ in range(depth):
+        inner = [value for value in level if isinstance(value, list | tuple)]
+        if not inner:
+            break
+        meter.pay(20 * sum(map(len, inner)))
+        level = [item for value in inner for item in value]
+    return lists.list_flatten_int(values, depth)
+
+
+def _distinct(meter: Meter, values: Sequence[Any]) -> list[Any]:
+    _of_texts(meter, values)
+    if not lists.are_hashable(values):
+        _each_with_each(meter, values, values)
+    return lists.list_distinct(values)
+
+
+def _sort(meter: Meter, values: Sequence[Any]) -> list[Any]:
+    _of_texts(meter, values)
+    is_float = bool(values) and isinstance(values[0], float)
+    meter.pay(sort_units(len(values), _longest(values), exact=is_float))
+    return lists.list_sort(values)
+
+
+def _sort_by(meter: Meter, values: Sequence[Any], keys: Sequence[Any]) -> list[Any]:
+    _of_texts(meter, keys)
+    meter.pay(sort_units(len(keys), _longest(keys), exact=True))
+    return lists.list_sort_by_associated_keys(values, keys)
+
+
+def _longest(values: Sequence[Any]) -> int:
+    return max((len(value) for value in values if isinstance(value, str | bytes)), default=0)
+
+
+def _sets(function: Function) -> Metered:
+    def metered(meter: Meter, left: Sequence[Any], right: Sequence[Any]) -> Any:
+        _of_texts(meter, left)
+        _of_texts(meter, right)
+        if not lists.are_hashable(left, right):
+            _each_with_each(meter, left, right)
+            _each_with_each(meter, right, left)
+        return function(left, right)
+
+    return metered
+
+
+def _each_with_each(meter: Meter, values: Sequence[Any], others: Sequence[Any]) -> None:
+    """Pay for comparing the elements of a list with those of another, whatever they hold."""
+    meter.pay(ITEM * len(values) * len(others))
+    for value in values:
+        if not isinstance(value, int | float):
+            before = meter.left
+            meter.walk(value)
+            meter.pay((before - meter.left) * len(others))
+
+
+def _over_list(function: Function) -> Metered:
+    def metered(meter: Meter, values: Any, *rest: Any) -> Any:
+        meter.pay(STEP + (10 * len(values) if isinstance(values, list | tuple) else 0))
+        return function(values, *rest)
+
+    return metered
+
+
+def _slice(meter: Meter, values: Sequence[Any], start: int, end: int) -> Sequence[Any]:
+    meter.pay(STEP + max(0, min(end, len(values)) - max(start, 0)))
+    return lists.list_slice(values, start, end)
+
+
+def _duration(meter: Meter, text: str) -> Any:
+    meter.pay(STEP + DURATION_UNIT * min(len(text), SHORT_TEXT))
+    return timetext.string_to_duration(text)
+
+
+def equal(meter: Meter, left: object, right: object) -> bool:
+    """Decide whether two values of any types are equal."""
+    meter.compare(left, right)
+    return equality.equal(left, right)
+
+
+def equal_texts(meter: Meter, left: Any, right: Any) -> bool:
+    """Decide whether two texts, or bytes, are equal."""
+    meter.pay(STEP + min(len(left), len(right)) // 32)
+    return bool(left == right)
+
+
+def ordered_texts(meter: Meter, sign: Function, left: Any, right: Any) -> bool:
+    """Decide about the order of two texts, or bytes, by an operator of Python's."""
+    meter.pay(STEP + min(len(left), len(right)) // _WALKED)
+    return bool(sign(left, right))
+
+
+def _ordered(function: Function) -> Metered:
+    def metered(meter: Meter, left: Any, right: Any) -> Any:
+        if isinstance(left, str | bytes) and isinstance(right, str | bytes):
+            meter.pay(STEP + min(len(left), len(right)) // _WALKED)
+        return function(left, right)
+
+    return metered
+
+
+def among(meter: Meter, item: Any, held: Any) -> bool:
+    """Decide whether a list has a value, or a map a key, for which Python's own equality does."""
+    look(meter, item, held)
+    return item in held
+
+
+def look(meter: Meter, item: Any, held: Any) -> None:
+    """Pay for looking for a value in a list, or for a key in a map."""
+    if isinstance(held, list | tuple):
+        size = len(item) // 32 if isinstance(item, str | bytes) else 0
+        meter.pay(STEP + len(held) * (ITEM + size))
+        if not isinstance(item, int | float | str | bytes):
+            meter.pay(len(held))
+            for value in held:
+                meter.compare(item, value)
+    elif isinstance(item, str | bytes):
+        meter.pay(STEP + len(item) // _WALKED)
+
+
+METERED: Final[Mapping[Function, Metered]] = MappingProxyType(
+    {
+        operator.add: add,
+        strings.contains_string: _searches(strings.contains_string),
+        strings.starts_with_string: _starts(strings.starts_with_string),
+        strings.ends_with_string: _starts(strings.ends_with_string),
+        strings.string_index_of_string: _searches(strings.string_index_of_string),
+        strings.string_index_of_string_int: _searches(strings.string_index_of_string_int),
+        strings.string_last_index_of_string: _searches(strings.string_last_index_of_string, backwards=True),
+        strings.string_last_index_of_string_int: _searches(strings.string_last_index_of_string_int, backwards=True),
+        strings.string_lower_ascii: _copies(strings.string_lower_ascii, 20),
+        strings.string_upper_ascii: _copies(strings.string_upper_ascii, 20),
+        strings.string_replace_string_string: _replace,
+        strings.string_replace_string_string_int: _replace,
+        strings.string_reverse: _copies(strings.string_reverse),
+        strings.string_split_string: _split,
+        strings.string_split_string_int: _split,
+        strings.string_substring_int: _copies(strings.string_substring_int),
+        strings.string_substring_int_int: _copies(strings.string_substring_int_int),
+        strings.string_trim: _copies(strings.string_trim, 8),
+        strings.strings_quote: _copies(strings.strings_quote, 20),
+        strings.list_join: _join,
+        strings.list_join_string: _join,
+        lists.add_list: _add_list,
+        lists.list_range: _range,
+        lists.list_slice: _slice,
+        lists.list_flatten: _flatten,
+        lists.list_flatten_int: _flatten,
+        lists.list_distinct: _distinct,
+        lists.list_reverse: _copies(lists.list_reverse, _MADE),
+        lists.list_sort: _sort,
+        lists.list_sort_by_associated_keys: _sort_by,
+        lists.list_sets_contains_list: _sets(lists.list_sets_contains_list),
+        lists.list_sets_equivalent_list: _sets(lists.list_sets_equivalent_list),
+        lists.list_sets_intersects_list: _sets(lists.list_sets_intersects_list),
+        maths.greatest_of_list: _over_list(maths.greatest_of_list),
+        maths.least_of_list: _over_list(maths.least_of_list),
+        conversions.string_to_bytes: _copies(conversions.string_to_bytes, 2),
+        conversions.bytes_to_string: _copies(conversions.bytes_to_string, 2),
+        conversions.string_to_int64: _walks(conversions.string_to_int64),
+        conversions.string_to_uint64: _walks(conversions.string_to_uint64),
+        conversions.string_to_double: _walks(conversions.string_to_double),
+        timetext.string_to_duration: _duration,
+        encoders.base64_encode_bytes: _copies(encoders.base64_encode_bytes),
+        encoders.base64_decode_string: _copies(encoders.base64_decode_string, 20),
+        equality.equal: equal,
+        equality.not_equal: lambda meter, left, right: not equal(meter, left, right),
+        equality.less: _ordered(equality.less),
+        equality.less_equal: _ordered(equality.less_equal),
+        equality.greater: _ordered(equality.greater),
+        equality.greater_equal: _ordered(equality.greater_equal),
+    }
+)
+
+
+def metered(function: Function) -> Metered:
+    """Get what pays for a function; a call of one whose work is always the same is paid for with its loop."""
+    return METERED.get(function) or partial(_unmetered, function)
+
+
+def _unmetered(function: Function, _meter: Meter, *arguments: Any) -> Any:
+    return function(*arguments)

@@ -1,0 +1,203 @@
+"""What an evaluation may cost: hostile expressions and objects end in an error before they take time or memory."""
+
+import tracemalloc
+from collections.abc import Iterator
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import PropertyMock, patch
+
+import pytest
+
+from differential.cases import case
+from differential.compare import run
+from fairlead.cel.check import VALUE, Environment, ExpressionError, check
+from fairlead.cel.environment import RULE
+from fairlead.cel.errors import Abort, CelError, Kind
+from fairlead.cel.lowering.program import OF_NODE, Program
+from fairlead.cel.messages import from_json
+from fairlead.cel.meter import ANNOTATION_MAX, BUDGET, Meter
+from fairlead.policy.errors import PolicyError
+from fairlead.policy.expressions import Compiled
+from policykit.building import policy
+
+MEMORY = 16 << 20
+LONG = ANNOTATION_MAX - 10
+ANNOTATIONS = {
+    "letters": "x" * LONG,
+    "list": ("ab," * LONG)[:LONG],
+    "digits": "1" * LONG + "x",
+    "too-long": "y" * (ANNOTATION_MAX + 1),
+    "pattern": r"\pL{1000}",
+}
+POD = SimpleNamespace(
+    pod=from_json(
+        "Pod",
+        {
+            "metadata": {"name": "a", "namespace": "b", "labels": {"app": "x"}, "annotations": ANNOTATIONS},
+            "spec": {"containers": [{"name": "c", "args": ["z" * 1_000_000, "z" * 1_000_000]}]},
+        },
+    ),
+    namespaceObject=from_json("Namespace", {}),
+    request={"cpu": 1.0},
+)
+PODS = [from_json("PlacedPod", {"metadata": {"name": f"p{at}", "labels": {"app": f"{at % 7}"}}}) for at in range(1_000)]
+NODE = SimpleNamespace(**{name: {} for name in OF_NODE})
+NODE.node = from_json("Node", {"metadata": {"name": "n", "labels": {"zone": "a"}}})
+NODE.pods = PODS
+
+
+def _annotation(name: str) -> str:
+    return f"pod.metadata.annotations['{name}']"
+
+
+def _bound(first: str, each: str, times: int, result: str) -> str:
+    text = "".join(f"cel.bind(v{at + 1}, {each.replace('_', f'v{at}')}, " for at in range(times))
+    return f"cel.bind(v0, {first}, {text}{result.replace('_', f'v{times}')}{')' * times})"
+
+
+COSTS_TOO_MUCH = {
+    "texts that double": _bound("'ab'", "_+_+_+_+_+_+_+_+_+_", 12, "_.size() > 0"),
+    "lists that grow": _bound("[1, 2]", "_+_+_+_+_+_+_+_+_+_", 12, "_.size() > 0"),
+    "replace by what is long": "'" + "a" * 1_000 + "'" + (".replace('a', '" + "a" * 700 + "')") * 3 + ".size() > 0",
+    "join of what is long": f"lists.range(9000).map(i, {_annotation('letters')}).join(',').size() > 0",
+    "lists compared with themselves": _bound("[1]", "[_,_,_,_,_,_,_,_,_,_]", 9, "dyn(_) == dyn(_)"),
+    "a flattened tree": _bound("[1]", "[_,_,_,_,_,_,_,_,_,_]", 9, "_.flatten(9).size() > 0"),
+    "numbers of which each is compared with each": "lists.range(9000).map(i, double(i)).distinct().size() > 0",
+    "sets of what cannot be hashed": (
+        "sets.contains(lists.range(5000).map(i, double(i)), lists.range(5000).map(i, -double(i)))"
+    ),
+    "a sort": "lists.range(9999).sortBy(i, i % 3).size() > 0",
+    "loops with much in them": "lists.range(9999).all(i, " + " && ".join(["i >= 0"] * 100) + ")",
+    "looking backwards": (f"{_annotation('letters')}.lastIndexOf({_annotation('letters')}.substring(8000, 16000)) > 1"),
+    "a text looked for in each other": f"{_annotation('list')}.split(',').all(i, {_annotation('letters')} != i + "
+    f"{_annotation('letters')}.substring(2, 100))",
+    "all matches": f"regex.extractAll({_annotation('letters')}, 'x.*y|x').size() > 0",
+    "replaced matches": rf"regex.replace({_annotation('letters')}, '(x)', r'\1{'.' * 900}').size() > 0",
+    "a large pattern": f"{_annotation('letters')}.matches('(a|x)*b(a|x){{300}}y')",
+    "patterns of each pod": r"pods.all(p, !('x'.matches('\\pL{1000}' + p.metadata.name)))",
+    "a whole pod compared for each pod": "pods.all(p, dyn(pod) == dyn(pod))",
+    "long texts compared for each pod": (
+        "pods.all(p, pod.spec.containers[0].args[0] == pod.spec.containers[0].args[1])"
+    ),
+    "a text cut for each pod": f"pods.all(p, {_annotation('letters')}.lowerAscii().upperAscii().size() > 0)",
+    "durations": f"lists.range(9999).all(i, duration({_annotation('digits')} + 's') > duration('1s'))",
+}
+RAISES = {
+    "ranges": ("lists.range(1000000).distinct().size() > 0", Kind.LIMIT),
+    "an annotation that is too long": (f"{_annotation('too-long')} == 'y'", Kind.ARGUMENT),
+    "one that may be missing": ("pod.metadata.annotations[?'too-long'].orValue('') == 'y'", Kind.ARGUMENT),
+    "one by its field": ("pod.metadata.annotations.?pattern != pod.metadata.annotations[?'too-long']", Kind.ARGUMENT),
+    "one that somebody else wrote": (f"'x'.matches({_annotation('pattern')})", Kind.PATTERN),
+    "a pattern that is too long": (f"'x'.matches({_annotation('letters')})", Kind.PATTERN),
+}  # fmt: skip
+
+
+def program(text: str) -> Program:
+    return Program(check(text, Environment(RULE), VALUE).checked)
+
+
+def compiled_rule(text: str) -> Compiled:
+    """As a policy that has it compiles it."""
+    made = policy(filters={"f": text}).filters[0].expression
+    assert made is not None
+    return made
+
+
+def outcomes(text: str) -> Iterator[object]:
+    """What comes of it, whatever code is taken."""
+    made = program(text)
+    for one in (made.for_pod, made.plain, lambda pod: made.noting(pod, lambda _: None)):
+        try:
+            yield one(POD)(NODE, 0)
+        except (CelError, Abort) as error:
+            yield error.kind
+    result, _ = made.traced(POD)(NODE, 0)
+    yield result.kind if isinstance(result, CelError | Abort) else result
+
+
+@pytest.mark.parametrize("text", COSTS_TOO_MUCH.values(), ids=COSTS_TOO_MUCH)
+def test_what_costs_too_much_raises_before_it_does(text: str) -> None:
+    assert len(text) <= 4096
+    program(text).check()
+    tracemalloc.start()
+    try:
+        assert {*outcomes(text)} == {Kind.COST}
+        assert tracemalloc.get_traced_memory()[1] < MEMORY
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_pattern_that_takes_long_to_compile_is_refused_before_it_is_used() -> None:
+    with pytest.raises(ExpressionError, match="this always raises: regular expression too large"):
+        program(r"pod.metadata.name.matches('\\pL{1000}')")
+
+
+@pytest.mark.parametrize(("text", "kind"), RAISES.values(), ids=RAISES)
+def test_what_may_not_be_read_raises(text: str, kind: Kind) -> None:
+    assert {*outcomes(text)} == {kind}
+
+
+ORDINARY = {
+    "node.metadata.labels[?'zone'].orValue('') == 'a'": False,
+    "pods.filter(p, p.metadata.labels[?'app'].orValue('') == '3').size() < 200": False,
+    "node.metadata.labels['zone'].matches('^[a-z]+$')": False,
+    f"double({_annotation('digits')}.substring(0, 3)) > 1.0": False,
+    "free[?'cpu'].orValue(1.0) > request['cpu'] / 2.0": False,
+    f"{_annotation('list')}.split(',').size() > 3": False,
+    "pods.all(p, pods.exists(q, q.metadata.name == p.metadata.name) || p.metadata.name != '')": True,
+    "pod.metadata.name.matches(pod.metadata.labels['app']) || true": True,
+}
+
+
+@pytest.mark.parametrize(("text", "metered"), ORDINARY.items(), ids=ORDINARY)
+def test_what_cannot_cost_too_much_is_not_counted(text: str, metered: bool) -> None:
+    assert program(text).is_metered is metered
+
+
+def test_what_is_computed_once_costs_as_much_wherever_it_is_used() -> None:
+    used = f"{_annotation('list')}.split(',').size() > 0 && " * 20
+    once = f"pods.exists(p, {_annotation('list')}.split(',').exists(i, i == p.metadata.name))"
+    assert {*outcomes(once)} == {Kind.COST}
+    assert {*outcomes(used + "pods.exists(p, p.metadata.name == 'p1')")} == {Kind.COST}
+
+
+def test_a_meter_that_is_empty_ends_the_evaluation_before_anything_is_made() -> None:
+    meter = Meter()
+    meter.pay(BUDGET)
+    with pytest.raises(Abort, match="costs too much"):
+        meter.pay(1)
+    meter.begin()
+    meter.pay(BUDGET)
+
+
+def test_code_that_counts_does_what_code_that_does_not_does() -> None:
+    """Whatever is compared with the engine, once more with all of it counted."""
+    with patch.object(Program, "is_metered", PropertyMock(return_value=True)):
+        for number in range(1_000):
+            result = run(case(Random(f"metered/{number}")))  # noqa: S311
+            assert not result.differences, "\n".join(result.differences)
+
+
+TOO_MUCH_FOR_THE_ENGINE = {
+    "a list that is made anew for each element": "lists.range(9999).map(i, i).size() > 1 && '%s'.format([1]) == '1'",
+    "a range of an unknown end": "lists.range(int(pod.metadata.name)).all(i, '%d'.format([i]) != 'x')",
+    "lists in lists": "pod.spec.containers.all(c, c.env.all(e, '%s'.format([e.name]) != ''))",
+}
+
+
+@pytest.mark.parametrize("text", TOO_MUCH_FOR_THE_ENGINE.values(), ids=TOO_MUCH_FOR_THE_ENGINE)
+def test_the_engine_is_given_nothing_that_it_cannot_bound(text: str) -> None:
+    with pytest.raises(PolicyError, match="runs on the engine, where one evaluation may cost"):
+        compiled_rule(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("a text", {"a": "x" * 2_000}), ("a map", {f"k{at}": "" for at in range(200)})]
+)
+def test_the_engine_reads_no_objects_that_are_too_large(name: str, value: Any) -> None:
+    rule = compiled_rule("pod.metadata.annotations.all(k, '%s'.format([pod.metadata.annotations[k]]) != '')")
+    assert rule.evaluation == "Engine"
+    pod = SimpleNamespace(pod=from_json("Pod", {"metadata": {"annotations": value}}))
+    with pytest.raises(Abort, match="than a rule on the engine may read"):
+        rule.for_pod(pod)(None, 0)
