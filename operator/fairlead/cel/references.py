@@ -10,7 +10,7 @@ _QUOTED: Final = "|".join(
 )
 _TEXTS: Final = re.compile(
     rf"""//[^\n]*|{_QUOTED}|"{{3}}(?:\\.|[^\\])*?"{{3}}|'{{3}}(?:\\.|[^\\])*?'{{3}}"""
-    r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""",
+    r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\\.""",
     re.DOTALL,
 )
 
@@ -25,7 +25,13 @@ class Reference(NamedTuple):
 
 def code(text: str) -> str:
     """The text with nothing in its comments and `_` in place of what stands in quotes, each as long as it was."""
-    return _TEXTS.sub(lambda found: (" " if found[0].startswith("//") else "_") * len(found[0]), text)
+    return _TEXTS.sub(_blank, text)
+
+
+def _blank(found: re.Match[str]) -> str:
+    if found[0].startswith("\\"):  # as within quotes: one that is escaped neither opens nor closes
+        return found[0]
+    return (" " if found[0].startswith("//") else "_") * len(found[0])
 
 
 def references(text: str) -> Iterator[Reference]:

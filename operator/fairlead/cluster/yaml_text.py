@@ -8,7 +8,7 @@ import yaml
 DEPTH_MAX: Final = 1000
 """Its parser recurses, and dies of more than the stack holds."""
 _BRACKET: Final = re.compile(rb"[\[\]{}]")
-_IN_A_ROW: Final = re.compile(rb"(?:[-?][ \t]+){%d}" % DEPTH_MAX)
+_IN_A_ROW: Final = re.compile(rb"(?:[-?][ \t]++){2,}+")
 
 
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -28,4 +28,4 @@ def is_deep(data: bytes) -> bool:
         depth += 1 if found[0] in b"[{" else -1
         if depth > DEPTH_MAX:
             return True
-    return _IN_A_ROW.search(data) is not None
+    return any(len(found[0].translate(None, b" \t")) >= DEPTH_MAX for found in _IN_A_ROW.finditer(data))
