@@ -1,4 +1,4 @@
-"""All patterns of Python's `re` in the product: those that its modules hold, and those in calls such as `re.sub(...)`."""
+"""All patterns of Python's `re` in the product: what its modules hold, and what stands in calls such as `re.sub`."""
 
 import ast
 import dataclasses

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from patternkit.attacks import worse_than_linear
 from patternkit.found import EACH, FULLMATCH, MATCH, Found, Unknown, held, inline
 from patternkit.steps import Matcher, Tree
@@ -41,7 +42,9 @@ _BAD = (
 )
 
 
-@pytest.mark.parametrize("one", _PATTERNS.values(), ids=[one.where.removeprefix("fairlead.") for one in _PATTERNS.values()])
+@pytest.mark.parametrize(
+    "one", _PATTERNS.values(), ids=[one.where.removeprefix("fairlead.") for one in _PATTERNS.values()]
+)
 def test_no_text_is_hard_for_a_pattern(one: Found) -> None:
     assert not worse_than_linear(one.pattern, one.how), f"{one.where}: {one.pattern.pattern}"
 
@@ -53,7 +56,13 @@ def test_a_hard_text_is_found_for_a_pattern_that_has_one(pattern: str, how: str)
 
 @pytest.mark.parametrize(
     ("pattern", "how"),
-    [(r"\s+x", MATCH), (r"(?<!\s)\s++x", EACH), (r"\w+", EACH), (r"[0-9]++(?:\.[0-9]*+)?", FULLMATCH), (r"'[^']*'", MATCH)],
+    [
+        (r"\s+x", MATCH),
+        (r"(?<!\s)\s++x", EACH),
+        (r"\w+", EACH),
+        (r"[0-9]++(?:\.[0-9]*+)?", FULLMATCH),
+        (r"'[^']*'", MATCH),
+    ],
 )
 def test_no_hard_text_is_found_where_there_is_none(pattern: str, how: str) -> None:
     assert not worse_than_linear(re.compile(pattern), how)

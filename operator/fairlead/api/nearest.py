@@ -5,11 +5,10 @@ from difflib import get_close_matches
 from typing import Final
 
 NAME_MAX: Final = 60
-_FAR: Final = 3  # times as long as a name may be: none that is near
 
 
 def nearest(name: str, names: Iterable[str], *, cutoff: float = 0.6) -> str:
     """The name that was probably meant, empty if none is near; neither capitals nor `_` count."""
-    known = {one.lower(): one for one in sorted(names, reverse=True) if len(one) <= _FAR * NAME_MAX}
+    known = {one.lower(): one for one in sorted(names, reverse=True)}
     found = get_close_matches(name[:NAME_MAX].lower().replace("_", ""), sorted(known), n=1, cutoff=cutoff)
     return known[found[0]] if found else ""

@@ -12,7 +12,7 @@ from fairlead.cel.vocabulary import MACROS
 
 UNDECLARED: Final = re.compile(r"undeclared reference to '(.*)' \(in container")
 _ERROR: Final = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*?)(?=\n \| |\nERROR: |\Z| \[[A-Z_]+\]\Z)", re.DOTALL)
-# What is read from a map as if it were a field: of labels a path of names, of amounts one name, which has no dots alone.
+# What is read from a map as if it were a field. Keys of labels may have dots alone, names of resources have not.
 _READ: Final = re.compile(
     r"\b(?:(labels|annotations|nodeSelector|matchLabels)\.(\w++(?:[-./]++\w++)*+)"
     r"|(allocatable|capacity|requests|limits|free|requested|request|data)\.([\w.]++(?:[-/]++[\w.]++)*+))"

@@ -6,6 +6,7 @@ The tables say what; here the parts of the source are found that their cures nam
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from math import isfinite
 from typing import Final
 
 from fairlead.cel.cure_tables import INDICES, METHODS, OPERATORS, RESULTS, Cure
@@ -149,7 +150,7 @@ def amount(text: str) -> str:
         times = " * 1024.0" * ("KMGTPE".index(found[2][0]) + 1)
         return f"{float(found[1])}{times}"
     number = to_float(text)
-    return "" if number is None else f"{number:.1f}" if number == int(number) else repr(number)
+    return "" if number is None or not isfinite(number) else f"{number:.1f}" if number == int(number) else repr(number)
 
 
 def _first(table: Iterable[Cure], said: str, values: Mapping[str, str]) -> str:

@@ -31,7 +31,12 @@ _HINTS: Final[tuple[tuple[str, re.Pattern[str], re.Pattern[str], str], ...]] = t
         ("expected key", "", "", _WHOLE),
         ("expected '-' indicator", "", "", "begin the items of one list in one column, each with '- '"),
         ("expected <block end>", "", "", _WHOLE),
-        ("could not find expected ':'", "", r".*[|>][-+\d]*\s*$", "indent what stands under '|' or '>' more than its key"),
+        (
+            "could not find expected ':'",
+            "",
+            r".*[|>][-+\d]*\s*$",
+            "indent what stands under '|' or '>' more than its key",
+        ),
         ("could not find expected ':'", "", "", "each line of a map is 'key: value'"),
         (
             "expected comment or line break",
