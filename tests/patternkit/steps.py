@@ -68,9 +68,9 @@ def accepts(node: tuple[Any, Any], character: str, flags: int) -> bool:
 
 def _accepts(kind: Any, given: Any, character: str, flags: int) -> bool:
     if kind is op.LITERAL:
-        return ord(character[0]) == given
+        return bool(ord(character[0]) == given)
     if kind is op.NOT_LITERAL:
-        return ord(character[0]) != given
+        return bool(ord(character[0]) != given)
     if kind is op.ANY:
         return bool(flags & re.DOTALL) or character != "\n"
     found = any(_in(one, character, flags) for one in given if one[0] is not op.NEGATE)
