@@ -1,7 +1,7 @@
 """Small values: strings that have a form, said in words instead of by showing a pattern."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -23,6 +23,10 @@ class Shape:
     """For durations: the shortest and the longest."""
     but_not: tuple[str, ...] = ()
     """Strings of this form that are refused all the same."""
+    _compiled: re.Pattern[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_compiled", re.compile(self.pattern, re.ASCII))
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         def check(text: str) -> str:
@@ -48,7 +52,7 @@ class Shape:
         return rule
 
     def _fits(self, text: str) -> bool:
-        if not re.fullmatch(self.pattern, text, re.ASCII) or text in self.but_not:
+        if not self._compiled.fullmatch(text) or text in self.but_not:
             return False
         if not self.bounds:
             return True

@@ -1,6 +1,7 @@
 """What the engine complains of: its text taken apart, and what only follows from another complaint left out."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,15 +10,12 @@ from fairlead.cel.elsewhere import VARIABLES
 from fairlead.cel.excerpts import Excerpt
 from fairlead.cel.vocabulary import MACROS
 
-UNDECLARED: Final = r"undeclared reference to '(.*)' \(in container"
+UNDECLARED: Final = re.compile(r"undeclared reference to '(.*)' \(in container")
 _ERROR: Final = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*?)(?=\n \| |\nERROR: |\Z| \[[A-Z_]+\]\Z)", re.DOTALL)
-# A key with a dot, a dash or a slash that is written as if it were a field. Resources have no dots alone.
-_HOLDER: Final = r"\b({})\.({})(?![\w(])"
-_UNQUOTED_KEYS: Final = (
-    re.compile(_HOLDER.format("labels|annotations|nodeSelector|matchLabels", r"\w+(?:[-./]+\w+)+")),
-    re.compile(
-        _HOLDER.format("allocatable|capacity|requests|limits|free|requested|request|data", r"[\w.]+(?:[-/]+[\w.]+)+")
-    ),
+# What is read from a map as if it were a field. Keys of labels may have dots alone, names of resources have not.
+_READ: Final = re.compile(
+    r"\b(?:(labels|annotations|nodeSelector|matchLabels)\.(\w++(?:[-./]++\w++)*+)"
+    r"|(allocatable|capacity|requests|limits|free|requested|request|data)\.([\w.]++(?:[-/]++[\w.]++)*+))"
 )
 
 
@@ -46,15 +44,25 @@ def _offset(source: str, line: int, column: int) -> int:
 def unquoted_keys(source: str, said: list[Complaint]) -> tuple[list[Diagnostic], list[Complaint]]:
     """Keys that are read as fields, and what else is wrong."""
     found, rest = list[Diagnostic](), said
-    code = Excerpt(source, 0).code
-    for key in (one for pattern in _UNQUOTED_KEYS for one in pattern.finditer(code)):
-        inside = [one for one in rest if key.start(2) - 1 <= one.at <= key.end()]
+    for start, name in _written_as_fields(Excerpt(source, 0).code):
+        inside = [one for one in rest if start - 1 <= one.at <= start + len(name)]
         if any(not one.message.startswith("found") or "_-_" in one.message for one in inside):
-            holder, name = Excerpt(source, key.start(2) - 1).target, key[2]
+            holder = Excerpt(source, start - 1).target
             fault = f"a key with `{re.sub(r'[^-./]', '', name)[0]}` in it is not read as a field"
-            found.append(Diagnostic(*place(source, key.start(2)), fault, f"write `{holder}['{name}']`"))
+            found.append(Diagnostic(*place(source, start), fault, f"write `{holder}['{name}']`"))
             rest = [one for one in rest if one not in inside]
     return found, rest
+
+
+def _written_as_fields(code: str) -> Iterator[tuple[int, str]]:
+    """Where keys with a dash, a slash or a dot stand that are written as if they were fields, and the keys."""
+    for found in _READ.finditer(code):
+        of_labels = found[2] is not None
+        name, parting = (found[2], "-./") if of_labels else (found[4], "-/")
+        if code.startswith("(", found.end()):  # what is called is no part of it
+            name = name[: max(map(name.rfind, parting))].rstrip(parting) if any(map(name.count, parting)) else ""
+        if any(map(name.count, parting)):
+            yield found.start(2 if of_labels else 4), name
 
 
 def without_echoes(said: list[Complaint], source: str) -> list[Complaint]:
@@ -79,12 +87,12 @@ def without_echoes(said: list[Complaint], source: str) -> list[Complaint]:
 
 def called(one: Complaint, source: str) -> str:
     """The name of the function, if it is one that there is not."""
-    found = re.match(UNDECLARED, one.message)
+    found = UNDECLARED.match(one.message)
     is_call = found and source.startswith("(", one.at) and source[: one.at].rstrip().endswith(found[1])
     return found[1] if found and is_call else ""
 
 
 def _root(one: Complaint) -> str:
     """The variable, if it is one that there is not."""
-    found = re.match(UNDECLARED, one.message)
+    found = UNDECLARED.match(one.message)
     return found[1].split(".")[0] if found else ""

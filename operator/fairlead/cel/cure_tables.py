@@ -4,17 +4,27 @@ A line fits by the types, as the engine says them; it is used if all that its cu
 Names in braces stand for parts of the source: `cures` says which there are.
 """
 
+import re
 from typing import Final
+
+Cure = tuple[re.Pattern[str], str]
+"""What fits the types, and what to write."""
+
+
+def _table(*rows: tuple[str, str]) -> tuple[Cure, ...]:
+    return tuple((re.compile(types), cure) for types, cure in rows)
+
 
 _ORDER = r"_(?:<|<=|>|>=)_"
 _SAME = r"_[=!]=_"
 _COMPARED = r"_(?:<|<=|>|>=|==|!=)_"
 _COUNTED = r"_[-+*/%]_"
 _NUMBER = r"(?:int|uint|double)"
-_ANY = r"_.+_"
+_ANY = r"_[^(]+_"
+_AND_MORE = r"(?>.*?\), )"  # up to the end of a type with brackets
 
 # An operator and its types, and the cure.
-OPERATORS: Final[tuple[tuple[str, str], ...]] = (
+OPERATORS: Final = _table(
     (rf"{_SAME}\(bool, (?:string|int)\)", "write `{right_truth}`"),
     (rf"{_SAME}\((?:string|int), bool\)", "write `{left_truth}`"),
     (rf"{_SAME}\(string, [A-Z]\w+\)", "write `{other}.{right_key}`"),
@@ -93,7 +103,7 @@ OPERATORS: Final[tuple[tuple[str, str], ...]] = (
     (r"_!=_\(string, list\(string\)\)", "write `!({left} in {right})`"),
     (r"@in\(string, string\)", "write `{left} in {right_list}`"),
     (r"@in\(string, string\)", "write `{other}.contains({left})`"),
-    (r"@in\(.*, optional_type\(list\(.*\)\)\)", "write `{other}.orValue([])`"),
+    (r"@in\((?>.*?, optional_type\(list\().*\)\)\)", "write `{other}.orValue([])`"),
     (rf"@in\((?:{_NUMBER}|bool), (?:list|map)\(string.*\)\)", "write `{left_quoted}`"),
     (r"@in\(string, list\(.*\)\)", "write `{other}.exists({item}, {item}.{key} == {left})`"),
     (r"-_\((?:bool|string|list.*|map.*)\)", "it is a sign here, and begins no item of a list: leave it out"),
@@ -110,7 +120,7 @@ OPERATORS: Final[tuple[tuple[str, str], ...]] = (
     (r"_(?:&&|\|\|)_\(bool, string\)", "write `{right} == '...'`"),
     (r"_(?:&&|\|\|)_\(string, .*\)", "write `{left} == '...'`"),
     (r"_(?:&&|\|\|)_\(bool, (?:list|map)\(.*\)\)", "write `{other}.size() > 0`"),
-    (r"_(?:&&|\|\|)_\((?:list|map)\(.*\), .*\)", "write `{target}.size() > 0`"),
+    (rf"_(?:&&|\|\|)_\((?:list|map)\({_AND_MORE}.*\)", "write `{target}.size() > 0`"),
     (r"(?:!_|_&&_|_\|\|_)\(.*\)", "compare it with something"),
     (r"_\?_:_\(bool, (?:int, double)\)", "write `{then_double}`"),
     (r"_\?_:_\(bool, (?:double, int)\)", "write `{otherwise_double}`"),
@@ -123,7 +133,7 @@ OPERATORS: Final[tuple[tuple[str, str], ...]] = (
     (r"_\?_:_\((?:string|int|double|uint), .*\)", "compare `{left}` with something"),
 )
 
-INDICES: Final[tuple[tuple[str, str], ...]] = (
+INDICES: Final = _table(
     (
         r"list\((?:Node|Pod)Condition\), string",
         "write `{target}.exists({item}, {item}.type == {index} && {item}.status == 'True')`",
@@ -136,12 +146,12 @@ INDICES: Final[tuple[tuple[str, str], ...]] = (
     (r"[A-Z]\w+, string", "write `{target}.{bare}`"),
 )
 
-METHODS: Final[tuple[tuple[str, str], ...]] = (
+METHODS: Final = _table(
     (r"orValue\(optional_type\((?:string|double|int|bool)\), .*\)", "the default is of the same type: {default}"),
     (r"orValue\((?!optional).*\)", "write `{target_optional}.orValue({arguments})`"),
     (r"(?:hasValue|value|or|optMap)\((?!optional).*\)", "write `{target_optional}.{name}({arguments})`"),
     (r"contains\(list\(.*\), string\)", "write `{target}.exists({item}, {item}.{key} == {arguments})`"),
-    (r"contains\((?:list|map)\(.*\), .*\)", "write `{arguments} in {target}`"),
+    (rf"contains\((?:list|map)\({_AND_MORE}.*\)", "write `{arguments} in {target}`"),
     (r"(?:int|double|uint|quantity)\(optional_type\(string\)\)", "write `{argument}.orValue('0')`"),
     (r"(?:asInteger|asApproximateFloat|sign|isInteger)\(string\)", "write `quantity({target}).{name}()`"),
     (r"(?:asInteger|asApproximateFloat|sign|isInteger)\(double\)", "it is a number already: write `{target}`"),
@@ -159,11 +169,11 @@ METHODS: Final[tuple[tuple[str, str], ...]] = (
     (r"(?:is)?[qQ]uantity\(double\)", "it is a number already: compare it with one"),
     (r"(?:contains|startsWith|endsWith|matches)\(string, (?:int|double|bool)\)", "write `string({arguments})`"),
     (r"\w+\((?:int|double|bool), string\)", "write `string({target})`"),
-    (r"join\(list\((?!string).*\).*\)", "write `{target}.map(x, string(x))`"),
+    (r"join\(list\((?!string).*\)", "write `{target}.map(x, string(x))`"),
 )
 
 # What is wanted, what is given, and the cure.
-RESULTS: Final[tuple[tuple[str, str], ...]] = (
+RESULTS: Final = _table(
     (r"a bool, optional_type<bool>", "write `{held}.orValue(false)`"),
     (r"a bool, optional_type<.*>", "write `{held}.hasValue()`"),
     (r"a bool, (?:list|map)<.*>", "compare it with something: `{held}.size() > 0`"),

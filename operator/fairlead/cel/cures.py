@@ -6,9 +6,10 @@ The tables say what; here the parts of the source are found that their cures nam
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from math import isfinite
 from typing import Final
 
-from fairlead.cel.cure_tables import INDICES, METHODS, OPERATORS, RESULTS
+from fairlead.cel.cure_tables import INDICES, METHODS, OPERATORS, RESULTS, Cure
 from fairlead.cel.excerpts import Excerpt, has_comment, held, short, side
 from fairlead.cel.functions.quantity import to_float
 from fairlead.cel.references import code
@@ -149,12 +150,12 @@ def amount(text: str) -> str:
         times = " * 1024.0" * ("KMGTPE".index(found[2][0]) + 1)
         return f"{float(found[1])}{times}"
     number = to_float(text)
-    return "" if number is None else f"{number:.1f}" if number == int(number) else repr(number)
+    return "" if number is None or not isfinite(number) else f"{number:.1f}" if number == int(number) else repr(number)
 
 
-def _first(table: Iterable[tuple[str, str]], said: str, values: Mapping[str, str]) -> str:
+def _first(table: Iterable[Cure], said: str, values: Mapping[str, str]) -> str:
     for pattern, template in table:
-        if re.fullmatch(pattern, said) and (cure := filled(template, values)):
+        if pattern.fullmatch(said) and (cure := filled(template, values)):
             return cure
     return ""
 
@@ -163,7 +164,7 @@ def _operands(function: str, types: list[str], place: Excerpt) -> dict[str, str]
     left, right = place.left, place.right
     sign = "in" if function == "@in" else function.strip("_")
     then, otherwise = place.branches if function == "_?_:_" else ("", "")
-    chain = re.fullmatch(r"(.*?[<>=!]=?)\s*([^<>=!&|?]+)", left, re.DOTALL)
+    middle = _last_compared(left)
     return {
         "left": left,
         "right": right,
@@ -172,8 +173,8 @@ def _operands(function: str, types: list[str], place: Excerpt) -> dict[str, str]
         "other": held(right),
         "item": item(right),
         "key": _key(_item_of(types[-1])),
-        "first": left if chain else "",
-        "middle": chain[2] if chain else "",
+        "first": left if middle else "",
+        "middle": middle,
         "left_zero": zero(types[0]),
         "right_zero": zero(types[-1]),
         "left_double": _double(left),
@@ -221,16 +222,25 @@ def _truth(text: str) -> str:
     return {"true": "true", "false": "false", "1": "true", "0": "false"}.get((_unquoted(text) or text).lower(), "")
 
 
+def _last_compared(text: str) -> str:
+    """What the last comparison compares with, if nothing but that follows it."""
+    at = max(map(text.rfind, "<>=!&|?"))
+    return text[at + 1 :].strip() if at >= 0 and text[at] in "<>=!" else ""
+
+
 def _again(left: str, right: str) -> str:
     """A comparison like the last one on the left, with another text."""
-    found = re.search(r"([\w.]+(?:\[[^\]]*\])?)\s*(==|!=)\s*('[^']*'|\"[^\"]*\")$", left)
-    return f"{found[1]} {found[2]} {right}" if found and _unquoted(right) else ""
+    if left[-1:] not in ("'", '"') or not _unquoted(right):
+        return ""
+    compared = left[: max(left.rfind(left[-1], 0, -1), 0)].rstrip()
+    target = Excerpt(left, len(compared) - 2).target
+    return f"{target} {compared[-2:]} {right}" if target and compared.endswith(("==", "!=")) else ""
 
 
 def _quotient(text: str) -> str:
     """A division of ints as one of doubles."""
-    found = re.fullmatch(r"([^/]+?)\s*/\s*(\d+)", text)
-    return f"double({found[1]}) / {found[2]}.0" if found else ""
+    whole, _, divisor = (part.strip() for part in text.partition("/"))
+    return f"double({whole}) / {divisor}.0" if whole and re.fullmatch(r"\d+", divisor) else ""
 
 
 def _list(text: str) -> str:
@@ -264,8 +274,9 @@ def absence(text: str) -> str:
 
 def optional(text: str) -> str:
     """The same, read as something that may be absent."""
-    if found := re.fullmatch(r"(.+)\[(?!\?)\s*([^\[\]]+)\]", text, re.DOTALL):
-        return f"{found[1]}[?{found[2]}]"
+    holder, _, key = text.removesuffix("]").rpartition("[")
+    if holder and text.endswith("]") and key.strip() and "]" not in key and not key.startswith("?"):
+        return f"{holder}[?{key.lstrip()}]"
     found = re.fullmatch(r"([\w.\[\]]+)\.(\w+)", text)
     return f"{found[1]}.?{found[2]}" if found else ""
 

@@ -26,7 +26,7 @@ from fairlead.cel.checked import (
 )
 from fairlead.cel.functions.lists import RANGE_MAX
 from fairlead.cel.functions.metered import DURATION_UNIT
-from fairlead.cel.functions.regex import pattern_units, search_units
+from fairlead.cel.functions.regex import SEARCH, pattern_units, search_units
 from fairlead.cel.lowering.analysis import VARIABLES
 from fairlead.cel.meter import ANNOTATION_MAX, ITEM, SHORT_TEXT, STEP
 
@@ -42,6 +42,7 @@ _NAMES_OF_SPEC: Final = frozenset({"nodeName", "schedulerName", "priorityClassNa
 _NUMBERS: Final = frozenset({"bool", "int", "uint", "double", "timestamp", "duration", "type", "null"})
 _CONSTANT: Final[Mapping[str, int]] = {
     "timestamp": 300,
+    **dict.fromkeys(("matches", "regex.extract", "regex.extractAll", "regex.replace"), SEARCH),
     "quantity": 400,
     "isQuantity": 400,
     "int": 40,
@@ -549,7 +550,7 @@ def _matched(call: _Called) -> _Found:
         size, compiled = search_units(pattern.value), pattern_units(pattern.value) if call.is_engine else 0
     else:
         size, compiled = inf, inf
-    once = _CALL + (text + 10) * size
+    once = SEARCH + (text + 10) * size
     if call.node.function in ("matches", "regex.extract"):
         return Size(text), compiled + once
     made = text + _times(text + 1, call[2].most + 10 * text) if call.node.function == "regex.replace" else text

@@ -156,8 +156,12 @@ class Excerpt:
 
     def _is_binary(self, token: re.Match[str]) -> bool:
         """Whether it is an operator between two things, and no sign."""
-        before = self.code[: token.start()].rstrip()[-1:]
-        return token[0] in _BINDING and (token[0] != "-" or bool(re.match(r"[\w)\]}]", before)))
+        if token[0] != "-":
+            return token[0] in _BINDING
+        at = token.start()
+        while at > 0 and self.code[at - 1].isspace():
+            at -= 1
+        return re.match(r"[\w)\]}]", self.code[at - 1 : at]) is not None
 
     def _opening(self, closing: int) -> int:
         depth = 0

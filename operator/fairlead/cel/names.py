@@ -17,6 +17,7 @@ from fairlead.cel.schema import PACKAGE, messages
 from fairlead.cel.vocabulary import FUNCTIONS, MACROS
 
 _LISTED: Final = 12
+_NAME: Final = re.compile(r"(?<![\w.])\w++")
 Worded = tuple[int, str, str]
 """How far from the place, what is wrong, what would be right."""
 
@@ -59,8 +60,8 @@ def undeclared(match: re.Match[str], place: Excerpt, names: Names) -> Worded:
     root = name.split(".")[0]
     if root == "variables":
         return _undeclared_variable(name, place, names)
-    here = list(re.finditer(rf"(?<![\w.]){re.escape(root)}\b", place.code))
-    near = min(here, key=lambda found: abs(found.start() - place.at)).start() - place.at if here else 0
+    here = [found.start() for found in _NAME.finditer(place.code) if found[0] == root]
+    near = min(here, key=lambda at: abs(at - place.at)) - place.at if here else 0
     if root in ROOTS:
         return near, f"`{root}` cannot be read in {names.scope.what}", f"there are {_listed(names.scope.roots)}"
     fault = f"there is no variable `{root}`"

@@ -26,13 +26,16 @@ _CURES: Final[Mapping[str, str]] = {
 }
 
 
+_NEAR: Final = 80  # characters that are looked at on either side of a name
+_IN_HAS: Final = re.compile(r"(?s:.*)\bhas\(\s*")
+_CLOSES: Final = re.compile(r"\s*\)")
 _AMOUNTS: Final = frozenset({"request", "requested", "allocatable", "free"})
 
 
 def never_meant(text: str, checked: Checked) -> Iterator[Diagnostic]:
     """Everything of that kind in an expression."""
     for _, start, end in references(text):
-        if re.search(r"\bhas\(\s*\Z", text[:start]) and text[end:].lstrip().startswith(")"):
+        if _IN_HAS.fullmatch(text, max(0, start - _NEAR), start) and _CLOSES.match(text, end, end + _NEAR):
             fault = "has() asks for a field, and a variable is always there"
             yield Diagnostic(*place(text, start), fault, "use the variable itself")
     for node in walk(checked.root):

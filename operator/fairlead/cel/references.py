@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 _REFERENCE: Final = re.compile(r"(?<![\w.])variables\s*\.\s*([A-Za-z_]\w*)")
@@ -10,7 +11,7 @@ _QUOTED: Final = "|".join(
 )
 _TEXTS: Final = re.compile(
     rf"""//[^\n]*|{_QUOTED}|"{{3}}(?:\\.|[^\\])*?"{{3}}|'{{3}}(?:\\.|[^\\])*?'{{3}}"""
-    r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""",
+    r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\\.""",
     re.DOTALL,
 )
 
@@ -23,9 +24,16 @@ class Reference(NamedTuple):
     end: int
 
 
+@lru_cache(maxsize=16)
 def code(text: str) -> str:
     """The text with nothing in its comments and `_` in place of what stands in quotes, each as long as it was."""
-    return _TEXTS.sub(lambda found: (" " if found[0].startswith("//") else "_") * len(found[0]), text)
+    return _TEXTS.sub(_blank, text)
+
+
+def _blank(found: re.Match[str]) -> str:
+    if found[0].startswith("\\"):  # as within quotes: one that is escaped neither opens nor closes
+        return found[0]
+    return (" " if found[0].startswith("//") else "_") * len(found[0])
 
 
 def references(text: str) -> Iterator[Reference]:

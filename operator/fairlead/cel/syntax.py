@@ -10,6 +10,9 @@ from fairlead.cel.excerpts import Excerpt, held
 
 _Worded = tuple[int, str, str]
 _SHOWN: Final = 20
+_ESCAPES: Final = {  # what stands in quotes up to the first escape that there is not
+    quote: re.compile(rf"{quote}(?:[^{quote}\\]|\\[abfnrtv\\?\"'`0-7xXuU])*+(\\.).*{quote}") for quote in "'\""
+}
 _TIMES: Final = {"s": 1, "h": 3600, "m": 60, "ms": 0.001, "min": 60, "d": 86400}
 
 
@@ -67,8 +70,7 @@ def _word(place: Excerpt) -> str:
 
 def _text_that_does_not_end(place: Excerpt) -> _Worded:
     quote = place.rest[0]
-    escape = re.match(rf"{quote}(?:[^{quote}\\]|\\[abfnrtv\\?\"'`0-7xXuU])*(\\.).*{quote}", place.rest)
-    if escape:
+    if escape := _ESCAPES[quote].match(place.rest):
         fault = f"syntax error: no character is written `{escape[1]}`"
         return place.at, fault, f"write `r` before the quote, or `\\{escape[1]}`"
     return place.at, "syntax error: the string does not end", f"close the quote with `{quote}`"

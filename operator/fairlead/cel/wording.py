@@ -4,7 +4,7 @@ The engine says where and what; it does not know which names would have been rig
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from fairlead.cel import cures
@@ -36,8 +36,8 @@ def diagnostics(error: str, source: str, names: Names) -> list[Diagnostic]:
 
 
 def _worded(said: Complaint, source: str, names: Names) -> Diagnostic:
-    for pattern, handler in _HANDLERS.items():
-        if match := re.match(pattern, said.message, re.DOTALL):
+    for pattern, handler in _HANDLERS:
+        if match := pattern.match(said.message):
             offset, text, hint = handler(match, Excerpt(source, said.at), names)
             return Diagnostic(*place(source, said.at + offset), text, hint)
     return Diagnostic(*place(source, said.at), said.message)
@@ -98,16 +98,19 @@ def _literal(match: re.Match[str], _place: Excerpt, _: Names) -> Worded:
     return 0, f"the number has no room in {match[1]}", "an int has 64 bits; a double is written 1e20"
 
 
-_HANDLERS: Final[Mapping[str, Callable[[re.Match[str], Excerpt, Names], Worded]]] = {
-    r"undefined field '(.*)' not found in struct '(.*)'": undefined_field,
-    UNDECLARED: undeclared,
-    r"found no matching overload for '(.*)' applied to '\((.*)\)'": _overload,
-    r"expression of type '(.*)' cannot be the operand of a select operation": _selection,
-    r"reserved identifier: (\w+)": _reserved,
-    r"has\(\) argument must be a field selection": _has,
-    r"invalid (\w+) literal": _literal,
-    r".*variable name must be a simple identifier": _macro,
-}
+_HANDLERS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Excerpt, Names], Worded]], ...]] = tuple(
+    (re.compile(pattern, re.DOTALL), handler)
+    for pattern, handler in (
+        (r"undefined field '(.*)' not found in struct '(.*)'", undefined_field),
+        (UNDECLARED.pattern, undeclared),
+        (r"found no matching overload for '([^']*+)' applied to '\((.*)\)'", _overload),
+        (r"expression of type '(.*)' cannot be the operand of a select operation", _selection),
+        (r"reserved identifier: (\w+)", _reserved),
+        (r"has\(\) argument must be a field selection", _has),
+        (r"invalid (\w+) literal", _literal),
+        (r".*variable name must be a simple identifier", _macro),
+    )
+)
 
 
 def _and(types: list[str]) -> str:

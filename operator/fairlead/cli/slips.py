@@ -13,39 +13,47 @@ _IN_QUOTES: Final = "put a text that holds ': ' in quotes, or under '|' on a lin
 _LINED_UP: Final = "begin the fields of one map in one column"
 _HERE: Final = "\0"  # stands in a line where the parser gave up
 # What the parser says, what stands in the line, what in the line before, and the cure.
-_HINTS: Final[tuple[tuple[str, str, str, str], ...]] = (
-    ("mapping values", "", r"\s*-[\w'\"]", "write a space after the '-' of the line above"),
-    ("mapping values", "", r"\s*(- )?[\w.]+:[^\s:]\S*\s*$", "write a space after the ':' of the line above"),
-    ("mapping values", rf"\s*[\w.]+{_HERE}:", ".*:", _LINED_UP),
-    ("mapping values", "", "", _IN_QUOTES),
-    ("tab", "", "", "indent with spaces"),
-    (
-        "cannot start any token",
-        "",
-        "",
-        "indent with spaces, and put a text that begins with a tab, '%', '@' or '`' in quotes",
-    ),
-    ("expected key", rf"\s*{_HERE}[\w.]+:", "", _LINED_UP),
-    ("expected key", "", "", _WHOLE),
-    ("expected '-' indicator", "", "", "begin the items of one list in one column, each with '- '"),
-    ("expected <block end>", "", "", _WHOLE),
-    ("could not find expected ':'", "", r".*[|>][-+\d]*\s*$", "indent what stands under '|' or '>' more than its key"),
-    ("could not find expected ':'", "", "", "each line of a map is 'key: value'"),
-    (
-        "expected comment or line break",
-        "",
-        "",
-        "a text under '|' or '>' begins on the next line; others that begin so must be in quotes",
-    ),
-    ("expected node content", "", "", "a value is missing here, or a text that must be in quotes"),
-    ("undefined alias", "", "", "put a text that begins with '*' in quotes"),
-    ("invalid Unicode character escape", "", "", "write the character itself"),
-    ("unknown escape character", "", "", "write a backslash as \\\\, or use single quotes"),
+_HINTS: Final[tuple[tuple[str, re.Pattern[str], re.Pattern[str], str], ...]] = tuple(
+    (problem, re.compile(line), re.compile(above), cure)
+    for problem, line, above, cure in (
+        ("mapping values", "", r"\s*-[\w'\"]", "write a space after the '-' of the line above"),
+        ("mapping values", "", r"\s*(- )?[\w.]+:[^\s:]\S*\s*$", "write a space after the ':' of the line above"),
+        ("mapping values", rf"\s*[\w.]+{_HERE}:", ".*:", _LINED_UP),
+        ("mapping values", "", "", _IN_QUOTES),
+        ("tab", "", "", "indent with spaces"),
+        (
+            "cannot start any token",
+            "",
+            "",
+            "indent with spaces, and put a text that begins with a tab, '%', '@' or '`' in quotes",
+        ),
+        ("expected key", rf"\s*{_HERE}[\w.]+:", "", _LINED_UP),
+        ("expected key", "", "", _WHOLE),
+        ("expected '-' indicator", "", "", "begin the items of one list in one column, each with '- '"),
+        ("expected <block end>", "", "", _WHOLE),
+        (
+            "could not find expected ':'",
+            "",
+            r".*[|>][-+\d]*\s*$",
+            "indent what stands under '|' or '>' more than its key",
+        ),
+        ("could not find expected ':'", "", "", "each line of a map is 'key: value'"),
+        (
+            "expected comment or line break",
+            "",
+            "",
+            "a text under '|' or '>' begins on the next line; others that begin so must be in quotes",
+        ),
+        ("expected node content", "", "", "a value is missing here, or a text that must be in quotes"),
+        ("undefined alias", "", "", "put a text that begins with '*' in quotes"),
+        ("invalid Unicode character escape", "", "", "write the character itself"),
+        ("unknown escape character", "", "", "write a backslash as \\\\, or use single quotes"),
+    )
 )
 # What has nothing to do with YAML.
 _STRANGE: Final = (
     (re.compile(r"\{\{"), *TEMPLATE),
-    (re.compile(r"^\s*(?:<{7}|={7}|>{7})(?= |$)", re.MULTILINE), "this is a mark of a merge", "finish the merge"),
+    (re.compile(r"^[ \t]*+(?:<{7}|={7}|>{7})(?= |$)", re.MULTILINE), "this is a mark of a merge", "finish the merge"),
 )
 
 
@@ -87,6 +95,6 @@ def _opened(mark: yaml.Mark, source: Source) -> str:
 
 def _hint(said: str, here: str, before: str) -> str:
     for problem, line, above, hint in _HINTS:
-        if problem in said and re.match(line, here) and re.match(above, before):
+        if problem in said and line.match(here) and above.match(before):
             return hint
     return ""

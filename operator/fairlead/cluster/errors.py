@@ -110,7 +110,7 @@ _UNTYPED: Final = ("failed to create typed patch object", "failed to convert new
 """Fields that there are not, and values that cannot be read: the API server answers 500, as to a fault of its own."""
 _LACKS: Final = "of that user lacks the rule"
 _NOT_HELD: Final = "attempting to grant RBAC permissions not currently held"
-_HELD: Final = re.compile(r"\{APIGroups:\[(.*?)\], Resources:\[(.*?)\],.*? Verbs:\[(.*?)\]\}")
+_HELD: Final = re.compile(r"\{APIGroups:\[([^][{}]*+)\], Resources:\[([^][{}]*+)\],[^{}]*? Verbs:\[([^][{}]*+)\]\}")
 _RULE: Final = re.compile(r'cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?')
 _status: Final = msgspec.json.Decoder(Status)
 

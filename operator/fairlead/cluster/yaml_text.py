@@ -1,14 +1,15 @@
 """YAML that somebody else wrote, read as the API server would read it."""
 
 import re
-from typing import Final
+from typing import Any, Final
 
 import yaml
 
 DEPTH_MAX: Final = 1000
 """Its parser recurses, and dies of more than the stack holds."""
+_NUMBER_MAX: Final = 400  # characters; to read an int takes time that grows with their square
 _BRACKET: Final = re.compile(rb"[\[\]{}]")
-_IN_A_ROW: Final = re.compile(rb"(?:[-?][ \t]+){%d}" % DEPTH_MAX)
+_IN_A_ROW: Final = re.compile(rb"(?:[-?][ \t]++){2,}+")
 
 
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -21,6 +22,20 @@ Loader.yaml_implicit_resolvers = {
 }
 
 
+def _number(loader: Any, node: Any) -> object:
+    try:
+        if len(node.value) <= _NUMBER_MAX:
+            is_int = node.tag.endswith(":int")
+            return loader.construct_yaml_int(node) if is_int else loader.construct_yaml_float(node)
+    except (ValueError, OverflowError):  # a tag that does not fit, or minutes of minutes without end
+        pass
+    raise yaml.constructor.ConstructorError(None, None, "this is no number that anybody can read", node.start_mark)
+
+
+for _tag in ("int", "float"):
+    Loader.add_constructor(f"tag:yaml.org,2002:{_tag}", _number)
+
+
 def is_deep(data: bytes) -> bool:
     """Whether brackets may be nested so deeply, or what opens lists and keys in one line; indents cannot be."""
     depth = 0
@@ -28,4 +43,4 @@ def is_deep(data: bytes) -> bool:
         depth += 1 if found[0] in b"[{" else -1
         if depth > DEPTH_MAX:
             return True
-    return _IN_A_ROW.search(data) is not None
+    return any(len(found[0].translate(None, b" \t")) >= DEPTH_MAX for found in _IN_A_ROW.finditer(data))

@@ -24,7 +24,7 @@ Key = tuple[str, str]
 """Namespace and name; nodes and namespaces are in none."""
 
 _TRAILING: Final = re.compile(r"trailing characters \(byte (\d+)\)")
-_BYTE: Final = re.compile(r"\s*\(byte (\d+)\)")
+_BYTE: Final = re.compile(r" ?\(byte (\d+)\)")
 _TOO_DEEP: Final = f"it is nested more than {DEPTH_MAX:,} deep; no object of Kubernetes is"
 _FIRST: Final = re.compile(rb"\S")
 _NEWLINE: Final = b"\n"

@@ -18,7 +18,7 @@ MISSING: Final = "is missing"
 NO_NUMBER: Final = "is no number"
 STALE: Final = "is stale"
 
-_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+_NUMBER: Final = re.compile(r"[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d{1,4})?", re.ASCII)
 _UNIX: Final = re.compile(r"\d{1,11}(\.\d{1,9})?", re.ASCII)
 _RFC_3339: Final = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE

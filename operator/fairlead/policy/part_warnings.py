@@ -26,6 +26,7 @@ QUANTITIES: Final = ("allocatable", "capacity", "limits", "requests", "overhead"
 _RAISING_MAX: Final = 8
 _TEXTS: Final = ("labels", "annotations")
 _NUMBER: Final = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?")  # with zeros in front its order may well be meant
+_WORD: Final = re.compile(r"\w+")
 _WHERE_RAISES: Final = {
     "timezone": "write a name such as Europe/Berlin",
     "by zero": "divide by something else",
@@ -45,8 +46,8 @@ def of_parts(path: FieldPath, expression: Compiled, names: Collection[str]) -> I
                 for name in {*names, "variables"}.intersection(_bound(node)):
                     said = f"inside of this macro `{name}` is what the macro goes over, and not the rule's `{name}`"
                     at = checked.positions.get(node.id, 0)
-                    found = re.compile(rf"\b{name}\b").search(source, at)
-                    here = place(source, found.start() if found else at)
+                    words = (found for found in _WORD.finditer(source, at) if found[0] == name)
+                    here = place(source, next((found.start() for found in words), at))
                     yield PolicyWarning(Reason.SHADOWS, path, said, f"call it otherwise, such as `{name[0]}`", here)
             case Call(function=function) if function in _ORDERS and (cured := _order_cure(expression, node)):
                 what, hint = cured

@@ -181,7 +181,7 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "a quantity with a byte too much": (
         "quantity('16GB').sign() > 0",
         10,
-        "this always raises: cannot convert string to quantity: '16GB'; write a quantity such as 500m, 2, 16Gi or 16G",
+        "this always raises: cannot convert string to quantity; write a quantity such as 500m, 2, 16Gi or 16G",
     ),
     "a string for a filter": (
         "pod.metadata.name",

@@ -13,9 +13,13 @@ from fairlead.cel.values import INT_MAX, INT_MIN, UINT_MAX, UInt
 T = TypeVar("T")
 
 ASCII_SPACE: Final = " \t\n\v\f\r"
+TEXT_MAX: Final = 1024
+"""Characters of a text that is read as something else. The engine reads longer ones; no time, number or amount is."""
 
-_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_HEXADECIMAL: Final = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?[0-9]+)?")
+_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
+_HEXADECIMAL: Final = re.compile(
+    r"[+-]?0[xX](?:[0-9a-fA-F]++(?:\.[0-9a-fA-F]*+)?|\.[0-9a-fA-F]++)(?:[pP][+-]?[0-9]++)?"
+)
 _SPECIAL: Final = re.compile(r"([+-]?)(?:(inf(?:inity)?)|nan(?:\([a-z0-9_]*\))?)", re.IGNORECASE | re.ASCII)
 _DIGITS_OF_64_BITS: Final = 20
 _TRUE: Final = frozenset({"1", "t", "true", "TRUE", "True"})
@@ -45,6 +49,12 @@ def uint64_to_int64(value: int) -> int:
     if value > INT_MAX:
         raise CelError(Kind.CONVERSION, "uint64 out of int64 range")
     return int(value)
+
+
+def refuse_long(text: str) -> None:
+    """Raise for a text that is too long to be converted, whatever stands in it."""
+    if len(text) > TEXT_MAX:
+        raise CelError(Kind.CONVERSION, f"cannot convert a string of more than {TEXT_MAX:,} characters")
 
 
 def string_to_int64(text: str) -> int:
@@ -79,6 +89,7 @@ def string_to_uint64(text: str) -> UInt:
 
 def string_to_double(text: str) -> float:
     """Read a decimal or hexadecimal number, an infinity or a NaN; what is too large is an infinity."""
+    refuse_long(text)
     text = text.strip(ASCII_SPACE)
     if _DECIMAL.fullmatch(text):
         return float(text)
@@ -94,6 +105,7 @@ def string_to_double(text: str) -> float:
 
 def string_to_bool(text: str) -> bool:
     """Read one of the ten words, exactly as written."""
+    refuse_long(text)
     if text in _TRUE:
         return True
     if text in _FALSE:
@@ -145,6 +157,7 @@ def string_to_bytes(text: str) -> bytes:
 
 
 def _read_integer(text: str) -> int | None:
+    refuse_long(text)
     text = text.strip(ASCII_SPACE)
     digits = text[1:] if text[:1] in {"+", "-"} else text
     if not (digits.isascii() and digits.isdecimal()):

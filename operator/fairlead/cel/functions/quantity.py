@@ -10,6 +10,7 @@ import re
 from typing import ClassVar, Final
 
 from fairlead.cel.errors import CelError, Kind
+from fairlead.cel.functions.conversions import refuse_long
 from fairlead.cel.values import INT_MAX, INT_MIN
 
 NANO: Final = 10**9
@@ -48,7 +49,8 @@ class Quantity:
 
 
 def parse(text: str) -> Quantity | None:
-    """Read a quantity, or None if the text is not one."""
+    """Read a quantity, or None if the text is not one. Raises CelError for one that is too long, or too large."""
+    refuse_long(text)
     match = _TEXT.fullmatch(text) if text and text.isascii() else None
     if match is None:
         return None
@@ -73,12 +75,13 @@ def parse(text: str) -> Quantity | None:
 def quantity(text: str) -> Quantity:
     """Read a quantity."""
     if (parsed := parse(text)) is None:
-        raise CelError(Kind.CONVERSION, f"cannot convert string to quantity: {text[:50]!r}")
+        raise CelError(Kind.CONVERSION, "cannot convert string to quantity")
     return parsed
 
 
 def is_quantity(text: str) -> bool:
     """Decide whether a text is a quantity."""
+    refuse_long(text)
     try:
         return parse(text) is not None
     except CelError:
@@ -169,9 +172,10 @@ def from_canonical(text: str) -> Quantity:
 
 def _read_exponent(text: str) -> int | None:
     """Read an exponent as Kubernetes does: 64 bits, of which it keeps the lower 32."""
-    if len(text.lstrip("+-0")) > len(str(INT_MAX)):
+    digits = text.lstrip("+-0")
+    if len(digits) > len(str(INT_MAX)):
         return None
-    exponent = int(text)
+    exponent = -int(digits or 0) if text.startswith("-") else int(digits or 0)
     if not INT_MIN <= exponent <= INT_MAX:
         return None
     return (exponent + _INT32 // 2) % _INT32 - _INT32 // 2

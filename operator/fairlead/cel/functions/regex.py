@@ -19,6 +19,8 @@ PATTERN_MAX: Final = 1_024
 """Characters of a pattern."""
 _CLASSES_MAX: Final = 32
 """Classes of Unicode in a pattern: each takes as long to compile as a thousand letters."""
+SEARCH: Final = 400
+"""Units of a search in whatever text: the library is called through Python."""
 _MEMORY: Final = 1 << 18
 _TOO_LARGE: Final = "regular expression too large: "
 
@@ -135,7 +137,7 @@ class Pattern:
     def _pay(self, meter: Meter | None, size: int) -> None:
         """Pay for a search in a text of this size."""
         if meter is not None:
-            meter.pay(STEP + (size + 10) * self.units)
+            meter.pay(SEARCH + (size + 10) * self.units)
 
     def _require_one_group(self) -> None:
         if self._groups > 1:

@@ -9,7 +9,7 @@ from datetime import date
 from typing import Final
 
 from fairlead.cel.errors import CelError, Kind
-from fairlead.cel.functions.conversions import ASCII_SPACE
+from fairlead.cel.functions.conversions import ASCII_SPACE, refuse_long
 from fairlead.cel.values import INT_MAX, INT_MIN, Duration, Timestamp
 
 SECOND: Final = 1_000_000_000
@@ -43,6 +43,7 @@ _LEAP_SECOND: Final = 60
 
 def string_to_duration(text: str) -> Duration:
     """Read a sum of numbers with units."""
+    refuse_long(text)
     negative = text.startswith("-")
     rest = text[1:] if negative or text.startswith("+") else text
     if rest == "inf":
@@ -66,6 +67,7 @@ def string_to_timestamp(text: str) -> Timestamp:
     White space around it, one-digit fields, years of any length, offsets without a colon or with seconds, and a second
     60, which is the next second without its fraction. A NUL ends the text.
     """
+    refuse_long(text)
     text = text.partition("\0")[0].strip(ASCII_SPACE)
     if text in {"infinite-future", "infinite-past"}:
         raise CelError(Kind.OVERFLOW, "timestamp overflow")
@@ -121,13 +123,13 @@ def _read_terms(text: str) -> int:
 
 def _read_seconds(match: re.Match[str]) -> int | None:
     """Compute the seconds since the epoch, or None if a field is out of its range."""
-    if len(match[1]) > len(str(INT_MAX)) + 1:
-        match_year = match[1].lstrip("-0")
-        if len(match_year) > len(str(INT_MAX)):
-            return None
-    year, month, day = int(match[1]), int(match[2]), int(match[3])
+    is_negative, digits = match[1].startswith("-"), match[1].lstrip("-0")
+    if len(digits) > len(str(INT_MAX)):
+        return None
+    year = -int(digits or 0) if is_negative else int(digits or 0)
+    month, day = int(match[2]), int(match[3])
     hour, minute, second = int(match[4]), int(match[5]), int(match[6])
-    if (match[1].startswith("-") and year == 0) or not INT_MIN <= year <= INT_MAX:
+    if (is_negative and year == 0) or not INT_MIN <= year <= INT_MAX:
         return None
     if not (1 <= month <= 12 and 1 <= day <= _days_of(year, month) and hour < 24 and minute < 60 and second <= 60):
         return None

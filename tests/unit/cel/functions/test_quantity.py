@@ -18,7 +18,7 @@ from oracle.engine import Outcome
 from oracle.own import ask_with_own
 
 PARSED = json.loads((Path(__file__).parents[3] / "data/quantities/parsed.json").read_text())
-texts = st.sampled_from([*(text for text, _ in PARSED), "1e401", "9" * 2_000])
+texts = st.sampled_from([*(text for text, _ in PARSED), "1e401", "9" * 1_001])
 quantities = st.sampled_from([text for text, value in PARSED if value is not None])
 
 
@@ -33,7 +33,7 @@ def test_the_canonical_text_says_all(value: quantity.Quantity) -> None:
     assert quantity.from_canonical(quantity.canonical(value)) == value
 
 
-@pytest.mark.parametrize("text", ["1e401", "1e2147483647", "9" * 2_000, "-1e400000"])
+@pytest.mark.parametrize("text", ["1e401", "1e2147483647", "9" * 1_001, "-1e400000"])
 def test_what_would_fill_the_memory_is_refused(text: str) -> None:
     with pytest.raises(CelError) as caught:
         quantity.quantity(text)
