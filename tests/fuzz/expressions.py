@@ -16,7 +16,7 @@ from typing import Any
 from fairlead.cel.check import VALUE, Environment, ExpressionError, check
 from fairlead.cel.cost import ENGINE_COST
 from fairlead.cel.environment import RULE
-from fairlead.cel.errors import Abort, CelError
+from fairlead.cel.errors import Abort
 from fairlead.cel.lowering.builder import CAUGHT
 from fairlead.cel.lowering.program import OF_NODE, translated
 from fairlead.cel.messages import from_json

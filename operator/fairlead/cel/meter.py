@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from fairlead.cel.errors import Abort, Kind
 
-BUDGET: Final = 500_000
+BUDGET: Final = 300_000
 COSTS_TOO_MUCH: Final = "the expression costs too much"
 STEP: Final = 3
 """Of an operator or a lookup that neither produces nor walks anything."""

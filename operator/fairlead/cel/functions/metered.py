@@ -127,7 +127,7 @@ def _range(meter: Meter, end: int) -> list[int]:
 
 def _of_texts(meter: Meter, values: Sequence[Any]) -> None:
     """Pay for going through a list and, once each, the texts in it."""
-    meter.pay(STEP + 10 * len(values))
+    meter.pay(STEP + 15 * len(values))
     meter.pay(sum(len(value) for value in values if isinstance(value, str | bytes)) // _WALKED)
 
 
