@@ -14,10 +14,13 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import uuid4
 
+import msgspec
+
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
 from fairlead.cluster import ever
 from fairlead.cluster.access import find_access
 from fairlead.cluster.client import Client
+from fairlead.cluster.errors import ClusterError
 from fairlead.cluster.policy_objects import policies
 from fairlead.cluster.secrets import Secrets
 from fairlead.identities import OPERATOR
@@ -30,7 +33,7 @@ from fairlead.webhook import state
 from fairlead.webhook.admission import review_steps
 from fairlead.webhook.admission_server import AdmissionServer
 from fairlead.webhook.callers import Callers, callers
-from fairlead.webhook.leaves import Leaves
+from fairlead.webhook.leaves import REMEMBERED, Leaves
 from fairlead.webhook.report import Known, report
 from fairlead.webhook.server import Stranger
 from fairlead.webhook.tls import Tls, TlsError
@@ -86,8 +89,8 @@ class Operator(Serving):
         self.objects = policies(client, self.current)
         self._known = ever.follow(client, settings.namespace, self.ever)
         self.leaves = Leaves(lambda: datetime.now(UTC))
-        secrets = Secrets(client, settings.namespace)
-        self._followed: Reflector[Any] = self.own.follow() if self.own else secrets.follow_shown(self.leaves)
+        self._secrets = Secrets(client, settings.namespace)
+        self._followed: Reflector[Any] = self.own.follow() if self.own else self._secrets.follow_shown(self.leaves)
         self.parts.beside = {"policy objects": self.objects} | ({} if self.own else {"certificates": self._followed})
         self._callers: tuple[Caller, ...] = ()
         self._made_of: tuple[object, ...] = ()
@@ -156,6 +159,23 @@ class Operator(Serving):
         await super().look_for_certificates()
         if self.own is not None:
             self.parts.certificates = self.parts.certificates or self.own.fault or self.own.material.fault
+        elif self._candidate is not None and self._candidate.leads:
+            await self.remember_leaves()
+
+    async def remember_leaves(self) -> None:
+        """Write down which certificates were there before, for replicas that start now."""
+        before = self.leaves.before()
+        if before == self.leaves.written or not self._followed.state.synced:
+            return
+        data = {"before": msgspec.json.encode(before)}
+        try:
+            seen = await self._secrets.ensure(REMEMBERED, lambda: data, kind="Opaque")
+            if seen.data != data:
+                await self._secrets.replace(seen, data)
+        except ClusterError as error:  # it is tried again soon
+            if (more := self.seldom.about(REMEMBERED)) is not None:
+                extra = {"secret": REMEMBERED, "why": str(error), **more}
+                LOG.warning("which certificates were there before cannot be written down", extra=extra)
 
     async def look_for_settings(self) -> None:
         """Use those that are in the file now."""

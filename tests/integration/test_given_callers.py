@@ -15,6 +15,7 @@ from fairlead.control.leader import now
 from fairlead.identities import OPERATOR, scheduler_identity
 from fairlead.pairs import calling
 from fairlead.render.names import OPERATOR_SECRET, Names
+from fairlead.webhook.leaves import REMEMBERED
 from fairlead.webhook.state import PATH
 from operatekit import HOST, Operating
 from testbed.api import wait_for
@@ -103,7 +104,14 @@ def test_a_caller_is_known_by_what_is_in_the_secret_of_its_name(replica: Given) 
     assert [one.call()[0] for one in (kept, replica.connect(real), replica.connect(renewed))] == [200, 200, 200]
     assert stranger.call()[0] == 403
 
-    replica.cluster.api.delete(f"/api/v1/namespaces/{namespace}/secrets/{secret}")
+    path = f"/api/v1/namespaces/{namespace}/secrets"
+    wait_for("what was there before to be written down", lambda: replica.cluster.api.exists(f"{path}/{REMEMBERED}"))
+    replica.kill()
+    replica.start()
+    kept, fresh, stranger = (replica.connect(pair) for pair in (real, renewed, anybodys))
+    assert [one.call()[0] for one in (kept, fresh, stranger)] == [200, 200, 403]
+
+    replica.cluster.api.delete(f"{path}/{secret}")
     wait_for("it to be forgotten", lambda: fresh.call()[0] == 403)
     assert kept.call()[0] == 403
 

@@ -44,6 +44,8 @@ class Certificate(msgspec.Struct, frozen=True):
     """What of a Secret's data anybody may see; the rest is not even read."""
 
     certificate: bytes = msgspec.field(name="tls.crt", default=b"")
+    before: bytes = b""
+    """What is remembered of certificates that were there before."""
 
 
 class Shown(msgspec.Struct, frozen=True):

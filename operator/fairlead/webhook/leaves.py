@@ -1,7 +1,8 @@
 """Which certificate is whose, where others make them: the one in the Secret of its name, whatever else they sign.
 
 Their authority may sign any name for anybody; what is in a Secret of the operator's namespace only its owners write.
-A sink for a reflector. Pure: the time is given.
+A sink for a reflector. Pure: the time is given. What was there before is remembered in a Secret, too, that the leader
+writes: for replicas that start while pods still show it.
 """
 
 import logging
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
+import msgspec
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
@@ -21,6 +23,10 @@ LOG: Final = logging.getLogger(__name__)
 BEFORE: Final = timedelta(days=1)
 """How long the certificate before counts: a pod has the new one a minute or two later, who copies it by hand later."""
 MOST: Final = 4
+REMEMBERED: Final = "fairlead-certificates-before"
+"""The Secret that says which."""
+_Before = dict[str, dict[str, datetime]]
+_remembered: Final = msgspec.json.Decoder(_Before).decode
 
 
 @dataclass(slots=True)
@@ -31,12 +37,27 @@ class Leaves:
     """
 
     now: Callable[[], datetime]
-    _of: dict[str, dict[str, datetime]] = field(default_factory=dict)
+    written: _Before = field(default_factory=dict)
+    """What the Secret that remembers says."""
+    _remembered: _Before = field(default_factory=dict)
+    _of: _Before = field(default_factory=dict)
 
     def holds(self, secret: str, leaf: str) -> bool:
         """Whether that is the certificate in there, or was a moment ago. When it ends is not looked at here."""
-        until = self._of.get(secret, {}).get(leaf)
+        if (there := self._of.get(secret)) is None:
+            return False
+        until = there.get(leaf) or self._remembered.get(secret, {}).get(leaf)
         return until is not None and self.now() < until
+
+    def before(self) -> _Before:
+        """What is to be remembered."""
+        now, found = self.now(), _Before()
+        for name, there in self._of.items():
+            last, *others = there.items()
+            known = {**self._remembered.get(name, {}), **dict(others)}
+            if kept := {leaf: until for leaf, until in known.items() if now < until and leaf != last[0]}:
+                found[name] = kept
+        return found
 
     def begin(self) -> None:
         """A list begins."""
@@ -47,6 +68,8 @@ class Leaves:
     def put(self, secret: Shown) -> None:
         """A Secret came or changed."""
         name, certificate = secret.metadata.name, secret.data.certificate
+        if name == REMEMBERED:
+            self._remember(secret.data.before)
         if not certificate:
             return
         try:
@@ -67,3 +90,17 @@ class Leaves:
     def remove(self, key: Key) -> None:
         """A Secret was deleted."""
         self._of.pop(key[1], None)
+        self._remembered.pop(key[1], None)
+        if key[1] == REMEMBERED:
+            self.written = {}
+
+    def _remember(self, said: bytes) -> None:
+        latest = self.now() + BEFORE
+        try:
+            found = _remembered(said)
+            self._remembered = {
+                name: {leaf: min(until, latest) for leaf, until in leaves.items()} for name, leaves in found.items()
+            }
+            self.written = found
+        except (msgspec.DecodeError, TypeError) as error:  # a TypeError is a time without a zone
+            LOG.warning("what is remembered cannot be read", extra={"secret": REMEMBERED, "why": str(error)})

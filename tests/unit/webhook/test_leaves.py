@@ -10,7 +10,7 @@ import pytest
 from fairlead import pem
 from fairlead.certificates import Pair, authority, issued
 from fairlead.cluster.secrets import Certificate, Metadata, Shown
-from fairlead.webhook.leaves import BEFORE, MOST, Leaves
+from fairlead.webhook.leaves import BEFORE, MOST, REMEMBERED, Leaves
 from tlskit import NOW, YEAR
 
 CA = authority("ca", NOW, YEAR)
@@ -28,6 +28,9 @@ class Held:
     def put(self, pair: Pair | None, name: str = "s") -> None:
         certificate = pair.certificate if pair else b"nothing"
         self.leaves.put(Shown(Metadata(name, "here"), Certificate(certificate)))
+
+    def remember(self, said: bytes) -> None:
+        self.leaves.put(Shown(Metadata(REMEMBERED, "here"), Certificate(before=said)))
 
     def holds(self, pair: Pair, name: str = "s") -> bool:
         return self.leaves.holds(name, leaf(pair))
@@ -94,6 +97,66 @@ def test_a_secret_that_is_deleted_takes_them_with_it_and_one_that_is_spoilt_does
     held.leaves.remove(("here", "s"))
     held.leaves.remove(("here", "unknown"))
     assert (held.holds(A), held.holds(B)) == (False, False)
+
+
+def started(held: Held, now: datetime | None = None) -> Held:
+    """Another replica, told of what the Secret says that the leader writes."""
+    made = Held()
+    made.now = now or held.now
+    made.remember(msgspec.json.encode(held.leaves.before()))
+    return made
+
+
+def test_a_replica_that_starts_knows_what_was_before() -> None:
+    held = Held()
+    assert held.leaves.before() == held.leaves.written == {}
+    for pair in (A, B):
+        held.put(pair)
+    assert held.leaves.before() != held.leaves.written
+    fresh = started(held)
+    assert fresh.leaves.before() == {}  # of a Secret that is not there nothing counts
+    assert not fresh.holds(A)
+    fresh.put(B)
+    assert (fresh.holds(A), fresh.holds(B), fresh.holds(A, "another")) == (True, True, False)
+    assert fresh.leaves.before() == fresh.leaves.written == held.leaves.before()
+    fresh.put(OTHERS[0])
+    assert [fresh.holds(pair) for pair in (A, B, OTHERS[0])] == [True, True, True]
+    assert len(fresh.leaves.before()["s"]) == 2
+    fresh.now += BEFORE
+    assert [fresh.holds(pair) for pair in (A, B, OTHERS[0])] == [False, False, True]
+    assert fresh.leaves.before() == {} != fresh.leaves.written
+
+
+def test_nothing_is_remembered_of_a_secret_that_was_deleted() -> None:
+    held = Held()
+    for pair in (A, B):
+        held.put(pair)
+    fresh = started(held)
+    fresh.put(B)
+    fresh.leaves.remove(("here", "s"))
+    fresh.put(OTHERS[0])
+    assert [fresh.holds(pair) for pair in (A, B, OTHERS[0])] == [False, False, True]
+    assert fresh.leaves.before() == {} != fresh.leaves.written  # so that it is written anew
+    fresh.leaves.remove(("here", REMEMBERED))
+    assert fresh.leaves.written == {}
+
+
+@pytest.mark.parametrize("said", [b"", b"{", b'{"s": 1}', b'{"s": {"x": "2027-01-01T00:00:00"}}'])
+def test_what_is_remembered_may_be_spoilt(said: bytes) -> None:
+    held = Held()
+    held.put(A)
+    held.remember(said)
+    assert held.leaves.before() == {}
+    assert held.holds(A)
+
+
+def test_what_is_remembered_counts_for_a_day_whoever_wrote_it() -> None:
+    held = Held()
+    held.put(B)
+    held.remember(msgspec.json.encode({"s": {leaf(A): NOW + YEAR}}))
+    assert held.holds(A)
+    held.now += BEFORE
+    assert not held.holds(A)
 
 
 def test_keys_are_not_read() -> None:
