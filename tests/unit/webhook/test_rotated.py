@@ -96,7 +96,7 @@ async def test_a_rotation_fails_no_call_and_leaves_nobody_of_the_old_authority()
             stack.push_async_callback(made.close)
             return made
 
-        kept = begun(client(scheduler(old), held.known))
+        kept, late = (begun(client(scheduler(old), held.known)) for _ in range(2))
         good = 200, b"fairlead:scheduler:gpu"
         for phase in (Phase.INTRODUCED, Phase.SWITCHED, Phase.NARROWED, Phase.STABLE):
             before, held = held, held.becomes(phase, lambda: new)
@@ -110,7 +110,7 @@ async def test_a_rotation_fails_no_call_and_leaves_nobody_of_the_old_authority()
                 phase is Phase.SWITCHED
             ):  # its Secret has another certificate by now: it shows that when it connects anew
                 kept.shows = client(scheduler(new), held.known)
-                late = begun(client(scheduler(old), held.known))
+                late.shows = client(scheduler(old), held.known)
                 assert await late.call() == good
             passed += AGE_S / 2
         assert await kept.call() == good
