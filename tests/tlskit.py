@@ -10,7 +10,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from cryptography.x509.oid import NameOID
 
 from fairlead.certificates import Pair, authority, issued
@@ -64,6 +64,25 @@ def signed_by_another(certificate: bytes) -> bytes:
     for extension in one.extensions:
         builder = builder.add_extension(extension.value, extension.critical)
     return builder.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256()).public_bytes(Encoding.PEM)
+
+
+def between(
+    by: Pair | None = None, name: str = "between", *, is_authority: bool = True, days: int = 365, now: datetime = NOW
+) -> Pair:
+    """An authority that may have others below it: signed by another one, or by itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    own = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name if by else "root")])
+    signer = load_pem_private_key(by.key, None) if by else key
+    assert isinstance(signer, ec.EllipticCurvePrivateKey)
+    issuer = x509.load_pem_x509_certificate(by.certificate).subject if by else own
+    begins, ends = now - timedelta(days=1), now + timedelta(days=days)
+    made = (
+        x509.CertificateBuilder(issuer, own, key.public_key(), x509.random_serial_number(), begins, ends)
+        .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
+        .sign(signer, hashes.SHA256())
+    )
+    written = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return Pair(made.public_bytes(Encoding.PEM), written)
 
 
 def as_go(path: str, body: bytes, method: str = "POST", **headers: str) -> bytes:

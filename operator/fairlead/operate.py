@@ -9,15 +9,20 @@ import logging
 import ssl
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from time import perf_counter_ns
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import uuid4
+
+import msgspec
 
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
 from fairlead.cluster import ever
 from fairlead.cluster.access import find_access
 from fairlead.cluster.client import Client
+from fairlead.cluster.errors import ClusterError
 from fairlead.cluster.policy_objects import policies
+from fairlead.cluster.secrets import Secrets
 from fairlead.identities import OPERATOR
 from fairlead.own_certificates import OwnCertificates
 from fairlead.policy.compile import Rules
@@ -28,11 +33,16 @@ from fairlead.webhook import state
 from fairlead.webhook.admission import review_steps
 from fairlead.webhook.admission_server import AdmissionServer
 from fairlead.webhook.callers import Callers, callers
+from fairlead.webhook.leaves import REMEMBERED, Leaves
 from fairlead.webhook.report import Known, report
+from fairlead.webhook.server import Stranger
 from fairlead.webhook.tls import Tls, TlsError
 from fairlead.webhook.turned_away import TurnedAway
 from fairlead.webhook.waiting import Waiting
 from fairlead.webhook.world import Caller, Moment, Outcome, Verb, World
+
+if TYPE_CHECKING:
+    from fairlead.cluster.reflector import Reflector
 
 LOG: Final = logging.getLogger(__name__)
 SWITCH_S: Final = 0.0005
@@ -78,8 +88,10 @@ class Operator(Serving):
         self.admission_port = 0
         self.objects = policies(client, self.current)
         self._known = ever.follow(client, settings.namespace, self.ever)
-        self._followed = self.own.follow() if self.own else None
-        self.parts.beside = {"policy objects": self.objects}
+        self.leaves = Leaves(lambda: datetime.now(UTC))
+        self._secrets = Secrets(client, settings.namespace)
+        self._followed: Reflector[Any] = self.own.follow() if self.own else self._secrets.follow_shown(self.leaves)
+        self.parts.beside = {"policy objects": self.objects} | ({} if self.own else {"certificates": self._followed})
         self._callers: tuple[Caller, ...] = ()
         self._made_of: tuple[object, ...] = ()
         self._process = uuid4().hex
@@ -100,6 +112,10 @@ class Operator(Serving):
         """What this replica says of itself."""
         return {state.PATH: self._state}
 
+    def stranger(self) -> Stranger | None:
+        """Others sign names for others, too: who calls shows what is in the Secret of his name."""
+        return self._stranger if self.own is None else None
+
     def idles(self) -> Callable[[World, Moment], bool]:
         """Whether pods that were refused could be placed by now."""
         return self.waiting.look
@@ -118,9 +134,12 @@ class Operator(Serving):
 
     def works(self) -> Sequence[Work]:
         """What is watched, and read again."""
-        found: list[Work] = [self._serve_policies, self._known.run, every(_SETTINGS_S, self.look_for_settings)]
-        if self._followed is not None:
-            found.append(self._followed.run)
+        found: list[Work] = [
+            self._serve_policies,
+            self._known.run,
+            self._followed.run,
+            every(_SETTINGS_S, self.look_for_settings),
+        ]
         if self._candidate is not None:
             self._candidate.start()
         return found
@@ -140,6 +159,23 @@ class Operator(Serving):
         await super().look_for_certificates()
         if self.own is not None:
             self.parts.certificates = self.parts.certificates or self.own.fault or self.own.material.fault
+        elif self._candidate is not None and self._candidate.leads:
+            await self.remember_leaves()
+
+    async def remember_leaves(self) -> None:
+        """Write down which certificates were there before, for replicas that start now."""
+        before = self.leaves.before()
+        if before == self.leaves.written or not self._followed.state.synced:
+            return
+        data = {"before": msgspec.json.encode(before)}
+        try:
+            seen = await self._secrets.ensure(REMEMBERED, lambda: data, kind="Opaque")
+            if seen.data != data:
+                await self._secrets.replace(seen, data)
+        except ClusterError as error:  # it is tried again soon
+            if (more := self.seldom.about(REMEMBERED)) is not None:
+                extra = {"secret": REMEMBERED, "why": str(error), **more}
+                LOG.warning("which certificates were there before cannot be written down", extra=extra)
 
     async def look_for_settings(self) -> None:
         """Use those that are in the file now."""
@@ -193,6 +229,12 @@ class Operator(Serving):
             self._made_of = made_of
         return self._callers
 
+    def _stranger(self, name: str, leaf: str) -> str:
+        secret = self.callers.secret(name, self.settings.namespace)
+        if not secret or self.leaves.holds(secret, leaf):
+            return ""  # who is not known at all is refused for that
+        return f"it is not the one in Secret {self.settings.namespace}/{secret}"
+
     def _state(self, caller: str) -> bytes | None:
         return state.encode(self.say()) if caller == OPERATOR else None
 
@@ -223,7 +265,7 @@ class Operator(Serving):
 
     def _missing(self) -> str:
         """The first right that is found to be."""
-        watched = [*self.parts.reflectors.values(), self._known, *([self._followed] if self._followed else [])]
+        watched = [*self.parts.reflectors.values(), self._known, self._followed]
         found = (*(one.state.missing for one in watched), self.revisions.missing, self.bindings.missing)
         return next(filter(None, found), "")
 

@@ -14,7 +14,7 @@ from fairlead.control.authority import SECRET
 from fairlead.control.certificates import Certificates
 from fairlead.control.leaves import server_hosts
 from fairlead.control.material import Material
-from fairlead.pairs import load_pair
+from fairlead.pairs import calling
 from fairlead.render.names import Names
 from fairlead.settings import OperateSettings
 from fairlead.webhook.tls import Contents, InMemory, Tls, TlsError
@@ -66,9 +66,7 @@ class OwnCertificates:
         authority, shown = self.material.authority, self.material.operator
         if authority is None or shown is None:
             raise TlsError("there is nothing from our own authority yet")
-        context = ssl.create_default_context(cadata=authority.trusted.decode())
-        load_pair(context, shown.certificate, shown.key)
-        return context
+        return calling(authority.trusted, shown.certificate, shown.key)
 
     def _use(self, material: Material) -> None:
         if material.authority is None or material.server is None:

@@ -1,4 +1,4 @@
-"""How OpenSSL is given a certificate and its key that are in memory."""
+"""How OpenSSL is given a certificate and its key that are in memory, and what is shown to the webhook's port."""
 
 import os
 import ssl
@@ -19,3 +19,14 @@ def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
         path = Path(folder, "pair.pem")
         path.write_bytes(pair)
         context.load_cert_chain(path, password="")
+
+
+def calling(trusted: bytes, certificate: bytes, key: bytes) -> ssl.SSLContext:
+    """What a caller of the webhook's port shows, and whom it believes: as that port, it knows nothing older than 1.3.
+
+    What stands between certificates of a bundle is nobody's business, as with the port.
+    """
+    context = ssl.create_default_context(cadata=trusted.decode("ascii", "ignore"))
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    load_pair(context, certificate, key)
+    return context

@@ -4,11 +4,14 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import NameOID
+
+_LONGEST: Final = 5  # certificates between a leaf and its authority
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,29 @@ def bundle(certificates: Iterable[bytes]) -> bytes:
     return b"".join(sorted({one.strip() + b"\n" for one in certificates}))
 
 
+def leads(
+    leaf: x509.Certificate,
+    between: Sequence[x509.Certificate],
+    authorities: Sequence[x509.Certificate],
+    now: datetime,
+) -> bool:
+    """Whether an authority has signed it, or somebody whom an authority has entitled to; none of them has expired."""
+    one = leaf
+    for depth in range(_LONGEST):
+        if one in authorities or any(_signed(one, authority, depth, now) for authority in authorities):
+            return True
+        issuer = next((other for other in between if other != one and _signed(one, other, depth, now)), None)
+        if issuer is None:
+            return False
+        one = issuer
+    return False
+
+
+def fingerprint(certificate: bytes) -> str:
+    """Which certificate that is, in DER: as `openssl x509 -fingerprint -sha256` has it, in small letters only."""
+    return hashlib.sha256(certificate).hexdigest()
+
+
 def digest(pem: bytes) -> str:
     """Which certificates these are, whatever else stands between them. Raises ValueError if there is none."""
     found = sorted(one.public_bytes(Encoding.DER) for one in x509.load_pem_x509_certificates(pem))
@@ -70,9 +96,35 @@ def _key(one: x509.Certificate) -> str:
 def _issuer(one: x509.Certificate, authorities: Sequence[bytes]) -> str:
     for pem in authorities:
         for authority in x509.load_pem_x509_certificates(pem):
-            try:
-                one.verify_directly_issued_by(authority)
-            except (ValueError, TypeError, InvalidSignature):
-                continue
-            return _key(authority)
+            if _is_issuer(authority, one):
+                return _key(authority)
     return ""
+
+
+def _signed(one: x509.Certificate, issuer: x509.Certificate, depth: int, now: datetime) -> bool:
+    if not issuer.not_valid_before_utc <= now < issuer.not_valid_after_utc:
+        return False
+    return _may_sign(issuer, depth) and _is_issuer(issuer, one)
+
+
+def _may_sign(one: x509.Certificate, depth: int) -> bool:
+    """Whether it is an authority, of one that is so far above the leaf: a leaf that it has signed entitles nobody."""
+    if one.version is x509.Version.v1:  # there were no extensions yet
+        return one.issuer == one.subject
+    try:
+        limits = one.extensions.get_extension_for_class(x509.BasicConstraints).value
+        if not limits.ca or (limits.path_length is not None and limits.path_length < depth):
+            return False
+        return one.extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign
+    except x509.ExtensionNotFound as missing:
+        return missing.oid == x509.KeyUsage.oid
+    except ValueError:
+        return False
+
+
+def _is_issuer(issuer: x509.Certificate, one: x509.Certificate) -> bool:
+    try:
+        one.verify_directly_issued_by(issuer)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True

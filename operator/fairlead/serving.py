@@ -34,7 +34,7 @@ from fairlead.webhook.binding import Binder
 from fairlead.webhook.calls import Calls, TimeOfDay
 from fairlead.webhook.current import Current
 from fairlead.webhook.probes import Probes
-from fairlead.webhook.server import Page, WebhookServer
+from fairlead.webhook.server import Page, Stranger, WebhookServer
 from fairlead.webhook.tls import Tls, TlsError
 from fairlead.webhook.undecided import Undecided
 from fairlead.webhook.world import Caller, Moment, Outcome, Verb, World
@@ -99,6 +99,7 @@ class Serving(ABC):
                 settings.max_body,
                 max(1.0, settings.timeout_s),
                 pages=self.pages(),
+                stranger=self.stranger(),
             ),
             watching=self.watching,
             policies=self.policies,
@@ -124,6 +125,10 @@ class Serving(ABC):
     def pages(self) -> Mapping[str, Page]:
         """What is read on the webhook's port."""
         return {}
+
+    def stranger(self) -> Stranger | None:
+        """Who tells whether a certificate is that of its name, where their authority signs for others, too."""
+        return None
 
     def hears(self) -> Callable[[Outcome], None] | None:
         """Who is told what became of each call of filter."""
@@ -175,7 +180,8 @@ class Serving(ABC):
             LOG.warning("a caller was turned away", extra={"reason": reason, "peer": peer, **more})
 
     async def look_for_certificates(self) -> None:
-        """Use those that are there now."""
+        """Use those that are there now; callers whose own have ended are answered no longer."""
+        self.parts.server.end_expired()
         try:
             if self.tls.reload():
                 LOG.info("new certificates are used")

@@ -148,8 +148,11 @@ class Recorder:
             answer = Answer(b"", status=500)
         if not isinstance(answer, Answer):
             answer = Answer(json.dumps(answer).encode())
-        if answer.form is Form.LENGTH:
-            return web.Response(body=answer.body, status=answer.status, content_type="application/json")
+        if answer.form in (Form.LENGTH, Form.LAST):
+            whole = web.Response(body=answer.body, status=answer.status, content_type="application/json")
+            if answer.form is Form.LAST:
+                whole.force_close()
+            return whole
         response = web.StreamResponse(status=answer.status, headers={"Content-Type": "application/json"})
         response.enable_chunked_encoding()
         await response.prepare(request)

@@ -12,6 +12,7 @@ class Form(Enum):
     """How the end of a body is told."""
 
     LENGTH = "by its length"
+    LAST = "by its length, and no other comes on this connection"
     CHUNKED_WHOLE = "by a last chunk that is sent with the rest"
     CHUNKED_APART = "by a last chunk that is sent by itself"
 

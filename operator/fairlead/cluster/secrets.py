@@ -40,7 +40,25 @@ class Secret(msgspec.Struct, frozen=True):
         return f"Secret({self.metadata.namespace}/{self.metadata.name}: {', '.join(self.data)})"
 
 
+class Certificate(msgspec.Struct, frozen=True):
+    """What of a Secret's data anybody may see; the rest is not even read."""
+
+    certificate: bytes = msgspec.field(name="tls.crt", default=b"")
+    before: bytes = b""
+    """What is remembered of certificates that were there before."""
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """A Secret, without its secrets."""
+
+    metadata: Metadata
+    data: Certificate = Certificate()
+
+
 _decode: Final = msgspec.json.Decoder(Secret).decode
+_decode_shown: Final = msgspec.json.Decoder(Shown).decode
+_NOT_OF_HELM: Final = {"fieldSelector": "type!=helm.sh/release.v1"}
+"""Whole charts, a megabyte each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +106,11 @@ class Secrets:
         where = Where(SECRETS.resource, self.namespace)
         query = {"fieldSelector": f"metadata.name={name}"}
         return Reflector(self.client, where, decode=_decode, sink=sink, query=query, clock=clock)
+
+    def follow_shown(self, sink: Sink[Shown], *, clock: Clock | None = None) -> Reflector[Shown]:
+        """Keep a sink told of what all of them show."""
+        where = Where(SECRETS.resource, self.namespace)
+        return Reflector(self.client, where, decode=_decode_shown, sink=sink, query=_NOT_OF_HELM, clock=clock)
 
     def _where(self, name: str) -> Where:
         return SECRETS.of(self.namespace, name)

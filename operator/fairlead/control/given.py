@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Final
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from fairlead import pem
@@ -19,7 +18,6 @@ _PURPOSES: Final = {
     "server": (ExtendedKeyUsageOID.SERVER_AUTH, "server auth"),
     "client": (ExtendedKeyUsageOID.CLIENT_AUTH, "client auth"),
 }
-_LONGEST: Final = 5  # certificates between a leaf and its authority
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,7 @@ def _of_leaf(
     if all(now >= one.not_valid_after_utc for one in authorities):
         last = max(one.not_valid_after_utc for one in authorities)
         faults.append(f"ca.crt: has expired on {_day(last)}: replace the authority")
-    elif not _leads(leaf, chain[1:], authorities):
+    elif not pem.leads(leaf, chain[1:], authorities, now):
         faults.append(
             "tls.crt: is not signed by the authority in ca.crt: put its issuer there, and whatever is between"
         )
@@ -96,27 +94,6 @@ def _read(content: bytes) -> list[x509.Certificate]:
         return x509.load_pem_x509_certificates(content)
     except ValueError:
         return []
-
-
-def _leads(leaf: x509.Certificate, between: list[x509.Certificate], authorities: list[x509.Certificate]) -> bool:
-    """Whether an authority has signed it, or somebody whom an authority has entitled to."""
-    one = leaf
-    for _ in range(_LONGEST):
-        if one in authorities or any(_signed(one, authority) for authority in authorities):
-            return True
-        issuer = next((other for other in between if other != one and _signed(one, other)), None)
-        if issuer is None:
-            return False
-        one = issuer
-    return False
-
-
-def _signed(one: x509.Certificate, issuer: x509.Certificate) -> bool:
-    try:
-        one.verify_directly_issued_by(issuer)
-    except (ValueError, TypeError, InvalidSignature):
-        return False
-    return True
 
 
 def _serves(leaf: x509.Certificate, purpose: x509.ObjectIdentifier) -> bool:

@@ -31,7 +31,7 @@ from fairlead.control.rounds import Rounds
 from fairlead.control.schedulers import Schedulers
 from fairlead.control.statuses import Statuses
 from fairlead.control.waking import Waker
-from fairlead.pairs import load_pair
+from fairlead.pairs import calling
 from fairlead.render.engine import Engine
 from fairlead.render.names import Names
 from fairlead.render.operator_settings import OperatorSettings
@@ -195,9 +195,7 @@ def _passes(operator: Operator, objects: Objects, secrets: Secrets, replicas: Re
         secret = await secrets.get(Names(scheduler, operator.namespace).certificate)
         if secret is None:
             return None
-        made = ssl.create_default_context(cadata=secret.data["ca.crt"].decode())
-        load_pair(made, secret.data["tls.crt"], secret.data["tls.key"])
-        return made
+        return calling(secret.data["ca.crt"], secret.data["tls.crt"], secret.data["tls.key"])
 
     return Passes(
         objects=objects,

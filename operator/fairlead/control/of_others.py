@@ -13,12 +13,10 @@ from fairlead.api.errors import FieldError, InvalidObjectError
 from fairlead.cluster.secrets import Secret, Secrets
 from fairlead.control.given import Wanted, faults
 from fairlead.identities import OPERATOR, scheduler_identity
-from fairlead.pairs import load_pair
-from fairlead.render.names import Names
+from fairlead.pairs import calling
+from fairlead.render.names import OPERATOR_SECRET, SERVER_SECRET, Names
 
-SERVER_SECRET: Final = "fairlead-webhook-tls"  # noqa: S105  a name
 _LISTED: Final = "; cert-manager makes it where the operator's setting schedulers lists the scheduler"
-OPERATOR_SECRET: Final = "fairlead-operator-tls"  # noqa: S105
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +42,7 @@ class OfOthers:
     async def context(self) -> ssl.SSLContext:
         """What the leader shows to replicas, and whom it believes."""
         shown = (await self._read(OPERATOR_SECRET, Wanted(self._where(OPERATOR_SECRET), "client", OPERATOR))).data
-        context = ssl.create_default_context(cadata=(await self.authority()).decode())
-        load_pair(context, shown["tls.crt"], shown["tls.key"])
-        return context
+        return calling(await self.authority(), shown["tls.crt"], shown["tls.key"])
 
     async def _read(self, name: str, wanted: Wanted) -> Secret:
         secret = await self.secrets.get(name)

@@ -24,9 +24,10 @@ from fairlead.control.objects import KINDS, Objects, resource
 from fairlead.control.reconcile import in_order
 from fairlead.render.engine import Object
 from fairlead.render.names import MANAGED_BY, MANAGER, SCHEDULER_LABEL
+from fairlead.webhook.leaves import REMEMBERED
 
 _OURS: Final = f"{MANAGED_BY}={MANAGER}"
-_UNLABELLED: Final = (("Lease", LEASE), ("Secret", AUTHORITY), ("ConfigMap", EVER))
+_UNLABELLED: Final = (("Lease", LEASE), ("Secret", AUTHORITY), ("Secret", REMEMBERED), ("ConfigMap", EVER))
 _NAME: Final = "fairlead-uninstall"
 _CAPACITIES: Final = Resource("storage.k8s.io", "v1", "csistoragecapacities")
 _ELSEWHERE: Final = {"ClusterRoleBinding": "", "RoleBinding": "kube-system"}

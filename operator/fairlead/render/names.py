@@ -17,6 +17,10 @@ CONFIG_HASH: Final = f"{GROUP}/config-hash"
 HASH_VERSION: Final = f"{GROUP}/config-hash-version"
 CA_HASH: Final = f"{GROUP}/ca-hash"
 CERTIFICATE: Final = f"{GROUP}/certificate-secret"
+SERVER_SECRET: Final = "fairlead-webhook-tls"  # noqa: S105  a name
+"""Of the certificate that replicas show, where others make certificates."""
+OPERATOR_SECRET: Final = "fairlead-operator-tls"  # noqa: S105
+"""Of the one that the leader shows to replicas, then."""
 
 _PREFIX: Final = "kube-scheduler-"
 _CHILD_MAX: Final = 46

@@ -1,4 +1,4 @@
-"""Who may call, where the operator's own authority says who is who: each scheduler about its own pods, nobody else."""
+"""Who may call: each scheduler about its own pods, nobody else. A name says who is who where only we sign names."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -7,6 +7,7 @@ from typing import Final
 from fairlead.api.errors import InvalidObjectError
 from fairlead.identities import OPERATOR, scheduler_identity
 from fairlead.policy.compiled import CompiledPolicy
+from fairlead.render.names import OPERATOR_SECRET, Names
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.webhook.world import Caller, Verb
 
@@ -60,8 +61,16 @@ class Callers:
 
     def __call__(self, name: str, _verb: Verb) -> Caller | None:
         """Who has a certificate of this name; None if nothing here is for him."""
+        return _OPERATOR if name == OPERATOR else self._now().get(name)
+
+    def secret(self, name: str, namespace: str) -> str:
+        """Of which Secret somebody's certificate is, where others make it; empty: nothing here is for him."""
         if name == OPERATOR:
-            return _OPERATOR
+            return OPERATOR_SECRET
+        caller = self._now().get(name)
+        return "" if caller is None else Names(next(iter(caller.schedulers)), namespace).certificate
+
+    def _now(self) -> Mapping[str, Caller]:
         if (now := self.schedulers()) is not self._of:
             self._of, self._allowed = now, allowed(now)
-        return self._allowed.get(name)
+        return self._allowed

@@ -1,8 +1,9 @@
 """The way of nearly all calls: what is written as kube-scheduler writes it is answered where its last byte comes in.
 
 All else goes to aiohttp, byte for byte as it came: another method or header, chunks, a body that is slow or too large,
-a caller who may not ask, whatever has to wait for others. So nothing of HTTP is decided here but what is plain. When
-aiohttp has answered, and nothing but whole requests came, the next call may go this way again.
+a caller who may not ask, whatever has to wait for others, and what comes when the connection is to end. So nothing of
+HTTP is decided here but what is plain. When aiohttp has answered, and nothing but whole requests came, the next call
+may go this way again.
 """
 
 import asyncio
@@ -13,6 +14,8 @@ from typing import Any, Final
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
+
+from fairlead.webhook.peer import Peer
 
 # What Go's client writes, in its order. Nothing here may mean to aiohttp anything else than it does to us.
 _HEAD: Final = re.compile(
@@ -31,26 +34,46 @@ _PHRASES: Final = {status.value: status.phrase.encode() for status in HTTPStatus
 _UNKNOWN: Final = -1
 Work = Callable[[bytes, int], tuple[int, bytes]]
 """From the body of a request, and when its head was there, to the status and the body of the reply."""
-Find = Callable[[asyncio.BaseTransport, str, int], Work | None]
-"""Who answers at once what comes from there, for that path, with a body of that length; None for aiohttp."""
+Find = Callable[[Peer, str, int], Work | None]
+"""Who answers at once what comes from him, for that path, with a body of that length; None for aiohttp."""
+Meet = Callable[[asyncio.BaseTransport], Peer]
 
 
 class Direct(RequestHandler):
     """One connection."""
 
-    __slots__ = ("_body_s", "_clock", "_find", "_head", "_held", "_lent", "_missing", "_since", "_timer")
+    __slots__ = (
+        "_age", "_body_s", "_clock", "_due", "_find", "_head", "_held", "_lent", "_meet", "_missing", "_since",
+        "_timer", "peer",
+    )  # fmt: skip
+    peer: Peer
 
     def __init__(
-        self, manager: web.Server, find: Find, clock: Callable[[], int], body_s: float, **options: Any
+        self,
+        manager: web.Server,
+        meet: Meet,
+        find: Find,
+        clock: Callable[[], int],
+        body_s: float,
+        age: int,
+        **options: Any,
     ) -> None:
+        """`age`: after so many nanoseconds the next reply is the last."""
         super().__init__(manager, loop=asyncio.get_running_loop(), **options)
-        self._find, self._clock, self._body_s = find, clock, body_s
+        self._meet, self._find, self._clock, self._body_s, self._age = meet, find, clock, body_s, age
+        self._due = 0  # from when on aiohttp answers, who can say that this reply is the last
         self._lent = 0  # bytes still to come of a request that aiohttp has; below zero where only aiohttp can tell
         self._head: re.Match[bytes] | None = None  # of a request of which some is missing
         self._held: list[bytes] = []  # what there is of its body
         self._missing = 0
         self._since: int | None = None  # when its head was there
         self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Somebody is there."""
+        self.peer = self._meet(transport)
+        self._due = min(self.peer.ends, self._clock() + self._age)
+        super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
         """A part of a request, or all of it."""
@@ -71,20 +94,39 @@ class Direct(RequestHandler):
         since, self._since = self._since, None
         return self._clock() if since is None else since
 
+    @property
+    def is_due(self) -> bool:
+        """Whether the next reply is the last."""
+        return self._clock() >= self._due
+
+    def end(self, why: str) -> bool:
+        """Answer nothing more: close it if nobody waits for an answer, else say so to him. Whether it was closed."""
+        self.peer.ends = self._due = 0
+        self.peer.why = why
+        if self._head is not None:
+            self._give_up(self._head)
+        elif self._is_idle():
+            self.force_close()
+            return True
+        return False
+
     def _begin(self, data: bytes) -> None:
         head = _HEAD.match(data, 0, _LONGEST)
-        missing = _UNKNOWN if head is None else head.end() + int(head[2]) - len(data)
-        work = None if head is None or missing < 0 else self._work(head)
-        if head is None or work is None:
+        if head is None:
+            self._lend(data, _UNKNOWN)
+            return
+        missing, now = head.end() + int(head[2]) - len(data), self._clock()
+        work = None if missing < 0 or now >= self._due else self._work(head)
+        if work is None:
             self._lend(data, missing)
             return
         if not missing:
-            self._reply(work, data[head.end() :], self._clock())
+            self._reply(work, data[head.end() :], now)
             return
         self._stay()
         self._head = head
         self._held.append(data[head.end() :])
-        self._missing, self._since = missing, self._clock()
+        self._missing, self._since = missing, now
         self._timer = self._loop.call_later(self._body_s, self._give_up, head)
 
     def _go_on(self, head: re.Match[bytes], data: bytes) -> None:
@@ -92,7 +134,8 @@ class Direct(RequestHandler):
         self._missing -= len(data)
         if self._missing > 0:
             return
-        work = None if self._missing else self._work(head)  # the server may be about to end by now
+        # The server, or the connection, may be about to end by now.
+        work = None if self._missing or self.is_due else self._work(head)
         if work is None:
             self._give_up(head)
         else:
@@ -131,7 +174,7 @@ class Direct(RequestHandler):
         """Who answers, if it is this connection's turn: nobody waits for an answer, or does not read the last ones."""
         if self.transport is None or self.writing_paused or not self._is_idle():
             return None
-        return self._find(self.transport, head[1].decode(), int(head[2]))
+        return self._find(self.peer, head[1].decode(), int(head[2]))
 
     # What follows is all that is used of what is aiohttp's own; tests/unit/webhook/test_direct.py looks after it.
 

@@ -1,17 +1,18 @@
-"""The server's side of mutual TLS: contexts, made anew when what they are made of changes, and who a caller is.
+"""The server's side of mutual TLS: contexts, made anew when what they are made of changes, and who is trusted by them.
 
 What they are made of comes from files, or from memory: who signs his own certificate never writes it down.
 """
 
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from cryptography import x509
 
+from fairlead import pem
 from fairlead.pairs import load_pair
 
 
@@ -96,6 +97,9 @@ class Tls:
     """The same for a port on which nobody has to say who he is."""
     expires: Mapping[str, datetime] = field(default_factory=dict)
     """When which of the certificates expires."""
+    distrusted: Callable[[], None] = lambda: None
+    """Told when other authorities than before are those of callers."""
+    _authorities: Sequence[x509.Certificate] = ()
     _contents: Contents | None = None
 
     def __post_init__(self) -> None:
@@ -110,21 +114,31 @@ class Tls:
         self._use(contents)
         return True
 
+    def trusts(self, chain: Sequence[bytes], now: datetime) -> bool:
+        """Whether that would be let in now: the certificate of a caller, and what he sent with it, in DER."""
+        try:
+            leaf, *between = map(x509.load_der_x509_certificate, chain)
+        except ValueError:  # nothing, or nothing that can be read
+            return False
+        return pem.leads(leaf, between, self._authorities, now)
+
     def _use(self, contents: Contents) -> None:
         # What was read is what is used: a file may be replaced at any moment, and then they do not go together.
-        expires = {
-            "server": _expiry(contents.certificate, self.source.certificate),
-            "client-ca": _expiry(contents.client_ca, self.source.client_ca),
-        }
+        shown = _certificates(contents.certificate, self.source.certificate)
+        authorities = _certificates(contents.client_ca, self.source.client_ca)
         self.context, self.anyone = _context(self.source, contents), _server_context(self.source, contents)
-        self.expires, self._contents = expires, contents
+        self.expires, self._contents = {"server": _expiry(shown), "client-ca": _expiry(authorities)}, contents
+        before, self._authorities = self._authorities, authorities
+        if {*before} != {*authorities}:
+            self.distrusted()
 
 
 def _context(source: Source, contents: Contents) -> ssl.SSLContext:
     context = _server_context(source, contents)
     context.verify_mode = ssl.CERT_REQUIRED
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as with Go: whoever has signed the authority itself
-    # A session that is resumed is not asked for its certificate again, which may have expired meanwhile.
+    # A session that is resumed is not asked for its certificate again, which may have expired meanwhile. Up to 1.2 a
+    # client can resume by the session's number, and Python has no word against it; in 1.3 there are tickets alone.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     try:
@@ -137,7 +151,7 @@ def _context(source: Source, contents: Contents) -> ssl.SSLContext:
 
 def _server_context(source: Source, contents: Contents) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.minimum_version = ssl.TLSVersion.TLSv1_3  # all who call are programs in Go, and the operator
     context.set_alpn_protocols(["http/1.1"])
     # All that both know is good; the caller says which is fast. Ours would be AES-256; Go's is AES-128, less work.
     context.options &= ~ssl.OP_CIPHER_SERVER_PREFERENCE
@@ -155,17 +169,13 @@ def _read(path: Path) -> bytes:
         raise TlsError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def _expiry(pem: bytes, where: object) -> datetime:
-    """Of the first that expires: a bundle is as good as that."""
+def _certificates(content: bytes, where: object) -> list[x509.Certificate]:
     try:
-        found = x509.load_pem_x509_certificates(pem)
+        return x509.load_pem_x509_certificates(content)
     except ValueError:
         raise TlsError(f"{where} holds no certificate in PEM") from None
+
+
+def _expiry(found: Sequence[x509.Certificate]) -> datetime:
+    """Of the first that expires: a bundle is as good as that."""
     return min(one.not_valid_after_utc for one in found).astimezone(UTC)
-
-
-def common_name(peer: Mapping[str, Any] | None) -> str | None:
-    """The name of the caller, from its certificate as Python gives it; None if it has none, or several."""
-    subject: Sequence[Sequence[tuple[str, str]]] = (peer or {}).get("subject", ())
-    names = [value for part in subject for key, value in part if key == "commonName"]
-    return names[0] if len(names) == 1 else None

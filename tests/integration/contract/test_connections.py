@@ -58,6 +58,7 @@ _FORMS = {
     "a reply with Content-Length keeps its connection": (Form.LENGTH, 1),
     "so does a chunked reply that is sent in one piece": (Form.CHUNKED_WHOLE, 1),
     "a chunked reply whose end is sent by itself costs it": (Form.CHUNKED_APART, _PODS),
+    "a reply that says that it is the last costs it, and no call": (Form.LAST, _PODS),
 }
 
 

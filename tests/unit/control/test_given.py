@@ -3,13 +3,11 @@
 from datetime import timedelta
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from authoritykit import DAY, NOW
 from fairlead.certificates import Pair, authority, issued
 from fairlead.control.given import Wanted, faults
+from tlskit import between
 
 LIFE = timedelta(days=300)
 CA, STRANGE = (authority(name, NOW, LIFE) for name in ("ca", "strange"))
@@ -26,26 +24,9 @@ def held(pair: Pair, ca: bytes = CA.certificate) -> dict[str, bytes]:
     return {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": ca}
 
 
-def _between() -> tuple[Pair, bytes]:
-    """A leaf whose issuer is no root, and its issuer."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    root = x509.load_pem_x509_certificate(CA.certificate)
-    signer = serialization.load_pem_private_key(CA.key, None)
-    assert isinstance(signer, ec.EllipticCurvePrivateKey)
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "between")])
-    made = (
-        x509.CertificateBuilder(root.subject, name, key.public_key(), 7, NOW - DAY, NOW + LIFE)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(signer, hashes.SHA256())
-    )
-    written = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    certificate = made.public_bytes(serialization.Encoding.PEM)
-    return issued(Pair(certificate, written), "x", "server", NOW, 30 * DAY, HOSTS), certificate
-
-
-LEAF, BETWEEN = _between()
+ROOT = between(now=NOW)
+BETWEEN = between(ROOT, now=NOW)
+LEAF = issued(BETWEEN, "x", "server", NOW, 30 * DAY, HOSTS)
 
 
 @pytest.mark.parametrize(
@@ -55,8 +36,8 @@ LEAF, BETWEEN = _between()
         (CLIENT, held(C)),
         (SERVER, held(S, STRANGE.certificate + CA.certificate)),
         (SERVER, held(S) | {"more": b"x"}),
-        (SERVER, held(Pair(LEAF.certificate + BETWEEN, LEAF.key))),
-        (SERVER, held(LEAF, BETWEEN)),
+        (SERVER, held(Pair(LEAF.certificate + BETWEEN.certificate, LEAF.key), ROOT.certificate)),
+        (SERVER, held(LEAF, BETWEEN.certificate)),
     ],
 )
 def test_what_is_good(wanted: Wanted, data: dict[str, bytes]) -> None:
@@ -75,7 +56,11 @@ def test_what_is_good(wanted: Wanted, data: dict[str, bytes]) -> None:
         (SERVER, held(S) | {"tls.key": b"x"}, "tls.key: is not the key of tls.crt, or has a password"),
         (SERVER, held(S) | {"tls.key": C.key}, "tls.key: is not the key of tls.crt"),
         (SERVER, held(S, STRANGE.certificate), "tls.crt: is not signed by the authority in ca.crt"),
-        (SERVER, held(LEAF), "tls.crt: is not signed by the authority in ca.crt: put its issuer there, and whatever"),
+        (
+            SERVER,
+            held(LEAF, ROOT.certificate),
+            "tls.crt: is not signed by the authority in ca.crt: put its issuer there, and whatever",
+        ),
         (SERVER, held(OLD), "tls.crt: has expired on 2026-10-22 12:00 UTC: have it issued anew"),
         (SERVER, held(LATER), "tls.crt: is not valid before 2027-01-20 11:55 UTC: compare the clocks"),
         (SERVER, held(issued(CA, "x", "client", NOW, DAY, HOSTS)), "tls.crt: is not for server auth: add it to"),

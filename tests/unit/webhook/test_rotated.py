@@ -1,8 +1,9 @@
-"""The server serves on while its authority is rotated: kept connections live, new ones are let in by what is new."""
+"""The server serves on while its authority is rotated: no call fails, and what the old one has signed ends with it."""
 
 import asyncio
 import ssl
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 
 import pytest
 
@@ -14,11 +15,12 @@ from fairlead.control.material import Material
 from fairlead.identities import scheduler_identity
 from fairlead.pairs import load_pair
 from fairlead.webhook.callers import Callers
-from fairlead.webhook.server import Answer, WebhookServer
+from fairlead.webhook.server import AGE_S, Answer, WebhookServer
 from fairlead.webhook.tls import Contents, InMemory, Tls
 from fairlead.webhook.world import Caller
+from policykit import SECOND
 from scripted.loop import in_loop
-from tlskit import NOW, connect
+from tlskit import NOW, Connection, connect
 
 SOURCE = InMemory("our authority")
 CALLER = Caller(schedulers=frozenset({"gpu"}))
@@ -41,10 +43,35 @@ def scheduler(by: Pair, name: str = "gpu") -> Pair:
     return issued(by, scheduler_identity(name), "client", NOW, LEAF_LIFE)
 
 
+@dataclass
+class Scheduler:
+    """As Go's client: it keeps its connection until it is told that it is to end, and then connects anew."""
+
+    port: int
+    shows: ssl.SSLContext
+    connections: int = 0
+    kept: Connection | None = None
+
+    async def call(self) -> tuple[int, bytes]:
+        if self.kept is None:
+            self.kept = await connect(self.port, self.shows)
+            self.connections += 1
+        reply = await self.kept.call("/filter")
+        if reply.headers.get("connection") == "close":
+            await self.close()
+        return reply.status, reply.body
+
+    async def close(self) -> None:
+        if self.kept is not None:
+            await self.kept.close()
+        self.kept = None
+
+
 @in_loop
-async def test_a_rotation_closes_no_connection() -> None:
+async def test_a_rotation_fails_no_call_and_leaves_nobody_of_the_old_authority() -> None:
     material = Material(frozenset({"127.0.0.1"}), lambda: NOW, use)
     callers = Callers(lambda: [CALLER])
+    passed = 0.0
 
     def put(one: Authority) -> None:
         material.put(Secret(Metadata("ca"), data=one.data()))
@@ -58,29 +85,38 @@ async def test_a_rotation_closes_no_connection() -> None:
         {"/filter": lambda call: Answer(call.caller.encode())},
         lambda name, _: callers(name, "filter") is not None,
         lambda *_: None,
+        clock=lambda: int(passed * SECOND),
     )
     port = await server.start("127.0.0.1", 0)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(server.stop, 0)
 
-        async def call(context: ssl.SSLContext) -> tuple[int, bytes]:
-            connection = await connect(port, context)
-            stack.push_async_callback(connection.close)
-            reply = await connection.call("/filter")
-            return reply.status, reply.body
+        def begun(context: ssl.SSLContext) -> Scheduler:
+            made = Scheduler(port, context)
+            stack.push_async_callback(made.close)
+            return made
 
-        kept = await connect(port, client(scheduler(old), held.known))
-        stack.push_async_callback(kept.close)
+        kept, late = (begun(client(scheduler(old), held.known)) for _ in range(2))
         good = 200, b"fairlead:scheduler:gpu"
         for phase in (Phase.INTRODUCED, Phase.SWITCHED, Phase.NARROWED, Phase.STABLE):
             before, held = held, held.becomes(phase, lambda: new)
             shows = [scheduler(one) for one in (old, new) if one.certificate in before.trusted]
+            assert await kept.call() == good
             put(held)
             assert tls.reload() == (phase is not Phase.NARROWED)  # that is about schedulers alone
-            assert (await kept.call("/filter")).status == 200
             for pair in shows if phase is not Phase.STABLE else shows[1:]:
-                assert await call(client(pair, held.known)) == good
+                assert await begun(client(pair, held.known)).call() == good
+            if (
+                phase is Phase.SWITCHED
+            ):  # its Secret has another certificate by now: it shows that when it connects anew
+                kept.shows = client(scheduler(new), held.known)
+                late.shows = client(scheduler(old), held.known)
+                assert await late.call() == good
+            passed += AGE_S / 2
+        assert await kept.call() == good
+        assert kept.connections > 1
+        assert late.kept is not None
+        assert await late.kept.is_closed()
         with pytest.raises((OSError, asyncio.IncompleteReadError)):
-            await call(client(scheduler(old), held.known))
-        assert (await call(client(scheduler(new, "web"), held.known)))[0] == 403
-        assert (await kept.call("/filter")).status == 200
+            await begun(client(scheduler(old), held.known)).call()
+        assert (await begun(client(scheduler(new, "web"), held.known)).call())[0] == 403

@@ -1,7 +1,8 @@
-"""Who may call, what is answered, and that nothing closes a connection that a scheduler keeps."""
+"""Who may call, what is answered, and that nothing closes a connection that a scheduler keeps, but its end."""
 
 import asyncio
 import ssl
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -184,20 +185,34 @@ def _old(ground: Ground) -> Callable[[], ssl.SSLContext]:
     return context
 
 
-@pytest.mark.parametrize("cipher", ["ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384"])
-def test_the_caller_chooses_the_cipher(tmp_path: Path, cipher: str) -> None:
+_CIPHER = """
+import socket, ssl, sys
+context = ssl.create_default_context(cafile=sys.argv[2])
+context.load_cert_chain(sys.argv[3], sys.argv[4])
+with context.wrap_socket(socket.create_connection(("127.0.0.1", int(sys.argv[1]))), server_hostname="localhost") as one:
+    print(one.cipher()[0])
+"""
+
+
+@pytest.mark.parametrize("order", [(128, 256), (256, 128)])
+def test_the_caller_chooses_the_cipher(tmp_path: Path, order: tuple[int, int]) -> None:
+    names = [{128: "TLS_AES_128_GCM_SHA256", 256: "TLS_AES_256_GCM_SHA384"}[bits] for bits in order]
+    config = tmp_path / "openssl.cnf"  # those of 1.3 cannot be put in order from Python
+    config.write_text(f"openssl_conf=a\n[a]\nssl_conf=b\n[b]\nsystem_default=c\n[c]\nCiphersuites={':'.join(names)}\n")
+
     async def story(one: Running) -> None:
-        context = one.ground.client()
-        context.maximum_version = ssl.TLSVersion.TLSv1_2  # those of later versions cannot be put in order from Python
-        context.set_ciphers(f"{cipher}:ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384")
-        connection = await one.dial(context)
-        assert connection.writer.get_extra_info("cipher")[0] == cipher
-        assert (await connection.call("/filter")).status == 200
+        one.ground.client()
+        files = (tmp_path / name for name in ("ca.crt", "client-scheduler.crt", "client-scheduler.key"))
+        arguments = ("-c", _CIPHER, str(one.port), *map(str, files))
+        calling = await asyncio.create_subprocess_exec(
+            sys.executable, *arguments, stdout=asyncio.subprocess.PIPE, env={"OPENSSL_CONF": str(config)}
+        )
+        assert (await calling.communicate())[0].decode().strip() == names[0]
 
     told(tmp_path, story)
 
 
-def test_certificates_change_without_closing_a_connection(tmp_path: Path) -> None:
+def test_certificates_change_without_closing_a_connection_of_whom_they_know(tmp_path: Path) -> None:
     async def story(one: Running) -> None:
         kept = await one.connect()
         assert (await kept.call("/filter", b"1")).status == 200
@@ -205,12 +220,16 @@ def test_certificates_change_without_closing_a_connection(tmp_path: Path) -> Non
         before, expires = one.ground.ca, one.tls.expires
         after = authority("ca-2", NOW, YEAR / 2)
         one.ground.write("ca", after)
+        one.ground.files.client_ca.write_bytes(before.certificate + after.certificate)
         one.ground.write("server", issued(after, "fairlead", "server", NOW, YEAR, HOSTS))
         assert one.tls.reload()
         assert one.tls.expires["server"] < expires["server"]
         assert (await kept.call("/filter", b"2")).status == 200
         new = Ground(tmp_path, after)
         assert (await (await one.dial(new.client())).call("/filter", b"3")).status == 200
+        one.ground.files.client_ca.write_bytes(after.certificate)
+        assert one.tls.reload()
+        assert (await (await one.dial(new.client())).call("/filter", b"4")).status == 200
         with pytest.raises((OSError, asyncio.IncompleteReadError)):
             await (await one.dial(new.client(by=before))).call("/filter")
 

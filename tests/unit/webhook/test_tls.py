@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from fairlead.certificates import authority
-from fairlead.webhook.tls import InMemory, Tls, TlsError, common_name
+from fairlead.webhook.peer import common_name
+from fairlead.webhook.tls import InMemory, Tls, TlsError
 from tlskit import NOW, YEAR, Ground
 
 
@@ -47,14 +48,13 @@ def test_what_stands_between_certificates_may_be_in_any_alphabet(tmp_path: Path)
 @pytest.mark.parametrize(
     ("peer", "name"),
     [
-        (None, None),
         ({}, None),
         ({"subject": ((("commonName", "a"),),)}, "a"),
         ({"subject": ((("organizationName", "o"),), (("commonName", "a"),))}, "a"),
         ({"subject": ((("commonName", "a"),), (("commonName", "b"),))}, None),
     ],
 )
-def test_the_name_of_a_caller(peer: dict[str, object] | None, name: str | None) -> None:
+def test_the_name_of_a_caller(peer: dict[str, object], name: str | None) -> None:
     assert common_name(peer) == name
 
 
