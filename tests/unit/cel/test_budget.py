@@ -140,7 +140,7 @@ def test_what_may_not_be_read_raises(text: str, kind: Kind) -> None:
 
 ORDINARY = {
     "node.metadata.labels[?'zone'].orValue('') == 'a'": False,
-    "pods.filter(p, p.metadata.labels[?'app'].orValue('') == '3').size() < 200": False,
+    "pods.filter(p, p.metadata.labels[?'app'].orValue('') == '3').size() < 200": True,
     "node.metadata.labels['zone'].matches('^[a-z]+$')": False,
     f"double({_annotation('digits')}.substring(0, 3)) > 1.0": False,
     "free[?'cpu'].orValue(1.0) > request['cpu'] / 2.0": False,

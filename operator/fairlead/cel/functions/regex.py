@@ -222,7 +222,7 @@ def compile_units(text: str) -> int:
     """Reckon what it costs to compile a pattern, at worst."""
     if len(text) > PATTERN_MAX:
         return COMPILE_UNITS  # it is refused
-    repeats = 300_000 + 300 * len(text) if "{" in text else 0
+    repeats = 200_000 + 300 * len(text) if "{" in text else 0
     return COMPILE_UNITS + 50 * len(text) + 11_000 * min(_classes(text), _CLASSES_MAX) + repeats
 
 
