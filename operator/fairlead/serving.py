@@ -49,6 +49,7 @@ _IDLE_S: Final = 0.05
 _COLLECT_S: Final = 60.0
 _LOOSE: Final = 20_000
 _IDLE_NS: Final = 2_000_000
+_DESCRIPTORS: Final = 16_384
 
 
 class Serving(ABC):
@@ -278,10 +279,11 @@ async def _unless(stop: asyncio.Event, work: Coroutine[None, None, None]) -> boo
 
 
 def _have_descriptors() -> None:
-    """Have as many as may be: some give a container 1,024, which is less than the ports take connections."""
+    """Some give a container 1,024, which is less than the connections that the ports take."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def told_to_stop() -> asyncio.Event:

@@ -36,7 +36,7 @@ READ: Final = 4
 READ_EACH: Final = 2
 """...of one address..."""
 AT_ONCE: Final = 2
-"""...and looked at."""
+"""...and looked at, each of another address."""
 WAITING: Final = 28
 AGAIN_S: Final = 1
 
@@ -58,7 +58,7 @@ class AdmissionServer:
     _server: Guests = field(init=False)
     _door: Door | None = None
     _turns: Turns = field(default_factory=lambda: Turns(READ, READ_EACH, WAITING))
-    _looking: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    _looks: Turns = field(default_factory=lambda: Turns(AT_ONCE, 1, READ))
     _asking: tuple[ssl.SSLContext, str, ssl.SSLContext] | None = None
     _faults: Seldom = field(default_factory=Seldom)
     _rarely: Rarely = field(default_factory=Rarely)
@@ -104,12 +104,13 @@ class AdmissionServer:
             return self._turned_away(request, 404, "no such path", f"only POST {PATH} is answered here")
         if (request.content_length or 0) > MAX_BODY:
             return self._too_large(request)
+        peer = request.remote or "?"
         try:
-            async with asyncio.timeout(self.within_s), self._turns.of(request.remote or "?"):
+            async with asyncio.timeout(self.within_s), self._turns.of(peer):
                 body = await self._body(request)
                 if isinstance(body, web.StreamResponse):
                     return body
-                async with self._looking:
+                async with self._looks.of(peer):
                     return web.Response(body=await self._run(body), content_type="application/json")
         except BusyError:
             return self._turned_away(request, 503, "too many", "too many ask at once")
