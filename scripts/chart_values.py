@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fairlead.api.params import Listed, Params
 from fairlead.api.values import LabelValue, ObjectName, QualifiedKey, Shape
-from fairlead.render.operator_settings import OperatorSettings, TlsSettings
+from fairlead.render.operator_settings import AdmissionSettings, OperatorSettings, TlsSettings
 from fairlead.render.settings import Resources, SchedulerSettings
 
 Free = dict[str, Any]
@@ -85,11 +85,11 @@ class NetworkPolicyValues(Params):
     """Peers that may read metrics; empty: everybody."""
 
 
-class AdmissionValues(Params):
+class AdmissionValues(AdmissionSettings):
     """What is wrong with a policy, said at `kubectl apply`. It is never in the way: failurePolicy is Ignore."""
 
     enabled: bool = True
-    """false: the status alone says it."""
+    """false: the status alone says it, and port 9443 is closed."""
 
 
 class CrdValues(Params):
@@ -162,7 +162,7 @@ class Values(OperatorSettings):
     """The operator's image."""
     image_pull_secrets: Annotated[Listed[ObjectName], Field(max_length=16)] = ()
     """Names of Secrets of this namespace with which it is fetched."""
-    resources: Resources = Resources(requests={"cpu": "100m", "memory": "192Mi"})
+    resources: Resources = Resources(requests={"cpu": "100m", "memory": "192Mi"}, limits={"memory": "2Gi"})
     """What a pod asks for. With 5,000 nodes and 150,000 pods it needs 1 Gi. A limit of cpu delays placing."""
     log_level: Literal["TRACE", "DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """What is written to the log."""

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +15,7 @@ import yaml
 from chartkit import CHART, NAMESPACE
 from crdkit import POLICIES
 from fairlead.identities import REPLICAS
+from fairlead.webhook.probes import FRESH_S
 from testbed import build, node_template, nodes
 from testbed.api import Api, Object, wait_for
 from testbed.errors import ClusterError
@@ -148,6 +150,7 @@ class Release:
 
     def counted(self, metric: str) -> dict[str, float]:
         """A counter over all replicas, by what stands in its braces."""
+        time.sleep(FRESH_S)  # what was told to somebody else may be that old
         found: dict[str, float] = {}
         for pod in self.pods(OPERATOR):
             page = self.api.text(f"{PODS}/{pod['metadata']['name']}:8080/proxy/metrics")

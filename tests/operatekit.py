@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 import fairlead
 from crdkit import POLICIES
 from fairlead.certificates import issued
@@ -48,10 +50,17 @@ class Operating:
     settings: str = ""
     name: str = field(default_factory=lambda: f"test-operate-{next(_numbers)}")
     ports: list[int] = field(default_factory=lambda: free_ports(3))
+    admits: bool = True
+    """Whether the API server may ask it."""
 
     def start(self) -> None:
         """Start it, and wait until it says that it is ready."""
         Supervisor(self.cluster.folder, list).ensure(self._component(), self.is_ready, within_s=_READY_S)
+
+    def listens(self) -> set[int]:
+        """The ports that somebody can connect to."""
+        (found,) = (one for one in [process.find(self.cluster.folder, self.name)] if one)
+        return {one.laddr.port for one in found.net_connections("tcp") if one.status == psutil.CONN_LISTEN}
 
     def kill(self) -> None:
         """Kill it as `kill -9` does."""
@@ -152,6 +161,7 @@ class Operating:
         file = self.folder / "settings.yaml"
         file.write_text(self.settings)
         listen, probes, admission = (f"{HOST}:{port}" for port in self.ports)
+        admission = admission if self.admits else ""
         command = [
             *(sys.executable, "-m", "fairlead", "operate", f"--settings={file}"),
             *(f"--listen={listen}", f"--probes={probes}", f"--admission={admission}"),

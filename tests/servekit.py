@@ -5,6 +5,7 @@ import itertools
 import json
 import ssl
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +18,7 @@ import yaml
 
 import fairlead
 from fairlead.cli.main import main
+from fairlead.webhook.probes import FRESH_S
 from testbed import process
 from testbed.api import Object, wait_for
 from testbed.layout import free_ports
@@ -88,6 +90,7 @@ class Serving:
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of a metric's values with these labels."""
+        time.sleep(FRESH_S)  # what was told to somebody else may be that old
         wanted = [f'{label}="{value}"' for label, value in labels.items()]
         lines = (line for line in self._probe("metrics")[1].splitlines() if line.startswith((f"{name}{{", f"{name} ")))
         return sum(float(line.rpartition(" ")[2]) for line in lines if all(label in line for label in wanted))

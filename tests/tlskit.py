@@ -130,6 +130,9 @@ class Reply:
     body: bytes
 
 
-async def connect(port: int, context: ssl.SSLContext | None, host: str = "127.0.0.1") -> Connection:
+async def connect(
+    port: int, context: ssl.SSLContext | None, host: str = "127.0.0.1", come_from: str | None = None
+) -> Connection:
     """Connect; with a certificate that the server refuses, this or the first call raises."""
-    return Connection(*await asyncio.open_connection(host, port, ssl=context, limit=2**24))
+    local = None if come_from is None else (come_from, 0)
+    return Connection(*await asyncio.open_connection(host, port, ssl=context, limit=2**24, local_addr=local))

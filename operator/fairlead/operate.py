@@ -83,7 +83,10 @@ class Operator(Serving):
         self.callers = Callers(self._schedulers)
         self.waiting, self.turned_away, self.ever = Waiting(), TurnedAway(), ever.EverManaged()
         self.admission = AdmissionServer(
-            self.tls, lambda body: review_steps(body, self.model, self.policies.rules), self.refuse
+            self.tls,
+            lambda body: review_steps(body, self.model, self.policies.rules),
+            self.refuse,
+            lambda: self.told.settings.admission.client_ca,
         )
         self.admission_port = 0
         self.objects = policies(client, self.current)
@@ -130,7 +133,8 @@ class Operator(Serving):
         self.policies.warm()
         if self.own is not None:
             await self.own.begin()
-        self.admission_port = await listening(self.admission.start, self.settings.admission)
+        if self.settings.admission is not None:
+            self.admission_port = await listening(self.admission.start, self.settings.admission)
 
     def works(self) -> Sequence[Work]:
         """What is watched, and read again."""

@@ -6,6 +6,7 @@ They differ in where policies, certificates and callers come from.
 import asyncio
 import gc
 import logging
+import resource
 import signal
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -48,6 +49,7 @@ _IDLE_S: Final = 0.05
 _COLLECT_S: Final = 60.0
 _LOOSE: Final = 20_000
 _IDLE_NS: Final = 2_000_000
+_DESCRIPTORS: Final = 16_384
 
 
 class Serving(ABC):
@@ -108,7 +110,7 @@ class Serving(ABC):
             tls=self.tls,
             undecided=Undecided(lambda policy, rule, count: errors.add(policy, rule, amount=count)),
         )
-        self.probes = Probes(lambda: checks(self.parts), self.metrics.exposition)
+        self.probes = Probes(lambda: checks(self.parts), self.metrics.exposition, self.refuse)
 
     @abstractmethod
     def caller(self, name: str, verb: Verb) -> Caller | None:
@@ -146,6 +148,7 @@ class Serving(ABC):
         """Until it is told to stop. Raises OSError where it cannot listen, or cannot read what it is told to."""
         settings, server = self.settings, self.parts.server
         measure(self.parts, self.metrics)
+        _have_descriptors()
         async with AsyncExitStack() as stack:
             self.probes_port = await listening(self.probes.start, settings.probes)
             stack.push_async_callback(self.probes.stop)
@@ -279,6 +282,14 @@ async def _unless(stop: asyncio.Event, work: Coroutine[None, None, None]) -> boo
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     return False
+
+
+def _have_descriptors() -> None:
+    """Some give a container 1,024, which is less than the connections that the ports take."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def told_to_stop() -> asyncio.Event:

@@ -68,7 +68,8 @@ class Settings(ServingSettings):
 class OperateSettings(ServingSettings):
     """Of `fairlead operate`."""
 
-    admission: Address
+    admission: Address | None = None
+    """None: nowhere; nobody asks."""
     settings: Path | None = None
     """The file with the operator's settings; None: the defaults of everything."""
     service: str = "fairlead"

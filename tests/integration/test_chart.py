@@ -65,6 +65,7 @@ def test_the_operator_can_read_its_settings(case: str) -> None:
     )
     assert (made.schedulers, made.annotation_prefixes) == (told.schedulers, told.annotation_prefixes)
     assert made.tls.mode == values.get("tls", {}).get("mode", "SelfManaged")
+    assert made.admission.client_ca == values.get("admission", {}).get("clientCA", "")
 
 
 def _name(values: Object) -> str:
@@ -98,9 +99,9 @@ def test_the_operator_is_told_where_it_stands(case: str) -> None:
     assert _labels(given.selector) == deployment["spec"]["selector"]["matchLabels"] == service["spec"]["selector"]
     listens = {port["name"]: port["containerPort"] for port in container["ports"]}
     told = {"webhook": given.listen, "admission": given.admission, "probes": given.probes}
-    assert listens == {name: Address.read(address).port for name, address in told.items()}
+    assert listens == {name: Address.read(address).port for name, address in told.items() if address}
     assert {port["name"]: port["port"] for port in service["spec"]["ports"]} == {
-        name: listens[name] for name in ("webhook", "admission")
+        name: port for name, port in listens.items() if name != "probes"
     }
     assert volumes[mounted[str(given.settings.parent)]]["configMap"]["name"].endswith("-settings")
     assert pod["terminationGracePeriodSeconds"] == seconds("--drain", given.drain) + 20
@@ -143,6 +144,22 @@ def test_the_api_server_asks_for_nothing_but_our_kind_where_it_is_answered() -> 
     ports = {port["name"]: port["port"] for port in service["spec"]["ports"]}
     name = service["metadata"]["name"]
     assert called == {"name": name, "namespace": NAMESPACE, "path": PATH, "port": ports["admission"]}
+
+
+def test_without_the_check_nothing_listens_for_it() -> None:
+    objects = template("admission.enabled=false", "crds.enabled=false")
+    assert [one for one in objects if one["kind"] == "ValidatingWebhookConfiguration"] == []
+    assert _given(the(objects, "Deployment")).admission == ""
+    left = written([one for one in objects if one["kind"] in ("Deployment", "Service", "NetworkPolicy")])
+    assert "9443" not in left
+    assert [line for line in left.splitlines() if "admission" in line] == ["        - --admission="]
+    policy = the(objects, "NetworkPolicy")["spec"]
+    assert [port["port"] for rule in policy["ingress"] for port in rule["ports"]] == ["webhook", "probes"]
+
+
+def test_a_pod_has_a_limit_of_memory_and_none_of_cpu() -> None:
+    (container,) = the(template(), "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert container["resources"]["limits"] == {"memory": "2Gi"}
 
 
 def test_schedulers_may_call_and_nobody_else() -> None:
@@ -213,6 +230,8 @@ def test_what_goes_first_finds_the_operator_and_ends_before_its_job(within: str)
         ('tls.issuerRef.name="ca"', "tls.issuerRef.name: is for tls.mode CertManager"),
         ('tls.mode="Provided"', "tls.caBundle: is missing"),
         ('tls.caBundle="x"', "tls.caBundle: is for tls.mode Provided"),
+        ('admission={"enabled":false,"clientCA":"x"}', "admission.clientCA: is for the admission check"),
+        ('admission.clientCa="x"', "'clientCa' not allowed"),
         ('fullnameOverride="1a"', "fullnameOverride: the name of a Service begins with a letter"),
         ('serviceAccount.create=false', "serviceAccount.name: is missing"),
         ('podLabels={"app.kubernetes.io/name":"x"}', "podLabels[app.kubernetes.io/name]"),

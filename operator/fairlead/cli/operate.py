@@ -36,7 +36,10 @@ def add_to(commands: "Commands") -> None:
         "--probes", metavar="HOST:PORT", default=":8080", help="for /readyz, /livez and /metrics (%(default)s)"
     )
     parser.add_argument(
-        "--admission", metavar="HOST:PORT", default=":9443", help="for the API server's check of policies (%(default)s)"
+        "--admission",
+        metavar="HOST:PORT",
+        default=":9443",
+        help="for the API server's check of policies; empty: not at all (%(default)s)",
     )
     parser.add_argument("--tls-cert", metavar="FILE", type=Path, help="the server's certificate (one of our own)")
     parser.add_argument("--tls-key", metavar="FILE", type=Path, help="its key")
@@ -76,7 +79,7 @@ def _settings(given: argparse.Namespace) -> "OperateSettings":
         service=given.service,
         listen=Address.read(given.listen),
         probes=Address.read(given.probes),
-        admission=Address.read(given.admission),
+        admission=Address.read(given.admission) if given.admission else None,
         pod=os.environ.get("POD_NAME", ""),
         pod_uid=os.environ.get("POD_UID", ""),
         address=os.environ.get("POD_IP", ""),

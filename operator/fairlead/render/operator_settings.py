@@ -4,27 +4,29 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 import yaml
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from fairlead.api.errors import FieldError, InvalidObjectError
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER, GROUP
 from fairlead.api.params import Listed, Params
 from fairlead.api.parse import parse_params
 from fairlead.api.values import Shape
+from fairlead.pem import digest
 from fairlead.render.settings import SchedulerSettings
 
 OPERATOR_NAME: Final = "fairlead"
 """What its objects are called where the chart is installed by the name that its README gives it."""
 CHART_ONLY: Final = frozenset(
     {
-        *("admission", "affinity", "commonLabels", "crds", "drainSeconds", "extraArgs", "extraEnv", "extraVolumes"),
+        *("affinity", "commonLabels", "crds", "drainSeconds", "extraArgs", "extraEnv", "extraVolumes"),
         *("extraVolumeMounts", "fullnameOverride", "global", "image", "imagePullSecrets", "logLevel", "metrics"),
         *("networkPolicy", "nodeSelector", "podAnnotations", "podLabels", "priorityClassName", "replicas", "resources"),
         *("service", "serviceAccount", "tolerations", "topologySpreadConstraints", "uninstall"),
     }
 )
 """The chart's other values: of the operator itself."""
-CHART_ONLY_TLS: Final = frozenset({"caBundle", "issuerRef"})
+CHART_ONLY_OF: Final = {"admission": frozenset({"enabled"}), "tls": frozenset({"caBundle", "issuerRef"})}
 _PREFIX = Shape(
     r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/[-\w.]*",
     "write the beginning of keys with its '/', such as example.com/",
@@ -39,6 +41,25 @@ class TlsSettings(Params):
     tls.key are what the operator shows, ca.crt is the authority of those who call it."""
 
 
+def _authorities(pem: str) -> str:
+    if pem:
+        try:
+            digest(pem.encode())
+        except ValueError:
+            raise PydanticCustomError(
+                "shape", "{message}", {"message": "write certificates as PEM, or nothing"}
+            ) from None
+    return pem
+
+
+class AdmissionSettings(Params):
+    """What is wrong with a policy, said at `kubectl apply`. It is never in the way: failurePolicy is Ignore."""
+
+    client_ca: Annotated[str, Field(max_length=65536, alias="clientCA"), AfterValidator(_authorities)] = ""
+    """The authority, as PEM, of the certificate that the API server shows by its --admission-control-config-file: who
+    has none of it is not answered. Empty: the API server need not show one, and every pod may ask."""
+
+
 class OperatorSettings(Params):
     """What the operator is told."""
 
@@ -46,6 +67,8 @@ class OperatorSettings(Params):
     """Those that are not listed have the defaults of everything."""
     tls: TlsSettings = TlsSettings()
     """Where certificates come from."""
+    admission: AdmissionSettings = AdmissionSettings()
+    """What is wrong with a policy, said at `kubectl apply`."""
     annotation_prefixes: Annotated[
         Listed[Annotated[str, Field(max_length=253), _PREFIX]], Field(min_length=1, max_length=16)
     ] = (f"{GROUP}/",)
@@ -83,8 +106,9 @@ def parse_values(text: str) -> ChartValues:
     if not isinstance(read, dict):
         return ChartValues(parse_params(read, OperatorSettings), OPERATOR_NAME)
     given: dict[str, Any] = {key: value for key, value in read.items() if key not in CHART_ONLY}
-    if isinstance(tls := given.get("tls"), dict):
-        given["tls"] = {key: value for key, value in tls.items() if key not in CHART_ONLY_TLS}
+    for part, chart_only in CHART_ONLY_OF.items():
+        if isinstance(said := given.get(part), dict):
+            given[part] = {key: value for key, value in said.items() if key not in chart_only}
     fullname = read.get("fullnameOverride") or OPERATOR_NAME
     if not isinstance(fullname, str):
         raise InvalidObjectError([FieldError(("fullnameOverride",), "must be a string")])

@@ -6,7 +6,8 @@ anything but the spec is let through: finalizers must come off whatever is wrong
 
 import textwrap
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from itertools import accumulate
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -22,7 +23,14 @@ PIECE: Final = 120
 PIECES: Final = 8
 """Of warnings: the API server cuts each, and all of them."""
 MESSAGE_MAX: Final = 8192
+DEPTH: Final = 64
+"""Of lists and objects: no policy has half of it."""
+MARKS: Final = 40_000
+"""Brackets and commas of a body outside of texts: by them goes the time that decoding takes, and the memory."""
+QUOTES: Final = 100_000
+"""With backslashes: by them goes the time of finding that out."""
 _INVALID: Final = 422
+_NO_MARKS: Final = bytes(code for code in range(256) if code not in b"[]{},")
 
 
 class NoReviewError(ValueError):
@@ -35,7 +43,7 @@ class _Kind(msgspec.Struct, frozen=True):
 
 
 class _Request(msgspec.Struct, frozen=True):
-    uid: str
+    uid: Annotated[str, msgspec.Meta(max_length=253)]
     kind: _Kind = _Kind()
     operation: str = ""
     object: Any = None
@@ -57,6 +65,8 @@ def review(body: bytes, model: type[SchedulerExtenderPolicy], rules: Rules) -> b
 
 def review_steps(body: bytes, model: type[SchedulerExtenderPolicy], rules: Rules) -> Steps[bytes]:
     """The same, pausing so that others are served meanwhile."""
+    _look_over(body)
+    yield
     try:
         asked = _decode(body).request
     except (msgspec.MsgspecError, RecursionError) as error:
@@ -66,6 +76,19 @@ def review_steps(body: bytes, model: type[SchedulerExtenderPolicy], rules: Rules
     yield
     found = yield from inspect_steps(asked.object, model, rules)
     return _answer(asked.uid, _why(found), _warned(found.warnings))
+
+
+def _look_over(body: bytes) -> None:
+    """Refuse what would take long to decode, or could not be walked afterwards. Raises NoReviewError."""
+    if body.count(b'"') + body.count(b"\\") > QUOTES:
+        raise NoReviewError(f"more than {QUOTES} quotes and backslashes are not looked at")
+    outside = b"".join(body.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
+    marks = outside.translate(None, _NO_MARKS)
+    if len(marks) > MARKS:
+        raise NoReviewError(f"more than {MARKS} brackets and commas are not looked at")
+    brackets = marks.translate(None, b",")
+    if max(accumulate(1 if one in b"[{" else -1 for one in brackets), default=0) > DEPTH:
+        raise NoReviewError(f"what is nested more than {DEPTH} deep is not looked at")
 
 
 def _is_untouched(asked: _Request) -> bool:

@@ -1,31 +1,44 @@
-"""A port for the API server, which shows no certificate: it is told what is wrong with a policy, and nothing else.
+"""A port for the API server: it is told what is wrong with a policy, and nothing else.
 
-What takes long is done in pieces, between which schedulers are answered. Few are looked at at once, the others wait;
-who waits too long is told nothing, and the API server goes on without us.
+It shows no certificate unless it is told to, so that anybody may ask. Few bodies are read at once, and fewer looked at,
+in pieces between which schedulers are answered; the others wait with nothing but their heads read, and whoever asks
+from where nobody else does is next. Who waits too long is told nothing, and the API server goes on without us.
 """
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Final
 
 from aiohttp import web
 
 from fairlead.cel.check import Steps
-from fairlead.logs import Rarely
+from fairlead.logs import Rarely, Seldom
 from fairlead.webhook.admission import NoReviewError
-from fairlead.webhook.door import Door, Refused
+from fairlead.webhook.door import Door, Guests, Refused
+from fairlead.webhook.limits import ADMISSION, IDLE_S, Limits
 from fairlead.webhook.tls import Tls
+from fairlead.webhook.turns import BusyError, Turns
 
 LOG: Final = logging.getLogger(__name__)
 _HTTP: Final = logging.getLogger(f"{__name__}.http")
 PATH: Final = "/validate"
-MAX_BODY: Final = 8 << 20
-"""A policy as it was, and as it is to be: etcd takes 1.5 MiB of each, and JSON in JSON may be longer."""
+MAX_BODY: Final = 3 << 20
+"""A policy as it was, and as it is to be: etcd takes 1.5 MiB of each."""
 WITHIN_S: Final = 2.0
+BODY_S: Final = 0.5
+"""How long a body may take to come once it is read: the API server sends it at once."""
+READ: Final = 4
+"""Bodies that are held at once..."""
+READ_EACH: Final = 2
+"""...of one address..."""
 AT_ONCE: Final = 2
-WAITING: Final = 32
+"""...and looked at, each of another address."""
+WAITING: Final = 28
+AGAIN_S: Final = 1
 
 
 @dataclass(slots=True, eq=False)
@@ -36,56 +49,79 @@ class AdmissionServer:
     review: Callable[[bytes], Steps[bytes]]
     """Raises NoReviewError."""
     refused: Refused
+    client_ca: Callable[[], str] = str
+    """The authority of the API server's certificate, as PEM; empty: it need not show one."""
     within_s: float = WITHIN_S
-    _server: web.Server = field(init=False)
-    _door: Door = field(init=False)
-    _listening: asyncio.Server | None = None
-    _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
-    _asked: int = 0
+    body_s: float = BODY_S
+    idle_s: float = IDLE_S
+    limits: Limits = ADMISSION
+    _server: Guests = field(init=False)
+    _door: Door | None = None
+    _turns: Turns = field(default_factory=lambda: Turns(READ, READ_EACH, WAITING))
+    _looks: Turns = field(default_factory=lambda: Turns(AT_ONCE, 1, READ))
+    _asking: tuple[ssl.SSLContext, str, ssl.SSLContext] | None = None
+    _faults: Seldom = field(default_factory=Seldom)
     _rarely: Rarely = field(default_factory=Rarely)
 
     async def start(self, host: str | None, port: int) -> int:
         """Listen; gives the port."""
         _HTTP.addFilter(self._rarely)
-        self._server = web.Server(self._handle, access_log=None, logger=_HTTP, auto_decompress=False)
         refused = self.refused
-        self._door = Door(
-            lambda: self.tls.anyone, self._server, lambda reason, peer: refused(f"admission: {reason}", peer)
+        door = Door(
+            self._context, lambda: self._server(), lambda why, peer: refused(f"admission: {why}", peer), self.limits
         )
-        self._listening = await self._door.open(host, port)
-        chosen: int = self._listening.sockets[0].getsockname()[1]
-        return chosen
+        self._server = Guests(
+            self._handle,
+            door.gone,
+            handler_cancellation=True,  # nobody waits for the answer any more
+            keepalive_timeout=self.idle_s,
+            access_log=None,
+            logger=_HTTP,
+            auto_decompress=False,
+            lingering_time=1.0,
+        )
+        self._door = door
+        return await door.open(host, port)
 
     async def stop(self) -> None:
         """Close everything."""
-        if self._listening is not None:
-            self._listening.close()
+        if self._door is not None:
             await self._door.close()
             await self._server.shutdown(timeout=0.5)
             _HTTP.removeFilter(self._rarely)
 
+    def _context(self) -> ssl.SSLContext:
+        """Made anew when either side's certificates change."""
+        anyone, authority = self.tls.anyone, self.client_ca()
+        if not authority:
+            return anyone
+        if self._asking is None or self._asking[0] is not anyone or self._asking[1] != authority:
+            self._asking = anyone, authority, self.tls.asking(authority)
+        return self._asking[2]
+
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.path != PATH or request.method != "POST":
             return self._turned_away(request, 404, "no such path", f"only POST {PATH} is answered here")
-        if self._asked >= WAITING:
-            return self._turned_away(request, 503, "too many", "too many ask at once")
-        self._asked += 1
+        if (request.content_length or 0) > MAX_BODY:
+            return self._too_large(request)
+        peer = request.remote or "?"
         try:
-            async with asyncio.timeout(self.within_s):
-                body = await _body(request)
-                if body is None:
-                    return self._turned_away(request, 413, "large body", f"more than {MAX_BODY} bytes")
-                async with self._turns:
+            async with asyncio.timeout(self.within_s), self._turns.of(peer):
+                body = await self._body(request)
+                if isinstance(body, web.StreamResponse):
+                    return body
+                async with self._looks.of(peer):
                     return web.Response(body=await self._run(body), content_type="application/json")
+        except BusyError:
+            return self._turned_away(request, 503, "too many", "too many ask at once")
         except TimeoutError:
             return self._turned_away(request, 503, "slow", f"not answered within {self.within_s:g} s")
         except (NoReviewError, web.RequestPayloadError) as error:
             return self._turned_away(request, 400, "bad request", str(error))
         except Exception:
-            LOG.exception("a policy could not be looked at")
+            if (more := self._faults.about("review")) is not None:
+                LOG.exception("a policy could not be looked at", extra=more)
             return web.Response(status=500, text="this is a fault of the server; its log says more")
-        finally:
-            self._asked -= 1
 
     async def _run(self, body: bytes) -> bytes:
         steps = self.review(body)
@@ -97,22 +133,27 @@ class AdmissionServer:
                 return answer
             await asyncio.sleep(0)
 
+    async def _body(self, request: web.BaseRequest) -> bytes | web.StreamResponse:
+        parts, size = list[bytes](), 0
+        try:
+            async with asyncio.timeout(self.body_s):
+                while part := await request.content.readany():
+                    parts.append(part)
+                    size += len(part)
+                    if size > MAX_BODY:
+                        return self._too_large(request)
+        except TimeoutError:
+            return self._turned_away(request, 408, "slow body", f"the body did not come within {self.body_s:g} s")
+        return b"".join(parts)
+
+    def _too_large(self, request: web.BaseRequest) -> web.Response:
+        return self._turned_away(request, 413, "large body", f"more than {MAX_BODY} bytes")
+
     def _turned_away(self, request: web.BaseRequest, status: int, reason: str, why: str) -> web.Response:
         """`reason` is one of a few words: a label of a metric."""
         self.refused(f"admission: {reason}", request.remote or "?")
         response = web.Response(status=status, text=why)
+        if status == HTTPStatus.SERVICE_UNAVAILABLE:
+            response.headers["Retry-After"] = str(AGAIN_S)
         response.force_close()
         return response
-
-
-async def _body(request: web.BaseRequest) -> bytes | None:
-    """None: it is too large."""
-    if (request.content_length or 0) > MAX_BODY:
-        return None
-    parts, size = list[bytes](), 0
-    while part := await request.content.readany():
-        parts.append(part)
-        size += len(part)
-        if size > MAX_BODY:
-            return None
-    return b"".join(parts)

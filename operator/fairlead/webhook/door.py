@@ -1,16 +1,32 @@
 """Where connections come in: each is shaken hands with before anybody else sees it, and those that fail are counted.
 
+Who says nothing costs next to nothing, and leaves when the place is needed. Of those who speak, few shake hands at
+once, and whoever comes from where fewest do is next: nobody who has not said who he is keeps others from it.
+
 The certificate in use is looked at for each connection, so that a new one needs no restart and closes nothing.
 """
 
 import asyncio
+import socket
 import ssl
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Final, cast
+from typing import Any, Final
 
-HANDSHAKE_S: Final = 10.0
-Protocols = Callable[[], asyncio.Protocol]
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+
+from fairlead.webhook.crowd import Crowd
+from fairlead.webhook.limits import Limits
+
+BACKLOG: Final = 1024
+AT_ONCE: Final = 16
+"""Connections that are accepted before calls are answered again."""
+PAUSE_S: Final = 1.0
+SHUTDOWN_S: Final = 1.0
+CROWDED: Final = "too many connections"
+Protocols = Callable[[], RequestHandler]
 Refused = Callable[[str, str], None]
 """Told why a connection was refused, and from where it came."""
 
@@ -25,79 +41,227 @@ _FAULTS: Final = {9: "not yet valid", 10: "expired", 26: "not for clients"}
 
 
 @dataclass(slots=True, eq=False)
-class Door:
-    """A listening socket."""
+class _Coming:
+    """A connection that has not been let in."""
 
-    context: Callable[[], ssl.SSLContext]
+    socket: socket.socket
+    address: str
+    timer: asyncio.TimerHandle | None = None
+    entered: bool = False
+    """Whether the socket is a transport's by now, which closes it."""
+
+
+@dataclass(slots=True, eq=False)
+class _Handshake:
+    one: _Coming
+    since: float
+
+
+@dataclass(slots=True, eq=False)
+class Door:
+    """A port. Whoever serves it tells `gone` of each connection that ended: see Guests."""
+
+    context: Callable[[], ssl.SSLContext] | None
+    """None: plain text."""
     serve: Protocols
     refused: Refused
-    _pending: set[asyncio.Task[None]] = field(default_factory=set)
+    limits: Limits
+    _listening: list[socket.socket] = field(default_factory=list)
+    _coming: Crowd[_Coming] = field(init=False)
+    _speaking: dict[_Coming, None] = field(default_factory=dict)
+    _handshakes: dict[asyncio.Task[None], _Handshake] = field(default_factory=dict)
+    _served: Crowd[RequestHandler] = field(init=False)
+    _again: asyncio.TimerHandle | None = None
 
-    async def open(self, host: str | None, port: int) -> asyncio.Server:
-        """Begin to accept."""
+    def __post_init__(self) -> None:
+        self._coming = Crowd(self.limits.coming, self.limits.coming_each)
+        self._served = Crowd(self.limits.served, self.limits.served_each)
+
+    async def open(self, host: str | None, port: int) -> int:
+        """Begin to accept; gives the port."""
         loop = asyncio.get_running_loop()
-        return await loop.create_server(lambda: _Waiting(self), host, port, backlog=1024)
+        # asyncio knows how to bind to names and to both families; but it would accept all that came at one stretch.
+        server = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
+        self._listening = [one.dup() for one in server.sockets]
+        server.close()
+        for one in self._listening:
+            one.setblocking(False)  # noqa: FBT003
+            one.listen(BACKLOG)
+            loop.add_reader(one, self._accept, one)
+        chosen: int = self._listening[0].getsockname()[1]
+        return chosen
 
-    def enter(self, waiting: "_Waiting", transport: asyncio.Transport) -> None:
-        """Shake hands in a task of its own."""
-        task = asyncio.get_running_loop().create_task(self._enter(waiting, transport))
-        self._pending.add(task)
-        task.add_done_callback(self._pending.discard)
+    def stop(self) -> None:
+        """Accept no more."""
+        for one in self._listening:
+            asyncio.get_running_loop().remove_reader(one)
+            one.close()
+        self._listening = []
 
     async def close(self) -> None:
-        """Give up on those who are still shaking hands."""
-        pending = [*self._pending]
+        """The same, and give up on those who have not been let in."""
+        self.stop()
+        for one in [*self._coming]:
+            self._give_up(one)
+        if self._again is not None:
+            self._again.cancel()
+        pending = [*self._handshakes]
         for task in pending:
             task.cancel()
         await asyncio.gather(*pending, return_exceptions=True)
 
-    async def _enter(self, waiting: "_Waiting", transport: asyncio.Transport) -> None:
+    def gone(self, protocol: RequestHandler) -> None:
+        """It has ended."""
+        self._served.remove(protocol)
+
+    def _accept(self, listening: socket.socket) -> None:
+        for _ in range(AT_ONCE):
+            try:
+                accepted, name = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionError):
+                return
+            except OSError:  # no more descriptors, or no memory
+                self._pause(listening)
+                return
+            accepted.setblocking(False)  # noqa: FBT003
+            self._come(_Coming(accepted, str(name[0])))
+
+    def _pause(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
-        peer = str((transport.get_extra_info("peername") or ("?",))[0])
+        loop.remove_reader(listening)
+
+        def go_on() -> None:
+            if listening in self._listening:
+                loop.add_reader(listening, self._accept, listening)
+
+        loop.call_later(PAUSE_S, go_on)
+
+    def _come(self, one: _Coming) -> None:
+        if self.context is not None and self._served.is_full_for(one.address):  # do not shake hands for nothing
+            one.socket.close()
+            self.refused(CROWDED, one.address)
+            return
+        loop = asyncio.get_running_loop()
+        one.timer = loop.call_later(self.limits.coming_s, self._turn_away, one, "timeout")
+        loop.add_reader(one.socket, self._speaks, one)
+        if (leaves := self._coming.add(one, one.address)) is not None:
+            self._turn_away(leaves, CROWDED)
+
+    def _speaks(self, one: _Coming) -> None:
         try:
-            secured = await loop.start_tls(
-                transport, waiting, self.context(), server_side=True, ssl_handshake_timeout=HANDSHAKE_S
-            )
-        except (OSError, asyncio.CancelledError) as error:
-            transport.abort()
-            if isinstance(error, asyncio.CancelledError):
-                raise
-            self.refused(reason_of(error), peer)
+            silent = not one.socket.recv(1, socket.MSG_PEEK)
+        except (BlockingIOError, InterruptedError):
             return
-        if secured is None or secured.is_closing():
+        except OSError:
+            silent = True
+        if silent:
+            self._turn_away(one, "connection lost")
             return
-        waiting.hand_over(secured, self.serve())
+        asyncio.get_running_loop().remove_reader(one.socket)
+        self._speaking[one] = None
+        self._begin()
+
+    def _turn_away(self, one: _Coming, reason: str) -> None:
+        self._give_up(one)
+        self.refused(reason, one.address)
+
+    def _give_up(self, one: _Coming) -> None:
+        self._take(one)
+        asyncio.get_running_loop().remove_reader(one.socket)
+        one.socket.close()
+
+    def _take(self, one: _Coming) -> None:
+        """It is not among those who come any more."""
+        self._coming.remove(one)
+        self._speaking.pop(one, None)
+        if one.timer is not None:
+            one.timer.cancel()
+
+    def _begin(self) -> None:
+        """Shake hands with whoever is next, as long as there are places."""
+        loop = asyncio.get_running_loop()
+        while self._speaking:
+            busy = Counter(shaking.one.address for shaking in self._handshakes.values())
+            one = min(self._speaking, key=lambda one: busy[one.address])
+            if busy[one.address] >= self.limits.handshakes_each or len(self._handshakes) >= self.limits.handshakes:
+                self._hurry(busy, busy[one.address])
+                return
+            self._take(one)
+            task = loop.create_task(self._enter(one))
+            self._handshakes[task] = _Handshake(one, loop.time())
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        one = self._handshakes.pop(task).one
+        if not one.entered:
+            one.socket.close()
+        if not task.cancelled() and task.exception() is not None:  # there is no context for it
+            self.refused("other", one.address)
+        self._begin()
+
+    def _hurry(self, busy: Counter[str], mine: int) -> None:
+        """Have the first leave who has had his time. `mine`: how many are from where whoever is next comes from."""
+        loop, limits = asyncio.get_running_loop(), self.limits
+        now = loop.time()
+        waiting = {one.address for one in self._speaking}
+        lasts = {
+            task: shaking.since + (limits.hurried_s if busy[shaking.one.address] > mine else limits.late_s)
+            for task, shaking in self._handshakes.items()
+            if busy[shaking.one.address] > mine or shaking.one.address in waiting
+        }
+        if not lasts:
+            return
+        task = min(lasts, key=lasts.__getitem__)
+        if lasts[task] <= now:
+            shaking = self._handshakes[task]
+            shaking.since = now  # it takes a moment to end
+            task.cancel()
+            self.refused("timeout", shaking.one.address)
+        elif self._again is None or not now < self._again.when() <= lasts[task]:
+            if self._again is not None:
+                self._again.cancel()
+            self._again = loop.call_at(lasts[task], self._begin)
+
+    async def _enter(self, one: _Coming) -> None:
+        loop = asyncio.get_running_loop()
+        secured = self._secured()
+        one.entered = True
+        try:
+            async with asyncio.timeout(self.limits.handshake_s):
+                _, protocol = await loop.connect_accepted_socket(self.serve, one.socket, **secured)
+        except OSError as error:
+            self.refused(reason_of(error), one.address)
+            return
+        if protocol.transport is None:  # it has ended meanwhile
+            return
+        if (leaves := self._served.add(protocol, one.address)) is not None:
+            self.refused(CROWDED, one.address)
+            if leaves.transport is not None:
+                leaves.transport.abort()
+
+    def _secured(self) -> dict[str, Any]:
+        if self.context is None:
+            return {}
+        longer = self.limits.handshake_s + 1.0  # than we wait: its own end says nothing of why
+        return {"ssl": self.context(), "ssl_handshake_timeout": longer, "ssl_shutdown_timeout": SHUTDOWN_S}
 
 
-class _Waiting(asyncio.Protocol):
-    """Holds what comes right after the handshake until somebody serves it."""
+class Guests(web.Server):
+    """Those who are served over HTTP; says who has gone."""
 
-    def __init__(self, door: Door) -> None:
-        self._door = door
-        self._entered = False
-        self._received: list[bytes] = []
-        self._ended = False
+    def __init__(
+        self,
+        handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+        gone: Callable[[RequestHandler], None],
+        **options: Any,
+    ) -> None:
+        super().__init__(handle, **options)
+        self._gone = gone
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if not self._entered:
-            self._entered = True
-            self._door.enter(self, cast("asyncio.Transport", transport))
-
-    def data_received(self, data: bytes) -> None:
-        self._received.append(data)
-
-    def eof_received(self) -> None:
-        self._ended = True
-
-    def hand_over(self, transport: asyncio.Transport, protocol: asyncio.Protocol) -> None:
-        """Let another protocol go on."""
-        transport.set_protocol(protocol)
-        protocol.connection_made(transport)
-        for data in self._received:
-            protocol.data_received(data)
-        self._received.clear()
-        if self._ended:
-            protocol.eof_received()
+    def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
+        """As aiohttp has it."""
+        super().connection_lost(handler, exc)
+        self._gone(handler)
 
 
 def reason_of(error: Exception) -> str:

@@ -13,7 +13,8 @@ from aiohttp import web
 
 from fairlead.logs import Rarely, Seldom
 from fairlead.webhook.direct import Direct, Work
-from fairlead.webhook.door import Door, Refused
+from fairlead.webhook.door import Door, Guests, Refused
+from fairlead.webhook.limits import WEBHOOK, Limits
 from fairlead.webhook.peer import Peer, chain, met
 from fairlead.webhook.tls import Tls
 
@@ -83,6 +84,7 @@ class WebhookServer:
     body_s: float = BODY_S
     keep_alive_s: float = KEEP_ALIVE_S
     age_s: float = AGE_S
+    limits: Limits = WEBHOOK
     draining: bool = False
     pages: Mapping[str, Page] = field(default_factory=dict)
     """What is read with GET."""
@@ -91,9 +93,8 @@ class WebhookServer:
     clock: Callable[[], int] = perf_counter_ns
     time: Callable[[], int] = time_ns
     _prompt: Mapping[str, Prompt] = field(init=False)
-    _server: web.Server = field(init=False)
-    _door: Door = field(init=False)
-    _listening: asyncio.Server | None = None
+    _server: Guests = field(init=False)
+    _door: Door | None = None
     _faults: Seldom = field(default_factory=Seldom)
     _rarely: Rarely = field(default_factory=Rarely)
 
@@ -101,12 +102,11 @@ class WebhookServer:
         """Listen; gives the port."""
         _HTTP.addFilter(self._rarely)  # each request that is no HTTP is an error there, with a traceback
         self._prompt = {path: cast("Prompt", one) for path, one in self.routes.items() if not iscoroutinefunction(one)}
-        self._server = web.Server(self._handle)
-        self._door = Door(lambda: self.tls.context, self.connection, self.refused)
+        door = Door(lambda: self.tls.context, self.connection, self.refused, self.limits)
+        self._server = Guests(self._handle, door.gone)
+        self._door = door
         self.tls.distrusted = self._distrust
-        self._listening = await self._door.open(host, port)
-        chosen: int = self._listening.sockets[0].getsockname()[1]
-        return chosen
+        return await door.open(host, port)
 
     def connection(self) -> Direct:
         """What speaks with a caller."""
@@ -129,8 +129,7 @@ class WebhookServer:
         """Answer for so many seconds, asking callers to connect elsewhere; then close what is idle."""
         self.draining = True
         await asyncio.sleep(drain)
-        if self._listening is not None:
-            self._listening.close()
+        if self._door is not None:
             await self._door.close()
             await self._server.shutdown(timeout=self.last_s)
             _HTTP.removeFilter(self._rarely)

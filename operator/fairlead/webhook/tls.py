@@ -122,6 +122,11 @@ class Tls:
             return False
         return pem.leads(leaf, between, self._authorities, now)
 
+    def asking(self, authority: str) -> ssl.SSLContext:
+        """As for anyone, but he has to show a certificate of this authority. Raises TlsError."""
+        contents = self._contents if self._contents is not None else self.source.read()
+        return _demanding(_server_context(self.source, contents), authority.encode(), "admission.clientCA")
+
     def _use(self, contents: Contents) -> None:
         # What was read is what is used: a file may be replaced at any moment, and then they do not go together.
         shown = _certificates(contents.certificate, self.source.certificate)
@@ -134,7 +139,10 @@ class Tls:
 
 
 def _context(source: Source, contents: Contents) -> ssl.SSLContext:
-    context = _server_context(source, contents)
+    return _demanding(_server_context(source, contents), contents.client_ca, source.client_ca)
+
+
+def _demanding(context: ssl.SSLContext, authority: bytes, where: object) -> ssl.SSLContext:
     context.verify_mode = ssl.CERT_REQUIRED
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as with Go: whoever has signed the authority itself
     # A session that is resumed is not asked for its certificate again, which may have expired meanwhile. Up to 1.2 a
@@ -143,9 +151,9 @@ def _context(source: Source, contents: Contents) -> ssl.SSLContext:
     context.num_tickets = 0
     try:
         # What stands between certificates is nobody's business: bundles have the names of their authorities there.
-        context.load_verify_locations(cadata=contents.client_ca.decode("ascii", "ignore"))
+        context.load_verify_locations(cadata=authority.decode("ascii", "ignore"))
     except (ssl.SSLError, ValueError) as error:
-        raise TlsError(f"{source.client_ca} is no certificate of an authority: {error}") from None
+        raise TlsError(f"{where} is no certificate of an authority: {error}") from None
     return context
 
 

@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 import yaml
-from chart_values import TlsValues, Values
+from chart_values import AdmissionValues, TlsValues, Values
 
 from chartkit import CHART
+from fairlead.api.params import Params
 from fairlead.cli.main import main
 from fairlead.control.drift import APPLIED, to_apply
 from fairlead.render.operator_settings import (
     CHART_ONLY,
-    CHART_ONLY_TLS,
+    CHART_ONLY_OF,
+    AdmissionSettings,
     OperatorSettings,
     TlsSettings,
     parse_settings,
@@ -93,11 +95,12 @@ def test_the_settings_that_the_chart_makes_are_taken_too() -> None:
 
 
 def test_the_values_that_only_the_chart_reads_are_all_known() -> None:
-    def aliases(model: type[Values | OperatorSettings | TlsSettings]) -> set[str]:
+    def aliases(model: type[Params]) -> set[str]:
         return {field.alias or name for name, field in model.model_fields.items()}
 
     assert aliases(Values) - aliases(OperatorSettings) == CHART_ONLY
-    assert aliases(TlsValues) - aliases(TlsSettings) == CHART_ONLY_TLS
+    assert aliases(TlsValues) - aliases(TlsSettings) == CHART_ONLY_OF["tls"]
+    assert aliases(AdmissionValues) - aliases(AdmissionSettings) == CHART_ONLY_OF["admission"]
 
 
 WRONG: dict[str, tuple[dict[str, str], list[str], int, str]] = {

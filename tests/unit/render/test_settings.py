@@ -21,6 +21,14 @@ BAD: Mapping[str, tuple[str, str]] = {
         "schedulers: [{name: a, replica: 3}]",
         "schedulers[0].replica: there is no such field; did you mean replicas?",
     ),
+    "an authority that is none": (
+        "admission: {clientCA: x}",
+        "admission.clientCA: 'x' is not possible here; write certificates as PEM, or nothing",
+    ),
+    "whether the chart has it checked": (
+        "admission: {enabled: false}",
+        "admission.enabled: there is no such field",
+    ),
     "a field of another place": ("replicas: 3", "replicas: there is no such field; it belongs in schedulers"),
     "a scheduler twice": (
         "schedulers: [{name: a}, {name: a}]",

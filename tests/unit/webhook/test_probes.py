@@ -1,0 +1,129 @@
+"""Probes and metrics are always there, whoever else knocks at their port."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from fairlead.webhook.limits import PROBES
+from fairlead.webhook.probes import FRESH_S, Check, Probes
+from tlskit import Connection, as_go, connect
+
+OTHER = "127.0.0.2"
+
+
+class Running:
+    def __init__(self, **given: Any) -> None:
+        self.now, self.written, self.refused = 100.0, 0, Counter[str]()
+        self.ready = True
+        self.probes = Probes(
+            lambda: [Check("serving", self.ready)],
+            self.metrics,
+            lambda why, _: self.refused.update([why]),
+            clock=lambda: self.now,
+            **given,
+        )
+        self.port = 0
+        self.opened: list[Connection] = []
+
+    def metrics(self) -> bytes:
+        self.written += 1
+        return b"written %d\n" % self.written
+
+    async def connect(self, come_from: str = "127.0.0.1") -> Connection:
+        self.opened.append(await connect(self.port, None, come_from=come_from))
+        return self.opened[-1]
+
+    async def get(self, path: str) -> tuple[int, bytes]:
+        """As the kubelet: each time over another connection."""
+        connection = await self.connect()
+        reply = await connection.call(path, b"", "GET", **{"Content-Length": "", "Connection": "close"})
+        return reply.status, reply.body
+
+
+@asynccontextmanager
+async def running(**given: Any) -> AsyncIterator[Running]:
+    one = Running(**given)
+    one.port = await one.probes.start("127.0.0.1", 0)
+    try:
+        yield one
+    finally:
+        for connection in one.opened:
+            await connection.close()
+        await one.probes.stop()
+
+
+def told(story: Callable[[Running], Awaitable[None]], **given: Any) -> None:
+    async def whole() -> None:
+        async with running(**given) as one:
+            await story(one)
+
+    asyncio.run(whole())
+
+
+def test_what_is_read_there() -> None:
+    async def story(one: Running) -> None:
+        assert await one.get("/livez") == (200, b"ok\n")
+        assert await one.get("/readyz") == (200, b"[+] serving\nready\n")
+        one.ready = False
+        assert await one.get("/readyz") == (503, b"[-] serving\nnot ready\n")
+        assert await one.get("/metrics") == (200, b"written 1\n")
+        assert (await one.get("/"))[0] == 404
+        connection = await one.connect()
+        assert (await connection.call("/metrics", b"x")).status == 405
+
+    told(story)
+
+
+def test_metrics_are_written_once_a_second_however_many_ask() -> None:
+    async def story(one: Running) -> None:
+        assert {body for _, body in await asyncio.gather(*(one.get("/metrics") for _ in range(10)))} == {b"written 1\n"}
+        one.now += FRESH_S / 2
+        assert await one.get("/metrics") == (200, b"written 1\n")
+        one.now += FRESH_S / 2
+        assert await one.get("/metrics") == (200, b"written 2\n")
+
+    told(story)
+
+
+@pytest.mark.parametrize("flooder", [OTHER, "127.0.0.1"])
+@pytest.mark.parametrize("sent", [b"", b"GET /metrics HTTP/1.1\r\nHost:", as_go("/livez", b"", "GET")])
+def test_a_flood_leaves_a_place_for_the_kubelet(flooder: str, sent: bytes) -> None:
+    async def story(one: Running) -> None:
+        for _ in range(200):
+            connection = await one.connect(flooder)
+            connection.writer.write(sent)
+        assert (await one.get("/readyz"))[0] == 200
+        assert (await one.get("/livez"))[0] == 200
+        door = one.probes._door
+        assert len(door._coming) + len(door._served) <= PROBES.coming_each + PROBES.served_each
+        assert {*one.refused} == {"probes: too many connections"}
+
+    told(story, idle_s=600.0)
+
+
+@pytest.mark.parametrize("sent", [b"GET /metrics HTTP/1.1\r\nHost: x\r\n", as_go("/livez", b"", "GET")])
+def test_who_says_nothing_more_is_closed(sent: bytes) -> None:
+    """After an answer, and in the midst of a head that goes on in drops."""
+
+    async def story(one: Running) -> None:
+        connection = await one.connect()
+        connection.writer.write(sent)
+        if sent.endswith(b"\r\n\r\n"):
+            assert (await connection.reply()).status == 200
+            assert await connection.is_closed()
+            return
+
+        async def drip() -> None:
+            while True:
+                connection.writer.write(b"X-More: x\r\n")
+                await asyncio.sleep(0.01)
+
+        dripping = asyncio.ensure_future(drip())
+        assert await connection.is_closed()
+        dripping.cancel()
+
+    told(story, idle_s=0.2)
