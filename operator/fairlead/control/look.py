@@ -1,15 +1,17 @@
 """What there is of a scheduler, read from the API server."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from fairlead.cluster.resources import PODS, Where
-from fairlead.control.memory import name_of, remembered
+from fairlead.control.memory import remembered
 from fairlead.control.objects import KINDS, Objects, resource
 from fairlead.control.reconcile import There
 from fairlead.control.seen import seen
 from fairlead.render.engine import Object
 from fairlead.render.names import CONFIG_HASH, MANAGED_BY, MANAGER, SCHEDULER_LABEL, Names
+from fairlead.render.plan import is_whole
 
 _ELSEWHERE: Final = "kube-system"
 _ALSO_ELSEWHERE: Final = ("ClusterRoleBinding", "RoleBinding")
@@ -27,6 +29,8 @@ class Looked:
     """All with the scheduler's label."""
     pods: list[Object]
     lease: Object | None
+    forged: Sequence[str] = ()
+    """ConfigMaps that pass for configurations, and hold something else than their names and hashes say."""
 
 
 async def look(objects: Objects, names: Names, *, empty: bool) -> Looked:
@@ -43,19 +47,17 @@ async def look(objects: Objects, names: Names, *, empty: bool) -> Looked:
     pods = await objects.all(Where(PODS.resource, namespace), labelSelector=labels)
     by_name = {(one["kind"], one["metadata"]["name"]): one for one in found}
     lease = by_name.get(("Lease", names.child))
-    config_maps = [one for one in found if one["kind"] == "ConfigMap"]
+    kept = [one for one in found if one["kind"] == "ConfigMap" and "pod.yaml" in (one.get("data") or ())]
+    whole = [one for one in kept if is_whole(one, names)]
     there = There(
         seen=seen(by_name.get(("Deployment", names.child)), pods, lease),
-        config_maps={
-            one["metadata"]["annotations"][CONFIG_HASH]: one
-            for one in config_maps
-            if CONFIG_HASH in one["metadata"].get("annotations", {}) and "pod.yaml" in (one.get("data") or ())
-        },
-        remembered=remembered(by_name.get(("ConfigMap", name_of(names)))),
+        config_maps={one["metadata"]["annotations"][CONFIG_HASH]: one for one in whole},
+        remembered=remembered(by_name.get(("ConfigMap", names.memory))),
         pods=sum(CONFIG_HASH in one["metadata"].get("annotations", {}) for one in pods),
         unbound=len(await objects.all(PODS, fieldSelector=_WAITS + names.scheduler)) if empty else 0,
     )
-    return Looked(there=there, objects=found, pods=pods, lease=lease)
+    forged = [one["metadata"]["name"] for one in kept if one not in whole]
+    return Looked(there=there, objects=found, pods=pods, lease=lease, forged=forged)
 
 
 async def foreign(objects: Objects, names: Names, *, known: bool) -> str:

@@ -10,7 +10,7 @@ from fairlead.api.errors import InvalidObjectError
 from fairlead.cluster.errors import RequestError
 from fairlead.control.asking import complaints, unanswered
 from fairlead.control.look import Looked, foreign, look
-from fairlead.control.memory import as_config_map, name_of
+from fairlead.control.memory import as_config_map
 from fairlead.control.objects import Objects, resource
 from fairlead.control.reconcile import Asked, Decision, There, decide, fated, in_order, surplus
 from fairlead.control.rollout import Seen
@@ -21,6 +21,7 @@ from fairlead.render.names import CONFIG_HASH, Names
 
 LOG: Final = logging.getLogger(__name__)
 _WORDS_MAX: Final = 500
+_SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +83,7 @@ class Passes:
             looked = await look(self.objects, names, empty=not asked.exists)
             if not (asked.exists or asked.listed or looked.objects or looked.pods):
                 return Passed(gone=True)
+            _say_forged(looked, names, drifted)
             looked = await self._verified(looked, names)
             decide_on = await self._decider(names, asked, looked, facts, paused=paused)
             decision = decide_on(looked.there)
@@ -194,9 +196,17 @@ class Passes:
         if deployments or looked.pods:
             return False
         rest = in_order(looked.objects)
-        for one in sorted(rest, key=lambda one: one["metadata"]["name"] == name_of(names)):  # the memory goes last
+        for one in sorted(rest, key=lambda one: one["metadata"]["name"] == names.memory):  # the memory goes last
             await self.objects.remove(one)
         return True
+
+
+def _say_forged(looked: Looked, names: Names, drifted: Callable[[str], None]) -> None:
+    if looked.forged:
+        shown = ", ".join(sorted(looked.forged)[:_SHOWN])
+        text = f"ConfigMap {shown} holds another configuration than its name and hash say: it is not used"
+        LOG.warning("somebody changed what is managed", extra={"scheduler": names.scheduler, "what": text})
+        drifted(text)
 
 
 def _rolled(looked: Looked) -> str:

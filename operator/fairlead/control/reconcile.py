@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.control.lasting import goes, needed
-from fairlead.control.memory import Remembered, name_of
+from fairlead.control.memory import Remembered
 from fairlead.control.rollout import Phase, Seen, step
 from fairlead.render.engine import Engine, Object, read
 from fairlead.render.facts import Facts
@@ -129,7 +129,7 @@ def surplus(names: Names, decided: Decision, there: There, found: Sequence[Objec
     newest = sorted(
         there.config_maps, key=lambda one: (one in hashes, there.config_maps[one]["metadata"]["creationTimestamp"])
     )[-CONFIG_MAPS_KEPT:]
-    kept = {there.config_maps[one]["metadata"]["name"] for one in newest} | {name_of(names)}
+    kept = {there.config_maps[one]["metadata"]["name"] for one in newest} | {names.memory}
     gone = in_order(
         [
             one

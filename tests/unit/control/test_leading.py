@@ -141,7 +141,7 @@ def test_what_somebody_puts_in_the_place_of_ours_goes(plural: str) -> None:
     """The API server lets nobody change what is another in it."""
 
     async def story(cluster: Cluster, _: Wire) -> None:
-        for key in (one for one in made(cluster, plural) if not one[3].endswith("-state")):
+        for key in (one for one in made(cluster, plural) if not one[3].endswith(".state")):
             good = cluster.api.objects[key]
             cluster.api.delete(key)
             cluster.api.put(key, {**good, **TAMPERED[plural]})
