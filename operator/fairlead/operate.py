@@ -76,6 +76,7 @@ class Operator(Serving):
             self.tls, lambda body: review_steps(body, self.model, self.policies.rules), self.refuse
         )
         self.admission_port = 0
+        self.current.stays = self._stays
         self.objects = policies(client, self.current)
         self._known = ever.follow(client, settings.namespace, self.ever)
         self._followed = self.own.follow() if self.own else None
@@ -186,12 +187,17 @@ class Operator(Serving):
         made_of = (world, settings, known)
         if len(self._made_of) != len(made_of) or any(a is not b for a, b in zip(made_of, self._made_of, strict=True)):
             # Also without a policy: pods of a scheduler that is wired to us must be bound when its last policy went.
-            names = {*known, *self.current.schedulers, *(one.name for one in settings.schedulers)}
+            names = {*known, *(one.name for one in settings.schedulers)}
+            if settings.has_room(known):  # one that policies name may be about to begin
+                names |= {*self.current.schedulers, DEFAULT_SCHEDULER_NAME}
             serving = world.policies.policies if world is not None else ()
-            names.add(DEFAULT_SCHEDULER_NAME)
             self._callers = callers(names, settings, serving, self.settings.namespace)
             self._made_of = made_of
         return self._callers
+
+    def _stays(self, scheduler: str) -> bool:
+        """Whether it may call though no policy names it."""
+        return scheduler in self.ever.names or self.told.settings.lists(scheduler)
 
     def _state(self, caller: str) -> bytes | None:
         return state.encode(self.say()) if caller == OPERATOR else None

@@ -9,7 +9,8 @@ from typing import Final
 from fairlead.api.errors import InvalidObjectError
 from fairlead.cluster.errors import RequestError
 from fairlead.control.asking import complaints, unanswered
-from fairlead.control.look import Looked, foreign, look
+from fairlead.control.foreign import Foreign
+from fairlead.control.look import Looked, look
 from fairlead.control.memory import as_config_map
 from fairlead.control.objects import Objects, resource
 from fairlead.control.reconcile import Asked, Decision, There, decide, fated, in_order, surplus
@@ -33,6 +34,8 @@ class Passed:
     """The versions of what it was decided from."""
     refused: str = ""
     """Why the scheduler cannot be had."""
+    full: bool = False
+    """Whether that is only because there are too many others."""
     missing: str = ""
     """A permission that is missing: the pass failed for want of it."""
     failed: str = ""
@@ -49,6 +52,7 @@ class Passes:
     """Who does them."""
 
     objects: Objects
+    foreign: Foreign
     namespace: str
     engine: Engine
     context: Callable[[str], Awaitable[ssl.SSLContext | None]]
@@ -78,9 +82,9 @@ class Passes:
         names = Names(asked.settings.name, self.namespace)
         try:
             managed = asked.settings.management == "Managed"
-            if managed and (refused := await foreign(self.objects, names, known=known)):
+            if managed and (refused := await self.foreign.why(names, known=known)):
                 return Passed(refused=refused)
-            looked = await look(self.objects, names, empty=not asked.exists)
+            looked = await look(self.objects, names, counts=not (asked.exists or asked.denied))
             if not (asked.exists or asked.listed or looked.objects or looked.pods):
                 return Passed(gone=True)
             _say_forged(looked, names, drifted)

@@ -39,6 +39,8 @@ class Asked:
     """Whether there is any, readable or not."""
     serving: Wiring = _NO_WIRING
     """What replicas serve needs this: where an edit does not compile, what serves in its place."""
+    denied: bool = False
+    """Whether it may not be there: it goes though pods wait for it."""
     versions: Sequence[str]
     """Of each policy its UID and its generation, and of the operator its version: what a person can change."""
 

@@ -22,6 +22,7 @@ from faultkit.life import CERTIFICATE, POLICY, STAGES, condition, made
 
 SOON_S = 5.0
 STATUS = "patch schedulerextenderpolicies/status p"
+WAKES = "patch csistoragecapacities fairlead-wake-up"
 SLOW = "schedulers: [{name: s, timeout: 2s, "
 PUBLISHED = ("", "configmaps", NAMESPACE, "kube-scheduler-s")
 Story = Callable[[Cluster, Wire], Coroutine[Any, Any, None]]
@@ -239,18 +240,20 @@ def test_a_finalizer_that_somebody_else_writes_is_not_lacking() -> None:
     not_held(story, OTHER)
 
 
-def test_a_paused_schedulers_certificate_expires_and_the_status_says_so() -> None:
+def test_a_paused_schedulers_certificate_is_renewed_and_nothing_else_of_it_is_written() -> None:
     async def story(cluster: Cluster, wire: Wire) -> None:
-        before = cluster.api.objects[CERTIFICATE]
         cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
-        STAGES["a certificate's renewal"].act(cluster)
+        await until("it", lambda: condition(cluster, "Ready")[1] == "Paused")
+        before = cluster.api.objects[DEPLOYMENT]
         wire.writes.clear()
-        await until("it", lambda: "is not renewed: its time is two thirds over" in condition(cluster, "Ready")[2])
-        await asyncio.sleep(1000)
-        assert cluster.api.objects[CERTIFICATE] == before
-        assert {*wire.writes} == {STATUS}
-        cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: None}})
+        STAGES["a wiring change"].act(cluster)
+        STAGES["a certificate's renewal"].act(cluster)
+        cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
         await until("its renewal", lambda: STAGES["a certificate's renewal"].done(cluster))
+        await asyncio.sleep(1000)
+        assert {one for one in wire.writes if "secrets" not in one} - {WAKES} == {STATUS}
+        assert cluster.api.objects[DEPLOYMENT] == before
+        assert "but for its certificates" in condition(cluster, "Ready")[2]
 
     told(story)
 
@@ -404,5 +407,24 @@ def test_a_scheduler_is_noted_as_ours_before_it_can_place_anything() -> None:
         noted = cluster.api.objects["", "configmaps", NAMESPACE, "fairlead-schedulers"]["metadata"]["resourceVersion"]
         deployment = next(one for one in cluster.api.history if one.key[1] == "deployments")
         assert int(noted) < deployment.version
+
+    told(story)
+
+
+def test_a_forged_configuration_is_not_put_back_and_goes() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        good = cluster.api.objects[DEPLOYMENT]
+        config = good["metadata"]["annotations"][HASH]
+        kept = cluster.api.objects["", "configmaps", NAMESPACE, f"kube-scheduler-s.{config}"]
+        forged = ("", "configmaps", NAMESPACE, "zz-the-last-that-is-listed")
+        data = {**kept["data"], "pod.yaml": kept["data"]["pod.yaml"].replace("kube-scheduler:", "evil:")}
+        assert data != kept["data"]
+        cluster.api.put(forged, {**kept, "data": data})
+        STAGES["a configuration that is refused"].act(cluster)
+        await until("the last good one", lambda: STAGES["a configuration that is refused"].done(cluster))
+        assert cluster.api.objects[DEPLOYMENT]["spec"] == good["spec"]
+        assert forged not in cluster.api.objects
+        said = "ConfigMap zz-the-last-that-is-listed holds another configuration than its name and hash say"
+        assert [one for one in drifted(cluster) if one.startswith(said)]
 
     told(story)
