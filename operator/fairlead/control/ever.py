@@ -1,6 +1,7 @@
 """Which schedulers were ever managed: whoever placed pods for a name that is not among them is somebody else.
 
-The leader alone writes it, so it need not read what it has written. Those that are gone stay in it while pods name them.
+The leader alone writes it, and need not read what it has written. Those that are gone stay in it while pods name
+them.
 """
 
 import asyncio

@@ -4,6 +4,7 @@ Only a name that is new is asked about. What may not be looked at is passed over
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -12,13 +13,14 @@ from typing import Final
 import msgspec
 
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
-from fairlead.cluster.errors import ForbiddenError
+from fairlead.cluster.errors import ClusterError, ForbiddenError
 from fairlead.cluster.resources import PODS, Page, Resource, Where
 from fairlead.control.lacking import Lacking
 from fairlead.control.objects import Objects, resource
 from fairlead.render.engine import Object
 from fairlead.render.names import MANAGED_BY, MANAGER, Names
 
+LOG: Final = logging.getLogger(__name__)
 _PLACED: Final = "spec.nodeName!=,spec.schedulerName="
 _LEASES: Final = "schedulers of others cannot be found by their Leases"
 _WORKLOADS: Final = "schedulers of others cannot be found by their arguments"
@@ -33,7 +35,7 @@ IMAGES: Final = {
     "vc-scheduler": "volcano",
     "yunikorn": "yunikorn",
 }
-"""By the last part of their images, schedulers that have a name without being told: as they are installed by default."""
+"""By the last part of their images, schedulers that have a name without being told."""
 _NODES: Final = "kube-node-lease"
 _GRACE: Final = timedelta(minutes=1)
 """For clocks that differ, and a holder that renews late."""
@@ -117,10 +119,14 @@ class Foreign:
         while True:
             await self._refused.wait()
             await asyncio.sleep(_AGAIN_S)
-            kinds: dict[str, Sequence[Resource]] = {_LEASES: [resource("Lease")], _WORKLOADS: [*WORKLOADS.values()]}
-            for what in [one for one in kinds if one in self.lacking]:
-                await self._allowed(what, lambda what=what: self._any(kinds[what]))  # type: ignore[misc]
-            if not any(one in self.lacking for one in kinds):
+            try:
+                if _LEASES in self.lacking:
+                    await self._allowed(_LEASES, lambda: self._any(resource("Lease")))
+                if _WORKLOADS in self.lacking:
+                    await self._allowed(_WORKLOADS, lambda: self._any(*WORKLOADS.values()))
+            except ClusterError as error:
+                LOG.warning("rights cannot be asked for", extra={"why": str(error)})
+            if _LEASES not in self.lacking and _WORKLOADS not in self.lacking:
                 self._refused.clear()
 
     async def _allowed(self, what: str, ask: Callable[[], Awaitable[str]]) -> str:
@@ -134,7 +140,7 @@ class Foreign:
         self.lacking.went(what)
         return found
 
-    async def _any(self, kinds: Sequence[Resource]) -> str:
+    async def _any(self, *kinds: Resource) -> str:
         for kind in kinds:
             await self.objects.any(Where(kind))
         return ""

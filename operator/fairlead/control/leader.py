@@ -190,9 +190,7 @@ def _replicas(operator: Operator, objects: Objects, others: OfOthers, believed: 
     )
 
 
-def _passes(
-    operator: Operator, objects: Objects, secrets: Secrets, replicas: Replicas, foreign: Foreign
-) -> Passes:
+def _passes(operator: Operator, objects: Objects, secrets: Secrets, replicas: Replicas, foreign: Foreign) -> Passes:
     async def context(scheduler: str) -> ssl.SSLContext | None:
         """What it shows and whom it knows, out of its Secret."""
         secret = await secrets.get(Names(scheduler, operator.namespace).certificate)

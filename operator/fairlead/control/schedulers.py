@@ -200,6 +200,6 @@ class Schedulers:
         return self.settings().lists(scheduler)
 
     def _was_managed(self, scheduler: str) -> bool:
-        """Whether a policy says that it ran: its status outlives an operator. It may be about another that it was for."""
+        """Whether a policy says that it ran: its status outlives an operator, and may be about another scheduler."""
         said = [one.get("status", {}).get("scheduler", {}) for one in self.gathered.of(scheduler)]
         return any(one.get("name") == scheduler and one.get("lastGoodConfigHash") for one in said)

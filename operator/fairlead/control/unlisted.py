@@ -32,7 +32,7 @@ def denied(scheduler: str, settings: OperatorSettings) -> str:
 
 
 def full(scheduler: str, settings: OperatorSettings, there: Collection[str], asked: Mapping[str, str]) -> str:
-    """Why it may not begin beside those that are there; empty if it may. `asked`: since when others are to begin, too."""
+    """Why it may not begin beside those that are there; empty if it may. `asked`: since when each is to begin."""
     if settings.lists(scheduler) or scheduler in there:
         return ""
     placed = sum(not settings.lists(one) for one in there)

@@ -43,7 +43,7 @@ class Names:
 
     @property
     def memory(self) -> str:
-        """The ConfigMap with what is remembered of it. No scheduler's name has a dot in it: it is no other's `child`."""
+        """The ConfigMap with what is remembered of it. Schedulers' names have no dots: it is no other's `child`."""
         return f"{self.child}.state"
 
     def configuration(self, config_hash: str) -> str:

@@ -46,8 +46,8 @@ class OperatorSettings(Params):
     schedulers: Annotated[Listed[SchedulerSettings], Field(max_length=200)] = ()
     """Those that are not listed have the defaults of everything."""
     unlisted_schedulers: Literal["Allow", "Deny"] = "Allow"
-    """Whether policies may name schedulers that are not listed. Deny: such policies are refused, and what runs of such a
-    scheduler goes 10 minutes later."""
+    """Whether policies may name schedulers that are not listed. Deny: such policies are refused, and a scheduler that
+    runs for them goes 10 minutes later."""
     max_unlisted_schedulers: Annotated[int, Field(ge=0, le=200)] = 10
     """How many that are not listed may be there at once. Nothing that runs is stopped for it; of the others those begin
     first whose oldest policy is oldest."""

@@ -15,7 +15,11 @@ NOW = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
     [
         ("x", ["--scheduler-name=volcano"], "volcano"),
         ("x", ["vc-scheduler", "--scheduler-name", "volcano", "--v=3"], "volcano"),
-        ("x", ["-scheduler-name=a", "--default-scheduler-name=b", "--schedulerName=c", "--scheduler_name=d"], "a b c d"),
+        (
+            "x",
+            ["-scheduler-name=a", "--default-scheduler-name=b", "--schedulerName=c", "--scheduler_name=d"],
+            "a b c d",
+        ),
         ("x", ["--scheduler-names=a,b", "c", "--other=d"], "a b c"),
         ("x", ["sh", "-c", "exec /scheduler --scheduler-name='volcano' --leader-elect=false"], "volcano"),
         ("x", ["--scheduler-name"], ""),

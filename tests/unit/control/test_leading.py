@@ -1,8 +1,7 @@
 """A leader for a while, in virtual time: what it sees, and how often it writes."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 from unittest.mock import patch
 
@@ -12,52 +11,18 @@ from fairlead.control.controller import Controller
 from fairlead.control.finalizer import FINALIZER, SKIP
 from fairlead.control.gathering import PAUSED
 from fairlead.render.names import SCHEDULER_LABEL
-from fairlead.render.operator_settings import parse_settings
-from faultkit import virtual
 from faultkit.api import Happened, Key
 from faultkit.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, Cluster
 from faultkit.faults import Wire
-from faultkit.leader import around, at_work, tell, until
+from faultkit.leader import tell, until
 from faultkit.life import CERTIFICATE, POLICY, STAGES, condition, made
+from faultkit.stories import Story, begun, drifted, told, told_to
 
 SOON_S = 5.0
 STATUS = "patch schedulerextenderpolicies/status p"
 WAKES = "patch csistoragecapacities fairlead-wake-up"
 SLOW = "schedulers: [{name: s, timeout: 2s, "
 PUBLISHED = ("", "configmaps", NAMESPACE, "kube-scheduler-s")
-Story = Callable[[Cluster, Wire], Coroutine[Any, Any, None]]
-
-
-def begun(story: Story) -> None:
-    """With nothing."""
-    cluster = Cluster()
-
-    async def whole() -> None:
-        wire = Wire(cluster.api)
-        async with at_work(cluster, wire):
-            await story(cluster, wire)
-
-    with around(cluster):
-        virtual.run(whole())
-
-
-def told(story: Story) -> None:
-    """With a scheduler that runs."""
-
-    async def whole(cluster: Cluster, wire: Wire) -> None:
-        STAGES["the first policy"].act(cluster)
-        await until("Ready", lambda: STAGES["the first policy"].done(cluster))
-        await asyncio.sleep(100)
-        await story(cluster, wire)
-
-    begun(whole)
-
-
-@contextmanager
-def told_to(settings: str) -> Iterator[None]:
-    """With other settings of the operator."""
-    with patch("faultkit.leader.SETTINGS", parse_settings(settings)):
-        yield
 
 
 KINDS = (
@@ -106,10 +71,6 @@ def test_what_somebody_deletes_before_a_new_leader_watches_is_back_soon() -> Non
             await until("it to be back", lambda: key in cluster.api.objects, 60)
 
     told(story)
-
-
-def drifted(cluster: Cluster) -> list[str]:
-    return [one["note"] for _, one in cluster.api.of("events") if one["reason"] == "DriftCorrected"]
 
 
 def test_what_somebody_does_to_a_certificate_is_told_once_and_its_renewal_is_not() -> None:

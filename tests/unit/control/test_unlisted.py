@@ -42,9 +42,15 @@ def test_so_many_may_begin(settings: str, there: str, begin: str) -> None:
 def test_why_it_may_not_begin_is_said_with_the_cure() -> None:
     said = full("new", parse_settings("maxUnlistedSchedulers: 3"), {"x"}, ASKED)
     assert said == (
-        "new is not listed in the operator's setting schedulers, and maxUnlistedSchedulers is 3: 1 such are there, 3 were "
-        "asked for before it; list it there, or ask whoever runs the operator"
+        "new is not listed in the operator's setting schedulers, and maxUnlistedSchedulers is 3: 1 such are there, 3 "
+        "were asked for before it; list it there, or ask whoever runs the operator"
     )
+
+
+NOT_LISTED = (
+    "s is not listed in the operator's setting schedulers, and unlistedSchedulers is Deny: list it there, or ask "
+    "whoever runs the operator"
+)
 
 
 @pytest.mark.parametrize(
@@ -52,11 +58,7 @@ def test_why_it_may_not_begin_is_said_with_the_cure() -> None:
     [
         ("{}", ""),
         ("unlistedSchedulers: Allow", ""),
-        (
-            "unlistedSchedulers: Deny",
-            "s is not listed in the operator's setting schedulers, and unlistedSchedulers is Deny: list it there, or ask "
-            "whoever runs the operator",
-        ),
+        ("unlistedSchedulers: Deny", NOT_LISTED),
         ("{unlistedSchedulers: Deny, schedulers: [{name: s}]}", ""),
     ],
 )
@@ -89,7 +91,9 @@ NOTED = {"annotations": {PAUSED: "true"}}
         ("Enforce", {}, False),
     ],
 )
-def test_a_policy_that_is_off_or_goes_pauses_nothing(mode: str | None, metadata: dict[str, Any], *, is_paused: bool) -> None:
+def test_a_policy_that_is_off_or_goes_pauses_nothing(
+    mode: str | None, metadata: dict[str, Any], *, is_paused: bool
+) -> None:
     spec = {"mode": mode} if mode else {}
     one = {"metadata": metadata, "spec": spec}
     assert paused([{"metadata": {}, "spec": {}}, one]) is is_paused
