@@ -27,7 +27,7 @@ from fairlead.settings_file import SettingsError, SettingsFile
 from fairlead.webhook import state
 from fairlead.webhook.admission import review_steps
 from fairlead.webhook.admission_server import AdmissionServer
-from fairlead.webhook.callers import Callers, callers
+from fairlead.webhook.callers import Callers, callers, expected
 from fairlead.webhook.report import Known, report
 from fairlead.webhook.tls import Tls, TlsError
 from fairlead.webhook.turned_away import TurnedAway
@@ -186,10 +186,7 @@ class Operator(Serving):
         world, settings, known = self.current.world, self.told.settings, self.ever.names
         made_of = (world, settings, known)
         if len(self._made_of) != len(made_of) or any(a is not b for a, b in zip(made_of, self._made_of, strict=True)):
-            # Also without a policy: pods of a scheduler that is wired to us must be bound when its last policy went.
-            names = {*known, *(one.name for one in settings.schedulers)}
-            if settings.has_room(known):  # one that policies name may be about to begin
-                names |= {*self.current.schedulers, DEFAULT_SCHEDULER_NAME}
+            names = expected(settings, known, {*self.current.schedulers, DEFAULT_SCHEDULER_NAME})
             serving = world.policies.policies if world is not None else ()
             self._callers = callers(names, settings, serving, self.settings.namespace)
             self._made_of = made_of
