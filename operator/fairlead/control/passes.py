@@ -23,6 +23,8 @@ from fairlead.render.names import CONFIG_HASH, Names
 LOG: Final = logging.getLogger(__name__)
 _WORDS_MAX: Final = 500
 _SHOWN: Final = 3
+_OF_PODS: Final = frozenset({"ConfigMap", "Deployment"})
+"""What is another when its pods are to be others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,7 @@ class Passed:
     """Why else the last pass failed. It is done again."""
     gone: bool = False
     paused: bool = False
-    """Whether nothing was written for that."""
+    """Whether nothing is to be written for that."""
     rolled: str = ""
     """The authorities that all of its pods were started with, as PEM; empty if they differ, or nobody knows."""
 
@@ -79,7 +81,7 @@ class Passes:
         before there is one of ours that is not noted. `drifted` is told of each object that somebody had edited or
         deleted, once it is as it was; `before` is what the last pass came to that went well.
         """
-        names = Names(asked.settings.name, self.namespace)
+        names, asked = Names(asked.settings.name, self.namespace), replace(asked, paused=paused)
         try:
             managed = asked.settings.management == "Managed"
             if managed and (refused := await self.foreign.why(names, known=known)):
@@ -93,13 +95,13 @@ class Passes:
             decision = decide_on(looked.there)
             if managed and decision.fate != "Goes" and not (noted or paused):
                 await begin()
-            gone = False
-            if not paused:
+            gone, idle = False, paused and not _renews(decision, looked.there)
+            if not idle:
                 try:
-                    gone = await self._write(names, looked, decision, before, drifted)
+                    gone = await self._write(names, looked, decision, before, drifted, paused=paused)
                 except RequestError as error:
                     decision = await self._without(error, names, looked, decision, decide_on)
-            return Passed(decision=decision, about=asked.versions, gone=gone, paused=paused, rolled=_rolled(looked))
+            return Passed(decision=decision, about=asked.versions, gone=gone, paused=idle, rolled=_rolled(looked))
         except InvalidObjectError as error:
             return Passed(refused=str(error))
 
@@ -168,10 +170,13 @@ class Passes:
         decision: Decision,
         before: Decision | None,
         drifted: Callable[[str], None],
+        *,
+        paused: bool = False,
     ) -> bool:
         """Whether nothing is left of it.
 
-        The memory comes first: whatever happens next, the pass after that knows what was begun.
+        The memory comes first: whatever happens next, the pass after that knows what was begun. While it is paused only
+        its pods are others, so that they know the authorities of now.
         """
         there = looked.there
         if decision.fate == "Goes":
@@ -183,12 +188,14 @@ class Passes:
         settled = decision.remembered.rollout.good == plan.config_hash
         settled |= decision.phase == "Steady" and before is not None and decision.remembered == before.remembered
         for obj in plan.objects:
+            if paused and (obj["kind"] not in _OF_PODS or plan.config_hash == there.seen.config):
+                continue
             state = await self.objects.put(obj)
             if state == "edited" or (state == "missing" and settled):
                 text = f"{obj['kind']} {obj['metadata']['name']} was {state}"
                 LOG.warning("somebody changed what is managed", extra={"scheduler": names.scheduler, "what": text})
                 drifted(text)
-        for obj in surplus(names, decision, there, looked.objects):
+        for obj in () if paused else surplus(names, decision, there, looked.objects):
             await self.objects.remove(obj)
         return False
 
@@ -203,6 +210,13 @@ class Passes:
         for one in sorted(rest, key=lambda one: one["metadata"]["name"] == names.memory):  # the memory goes last
             await self.objects.remove(one)
         return True
+
+
+def _renews(decision: Decision, there: There) -> bool:
+    """Whether the pods of one that is paused are to know other authorities, or are about to."""
+    if decision.fate == "Goes" or decision.plan is None or there.seen.config not in there.config_maps:
+        return False
+    return decision.plan.config_hash != there.seen.config or there.remembered.rollout.trying is not None
 
 
 def _say_forged(looked: Looked, names: Names, drifted: Callable[[str], None]) -> None:

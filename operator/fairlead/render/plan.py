@@ -92,6 +92,24 @@ def is_whole(config_map: Mapping[str, Any], names: Names) -> bool:
     return annotations.get(CONFIG_HASH) == found and metadata["name"] == names.configuration(found)
 
 
+def renewed(config_map: Mapping[str, Any], names: Names, ca_bundle: str) -> Mapping[str, Any]:
+    """A configuration as it is kept, with the authorities of now; nothing else of it is another."""
+    data = config_map["data"]
+    if data["ca.crt"] == ca_bundle:
+        return config_map
+    pod = read(data["pod.yaml"])
+    annotations = {**pod["metadata"]["annotations"], CA_HASH: digest(ca_bundle)}
+    pod_text = written([{**pod, "metadata": {**pod["metadata"], "annotations": annotations}}])
+    config_hash = digest(data["config.yaml"], ca_bundle, pod_text)
+    return {
+        "metadata": {
+            "name": names.configuration(config_hash),
+            "annotations": {CONFIG_HASH: config_hash, HASH_VERSION: HASHED_AS},
+        },
+        "data": {"config.yaml": data["config.yaml"], "ca.crt": ca_bundle, "pod.yaml": pod_text},
+    }
+
+
 def plan(engine: Engine, settings: SchedulerSettings, wiring: Wiring, facts: Facts) -> Plan:
     """The manifests of a scheduler. Raises InvalidObjectError, with the setting to change."""
     names = Names(settings.name, facts.namespace)

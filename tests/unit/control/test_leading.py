@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
+from fairlead.control.authority import Phase
 from fairlead.control.controller import Controller
 from fairlead.control.finalizer import FINALIZER, SKIP
 from fairlead.control.gathering import PAUSED
@@ -387,5 +388,34 @@ def test_a_forged_configuration_is_not_put_back_and_goes() -> None:
         assert forged not in cluster.api.objects
         said = "ConfigMap zz-the-last-that-is-listed holds another configuration than its name and hash say"
         assert [one for one in drifted(cluster) if one.startswith(said)]
+
+    told(story)
+
+
+def test_a_paused_scheduler_learns_of_another_authority_and_of_nothing_else() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        def running() -> tuple[str, Mapping[str, str]]:
+            config = cluster.api.objects[DEPLOYMENT]["metadata"]["annotations"][HASH]
+            return config, cluster.api.objects["", "configmaps", NAMESPACE, f"kube-scheduler-s.{config}"]["data"]
+
+        before, kept = running()
+        first = cluster.held
+        STAGES["a wiring change"].act(cluster)
+        cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
+        STAGES["the authority's rotation"].act(cluster)
+        await until("its begin", lambda: cluster.held is not None and cluster.held.phase is not Phase.STABLE)
+        await until("its end", lambda: cluster.held is not None and cluster.held.phase is Phase.STABLE)
+        assert first is not None
+        assert cluster.held is not None
+        assert cluster.held.signing != first.signing
+        await asyncio.sleep(1000)
+        after, now = running()
+        assert after != before
+        assert now["ca.crt"] == cluster.held.known.decode() != kept["ca.crt"]
+        assert now["config.yaml"] == kept["config.yaml"]
+        assert condition(cluster, "Ready")[1] == "Paused"
+        cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: None}})
+        await until("Ready", lambda: STAGES["a wiring change"].done(cluster))
+        assert running()[1]["config.yaml"] != kept["config.yaml"]
 
     told(story)
