@@ -10,7 +10,7 @@ from fairlead.identities import OPERATOR, SERVER, scheduler_identity
 from fairlead.render.operator_settings import parse_settings
 from operatorkit import ADDRESSES, SERVICE, Ground
 from schedulerkit import FILTER, child, config_of, message, run_until_ready, told, versions
-from testbed.api import wait_for
+from testbed.api import Object, wait_for
 
 
 def test_a_deployment_that_is_not_ours_is_left_alone(at_work: Callable[..., Ground]) -> None:
@@ -119,7 +119,7 @@ def test_a_configuration_that_somebody_has_forged_goes(at_work: Callable[..., Gr
     api, maps = ground.cluster.api, f"/api/v1/namespaces/{ground.namespace}/configmaps"
     good = api.get(f"{maps}/kube-scheduler-s.{config_of(ground)}")
     kept = {key: good["metadata"][key] for key in ("labels", "annotations")}
-    forged = {"metadata": {"name": "zz", **kept}, "data": {**good["data"], "pod.yaml": "evil"}, "immutable": True}
+    forged: Object = {"metadata": {"name": "zz", **kept}, "data": {**good["data"], "pod.yaml": "evil"}, "immutable": True}
     api.create(maps, forged)
     wait_for("it to go", lambda: not api.exists(f"{maps}/zz"))
     wait_for("it to be told", lambda: "DriftCorrected" in told(ground, "p"))

@@ -1,12 +1,15 @@
 """What a leader makes of policies for schedulers that no setting lists, and of names that others schedule for."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
+from fairlead.cluster.resources import VERSION
+from fairlead.cluster.transport import Ask
 from fairlead.control.gathering import PAUSED
 from faultkit.api import Key, Object
 from faultkit.cluster import NAMESPACE, Cluster
@@ -99,6 +102,31 @@ def test_whoever_is_refused_for_another_reason_takes_nobodys_place() -> None:
     begun(story)
 
 
+def slow(wire: Wire, holds: Callable[[Ask], bool]) -> None:
+    """Have such requests take their time."""
+    once = wire.once
+
+    async def late(ask: Ask, *more: Any, **others: Any) -> bytes:
+        if holds(ask):
+            await asyncio.sleep(10)
+        return await once(ask, *more, **others)
+
+    wire.once = late  # type: ignore[method-assign]
+
+
+def test_whoever_is_let_begin_may_not_any_more_when_it_comes_to_that() -> None:
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        slow(wire, lambda ask: ask.where == VERSION)
+        ask(cluster, "a")
+        await asyncio.sleep(5)
+        with told_to("maxUnlistedSchedulers: 0"):
+            await until("it to be refused", lambda: accepted(cluster, "a")[0] == "SchedulerRefused")
+            await asyncio.sleep(100)
+            assert not deployed(cluster)
+
+    begun(story)
+
+
 def test_what_is_denied_is_not_begun_and_what_runs_goes() -> None:
     async def story(cluster: Cluster, _: Wire) -> None:
         before = cluster.now()
@@ -142,7 +170,9 @@ THEIRS: dict[str, tuple[Key, Object]] = {
 
 @pytest.mark.parametrize("who", THEIRS)
 def test_a_name_that_others_schedule_for_is_refused_though_they_have_placed_nothing(who: str) -> None:
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        # the other one is made meanwhile: what all get then is not for one that is refused in the end
+        slow(wire, lambda ask: ask.query.get("fieldSelector") == "metadata.name=volcano")
         cluster.api.put(*THEIRS[who])
         ask(cluster, "volcano")
         ask(cluster, "other")
@@ -229,6 +259,7 @@ def test_however_many_were_managed_what_is_noted_of_them_stays_small() -> None:
         ask(cluster, "more")
         await until("it", lambda: "more" in deployed(cluster))
         held = cluster.api.objects[LEDGER]["data"]
+        assert len(held) == len(noted) + 1  # the one that runs, and the new one for the oldest that had gone
         assert len(msgspec.json.encode(held)) < 256 * 1024
         assert "more" in held
         assert "s" in held
