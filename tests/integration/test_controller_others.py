@@ -119,7 +119,8 @@ def test_a_configuration_that_somebody_has_forged_goes(at_work: Callable[..., Gr
     api, maps = ground.cluster.api, f"/api/v1/namespaces/{ground.namespace}/configmaps"
     good = api.get(f"{maps}/kube-scheduler-s.{config_of(ground)}")
     kept = {key: good["metadata"][key] for key in ("labels", "annotations")}
-    forged: Object = {"metadata": {"name": "zz", **kept}, "data": {**good["data"], "pod.yaml": "evil"}, "immutable": True}
+    data = {**good["data"], "pod.yaml": "evil"}
+    forged: Object = {"metadata": {"name": "zz", **kept}, "data": data, "immutable": True}
     api.create(maps, forged)
     wait_for("it to go", lambda: not api.exists(f"{maps}/zz"))
     wait_for("it to be told", lambda: "DriftCorrected" in told(ground, "p"))

@@ -147,11 +147,10 @@ class Foreign:
 
     async def _leased(self, scheduler: str) -> str:
         """A Lease of its name that somebody holds: a scheduler that elects a leader calls it so, wherever it is."""
-        if scheduler == DEFAULT_SCHEDULER_NAME:  # operators elect theirs by it
-            return ""
         for one in await self.objects.all(Where(resource("Lease")), fieldSelector=f"metadata.name={scheduler}"):
             namespace = one["metadata"]["namespace"]
-            if namespace not in (self.namespace, _NODES) and is_held(one, self.now()):
+            by_operators = scheduler == DEFAULT_SCHEDULER_NAME  # they elect theirs by a Lease of that name
+            if not by_operators and namespace not in (self.namespace, _NODES) and is_held(one, self.now()):
                 return f"Lease {namespace}/{scheduler}"
         return ""
 
