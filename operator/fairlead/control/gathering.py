@@ -38,7 +38,8 @@ class Gathered:
 
     def of(self, scheduler: str) -> list[Obj]:
         """Those that are for it, by their names."""
-        return [one for _, one in sorted(self.policies.items()) if scheduler_of(one) == scheduler]
+        names = [name for name, one in self.policies.items() if scheduler_of(one) == scheduler]
+        return [self.policies[name] for name in sorted(names)]
 
     def asked(self, scheduler: str, settings: OperatorSettings, answers: Mapping[str, ReplicaState | str]) -> Asked:
         """What is asked about a scheduler. Raises InvalidObjectError for one that cannot be had."""

@@ -12,7 +12,7 @@ from fairlead.cluster.resources import PODS
 from fairlead.control import unlisted
 from fairlead.control.announce import Announcer
 from fairlead.control.ever import Ever
-from fairlead.control.gathering import Gathered, paused
+from fairlead.control.gathering import Gathered, is_leaving, paused, scheduler_of
 from fairlead.control.passes import Passed, Passes
 from fairlead.control.reconcile import Asked
 from fairlead.control.statuses import Statuses
@@ -174,17 +174,17 @@ class Schedulers:
 
     def _full(self, scheduler: str) -> str:
         """Why it may not begin beside the others; empty if it may, and where no policy asks for it."""
-        asked = unlisted.asked_since(self.gathered.policies.values())
-        if scheduler not in asked:
+        if all(map(is_leaving, self.gathered.of(scheduler))):
             return ""
-        there = {name for name in {*asked, *self.ever.there} if self._is_there(name)}
-        passes = {name: self.passed(name) for name in asked}
-        begin = {  # whoever is refused for something else, and whoever waits to be let, keeps nobody waiting
-            name: since
-            for name, since in asked.items()
-            if name == scheduler or not (self._is_paused(name) or (passes[name].refused and not passes[name].full))
-        }
-        return unlisted.full(scheduler, self.settings(), there, begin)
+        return unlisted.full(scheduler, self.settings(), self.ever.there, lambda: self._begin_too(scheduler))
+
+    def _begin_too(self, scheduler: str) -> Mapping[str, str]:
+        """Whoever is refused for something else, and whoever is paused before it began, keeps nobody waiting."""
+        policies = self.gathered.policies.values()
+        idle = {scheduler_of(one) for one in policies if paused([one])}
+        idle |= {name for name, one in self._workers.items() if one.passed.refused and not one.passed.full}
+        asked = unlisted.asked_since(policies)
+        return {name: since for name, since in asked.items() if name == scheduler or name not in idle}
 
     def _is_there(self, scheduler: str) -> bool:
         return scheduler in self.ever.there or self._was_managed(scheduler)

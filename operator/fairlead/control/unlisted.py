@@ -4,7 +4,7 @@ Pure, and the same whoever leads: one that is there keeps its place, and of the 
 for first.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
@@ -31,14 +31,20 @@ def denied(scheduler: str, settings: OperatorSettings) -> str:
     return f"{_unlisted(scheduler)}, and unlistedSchedulers is Deny: {_CURE}"
 
 
-def full(scheduler: str, settings: OperatorSettings, there: Collection[str], asked: Mapping[str, str]) -> str:
-    """Why it may not begin beside those that are there; empty if it may. `asked`: since when each is to begin."""
-    if settings.lists(scheduler) or scheduler in there:
+def full(
+    scheduler: str, settings: OperatorSettings, there: Collection[str], asked: Callable[[], Mapping[str, str]]
+) -> str:
+    """Why it may not begin beside those that are there; empty if it may.
+
+    `asked` says since when each is to begin; it is not called where there is no place anyway.
+    """
+    listed = _listed(settings)
+    if scheduler in listed or scheduler in there:
         return ""
-    placed = sum(not settings.lists(one) for one in there)
-    waiting = [one for one in in_turn(asked, settings) if one not in there]
-    before = waiting.index(scheduler) if scheduler in waiting else len(waiting)
-    most = settings.max_unlisted_schedulers
+    placed, before, most = sum(one not in listed for one in there), 0, settings.max_unlisted_schedulers
+    if placed < most:
+        waiting = [one for one in in_turn(asked(), settings) if one not in there]
+        before = waiting.index(scheduler) if scheduler in waiting else len(waiting)
     if placed + before < most:
         return ""
     others = f"{placed} such are there" + (f", {before} were asked for before it" if before else "")
@@ -47,8 +53,12 @@ def full(scheduler: str, settings: OperatorSettings, there: Collection[str], ask
 
 def in_turn(asked: Mapping[str, str], settings: OperatorSettings) -> Sequence[str]:
     """Those of them that need a place, as they are to have one."""
-    names = [one for one in asked if one != CLUSTERS_OWN_SCHEDULER and not settings.lists(one)]
-    return sorted(names, key=lambda one: (asked[one], one))
+    left_out = _listed(settings) | {CLUSTERS_OWN_SCHEDULER}
+    return sorted(asked.keys() - left_out, key=lambda one: (asked[one], one))
+
+
+def _listed(settings: OperatorSettings) -> frozenset[str]:
+    return frozenset(one.name for one in settings.schedulers)
 
 
 def _unlisted(scheduler: str) -> str:

@@ -1,6 +1,7 @@
 """Which schedulers that no setting lists may be there."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -35,12 +36,12 @@ ASKED = {"old": "2026-01", "b": "2026-02", "a": "2026-02", "new": "2026-03", "de
 def test_so_many_may_begin(settings: str, there: str, begin: str) -> None:
     told, runs = parse_settings(settings), {*there.split()}
     for asked in (ASKED, dict(reversed(ASKED.items()))):
-        found = {one for one in asked if one != "default-scheduler" and not full(one, told, runs, asked)}
+        found = {one for one in asked if one != "default-scheduler" and not full(one, told, runs, partial(dict, asked))}
         assert found == {*begin.split()}
 
 
 def test_why_it_may_not_begin_is_said_with_the_cure() -> None:
-    said = full("new", parse_settings("maxUnlistedSchedulers: 3"), {"x"}, ASKED)
+    said = full("new", parse_settings("maxUnlistedSchedulers: 3"), {"x"}, lambda: ASKED)
     assert said == (
         "new is not listed in the operator's setting schedulers, and maxUnlistedSchedulers is 3: 1 such are there, 3 "
         "were asked for before it; list it there, or ask whoever runs the operator"
