@@ -55,6 +55,8 @@ def _role(grant: Grant, what: str, weight: int) -> str:
 def _rule(rule: Rule) -> Iterator[str]:
     if rule.self_managed:
         yield '{{- if eq .Values.tls.mode "SelfManaged" }}\n'
+    if rule.unlisted:
+        yield '{{- if eq .Values.unlistedSchedulers "Allow" }}\n'
     yield f"# {rule.why}\n"
     yield f'- apiGroups: ["{rule.group}"]\n'
     yield f"  resources: [{', '.join(rule.resources)}]\n"
@@ -62,7 +64,7 @@ def _rule(rule: Rule) -> Iterator[str]:
         names = ", ".join(f'"{name}"' for name in rule.names).replace("{namespace}", _OWN)
         yield f"  resourceNames: [{names}]\n"
     yield f"  verbs: [{', '.join(rule.verbs)}]\n"
-    if rule.self_managed:
+    if rule.self_managed or rule.unlisted:
         yield "{{- end }}\n"
 
 

@@ -76,13 +76,13 @@ def versions(ground: Ground, scheduler: str = "s") -> dict[str, Any]:
         for one in api.items(
             f"/{group}/namespaces/{ground.namespace}/{plural}", labelSelector=f"fairlead.dev/scheduler={scheduler}"
         )
-        if not one["metadata"]["name"].endswith("-state")
+        if not one["metadata"]["name"].endswith(".state")
     }
 
 
 def state_of(ground: Ground) -> str:
     """What is remembered."""
-    found = ground.cluster.api.get(child(ground, "configmaps", "kube-scheduler-s-state", "api/v1"))
+    found = ground.cluster.api.get(child(ground, "configmaps", "kube-scheduler-s.state", "api/v1"))
     return str(found["data"]["state.json"])
 
 

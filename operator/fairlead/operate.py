@@ -32,7 +32,7 @@ from fairlead.settings_file import SettingsError, SettingsFile
 from fairlead.webhook import state
 from fairlead.webhook.admission import review_steps
 from fairlead.webhook.admission_server import AdmissionServer
-from fairlead.webhook.callers import Callers, callers
+from fairlead.webhook.callers import Callers, callers, expected
 from fairlead.webhook.leaves import REMEMBERED, Leaves
 from fairlead.webhook.report import Known, report
 from fairlead.webhook.server import Stranger
@@ -89,6 +89,7 @@ class Operator(Serving):
             lambda: self.told.settings.admission.client_ca,
         )
         self.admission_port = 0
+        self.current.stays = self._stays
         self.objects = policies(client, self.current)
         self._known = ever.follow(client, settings.namespace, self.ever)
         self.leaves = Leaves(lambda: datetime.now(UTC))
@@ -225,10 +226,8 @@ class Operator(Serving):
         world, settings, known = self.current.world, self.told.settings, self.ever.names
         made_of = (world, settings, known)
         if len(self._made_of) != len(made_of) or any(a is not b for a, b in zip(made_of, self._made_of, strict=True)):
-            # Also without a policy: pods of a scheduler that is wired to us must be bound when its last policy went.
-            names = {*known, *self.current.schedulers, *(one.name for one in settings.schedulers)}
+            names = expected(settings, known, {*self.current.schedulers, DEFAULT_SCHEDULER_NAME})
             serving = world.policies.policies if world is not None else ()
-            names.add(DEFAULT_SCHEDULER_NAME)
             self._callers = callers(names, settings, serving, self.settings.namespace)
             self._made_of = made_of
         return self._callers
@@ -238,6 +237,10 @@ class Operator(Serving):
         if not secret or self.leaves.holds(secret, leaf):
             return ""  # who is not known at all is refused for that
         return f"it is not the one in Secret {self.settings.namespace}/{secret}"
+
+    def _stays(self, scheduler: str) -> bool:
+        """Whether it may call though no policy names it."""
+        return scheduler in self.ever.names or self.told.settings.lists(scheduler)
 
     def _state(self, caller: str) -> bytes | None:
         return state.encode(self.say()) if caller == OPERATOR else None

@@ -109,7 +109,7 @@ class Cluster:
             return
         template, wanted = there["spec"]["template"], there["spec"]["replicas"]
         config = template["metadata"]["annotations"][HASH]
-        kept = api.objects.get(("", "configmaps", NAMESPACE, f"kube-scheduler-s-{config}"))
+        kept = api.objects.get(("", "configmaps", NAMESPACE, f"kube-scheduler-s.{config}"))
         if kept is None:
             return
         fails = any(one in kept["data"]["config.yaml"] for one in self.bad)

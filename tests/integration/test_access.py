@@ -86,7 +86,7 @@ async def _made(client: Client) -> None:
         for one in plan.objects:
             # the garbage collector and the controllers write, too; what is left as it was says nothing
             assert await objects.put(one) in (state, ""), one["metadata"]
-    looked = await look(objects, plan.names, empty=True)
+    looked = await look(objects, plan.names, counts=True)
     assert {one["kind"] for one in looked.objects} == {one["kind"] for one in plan.objects}
     await secrets.ensure("fairlead-ca", lambda: {"tls.crt": b"a", "tls.key": b"b"})
     await secrets.ensure(plan.names.certificate, lambda: {"tls.crt": b"a", "tls.key": b"b"}, labels=plan.names.labels)

@@ -1,5 +1,6 @@
 """The leader on a real API server: what it makes of policies, keeps as it is, and says of them."""
 
+from base64 import b64encode
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -94,6 +95,15 @@ def test_while_it_is_paused_nothing_is_written(at_work: Callable[..., Ground]) -
     assert not versions(ground)
     ground.cluster.api.patch(f"{POLICIES}/p", {"metadata": {"annotations": None}})
     wait_for("a Deployment", lambda: ground.cluster.api.exists(child(ground, "deployments")))
+    # once there is something, its certificate is looked after all the same; a policy that is off pauses nothing
+    ground.cluster.api.patch(f"{POLICIES}/p", {"metadata": {"annotations": {"fairlead.dev/paused": "true"}}})
+    wait_for("Paused", lambda: ground.condition("p", "Programmed") == ("False", "Paused"))
+    api, secret = ground.cluster.api, child(ground, "secrets", "kube-scheduler-s-tls", "api/v1")
+    before = api.get(secret)["data"]["tls.crt"]
+    api.patch(secret, {"data": {"tls.crt": b64encode(b"spoilt").decode()}})
+    wait_for("a certificate", lambda: len(api.get(secret)["data"]["tls.crt"]) >= len(before) - 100)
+    ground.apply("p", schedulerName="s", filters=FILTER, mode="Off")
+    wait_for("it to be off", lambda: ground.condition("p", "Programmed") == ("True", "Off"))
 
 
 def test_two_schedulers_side_by_side(at_work: Callable[..., Ground]) -> None:

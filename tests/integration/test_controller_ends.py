@@ -83,7 +83,7 @@ def test_a_scheduler_that_has_gone_stays_gone(at_work: Callable[..., Ground]) ->
     api.delete(f"{POLICIES}/p")
     wait_for("a pass without it", lambda: '"empty_since":1' in state_of(ground))
     text = re.sub(r'"empty_since":[0-9.]+', '"empty_since":1.0', state_of(ground))
-    api.patch(child(ground, "configmaps", "kube-scheduler-s-state", "api/v1"), {"data": {"state.json": text}})
+    api.patch(child(ground, "configmaps", "kube-scheduler-s.state", "api/v1"), {"data": {"state.json": text}})
     wait_for("its Deployment to go", lambda: not api.exists(child(ground, "deployments")))
     assert versions(ground)  # while its pods are there, it keeps what it calls with
 

@@ -9,8 +9,8 @@ from fairlead.control.leaves import own_leaf, server_hosts
 from fairlead.identities import OPERATOR, SERVER, scheduler_identity
 from fairlead.render.operator_settings import parse_settings
 from operatorkit import ADDRESSES, SERVICE, Ground
-from schedulerkit import FILTER, child, run_until_ready, versions
-from testbed.api import wait_for
+from schedulerkit import FILTER, child, config_of, message, run_until_ready, told, versions
+from testbed.api import Object, wait_for
 
 
 def test_a_deployment_that_is_not_ours_is_left_alone(at_work: Callable[..., Ground]) -> None:
@@ -63,3 +63,71 @@ def test_certificates_of_others_are_asked_for_and_used(at_work: Callable[..., Gr
         ground.cluster.api.create(f"/api/v1/namespaces/{ground.namespace}/secrets", body)
     ground.cluster.api.patch(f"{POLICIES}/p", {"metadata": {"annotations": {"look": "again"}}})
     run_until_ready(ground, "p", "o")
+
+
+TOLD = {"name": "x", "image": "x", "args": ["--scheduler-name=theirs"]}
+
+
+def test_a_scheduler_that_others_have_installed_is_refused_though_it_has_placed_nothing(
+    at_work: Callable[..., Ground],
+) -> None:
+    ground = at_work()
+    api, name = ground.cluster.api, f"others-{ground.namespace}"[:63]
+    api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [TOLD]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template, "replicas": 0}
+    deployments = f"/apis/apps/v1/namespaces/{name}/deployments"
+    api.create(deployments, {"metadata": {"name": "x"}, "spec": spec})
+    renewed = f"{now():%Y-%m-%dT%H:%M:%S.%fZ}"
+    held = {"holderIdentity": "x", "leaseDurationSeconds": 600, "renewTime": renewed, "acquireTime": renewed}
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{name}/leases"
+    api.create(leases, {"metadata": {"name": "held"}, "spec": held})
+    ground.apply("p", schedulerName="theirs", filters=FILTER)
+    ground.apply("q", schedulerName="held", filters=FILTER)
+    for policy, who in (("p", f"Deployment {name}/x"), ("q", f"Lease {name}/held")):
+        wait_for("refused", lambda policy=policy, who=who: who in message(ground, policy, "Accepted"))  # type: ignore[misc]
+    assert not versions(ground, "theirs")
+    assert not versions(ground, "held")
+    api.delete(f"{deployments}/x")
+    api.delete(f"{leases}/held")
+    wait_for("theirs", lambda: config_of(ground, "theirs") != "")
+    wait_for("held", lambda: config_of(ground, "held") != "")
+    api.delete(f"/api/v1/namespaces/{name}")
+
+
+def test_no_more_that_are_not_listed_begin_than_may(at_work: Callable[..., Ground]) -> None:
+    ground = at_work("maxUnlistedSchedulers: 1")
+    ground.apply("p", schedulerName="s", filters=FILTER)
+    wait_for("a Deployment", lambda: config_of(ground) != "")
+    ground.apply("q", schedulerName="t", filters=FILTER)
+    wait_for("refused", lambda: ground.condition("q", "Accepted") == ("False", "SchedulerRefused"))
+    assert "maxUnlistedSchedulers is 1" in message(ground, "q", "Ready")
+    assert not versions(ground, "t")
+    ground.settings = parse_settings("unlistedSchedulers: Deny")
+    wait_for("what is said of it", lambda: "unlistedSchedulers is Deny" in message(ground, "q", "Ready"))
+    wait_for("what is said of that", lambda: "unlistedSchedulers is Deny" in message(ground, "p", "Ready"))
+    assert config_of(ground)
+    ground.settings = parse_settings("{unlistedSchedulers: Deny, schedulers: [{name: s}, {name: t}]}")
+    wait_for("the other", lambda: config_of(ground, "t") != "")
+    run_until_ready(ground)
+
+
+def test_a_configuration_that_somebody_has_forged_goes(at_work: Callable[..., Ground]) -> None:
+    ground = at_work()
+    ground.apply("p", schedulerName="s", filters=FILTER)
+    run_until_ready(ground)
+    api, maps = ground.cluster.api, f"/api/v1/namespaces/{ground.namespace}/configmaps"
+    good = api.get(f"{maps}/kube-scheduler-s.{config_of(ground)}")
+    kept = {key: good["metadata"][key] for key in ("labels", "annotations")}
+    data = {**good["data"], "pod.yaml": "evil"}
+    forged: Object = {"metadata": {"name": "zz", **kept}, "data": data, "immutable": True}
+    api.create(maps, forged)
+    wait_for("it to go", lambda: not api.exists(f"{maps}/zz"))
+    wait_for("it to be told", lambda: "DriftCorrected" in told(ground, "p"))
+    assert api.exists(f"{maps}/{good['metadata']['name']}")
+    # under the name of the good one, too: it is put back as it was
+    api.delete(f"{maps}/{good['metadata']['name']}")
+    name = {**forged["metadata"], "name": good["metadata"]["name"]}
+    if not api.exists(f"{maps}/{name['name']}"):
+        api.create(maps, {**forged, "metadata": name})
+    wait_for("the good one", lambda: api.get(f"{maps}/{name['name']}")["data"] == good["data"])

@@ -78,8 +78,16 @@ def serve_others(ground: Ground) -> None:
     touch(ground)
 
 
+def new_name(ground: Ground) -> None:
+    body = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "SchedulerExtenderPolicy", "metadata": {"name": "q"}}
+    spec = {"schedulerName": f"n-{uuid.uuid4().hex[:8]}", "filters": FILTER}
+    ground.serve(ground.cluster.api.create(POLICIES, body | {"spec": spec}))
+
+
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 PROVOKED: dict[str, Callable[[Ground], None]] = {
+    "cluster: leases": new_name,
+    "cluster: deployments, statefulsets, daemonsets": new_name,
     "cluster: clusterroles": deletes(f"{_RBAC}/clusterrolebindings/fairlead.{{namespace}}.s.kube-scheduler"),
     "kube-system: roles": deletes(
         f"{_RBAC}/namespaces/kube-system/rolebindings/fairlead.{{namespace}}.s.authentication-reader"

@@ -70,7 +70,7 @@ def test_what_is_applied_is_what_is_rendered(at_work: Ground, policies: Path, ku
     given = [str(policies), "--settings", str(tmp_path / "values.yaml"), "--namespace", namespace]
     wait_for("what is applied last", lambda: [_applied(at_work, one) for one in SCHEDULERS] == [True] * 3)
 
-    there = {_key(one): one for one in _there(at_work) if not one["metadata"]["name"].endswith("-state")}
+    there = {_key(one): one for one in _there(at_work) if not one["metadata"]["name"].endswith(".state")}
     ca = b64decode(api.get(f"/api/v1/namespaces/{namespace}/secrets/fairlead-ca")["data"]["tls.crt"]).decode()
     version = str(api.get("/version")["gitVersion"])
     bare = _filled(_rendered(*given), there, ca, version)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _NAME = "fairlead render"
 _PORT = 8443
 _LEFT_OUT = (
-    "Not here: what the operator keeps for itself as it runs (the Secret fairlead-ca, ConfigMaps that end in -state, "
+    "Not here: what the operator keeps for itself as it runs (the Secret fairlead-ca, ConfigMaps that end in .state, "
     "ControllerRevisions)."
 )
 

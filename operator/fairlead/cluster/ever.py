@@ -11,6 +11,8 @@ from fairlead.cluster.reflector import Reflector
 from fairlead.cluster.resources import Resource, Where
 
 NAME: Final = "fairlead-schedulers"
+GONE: Final = "gone since "
+"""What is said of one of which nothing is left begins so."""
 CONFIG_MAPS: Final = Resource("", "v1", "configmaps")
 
 
@@ -19,11 +21,17 @@ class _ConfigMap(msgspec.Struct, frozen=True):
     data: dict[str, str] = {}
 
 
+def is_gone(said: str) -> bool:
+    """Whether nothing is left of one of which this is said."""
+    return said.startswith(GONE)
+
+
 class EverManaged:
-    """The keys of the leader's ConfigMap."""
+    """What the leader's ConfigMap says."""
 
     def __init__(self) -> None:
         self.names: frozenset[str] = frozenset()
+        """Those of which something may be there."""
 
     def begin(self) -> None:
         """A list begins."""
@@ -33,7 +41,7 @@ class EverManaged:
 
     def put(self, item: _ConfigMap, /) -> None:
         """It came or became different."""
-        self.names = frozenset(item.data)
+        self.names = frozenset(name for name, said in item.data.items() if not is_gone(said))
 
     def remove(self, _: Key, /) -> None:
         """Somebody has deleted it: who could call goes on."""

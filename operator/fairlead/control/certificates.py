@@ -22,8 +22,6 @@ class Passed:
     authority: Authority
     """Schedulers are rendered so that they know `authority.known`."""
     waits: Await | None
-    unrenewed: Mapping[str, str]
-    """Of schedulers for which nothing is written: what is due about their certificates, for people."""
     restored: Mapping[str, str]
     """Of schedulers that run: what somebody had done to their certificates."""
 
@@ -54,7 +52,7 @@ class Certificates:
     ) -> Passed:
         """Do what can be done now. `rolled`: of all schedulers, which authorities their pods were started with.
 
-        For those that are paused nothing is written.
+        Those that are paused get no certificate if they have none; one that they have is renewed.
         AuthorityError: the Secret holds none. ConflictError: somebody else has written; the next pass sees it.
         """
         kept = await self.ensure(held)
@@ -77,20 +75,16 @@ class Certificates:
             drop = ROTATE if become.phase is Phase.INTRODUCED else ""
             kept = await self.secrets.replace(kept, authority.data(), drop=drop)
             LOG.info("the authority is rotated", extra={"phase": become.phase.value, "why": become.why})
-        unrenewed, restored = dict[str, str](), dict[str, str]()
+        restored = dict[str, str]()
         for action in actions:
-            if isinstance(action, Issue) and action.scheduler in paused:
-                leaf = schedulers[action.scheduler].leaf
-                if leaf is not None:
-                    unrenewed[action.scheduler] = f"{action.why}; it expires on {leaf.ends:%Y-%m-%d %H:%M} UTC"
-            elif isinstance(action, Issue):
+            if isinstance(action, Issue) and (secrets[action.scheduler] or action.scheduler not in paused):
                 await self._issue(action.scheduler, secrets[action.scheduler], authority)
                 if rolled[action.scheduler] and not schedulers[action.scheduler].is_ours:
                     state = "missing" if secrets[action.scheduler] is None else "edited"
                     restored[action.scheduler] = f"Secret {self.secret_of(action.scheduler)} was {state}"
                 LOG.info("a certificate is issued", extra={"scheduler": action.scheduler, "why": action.why})
         waits = next((one for one in actions if isinstance(one, Await)), None)
-        return Passed(authority, waits, unrenewed, restored)
+        return Passed(authority, waits, restored)
 
     async def _issue(self, scheduler: str, seen: Secret | None, authority: Authority) -> None:
         data = scheduler_data(authority, scheduler, self.now())

@@ -68,8 +68,6 @@ class Known:
     lacking: Sequence[str] = ()
     """Permissions without which the scheduler is as it should be, and something else is not."""
     paused: bool = False
-    unrenewed: str = ""
-    """Why its scheduler's certificate should have been renewed by now, if it were not paused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +183,8 @@ def _scheduler(known: Known) -> Iterator[_Said]:
         yield _Said("False", "ReconcileFailed", f"{known.failed}; it is tried again")
     elif known.paused:
         serves = "its rules serve; " if known.enforced else ""
-        message = f"{serves}nothing of its scheduler is written while it is paused"
-        due = f", and its certificate is not renewed: {known.unrenewed}" if known.unrenewed else ""
-        yield _Said("False", "Paused", message + due)
+        message = f"{serves}nothing of its scheduler is written while it is paused, but for its certificates"
+        yield _Said("False", "Paused", message)
     elif not known.enforced:  # its scheduler does nothing for it
         return
     elif known.phase in ("RolledBack", "Rejected"):

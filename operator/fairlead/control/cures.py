@@ -23,9 +23,10 @@ CURES: Final[Mapping[Reason, Cure]] = {
     "SchedulerRefused": Cure(
         "Accepted",
         "The scheduler that the policy names cannot be had: the cluster's own is never managed, somebody else runs one "
-        "of that name, or the operator's settings or certificates cannot be used for it.",
+        "of that name, it is not listed while `unlistedSchedulers` is `Deny` or `maxUnlistedSchedulers` others are "
+        "there, or the operator's settings or certificates cannot be used for it.",
         "Do what the message says: give the policy another `schedulerName`, or list the scheduler in the operator's "
-        "setting `schedulers`.",
+        "setting `schedulers`, or ask whoever runs the operator to do so.",
     ),
     "InvalidSpec": Cure(
         "Accepted", "The policy itself cannot be used as it is.", "Mend the field that the message names."
@@ -103,7 +104,7 @@ CURES: Final[Mapping[Reason, Cure]] = {
     "Paused": Cure(
         "Programmed",
         "A policy of that scheduler has the annotation `fairlead.dev/paused` with the value `true`: its rules serve, "
-        "and nothing of the scheduler is written.",
+        "and nothing of the scheduler but its certificates is written.",
         "Remove the annotation.",
     ),
     "Ready": Cure("Ready", "The policy's rules serve."),

@@ -38,11 +38,12 @@ class Gathered:
 
     def of(self, scheduler: str) -> list[Obj]:
         """Those that are for it, by their names."""
-        return [one for _, one in sorted(self.policies.items()) if scheduler_of(one) == scheduler]
+        names = [name for name, one in self.policies.items() if scheduler_of(one) == scheduler]
+        return [self.policies[name] for name in sorted(names)]
 
     def asked(self, scheduler: str, settings: OperatorSettings, answers: Mapping[str, ReplicaState | str]) -> Asked:
         """What is asked about a scheduler. Raises InvalidObjectError for one that cannot be had."""
-        living = [one for one in self.of(scheduler) if "deletionTimestamp" not in one["metadata"]]
+        living = [one for one in self.of(scheduler) if not is_leaving(one)]
         parsed, unreadable = list[SchedulerExtenderPolicy](), False
         for one in living:
             try:
@@ -55,7 +56,7 @@ class Gathered:
                 serving |= Wiring(policy.fails, policy.ignores, policy.scores, policy.binds)
         return Asked(
             settings=settings.scheduler(scheduler),
-            listed=any(one.name == scheduler for one in settings.schedulers),
+            listed=settings.lists(scheduler),
             policies=parsed,
             serving=serving,
             exists=bool(living),
@@ -69,9 +70,18 @@ def scheduler_of(policy: Obj) -> str:
     return found if isinstance(found, str) and found else DEFAULT_SCHEDULER_NAME
 
 
+def is_leaving(policy: Obj) -> bool:
+    """Whether it is being deleted."""
+    return "deletionTimestamp" in policy["metadata"]
+
+
 def paused(policies: Sequence[Obj]) -> bool:
-    """Whether one of them says that nothing of its scheduler is to be written."""
-    return any(one["metadata"].get("annotations", {}).get(PAUSED) == "true" for one in policies)
+    """Whether one of them says that its scheduler is to stay as it is; one that is off, or goes, has no say in it."""
+    return any(
+        one["metadata"].get("annotations", {}).get(PAUSED) == "true"
+        for one in policies
+        if not is_leaving(one) and one.get("spec", {}).get("mode") != "Off"
+    )
 
 
 def _serving(answers: Mapping[str, ReplicaState | str]) -> Iterator[Any]:

@@ -53,7 +53,6 @@ class Knowing:
     nodes: Callable[[], int | None]
     now: Callable[[], datetime]
     _waits: Await | None = None
-    _unrenewed: Mapping[str, str] = field(default_factory=dict)
     _restored: dict[str, str] = field(default_factory=dict)
     _versions: dict[str, datetime] = field(default_factory=dict)
 
@@ -63,17 +62,13 @@ class Knowing:
         held = self.held()
         return self._waits is not None or self.requested() or (held is not None and held.phase is not Phase.STABLE)
 
-    def unrenewed(self, scheduler: str) -> str:
-        """What is said of the certificate of a scheduler for which nothing is written; empty while it is good."""
-        return self._unrenewed.get(scheduler, "")
-
     def restored(self, scheduler: str) -> str:
         """What somebody had done to the certificate of a scheduler, told once; empty if nobody had."""
         return self._restored.pop(scheduler, "")
 
     async def facts(self, scheduler: str, rolled: Mapping[str, str], paused: Collection[str]) -> Facts:
         """Told of a scheduler, of all that there are with the authorities that these were started with, and of those
-        for which nothing is written. Raises InvalidObjectError.
+        that are not to begin. Raises InvalidObjectError.
         """  # noqa: D205
         if self.believed.is_ours():
             known = await self._own(rolled, paused)
@@ -101,7 +96,7 @@ class Knowing:
         passed = await self.certificates.step(digests, answers, self.held(), paused)
         if passed.waits is not None and passed.waits != self._waits:
             LOG.info("a rotation waits", extra={"why": str(passed.waits)})
-        self._waits, self._unrenewed = passed.waits, passed.unrenewed
+        self._waits = passed.waits
         self._restored |= passed.restored
         with suppress(ForbiddenError):  # it is done again, and said, where no scheduler waits for it
             await self.believed.have(passed.authority)

@@ -20,6 +20,7 @@ from fairlead.control.certificates import Certificates
 from fairlead.control.controller import Controller
 from fairlead.control.elsewhere import followed
 from fairlead.control.ever import Ever
+from fairlead.control.foreign import Foreign
 from fairlead.control.gathering import Gathered, Obj
 from fairlead.control.knowing import Knowing
 from fairlead.control.lacking import Lacking
@@ -126,7 +127,6 @@ def _controller(
     statuses = Statuses(
         gathered=gathered,
         answers=lambda: replicas.answers,
-        unrenewed=knowing.unrenewed,
         announcer=announcer,
         lacking=lacking,
         leads=leads,
@@ -134,9 +134,10 @@ def _controller(
         told=lambda kind, policy: controller.policy(kind, policy),
         now=now,
     )
+    foreign = Foreign(objects=objects, namespace=namespace, lacking=lacking, now=now)
     schedulers = Schedulers(
         gathered=gathered,
-        passes=_passes(operator, objects, secrets, replicas),
+        passes=_passes(operator, objects, secrets, replicas, foreign),
         statuses=statuses,
         announcer=announcer,
         ever=Ever(objects, namespace),
@@ -170,7 +171,7 @@ def _controller(
         schedulers=schedulers,
         rounds=rounds,
         lacking=lacking,
-        beside=[one.run for one in followed(client, namespace, schedulers.due)],
+        beside=[foreign.run, *(one.run for one in followed(client, namespace, schedulers.due))],
     )
     return controller
 
@@ -189,7 +190,7 @@ def _replicas(operator: Operator, objects: Objects, others: OfOthers, believed: 
     )
 
 
-def _passes(operator: Operator, objects: Objects, secrets: Secrets, replicas: Replicas) -> Passes:
+def _passes(operator: Operator, objects: Objects, secrets: Secrets, replicas: Replicas, foreign: Foreign) -> Passes:
     async def context(scheduler: str) -> ssl.SSLContext | None:
         """What it shows and whom it knows, out of its Secret."""
         secret = await secrets.get(Names(scheduler, operator.namespace).certificate)
@@ -199,6 +200,7 @@ def _passes(operator: Operator, objects: Objects, secrets: Secrets, replicas: Re
 
     return Passes(
         objects=objects,
+        foreign=foreign,
         namespace=operator.namespace,
         engine=Engine(templates()),
         context=context,

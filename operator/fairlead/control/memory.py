@@ -20,11 +20,6 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True):
     lasting: Lasting = msgspec.field(default_factory=Lasting)
 
 
-def name_of(names: Names) -> str:
-    """What its ConfigMap is called."""
-    return f"{names.child}-state"
-
-
 def remembered(config_map: Mapping[str, Any] | None) -> Remembered:
     """What it holds. One that somebody has spoilt holds nothing: whatever runs is then verified once more."""
     try:
@@ -35,7 +30,7 @@ def remembered(config_map: Mapping[str, Any] | None) -> Remembered:
 
 def as_config_map(names: Names, what: Remembered) -> Object:
     """To be applied."""
-    metadata = {"name": name_of(names), "namespace": names.namespace, "labels": dict(names.labels)}
+    metadata = {"name": names.memory, "namespace": names.namespace, "labels": dict(names.labels)}
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

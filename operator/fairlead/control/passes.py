@@ -9,8 +9,9 @@ from typing import Final
 from fairlead.api.errors import InvalidObjectError
 from fairlead.cluster.errors import RequestError
 from fairlead.control.asking import complaints, unanswered
-from fairlead.control.look import Looked, foreign, look
-from fairlead.control.memory import as_config_map, name_of
+from fairlead.control.foreign import Foreign
+from fairlead.control.look import Looked, look
+from fairlead.control.memory import as_config_map
 from fairlead.control.objects import Objects, resource
 from fairlead.control.reconcile import Asked, Decision, There, decide, fated, in_order, surplus
 from fairlead.control.rollout import Seen
@@ -21,6 +22,9 @@ from fairlead.render.names import CONFIG_HASH, Names
 
 LOG: Final = logging.getLogger(__name__)
 _WORDS_MAX: Final = 500
+_SHOWN: Final = 3
+_OF_PODS: Final = frozenset({"ConfigMap", "Deployment"})
+"""What is another when its pods are to be others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,13 +36,15 @@ class Passed:
     """The versions of what it was decided from."""
     refused: str = ""
     """Why the scheduler cannot be had."""
+    full: bool = False
+    """Whether that is only because there are too many others."""
     missing: str = ""
     """A permission that is missing: the pass failed for want of it."""
     failed: str = ""
     """Why else the last pass failed. It is done again."""
     gone: bool = False
     paused: bool = False
-    """Whether nothing was written for that."""
+    """Whether nothing is to be written for that."""
     rolled: str = ""
     """The authorities that all of its pods were started with, as PEM; empty if they differ, or nobody knows."""
 
@@ -48,6 +54,7 @@ class Passes:
     """Who does them."""
 
     objects: Objects
+    foreign: Foreign
     namespace: str
     engine: Engine
     context: Callable[[str], Awaitable[ssl.SSLContext | None]]
@@ -74,26 +81,27 @@ class Passes:
         before there is one of ours that is not noted. `drifted` is told of each object that somebody had edited or
         deleted, once it is as it was; `before` is what the last pass came to that went well.
         """
-        names = Names(asked.settings.name, self.namespace)
+        names, asked = Names(asked.settings.name, self.namespace), replace(asked, paused=paused)
         try:
             managed = asked.settings.management == "Managed"
-            if managed and (refused := await foreign(self.objects, names, known=known)):
+            if managed and (refused := await self.foreign.why(names, known=known)):
                 return Passed(refused=refused)
-            looked = await look(self.objects, names, empty=not asked.exists)
+            looked = await look(self.objects, names, counts=not (asked.exists or asked.denied))
             if not (asked.exists or asked.listed or looked.objects or looked.pods):
                 return Passed(gone=True)
+            _say_forged(looked, names, drifted)
             looked = await self._verified(looked, names)
             decide_on = await self._decider(names, asked, looked, facts, paused=paused)
             decision = decide_on(looked.there)
             if managed and decision.fate != "Goes" and not (noted or paused):
                 await begin()
-            gone = False
-            if not paused:
+            gone, idle = False, paused and not _renews(decision, looked.there)
+            if not idle:
                 try:
-                    gone = await self._write(names, looked, decision, before, drifted)
+                    gone = await self._write(names, looked, decision, before, drifted, paused=paused)
                 except RequestError as error:
                     decision = await self._without(error, names, looked, decision, decide_on)
-            return Passed(decision=decision, about=asked.versions, gone=gone, paused=paused, rolled=_rolled(looked))
+            return Passed(decision=decision, about=asked.versions, gone=gone, paused=idle, rolled=_rolled(looked))
         except InvalidObjectError as error:
             return Passed(refused=str(error))
 
@@ -162,10 +170,13 @@ class Passes:
         decision: Decision,
         before: Decision | None,
         drifted: Callable[[str], None],
+        *,
+        paused: bool = False,
     ) -> bool:
         """Whether nothing is left of it.
 
-        The memory comes first: whatever happens next, the pass after that knows what was begun.
+        The memory comes first: whatever happens next, the pass after that knows what was begun. While it is paused only
+        its pods are others, so that they know the authorities of now.
         """
         there = looked.there
         if decision.fate == "Goes":
@@ -177,12 +188,14 @@ class Passes:
         settled = decision.remembered.rollout.good == plan.config_hash
         settled |= decision.phase == "Steady" and before is not None and decision.remembered == before.remembered
         for obj in plan.objects:
+            if paused and (obj["kind"] not in _OF_PODS or plan.config_hash == there.seen.config):
+                continue
             state = await self.objects.put(obj)
             if state == "edited" or (state == "missing" and settled):
                 text = f"{obj['kind']} {obj['metadata']['name']} was {state}"
                 LOG.warning("somebody changed what is managed", extra={"scheduler": names.scheduler, "what": text})
                 drifted(text)
-        for obj in surplus(names, decision, there, looked.objects):
+        for obj in () if paused else surplus(names, decision, there, looked.objects):
             await self.objects.remove(obj)
         return False
 
@@ -194,9 +207,24 @@ class Passes:
         if deployments or looked.pods:
             return False
         rest = in_order(looked.objects)
-        for one in sorted(rest, key=lambda one: one["metadata"]["name"] == name_of(names)):  # the memory goes last
+        for one in sorted(rest, key=lambda one: one["metadata"]["name"] == names.memory):  # the memory goes last
             await self.objects.remove(one)
         return True
+
+
+def _renews(decision: Decision, there: There) -> bool:
+    """Whether the pods of one that is paused are to know other authorities, or are about to."""
+    if decision.fate == "Goes" or decision.plan is None or there.seen.config not in there.config_maps:
+        return False
+    return decision.plan.config_hash != there.seen.config or there.remembered.rollout.trying is not None
+
+
+def _say_forged(looked: Looked, names: Names, drifted: Callable[[str], None]) -> None:
+    if looked.forged:
+        shown = ", ".join(sorted(looked.forged)[:_SHOWN])
+        text = f"ConfigMap {shown} holds another configuration than its name and hash say: it is not used"
+        LOG.warning("somebody changed what is managed", extra={"scheduler": names.scheduler, "what": text})
+        drifted(text)
 
 
 def _rolled(looked: Looked) -> str:

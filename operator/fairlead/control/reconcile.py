@@ -6,12 +6,12 @@ from typing import Any, Final, Literal
 
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.control.lasting import goes, needed
-from fairlead.control.memory import Remembered, name_of
+from fairlead.control.memory import Remembered
 from fairlead.control.rollout import Phase, Seen, step
 from fairlead.render.engine import Engine, Object, read
 from fairlead.render.facts import Facts
 from fairlead.render.names import Names, digest
-from fairlead.render.plan import Plan, plan
+from fairlead.render.plan import Plan, plan, renewed
 from fairlead.render.sampling import asked_all
 from fairlead.render.settings import SchedulerSettings
 from fairlead.render.wiring import Wiring, wire
@@ -39,6 +39,10 @@ class Asked:
     """Whether there is any, readable or not."""
     serving: Wiring = _NO_WIRING
     """What replicas serve needs this: where an edit does not compile, what serves in its place."""
+    denied: bool = False
+    """Whether it may not be there: it goes though pods wait for it."""
+    paused: bool = False
+    """Whether it is to stay as it is, but for its certificates."""
     versions: Sequence[str]
     """Of each policy its UID and its generation, and of the operator its version: what a person can change."""
 
@@ -97,6 +101,8 @@ def decide(engine: Engine, asked: Asked, facts: Facts, there: There, now: float)
     if asked.settings.management == "ConfigOnly":
         again_s = _ENDS_S if there.pods else first.again_s
         return replace(first, plan=wanted, remembered=Remembered(lasting=lasting), phase="Steady", again_s=again_s)
+    if asked.paused and running is not None:
+        wanted = wanted.with_pods_of(renewed(running, wanted.names, facts.ca_bundle))
     inputs = digest(asked.settings.model_dump_json(), *sorted(asked.versions))
     done = step(wanted.config_hash, inputs, there.remembered.rollout, there.seen, now)
     chosen: Plan | None = wanted
@@ -129,7 +135,7 @@ def surplus(names: Names, decided: Decision, there: There, found: Sequence[Objec
     newest = sorted(
         there.config_maps, key=lambda one: (one in hashes, there.config_maps[one]["metadata"]["creationTimestamp"])
     )[-CONFIG_MAPS_KEPT:]
-    kept = {there.config_maps[one]["metadata"]["name"] for one in newest} | {name_of(names)}
+    kept = {there.config_maps[one]["metadata"]["name"] for one in newest} | {names.memory}
     gone = in_order(
         [
             one

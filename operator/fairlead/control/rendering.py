@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from fairlead.api.errors import FieldError, InvalidObjectError
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cluster.secrets import TLS, Metadata, Secret, body
 from fairlead.control.drift import APPLIED, to_apply
 from fairlead.control.gathering import Gathered, Obj, paused, scheduler_of
 from fairlead.control.reconcile import Asked, There, decide
+from fairlead.control.unlisted import denied, in_turn
 from fairlead.render.engine import Engine, Object
 from fairlead.render.facts import Facts
 from fairlead.render.operator_settings import OperatorSettings
@@ -25,6 +27,7 @@ TAG: Final = "<version: of the API server>"
 CA_HASH: Final = "<ca-hash>"
 APPLIED_HASH: Final = "<applied-hash>"
 _NOTHING: Final = There(config_maps={})
+_SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +71,7 @@ def rendering(
         gathered.tell(None, {**one, "metadata": {**one["metadata"], "uid": "", "generation": 0}})
     listed = {one.name for one in settings.schedulers}
     names = sorted(listed | {scheduler_of(one) for one in gathered.policies.values()})
+    _refuse(names, settings)
     objects, meanings, notes = list[Object](), dict[str, str](), list[str]()
     if settings.tls.mode != "SelfManaged":
         notes.append(f"tls.mode is {settings.tls.mode}: the Secrets with certificates are made by others")
@@ -82,6 +86,20 @@ def rendering(
         meanings |= {mark: told for mark, told in named.meanings().items() if any(_holds(one, mark) for one in objects)}
         notes += _notes(name, asked, gathered.of(name))
     return Rendering(schedulers=names, objects=objects, placeholders=meanings, notes=notes)
+
+
+def _refuse(names: Sequence[str], settings: OperatorSettings) -> None:
+    """Raise for schedulers that there may not be, of a cluster in which there are none yet."""
+    asked = dict.fromkeys(names, "")
+    for name in names:
+        if why := denied(name, settings):
+            raise InvalidObjectError([FieldError(("unlistedSchedulers",), why)])
+    new = in_turn(asked, settings)
+    if len(new) > settings.max_unlisted_schedulers:
+        most = settings.max_unlisted_schedulers
+        why = f"is {most}, and {len(new)} schedulers are not listed: {', '.join(new[:_SHOWN])}"
+        more = ", ..." if len(new) > _SHOWN else ""
+        raise InvalidObjectError([FieldError(("maxUnlistedSchedulers",), why + more, "list them under schedulers")])
 
 
 def _plan(engine: Engine, asked: Asked, given: Given, authority: str) -> Plan:
@@ -170,7 +188,7 @@ def _notes(name: str, asked: Asked, policies: Sequence[Obj]) -> Iterator[str]:
     if asked.settings.node_sample == "Auto":
         yield f"{name}: of a cluster with more than {ALL_UP_TO} nodes the configuration has no percentageOfNodesToScore"
     if paused(policies):
-        yield f"{name}: nothing of it is written while one of its policies is paused"
+        yield f"{name}: nothing of it is written while one of its policies is paused, but for its certificates"
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:

@@ -67,6 +67,7 @@ class Rounds:
                 if time() - looked >= (_QUIET_S if self._is_behind() else RESYNC_S) or LOOKING in self.lacking:
                     await self.look()
                     looked = time()
+                    await self.schedulers.tidy()
                 await self._ask()
             except ClusterError as error:
                 LOG.warning("what there is cannot be listed", extra={"why": str(error)})

@@ -28,8 +28,6 @@ class About:
     lacking: Sequence[str] = ()
     """Permissions that are missing for something else."""
     paused: bool
-    unrenewed: str = ""
-    """Why its scheduler's certificate should have been renewed, and was not, because it is paused."""
     invalid: str = ""
     warnings: Sequence[tuple[str, str]] = ()
     """Reasons and sentences, of what was found when it was checked."""
@@ -58,7 +56,6 @@ def status(about: About, now: datetime) -> dict[str, Any]:
         failed=about.passed.failed,
         lacking=about.lacking,
         paused=about.paused,
-        unrenewed=about.unrenewed,
     )
     made: dict[str, Any] = {
         "observedGeneration": generation,

@@ -39,8 +39,6 @@ class Statuses:
     gathered: Gathered
     answers: Callable[[], Mapping[str, ReplicaState | str]]
     """What the replicas said last."""
-    unrenewed: Callable[[str], str]
-    """What is said of the certificate of a scheduler for which nothing is written; empty while it is good."""
     announcer: Announcer
     lacking: Lacking
     leads: Callable[[], bool]
@@ -92,14 +90,13 @@ class Statuses:
         return True
 
     async def _write(self, scheduler: str, policy: Obj, passed: Passed) -> bool:
-        now, held = self.now(), paused(self.gathered.of(scheduler))
+        now = self.now()
         about = About(
             policy=policy,
             answers=self.answers(),
             passed=passed,
             lacking=self.lacking.said,
-            paused=held,
-            unrenewed=self.unrenewed(scheduler) if held else "",
+            paused=paused(self.gathered.of(scheduler)),
             warnings=self.warnings(policy),
         )
         name, before, after = policy["metadata"]["name"], policy.get("status", {}), status(about, now)

@@ -30,6 +30,8 @@ class Rule:
     """Only these; in them `{namespace}` is the operator's own."""
     self_managed: bool = False
     """Whether it is needed only where certificates are of the operator's own authority."""
+    unlisted: bool = False
+    """Whether it is needed only where policies may name schedulers that are not listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,20 @@ OPERATOR: Final = (
                 ("clusterroles",),
                 ("bind",),
                 ("system:kube-scheduler", "system:volume-scheduler"),
+            ),
+            Rule(
+                "whether a scheduler that is new is somebody else's: by Leases of its name",
+                _LEASES,
+                ("leases",),
+                ("list",),
+                unlisted=True,
+            ),
+            Rule(
+                "...and by what is told its name in arguments",
+                "apps",
+                ("deployments", "statefulsets", "daemonsets"),
+                ("list",),
+                unlisted=True,
             ),
             Rule(
                 "the authority by which the API server knows who answers for our kind",

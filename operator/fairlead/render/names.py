@@ -46,6 +46,15 @@ class Names:
         return f"{name[: _CHILD_MAX - _HASH_LENGTH - 1]}-{digest(self.scheduler)}"
 
     @property
+    def memory(self) -> str:
+        """The ConfigMap with what is remembered of it. Schedulers' names have no dots: it is no other's `child`."""
+        return f"{self.child}.state"
+
+    def configuration(self, config_hash: str) -> str:
+        """The ConfigMap with one of its configurations. No hash is `state`."""
+        return f"{self.child}.{config_hash}"
+
+    @property
     def certificate(self) -> str:
         """The Secret with the client certificate."""
         return f"{self.child}-tls"

@@ -1,5 +1,6 @@
 """The operator's settings as a whole, read from one YAML document."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
@@ -65,6 +66,12 @@ class OperatorSettings(Params):
 
     schedulers: Annotated[Listed[SchedulerSettings], Field(max_length=200)] = ()
     """Those that are not listed have the defaults of everything."""
+    unlisted_schedulers: Literal["Allow", "Deny"] = "Allow"
+    """Whether policies may name schedulers that are not listed. Deny: such policies are refused, and a scheduler that
+    runs for them goes 10 minutes later."""
+    max_unlisted_schedulers: Annotated[int, Field(ge=0, le=200)] = 10
+    """How many that are not listed may be there at once. Nothing that runs is stopped for it; of the others those begin
+    first whose oldest policy is oldest."""
     tls: TlsSettings = TlsSettings()
     """Where certificates come from."""
     admission: AdmissionSettings = AdmissionSettings()
@@ -73,6 +80,15 @@ class OperatorSettings(Params):
         Listed[Annotated[str, Field(max_length=253), _PREFIX]], Field(min_length=1, max_length=16)
     ] = (f"{GROUP}/",)
     """What the keys of annotations begin with that policies may write on pods."""
+
+    def lists(self, name: str) -> bool:
+        """Whether something is said about a scheduler."""
+        return any(one.name == name for one in self.schedulers)
+
+    def has_room(self, there: Iterable[str]) -> bool:
+        """Whether another one that is not listed may be beside those that are there."""
+        unlisted = sum(not self.lists(one) for one in there)
+        return self.unlisted_schedulers == "Allow" and unlisted < self.max_unlisted_schedulers
 
     def scheduler(self, name: str) -> SchedulerSettings:
         """What is said about a scheduler. Raises InvalidObjectError for one that must be listed and is not."""

@@ -15,6 +15,9 @@ from fairlead.render.wiring import Wiring
 
 HASHED_AS: Final = "1"
 """The way in which hashes are made: those of different ways say nothing about each other."""
+_HELD_IN_ORDER: Final = ("config.yaml", "ca.crt", "pod.yaml")
+_HELD: Final = frozenset(_HELD_IN_ORDER)
+"""What a configuration's ConfigMap holds: exactly what its hash is made of."""
 _LOCKED: Final = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -76,6 +79,37 @@ class Plan:
         )
 
 
+def is_whole(config_map: Mapping[str, Any], names: Names) -> bool:
+    """Whether a ConfigMap holds the very configuration whose hash it bears: anybody may have written it.
+
+    Those of another way of hashing cannot be told, and are not used.
+    """
+    metadata, data = config_map["metadata"], config_map.get("data") or {}
+    annotations = metadata.get("annotations") or {}
+    if data.keys() != _HELD or config_map.get("binaryData") or annotations.get(HASH_VERSION) != HASHED_AS:
+        return False
+    found = digest(*(data[key] for key in _HELD_IN_ORDER))
+    return annotations.get(CONFIG_HASH) == found and metadata["name"] == names.configuration(found)
+
+
+def renewed(config_map: Mapping[str, Any], names: Names, ca_bundle: str) -> Mapping[str, Any]:
+    """A configuration as it is kept, with the authorities of now; nothing else of it is another."""
+    data = config_map["data"]
+    if data["ca.crt"] == ca_bundle:
+        return config_map
+    pod = read(data["pod.yaml"])
+    annotations = {**pod["metadata"]["annotations"], CA_HASH: digest(ca_bundle)}
+    pod_text = written([{**pod, "metadata": {**pod["metadata"], "annotations": annotations}}])
+    config_hash = digest(data["config.yaml"], ca_bundle, pod_text)
+    return {
+        "metadata": {
+            "name": names.configuration(config_hash),
+            "annotations": {CONFIG_HASH: config_hash, HASH_VERSION: HASHED_AS},
+        },
+        "data": {"config.yaml": data["config.yaml"], "ca.crt": ca_bundle, "pod.yaml": pod_text},
+    }
+
+
 def plan(engine: Engine, settings: SchedulerSettings, wiring: Wiring, facts: Facts) -> Plan:
     """The manifests of a scheduler. Raises InvalidObjectError, with the setting to change."""
     names = Names(settings.name, facts.namespace)
@@ -104,7 +138,7 @@ def plan(engine: Engine, settings: SchedulerSettings, wiring: Wiring, facts: Fac
         )
         pod_text = written([pod])
         config_hash = digest(config_text, facts.ca_bundle, pod_text)
-        config_map = f"{names.child}-{config_hash}"
+        config_map = names.configuration(config_hash)
         objects = engine.render("scheduler/access.yaml", names=names) + engine.render(
             "scheduler/workload.yaml",
             **given,

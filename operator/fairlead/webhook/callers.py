@@ -1,6 +1,6 @@
 """Who may call: each scheduler about its own pods, nobody else. A name says who is who where only we sign names."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,6 +15,16 @@ SYSTEM: Final = "kube-system"
 
 _OPERATOR = Caller(schedulers=frozenset())
 """It may call, to see that it can; it places nobody's pods."""
+
+
+def expected(settings: OperatorSettings, there: Collection[str], named: Iterable[str]) -> frozenset[str]:
+    """Which schedulers may call: those that are listed, those that are there, and those that policies name while one
+    that is not listed may begin.
+
+    Also without a policy: pods of a scheduler that is wired to us must be bound when its last policy went.
+    """  # noqa: D205
+    begins = named if settings.has_room(there) else ()
+    return frozenset({*there, *(one.name for one in settings.schedulers), *begins})
 
 
 def callers(

@@ -28,6 +28,8 @@ class Current:
     wanted: Wanted
     world: World | None = None
     schedulers: frozenset[str] = frozenset()
+    stays: Callable[[str], bool] = lambda _: True
+    """Whether a scheduler that no policy names any more is served all the same."""
     pace: Pace = field(default_factory=Pace)
     tally: Tally = field(default_factory=Tally)
     _names: Remembered = field(default_factory=Remembered)
@@ -72,9 +74,9 @@ class Current:
             return
         enforced = [one for one in policies.policies if one.enforced]
         # Also of policies that are off or gone: nobody has a say any more, but their pods are still to be bound.
-        schedulers = self.schedulers | {one.scheduler_name for one in policies.policies}
+        schedulers = {one.scheduler_name for one in policies.policies} | {*filter(self.stays, self.schedulers)}
         await self.wanted({key for one in enforced for key in one.pod_annotations}, schedulers)
-        self.schedulers = schedulers
+        self.schedulers = frozenset(schedulers)
         self.world = self._over(policies)
         LOG.info("a policy set serves", extra={"generation": policies.generation, "policies": len(enforced)})
 

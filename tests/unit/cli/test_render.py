@@ -123,6 +123,18 @@ WRONG: dict[str, tuple[dict[str, str], list[str], int, str]] = {
         1,
         "default-scheduler is not listed, and is never managed",
     ),
+    "one that is not listed": (
+        {"a.yaml": GOOD, "v.yaml": "unlistedSchedulers: Deny"},
+        ["a.yaml", "--settings", "v.yaml"],
+        1,
+        "is not listed in the operator's setting schedulers, and unlistedSchedulers is Deny: list it there",
+    ),
+    "more than may be": (
+        {"a.yaml": GOOD, "v.yaml": "maxUnlistedSchedulers: 0"},
+        ["a.yaml", "--settings", "v.yaml"],
+        1,
+        "maxUnlistedSchedulers: is 0, and 1 schedulers are not listed: ",
+    ),
     "no settings": ({"a.yaml": GOOD}, ["a.yaml", "--settings", "v.yaml"], 2, "v.yaml: No such file or directory"),
     "settings that are no YAML": (
         {"a.yaml": GOOD, "v.yaml": "a: ["},

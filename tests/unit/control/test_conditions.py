@@ -136,15 +136,6 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             replace(FINE, paused=True), "False", "Paused", "nothing of its scheduler", False, False, id="paused"
         ),
         pytest.param(
-            replace(FINE, paused=True, unrenewed="its time is over; it expires on 2026-12-01"),
-            "False",
-            "Paused",
-            "is paused, and its certificate is not renewed: its time is over; it expires on 2026-12-01",
-            False,
-            False,
-            id="paused for too long",
-        ),
-        pytest.param(
             replace(FINE, failed="create deployments: 507: disk full", paused=True),
             "False",
             "ReconcileFailed",

@@ -1,62 +1,29 @@
 """A leader for a while, in virtual time: what it sees, and how often it writes."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 
+from fairlead.control.authority import Phase
 from fairlead.control.controller import Controller
 from fairlead.control.finalizer import FINALIZER, SKIP
 from fairlead.control.gathering import PAUSED
 from fairlead.render.names import SCHEDULER_LABEL
-from fairlead.render.operator_settings import parse_settings
-from faultkit import virtual
 from faultkit.api import Happened, Key
 from faultkit.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, Cluster
 from faultkit.faults import Wire
-from faultkit.leader import around, at_work, tell, until
+from faultkit.leader import tell, until
 from faultkit.life import CERTIFICATE, POLICY, STAGES, condition, made
+from faultkit.stories import Story, begun, drifted, told, told_to
 
 SOON_S = 5.0
 STATUS = "patch schedulerextenderpolicies/status p"
+WAKES = "patch csistoragecapacities fairlead-wake-up"
 SLOW = "schedulers: [{name: s, timeout: 2s, "
 PUBLISHED = ("", "configmaps", NAMESPACE, "kube-scheduler-s")
-Story = Callable[[Cluster, Wire], Coroutine[Any, Any, None]]
-
-
-def begun(story: Story) -> None:
-    """With nothing."""
-    cluster = Cluster()
-
-    async def whole() -> None:
-        wire = Wire(cluster.api)
-        async with at_work(cluster, wire):
-            await story(cluster, wire)
-
-    with around(cluster):
-        virtual.run(whole())
-
-
-def told(story: Story) -> None:
-    """With a scheduler that runs."""
-
-    async def whole(cluster: Cluster, wire: Wire) -> None:
-        STAGES["the first policy"].act(cluster)
-        await until("Ready", lambda: STAGES["the first policy"].done(cluster))
-        await asyncio.sleep(100)
-        await story(cluster, wire)
-
-    begun(whole)
-
-
-@contextmanager
-def told_to(settings: str) -> Iterator[None]:
-    """With other settings of the operator."""
-    with patch("faultkit.leader.SETTINGS", parse_settings(settings)):
-        yield
 
 
 KINDS = (
@@ -107,10 +74,6 @@ def test_what_somebody_deletes_before_a_new_leader_watches_is_back_soon() -> Non
     told(story)
 
 
-def drifted(cluster: Cluster) -> list[str]:
-    return [one["note"] for _, one in cluster.api.of("events") if one["reason"] == "DriftCorrected"]
-
-
 def test_what_somebody_does_to_a_certificate_is_told_once_and_its_renewal_is_not() -> None:
     async def story(cluster: Cluster, _: Wire) -> None:
         good = cluster.api.objects[CERTIFICATE]
@@ -141,7 +104,7 @@ def test_what_somebody_puts_in_the_place_of_ours_goes(plural: str) -> None:
     """The API server lets nobody change what is another in it."""
 
     async def story(cluster: Cluster, _: Wire) -> None:
-        for key in (one for one in made(cluster, plural) if not one[3].endswith("-state")):
+        for key in (one for one in made(cluster, plural) if not one[3].endswith(".state")):
             good = cluster.api.objects[key]
             cluster.api.delete(key)
             cluster.api.put(key, {**good, **TAMPERED[plural]})
@@ -239,18 +202,20 @@ def test_a_finalizer_that_somebody_else_writes_is_not_lacking() -> None:
     not_held(story, OTHER)
 
 
-def test_a_paused_schedulers_certificate_expires_and_the_status_says_so() -> None:
+def test_a_paused_schedulers_certificate_is_renewed_and_nothing_else_of_it_is_written() -> None:
     async def story(cluster: Cluster, wire: Wire) -> None:
-        before = cluster.api.objects[CERTIFICATE]
         cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
-        STAGES["a certificate's renewal"].act(cluster)
+        await until("it", lambda: condition(cluster, "Ready")[1] == "Paused")
+        before = cluster.api.objects[DEPLOYMENT]
         wire.writes.clear()
-        await until("it", lambda: "is not renewed: its time is two thirds over" in condition(cluster, "Ready")[2])
-        await asyncio.sleep(1000)
-        assert cluster.api.objects[CERTIFICATE] == before
-        assert {*wire.writes} == {STATUS}
-        cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: None}})
+        STAGES["a wiring change"].act(cluster)
+        STAGES["a certificate's renewal"].act(cluster)
+        cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
         await until("its renewal", lambda: STAGES["a certificate's renewal"].done(cluster))
+        await asyncio.sleep(1000)
+        assert {one for one in wire.writes if "secrets" not in one} - {WAKES} == {STATUS}
+        assert cluster.api.objects[DEPLOYMENT] == before
+        assert "but for its certificates" in condition(cluster, "Ready")[2]
 
     told(story)
 
@@ -404,5 +369,53 @@ def test_a_scheduler_is_noted_as_ours_before_it_can_place_anything() -> None:
         noted = cluster.api.objects["", "configmaps", NAMESPACE, "fairlead-schedulers"]["metadata"]["resourceVersion"]
         deployment = next(one for one in cluster.api.history if one.key[1] == "deployments")
         assert int(noted) < deployment.version
+
+    told(story)
+
+
+def test_a_forged_configuration_is_not_put_back_and_goes() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        good = cluster.api.objects[DEPLOYMENT]
+        config = good["metadata"]["annotations"][HASH]
+        kept = cluster.api.objects["", "configmaps", NAMESPACE, f"kube-scheduler-s.{config}"]
+        forged = ("", "configmaps", NAMESPACE, "zz-the-last-that-is-listed")
+        data = {**kept["data"], "pod.yaml": kept["data"]["pod.yaml"].replace("kube-scheduler:", "evil:")}
+        assert data != kept["data"]
+        cluster.api.put(forged, {**kept, "data": data})
+        STAGES["a configuration that is refused"].act(cluster)
+        await until("the last good one", lambda: STAGES["a configuration that is refused"].done(cluster))
+        assert cluster.api.objects[DEPLOYMENT]["spec"] == good["spec"]
+        assert forged not in cluster.api.objects
+        said = "ConfigMap zz-the-last-that-is-listed holds another configuration than its name and hash say"
+        assert [one for one in drifted(cluster) if one.startswith(said)]
+
+    told(story)
+
+
+def test_a_paused_scheduler_learns_of_another_authority_and_of_nothing_else() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        def running() -> tuple[str, Mapping[str, str]]:
+            config = cluster.api.objects[DEPLOYMENT]["metadata"]["annotations"][HASH]
+            return config, cluster.api.objects["", "configmaps", NAMESPACE, f"kube-scheduler-s.{config}"]["data"]
+
+        before, kept = running()
+        first = cluster.held
+        STAGES["a wiring change"].act(cluster)
+        cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
+        STAGES["the authority's rotation"].act(cluster)
+        await until("its begin", lambda: cluster.held is not None and cluster.held.phase is not Phase.STABLE)
+        await until("its end", lambda: cluster.held is not None and cluster.held.phase is Phase.STABLE)
+        assert first is not None
+        assert cluster.held is not None
+        assert cluster.held.signing != first.signing
+        await asyncio.sleep(1000)
+        after, now = running()
+        assert after != before
+        assert now["ca.crt"] == cluster.held.known.decode() != kept["ca.crt"]
+        assert now["config.yaml"] == kept["config.yaml"]
+        assert condition(cluster, "Ready")[1] == "Paused"
+        cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: None}})
+        await until("Ready", lambda: STAGES["a wiring change"].done(cluster))
+        assert running()[1]["config.yaml"] != kept["config.yaml"]
 
     told(story)

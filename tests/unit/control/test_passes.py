@@ -11,6 +11,7 @@ from fairlead.render.shipped import templates
 from renderkit import settings
 
 if TYPE_CHECKING:
+    from fairlead.control.foreign import Foreign
     from fairlead.control.objects import Objects
 
 
@@ -28,6 +29,11 @@ class _Nothing:
         return []
 
 
+class _Nobody:
+    async def why(self, *_: Any, **__: bool) -> str:
+        return ""
+
+
 async def _no_facts() -> Facts:
     raise AssertionError("a certificate would be made, and its coming and going be told without end")
 
@@ -39,6 +45,7 @@ async def _no_note() -> None:
 def test_of_a_scheduler_that_has_gone_nothing_is_asked() -> None:
     passes = Passes(
         objects=cast("Objects", _Nothing()),
+        foreign=cast("Foreign", _Nobody()),
         namespace="n",
         engine=Engine(templates()),
         context=lambda _: asyncio.sleep(0, None),

@@ -7,6 +7,7 @@ import pytest
 
 from fairlead.api.names import GROUP, PLURAL
 from fairlead.control.elsewhere import PLACES
+from fairlead.control.foreign import WORKLOADS
 from fairlead.control.objects import KINDS
 from fairlead.control.runtime import CHILDREN
 from fairlead.render.access import OPERATOR, UNINSTALL, Grant, Place, Request, allowed, named
@@ -54,6 +55,10 @@ REQUESTS: dict[str, list[Request]] = {
     ],
     "control/statuses": [Request("patch", GROUP, PLURAL, "cluster"), Request("patch", GROUP, STATUS, "cluster")],
     "control/announce": [Request("create", "events.k8s.io", "events", "default")],
+    "control/foreign": [
+        Request("list", "coordination.k8s.io", "leases", "cluster"),
+        *(Request("list", one.group, one.plural, "cluster") for one in WORKLOADS.values()),
+    ],
     "wake-ups": [Request(verb, "storage.k8s.io", "csistoragecapacities", "own") for verb in ("create", "patch")],
     "admission": [
         Request(verb, "admissionregistration.k8s.io", "validatingwebhookconfigurations", "cluster", "fairlead.system")

@@ -5,8 +5,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fairlead.cluster.ever import NAME as EVER
+from fairlead.control.authority import SECRET as AUTHORITY
+from fairlead.control.of_others import OPERATOR_SECRET, SERVER_SECRET
 from fairlead.render.names import Names, digest, scheduler_elsewhere
-from renderkit import LONGEST
+from renderkit import LONGEST, SCENES
 
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 CHILDREN: Mapping[str, str] = {
@@ -50,6 +53,50 @@ def test_two_schedulers_have_no_name_in_common(two: set[str]) -> None:
     assert one.child != other.child
     # neither is the beginning of the other's ConfigMaps, nor its Secret
     assert one.child != other.certificate
+
+
+HASH = digest("a configuration")
+
+
+def made_in_our_namespace(scheduler: str) -> set[tuple[str, str]]:
+    """Whatever a scheduler may have there, whether we run it or others do: of what kind it is, and how it is called."""
+    names = Names(scheduler, "ns")
+    kinds = {"Deployment", "ServiceAccount", "Lease", "NetworkPolicy", "PodDisruptionBudget", "Role", "RoleBinding"}
+    found = {(kind, names.child) for kind in kinds}
+    found |= {("ConfigMap", one) for one in (names.child, names.memory, names.configuration(HASH))}
+    return found | {("Secret", names.certificate)}
+
+
+OPERATORS: set[tuple[str, str]] = {
+    *(("ConfigMap", name) for name in (EVER, "fairlead-settings")),
+    *(("Secret", name) for name in (AUTHORITY, SERVER_SECRET, OPERATOR_SECRET)),
+    *((kind, "fairlead") for kind in ("Lease", "Deployment", "ServiceAccount", "NetworkPolicy", "PodDisruptionBudget")),
+}
+"""What the operator has there itself."""
+
+
+@given(labels, labels)
+@example("batch", "batch-state")
+@example("batch", f"batch-{HASH}")
+@example("batch", "batch-tls")
+@example("x" * 31, "x" * 18)
+@example("x" * 18, f"{'x' * 18}-{HASH}")
+def test_no_two_objects_have_a_name_in_common(scheduler: str, other: str) -> None:
+    ours = made_in_our_namespace(scheduler)
+    assert not ours & OPERATORS
+    assert scheduler == other or not ours & made_in_our_namespace(other)
+    assert len({name for kind, name in ours if kind == "ConfigMap"}) == 3
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_all_that_a_scheduler_is_made_of_is_called_so(scene: str) -> None:
+    plan = SCENES[scene]
+    names = plan.names
+    may_be = made_in_our_namespace(names.scheduler) | {("ConfigMap", names.configuration(plan.config_hash))}
+    here = [one for one in plan.objects if one["metadata"].get("namespace") == names.namespace]
+    assert {(one["kind"], one["metadata"]["name"]) for one in here} <= may_be
+    outside = [one["metadata"]["name"] for one in plan.objects if one not in here]
+    assert all(scheduler_elsewhere(one, names.namespace) == names.scheduler for one in outside)
 
 
 @given(labels, labels)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fairlead.render.engine import read, written
 from fairlead.render.names import CA_HASH, CONFIG_HASH
-from fairlead.render.plan import Plan
+from fairlead.render.plan import Plan, is_whole
 from fairlead.render.wiring import Wiring
 from renderkit import ALL, EVERYTHING, GOLDEN, LONGEST, SCENES, facts, named, planned
 
@@ -272,6 +272,39 @@ def _as_served(obj: Object) -> Object:
     more = {"uid": "1", "resourceVersion": "2", "managedFields": [], "creationTimestamp": "x"}
     metadata = {**obj["metadata"], **more, "annotations": {**obj["metadata"]["annotations"], "other": "x"}}
     return {**obj, "metadata": metadata}
+
+
+def _forged(**changes: Any) -> Object:
+    good = _as_served(named(planned(), "ConfigMap"))
+    metadata = {**good["metadata"], **changes.pop("metadata", {})}
+    return {**good, "metadata": metadata, **changes}
+
+
+GOOD = _forged()
+DATA, NOTES = GOOD["data"], GOOD["metadata"]["annotations"]
+FORGED: dict[str, Object] = {
+    "another pod": _forged(data={**DATA, "pod.yaml": DATA["pod.yaml"].replace("kube-scheduler", "evil")}),
+    "another configuration": _forged(data={**DATA, "config.yaml": ""}),
+    "another authority": _forged(data={**DATA, "ca.crt": "x"}),
+    "something more": _forged(data={**DATA, "more": "x"}),
+    "something less": _forged(data={"pod.yaml": DATA["pod.yaml"]}),
+    "nothing": _forged(data=None),
+    "bytes beside it": _forged(binaryData={"x": "eA=="}),
+    "another name": _forged(metadata={"name": f"{GOOD['metadata']['name']}-2"}),
+    "another hash": _forged(metadata={"annotations": {**NOTES, CONFIG_HASH: "0123456789ab"}}),
+    "no hash": _forged(metadata={"annotations": {}}),
+    "no annotations": _forged(metadata={"annotations": None}),
+    "another way of hashing": _forged(metadata={"annotations": {**NOTES, "fairlead.dev/config-hash-version": "0"}}),
+    "no way of hashing": _forged(metadata={"annotations": {CONFIG_HASH: NOTES[CONFIG_HASH]}}),
+    "that of another scheduler": _as_served(named(planned(name="other"), "ConfigMap")),
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_what_passes_for_a_configuration_is_none(what: str) -> None:
+    names = planned().names
+    assert is_whole(GOOD, names)
+    assert not is_whole(FORGED[what], names)
 
 
 def test_the_longest_names_fit() -> None:

@@ -3,7 +3,8 @@
 import pytest
 
 from fairlead.identities import OPERATOR, scheduler_identity
-from fairlead.webhook.callers import Callers
+from fairlead.render.operator_settings import parse_settings
+from fairlead.webhook.callers import Callers, expected
 from fairlead.webhook.world import Caller
 
 LONG = "a" * 46
@@ -41,3 +42,21 @@ def test_who_is_allowed_changes_when_the_schedulers_do() -> None:
     there = [Caller(schedulers=frozenset({"web"}))]
     assert callers(scheduler_identity("gpu"), "bind") is None
     assert callers(scheduler_identity("web"), "bind") == there[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "there", "may"),
+    [
+        ("{}", "", "a b"),
+        ("{}", "c", "a b c"),
+        ("unlistedSchedulers: Deny", "", ""),
+        ("unlistedSchedulers: Deny", "a", "a"),  # until it is gone: else its pods would be placed unasked
+        ("{unlistedSchedulers: Deny, schedulers: [{name: b}]}", "", "b"),
+        ("maxUnlistedSchedulers: 0", "", ""),
+        ("maxUnlistedSchedulers: 2", "c", "a b c"),
+        ("maxUnlistedSchedulers: 2", "c d", "c d"),
+        ("{maxUnlistedSchedulers: 2, schedulers: [{name: d}]}", "c d", "a b c d"),
+    ],
+)
+def test_which_schedulers_may_call(settings: str, there: str, may: str) -> None:
+    assert expected(parse_settings(settings), {*there.split()}, ["a", "b"]) == {*may.split()}

@@ -80,6 +80,20 @@ async def test_a_policy_that_is_off_keeps_its_scheduler_and_reads_nothing() -> N
 
 
 @in_loop
+async def test_a_scheduler_that_is_gone_is_served_no_more() -> None:
+    ground = Ground()
+    ground.current.stays = lambda name: name == "wired"
+    running = asyncio.create_task(ground.current.run())
+    for generation, name in enumerate(("a", "b", "wired", "last"), 1):
+        made = obj(schedulerName=name)
+        ground.current.put({**made, "metadata": {**made["metadata"], "generation": generation}})
+        await ground.settled()
+        assert ground.current.schedulers >= {name}
+    assert ground.current.schedulers == ground.wanted[-1][1] == {"wired", "last"}
+    running.cancel()
+
+
+@in_loop
 async def test_each_transition_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     ground = Ground()
     caplog.set_level(logging.INFO, "fairlead")
