@@ -16,6 +16,8 @@ from fairlead.webhook.state import ReplicaState
 
 Obj = Mapping[str, Any]
 PAUSED: Final = f"{GROUP}/paused"
+FINALIZER: Final = f"{GROUP}/finalizer"
+"""Versions before put it on policies. Nothing hangs on it: what follows from a deletion follows from what is there."""
 
 
 @dataclass(slots=True, eq=False)
@@ -67,6 +69,12 @@ def scheduler_of(policy: Obj) -> str:
     """The scheduler that a policy is for."""
     found = policy.get("spec", {}).get("schedulerName")
     return found if isinstance(found, str) and found else DEFAULT_SCHEDULER_NAME
+
+
+def finalizers(policy: Obj) -> Sequence[str]:
+    """Whoever has to be asked before it can go."""
+    found: Sequence[str] = policy["metadata"].get("finalizers") or ()
+    return found
 
 
 def paused(policies: Sequence[Obj]) -> bool:

@@ -9,6 +9,7 @@ from typing import Final
 from fairlead.api.errors import InvalidObjectError
 from fairlead.cluster.errors import RequestError
 from fairlead.control.asking import complaints, unanswered
+from fairlead.control.belonging import Belonging
 from fairlead.control.look import Looked, foreign, look
 from fairlead.control.memory import as_config_map, name_of
 from fairlead.control.objects import Objects, resource
@@ -48,6 +49,7 @@ class Passes:
     """Who does them."""
 
     objects: Objects
+    belonging: Belonging
     namespace: str
     engine: Engine
     context: Callable[[str], Awaitable[ssl.SSLContext | None]]
@@ -182,8 +184,10 @@ class Passes:
                 text = f"{obj['kind']} {obj['metadata']['name']} was {state}"
                 LOG.warning("somebody changed what is managed", extra={"scheduler": names.scheduler, "what": text})
                 drifted(text)
-        for obj in surplus(names, decision, there, looked.objects):
+        extra = surplus(names, decision, there, looked.objects)
+        for obj in extra:
             await self.objects.remove(obj)
+        await self.belonging.have(one for one in looked.objects if one not in extra)  # new ones in the next pass
         return False
 
     async def _take_away(self, names: Names, looked: Looked) -> bool:

@@ -97,7 +97,7 @@ class Rounds:
         new = before != after or self.lacking.said or self.lacking.changes != self._lacked
         self._lacked = self.lacking.changes  # before anything is written: what that finds is for the next round
         for scheduler in {scheduler_of(one) for one in self.gathered.policies.values()}:
-            if new or self._leaves(scheduler) or self.statuses.owes(scheduler):
+            if new or self.statuses.owes(scheduler):
                 await self.statuses.say(scheduler, self.schedulers.passed(scheduler))
 
     async def _rotate(self) -> None:
@@ -125,9 +125,9 @@ class Rounds:
             or self.lacking.changes != self._lacked
             or len(answers) < len(self.replicas.answers)
             or any(
-                "deletionTimestamp" in policy["metadata"]
-                or any(_seen(one, name) != str(policy["metadata"]["generation"]) for one in answers)
+                _seen(one, name) != str(policy["metadata"]["generation"])
                 for name, policy in self.gathered.policies.items()
+                for one in answers
             )
         )
 
@@ -141,9 +141,6 @@ class Rounds:
             if isinstance(one, ReplicaState)
             for name, seen in one.policies.items()
         )
-
-    def _leaves(self, scheduler: str) -> bool:
-        return any("deletionTimestamp" in one["metadata"] for one in self.gathered.of(scheduler))
 
 
 def _seen(state: ReplicaState, name: str) -> str:
