@@ -31,7 +31,12 @@ def overview(found: Survey) -> Overview:
     policies = sorted((_policy(one) for one in found.policies), key=lambda one: (one.ready, one.name))
     schedulers = sorted(_schedulers(found), key=lambda one: (one.ready is not False, one.name))
     replicas = sorted(_replicas(found, samples), key=lambda one: (one.ready, one.name))
-    wrong = [*_wrong_operator(found, replicas), *_wrong_cluster(found, samples), *_wrong_schedulers(schedulers), *_wrong_policies(policies)]
+    wrong = [
+        *_wrong_operator(found, replicas),
+        *_wrong_cluster(found, samples),
+        *_wrong_schedulers(schedulers),
+        *_wrong_policies(policies),
+    ]
     rules = sorted(_rules(found, samples), key=lambda one: (-one.errors, one.policy))
     return Overview(
         ready=not wrong,
