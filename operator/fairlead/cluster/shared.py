@@ -39,9 +39,9 @@ class Pool(Generic[K, T]):
         return found
 
 
-def sharing(python: tuple[int, ...]) -> Callable[[str], str]:
+def sharing(python: tuple[int, int]) -> Callable[[str], str]:
     """What gives for a text the one that is equal to it. Python 3.12 never forgets what was interned."""
-    if python[:2] != (3, 12):
+    if python != (3, 12):
         return sys.intern
     texts = Pool[str, str](lambda text: text, _TEXTS)
     return lambda text: texts(text) if len(text) <= _LONG else text
@@ -49,7 +49,7 @@ def sharing(python: tuple[int, ...]) -> Callable[[str], str]:
 
 _TEXTS: Final = 65_536
 _LONG: Final = 256
-same: Final = sharing(sys.version_info)
+same: Final = sharing(sys.version_info[:2])
 """The same text, kept once."""
 
 
