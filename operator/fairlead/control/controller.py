@@ -6,7 +6,7 @@ kopf only tells of what happened. Everything is done from what is there, again a
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.cluster.errors import ClusterError, ForbiddenError
@@ -15,11 +15,9 @@ from fairlead.control.belonging import Belonging
 from fairlead.control.gathering import Gathered, Obj
 from fairlead.control.lacking import Lacking
 from fairlead.control.objects import Objects, resource
-from fairlead.control.rounds import LOOKING, Rounds
+from fairlead.control.rounds import LOOKING, STAYING, Rounds
 from fairlead.control.schedulers import Schedulers
 from fairlead.render.names import SCHEDULER_LABEL
-
-_STAYING: Final = "the operator's own bindings would stay if its namespace were deleted"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -73,9 +71,9 @@ class Controller:
         try:
             await self.belonging.own()
         except ClusterError as error:
-            self.lacking.failed(_STAYING, error)
+            self.lacking.failed(STAYING, error)
         else:
-            self.lacking.went(_STAYING)
+            self.lacking.went(STAYING)
 
     async def run(self) -> None:
         """Until it is cancelled; the schedulers that settings list are there without any policy."""

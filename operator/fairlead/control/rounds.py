@@ -25,6 +25,8 @@ _QUIET_S: Final = 10.0
 _WATCHED_S: Final = 30.0
 """By then kopf watches: what was deleted between our first look and that, nobody tells."""
 LOOKING: Final = "schedulers that have no policies cannot be found"
+STAYING: Final = "the operator's own bindings would stay if its namespace were deleted"
+_LISTING: Final = "what there is cannot be listed"
 _BELIEVED: Final = "the API server cannot be told whom to believe"
 
 
@@ -63,13 +65,18 @@ class Rounds:
         looked, settings = time() + _WATCHED_S - RESYNC_S, self.settings()
         while True:
             self._soon.clear()
-            try:
-                if time() - looked >= (_QUIET_S if self._is_behind() else RESYNC_S) or LOOKING in self.lacking:
+            if time() - looked >= (_QUIET_S if self._is_behind() else RESYNC_S) or self._lacks_a_look():
+                try:
                     await self.look()
+                except ClusterError as error:
+                    self.lacking.failed(_LISTING, error)
+                else:
                     looked = time()
+                    self.lacking.went(_LISTING)
+            try:
                 await self._ask()
             except ClusterError as error:
-                LOG.warning("what there is cannot be listed", extra={"why": str(error)})
+                LOG.warning("the replicas cannot be listed", extra={"why": str(error)})
             self.schedulers.begun.set()
             if self.rotates() or self.settings() is not settings:
                 settings = self.settings()
@@ -130,6 +137,9 @@ class Rounds:
                 for one in answers
             )
         )
+
+    def _lacks_a_look(self) -> bool:
+        return any(one in self.lacking for one in (LOOKING, STAYING, _LISTING))
 
     def _is_behind(self) -> bool:
         """Whether a replica has seen a policy of which nobody has told us: it watches for itself."""

@@ -87,6 +87,7 @@ def named(grants: Iterable[Grant], namespace: str) -> tuple[Grant, ...]:
 _MADE: Final = ("get", "list", "create", "patch", "delete")
 """What it takes to have something as it is meant to be, by server-side apply."""
 _FOLLOWED: Final = (*_MADE, "watch")
+_MAKE: Final = ("create",)
 _HELD: Final = ("get", "patch")
 
 OPERATOR: Final = (
@@ -193,8 +194,8 @@ OPERATOR: Final = (
                 ("bind",),
                 ("extension-apiserver-authentication-reader",),
             ),
-            Rule("one operator manages the policies: it holds this Lease", _LEASES, ("leases",), _HELD, (CLAIM,)),
-            Rule("...which is there once; RBAC cannot tell a name that is to be", _LEASES, ("leases",), ("create",)),
+            Rule("one operator manages the policies; RBAC cannot name what is to be", _LEASES, ("leases",), _MAKE),
+            Rule("...but the Lease that it holds then", _LEASES, ("leases",), _HELD, (CLAIM,)),
         ),
     ),
 )
