@@ -13,6 +13,7 @@ from fairlead.cluster.client import Client
 from fairlead.control.objects import Objects
 from fairlead.control.uninstall import Uninstall
 from operatekit import Operating
+from testbed import process
 from testbed.api import wait_for
 from testbed.fixtures import Cluster
 
@@ -56,7 +57,7 @@ def test_a_second_operator_refuses_to_lead_until_the_first_has_gone(
     wait_for("the first's scheduler", lambda: _has_scheduler(with_crd, "first-system"))
     assert not _has_scheduler(with_crd, "second-system")
 
-    first.kill()
+    process.kill(one for one in [process.find(with_crd.folder, first.name)] if one)
     asyncio.run(_uninstall(with_crd, "first-system"))
     assert not with_crd.api.exists(_LEASE)
     wait_for("the second to lead", lambda: _tells(second, "fairlead_leader 1.0"))

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 from fairlead.cluster.claim import CLAIM, Claim
@@ -136,7 +137,7 @@ def test_another_replica_of_the_namespace_leads_before_another_namespace_does() 
 
 
 @in_loop
-async def test_a_second_operator_does_not_lead_and_says_why() -> None:
+async def test_a_second_operator_does_not_lead_and_says_why(caplog: pytest.LogCaptureFixture) -> None:
     async with scene() as one:
         one.begin("first/a")
         await one.manages("first/a")
@@ -146,6 +147,10 @@ async def test_a_second_operator_does_not_lead_and_says_why() -> None:
         assert "the operator in the namespace first manages the policies" in second.fault
         assert "uninstall one of them" in second.fault
         assert (one.claims["first/a"].other, one.claims["first/a"].fault) == ("", "")
+        before = one.kept.version
+        await one.until(lambda: one.kept.version > before + 5)
+    said = [vars(record) for record in caplog.records if "another operator" in record.getMessage()]
+    assert [(record["its namespace"], record["levelname"]) for record in said] == [("first", "WARNING")], "once"
 
 
 @in_loop
