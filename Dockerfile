@@ -3,7 +3,11 @@
 #     docker build -t fairlead .
 #     docker build -t fairlead --build-context wheels=FOLDER .    # without a network: a folder of the wheels in the locks
 #
-# BASE is any image with glibc 2.34, Python 3.11 and its pip, or newer ones, and libstdc++.
+# BASE is any image with glibc 2.34, Python 3.11 and its pip, or newer ones, and libstdc++. A tag may be another image tomorrow;
+# a build that is to be the same again names the digest, which a registry tells for a tag:
+#
+#     docker buildx imagetools inspect docker.io/library/python:3.13-slim --format '{{.Manifest.Digest}}'
+#     docker build -t fairlead --build-arg BASE=docker.io/library/python:3.13-slim@sha256:... .
 ARG BASE=docker.io/library/python:3.13-slim
 
 FROM ${BASE} AS download
@@ -39,6 +43,10 @@ RUN cd /source \
 
 FROM ${BASE}
 LABEL org.opencontainers.image.title="Fairlead" org.opencontainers.image.licenses="Apache-2.0"
+# Nothing needs a shell or pip once the image is made. No command can come after this one.
+RUN rm -rf /usr/local/bin/pip* /usr/bin/pip* /usr/local/lib/python3*/site-packages/pip* /usr/lib/python3/dist-packages/pip* \
+        /usr/local/lib/python3*/ensurepip /usr/lib/python3*/ensurepip \
+        /bin/*bash /bin/dash /bin/sh /usr/bin/*bash /usr/bin/dash /usr/bin/sh
 COPY --from=dependencies /opt/fairlead /opt/fairlead
 COPY --from=product /product /
 ENV PATH=/opt/fairlead/bin:${PATH} PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1

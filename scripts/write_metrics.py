@@ -18,7 +18,8 @@ PAGE = Path(__file__).parents[1] / "docs/reference/metrics.md"
 HEAD = """# Metrics
 
 What every replica tells at `/metrics` on port 8080, for Prometheus. This page is written by `make crds`.
-`fairlead serve` has the same ones, but for `fairlead_leader` and `fairlead_drift_corrected_total`.
+`fairlead serve` has the same ones, but for `fairlead_leader`, `fairlead_other_operator` and
+`fairlead_drift_corrected_total`.
 The chart has a ServiceMonitor, alerts and a dashboard (`metrics.*` in its values).
 """
 

@@ -5,7 +5,9 @@ import socket
 from typing import TYPE_CHECKING
 
 from fairlead.cluster.access import Access, find_access
+from fairlead.cluster.claim import Claim
 from fairlead.cluster.client import Client
+from fairlead.cluster.election import Terms
 from fairlead.cluster.lease import LEASES, Elector, identity
 from fairlead.control.leader import LEASE, leading
 from fairlead.control.leader import Operator as Known
@@ -31,7 +33,7 @@ class Leads:
             return find_access(settings.kubeconfig, settings.context)
 
         known = Known(
-            client=lambda: Client(access()),
+            client=lambda: Client(access(), deadline_s=Terms().act_s, writes_for_s=lambda: self.left_s),
             model=operator.model,
             settings=lambda: operator.told.settings,
             namespace=settings.namespace,
@@ -44,15 +46,22 @@ class Leads:
             held=lambda: own.material.authority if own is not None else None,
             requested=lambda: own is not None and own.material.requested,
             nodes=lambda: len(operator.mirror.nodes.slots) if operator.watching.synced else None,
-            leads=lambda: self.elector.leads,
+            leads=lambda: self.leads,
             warnings=Linted(operator.model, lambda: operator.policies.rules),
             drift=drifted.add,
         )
         self.runtime = Runtime(
-            lambda: leading(known), lambda: session(access()), settings.namespace, lambda: self.elector.wake()
+            lambda: leading(known), lambda: session(access()), settings.namespace, lambda: self.claim.wake()
         )
+        self.claim = Claim(access, settings.namespace, self.runtime, lambda: self.elector.wake())
         where = LEASES.of(settings.namespace, LEASE)
-        self.elector = Elector(access, where, identity(me, settings.pod_uid or str(os.getpid())), self.runtime)
+        self.elector = Elector(access, where, identity(me, settings.pod_uid or str(os.getpid())), self.claim)
+        operator.metrics.gauge(
+            "fairlead_other_operator",
+            "1 on the replica that would lead, while the operator in another namespace manages the policies.",
+            "namespace",
+            ask=lambda: {(other,): 1} if (other := self.claim.other) else {},
+        )
 
     def start(self) -> None:
         """Become a candidate."""
@@ -63,12 +72,17 @@ class Leads:
         self.elector.stop(within_s)
 
     @property
+    def left_s(self) -> float:
+        """For how long it leads, whatever becomes of the API server; 0 if it does not."""
+        return min(self.elector.left_s, self.claim.left_s)
+
+    @property
     def leads(self) -> bool:
         """Whether it does now."""
-        return self.elector.leads
+        return self.left_s > 0
 
     def said(self) -> str:
         """How it is with that, for people."""
-        told = "this one" if self.leads else self.elector.holder.partition("_")[0] or "nobody yet"
-        faults = [one for one in (self.elector.fault, self.runtime.fault if self.leads else "") if one]
-        return "; ".join([told, *faults])
+        told = "this one" if self.elector.leads else self.elector.holder.partition("_")[0] or "nobody yet"
+        faults = [self.elector.fault, *((self.claim.fault, self.runtime.fault) if self.elector.leads else ())]
+        return "; ".join(filter(None, [told, *faults]))

@@ -105,7 +105,7 @@ def test_what_serves_is_said_and_goes_on_when_it_is_spoilt_and_after_a_restart(
         assert filtered(operating, *nodes)["NodeNames"] == [nodes[0]]
         operating.kill()
         operating.start()
-    finalizers = {"metadata": {"finalizers": ["fairlead.dev/finalizer"]}}
+    finalizers = {"metadata": {"finalizers": ["example.com/other"]}}
     ground.api.patch(f"{POLICIES}/pool", finalizers)
     ground.api.delete(f"{POLICIES}/pool")
     assert ground.api.exists(f"{POLICIES}/pool"), "somebody still holds on to it"

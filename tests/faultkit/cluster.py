@@ -43,6 +43,7 @@ class Cluster:
 
     def __post_init__(self) -> None:
         self.api = Api(lambda: f"{self.now():%Y-%m-%dT%H:%M:%SZ}")
+        self.api.put(("", "namespaces", "", NAMESPACE), {"metadata": {}})
 
     def copy(self) -> "Cluster":
         """Another one that is as this one is."""

@@ -17,7 +17,7 @@ from fairlead.cluster.errors import ForbiddenError
 from fairlead.cluster.resources import Where
 from fairlead.cluster.secrets import Secrets
 from fairlead.control.ever import Ever
-from fairlead.control.finalizer import FINALIZER
+from fairlead.control.gathering import FINALIZER
 from fairlead.control.leader import now
 from fairlead.control.look import look
 from fairlead.control.objects import Objects, resource

@@ -162,6 +162,34 @@ def test_a_pod_has_a_limit_of_memory_and_none_of_cpu() -> None:
     assert container["resources"]["limits"] == {"memory": "2Gi"}
 
 
+@pytest.mark.parametrize(
+    ("values", "guarded"),
+    [
+        ((), True),
+        (("serviceAccount.create=false", 'serviceAccount.name="other"'), True),
+        (("admission.enabled=false",), False),
+        ((CASES["cert-manager"],), False),  # the operator may not write there at all
+    ],
+)
+def test_where_the_operator_says_whom_to_believe_it_may_change_nothing_else(
+    values: tuple[str | Path, ...], *, guarded: bool
+) -> None:
+    objects = template(*values)
+    found = [one for one in objects if one["kind"].startswith("ValidatingAdmissionPolicy")]
+    assert [one["kind"] for one in found] == guarded * ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]
+    if not found:
+        return
+    policy, binding = found
+    assert (binding["spec"]["policyName"], binding["spec"]["validationActions"]) == (
+        policy["metadata"]["name"],
+        ["Deny"],
+    )
+    assert policy["spec"]["failurePolicy"] == "Fail"
+    account = the(objects, "Deployment")["spec"]["template"]["spec"]["serviceAccountName"]
+    (condition,) = policy["spec"]["matchConditions"]
+    assert condition["expression"] == f"request.userInfo.username == 'system:serviceaccount:{NAMESPACE}:{account}'"
+
+
 def test_schedulers_may_call_and_nobody_else() -> None:
     policy = the(template(), "NetworkPolicy")["spec"]
     (schedulers, replicas) = policy["ingress"][0]["from"]

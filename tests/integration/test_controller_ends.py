@@ -3,55 +3,31 @@
 import re
 from collections.abc import Callable
 
-import pytest
-
 from crdkit import POLICIES
 from operatorkit import Ground
 from schedulerkit import FILTER, SCORE, child, config_of, pods_of, run_until_ready, state_of, versions
 from testbed.api import wait_for
 
 
-def test_a_deleted_policy_goes_when_nobody_serves_it(at_work: Callable[..., Ground]) -> None:
+def test_a_deleted_policy_waits_for_nobody_and_its_scheduler_stays(at_work: Callable[..., Ground]) -> None:
     ground = at_work()
     ground.apply("p", schedulerName="s", filters=FILTER)
     api = ground.cluster.api
-    wait_for(
-        "our finalizer", lambda: api.get(f"{POLICIES}/p")["metadata"].get("finalizers") == ["fairlead.dev/finalizer"]
-    )
     wait_for("a Deployment", lambda: config_of(ground) != "")
+    wait_for("a status", lambda: ground.condition("p") != ("", ""))
+    assert "finalizers" not in api.get(f"{POLICIES}/p")["metadata"]
     api.delete(f"{POLICIES}/p")
-    assert "deletionTimestamp" in api.get(f"{POLICIES}/p")["metadata"]
-    ground.stub.policies.clear()
-    wait_for("the end of it", lambda: not api.exists(f"{POLICIES}/p"))
+    assert not api.exists(f"{POLICIES}/p")
+    wait_for("a pass without it", lambda: '"empty_since":1' in state_of(ground))
     assert api.exists(child(ground, "deployments"))
 
 
-def test_a_policy_that_goes_on_being_served_goes_in_the_end(
-    at_work: Callable[..., Ground], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("fairlead.control.finalizer.DEADLINE_S", 1e9)
+def test_a_finalizer_of_a_version_before_holds_nothing_up(at_work: Callable[..., Ground]) -> None:
     ground = at_work()
-    api = ground.cluster.api
     ground.apply("p", schedulerName="s", filters=FILTER)
-    wait_for("our finalizer", lambda: api.get(f"{POLICIES}/p")["metadata"].get("finalizers"))
-    api.delete(f"{POLICIES}/p")
-    asked = ground.stub.asked
-    wait_for("being asked for it", lambda: ground.stub.asked > asked + 1)
-    assert api.exists(f"{POLICIES}/p")
-    monkeypatch.setattr("fairlead.control.finalizer.DEADLINE_S", 0.0)
-    wait_for("the end of it", lambda: not api.exists(f"{POLICIES}/p"))
-
-
-def test_a_deleted_policy_with_the_escape_annotation_goes_at_once(
-    at_work: Callable[..., Ground], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("fairlead.control.finalizer.DEADLINE_S", 1e9)
-    ground = at_work()
     api = ground.cluster.api
-    ground.apply("p", schedulerName="s", filters=FILTER)
-    wait_for("our finalizer", lambda: api.get(f"{POLICIES}/p")["metadata"].get("finalizers"))
+    api.patch(f"{POLICIES}/p", {"metadata": {"finalizers": ["fairlead.dev/finalizer"]}})
     api.delete(f"{POLICIES}/p")
-    api.patch(f"{POLICIES}/p", {"metadata": {"annotations": {"fairlead.dev/skip-finalizer": "true"}}})
     wait_for("the end of it", lambda: not api.exists(f"{POLICIES}/p"))
 
 

@@ -14,7 +14,7 @@ from crdkit import POLICIES
 from fairlead.render.access import ADMISSION
 from operatekit import HOST, Operating
 from testbed import process
-from testbed.api import Object, wait_for
+from testbed.api import Api, Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 from testbed.process import Component
 
@@ -73,6 +73,45 @@ def test_it_leads_and_makes_a_scheduler_and_nothing_is_forbidden(
 
     amiss = [line for line in log.splitlines() if '"level": "ERROR"' in line or "forbidden" in line.lower()]
     assert amiss == []
+
+
+def test_a_namespace_that_is_deleted_leaves_nothing_that_blocks_or_endangers(
+    replica: Installed, control_plane: Cluster, helm: Kubectl, kubectl: Kubectl
+) -> None:
+    api = control_plane.api
+    kind = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy"}
+    spec = {"filters": [{"name": "f", "expression": "true"}]}
+    api.create(POLICIES, {**kind, "metadata": {"name": "some"}, "spec": spec})
+    own = {f"fairlead.{NAMESPACE}.operator{one}" for one in ("", "-in-default", "-in-kube-system")}
+    schedulers = {f"fairlead.{NAMESPACE}.fairlead.{one}" for one in _ROLES}
+    wait_for("all to belong to the namespace", lambda: {*_bound(api, owned=True)} >= own | schedulers)
+    assert {one for one in _bound(api) if "uninstall" not in one} == own | schedulers  # helm's hook has its own
+    assert "finalizers" not in api.get(f"{POLICIES}/some")["metadata"]
+
+    replica.kill()
+    kubectl("delete", "namespace", NAMESPACE, "--timeout=100s")
+    wait_for("nobody to be bound", lambda: {one for one in _bound(api) if "uninstall" not in one} == set())
+    kubectl("delete", "sep", "some", "--timeout=30s")
+    api.create(POLICIES, {**kind, "metadata": {"name": "some"}, "spec": spec})
+    kubectl("delete", "crd", "schedulerextenderpolicies.fairlead.dev", "--timeout=60s")
+
+    helm("install", "fairlead", str(CHART), "--namespace", NAMESPACE, "--create-namespace")
+    wait_for("the operator to be bound again", lambda: {one for one in _bound(api) if "uninstall" not in one} == own)
+
+
+_ROLES = ("kube-scheduler", "volume-scheduler", "authentication-reader")
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+def _bound(api: Api, *, owned: bool = False) -> Iterator[str]:
+    """The bindings outside of the namespace that give its accounts any right; those only that go with it."""
+    found = [*api.items(f"{_RBAC}/clusterrolebindings"), *api.items(f"{_RBAC}/rolebindings")]
+    for one in found:
+        metadata, subjects = one["metadata"], one.get("subjects", ())
+        if metadata.get("namespace") != NAMESPACE and any(who.get("namespace") == NAMESPACE for who in subjects):
+            owners = [(owner["kind"], owner["name"]) for owner in metadata.get("ownerReferences", ())]
+            if not owned or owners == [("Namespace", NAMESPACE)]:
+                yield str(metadata["name"])
 
 
 def _bundle(hook: Object) -> str | None:

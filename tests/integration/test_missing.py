@@ -18,6 +18,7 @@ ELSEWHERE = {
     "cluster: nodes, namespaces": "every replica's mirror is made of them",
     "cluster: pods/binding": "every replica binds",
     "own: controllerrevisions": "every replica keeps what was good",
+    "kube-system: leases": "nobody leads without it",
 }
 """Rules that only replicas need, which test_missing_of_replicas.py is about."""
 STATUS = f"cluster: {PLURAL}/status"
@@ -97,6 +98,7 @@ PROVOKED: dict[str, Callable[[Ground], None]] = {
     f"cluster: {PLURAL}": another,
     STATUS: another,
     "default: events": drift,
+    "default: rolebindings": Ground.restart,
 }
 
 

@@ -19,6 +19,7 @@ from testbed.supervisor import Supervisor
 
 IN_THE_LOG = {
     "own: leases": "nobody leads without it, and so nobody is told",
+    "kube-system: leases": "nor without this one",
     "own: secrets": "it has nothing to show to whoever asks it",
 }
 
@@ -60,7 +61,7 @@ def replica(with_crd: Cluster, tmp_path: Path) -> Iterator[Replica]:
     "missing",
     [
         *("cluster: nodes, namespaces", "cluster: pods", f"cluster: {PLURAL}", "own: configmaps"),
-        *("own: controllerrevisions", "own: secrets", "own: leases"),
+        *("own: controllerrevisions", "own: secrets", "own: leases", "kube-system: leases"),
     ],
 )
 def test_what_a_replica_lacks_is_logged_and_told_to_the_leader(missing: str, replica: Replica) -> None:

@@ -23,6 +23,8 @@ class Content:
 
     config: Any
     layers: list[dict[str, int]]
+    left: set[str]
+    """What is there in the end, base and all."""
     timed: list[str]
     """Byte code that is compared with its source's time, which an image does not keep."""
 
@@ -42,10 +44,18 @@ def content(built_image: Image) -> Content:
             assert file is not None
             return file.read()
 
-        timed = []
+        timed, left = [], set[str]()
+
+        def put(layer: tarfile.TarFile) -> None:
+            """As a runtime does: a whiteout takes away what is below it."""
+            names = [name.removeprefix("./") for name in layer.getnames()]
+            gone = {name.replace(".wh.", "", 1) for name in names if "/.wh." in f"/{name}"}
+            left.difference_update([one for one in left if any(one == it or one.startswith(f"{it}/") for it in gone)])
+            left.update(name for name in names if "/.wh." not in f"/{name}")
 
         def files(name: str) -> dict[str, int]:
             with tarfile.open(fileobj=io.BytesIO(read(name))) as layer:
+                put(layer)
                 found = [member for member in layer if member.isfile()]
                 for member in found:
                     file = layer.extractfile(member)
@@ -54,8 +64,10 @@ def content(built_image: Image) -> Content:
                 return {member.name: member.size for member in found}
 
         [manifest] = json.loads(read("manifest.json"))
+        with tarfile.open(fileobj=io.BytesIO(read(manifest["Layers"][0]))) as base:
+            put(base)
         layers = [*map(files, manifest["Layers"][1:])]
-        return Content(json.loads(read(manifest["Config"]))["config"], layers, timed)
+        return Content(json.loads(read(manifest["Config"]))["config"], layers, left, timed)
 
 
 def test_it_is_small_and_what_changes_often_is_the_least_of_it(content: Content) -> None:
@@ -75,6 +87,13 @@ def test_it_holds_what_the_lock_names_and_nothing_else(content: Content) -> None
     lock = (CHECKOUT / "requirements.lock").read_text()
     wanted = {name.replace("-", "_") for name in re.findall(r"^([a-z0-9-]+)==", lock, re.MULTILINE)}
     assert {name.lower() for name in content.found(r"([^/]+)-[^-/]+\.dist-info/METADATA")} == {*wanted, "fairlead"}
+
+
+def test_it_holds_no_shell_and_no_installer(content: Content) -> None:
+    shells = re.compile(r"(usr/)?(local/)?s?bin/((r?ba|da)?sh|pip[0-9.]*)")
+    assert [name for name in sorted(content.left) if shells.fullmatch(name)] == []
+    assert [name for name in sorted(content.left) if re.search(r"/(pip|ensurepip)/__init__\.py$", name)] == []
+    assert [name for name in content.left if name.endswith("bin/python3")], "what is looked at is the file system"
 
 
 def test_nothing_is_compiled_at_a_start(content: Content) -> None:

@@ -20,6 +20,7 @@ LEASE: Final = "fairlead"
 _REFUSED: Final = "fairlead_webhook_refused_nodes_total"
 _STALENESS: Final = "fairlead_mirror_staleness_seconds"
 _SET: Final = "fairlead_policy_set_info"
+_OTHER: Final = "fairlead_other_operator"
 Samples = Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
 """By their names: labels and values."""
 
@@ -30,7 +31,12 @@ def overview(found: Survey) -> Overview:
     policies = sorted((_policy(one) for one in found.policies), key=lambda one: (one.ready, one.name))
     schedulers = sorted(_schedulers(found), key=lambda one: (one.ready is not False, one.name))
     replicas = sorted(_replicas(found, samples), key=lambda one: (one.ready, one.name))
-    wrong = [*_wrong_operator(found, replicas), *_wrong_schedulers(schedulers), *_wrong_policies(policies)]
+    wrong = [
+        *_wrong_operator(found, replicas),
+        *_wrong_cluster(found, samples),
+        *_wrong_schedulers(schedulers),
+        *_wrong_policies(policies),
+    ]
     rules = sorted(_rules(found, samples), key=lambda one: (-one.errors, one.policy))
     return Overview(
         ready=not wrong,
@@ -183,6 +189,18 @@ def _wrong_operator(found: Survey, replicas: Sequence[Replica]) -> Iterator[Wron
     if len(sets) > 1:
         what = f"the replicas serve different sets of policies: {', '.join(sorted(sets))}"
         yield Wrong(kind="operator", name=LEASE, reason="SetsDiffer", message=what, cure="It passes within seconds.")
+
+
+def _wrong_cluster(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Wrong]:
+    """One operator per cluster."""
+    cure = "Uninstall one of them: there can be one operator in a cluster."
+    leads = {labels.get("namespace", "") for one in samples.values() for labels, value in one.get(_OTHER, ()) if value}
+    for namespace in sorted(leads):
+        what = f"the operator in the namespace {namespace} manages the policies, and this one does not"
+        yield Wrong(kind="operator", name=LEASE, reason="AnotherOperator", message=what, cure=cure)
+    if found.others and not leads:
+        what = f"there are operators in other namespaces, too: {', '.join(found.others)}"
+        yield Wrong(kind="operator", name=LEASE, reason="AnotherOperator", message=what, cure=cure)
 
 
 def _wrong_schedulers(schedulers: Iterable[Scheduler]) -> Iterator[Wrong]:

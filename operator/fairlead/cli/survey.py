@@ -33,6 +33,8 @@ class Survey:
     namespace: str
     """Where the operator is, as far as one can tell."""
     policies: Sequence[Obj]
+    others: Sequence[str] = ()
+    """Other namespaces with pods of an operator."""
     operator: Sequence[Obj] = ()
     """Its pods."""
     deployments: Sequence[Obj] = ()
@@ -67,7 +69,8 @@ async def survey(client: Client, namespace: str = "") -> Survey:
             unread.append(Unread(f"{what} in {at.namespace}", error.message))
             return []
 
-    home = namespace or await _home(objects)
+    homes = await _homes(objects)
+    home = namespace or (NAMESPACE if NAMESPACE in homes or not homes else homes[0])
     operator, pods, deployments, config_maps, leases = await asyncio.gather(
         read("pods of the operator", Where(PODS.resource, home), REPLICAS),
         read("pods of schedulers", Where(PODS.resource, home), SCHEDULER_LABEL),
@@ -79,6 +82,7 @@ async def survey(client: Client, namespace: str = "") -> Survey:
     return Survey(
         namespace=home,
         policies=policies,
+        others=[one for one in homes if one != home],
         operator=operator,
         pods=pods,
         deployments=deployments,
@@ -89,13 +93,12 @@ async def survey(client: Client, namespace: str = "") -> Survey:
     )
 
 
-async def _home(objects: Objects) -> str:
-    """Where the operator is; where that may not be asked, or there is none, where the chart's README puts it."""
+async def _homes(objects: Objects) -> list[str]:
+    """Where operators are. Where that may not be asked, or there is none, it is where the chart's README puts it."""
     try:
-        found = {one["metadata"]["namespace"] for one in await objects.all(PODS, labelSelector=REPLICAS)}
+        return sorted({one["metadata"]["namespace"] for one in await objects.all(PODS, labelSelector=REPLICAS)})
     except ForbiddenError:
-        return NAMESPACE
-    return NAMESPACE if NAMESPACE in found or not found else min(found)
+        return []
 
 
 async def _all_metrics(client: Client, pods: Sequence[Obj], unread: Callable[[Unread], None]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from math import inf
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
@@ -10,7 +11,7 @@ import msgspec
 
 from fairlead.cluster.access import Access, Connection
 from fairlead.cluster.clock import Clock
-from fairlead.cluster.errors import RequestError, UnreachableError
+from fairlead.cluster.errors import NotLeadingError, RequestError, UnreachableError
 from fairlead.cluster.lines import LINE_BYTES_MAX, Lines, LongLineError
 from fairlead.cluster.resources import Page, Where
 from fairlead.cluster.retry import wait_s
@@ -20,6 +21,7 @@ T = TypeVar("T")
 Decode = Callable[[bytes], T]
 PAGE: Final = 250
 _DEADLINE_S: Final = 60.0
+_READS: Final = frozenset({"get", "list", "watch"})
 _MERGE: Final = "application/merge-patch+json"
 _APPLY: Final = "application/apply-patch+yaml"  # JSON is YAML
 _NONE: Final[Mapping[str, str]] = {}
@@ -29,13 +31,23 @@ class Client:
     """Asks one API server, as one user. Use it as a context."""
 
     def __init__(
-        self, access: Access, *, clock: Clock | None = None, deadline_s: float = _DEADLINE_S, tries: int | None = None
+        self,
+        access: Access,
+        *,
+        clock: Clock | None = None,
+        deadline_s: float = _DEADLINE_S,
+        tries: int | None = None,
+        writes_for_s: Callable[[], float] | None = None,
     ) -> None:
-        """`deadline_s` is for a request with all that is made again of it; `tries`: how often at most."""
+        """`deadline_s` is for a request with all that is made again of it; `tries`: how often at most.
+
+        `writes_for_s` is asked before each attempt of a write: how long it may take, none at all at 0.
+        """
         self.access = access
         self._clock = clock or Clock()
         self._deadline_s = deadline_s
         self._tries = tries
+        self._writes_for_s = writes_for_s
         self._opened: Transport | None = None
 
     async def __aenter__(self) -> Self:
@@ -134,7 +146,8 @@ class Client:
         try:
             async with asyncio.timeout(within_s) as limit, self._shown() as connection:
                 limit.reschedule(None)
-                return await self._transport.once(ask, connection, within_s=max(end - loop.time(), 0.001))
+                left = min(end - loop.time(), self._writable_s(ask))
+                return await self._transport.once(ask, connection, within_s=max(left, 0.001))
         except TimeoutError as error:
             message = f"who asks was not known within {within_s:.2g} s"
             raise UnreachableError(ask.verb, ask.where, message, not_sent=True) from error
@@ -163,8 +176,9 @@ class Client:
         attempt, renewed = 0, False
         while True:
             connection = await self.access.connection()
+            left = min(end - clock.now(), self._writable_s(ask))
             try:
-                return await self._transport.once(ask, connection, within_s=max(end - clock.now(), 0.001))
+                return await self._transport.once(ask, connection, within_s=max(left, 0.001))
             except RequestError as error:
                 if error.status == 401 and not renewed and self.access.renew(connection):
                     renewed = True  # a 401 says that nothing was done
@@ -174,6 +188,14 @@ class Client:
                     raise
             await clock.sleep(wait)
             attempt += 1
+
+    def _writable_s(self, ask: Ask) -> float:
+        if self._writes_for_s is None or ask.verb in _READS:
+            return inf
+        left = self._writes_for_s()
+        if left <= 0:
+            raise NotLeadingError(ask.verb, ask.where, "it was not sent: another may lead by now")
+        return left
 
 
 def _encoded(body: object) -> bytes:

@@ -22,6 +22,8 @@ class Terms:
     """A leader whose renewals fail goes on for so long."""
     retry_s: float = 2.0
     """Between one request and the next."""
+    absent_s: float | None = None
+    """A Lease that is not there is left alone for so long: its holder makes it again. None: as one that is there."""
 
     @property
     def request_s(self) -> float:
@@ -125,7 +127,7 @@ class Election:
         if record is None:
             # It was deleted, perhaps just before we came, or after somebody took it whom we did not see take it.
             if self.record is not None or free_at == _NEVER:
-                free_at = now + max(self.terms.lease_s, self.record.lease_s if self.record is not None else 0.0)
+                free_at = now + self._stays_away()
         elif self.record is None or record.version != self.record.version:
             free = not record.holder or self._is_written_over(record)
             free_at = _NEVER if free else now + self._lasts(record)
@@ -178,6 +180,11 @@ class Election:
         if seen is None:
             return self.free_at == _NEVER  # we have asked for nothing yet
         return record.transitions == seen.transitions + (seen.holder != self.me)
+
+    def _stays_away(self) -> float:
+        if self.terms.absent_s is not None:
+            return self.terms.absent_s
+        return max(self.terms.lease_s, self.record.lease_s if self.record is not None else 0.0)
 
     def _lasts(self, record: Record) -> float:
         """Its holder may be of another version, with other terms."""

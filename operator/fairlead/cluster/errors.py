@@ -4,6 +4,7 @@ ClusterError
 ├── AccessError            where it is or who asks cannot be told: a file, its field, and the cure
 └── RequestError           a request that came to nothing: verb, what it was about, status, reason, message
     ├── UnreachableError   no answer, or half of one
+    ├── NotLeadingError    a write that was not sent: only who leads may make it
     ├── ForbiddenError     403; says which rule of RBAC is missing
     ├── NotFoundError      404
     ├── ConflictError      409: somebody else was faster, or it is there already
@@ -63,6 +64,10 @@ class UnreachableError(RequestError):
     def __init__(self, verb: str, where: Where, message: str, *, not_sent: bool = False) -> None:
         self.not_sent = not_sent
         super().__init__(verb, where, message)
+
+
+class NotLeadingError(RequestError):
+    """A write that only a leader may make, and we lead no more: nothing was sent."""
 
 
 class ForbiddenError(RequestError):

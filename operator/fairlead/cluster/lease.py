@@ -88,24 +88,43 @@ class Elector:
         terms: Terms | None = None,
         clock: Clock | None = None,
         today: Callable[[], datetime] = lambda: datetime.now(UTC),
+        releases: bool = True,
+        name: str = "lease",
+        met: Callable[[str], object] = lambda _: None,
+        over: Callable[[], object] = lambda: None,
     ) -> None:
-        """`access` is asked in the thread: what it gives belongs to that loop alone."""
+        """`access` is asked in the thread: what it gives belongs to that loop alone.
+
+        `releases`: whether another may have it at once when we leave. The thread, which is called `name`, tells `met`
+        of each other holder that it finds, and calls `over` last.
+        """
         self.fault = ""
         """Why the Lease cannot be had or held, where that is so."""
         self.holder = ""
         """Who had it when it was last seen."""
         self._access, self._where, self._me, self._duty = access, where, me, duty
         self._terms, self._clock, self._today = terms or Terms(), clock or Clock(), today
+        self._releases, self._met, self._over = releases, met, over
         self._until = _NEVER
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._live, name="lease", daemon=True)
+        self._thread = threading.Thread(target=self._live, name=name, daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._woken = asyncio.Event()
 
     @property
     def leads(self) -> bool:
         """Whether we lead at this moment; from any thread. It holds even where the Lease's own thread is held up."""
-        return self._clock.now() < self._until
+        return self.left_s > 0
+
+    @property
+    def left_s(self) -> float:
+        """For how long we lead if it is not renewed; 0 if we do not."""
+        return max(0.0, self._until - self._clock.now())
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing of it goes on."""
+        return not self._thread.is_alive()
 
     def start(self) -> None:
         """Become a candidate."""
@@ -113,10 +132,14 @@ class Elector:
 
     def stop(self, within_s: float) -> None:
         """End the duty, wait until it has ended, release the Lease. Waits: not for a thread whose loop serves."""
-        self._stopping.set()
-        self.wake()
+        self.leave()
         if self._thread.is_alive():
             self._thread.join(within_s)
+
+    def leave(self) -> None:
+        """Begin what `stop` waits for."""
+        self._stopping.set()
+        self.wake()
 
     def wake(self) -> None:
         """Look again at once: the duty has ended."""
@@ -134,6 +157,7 @@ class Elector:
             except Exception:
                 LOG.exception("the election of a leader failed; it begins anew")
             self._stopping.wait(self._terms.retry_s)
+        self._over()
 
     async def run(self) -> None:
         """Until it is told to stop."""
@@ -147,7 +171,7 @@ class Elector:
                         told = True
                         self._duty.end()
                     step = election.next(self._clock.now(), ended=self._duty.ended, stopping=stopping)
-                    if isinstance(step, Over):
+                    if isinstance(step, Over) or (isinstance(step, Release) and not self._releases):
                         return
                     election = await self._take(step, election, client)
         finally:
@@ -162,7 +186,9 @@ class Elector:
             return election
         if isinstance(step, Resign):
             self._until = _NEVER
-            LOG.warning("the lease is lost", extra={"holder": self.holder, "why": self.fault})
+            LOG.warning(
+                "the lease is lost", extra={"lease": str(self._where), "holder": self.holder, "why": self.fault}
+            )
             self._duty.end()
             return election.resigned(self._clock.now())
         if isinstance(step, Release):
@@ -178,11 +204,11 @@ class Elector:
         if isinstance(step, Release):
             return after.resigned(self._clock.now())  # if it could not be released, it runs out
         if after.record is not None:
-            self.holder = after.record.holder
+            self._held_by(after.record.holder)
         if after.until is not None:
             self._until = after.until
             if election.until is None:
-                LOG.info("the lease is ours")
+                LOG.info("the lease is ours", extra={"lease": str(self._where)})
                 self._duty.begin()
         return after
 
@@ -227,6 +253,11 @@ class Elector:
             wait.cancel()
         await asyncio.gather(*waits, return_exceptions=True)
         self._woken.clear()
+
+    def _held_by(self, holder: str) -> None:
+        before, self.holder = self.holder, holder
+        if holder not in (before, self._me, ""):
+            self._met(holder)
 
     def _failed(self, error: Exception) -> None:
         why = str(error) or "the API server does not answer in time"

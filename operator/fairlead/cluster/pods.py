@@ -1,7 +1,6 @@
 """What is kept of a pod on a node: less than a kilobyte, and most of that shared."""
 
 from collections.abc import Mapping
-from sys import intern
 from typing import Any, Final
 
 import msgspec
@@ -10,7 +9,7 @@ from msgspec.structs import astuple
 from fairlead.cel.messages import NO_LIST, NO_MAP, struct
 from fairlead.cluster import wire
 from fairlead.cluster.amounts import RESIZE_PENDING, Amounts, Exact, as_amounts, requested_by
-from fairlead.cluster.shared import Pool, shared_conditions, shared_text
+from fairlead.cluster.shared import Pool, same, shared_conditions, shared_text
 from fairlead.cluster.wire import NOTHING, Decoder, WireContainer, WireContainerStatus, WirePod
 from fairlead.policy.placed import PlacedPod
 
@@ -101,7 +100,7 @@ def _made(text: bytes) -> _Made:
 
 
 def _labels(text: bytes) -> Mapping[str, str]:
-    return {intern(key): intern(value) for key, value in _read_labels(text).items()}
+    return {same(key): same(value) for key, value in _read_labels(text).items()}
 
 
 _read_labels: Final[Decoder[Any]] = Decoder(dict[str, str])

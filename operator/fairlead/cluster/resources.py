@@ -71,6 +71,7 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
 
 
 PODS: Final = Where(Resource("", "v1", "pods"))
+NAMESPACES: Final = Where(Resource("", "v1", "namespaces"))
 NODES: Final = Where(Resource("", "v1", "nodes"))
 POLICIES: Final = Where(Resource(names.GROUP, names.VERSION, names.PLURAL))
 

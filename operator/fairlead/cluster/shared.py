@@ -3,8 +3,8 @@
 These are fresh structs that nobody else has seen yet, so that putting a part in the place of its equal changes nothing.
 """
 
+import sys
 from collections.abc import Callable
-from sys import intern
 from typing import Any, Final, Generic, TypeVar
 
 from msgspec.structs import force_setattr
@@ -39,9 +39,23 @@ class Pool(Generic[K, T]):
         return found
 
 
+def sharing(python: tuple[int, int]) -> Callable[[str], str]:
+    """What gives for a text the one that is equal to it. Python 3.12 never forgets what was interned."""
+    if python != (3, 12):
+        return sys.intern
+    texts = Pool[str, str](lambda text: text, _TEXTS)
+    return lambda text: texts(text) if len(text) <= _LONG else text
+
+
+_TEXTS: Final = 65_536
+_LONG: Final = 256
+same: Final = sharing(sys.version_info[:2])
+"""The same text, kept once."""
+
+
 def shared_text(text: str) -> str:
     """The same text; one that is absent stays so."""
-    return text if text is NO_TEXT else intern(text)
+    return text if text is NO_TEXT else same(text)
 
 
 def shared_conditions(conditions: list[Any]) -> tuple[Any, ...]:
@@ -49,7 +63,7 @@ def shared_conditions(conditions: list[Any]) -> tuple[Any, ...]:
     for condition in conditions:
         for field in ("type", "status", "reason", "message"):
             if (text := getattr(condition, field)) is not NO_TEXT:
-                force_setattr(condition, field, intern(text))
+                force_setattr(condition, field, same(text))
     return tuple(conditions)
 
 

@@ -8,9 +8,7 @@ from fairlead.cluster import wire
 from fairlead.cluster.client import Client
 from fairlead.cluster.mirror import PLACED, UNPLACED, Mirror
 from fairlead.cluster.reflector import Reflector
-from fairlead.cluster.resources import NODES, PODS, Resource, Where
-
-NAMESPACES: Final = Where(Resource("", "v1", "namespaces"))
+from fairlead.cluster.resources import NAMESPACES, NODES, PODS
 
 
 class Watching:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlead.api.names import API_VERSION, KIND
-from fairlead.cluster.errors import ForbiddenError
+from fairlead.cluster.errors import ClusterError, ForbiddenError
 from fairlead.cluster.resources import POLICIES, Where
+from fairlead.control.belonging import Belonging
 from fairlead.control.gathering import Gathered, Obj
 from fairlead.control.lacking import Lacking
 from fairlead.control.objects import Objects, resource
-from fairlead.control.rounds import LOOKING, Rounds
+from fairlead.control.rounds import LOOKING, STAYING, Rounds
 from fairlead.control.schedulers import Schedulers
 from fairlead.render.names import SCHEDULER_LABEL
 
@@ -26,6 +27,7 @@ class Controller:
     gathered: Gathered
     objects: Objects
     namespace: str
+    belonging: Belonging
     schedulers: Schedulers
     rounds: Rounds
     lacking: Lacking
@@ -66,6 +68,12 @@ class Controller:
             self.lacking.failed(LOOKING, error)
         else:
             self.lacking.went(LOOKING)
+        try:
+            await self.belonging.own()
+        except ClusterError as error:
+            self.lacking.failed(STAYING, error)
+        else:
+            self.lacking.went(STAYING)
 
     async def run(self) -> None:
         """Until it is cancelled; the schedulers that settings list are there without any policy."""

@@ -16,6 +16,7 @@ from fairlead.control import authority as authorities
 from fairlead.control.admission_authority import Believed
 from fairlead.control.announce import Announcer
 from fairlead.control.authority import Authority, AuthorityError
+from fairlead.control.belonging import Belonging
 from fairlead.control.certificates import Certificates
 from fairlead.control.controller import Controller
 from fairlead.control.elsewhere import followed
@@ -107,7 +108,7 @@ def _controller(
     believed: Believed,
 ) -> Controller:
     settings, leads, namespace = operator.settings, operator.leads, operator.namespace
-    gathered, lacking = Gathered(operator.model), Lacking()
+    gathered, lacking, belonging = Gathered(operator.model), Lacking(), Belonging(objects, namespace)
     announcer = Announcer(client, operator.instance, lacking)
     others = OfOthers(secrets, operator.host, now)
     replicas = _replicas(operator, objects, others, believed)
@@ -137,7 +138,7 @@ def _controller(
     foreign = Foreign(objects=objects, namespace=namespace, lacking=lacking, now=now)
     schedulers = Schedulers(
         gathered=gathered,
-        passes=_passes(operator, objects, secrets, replicas, foreign),
+        passes=_passes(operator, objects, belonging, secrets, replicas, foreign),
         statuses=statuses,
         announcer=announcer,
         ever=Ever(objects, namespace),
@@ -168,6 +169,7 @@ def _controller(
         gathered=gathered,
         objects=objects,
         namespace=namespace,
+        belonging=belonging,
         schedulers=schedulers,
         rounds=rounds,
         lacking=lacking,
@@ -190,7 +192,14 @@ def _replicas(operator: Operator, objects: Objects, others: OfOthers, believed: 
     )
 
 
-def _passes(operator: Operator, objects: Objects, secrets: Secrets, replicas: Replicas, foreign: Foreign) -> Passes:
+def _passes(
+    operator: Operator,
+    objects: Objects,
+    belonging: Belonging,
+    secrets: Secrets,
+    replicas: Replicas,
+    foreign: Foreign,
+) -> Passes:
     async def context(scheduler: str) -> ssl.SSLContext | None:
         """What it shows and whom it knows, out of its Secret."""
         secret = await secrets.get(Names(scheduler, operator.namespace).certificate)
@@ -201,6 +210,7 @@ def _passes(operator: Operator, objects: Objects, secrets: Secrets, replicas: Re
     return Passes(
         objects=objects,
         foreign=foreign,
+        belonging=belonging,
         namespace=operator.namespace,
         engine=Engine(templates()),
         context=context,

@@ -9,6 +9,7 @@ from typing import Final
 from fairlead.api.errors import InvalidObjectError
 from fairlead.cluster.errors import RequestError
 from fairlead.control.asking import complaints, unanswered
+from fairlead.control.belonging import Belonging
 from fairlead.control.foreign import Foreign
 from fairlead.control.look import Looked, look
 from fairlead.control.memory import as_config_map
@@ -55,6 +56,7 @@ class Passes:
 
     objects: Objects
     foreign: Foreign
+    belonging: Belonging
     namespace: str
     engine: Engine
     context: Callable[[str], Awaitable[ssl.SSLContext | None]]
@@ -195,8 +197,11 @@ class Passes:
                 text = f"{obj['kind']} {obj['metadata']['name']} was {state}"
                 LOG.warning("somebody changed what is managed", extra={"scheduler": names.scheduler, "what": text})
                 drifted(text)
-        for obj in () if paused else surplus(names, decision, there, looked.objects):
+        extra = () if paused else surplus(names, decision, there, looked.objects)
+        for obj in extra:
             await self.objects.remove(obj)
+        if not paused:  # what is made here is owned in the next pass
+            await self.belonging.have(one for one in looked.objects if one not in extra)
         return False
 
     async def _take_away(self, names: Names, looked: Looked) -> bool:

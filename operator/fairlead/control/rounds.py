@@ -25,6 +25,8 @@ _QUIET_S: Final = 10.0
 _WATCHED_S: Final = 30.0
 """By then kopf watches: what was deleted between our first look and that, nobody tells."""
 LOOKING: Final = "schedulers that have no policies cannot be found"
+STAYING: Final = "the operator's own bindings would stay if its namespace were deleted"
+_LISTING: Final = "what there is cannot be listed"
 _BELIEVED: Final = "the API server cannot be told whom to believe"
 
 
@@ -63,14 +65,19 @@ class Rounds:
         looked, settings = time() + _WATCHED_S - RESYNC_S, self.settings()
         while True:
             self._soon.clear()
-            try:
-                if time() - looked >= (_QUIET_S if self._is_behind() else RESYNC_S) or LOOKING in self.lacking:
+            if time() - looked >= (_QUIET_S if self._is_behind() else RESYNC_S) or self._lacks_a_look():
+                try:
                     await self.look()
+                except ClusterError as error:
+                    self.lacking.failed(_LISTING, error)
+                else:
                     looked = time()
+                    self.lacking.went(_LISTING)
                     await self.schedulers.tidy()
+            try:
                 await self._ask()
             except ClusterError as error:
-                LOG.warning("what there is cannot be listed", extra={"why": str(error)})
+                LOG.warning("the replicas cannot be listed", extra={"why": str(error)})
             self.schedulers.begun.set()
             if self.rotates() or self.settings() is not settings:
                 settings = self.settings()
@@ -98,7 +105,7 @@ class Rounds:
         new = before != after or self.lacking.said or self.lacking.changes != self._lacked
         self._lacked = self.lacking.changes  # before anything is written: what that finds is for the next round
         for scheduler in {scheduler_of(one) for one in self.gathered.policies.values()}:
-            if new or self._leaves(scheduler) or self.statuses.owes(scheduler):
+            if new or self.statuses.owes(scheduler):
                 await self.statuses.say(scheduler, self.schedulers.passed(scheduler))
 
     async def _rotate(self) -> None:
@@ -126,11 +133,14 @@ class Rounds:
             or self.lacking.changes != self._lacked
             or len(answers) < len(self.replicas.answers)
             or any(
-                "deletionTimestamp" in policy["metadata"]
-                or any(_seen(one, name) != str(policy["metadata"]["generation"]) for one in answers)
+                _seen(one, name) != str(policy["metadata"]["generation"])
                 for name, policy in self.gathered.policies.items()
+                for one in answers
             )
         )
+
+    def _lacks_a_look(self) -> bool:
+        return any(one in self.lacking for one in (LOOKING, STAYING, _LISTING))
 
     def _is_behind(self) -> bool:
         """Whether a replica has seen a policy of which nobody has told us: it watches for itself."""
@@ -142,9 +152,6 @@ class Rounds:
             if isinstance(one, ReplicaState)
             for name, seen in one.policies.items()
         )
-
-    def _leaves(self, scheduler: str) -> bool:
-        return any("deletionTimestamp" in one["metadata"] for one in self.gathered.of(scheduler))
 
 
 def _seen(state: ReplicaState, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Writes what is said of policies, where it became another, and the finalizers on them.
+"""Writes what is said of policies, where it became another.
 
 What could not be written, and what only counts and was written a moment ago, is owed: whoever asks the replicas comes
 again for it.
@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -18,8 +19,7 @@ from fairlead.api.names import API_VERSION, KIND
 from fairlead.cluster.errors import ClusterError, ConflictError, ForbiddenError, NotFoundError
 from fairlead.cluster.resources import POLICIES
 from fairlead.control.announce import Announcer, transition
-from fairlead.control.finalizer import finalizers
-from fairlead.control.gathering import Gathered, Obj, paused
+from fairlead.control.gathering import FINALIZER, Gathered, Obj, finalizers, paused
 from fairlead.control.lacking import Lacking
 from fairlead.control.passes import Passed
 from fairlead.control.status import COUNTERS_S, About, difference, status
@@ -28,7 +28,6 @@ from fairlead.webhook.state import ReplicaState
 
 LOG: Final = logging.getLogger(__name__)
 STATUS_MANAGER: Final = "fairlead-status"
-_FINALIZING: Final = "policies cannot be held until nobody applies them any more"
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -48,8 +47,6 @@ class Statuses:
     """Told what has become of a policy."""
     now: Callable[[], datetime]
     _owed: set[str] = field(default_factory=set)
-    _unheld: set[str] = field(default_factory=set)
-    """Policies whose finalizers we were not allowed to write."""
     _counted: dict[str, float] = field(default_factory=dict)
     _seldom: Seldom = field(default_factory=Seldom)
     _saying: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
@@ -65,7 +62,6 @@ class Statuses:
             return
         async with self._saying[scheduler]:
             names = [one["metadata"]["name"] for one in self.gathered.of(scheduler)]
-            self._held(*(self._unheld - self.gathered.policies.keys()))
             said = [await self._say(scheduler, name, passed) for name in names]
             (self._owed.discard if all(said) else self._owed.add)(scheduler)
 
@@ -75,7 +71,7 @@ class Statuses:
         if policy is None:
             return True
         try:
-            await self._finalize(policy)
+            await self._release(policy)
             return "deletionTimestamp" in policy["metadata"] or await self._write(scheduler, policy, passed)
         except NotFoundError:
             self.told("DELETED", policy)
@@ -115,26 +111,12 @@ class Statuses:
             await self.announcer.about(policy, *said, "Reconcile", now)
         return True
 
-    async def _finalize(self, policy: Obj) -> None:
-        name, uid = policy["metadata"]["name"], policy["metadata"]["uid"]
-        serves = (
-            bool((known := one.policies.get(name)) and known.uid == uid and known.serving)
-            for one in self.answers().values()
-            if isinstance(one, ReplicaState)
-        )
-        wanted = finalizers(policy, serves, self.now())
-        if wanted is not None:
-            metadata = {"finalizers": wanted, "resourceVersion": policy["metadata"]["resourceVersion"]}
-            try:
-                await self.announcer.client.merge(POLICIES.of("", name), {"metadata": metadata}, _decode)
-            except ForbiddenError as error:
-                self._unheld.add(name)
-                self.lacking.failed(_FINALIZING, error)
-                return
-        self._held(name)
-
-    def _held(self, *names: str) -> None:
-        """Their finalizers are as they are to be, or they are gone."""
-        self._unheld.difference_update(names)
-        if not self._unheld:
-            self.lacking.went(_FINALIZING)
+    async def _release(self, policy: Obj) -> None:
+        """Take off the finalizer that a version before has left."""
+        before = finalizers(policy)
+        if FINALIZER not in before:
+            return
+        name, version = policy["metadata"]["name"], policy["metadata"]["resourceVersion"]
+        metadata = {"finalizers": [one for one in before if one != FINALIZER], "resourceVersion": version}
+        with suppress(ForbiddenError):  # people may; what is said of it does not wait for that
+            await self.announcer.client.merge(POLICIES.of("", name), {"metadata": metadata}, _decode)

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
+from fairlead.cluster.claim import CLAIM
 from fairlead.cluster.clock import Clock
 from fairlead.cluster.election import Terms
 from fairlead.cluster.errors import ConflictError, NotFoundError
@@ -18,7 +19,7 @@ from fairlead.cluster.ever import NAME as EVER
 from fairlead.cluster.resources import PODS, POLICIES, Resource, Where
 from fairlead.cluster.revisions import LABEL as LAST_GOOD
 from fairlead.cluster.writes import REVISIONS
-from fairlead.control.finalizer import FINALIZER
+from fairlead.control.gathering import FINALIZER, finalizers
 from fairlead.control.leader import AUTHORITY, LEASE
 from fairlead.control.objects import KINDS, Objects, resource
 from fairlead.control.reconcile import in_order
@@ -127,6 +128,9 @@ class Uninstall:
         for at, selector in ((kept, f"{LAST_GOOD},{LAST_GOOD}!=files"), (others, _OURS)):
             for one in await self.objects.all(at, labelSelector=selector):
                 await self._delete(replace(at, name=one["metadata"]["name"]))
+        claim = await self.objects.get(CLAIM)
+        if claim is not None and (claim.get("spec") or {}).get("holderIdentity") == self.namespace:
+            await self.objects.remove({**claim, "kind": "Lease"})
         self.say("what they were made of: gone")
 
     async def _delete(self, at: Where) -> None:
@@ -142,11 +146,11 @@ class Uninstall:
             return ()
 
     async def _release(self) -> None:
-        """Policies can be deleted when nobody is there to see to it."""
-        while held := [one for one in await self._policies() if FINALIZER in _finalizers(one)]:
+        """Policies on which a version before has left its finalizer can be deleted."""
+        while held := [one for one in await self._policies() if FINALIZER in finalizers(one)]:
             for one in held:
                 metadata = one["metadata"]
-                rest = [name for name in _finalizers(one) if name != FINALIZER]
+                rest = [name for name in finalizers(one) if name != FINALIZER]
                 body = {"metadata": {"finalizers": rest, "resourceVersion": metadata["resourceVersion"]}}
                 try:
                     await self.objects.client.merge(replace(POLICIES, name=metadata["name"]), body, _decode)
@@ -173,8 +177,3 @@ class Uninstall:
 def _of_pods(selector: str) -> str:
     """Pods of schedulers have but the labels by which their Deployment finds them."""
     return selector.replace(f",{_OURS}", "")
-
-
-def _finalizers(obj: Object) -> Sequence[str]:
-    found: Sequence[str] = obj["metadata"].get("finalizers") or ()
-    return found

@@ -14,6 +14,11 @@ Place = Literal["cluster", "own", "kube-system", "default"]
 """Where rights hold: everywhere, in the operator's own namespace, in another one."""
 ADMISSION: Final = "fairlead.{namespace}"
 """What the ValidatingWebhookConfiguration of the operator in a namespace is called."""
+ROLE: Final = "fairlead.{namespace}.operator"
+"""What the operator's roles and their bindings are called, those in another namespace with `IN` and its name."""
+IN: Final = "-in-"
+CLAIM: Final = f"{PLURAL}.{GROUP}"
+"""The Lease in kube-system: the operator whose namespace holds it manages the policies."""
 _RBAC: Final = "rbac.authorization.k8s.io"
 _LEASES: Final = "coordination.k8s.io"
 
@@ -84,6 +89,8 @@ def named(grants: Iterable[Grant], namespace: str) -> tuple[Grant, ...]:
 _MADE: Final = ("get", "list", "create", "patch", "delete")
 """What it takes to have something as it is meant to be, by server-side apply."""
 _FOLLOWED: Final = (*_MADE, "watch")
+_MAKE: Final = ("create",)
+_HELD: Final = ("get", "patch")
 
 OPERATOR: Final = (
     Grant(
@@ -95,7 +102,7 @@ OPERATOR: Final = (
                 "bind, for policies that write annotations; pods cannot be written", "", ("pods/binding",), ("create",)
             ),
             Rule(
-                "policies, and the finalizer on them; RBAC cannot tell a finalizer from a spec, which is never written",
+                "policies; a finalizer that versions before put on them is taken off, a spec is never written",
                 GROUP,
                 (PLURAL,),
                 ("list", "watch", "patch"),
@@ -176,7 +183,16 @@ OPERATOR: Final = (
     ),
     Grant(
         "default",
-        (Rule("events about policies, which have no namespace", "events.k8s.io", ("events",), ("create",)),),
+        (
+            Rule("events about policies, which have no namespace", "events.k8s.io", ("events",), ("create",)),
+            Rule(
+                "its own binding here belongs to its namespace, and goes with it",
+                _RBAC,
+                ("rolebindings",),
+                ("get", "patch", "delete"),
+                (f"{ROLE}{IN}default",),
+            ),
+        ),
     ),
     Grant(
         "kube-system",
@@ -194,6 +210,8 @@ OPERATOR: Final = (
                 ("bind",),
                 ("extension-apiserver-authentication-reader",),
             ),
+            Rule("one operator manages the policies; RBAC cannot name what is to be", _LEASES, ("leases",), _MAKE),
+            Rule("...but the Lease that it holds then", _LEASES, ("leases",), _HELD, (CLAIM,)),
         ),
     ),
 )
@@ -202,7 +220,7 @@ UNINSTALL: Final = (
     Grant(
         "cluster",
         (
-            Rule("its finalizer is taken from each policy", GROUP, (PLURAL,), ("list", "patch")),
+            Rule("a finalizer of versions before is taken from each policy", GROUP, (PLURAL,), ("list", "patch")),
             Rule("which pods go on naming a scheduler that is gone", "", ("pods",), ("list",)),
             Rule("what schedulers were allowed", _RBAC, ("clusterrolebindings",), ("list", "delete")),
         ),
@@ -225,5 +243,11 @@ UNINSTALL: Final = (
             Rule("what woke pods up", "storage.k8s.io", ("csistoragecapacities",), ("list", "delete")),
         ),
     ),
-    Grant("kube-system", (Rule("what schedulers read here", _RBAC, ("rolebindings",), ("list", "delete")),)),
+    Grant(
+        "kube-system",
+        (
+            Rule("what schedulers read here", _RBAC, ("rolebindings",), ("list", "delete")),
+            Rule("another operator may manage the policies", _LEASES, ("leases",), ("get", "delete"), (CLAIM,)),
+        ),
+    ),
 )

@@ -55,6 +55,21 @@ def test_the_operator_is_found_in_whatever_namespace_it_is(tmp_path: Path, capsy
         assert "operator fairlead: NotThere: it has no pods in third: " in capsys.readouterr().out
 
 
+def test_a_second_operator_is_wrong_from_either_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = metrics() + '# TYPE fairlead_other_operator gauge\nfairlead_other_operator{namespace="first"} 1.0\n'
+    with api_server({**SCENES["well"][0], f"{PODS}/fairlead-b:8080/proxy/metrics": told}, tmp_path) as file:
+        assert main(["status", "--kubeconfig", str(file)]) == 1
+    out = capsys.readouterr().out
+    assert "AnotherOperator: the operator in the namespace first manages the policies, and this one does not" in out
+    assert "Uninstall one of them" in out
+    elsewhere = pod("fairlead-a")
+    elsewhere["metadata"]["namespace"] = "second"
+    answers = {**SCENES["well"][0], "/api/v1/pods": items(pod("fairlead-a"), elsewhere)}
+    with api_server(answers, tmp_path) as file:
+        assert main(["status", "--kubeconfig", str(file)]) == 1
+    assert "AnotherOperator: there are operators in other namespaces, too: second" in capsys.readouterr().out
+
+
 CANNOT: dict[str, tuple[dict[str, object], str]] = {
     "the kind is not there": ({"POLICIES": 404}, "this cluster does not know policies: "),
     "policies may not be listed": ({"POLICIES": 403}, "of that user lacks the rule {apiGroups: "),

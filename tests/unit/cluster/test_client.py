@@ -14,7 +14,14 @@ from aiohttp import web
 from fairlead.cluster.access import Access
 from fairlead.cluster.client import Client
 from fairlead.cluster.credentials import Credential, Kept
-from fairlead.cluster.errors import AccessError, ConflictError, ForbiddenError, RequestError, UnreachableError
+from fairlead.cluster.errors import (
+    AccessError,
+    ConflictError,
+    ForbiddenError,
+    NotLeadingError,
+    RequestError,
+    UnreachableError,
+)
 from fairlead.cluster.files import Watched
 from fairlead.cluster.resources import PODS, Page, Resource, Where
 from scripted.clock import Wound
@@ -135,6 +142,51 @@ async def test_a_request_is_made_again(call: Call, script: list[Step], waits: li
         await call(client)
         assert time.waited == waits
         assert len(server.seen) == asked
+
+
+_delete: Call = lambda client: client.delete(POD)  # noqa: E731
+_merge: Call = lambda client: client.merge(POD, {}, anything)  # noqa: E731
+_replace: Call = lambda client: client.replace(POD, {}, anything)  # noqa: E731
+
+
+@pytest.mark.parametrize("write", [_create, _replace, _merge, _apply, _delete, _post])
+@in_loop
+async def test_who_leads_no_more_writes_nothing_and_goes_on_reading(write: Call) -> None:
+    left = [0.0]
+    async with Server(answer({})) as server, Client(server.access(), writes_for_s=lambda: left[0]) as client:
+        with pytest.raises(NotLeadingError, match="another may lead by now"):
+            await write(client)
+        assert server.seen == []
+        await _get(client)
+        left[0] = 5.0
+        await write(client)
+        assert len(server.seen) == 2
+
+
+@in_loop
+async def test_a_write_is_made_again_only_while_we_lead() -> None:
+    time, left = Wound(), iter([5.0, 4.0, 0.0])
+    script = [refuse(500), refuse(500)]
+    async with (
+        Server(script=script) as server,
+        Client(server.access(), clock=time.clock, writes_for_s=lambda: next(left)) as client,
+    ):
+        with pytest.raises(NotLeadingError):
+            await _apply(client)
+        assert len(server.seen) == 2
+
+
+@in_loop
+async def test_a_write_is_given_up_when_we_may_lead_no_more() -> None:
+    left = iter([0.01, 0.0])
+    async with Server(_silent) as server, Client(server.access(), writes_for_s=lambda: next(left)) as client:
+        with pytest.raises(NotLeadingError):
+            await _apply(client)
+
+
+async def _silent(_: web.BaseRequest) -> web.StreamResponse:
+    await asyncio.Event().wait()
+    raise AssertionError
 
 
 @pytest.mark.parametrize(("call", "step", "kind"), ONCE.values(), ids=ONCE)

@@ -9,15 +9,14 @@ import pytest
 
 from fairlead.control.authority import Phase
 from fairlead.control.controller import Controller
-from fairlead.control.finalizer import FINALIZER, SKIP
-from fairlead.control.gathering import PAUSED
+from fairlead.control.gathering import FINALIZER, PAUSED
 from fairlead.render.names import SCHEDULER_LABEL
 from faultkit.api import Happened, Key
 from faultkit.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, Cluster
 from faultkit.faults import Wire
 from faultkit.leader import tell, until
 from faultkit.life import CERTIFICATE, POLICY, STAGES, condition, made
-from faultkit.stories import Story, begun, drifted, told, told_to
+from faultkit.stories import begun, drifted, told, told_to
 
 SOON_S = 5.0
 STATUS = "patch schedulerextenderpolicies/status p"
@@ -132,74 +131,75 @@ def test_counters_are_written_once_a_minute_and_the_last_ones_in_the_end() -> No
     told(story)
 
 
-OTHER: Key = ("fairlead.dev", "schedulerextenderpolicies", "", "q")
-
-
-def not_held(story: Story, *others: Key) -> None:
-    """With a scheduler that runs, and more policies, on which there was no finalizer of ours and is to be one."""
-
-    async def whole(cluster: Cluster, wire: Wire) -> None:
-        kept = {key: cluster.api.objects[POLICY][key] for key in ("apiVersion", "kind", "spec")}
-        for key in others:
-            cluster.api.put(key, {**kept, "metadata": {"annotations": {SKIP: "true"}}})
-        await asyncio.sleep(100)
-        wire.lacks = tuple(f"schedulerextenderpolicies {key[3]}" for key in others)
-        for key in others:
-            cluster.api.edit(key, metadata={"annotations": {SKIP: None}})
-        await story(cluster, wire)
-
-    told(whole)
-
-
-def touch(cluster: Cluster) -> None:
-    text = cluster.api.objects[POLICY]["metadata"]["resourceVersion"]
-    cluster.api.edit(POLICY, metadata={"annotations": {"touched": text}})
-
-
-def test_a_right_that_was_missing_between_two_rounds_is_not_told_for_ever() -> None:
+def test_a_finalizer_of_a_version_before_is_taken_off_and_others_stay() -> None:
     async def story(cluster: Cluster, wire: Wire) -> None:
-        await asyncio.sleep(0.03)
-        touch(cluster)
-        await asyncio.sleep(0.03)
-        assert condition(cluster, "Ready")[1] == "Forbidden"
-        wire.lacks = ()
-        touch(cluster)
-        await asyncio.sleep(0.03)
-        assert FINALIZER in cluster.api.objects[OTHER]["metadata"]["finalizers"]
-        await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"), SOON_S)
+        cluster.api.edit(POLICY, metadata={"finalizers": [FINALIZER, "example.com/other"]})
+        wire.died.set()  # the first look of another
+        await until("it", lambda: cluster.api.objects[POLICY]["metadata"]["finalizers"] == ["example.com/other"], 60)
+        cluster.api.edit(POLICY, metadata={"finalizers": [FINALIZER]})
+        cluster.api.delete(POLICY)
+        await until("its end", lambda: POLICY not in cluster.api.objects, 20)
 
-    not_held(story, OTHER)
+    told(story)
 
 
-def test_what_is_lacking_for_several_is_tried_now_and_then_and_told_without_an_end_of_writes() -> None:
+def test_no_policy_is_held() -> None:
+    """Whoever deletes it waits for nobody, also when no operator is there any more."""
+
     async def story(cluster: Cluster, wire: Wire) -> None:
-        await until("it", lambda: condition(cluster, "Ready")[1] == "Forbidden", 20)
-        await asyncio.sleep(30)
+        touched = "patch schedulerextenderpolicies p"
+        assert touched not in wire.writes
+        cluster.api.delete(POLICY)
+        assert POLICY not in cluster.api.objects
+
+    told(story)
+
+
+def owners(cluster: Cluster) -> dict[str, list[str]]:
+    """The UIDs of whom bindings outside of our namespace belong to."""
+    return {
+        key[3]: [one["uid"] for one in obj["metadata"].get("ownerReferences", ())]
+        for kind in ("clusterrolebindings", "rolebindings")
+        for key, obj in cluster.api.of(kind)
+        if key[2] != NAMESPACE
+    }
+
+
+def test_what_is_bound_outside_of_our_namespace_belongs_to_it() -> None:
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        uid = cluster.api.objects["", "namespaces", "", NAMESPACE]["metadata"]["uid"]
+        found = owners(cluster)
+        assert len(found) == 3
+        assert {*map(tuple, found.values())} == {(uid,)}
+        name = next(iter(made(cluster, "clusterrolebindings")))
+        cluster.api.put(name, {**cluster.api.objects[name], "metadata": {"labels": {SCHEDULER_LABEL: SCHEDULER}}})
+        await until("it to belong to it again", lambda: owners(cluster)[name[3]] == [uid], 20)
         wire.writes.clear()
-        await asyncio.sleep(200)
-        tried = [f"patch schedulerextenderpolicies {name}" for name in ("q", "r")]
-        assert {*wire.writes} == {*tried}
-        assert all(5 <= wire.writes.count(one) <= 30 for one in tried)
+        await asyncio.sleep(1000)
+        assert wire.writes == []
 
-    not_held(story, OTHER, (*OTHER[:3], "r"))
+    told(story)
 
 
-def test_a_right_that_nobody_needs_any_more_is_not_told() -> None:
-    async def story(cluster: Cluster, _: Wire) -> None:
-        await until("it", lambda: condition(cluster, "Ready")[1] == "Forbidden", 20)
-        cluster.api.delete(OTHER)
-        await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"), 20)
+def test_what_came_with_the_operator_belongs_to_its_namespace() -> None:
+    group, name = "rbac.authorization.k8s.io", f"fairlead.{NAMESPACE}.operator"
+    keys: list[Key] = [
+        (group, "clusterrolebindings", "", name),
+        (group, "rolebindings", "default", f"{name}-in-default"),
+        (group, "rolebindings", "kube-system", f"{name}-in-kube-system"),
+    ]
 
-    not_held(story, OTHER)
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        for key in keys:
+            cluster.api.put(key, {"roleRef": {}, "metadata": {"ownerReferences": [dict(OWNER)]}})
+        wire.died.set()
+        await until("all to belong to it", lambda: all(len(owners(cluster)[key[3]]) == 2 for key in keys), 60)
+        assert all(cluster.api.objects[key]["metadata"]["ownerReferences"][0] == OWNER for key in keys)
+
+    told(story)
 
 
-def test_a_finalizer_that_somebody_else_writes_is_not_lacking() -> None:
-    async def story(cluster: Cluster, _: Wire) -> None:
-        await until("it", lambda: condition(cluster, "Ready")[1] == "Forbidden", 20)
-        cluster.api.edit(OTHER, metadata={"finalizers": [FINALIZER]})
-        await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"), 20)
-
-    not_held(story, OTHER)
+OWNER = {"apiVersion": "v1", "kind": "Namespace", "name": "another", "uid": "x"}
 
 
 def test_a_paused_schedulers_certificate_is_renewed_and_nothing_else_of_it_is_written() -> None:

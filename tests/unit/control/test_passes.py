@@ -3,6 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
+from fairlead.control.belonging import Belonging
 from fairlead.control.passes import Passed, Passes
 from fairlead.control.reconcile import Asked
 from fairlead.render.engine import Engine
@@ -46,6 +47,7 @@ def test_of_a_scheduler_that_has_gone_nothing_is_asked() -> None:
     passes = Passes(
         objects=cast("Objects", _Nothing()),
         foreign=cast("Foreign", _Nobody()),
+        belonging=Belonging(cast("Objects", _Nothing()), "n"),
         namespace="n",
         engine=Engine(templates()),
         context=lambda _: asyncio.sleep(0, None),

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from fairlead.cluster.claim import CLAIM
 from fairlead.cluster.election import Terms
 from fairlead.control.objects import Objects
 from fairlead.control.uninstall import Uninstall
@@ -47,3 +48,18 @@ def test_nothing_is_deleted_before_a_leader_has_stopped(spec: dict[str, Any] | N
 
     virtual.run(end())
     assert happened["DELETED kube-scheduler-s"] - happened.get("MODIFIED fairlead", 0.0) == waits
+
+
+@pytest.mark.parametrize(("holder", "stays"), [(NAMESPACE, False), ("another", True)])
+def test_another_operator_may_manage_the_policies_once_ours_does_not(holder: str, *, stays: bool) -> None:
+    claim, cluster = ("coordination.k8s.io", "leases", "kube-system", CLAIM.name), Cluster()
+    cluster.api.put(claim, {"spec": {"holderIdentity": holder}})
+
+    async def end() -> None:
+        async with Wire(cluster.api).client() as client:
+            await Uninstall(
+                objects=Objects(client), namespace=NAMESPACE, operator="x=y", lasts_s=100, say=lambda _: None
+            ).run()
+
+    virtual.run(end())
+    assert (claim in cluster.api.objects) is stays

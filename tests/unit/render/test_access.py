@@ -10,7 +10,7 @@ from fairlead.control.elsewhere import PLACES
 from fairlead.control.foreign import WORKLOADS
 from fairlead.control.objects import KINDS
 from fairlead.control.runtime import CHILDREN
-from fairlead.render.access import OPERATOR, UNINSTALL, Grant, Place, Request, allowed, named
+from fairlead.render.access import CLAIM, OPERATOR, UNINSTALL, Grant, Place, Request, allowed, named
 from renderkit import SCENES, planned
 
 RBAC = "rbac.authorization.k8s.io"
@@ -42,6 +42,15 @@ REQUESTS: dict[str, list[Request]] = {
         Request(verb, "apps", "controllerrevisions", "own") for verb in ("list", "create", "delete")
     ],
     "cluster/lease": [Request(verb, "coordination.k8s.io", "leases", "own") for verb in ("get", "create", "update")],
+    "cluster/claim": [
+        Request("create", "coordination.k8s.io", "leases", "kube-system"),
+        *(Request(verb, "coordination.k8s.io", "leases", "kube-system", CLAIM) for verb in ("get", "patch")),
+    ],
+    # where owner references are guarded, who sets one must hold delete
+    "control/belonging": [
+        Request(verb, RBAC, "rolebindings", "default", "fairlead.system.operator-in-default")
+        for verb in ("get", "patch", "delete")
+    ],
     "cluster/secrets": [Request(verb, "", "secrets", "own") for verb in ("get", "list", "watch", "create", "update")],
     "control/objects": [*of_objects()],
     "control/ever": [Request(verb, "", "configmaps", "own") for verb in ("get", "create", "patch")],
@@ -76,6 +85,7 @@ ENDS: list[Request] = [
     Request("list", "", "pods", "cluster"),
     *(one for one in of_objects() if one.verb in ("list", "delete")),
     *(Request(verb, "coordination.k8s.io", "leases", "own") for verb in ("get", "update")),
+    *(Request(verb, "coordination.k8s.io", "leases", "kube-system", CLAIM) for verb in ("get", "delete")),
     *(Request(verb, "apps", "controllerrevisions", "own") for verb in ("list", "delete")),
     *(Request(verb, "storage.k8s.io", "csistoragecapacities", "own") for verb in ("list", "delete")),
 ]

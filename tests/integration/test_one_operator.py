@@ -1,0 +1,82 @@
+"""Two operators beside one real API server: one manages the policies, the other says who does, and follows it."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from crdkit import POLICIES
+from fairlead.cluster.access import from_kubeconfig
+from fairlead.cluster.claim import CLAIM
+from fairlead.cluster.client import Client
+from fairlead.control.objects import Objects
+from fairlead.control.uninstall import Uninstall
+from operatekit import Operating
+from testbed import process
+from testbed.api import wait_for
+from testbed.fixtures import Cluster
+
+_NAMES = ("first-system", "second-system")
+_LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/schedulerextenderpolicies.fairlead.dev"
+
+
+@pytest.fixture
+def operators(with_crd: Cluster, tmp_path: Path) -> Iterator[Callable[[str], Operating]]:
+    made: list[Operating] = []
+
+    def begin(namespace: str) -> Operating:
+        with_crd.api.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
+        folder = tmp_path / namespace
+        folder.mkdir()
+        made.append(Operating(with_crd, namespace, folder))
+        made[-1].start()
+        return made[-1]
+
+    yield begin
+    for one in made:
+        one.kill()
+        with_crd.api.delete(f"/api/v1/namespaces/{one.namespace}")
+    with_crd.api.delete(_LEASE)
+
+
+def test_a_second_operator_refuses_to_lead_until_the_first_has_gone(
+    operators: Callable[[str], Operating], with_crd: Cluster
+) -> None:
+    first, second = map(operators, _NAMES)
+    wait_for("the first to lead", lambda: _tells(first, "fairlead_leader 1.0"))
+    why = "the operator in the namespace first-system manages the policies"
+    wait_for("the second to say why not", lambda: why in second.probe("readyz")[1])
+    assert second.is_ready(), "schedulers that are wired to it are answered"
+    assert _tells(second, "fairlead_leader 0.0")
+    assert _tells(second, 'fairlead_other_operator{namespace="first-system"} 1.0')
+
+    kind = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy"}
+    spec = {"schedulerName": "s", "filters": [{"name": "f", "expression": "true"}]}
+    with_crd.api.create(POLICIES, {**kind, "metadata": {"name": "some"}, "spec": spec})
+    wait_for("the first's scheduler", lambda: _has_scheduler(with_crd, "first-system"))
+    assert not _has_scheduler(with_crd, "second-system")
+
+    process.kill(one for one in [process.find(with_crd.folder, first.name)] if one)
+    asyncio.run(_uninstall(with_crd, "first-system"))
+    assert not with_crd.api.exists(_LEASE)
+    wait_for("the second to lead", lambda: _tells(second, "fairlead_leader 1.0"))
+    assert with_crd.api.get(_LEASE)["spec"]["holderIdentity"] == "second-system"
+    assert CLAIM.name in _LEASE
+    wait_for("its scheduler", lambda: _has_scheduler(with_crd, "second-system"))
+    assert "manages the policies" not in second.probe("readyz")[1]
+
+
+def _tells(one: Operating, sample: str) -> bool:
+    return sample in one.probe("metrics")[1].splitlines()
+
+
+def _has_scheduler(cluster: Cluster, namespace: str) -> bool:
+    return cluster.api.exists(f"/apis/apps/v1/namespaces/{namespace}/deployments/kube-scheduler-s")
+
+
+async def _uninstall(cluster: Cluster, namespace: str) -> None:
+    async with Client(from_kubeconfig([cluster.kubeconfig])) as client:
+        await Uninstall(
+            objects=Objects(client), namespace=namespace, operator="none=none", lasts_s=60, say=lambda _: None
+        ).run()
