@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 _REFERENCE: Final = re.compile(r"(?<![\w.])variables\s*\.\s*([A-Za-z_]\w*)")
@@ -23,6 +24,7 @@ class Reference(NamedTuple):
     end: int
 
 
+@lru_cache(8)
 def code(text: str) -> str:
     """The text with nothing in its comments and `_` in place of what stands in quotes, each as long as it was."""
     return _TEXTS.sub(lambda found: (" " if found[0].startswith("//") else "_") * len(found[0]), text)

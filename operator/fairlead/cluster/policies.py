@@ -14,7 +14,7 @@ from fairlead.api.errors import InvalidObjectError
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cel.check import Steps
+from fairlead.cel.pausing import Steps
 from fairlead.policy.broken import generation_of, standing_for
 from fairlead.policy.compile import Rules, compile_steps
 from fairlead.policy.compiled import CompiledPolicy

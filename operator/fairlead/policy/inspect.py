@@ -13,8 +13,8 @@ from typing import Any, Final
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cel.check import Steps, finish
-from fairlead.policy.compile import Rules, compile_steps
+from fairlead.cel.pausing import Steps, TooLongError, finish, within
+from fairlead.policy.compile import Rules, compile_steps, too_long
 from fairlead.policy.compiled import CompiledPolicy
 from fairlead.policy.errors import Fault, PolicyError
 from fairlead.policy.reasons import PolicyWarning, Reason
@@ -38,6 +38,13 @@ def inspect(obj: object, model: type[SchedulerExtenderPolicy], rules: Rules) -> 
 
 def inspect_steps(obj: object, model: type[SchedulerExtenderPolicy], rules: Rules) -> Steps[Inspected]:
     """The same, pausing so that others are served meanwhile."""
+    try:
+        return (yield from within(_inspected(obj, model, rules), rules.clock))
+    except TooLongError as error:
+        return Inspected(None, None, (too_long(error),))
+
+
+def _inspected(obj: object, model: type[SchedulerExtenderPolicy], rules: Rules) -> Steps[Inspected]:
     try:
         policy = parse_policy(obj, model)
     except InvalidObjectError as invalid:

@@ -12,7 +12,7 @@ from typing import Final
 
 from aiohttp import web
 
-from fairlead.cel.check import Steps
+from fairlead.cel.pausing import Steps
 from fairlead.logs import Rarely
 from fairlead.webhook.admission import NoReviewError
 from fairlead.webhook.door import Door, Refused

@@ -4,6 +4,7 @@ Patterns are constants, compiled once. All work is on UTF-8, as in the engine, w
 those of bytes.
 """
 
+from functools import lru_cache
 from typing import Any, Final
 
 import re2
@@ -14,17 +15,26 @@ from fairlead.cel.values import NONE, Nothing, Some
 REPEATED_BYTES_MAX: Final = 1_000_000
 
 
+_OF_ENGINE: Final = 8 << 20
+PROGRAM_BYTES_MAX: Final = 1 << 18
+"""Of a compiled pattern: to compile as much takes RE2 some milliseconds."""
+CLASSES_MAX: Final = 32
+"""Of classes such as `\\pL` in a pattern: each has hundreds of ranges, which RE2 makes before it counts them."""
+PATTERNS_MAX: Final = 32
+"""Of an expression with its variables: they are compiled one by one, and found here when code is made of it."""
+
+
 class Pattern:
     """A compiled pattern, and what the language does with one."""
 
     __slots__ = ("_capturing", "_groups", "_search")
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, bytes_max: int = _OF_ENGINE) -> None:
         """Compile, or raise that the pattern is none."""
         try:
-            self._capturing = re2.compile(pattern.encode(), _options())
+            self._capturing = re2.compile(pattern.encode(), _options(bytes_max))
             # Knowing only that there is a match is quicker without groups.
-            self._search = re2.compile(pattern.encode(), _options(never_capture=True)).search
+            self._search = re2.compile(pattern.encode(), _options(bytes_max, never_capture=True)).search
         except re2.error as error:
             raise CelError(Kind.PATTERN, f"invalid regular expression: {_text(error)}") from None
         self._groups: int = self._capturing.groups
@@ -125,6 +135,15 @@ class Pattern:
         return Rewrite(parts)
 
 
+@lru_cache(2 * PATTERNS_MAX)
+def compiled(pattern: str) -> Pattern:
+    """A pattern of a policy, which was perhaps compiled a moment ago. Raises CelError, also for a large one."""
+    if pattern.count("\\p") + pattern.count("\\P") > CLASSES_MAX:
+        said = rf"more than {CLASSES_MAX} classes such as \pL"
+        raise CelError(Kind.PATTERN, f"invalid regular expression: {said}")
+    return Pattern(pattern, PROGRAM_BYTES_MAX)
+
+
 class Rewrite:
     """What comes in place of a match."""
 
@@ -138,10 +157,11 @@ class Rewrite:
         return b"".join(part if isinstance(part, bytes) else match.group(part) or b"" for part in self._parts)
 
 
-def _options(*, never_capture: bool = False) -> Any:
+def _options(bytes_max: int, *, never_capture: bool = False) -> Any:
     options = re2.Options()
     options.log_errors = False
     options.never_capture = never_capture
+    options.max_mem = bytes_max
     return options
 
 

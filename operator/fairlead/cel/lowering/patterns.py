@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from fairlead.cel.checked import Call, Const
 from fairlead.cel.errors import CelError
-from fairlead.cel.functions.regex import Pattern
+from fairlead.cel.functions.regex import compiled
 from fairlead.cel.functions.table import PATTERN_METHODS
 from fairlead.cel.lowering.builder import NotLoweredError, Out
 from fairlead.cel.lowering.context import Context
@@ -28,7 +28,7 @@ def call(lo: Context, node: Call, overload: str) -> Out:
 def _method(name: str, pattern: str, method: str) -> Callable[..., object]:
     """The method of the compiled pattern, which takes texts and a count."""
     try:
-        function: Callable[..., object] = getattr(Pattern(pattern), method)
+        function: Callable[..., object] = getattr(compiled(pattern), method)
     except CelError as error:
         kind, message = error.kind, error.message
 
