@@ -56,9 +56,23 @@ def parse_policy(obj: object, model: type[P]) -> P:
     """The policy that plain data means, for a model that `policy_model` made. Raises InvalidObjectError."""
     if isinstance(obj, Mapping):
         obj = {key: _read(value) if key == "metadata" else value for key, value in obj.items() if key != "status"}
+        if isinstance(spec := obj.get("spec"), Mapping) and len(spec) <= _WIDTH_MAX:
+            obj["spec"] = _shortened(spec)
     if (fault := _excess(obj)) is not None:
         raise InvalidObjectError([fault])
     return parse_params(obj, model)
+
+
+def _shortened(part: Mapping[str, object], depth: int = 2) -> dict[str, object]:
+    """The same with the ends of lists cut off that are far longer than any may be: items are looked at one by one."""
+    return {
+        key: value[: _WIDTH_MAX + 1]
+        if isinstance(value, list | tuple)
+        else _shortened(value, depth - 1)
+        if depth and isinstance(value, Mapping) and len(value) <= _WIDTH_MAX
+        else value
+        for key, value in part.items()
+    }
 
 
 def _read(metadata: object) -> object:

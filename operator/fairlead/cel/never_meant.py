@@ -99,7 +99,7 @@ def _raises_always(text: str, checked: Checked, node: Call, args: tuple[Node, ..
         elif overload in PATTERN_METHODS and len(args) > 1 and args[1] in constants:
             constants = [arg for arg in constants if arg is args[1]]
             yield None
-            compiled(constants[0].value)  # type: ignore[arg-type]
+            compiled(constants[0].value)
     except CelError as error:
         hint = _CURES.get(overload, "RE2 has no globs, lookaheads or backreferences; a literal * is [*]")
         yield Diagnostic(*_place(text, checked, constants[0]), f"this always raises: {error.message}", hint)

@@ -5,13 +5,16 @@ being looked at.
 """
 
 from collections.abc import Callable, Generator, Iterable
-from typing import Final, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
 
 from fairlead.api.errors import FieldPath
 
 T = TypeVar("T")
-Steps = Generator[FieldPath | None, None, T]
-"""A computation that pauses, so that others are served meanwhile."""
+PART: Final = 1 / 3
+BURST_S: Final = 0.1
+Steps = Generator[Any, None, T]
+"""A computation that pauses, so that others are served meanwhile; at a pause it gives None, or the path of a field."""
 Clock = Callable[[], float]
 """Seconds of a processor that whoever asks has taken."""
 LIMIT_S: Final = 2.0
@@ -96,3 +99,22 @@ def within(steps: Steps[T], clock: Clock, limit_s: float = LIMIT_S) -> Steps[T]:
             steps.close()
             raise TooLongError(max(spent, key=lambda one: (one != (), spent[one])))
         yield path
+
+
+@dataclass(slots=True, eq=False)
+class Share:
+    """A part of somebody's time for work in pieces: a little at once, and then no more than the part."""
+
+    clock: Clock
+    part: float = PART
+    burst_s: float = BURST_S
+    _left: float = BURST_S
+    _until: float = 0.0
+
+    def pause(self, began: float) -> float:
+        """How long to leave the time to others after a stretch that began then and ends now, in seconds."""
+        now = self.clock()
+        earned = (now - self._until) * self.part
+        self._left = min(self.burst_s, self._left + earned) - (now - began)
+        self._until = now
+        return max(0.0, -self._left / self.part)

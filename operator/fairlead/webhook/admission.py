@@ -116,9 +116,10 @@ def review_steps(body: bytes, model: type[SchedulerExtenderPolicy], rules: Rules
 def _read(part: _Part) -> _Object | None:
     """What is looked at of an object; None: it is none."""
     try:
-        return _object_of(part)
+        found: _Object | None = _object_of(part)
     except (msgspec.MsgspecError, RecursionError):
         return None
+    return found
 
 
 def _written(found: _Object) -> tuple[bytes, bytes]:
