@@ -1,5 +1,6 @@
 """What lint warns of, for the status of a policy; looked for once for each generation."""
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter, sleep
@@ -12,6 +13,7 @@ from fairlead.policy.compile import Rules
 from fairlead.policy.inspect import Inspected, inspect_steps
 from fairlead.policy.reasons import PolicyWarning
 
+LOG: Final = logging.getLogger(__name__)
 _MOST: Final = 1000
 
 
@@ -32,7 +34,11 @@ class Linted:
             if len(self._known) >= _MOST:
                 self._known.clear()
             self._known[key] = []  # of what fails nothing is said, and it is not tried again
-            found = self._looked_at(policy, rules).warnings
+            try:
+                found = self._looked_at(policy, rules).warnings
+            except Exception:
+                LOG.exception("a policy cannot be looked at", extra={"policy": metadata.get("name", "")})
+                return self._known[key]
             self._known[key] = [(one.reason.value, _said(one)) for one in found if one.severity == "warning"]
         return self._known[key]
 

@@ -131,6 +131,8 @@ def _is_excessive(spec: _Part) -> bool:
     """Whether it is far beyond any policy, without making anything of it."""
     if len(bytes(spec)) > SPEC_MAX:
         return True
+    if bytes(spec).count(b'"') - bytes(spec).count(b'\\"') > 4 * VALUES_MAX:  # a key and a text for each value
+        return True
     bare = _TEXT.sub(b"", bytes(spec))
     return sum(bare.count(sign) for sign in (b",", b"[", b"{")) > VALUES_MAX
 
