@@ -10,7 +10,7 @@ import ssl
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from time import perf_counter_ns
+from time import perf_counter_ns, thread_time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import uuid4
 
@@ -199,7 +199,7 @@ class Operator(Serving):
             self.parts.faults = {}
 
     async def _serve_policies(self) -> None:
-        """All policies are compiled before any serves: pods that one of them is for must not pass meanwhile."""
+        """What was good serves before anything else is compiled; what is not compiled yet has its failure policy."""
         while (kept := await self.revisions.found()) is None:
             await asyncio.sleep(AGAIN_S)
         self.policies.kept = kept
@@ -219,7 +219,7 @@ class Operator(Serving):
         return self.own.client()
 
     def _rules(self) -> Rules:
-        return Rules(self.strategies, self.told.settings.annotation_prefixes)
+        return Rules(self.strategies, self.told.settings.annotation_prefixes, clock=thread_time)
 
     def _schedulers(self) -> Iterable[Caller]:
         """The same as before while nothing that they are made of is another."""

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
-from time import perf_counter_ns
+from time import perf_counter_ns, thread_time
 from typing import Final
 
 from fairlead import __version__
@@ -70,7 +70,7 @@ class Serving(ABC):
         self.watching = Watching(client, self.mirror)
         self.revisions = Revisions(RevisionsOf(client, settings.namespace), source)
         self.policies = Policies(
-            self.model, Rules(self.strategies), good=self.revisions.keep, gone=self.revisions.forget
+            self.model, Rules(self.strategies, clock=thread_time), good=self.revisions.keep, gone=self.revisions.forget
         )
         self.current = Current(self.policies, self.mirror, self.watching.serve)
         self.now.went_back = self.current.anew

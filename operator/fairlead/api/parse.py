@@ -4,22 +4,27 @@ Nothing that can be written in YAML or JSON raises anything but `InvalidObjectEr
 looked at: it is what an operator once said, not what somebody wants.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from itertools import islice
 from typing import TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from fairlead.api import hints
-from fairlead.api.errors import FieldError, InvalidObjectError
+from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.api.nearest import nearest
 from fairlead.api.params import Params
-from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
+from fairlead.api.v1alpha1 import Metadata, SchedulerExtenderPolicy
 
 P = TypeVar("P", bound=SchedulerExtenderPolicy)
 M = TypeVar("M", bound=Params)
 
 _ERRORS_MAX = 100
+_VALUES_MAX = 5_000
+_WIDTH_MAX = 100
+_DEPTH_MAX = 24
+_METADATA = tuple(str(field.alias) for field in Metadata.model_fields.values())
 _SHOWN_MAX = 60
 _BITS_MAX = 256
 _KINDS = {
@@ -50,8 +55,53 @@ _LIMITS: dict[str, Callable[[Mapping[str, object]], str]] = {
 def parse_policy(obj: object, model: type[P]) -> P:
     """The policy that plain data means, for a model that `policy_model` made. Raises InvalidObjectError."""
     if isinstance(obj, Mapping):
-        obj = {key: value for key, value in obj.items() if key != "status"}
+        obj = {key: _read(value) if key == "metadata" else value for key, value in obj.items() if key != "status"}
+        if isinstance(spec := obj.get("spec"), Mapping) and len(spec) <= _WIDTH_MAX:
+            obj["spec"] = _shortened(spec)
+    if (fault := _excess(obj)) is not None:
+        raise InvalidObjectError([fault])
     return parse_params(obj, model)
+
+
+def _shortened(part: Mapping[str, object], depth: int = 2) -> dict[str, object]:
+    """The same with the ends of lists cut off that are far longer than any may be: items are looked at one by one."""
+    return {
+        key: value[: _WIDTH_MAX + 1]
+        if isinstance(value, list | tuple)
+        else _shortened(value, depth - 1)
+        if depth and isinstance(value, Mapping) and len(value) <= _WIDTH_MAX
+        else value
+        for key, value in part.items()
+    }
+
+
+def _read(metadata: object) -> object:
+    """What is read of what Kubernetes keeps about an object, which may be much."""
+    if not isinstance(metadata, Mapping):
+        return metadata
+    return {key: metadata[key] for key in _METADATA if key in metadata}
+
+
+def _excess(obj: object) -> FieldError | None:
+    """What is far beyond any policy, found before anything is made of it."""
+    left: list[tuple[FieldPath, object]] = [((), obj)]
+    for _ in range(_VALUES_MAX):
+        if not left:
+            return None
+        path, value = left.pop()
+        if isinstance(value, Mapping):
+            if len(value) > _WIDTH_MAX:
+                hint = "remove those that there are not"
+                return FieldError(path, f"has {len(value):,} fields, no part of a policy has {_WIDTH_MAX}", hint)
+            parts: Iterable[tuple[object, object]] = value.items()
+        elif isinstance(value, list | tuple):
+            parts = enumerate(islice(value, _WIDTH_MAX))  # of no list that is longer more is looked at
+        else:
+            continue
+        if len(path) >= _DEPTH_MAX:
+            continue  # no field is there, so that nobody looks at it
+        left += [((*path, key if isinstance(key, int) else str(key)), one) for key, one in parts]
+    return FieldError((), f"the policy has more than {_VALUES_MAX:,} values", "split it into several policies")
 
 
 def parse_params(obj: object, model: type[M]) -> M:

@@ -1,35 +1,40 @@
 """From text to a checked expression, or to what is wrong with it."""
 
-from collections.abc import Collection, Generator, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final
 
 from cel_expr_python import cel
 
-from fairlead.cel.checked import OPTIONAL, Call, Checked, Const, Ident, Node, Select, StructExpr, Type, decode, walk
+from fairlead.cel.checked import (
+    OPTIONAL,
+    Call,
+    Checked,
+    Const,
+    Ident,
+    Node,
+    Select,
+    StructExpr,
+    Type,
+    decode_steps,
+    walk,
+)
 from fairlead.cel.cures import of_result
 from fairlead.cel.diagnostics import Diagnostic, place
 from fairlead.cel.engine_types import QUANTITY
 from fairlead.cel.environment import Scope, environment
 from fairlead.cel.names import Names, did_you_mean
-from fairlead.cel.never_meant import never_meant
+from fairlead.cel.never_meant import never_meant_steps
+from fairlead.cel.pausing import Steps, finish
 from fairlead.cel.schema import PACKAGE
 from fairlead.cel.wording import diagnostics
 
 MAX_BYTES: Final = 4096
-T = TypeVar("T")
-Steps = Generator[None, None, T]
-"""A computation that pauses, so that others are served meanwhile."""
-
-
-def finish(steps: Steps[T]) -> T:
-    """Run a computation that pauses to its end."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as done:
-            result: T = done.value
-            return result
+COPIES_MAX: Final = 8
+"""Of optMap and optFlatMap, which the engine writes out: each doubles what it is called on."""
+SERIALIZED_MAX: Final = 1 << 17
+PARTS_MAX: Final = 1_500
+"""Nodes of an expression: what is done with all of them at a stretch takes a few milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,22 +99,40 @@ def check_steps(text: str, environment: Environment, want: Want) -> Steps[Expres
         raise ExpressionError([Diagnostic(1, 1, "the expression is empty", f"write one that gives {want.what}")])
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
         raise ExpressionError([Diagnostic(1, 1, "the expression has a character that no text has", "remove it")])
+    if text.count("optMap") + text.count("optFlatMap") > COPIES_MAX:
+        fault = f"optMap and optFlatMap stand more than {COPIES_MAX} times in the expression"
+        raise ExpressionError([Diagnostic(1, 1, fault, "make variables of them")])
+    said, compiled = "", None
     try:
         compiled = environment.engine.compile(text)
     except RuntimeError as error:
+        said = str(error)
+    yield
+    if compiled is None:
         names = Names(environment.scope, tuple(environment.variables), environment.data)
-        raise ExpressionError(diagnostics(str(error), text, names)) from None
+        raise ExpressionError(diagnostics(said, text, names))
+    serialized = compiled.serialize()
+    if len(serialized) > SERIALIZED_MAX:
+        raise ExpressionError([_too_large(f"far more than {PARTS_MAX:,}")])
+    checked = yield from decode_steps(serialized)
     yield
-    checked = decode(compiled.serialize())
-    yield
+    if (parts := sum(1 for _ in walk(checked.root))) > PARTS_MAX:
+        raise ExpressionError([_too_large(f"{parts:,}")])
     type_ = checked.type_of(checked.root)
-    found = sorted({*_refused(text, checked, environment), *never_meant(text, checked)})
+    refused = {*_refused(text, checked, environment)}
+    yield
+    found = sorted({*refused, *(yield from never_meant_steps(text, checked))})
     if not found and (wrong := _wrong_result(text, type_, want)):
         found = [wrong]
     if found:
         raise ExpressionError(found)
     yield
     return Expression(text, type_, checked, compiled)
+
+
+def _too_large(parts: str) -> Diagnostic:
+    fault = f"the expression has {parts} parts, {PARTS_MAX:,} are allowed"
+    return Diagnostic(1, 1, fault, "split it into several rules")
 
 
 def _wrong_result(text: str, type_: Type, want: Want) -> Diagnostic | None:

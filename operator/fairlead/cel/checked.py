@@ -4,11 +4,12 @@ Read straight from the protobuf wire format: seven messages, of which nothing is
 """
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
+from fairlead.cel.pausing import Steps, finish, seldom
 from fairlead.cel.values import UInt
 
 
@@ -147,6 +148,15 @@ def walk(node: Node) -> Iterator[Node]:
 
 def decode(serialized: bytes) -> Checked:
     """Read what `Expression.serialize()` wrote: an Any that holds a CheckedExpr."""
+    return finish(decode_steps(serialized))
+
+
+def decode_steps(serialized: bytes) -> Steps[Checked]:
+    """The same, pausing after so many nodes."""
+    return seldom(_decoded(serialized))
+
+
+def _decoded(serialized: bytes) -> Steps[Checked]:
     message = _last(_fields(serialized), 2, b"")
     types: dict[int, Type] = {}
     names: dict[int, str] = {}
@@ -154,6 +164,7 @@ def decode(serialized: bytes) -> Checked:
     positions: dict[int, int] = {}
     root: Node | None = None
     for number, value in _fields(message):
+        yield
         match number:
             case 2:
                 key, reference = _entry(value)
@@ -166,10 +177,11 @@ def decode(serialized: bytes) -> Checked:
                 key, type_ = _entry(value)
                 types[key] = _type(type_)
             case 4:
-                root = _expr(value)
+                root = yield from _expr(value)
             case 5:
                 for part, entry in _fields(value):
                     if part == 4:
+                        yield
                         at = dict(_scalars(entry))
                         positions[at.get(1, 0)] = at.get(2, 0)
     if root is None:
@@ -177,7 +189,9 @@ def decode(serialized: bytes) -> Checked:
     return Checked(root, types, names, overloads, positions)
 
 
-def _expr(data: bytes) -> Node:
+def _expr(data: bytes) -> Steps[Node]:
+    """An expression, pausing at each below it."""
+    yield
     id_ = 0
     made: Node | None = None
     for number, value in _raw(data):
@@ -190,43 +204,53 @@ def _expr(data: bytes) -> Node:
             case 4:
                 made = Ident(id_, _last(_fields(value), 1, b"").decode())
             case 5:
-                made = _select(id_, value)
+                made = yield from _select(id_, value)
             case 6:
                 parts = list(_fields(value))
-                target = [_expr(part) for number, part in parts if number == 1]
-                args = [_expr(part) for number, part in parts if number == 3]
+                target = yield from _all(part for number, part in parts if number == 1)
+                args = yield from _all(part for number, part in parts if number == 3)
                 made = Call(id_, _last(parts, 2, b"").decode(), (*target, *args), bool(target))
             case 7:
-                elements = tuple(_expr(part) for number, part in _fields(value) if number == 1)
-                made = ListExpr(id_, elements, frozenset(_packed(value, 2)))
+                elements = yield from _all(part for number, part in _fields(value) if number == 1)
+                made = ListExpr(id_, tuple(elements), frozenset(_packed(value, 2)))
             case 8:
                 parts = list(_fields(value))
-                entries = tuple(_struct_entry(part) for number, part in parts if number == 2)
-                made = StructExpr(id_, _last(parts, 1, b"").decode(), entries)
+                entries = list[Entry]()
+                for _, part in filter(lambda one: one[0] == 2, parts):
+                    entries.append((yield from _struct_entry(part)))
+                made = StructExpr(id_, _last(parts, 1, b"").decode(), tuple(entries))
             case 9:
-                made = _comprehension(id_, value)
+                made = yield from _comprehension(id_, value)
     if made is None:
         raise ValueError("an expression of an unknown kind")
     return made
 
 
-def _select(id_: int, data: bytes) -> Select:
+def _all(parts: Iterable[bytes]) -> Steps[list[Node]]:
+    found = list[Node]()
+    for part in parts:
+        found.append((yield from _expr(part)))
+    return found
+
+
+def _select(id_: int, data: bytes) -> Steps[Select]:
     parts = list(_fields(data))
     test_only = dict(_scalars(data)).get(3, 0)
-    return Select(id_, _expr(_last(parts, 1, b"")), _last(parts, 2, b"").decode(), bool(test_only))
+    operand = yield from _expr(_last(parts, 1, b""))
+    return Select(id_, operand, _last(parts, 2, b"").decode(), bool(test_only))
 
 
-def _struct_entry(data: bytes) -> Entry:
+def _struct_entry(data: bytes) -> Steps[Entry]:
     parts = dict(_fields(data))
-    key: Node | str = parts[2].decode() if 2 in parts else _expr(parts[3])
-    return Entry(key, _expr(parts[4]), bool(dict(_scalars(data)).get(5, 0)))
+    key: Node | str = parts[2].decode() if 2 in parts else (yield from _expr(parts[3]))
+    return Entry(key, (yield from _expr(parts[4])), bool(dict(_scalars(data)).get(5, 0)))
 
 
-def _comprehension(id_: int, data: bytes) -> Comprehension:
+def _comprehension(id_: int, data: bytes) -> Steps[Comprehension]:
     parts = dict(_fields(data))
     text = {number: parts.get(number, b"").decode() for number in (1, 3, 8)}
-    fold = (_expr(parts[number]) for number in (4, 5, 6, 7))
-    return Comprehension(id_, text[1], text[8], _expr(parts[2]), text[3], *fold)
+    range_, *fold = yield from _all(parts[number] for number in (2, 4, 5, 6, 7))
+    return Comprehension(id_, text[1], text[8], range_, text[3], *fold)
 
 
 def _constant(data: bytes) -> object:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from fairlead.cel.diagnostics import Diagnostic, place
@@ -10,6 +11,7 @@ from fairlead.cel.elsewhere import VARIABLES
 from fairlead.cel.excerpts import Excerpt
 from fairlead.cel.vocabulary import MACROS
 
+_LOOKED_AT: Final = 32
 UNDECLARED: Final = re.compile(r"undeclared reference to '(.*)' \(in container")
 _ERROR: Final = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*?)(?=\n \| |\nERROR: |\Z| \[[A-Z_]+\]\Z)", re.DOTALL)
 # What is read from a map as if it were a field. Keys of labels may have dots alone, names of resources have not.
@@ -28,11 +30,11 @@ class Complaint:
 
 
 def complaints(error: str, source: str) -> list[Complaint]:
-    """All of them, but for those that name another fault."""
+    """The first of them, but for those that name another fault."""
     return [
-        Complaint(_offset(source, int(line), int(column)), message)
-        for line, column, message in _ERROR.findall(error)
-        if int(line) > 0 and "*error*" not in message
+        Complaint(_offset(source, int(found[1]), int(found[2])), found[3])
+        for found in islice(_ERROR.finditer(error), _LOOKED_AT)
+        if int(found[1]) > 0 and "*error*" not in found[3]
     ]
 
 

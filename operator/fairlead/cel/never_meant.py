@@ -8,8 +8,9 @@ from fairlead.api.nearest import nearest
 from fairlead.cel.checked import Call, Checked, Const, Ident, Node, Select, walk
 from fairlead.cel.diagnostics import Diagnostic, place
 from fairlead.cel.errors import CelError
-from fairlead.cel.functions.regex import Pattern
+from fairlead.cel.functions.regex import compiled
 from fairlead.cel.functions.table import FUNCTIONS, PATTERN_METHODS
+from fairlead.cel.pausing import NODES, Steps, gathered
 from fairlead.cel.references import references
 from fairlead.cel.schema import PACKAGE
 
@@ -29,16 +30,26 @@ _CURES: Final[Mapping[str, str]] = {
 _NEAR: Final = 80  # characters that are looked at on either side of a name
 _IN_HAS: Final = re.compile(r"(?s:.*)\bhas\(\s*")
 _CLOSES: Final = re.compile(r"\s*\)")
+_REFERENCES: Final = 20
 _AMOUNTS: Final = frozenset({"request", "requested", "allocatable", "free"})
 
 
-def never_meant(text: str, checked: Checked) -> Iterator[Diagnostic]:
+def never_meant_steps(text: str, checked: Checked) -> Steps[list[Diagnostic]]:
     """Everything of that kind in an expression."""
-    for _, start, end in references(text):
+    return gathered(_never_meant(text, checked))
+
+
+def _never_meant(text: str, checked: Checked) -> Iterator[Diagnostic | None]:
+    """The same, None in between: a pause after some nodes, and after each pattern."""
+    for at, (_, start, end) in enumerate(references(text)):
+        if at % _REFERENCES == 0:
+            yield None
         if _IN_HAS.fullmatch(text, max(0, start - _NEAR), start) and _CLOSES.match(text, end, end + _NEAR):
             fault = "has() asks for a field, and a variable is always there"
             yield Diagnostic(*place(text, start), fault, "use the variable itself")
-    for node in walk(checked.root):
+    for at, node in enumerate(walk(checked.root)):
+        if at % NODES == 0:
+            yield None
         yield from _resource_of_no_node(text, checked, node)
         match node:
             case Call(function="_==_" | "_!=_", args=(one, other)) if _is_never_null(checked, one, other):
@@ -78,7 +89,7 @@ def _is_never_null(checked: Checked, one: Node, other: Node) -> bool:
     return False
 
 
-def _raises_always(text: str, checked: Checked, node: Call, args: tuple[Node, ...]) -> Iterator[Diagnostic]:
+def _raises_always(text: str, checked: Checked, node: Call, args: tuple[Node, ...]) -> Iterator[Diagnostic | None]:
     """Texts that cannot be read as what they are said to be."""
     overloads = checked.overloads.get(node.id, ())
     if len(overloads) != 1:
@@ -90,7 +101,8 @@ def _raises_always(text: str, checked: Checked, node: Call, args: tuple[Node, ..
             FUNCTIONS[overload](constants[0].value)
         elif overload in PATTERN_METHODS and len(args) > 1 and args[1] in constants:
             constants = [arg for arg in constants if arg is args[1]]
-            Pattern(constants[0].value)  # type: ignore[arg-type]
+            yield None
+            compiled(str(constants[0].value))
     except CelError as error:
         hint = _CURES.get(overload, "RE2 has no globs, lookaheads or backreferences; a literal * is [*]")
         yield Diagnostic(*_place(text, checked, constants[0]), f"this always raises: {error.message}", hint)

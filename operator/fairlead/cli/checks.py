@@ -7,6 +7,7 @@ from typing import Any, Final
 from fairlead.api.errors import FieldPath, render_path
 from fairlead.api.names import KIND
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, policy_model
+from fairlead.cel.pausing import Clock
 from fairlead.cli.across import Across
 from fairlead.cli.documents import Mapping, Node, Scalar, Sequence, documents
 from fairlead.cli.findings import Finding, Report, Rule
@@ -36,6 +37,8 @@ class Checker:
     """The policies that compile, in the order in which they were read."""
     policies: list[tuple[Place, Object]] = field(default_factory=list)
     """Those that can be read, with where they stand, as plain data."""
+    clock: Clock = lambda: 0.0
+    """What tells how long a policy has taken."""
     _across: Across = field(default_factory=Across)
     _files: dict[str, int] = field(default_factory=dict)
     _rules: Rules = field(init=False)
@@ -43,7 +46,7 @@ class Checker:
 
     def __post_init__(self) -> None:
         strategies = {strategy.name: strategy for strategy in installed()}
-        self._rules = Rules(strategies, known={})
+        self._rules = Rules(strategies, known={}, clock=self.clock)
         self._model = policy_model(
             {name: one.params for name, one in strategies.items() if one.filter},
             {name: one.params for name, one in strategies.items() if one.score},

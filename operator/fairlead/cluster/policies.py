@@ -14,7 +14,7 @@ from fairlead.api.errors import InvalidObjectError
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cel.check import Steps
+from fairlead.cel.pausing import Steps
 from fairlead.policy.broken import generation_of, standing_for
 from fairlead.policy.compile import Rules, compile_steps
 from fairlead.policy.compiled import CompiledPolicy
@@ -25,6 +25,10 @@ Obj = Mapping[str, Any]
 Reason = Literal["Compiled", "LastGoodServes", "NothingServes", "InternalError"]
 LOG: Final = logging.getLogger(__name__)
 _MESSAGE_MAX: Final = 1024
+_OFTEN: Final = 200
+"""After so many stretches what is compiled serves, whatever else waits..."""
+_LONG: Final = 10_000
+"""...and after so many what was good is not waited for, either."""
 _ANY: Final[Obj] = {
     "apiVersion": API_VERSION,
     "kind": KIND,
@@ -77,6 +81,8 @@ class _Held:
     compiled: CompiledPolicy | None = None
     state: State | None = None
     waits: bool = True
+    is_too_long: bool = False
+    """It takes too much time, and is not looked at again until it is another."""
 
 
 @dataclass(slots=True, eq=False)
@@ -94,6 +100,7 @@ class Policies:
     serving: PolicySet = field(default_factory=PolicySet)
     _held: dict[str, _Held] = field(default_factory=dict)
     _changed: bool = False
+    _stretches: int = 0
 
     def warm(self) -> None:
         """Compile any policy: the first one takes several times as long as others, and nobody waits for it yet."""
@@ -104,7 +111,7 @@ class Policies:
         """Other rules of what is allowed: all are compiled anew."""
         self.rules = rules
         for held in self._held.values():
-            held.waits = True
+            held.waits = held.waits or not held.is_too_long
 
     def put(self, obj: Obj) -> None:
         """A policy came, or became different; compiling it is for `steps`."""
@@ -132,23 +139,73 @@ class Policies:
         return {name: held.state for name, held in sorted(self._held.items()) if held.state is not None}
 
     def steps(self) -> Iterator[None]:
-        """Compile what came, in small pieces, and let it serve together at the end."""
-        while waiting := [held for held in self._held.values() if held.waits]:
+        """Compile what came, in small pieces, and let it serve: together at the end, or before if that is far.
+
+        What was good serves before anything else is looked at. What is not compiled when something serves is stood in
+        for by its failure policy.
+        """
+        limit = _OFTEN
+        if remembered := self._remembered():
+            limit = _LONG
+            for _ in self._begin(remembered):
+                if self._is_due(limit):
+                    limit = _OFTEN
+                yield
+            self._changed = True
+            self._serve()
+        for _ in self._rest():
+            self._is_due(_OFTEN)
+            yield
+        if self._changed:
+            self._serve()
+
+    def _is_due(self, limit: int) -> bool:
+        """Let what is compiled serve after so many stretches."""
+        self._stretches += 1
+        if not self._changed or self._stretches < limit:
+            return False
+        self._serve()
+        return True
+
+    def _serve(self) -> None:
+        self._changed, self._stretches = False, 0
+        held = self._held.values()
+        self.serving = policy_set(one.compiled or standing_for(one.obj, yet=False) for one in held)
+
+    def _remembered(self) -> list[tuple[_Held, Good]]:
+        """Those that begin with what an earlier process found good, the short ones first."""
+        found = [
+            (held, kept)
+            for name, held in self._held.items()
+            if held.compiled is None and held.waits and (kept := self.kept.get((name, _uid(held.obj)))) is not None
+        ]
+        return sorted(found, key=lambda one: _length(one[1].obj))
+
+    def _begin(self, remembered: list[tuple[_Held, Good]]) -> Iterator[None]:
+        for held, kept in remembered:
+            if _written(kept.obj) == _written(held.obj):
+                held.waits = False
+                yield from self._compile(held, held.obj)
+            else:
+                held.compiled = yield from self._kept(kept.name, held.obj)
+            self._changed = True
+
+    def _rest(self) -> Iterator[None]:
+        while waiting := sorted((one for one in self._held.values() if one.waits), key=lambda one: _length(one.obj)):
             for held in waiting:
                 held.waits = False
                 yield from self._compile(held, held.obj)
                 self._changed = True
-        if self._changed:
-            self._changed = False
-            self.serving = policy_set(held.compiled for held in self._held.values() if held.compiled is not None)
 
     def _compile(self, held: _Held, obj: Obj) -> Iterator[None]:
+        held.is_too_long = False
         name, failed = str(obj["metadata"].get("name", "")), False
         try:
             compiled = yield from self._compiled(obj)
         except _FAULTS as error:
             message = "; ".join(str(error).splitlines())[:_MESSAGE_MAX]
             failed = isinstance(error, _InternalError)
+            held.is_too_long = isinstance(error, PolicyError) and error.is_too_long
         else:
             held.compiled = compiled
             held.state = State(name, compiled.generation, compiled.generation, "Compiled", uid=compiled.uid)
@@ -177,8 +234,8 @@ class Policies:
     def _kept(self, name: str, obj: Obj) -> Steps[CompiledPolicy | None]:
         """What was kept of the same policy; one of the same name that was made anew is another."""
         kept = self.kept.get((name, _uid(obj)))
-        if kept is None:
-            return None
+        if kept is None or _written(kept.obj) == _written(obj):
+            return None  # nothing, or what does not compile any more
         try:
             return (yield from self._compiled(kept.obj))
         except _FAULTS:  # compiled by a version that knew more
@@ -187,6 +244,15 @@ class Policies:
 
 def _uid(obj: Obj) -> str:
     return str(obj.get("metadata", {}).get("uid", ""))
+
+
+def _length(obj: Obj) -> int:
+    """How much text there is in its expressions."""
+    spec = obj.get("spec")
+    parts = [spec, *(one for one in spec.values() if isinstance(one, Mapping))] if isinstance(spec, Mapping) else []
+    lists = [one for part in parts for one in part.values() if isinstance(one, list)]
+    rules = [rule for one in lists for rule in one if isinstance(rule, Mapping)]
+    return sum(len(str(rule.get("expression", ""))) for rule in rules)
 
 
 def _written(obj: Obj) -> object:

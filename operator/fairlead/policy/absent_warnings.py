@@ -5,7 +5,7 @@ Nothing is said where that comes to the same as another value of the label would
 node without the label either way.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Final
 
 from fairlead.api.errors import FieldPath
@@ -16,6 +16,7 @@ from fairlead.policy.expressions import Compiled
 from fairlead.policy.match_warnings import always_there
 from fairlead.policy.part_warnings import QUANTITIES
 from fairlead.policy.reasons import PolicyWarning, Reason
+from fairlead.policy.rule_warnings import Said
 
 _OF_NODES: Final = frozenset(
     {
@@ -46,7 +47,7 @@ class AbsentLabels:
             "node.status.capacity": _RESOURCES,
         }
 
-    def of(self, path: FieldPath, expression: Compiled) -> Iterator[PolicyWarning]:
+    def of(self, path: FieldPath, expression: Compiled) -> Said:
         """What is said of an expression of the policy."""
         match path[1:]:
             case ("match", *_):
@@ -56,7 +57,7 @@ class AbsentLabels:
             case ("preemption", *_):
                 yield from self._in_protection(path, expression)
 
-    def _in_condition(self, path: FieldPath, expression: Compiled) -> Iterator[PolicyWarning]:
+    def _in_condition(self, path: FieldPath, expression: Compiled) -> Said:
         compiled = self._compiled
         if not compiled.filters and not compiled.protections:
             return  # scores and annotations are left out, as they would be for a pod that the policy is not for
@@ -64,17 +65,17 @@ class AbsentLabels:
         if compiled.filters:
             then = "filters then refuse it on every node"
         for entry in self._entries(expression):
-            if any(absent is None for absent, _ in self._matching(entry)):
+            if any(absent is None for absent, _ in (yield from self._matching(entry))):
                 yield _warning(path, entry, f"the policy's {then}")
 
-    def _in_filter(self, path: FieldPath, expression: Compiled) -> Iterator[PolicyWarning]:
+    def _in_filter(self, path: FieldPath, expression: Compiled) -> Said:
         for entry in self._entries(expression):
-            if (None, True) in self._outcomes(expression, entry):
+            if (None, True) in (yield from self._outcomes(expression, entry)):
                 yield _warning(path, entry, "what raises refuses the node (onError: Reject)")
 
-    def _in_protection(self, path: FieldPath, expression: Compiled) -> Iterator[PolicyWarning]:
+    def _in_protection(self, path: FieldPath, expression: Compiled) -> Said:
         for entry in self._entries(expression):
-            if (None, False) in self._outcomes(expression, entry):
+            if (None, False) in (yield from self._outcomes(expression, entry)):
                 yield _warning(path, entry, "what raises protects")
 
     def _entries(self, expression: Compiled) -> list[Entry]:
@@ -82,19 +83,24 @@ class AbsentLabels:
         found = [one for one in entries(expression) if one.key not in self._there.get(one.map, ())]
         return [one for one in found if one.key is not None or not one.map.endswith(_LISTS)][:_ENTRIES_MAX]
 
-    def _outcomes(self, expression: Compiled, entry: Entry) -> Pairs:
+    def _outcomes(self, expression: Compiled, entry: Entry) -> Generator[None, None, Pairs]:
         """What a rule comes to for the pods that the policy is for."""
-        if not any(absent for absent, _ in self._matching(entry)):
+        yield
+        if not any(absent for absent, _ in (yield from self._matching(entry))):
             return frozenset()
         return outcomes(expression, entry)
 
-    def _matching(self, entry: Entry) -> Pairs:
+    def _matching(self, entry: Entry) -> Generator[None, None, Pairs]:
         """What the conditions come to that have to do with it."""
         if entry not in self._known:
             about = self._conditions
             if entry.root in _ROOTS and entry.key is not None:  # of what macros go over, paths do not know the keys
                 about = [one for one in about if any(entry.key in path for path in one.paths)]
-            self._known[entry] = all_of(outcomes(condition, entry) for condition in about)
+            come_to = list[Pairs]()
+            for condition in about:
+                yield
+                come_to.append(outcomes(condition, entry))
+            self._known[entry] = all_of(come_to)
         return self._known[entry]
 
 

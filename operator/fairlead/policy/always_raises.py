@@ -1,7 +1,7 @@
 """Parts of an expression that raise whatever there is: `1 / 0`, a time zone that there is not, `'%d'` for a text."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from typing import Final
 
@@ -23,10 +23,13 @@ from fairlead.policy.rules import RAISED
 _SAMPLES: Final[Mapping[str, str]] = {"string": "'x'", "int": "1", "uint": "1u", "double": "1.0", "bool": "true"}
 _MOMENT: Final = "timestamp('2026-01-01T00:00:00Z')"
 _ZONE: Final = "_with_tz"
+_LOOKED_AT: Final = 1_000
+_CONSTANT_MAX: Final = 200
+"""Nodes of a constant that is evaluated; of a larger one the parts are."""
 
 
-def always_raising(compiled: Compiled) -> Iterator[tuple[Node, str]]:
-    """The smallest parts that always raise, and what they raise; nothing of the policy's variables."""
+def always_raising(compiled: Compiled) -> Iterator[tuple[Node, str] | None]:
+    """The smallest parts that always raise, and what they raise; nothing of the policy's variables. None: a pause."""
     checked = compiled.expression.checked
     variables = {name: one.expression.checked for name, one in compiled.variables.items()}
     try:
@@ -45,21 +48,29 @@ class _Finder:
     names: Mapping[int, Names]
     bound: Names
     """What macros call something: it may be a type, too."""
+    looked_at: list[int] = field(default_factory=lambda: [0])
+    """Nodes, since the last pause."""
 
-    def below(self, node: Node) -> Iterator[tuple[Node, str]]:
+    def below(self, node: Node) -> Iterator[tuple[Node, str] | None]:
         if isinstance(node, Const | Ident):
             return  # what a variable raises is said where it stands
+        size = sum(1 for _ in walk(node))
+        self.looked_at[0] += size
+        if self.looked_at[0] > _LOOKED_AT:
+            self.looked_at[0] = 0
+            yield None
         said = None
         if not self._is_constant(node):
             said = self._of_call(node)
-        elif any(isinstance(part, Call) for part in walk(node)):
+        elif size <= _CONSTANT_MAX and any(isinstance(part, Call) for part in walk(node)):
             said = self._raised(node)
+            yield None
             if said is None:
                 return
         is_below = False
         for child in children(node):
             for found in self.below(child):
-                is_below = True
+                is_below = is_below or found is not None
                 yield found
         if said is not None and not is_below:
             yield node, said

@@ -17,18 +17,18 @@ from fairlead.strategies.reads import Reads
 from fairlead.strategies.seam import Filter, FilterOf, Reject
 
 
-def standing_for(obj: Mapping[str, Any]) -> CompiledPolicy:
-    """What serves in place of a policy that does not compile, from the object as the API gives it."""
+def standing_for(obj: Mapping[str, Any], *, yet: bool = True) -> CompiledPolicy:
+    """What serves in place of a policy that does not compile, or not `yet`, from the object as the API gives it."""
     metadata, spec = _map(obj.get("metadata")), _map(obj.get("spec"))
     name = str(metadata.get("name", ""))
     refuses = spec.get("failurePolicy", "Fail") != "Ignore"
-    reject = Reject(f"policy {name} does not compile")
+    reject = Reject(f"policy {name} does not compile" if yet else f"policy {name} is not compiled yet")
     rule: Filter = FilterOf(reads=Reads(), for_pod=lambda _: lambda *_: reject, reasons=(reject.reason,))
     priority = spec.get("priority", 0)
     return CompiledPolicy(
         name=name,
         uid=str(metadata.get("uid", "")),
-        generation=f"{generation_of(obj)}?",
+        generation=f"{generation_of(obj)}{'?' if yet else '??'}",
         scheduler_name=str(spec.get("schedulerName") or DEFAULT_SCHEDULER_NAME),
         enforced=spec.get("mode") not in ("Off", False),  # YAML reads the bare word as false
         priority=int(priority) if isinstance(priority, int | float) and priority == priority // 1 else 0,
@@ -40,7 +40,10 @@ def standing_for(obj: Mapping[str, Any]) -> CompiledPolicy:
 
 def generation_of(obj: Mapping[str, Any]) -> str:
     """What an object that may be anything says of its generation; one from a file has what it says itself."""
-    text = json.dumps(obj.get("spec"), sort_keys=True, default=str)
+    try:
+        text = json.dumps(obj.get("spec"), sort_keys=True, default=str)
+    except (ValueError, TypeError, RecursionError):  # it contains itself, has keys of many kinds, or has no end
+        text = ""
     return str(_map(obj.get("metadata")).get("generation") or hashlib.sha256(text.encode()).hexdigest()[:12])
 
 

@@ -3,22 +3,21 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Final
 
 from fairlead.api.errors import FieldPath
 from fairlead.api.rules import Variable
-from fairlead.cel.check import VALUE, Environment, ExpressionError, Steps, Want, check_steps
-from fairlead.cel.checked import Checked, Ident, walk
+from fairlead.cel.check import PARTS_MAX, VALUE, Environment, ExpressionError, Want, check_steps
+from fairlead.cel.checked import Call, Checked, Const, Ident, walk
 from fairlead.cel.cost import BUDGET, ENGINE_BUDGET, ENGINE_COST, NODES, PODS
 from fairlead.cel.diagnostics import Diagnostic, place
 from fairlead.cel.environment import PROTECTION, Scope
+from fairlead.cel.functions.regex import PATTERNS_MAX
+from fairlead.cel.functions.table import PATTERN_METHODS
 from fairlead.cel.lowering.analysis import VARIABLES
+from fairlead.cel.pausing import Steps, about
 from fairlead.cel.references import references
 from fairlead.policy.errors import Fault, in_expression, in_field
 from fairlead.policy.expressions import Compiled
-
-PARTS_MAX: Final = 5_000
-
 
 Known = dict[tuple[object, ...], Compiled]
 """Expressions that compiled, by all that decides what comes of them: of many policies few are unlike any other."""
@@ -59,6 +58,10 @@ class Expressions:
 
     def compiled(self, path: FieldPath, text: str, scope: Scope, want: Want) -> Steps[Compiled | None]:
         """Check an expression and lower it; what is wrong with it is noted down."""
+        return about(path, self._compiled(path, text, scope, want))
+
+    def _compiled(self, path: FieldPath, text: str, scope: Scope, want: Want) -> Steps[Compiled | None]:
+        yield
         if _named_in(text) & self.broken:
             return None  # what is wrong is said where the variable stands
         if beyond := list(self._beyond(text, scope)):
@@ -80,6 +83,11 @@ class Expressions:
             self.faults.append(in_field(path, fault, "use variables less often"))
             return None
         made = Compiled(expression, self._used(expression.checked.names.values()))
+        if (count := len(_patterns(made))) > PATTERNS_MAX:
+            fault = f"has {count} regular expressions with those of its variables, {PATTERNS_MAX} are allowed"
+            self.faults.append(in_field(path, fault, "join them: a|b, or split it into several rules"))
+            return None
+        yield
         if (steps := made.worst_case) > BUDGET:
             fault = f"may take {steps:,} loop steps on {NODES:,} nodes with {PODS} pods each, {BUDGET:,} are allowed"
             self.faults.append(in_field(path, fault, "loop over the pods of a node once, not inside of another loop"))
@@ -88,6 +96,12 @@ class Expressions:
         yield
         made.analyse()
         yield
+        try:
+            yield from made.evaluation_steps()
+        except RuntimeError:
+            fault = "is too deep or too long for the engine with its variables written out"
+            self.faults.append(in_field(path, fault, "use variables less often"))
+            return None
         if (slow := _of_engine(made)) is not None:
             self.faults.append(in_field(path, *slow))
             return None
@@ -148,11 +162,8 @@ class Expressions:
 
 def _of_engine(made: Compiled) -> tuple[str, str] | None:
     """What is wrong with an expression that is not lowered."""
-    try:
-        if made.evaluation == "Lowered":
-            return None
-    except RuntimeError:
-        return "is too deep for the engine with its variables written out", "use variables less often"
+    if made.evaluation == "Lowered":
+        return None
     if (needed := made.engine_time) > ENGINE_BUDGET:
         fault = f"runs on the engine, where it may take {needed:,.0f} us for a node; {ENGINE_BUDGET:,.0f} are allowed"
         return fault, "write patterns out, or read less of the node: what is not lowered is slow"
@@ -161,6 +172,21 @@ def _of_engine(made: Compiled) -> tuple[str, str] | None:
         fault = f"runs on the engine, where one evaluation may cost {said} of work; {ENGINE_COST:,} units are allowed"
         return fault, "loop over less, and write numbers and patterns out: the engine does not stop by itself"
     return None
+
+
+def _patterns(made: Compiled) -> set[str]:
+    """The constant patterns of an expression and of its variables, which are all compiled."""
+    trees = [made.expression.checked, *(one.expression.checked for one in made.variables.values())]
+    return {pattern for checked in trees for pattern in _patterns_in(checked)}
+
+
+def _patterns_in(checked: Checked) -> Iterator[str]:
+    for node in walk(checked.root):
+        match node:
+            case Call(args=(_, Const(value=str(pattern)), *_)) if not PATTERN_METHODS.keys().isdisjoint(
+                checked.overloads.get(node.id, ())
+            ):
+                yield pattern
 
 
 def _named_in(text: str) -> set[str]:

@@ -6,12 +6,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from fairlead.api import rules as written
-from fairlead.api.errors import FieldPath
+from fairlead.api.errors import FieldError, FieldPath
 from fairlead.api.params import Params, data_names
 from fairlead.api.selectors import LabelSelector
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cel.check import BOOL, NUMBER, STRING, Steps, finish
+from fairlead.cel.check import BOOL, NUMBER, STRING
 from fairlead.cel.environment import CONDITION, PROTECTION, RULE, Scope
+from fairlead.cel.pausing import LIMIT_S, Clock, Steps, TooLongError, finish, within
 from fairlead.policy.checking import Expressions, Known
 from fairlead.policy.compiled import (
     AnnotationRule,
@@ -24,7 +25,7 @@ from fairlead.policy.compiled import (
     ScoreRule,
     Selector,
 )
-from fairlead.policy.errors import PolicyError, in_field
+from fairlead.policy.errors import Fault, PolicyError, in_field
 from fairlead.policy.expressions import Compiled
 from fairlead.policy.rules import filter_of, score_of
 from fairlead.strategies.labels import matcher
@@ -40,6 +41,8 @@ class Rules:
     annotation_prefixes: tuple[str, ...] = ("fairlead.dev/",)
     known: Known | None = field(default=None, compare=False)
     """For who compiles many policies and then ends: what was compiled is kept for those that say the same."""
+    clock: Clock = field(default=lambda: 0.0, compare=False)
+    """What tells how long a policy has taken; without one it may take as long as it does."""
 
 
 def compile_policy(policy: SchedulerExtenderPolicy, rules: Rules, *, unknown: Collection[str] = ()) -> CompiledPolicy:
@@ -52,10 +55,22 @@ def compile_steps(
 ) -> Steps[CompiledPolicy]:
     """Compile, pausing after each expression so that others are served meanwhile. Raises PolicyError at the end."""
     compiler = _Compiler(policy, rules, unknown)
-    yield from compiler.run()
+    try:
+        yield from within(compiler.run(), rules.clock)
+    except TooLongError as error:
+        raise PolicyError((too_long(error),)) from None
+    yield
     if compiler.faults:
         raise PolicyError(tuple(compiler.faults))
     return compiler.result()
+
+
+def too_long(error: TooLongError) -> Fault:
+    """What is said of a policy that takes too much time."""
+    said = f"takes too long to compile: a policy may take {LIMIT_S:g} s of a processor"
+    path = error.path or ("spec",)
+    hint = "most of it went here; split it into several policies" if error.path else "split it into several policies"
+    return Fault(FieldError(path, said, hint), is_too_long=True)
 
 
 class _Compiler:
@@ -121,6 +136,7 @@ class _Compiler:
         return [ExpressionRule(rule.name, made)]
 
     def _filter(self, path: FieldPath, rule: written.Filter) -> Steps[None]:
+        yield path
         expression: Compiled | None = None
         if rule.strategy is not None:
             strategy, params = rule.strategy
@@ -151,6 +167,7 @@ class _Compiler:
         self._report(rule.name, "Filter", expression or made)
 
     def _score(self, path: FieldPath, rule: written.Score) -> Steps[None]:
+        yield path
         expression: Compiled | None = None
         if rule.strategy is not None:
             strategy, params = rule.strategy

@@ -19,6 +19,8 @@ class Fault:
     error: FieldError
     at: Diagnostic | None = None
     source: str = ""
+    is_too_long: bool = False
+    """Whether it is no more than that looking at the policy takes too much time."""
 
     @property
     def path(self) -> FieldPath:
@@ -46,3 +48,8 @@ class PolicyError(Exception):
     def __init__(self, faults: tuple[Fault, ...]) -> None:
         super().__init__("\n".join(map(str, faults)))
         self.faults = faults
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether it was given up because it takes too much time."""
+        return any(fault.is_too_long for fault in self.faults)

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from cel_expr_python import cel
 
 from fairlead.cel import engine
-from fairlead.cel.check import Expression
+from fairlead.cel.check import MAX_BYTES, Expression
 from fairlead.cel.checked import Node
 from fairlead.cel.cost import NODES, engine_time, worst_case
 from fairlead.cel.engine_types import ELEMENTS_MAX, TEXT_MAX, Room
@@ -20,6 +20,7 @@ from fairlead.cel.lowering.analysis import Names
 from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.moving import unit_of_fields
 from fairlead.cel.lowering.program import OF_POD, Program, Traced
+from fairlead.cel.pausing import Steps
 from fairlead.cel.reads import OF_PODS, Path, reads
 from fairlead.cel.references import replaced
 from fairlead.strategies.reads import EVERY, PodsRead, Reads
@@ -27,6 +28,7 @@ from fairlead.strategies.reads import EVERY, PodsRead, Reads
 Evaluation = Literal["Lowered", "Engine"]
 One = Callable[[Any, int], Any]
 ON_ENGINE: Final = Limits(text=TEXT_MAX, annotations=TEXT_MAX, elements=ELEMENTS_MAX, is_engine=True)
+ENGINE_TEXT_MAX: Final = 2 * MAX_BYTES
 _AMOUNTS: Final = ("request", "free", "requested", "allocatable", "data")
 
 
@@ -75,6 +77,19 @@ class Compiled:
             _ = self._for_engine
             return "Engine"
         return "Lowered"
+
+    def evaluation_steps(self) -> Steps[None]:
+        """Find that out in pieces."""
+        if "evaluation" not in vars(self):
+            try:
+                yield from self._program.check_steps()
+            except NotLoweredError:
+                yield
+                _ = self._for_engine
+                yield
+                vars(self)["evaluation"] = "Engine"
+            else:
+                vars(self)["evaluation"] = "Lowered"
 
     @cached_property
     def roots(self) -> frozenset[str]:
@@ -144,6 +159,8 @@ class Compiled:
         for name in reversed(_in_order(self.variables)):
             held = replaced(self.variables[name].expression.text, _bound_name)
             text = f"cel.bind({_bound_name(name)}, ({held}\n), {text})"
+        if len(text) > ENGINE_TEXT_MAX:
+            raise RuntimeError(f"with its variables written out it has {len(text)} characters")
         return environment(PROTECTION, {}).compile(text)
 
     def _on_engine(self, pod: Any, node: Any, now: int) -> Any:

@@ -6,19 +6,24 @@ Where a part of the object cannot be read, something harmless takes its place, s
 then said of the replacement is left out.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import logging
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cel.check import Steps, finish
-from fairlead.policy.compile import Rules, compile_steps
+from fairlead.cel.pausing import Steps, TooLongError, finish, within
+from fairlead.policy.compile import Rules, compile_steps, too_long
 from fairlead.policy.compiled import CompiledPolicy
-from fairlead.policy.errors import Fault, PolicyError
+from fairlead.policy.errors import Fault, PolicyError, in_field
 from fairlead.policy.reasons import PolicyWarning, Reason
 from fairlead.policy.warnings import warnings_steps
+
+LOG: Final = logging.getLogger(__name__)
+_MESSAGE_MAX: Final = 1024
+_MANY: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,13 @@ def inspect(obj: object, model: type[SchedulerExtenderPolicy], rules: Rules) -> 
 def inspect_steps(obj: object, model: type[SchedulerExtenderPolicy], rules: Rules) -> Steps[Inspected]:
     """The same, pausing so that others are served meanwhile."""
     try:
+        return (yield from within(_inspected(obj, model, rules), rules.clock))
+    except TooLongError as error:
+        return Inspected(None, None, (too_long(error),))
+
+
+def _inspected(obj: object, model: type[SchedulerExtenderPolicy], rules: Rules) -> Steps[Inspected]:
+    try:
         policy = parse_policy(obj, model)
     except InvalidObjectError as invalid:
         found = tuple(Fault(error) for error in invalid.errors)
@@ -50,8 +62,19 @@ def inspect_steps(obj: object, model: type[SchedulerExtenderPolicy], rules: Rule
         compiled = yield from compile_steps(policy, rules)
     except PolicyError as error:
         return Inspected(policy, None, error.faults)
-    warned = yield from warnings_steps(compiled, policy)
+    except Exception as error:
+        LOG.exception("a policy cannot be looked at")
+        return Inspected(policy, None, (_internal(error),))
+    warned = list[PolicyWarning]()
+    try:
+        warned = yield from warnings_steps(compiled, policy)
+    except Exception:
+        LOG.exception("what is to be said of a policy cannot be found", extra={"policy": compiled.name})
     return Inspected(policy, compiled, (), (*_of_metadata(obj), *warned))
+
+
+def _internal(error: Exception) -> Fault:
+    return in_field((), f"internal error: {type(error).__name__}: {error}"[:_MESSAGE_MAX], "the log has more")
 
 
 def _of_metadata(obj: object) -> Iterator[PolicyWarning]:
@@ -65,29 +88,34 @@ def _of_metadata(obj: object) -> Iterator[PolicyWarning]:
 def _in_the_rest(
     obj: object, errors: tuple[FieldError, ...], model: type[SchedulerExtenderPolicy], rules: Rules
 ) -> Steps[list[Fault]]:
-    if not isinstance(obj, Mapping) or not isinstance(obj.get("spec"), Mapping):
+    if not isinstance(obj, Mapping) or not isinstance(obj.get("spec"), Mapping) or _is_vast(obj["spec"]):
         return []
-    wrong = [error.path for error in errors]
-    spec = _repaired(obj["spec"], wrong)
+    # The paths of what is wrong, and of all that they stand in.
+    wrong = {error.path[:end] for error in errors for end in range(len(error.path) + 1)}
+    faulty = {error.path for error in errors}
+    spec = _repaired(obj["spec"], wrong, faulty)
     header = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy", "metadata": {"name": "x"}}
     try:
         policy = parse_policy({**header, "spec": spec}, model)
     except InvalidObjectError:
         return []
-    unknown = {
-        variable.name
-        for at, variable in enumerate(policy.spec.variables)
-        if _is_wrong(("spec", "variables", at), wrong)
-    }
+    unknown = {variable.name for at, variable in enumerate(policy.spec.variables) if ("spec", "variables", at) in wrong}
     try:
         yield from compile_steps(policy, rules, unknown=unknown)
     except PolicyError as error:
-        return [fault for fault in error.faults if not any(fault.path == path for path in wrong)]
+        return [fault for fault in error.faults if fault.path not in faulty]
+    except Exception as error:
+        LOG.exception("a policy cannot be looked at")
+        return [_internal(error)]
     return []
 
 
-def _is_wrong(path: FieldPath, wrong: list[FieldPath]) -> bool:
-    return any(each[: len(path)] == path for each in wrong)
+def _is_vast(spec: Mapping[str, Any]) -> bool:
+    """Whether some part of it is far larger than any may be: of such a one nothing more is said."""
+    if len(spec) > _MANY:
+        return True
+    parts = [*spec.values(), *(one for part in spec.values() if isinstance(part, Mapping) for one in part.values())]
+    return any(isinstance(one, list | Mapping) and len(one) > _MANY for one in parts)
 
 
 Repair = Callable[[Mapping[str, Any], int], dict[str, Any]]
@@ -124,17 +152,19 @@ _REPAIRS: Final[Mapping[FieldPath, Repair]] = {
 }
 
 
-def _repaired(value: Any, wrong: list[FieldPath], path: FieldPath = ("spec",)) -> Any:
+def _repaired(
+    value: Any, wrong: Container[FieldPath], faulty: Container[FieldPath], path: FieldPath = ("spec",)
+) -> Any:
     """The same without what is wrong: items of lists are replaced, so that the others keep their places."""
-    if not _is_wrong(path, wrong):
+    if path not in wrong:
         return value
     if isinstance(value, Mapping):
-        kept = {key: item for key, item in value.items() if (*path, key) not in wrong or (*path, key) in _REPAIRS}
-        repaired = {key: _repaired(item, wrong, (*path, key)) for key, item in kept.items()}
+        kept = {key: item for key, item in value.items() if (*path, key) not in faulty or (*path, key) in _REPAIRS}
+        repaired = {key: _repaired(item, wrong, faulty, (*path, key)) for key, item in kept.items()}
         return {key: item for key, item in repaired.items() if item is not None}
     if isinstance(value, list) and (repair := _REPAIRS.get(path)):
         return [
-            repair(item if isinstance(item, Mapping) else {}, at) if _is_wrong((*path, at), wrong) else item
+            repair(item if isinstance(item, Mapping) else {}, at) if (*path, at) in wrong else item
             for at, item in enumerate(value)
         ]
     return None

@@ -7,14 +7,14 @@ from fairlead.api.rules import Match
 from fairlead.api.selectors import LabelSelector
 from fairlead.policy.compiled import CompiledPolicy
 from fairlead.policy.reasons import PolicyWarning, Reason
-from fairlead.policy.rule_warnings import of_pod, on_engine
+from fairlead.policy.rule_warnings import Said, of_pod, on_engine
 from fairlead.policy.terms import possible
 from fairlead.strategies.labels import matcher
 
 _NAME_OF_NAMESPACE: Final = "kubernetes.io/metadata.name"
 
 
-def of_match(compiled: CompiledPolicy, written: Match) -> Iterator[PolicyWarning]:
+def of_match(compiled: CompiledPolicy, written: Match) -> Said:
     """What is said of its selectors and conditions."""
     path = ("spec", "match")
     selectors = {"namespaceSelector": written.namespace_selector, "podSelector": written.pod_selector}
@@ -31,13 +31,17 @@ def of_match(compiled: CompiledPolicy, written: Match) -> Iterator[PolicyWarning
             yield PolicyWarning(Reason.MATCHES_NOTHING, (*path, "namespaceSelector"), said, hint)
     for at, condition in enumerate(compiled.match.conditions):
         here = (*path, "conditions", at, "expression")
-        if not possible(condition.expression, want=True):
+        yield None
+        can_hold = possible(condition.expression, want=True)
+        yield None
+        if not can_hold:
             hint = "the policy is for no pod at all"
             yield PolicyWarning(Reason.NEVER_PASSES, here, "this condition can never be true", hint)
         elif not possible(condition.expression, want=False):
             yield PolicyWarning(
                 Reason.ALWAYS_PASSES, here, "this condition can never be false", "remove it, or mend it"
             )
+        yield None
         yield from of_pod(here, condition.expression)
         yield from on_engine(here, condition.expression)
 

@@ -32,6 +32,7 @@ from fairlead.policy.terms import TURNED, UNKNOWN, Term, TooLargeError, term_of
 _VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _KEY: Final = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _COMPARE: Final = {"_<_": operator.lt, "_<=_": operator.le, "_>_": operator.gt, "_>=_": operator.ge}
+_TERMS_A_STEP: Final = 2
 
 
 class _NoAffinityError(Exception):
@@ -111,11 +112,13 @@ def _sets(term: Term) -> tuple[Terms, Terms]:
         return false, true
     if parts := term.args("_&&_", "_||_"):
         (true, false), (true2, false2) = map(_sets, parts)
+        term.steps.take((len(true) * len(true2) + len(false) * len(false2)) // _TERMS_A_STEP)
         if term.function == "_&&_":
             return both(true, true2), either(false, false2)
         return either(true, true2), both(false, false2)
     if chosen := term.args("_?_:_"):
         (true, false), (yes, no), (yes2, no2) = map(_sets, chosen)
+        term.steps.take((len(true) + len(false)) * (len(yes) + len(yes2) + len(no) + len(no2)))
         return either(both(true, yes), both(false, yes2)), either(both(true, no), both(false, no2))
     value = term.constant()
     if isinstance(value, bool):

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 TERMS_MAX: Final = 16
+_JOINED_MAX: Final = 4 * TERMS_MAX
+"""Of those from which the final ones are made: all are compared with all, again and again."""
 NAME: Final = ""
 """In place of a label: the node's name, which every node has."""
 
@@ -91,6 +93,8 @@ def simplified(terms: list[Requirements]) -> Terms:
         left.append(
             {key: values for key, values in here.items() if not (values.is_anything or _is_any_name(key, values))}
         )
+    if len(left) > _JOINED_MAX:
+        raise TooManyTermsError
     while (joined := _joined(left)) is not None:
         left = joined
     if len(left) > TERMS_MAX:

@@ -6,7 +6,6 @@ of a macro.
 
 import re
 from collections.abc import Collection, Iterator
-from itertools import islice
 from typing import Final
 
 from fairlead.api.errors import FieldPath
@@ -24,6 +23,7 @@ _ORDERS: Final = ("_<_", "_<=_", "_>_", "_>=_")
 QUANTITIES: Final = ("allocatable", "capacity", "limits", "requests", "overhead")
 """Fields whose texts are amounts of resources."""
 _RAISING_MAX: Final = 8
+_LOOKED_AT: Final = 50
 _TEXTS: Final = ("labels", "annotations")
 _NUMBER: Final = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?")  # with zeros in front its order may well be meant
 _WORD: Final = re.compile(r"\w+")
@@ -33,14 +33,24 @@ _WHERE_RAISES: Final = {
 }
 
 
-def of_parts(path: FieldPath, expression: Compiled, names: Collection[str]) -> Iterator[PolicyWarning]:
-    """All of it; `names` are the variables that the expression could read."""
+def of_parts(path: FieldPath, expression: Compiled, names: Collection[str]) -> Iterator[PolicyWarning | None]:
+    """All of it; `names` are the variables that the expression could read. None: a pause."""
     checked, source = expression.expression.checked, expression.expression.text
-    for node, said in islice(always_raising(expression), _RAISING_MAX):
+    left = _RAISING_MAX
+    for raising in always_raising(expression):
+        if raising is None:
+            yield None
+            continue
+        node, said = raising
         hint = next((cure for what, cure in _WHERE_RAISES.items() if what in said), "mend it, or remove it")
         here = _place(source, checked, node)
         yield PolicyWarning(Reason.ALWAYS_RAISES, path, f"`{text(node)}` always raises: {said}", hint, here)
-    for node in walk(checked.root):
+        left -= 1
+        if not left:
+            break
+    for at_node, node in enumerate(walk(checked.root)):
+        if at_node % _LOOKED_AT == 0:
+            yield None
         match node:
             case Comprehension():
                 for name in {*names, "variables"}.intersection(_bound(node)):
@@ -73,11 +83,11 @@ def _order_cure(expression: Compiled, node: Call) -> tuple[str, str] | None:
     sign = node.function.strip("_")
     try:
         one, other = (whole.at(side) for side in node.args)
-        holders = _holder(one), _holder(other)
+        ways = ((_holder(one), other.constant(), False), (_holder(other), one.constant(), True))
     except TooLargeError:
         return None
     left, right = map(text, node.args)
-    for held, value, turned in ((holders[0], other.constant(), False), (holders[1], one.constant(), True)):
+    for held, value, turned in ways:
         if held is None:
             continue
         holder, key = held

@@ -23,9 +23,11 @@ _INDICES: Final = (
     "batch.kubernetes.io/job-completion-index",
 )
 _FULL: Final = 100.0
+Said = Iterator[PolicyWarning | None]
+"""None: a pause."""
 
 
-def of_filter(path: FieldPath, rule: FilterRule, resolvable: bool | None) -> Iterator[PolicyWarning]:  # noqa: FBT001
+def of_filter(path: FieldPath, rule: FilterRule, resolvable: bool | None) -> Said:  # noqa: FBT001
     """What is said of a filter; `path` is that of the rule."""
     expression = rule.expression
     if resolvable:
@@ -35,12 +37,17 @@ def of_filter(path: FieldPath, rule: FilterRule, resolvable: bool | None) -> Ite
     here = (*path, "expression")
     what = _known_to_affinity(expression)
     terms = node_affinity(expression, rejects_on_error=rule.rejects_on_error) if what else None
-    if not possible(expression, want=True) or terms == []:
+    yield None
+    can_pass = possible(expression, want=True)
+    yield None
+    can_refuse = not can_pass or possible(expression, want=False)
+    yield None
+    if not can_pass or terms == []:
         hint = "no node is ever left for a pod" if rule.rejects_on_error else "only nodes on which it fails are left"
         yield PolicyWarning(
             Reason.NEVER_PASSES, here, "this can never be true, so that the filter refuses every node", hint
         )
-    elif not possible(expression, want=False) or terms == [{}]:
+    elif not can_refuse or terms == [{}]:
         said = "this can never be false, so that the filter refuses no node that it can decide on"
         yield PolicyWarning(
             Reason.ALWAYS_PASSES, here, said, "!= and || often stand where && is meant" if expression.paths else ""
@@ -64,13 +71,14 @@ def _resolvable(path: FieldPath, rule: FilterRule) -> PolicyWarning:
     return PolicyWarning(Reason.RESOLVABLE_NOT_HONOURED, path, said, "remove it, or keep it for a version that will")
 
 
-def of_score(path: FieldPath, rule: ScoreRule) -> Iterator[PolicyWarning]:
+def of_score(path: FieldPath, rule: ScoreRule) -> Said:
     """What is said of a score; `path` is that of the rule."""
     expression = rule.expression
     if expression is None:
         return
     here = (*path, "expression")
     given = outcomes(expression)
+    yield None
     if given == frozenset({0.0}):
         said = "this is always 0, so that the score adds nothing"
         yield PolicyWarning(Reason.SCORE_IS_ZERO, here, said, "remove the score, or mend it")
@@ -117,16 +125,17 @@ def _number(value: float) -> str:
     return f"{value:g}"
 
 
-def of_protection(path: FieldPath, expression: Compiled) -> Iterator[PolicyWarning]:
+def of_protection(path: FieldPath, expression: Compiled) -> Said:
     """What is said of a protection; `path` is that of its expression."""
     if not possible(expression, want=True):
         yield PolicyWarning(
             Reason.NEVER_PASSES, path, "this can never be true, so that it protects no pod", "remove or mend it"
         )
+    yield None
     yield from on_engine(path, expression)
 
 
-def _of_rule(path: FieldPath, expression: Compiled) -> Iterator[PolicyWarning]:
+def _of_rule(path: FieldPath, expression: Compiled) -> Said:
     changing = [root for root in _CHANGING if root in expression.roots]
     if changing:
         said = f"{' and '.join(changing)} may be behind by the pods that were placed in the last moments"
@@ -139,6 +148,7 @@ def _of_rule(path: FieldPath, expression: Compiled) -> Iterator[PolicyWarning]:
         hint = "pods that it refuses are tried again when time alone frees them" if "filters" in path else ""
         yield PolicyWarning(Reason.READS_NOW, path, said, hint)
     yield from of_pod(path, expression)
+    yield None
     yield from on_engine(path, expression)
 
 

@@ -6,9 +6,10 @@ contradictions among what must hold together: `x == 'a' && x == 'b'`, `free['cpu
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Final
 
-from fairlead.cel.checked import Call, Checked, Const, Ident, ListExpr, Node, Select
+from fairlead.cel.checked import Call, Checked, Const, Ident, ListExpr, Node, Select, walk
 from fairlead.cel.environment import ROOTS
 from fairlead.cel.lowering.analysis import VARIABLES, analyse
 from fairlead.cel.lowering.builder import NotLoweredError
@@ -17,7 +18,10 @@ from fairlead.cel.reads import reads
 from fairlead.policy.expressions import Compiled
 from fairlead.policy.rules import RAISED
 
-_STEPS_MAX: Final = 2_000  # a variable that is used twice by the next that is used twice ... has no end
+_STEPS_MAX: Final = 4_000  # a variable that is used twice by the next that is used twice ... has no end
+_EVALUATION: Final = 300
+"""Steps that it takes to evaluate a constant, beside some for each of its nodes."""
+_OF_NODE: Final = 4
 _NOT: Final = {"_==_": "_!=_", "_!=_": "_==_", "_<_": "_>=_", "_>=_": "_<_", "_>_": "_<=_", "_<=_": "_>_"}
 TURNED: Final = {"_==_": "_==_", "_!=_": "_!=_", "_<_": "_>_", "_>_": "_<_", "_<=_": "_>=_", "_>=_": "_<=_"}
 """The same comparison with its sides exchanged."""
@@ -35,8 +39,9 @@ class TooLargeError(Exception):
 class _Steps:
     left: int = _STEPS_MAX
 
-    def one(self) -> None:
-        self.left -= 1
+    def take(self, count: int = 1) -> None:
+        """So many: of nodes that are looked at, or of what takes as long."""
+        self.left -= count
         if self.left < 0:
             raise TooLargeError
 
@@ -52,7 +57,7 @@ class Term:
 
     def at(self, node: Node) -> "Term":
         """Another part of the same expression, or what a variable of the policy stands for."""
-        self.steps.one()
+        self.steps.take()
         name = self.checked.names.get(node.id, "") if isinstance(node, Ident) else ""
         if name.startswith(VARIABLES):
             inner = self.variables[name.removeprefix(VARIABLES)]
@@ -74,19 +79,26 @@ class Term:
         """Its value, if it is the same whatever there is."""
         if isinstance(self.node, Const):
             return self.node.value
+        size = self._size()
+        self.steps.take(size)
         alone = replace(self.checked, root=self.node)
         if reads(alone, self.variables):
             return UNKNOWN
         try:
             if analyse(alone, self.variables)[""].names[self.node.id] & ROOTS.keys():
                 return UNKNOWN  # it reads something and makes nothing of it
+            self.steps.take(_EVALUATION + _OF_NODE * size)
             return Program(alone, self.variables).for_pod(None)(None, 0)
         except (*RAISED, NotLoweredError):
             return UNKNOWN
 
     def key(self) -> Key:
         """The same for the same expression."""
+        self.steps.take(self._size())
         return _key(self.checked, self.node)
+
+    def _size(self) -> int:
+        return sum(1 for _ in islice(walk(self.node), _STEPS_MAX + 1))
 
 
 def term_of(compiled: Compiled) -> Term:

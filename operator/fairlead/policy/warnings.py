@@ -4,21 +4,21 @@ The severity follows from the reason: `warning` for what is surely or very likel
 and behaves in a way that somebody should know of. Nothing is said that is only perhaps so.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from fairlead.api.errors import FieldPath
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, Spec
-from fairlead.cel.check import Steps, finish
 from fairlead.cel.environment import CONDITION, PROTECTION, RULE
+from fairlead.cel.pausing import Steps, about, finish, gathered
 from fairlead.policy.absent_warnings import AbsentLabels
 from fairlead.policy.compiled import CompiledPolicy
 from fairlead.policy.expressions import Compiled
 from fairlead.policy.match_warnings import of_match
 from fairlead.policy.part_warnings import of_parts
 from fairlead.policy.reasons import PolicyWarning, Reason, Severity
-from fairlead.policy.rule_warnings import of_filter, of_protection, of_score, on_engine, why_on_engine
+from fairlead.policy.rule_warnings import Said, of_filter, of_protection, of_score, on_engine, why_on_engine
 from fairlead.strategies.reads import EVERY
 
 __all__ = ["PolicyWarning", "Reason", "Severity", "warnings", "why_on_engine"]
@@ -36,25 +36,36 @@ def warnings_steps(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) ->
     """The same, pausing after each rule so that others are served meanwhile."""
     spec = policy.spec
     expressions = dict(_expressions(compiled, policy))
-    found = [*_whole(compiled), *of_match(compiled, spec.match), *_unused(compiled, policy, [*expressions.values()])]
+    found = [*_whole(compiled), *_unused(compiled, policy, [*expressions.values()])]
+    yield
+    found += yield from about(("spec", "match"), gathered(of_match(compiled, spec.match)))
+    for path, said in _of_each(compiled, policy, expressions):
+        yield path
+        found += yield from about(path, gathered(said))
+    return sorted(found, key=_place_of)
+
+
+def _of_each(
+    compiled: CompiledPolicy, policy: SchedulerExtenderPolicy, expressions: Mapping[FieldPath, Compiled]
+) -> Iterator[tuple[FieldPath, Said]]:
+    """What is said of each rule, not looked for yet."""
+    spec = policy.spec
     for at, filter_ in enumerate(compiled.filters):
-        found += of_filter(("spec", "filters", at), filter_, spec.filters[at].resolvable)
-        yield
+        path: FieldPath = ("spec", "filters", at)
+        yield path, of_filter(path, filter_, spec.filters[at].resolvable)
     for at, score in enumerate(compiled.scores):
-        found += of_score(("spec", "scores", at), score)
-        yield
+        path = ("spec", "scores", at)
+        yield path, of_score(path, score)
     for at, protection in enumerate(compiled.protections):
-        found += of_protection(("spec", "preemption", "protect", at, "expression"), protection.expression)
-        yield
+        path = ("spec", "preemption", "protect", at, "expression")
+        yield path, of_protection(path, protection.expression)
     for at, annotation in enumerate(compiled.annotations):
-        found += on_engine(("spec", "binding", "annotations", at, "expression"), annotation.expression)
-        yield
+        path = ("spec", "binding", "annotations", at, "expression")
+        yield path, on_engine(path, annotation.expression)
     absent = AbsentLabels(compiled, spec.match)
     for path, expression in expressions.items():
-        found += of_parts(path, expression, _NAMES.get(str(path[1]), RULE).roots)
-        found += absent.of(path, expression)
-        yield
-    return sorted(found, key=_place_of)
+        yield path, of_parts(path, expression, _NAMES.get(str(path[1]), RULE).roots)
+        yield path, absent.of(path, expression)
 
 
 def _whole(compiled: CompiledPolicy) -> Iterator[PolicyWarning]:

@@ -4,6 +4,7 @@ It answers with the verdict and nothing else. Faults deny; warnings are shown an
 anything but the spec is let through: finalizers must come off whatever is wrong with it.
 """
 
+import re
 import textwrap
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
@@ -14,7 +15,7 @@ import msgspec
 from fairlead.api.errors import render_path
 from fairlead.api.names import GROUP, KIND
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cel.check import Steps, finish
+from fairlead.cel.pausing import Steps, finish
 from fairlead.policy.compile import Rules
 from fairlead.policy.inspect import Inspected, inspect_steps
 from fairlead.policy.warnings import PolicyWarning
@@ -42,12 +43,32 @@ class _Kind(msgspec.Struct, frozen=True):
     kind: str = ""
 
 
+_Part = msgspec.Raw
+_NOTHING: Final = msgspec.Raw(b"null")
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    name: _Part = _NOTHING
+    uid: _Part = _NOTHING
+    generation: _Part = _NOTHING
+    namespace: _Part = _NOTHING
+
+
+class _Object(msgspec.Struct, frozen=True):
+    """What is looked at of an object; the rest is passed over, and nothing is made of it."""
+
+    apiVersion: _Part = _NOTHING  # noqa: N815 - as in the API
+    kind: _Part = _NOTHING
+    metadata: _Metadata = _Metadata()
+    spec: _Part = _NOTHING
+
+
 class _Request(msgspec.Struct, frozen=True):
     uid: Annotated[str, msgspec.Meta(max_length=253)]
     kind: _Kind = _Kind()
     operation: str = ""
-    object: Any = None
-    oldObject: Any = None  # noqa: N815 - as in the API
+    object: _Part = _NOTHING
+    oldObject: _Part = _NOTHING  # noqa: N815
 
 
 class _Review(msgspec.Struct, frozen=True):
@@ -56,6 +77,12 @@ class _Review(msgspec.Struct, frozen=True):
 
 
 _decode: Final = msgspec.json.Decoder(_Review).decode
+_object_of: Final = msgspec.json.Decoder(_Object | None).decode
+SPEC_MAX: Final = 1 << 20
+VALUES_MAX: Final = 10_000
+"""Of a spec: many times what any policy has, and little to decode."""
+_SMALL: Final = 1024
+_TEXT: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
 
 
 def review(body: bytes, model: type[SchedulerExtenderPolicy], rules: Rules) -> bytes:
@@ -71,10 +98,28 @@ def review_steps(body: bytes, model: type[SchedulerExtenderPolicy], rules: Rules
         asked = _decode(body).request
     except (msgspec.MsgspecError, RecursionError) as error:
         raise NoReviewError(f"this is no AdmissionReview: {error}") from None
-    if (asked.kind.group, asked.kind.kind) != (GROUP, KIND) or _is_untouched(asked):
+    if (asked.kind.group, asked.kind.kind) != (GROUP, KIND) or asked.operation not in ("CREATE", "UPDATE"):
         return _answer(asked.uid)
     yield
-    found = yield from inspect_steps(asked.object, model, rules)
+    before = _read(asked.oldObject)
+    yield
+    after = _read(asked.object)
+    if after is None:
+        after = _Object()
+    if asked.operation == "UPDATE" and before is not None and _written(before) == _written(after):
+        return _answer(asked.uid)
+    yield
+    if _is_excessive(after.spec):
+        said = f"is too large: {SPEC_MAX >> 20} MiB and {VALUES_MAX:,} values are allowed"
+        return _answer(asked.uid, f"spec: {said}; split it into several policies")
+    yield
+    try:
+        plain = _plain(after)
+    except (msgspec.MsgspecError, RecursionError):
+        return _answer(asked.uid, "spec: is nested too deep; no policy is")
+    yield
+    found = yield from inspect_steps(plain, model, rules)
+    yield
     return _answer(asked.uid, _why(found), _warned(found.warnings))
 
 
@@ -91,13 +136,41 @@ def _look_over(body: bytes) -> None:
         raise NoReviewError(f"what is nested more than {DEPTH} deep is not looked at")
 
 
-def _is_untouched(asked: _Request) -> bool:
-    if asked.operation not in ("CREATE", "UPDATE"):
+def _read(part: _Part) -> _Object | None:
+    """What is looked at of an object; None: it is none."""
+    try:
+        found: _Object | None = _object_of(part)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    return found
+
+
+def _written(found: _Object) -> tuple[bytes, bytes]:
+    """As the API server writes it, which is the same each time."""
+    return bytes(found.apiVersion), bytes(found.spec)
+
+
+def _is_excessive(spec: _Part) -> bool:
+    """Whether it is far beyond any policy, without making anything of it."""
+    if len(bytes(spec)) > SPEC_MAX:
         return True
-    before, after = asked.oldObject, asked.object
-    if asked.operation != "UPDATE" or not isinstance(before, dict) or not isinstance(after, dict):
-        return False
-    return all(before.get(part) == after.get(part) for part in ("apiVersion", "spec"))
+    if bytes(spec).count(b'"') - bytes(spec).count(b'\\"') > 4 * VALUES_MAX:  # a key and a text for each value
+        return True
+    bare = _TEXT.sub(b"", bytes(spec))
+    return sum(bare.count(sign) for sign in (b",", b"[", b"{")) > VALUES_MAX
+
+
+def _plain(found: _Object) -> dict[str, Any]:
+    """The object as a document, without what nobody reads."""
+    metadata = {name: _small(getattr(found.metadata, name)) for name in ("name", "uid", "generation", "namespace")}
+    header = {"apiVersion": _small(found.apiVersion), "kind": _small(found.kind)}
+    whole = {**header, "spec": msgspec.json.decode(found.spec)}
+    kept = {key: value for key, value in metadata.items() if value is not None}
+    return {**{key: value for key, value in whole.items() if value is not None}, "metadata": kept}
+
+
+def _small(part: _Part) -> Any:
+    return msgspec.json.decode(part) if len(bytes(part)) <= _SMALL else "..."
 
 
 def _why(found: Inspected) -> str:

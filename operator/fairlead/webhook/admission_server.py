@@ -11,11 +11,12 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from time import perf_counter
 from typing import Final
 
 from aiohttp import web
 
-from fairlead.cel.check import Steps
+from fairlead.cel.pausing import Share, Steps
 from fairlead.logs import Rarely, Seldom
 from fairlead.webhook.admission import NoReviewError
 from fairlead.webhook.door import Door, Guests, Refused
@@ -28,7 +29,8 @@ _HTTP: Final = logging.getLogger(f"{__name__}.http")
 PATH: Final = "/validate"
 MAX_BODY: Final = 3 << 20
 """A policy as it was, and as it is to be: etcd takes 1.5 MiB of each."""
-WITHIN_S: Final = 2.0
+WITHIN_S: Final = 9.0
+"""A policy that is refused because it takes too much time has had two seconds of a processor, and a third of ours."""
 BODY_S: Final = 0.5
 """How long a body may take to come once it is read: the API server sends it at once."""
 READ: Final = 4
@@ -52,6 +54,7 @@ class AdmissionServer:
     client_ca: Callable[[], str] = str
     """The authority of the API server's certificate, as PEM; empty: it need not show one."""
     within_s: float = WITHIN_S
+    share: Share = field(default_factory=lambda: Share(perf_counter))
     body_s: float = BODY_S
     idle_s: float = IDLE_S
     limits: Limits = ADMISSION
@@ -124,14 +127,17 @@ class AdmissionServer:
             return web.Response(status=500, text="this is a fault of the server; its log says more")
 
     async def _run(self, body: bytes) -> bytes:
+        """Each stretch is paid for with time for the schedulers."""
         steps = self.review(body)
         while True:
+            began = self.share.clock()
             try:
                 next(steps)
             except StopIteration as done:
+                self.share.pause(began)
                 answer: bytes = done.value
                 return answer
-            await asyncio.sleep(0)
+            await asyncio.sleep(self.share.pause(began))
 
     async def _body(self, request: web.BaseRequest) -> bytes | web.StreamResponse:
         parts, size = list[bytes](), 0

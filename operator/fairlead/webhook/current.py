@@ -4,8 +4,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Any, Final
 
+from fairlead.cel.pausing import Share
 from fairlead.cluster.mirror import Mirror
 from fairlead.cluster.policies import Policies, State
 from fairlead.policy.select import PolicySet
@@ -32,6 +34,7 @@ class Current:
     """Whether a scheduler that no policy names any more is served all the same."""
     pace: Pace = field(default_factory=Pace)
     tally: Tally = field(default_factory=Tally)
+    share: Share = field(default_factory=lambda: Share(perf_counter))
     _names: Remembered = field(default_factory=Remembered)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _told: Mapping[str, State] = field(default_factory=dict)
@@ -60,9 +63,26 @@ class Current:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            for _ in self.policies.steps():
-                await asyncio.sleep(0)
+            await self._compile()
             await self._swap()
+
+    async def _compile(self) -> None:
+        """Each stretch is paid for with time for calls, once there are any."""
+        serving, steps = self.policies.serving, self.policies.steps()
+        while True:
+            began = self.share.clock()
+            try:
+                next(steps)
+            except StopIteration:
+                return
+            except Exception:  # whatever it is, the next policy that comes is looked at
+                LOG.exception("the policies cannot be compiled")
+                return
+            pause = self.share.pause(began)
+            await asyncio.sleep(pause if self.world is not None else 0)
+            if self.policies.serving is not serving:
+                serving = self.policies.serving
+                await self._swap()
 
     async def _swap(self) -> None:
         policies, states = self.policies.serving, self.policies.states

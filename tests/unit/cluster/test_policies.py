@@ -178,3 +178,93 @@ def test_what_comes_while_others_are_compiled_is_compiled_too() -> None:
         if at == 0:
             all_.put(obj("p", generation=2, uid="u1", filters={"f": OTHER}))
     assert passed(all_) == ["b"]
+
+
+class Clock:
+    """Goes on by what was told each time that somebody looks."""
+
+    def __init__(self) -> None:
+        self.now = self.step = 0.0
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+def finished(all_: Policies) -> int:
+    """The stretches that were left."""
+    return sum(1 for _ in all_.steps())
+
+
+def test_what_takes_too_long_is_said_and_not_tried_again_until_it_is_another() -> None:
+    clock = Clock()
+    all_ = Policies(MODEL, Rules(INSTALLED, clock=clock))
+    clock.step = 1.0
+    put(all_, GOOD)
+    state = all_.states["p"]
+    assert (state.serving, state.reason, passed(all_)) == (None, "NothingServes", [])
+    assert "takes too long to compile: a policy may take 2 s of a processor" in state.message
+    clock.step = 0.0
+    put(all_, GOOD)
+    all_.use(Rules(INSTALLED, ("example.com/",), clock=clock))
+    assert (all_.waits, finished(all_), all_.states["p"]) == (False, 0, state)
+    put(all_, GOOD, 2)
+    assert passed(all_) == ["a"]
+    clock.step = 1.0
+    put(all_, OTHER, 3)
+    assert (all_.states["p"].reason, passed(all_)) == ("LastGoodServes", ["a"])
+
+
+def named(name: str, expression: str, generation: int = 1) -> dict[str, Any]:
+    return obj(name, generation=generation, uid=name, filters={"f": expression})
+
+
+def good(name: str, expression: str) -> dict[tuple[str, str], Good]:
+    return {(name, name): Good(name, name, "1", named(name, expression))}
+
+
+def test_what_was_good_serves_before_anything_else_is_looked_at() -> None:
+    compiled = list[str]()
+    all_ = policies(kept=good("same", GOOD) | good("other", GOOD), good=lambda one: compiled.append(one.name))
+    for one in (named("new", GOOD), named("poison", OTHER), named("same", GOOD), named("other", OTHER, 2)):
+        all_.put(one)
+    steps = all_.steps()
+    while not all_.serving.policies:
+        next(steps)
+    assert compiled == ["same"], "once, though it is both what was good and what there is now"
+    serving = {one.name: one.generation for one in all_.serving.policies}
+    assert serving == {"same": "1", "other": "1", "new": "1??", "poison": "1??"}
+    assert [*all_.states] == ["same"]
+    assert passed(all_) == [], "what is not compiled yet has its failure policy"
+    for _ in steps:
+        pass
+    assert {one.name: one.generation for one in all_.serving.policies} == {
+        "same": "1",
+        "other": "2",
+        "new": "1",
+        "poison": "1",
+    }
+    assert sorted(compiled) == ["new", "other", "poison", "same"]
+
+
+def test_others_do_not_wait_for_a_policy_that_is_long_to_compile() -> None:
+    long = " || ".join(f"node.metadata.labels['k{at}'] == 'a'" for at in range(100))
+    all_ = policies()
+    all_.put(obj("long", generation=1, uid="l", filters={f"f{at}": long.replace("k", f"k{at}x") for at in range(32)}))
+    all_.put(named("short", GOOD))
+    steps, served = all_.steps(), 0
+    for at, _ in enumerate(steps):
+        if not served and any(one.generation == "1" for one in all_.serving.policies):
+            served = at
+    assert 0 < served < 250
+    assert {one.name: one.generation for one in all_.serving.policies} == {"short": "1", "long": "1"}
+
+
+def test_an_object_of_any_shape_is_a_fault_of_its_own() -> None:
+    deep: Any = 1
+    for _ in range(100_000):
+        deep = [deep]
+    all_ = policies()
+    all_.put({"metadata": {"name": "deep", "uid": "d"}, "spec": {"filters": deep}})
+    put(all_, GOOD)
+    assert (all_.states["deep"].reason, all_.states["p"].reason) == ("NothingServes", "Compiled")

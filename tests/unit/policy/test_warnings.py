@@ -468,7 +468,7 @@ def test_a_part_is_named_with_its_place_and_its_cure(
 
 
 def test_of_a_great_deal_only_some_is_said() -> None:
-    everything = f"[{', '.join(['1 / 0'] * 500)}].size() == node.spec.taints.size()"
+    everything = f"[{', '.join(['1 / 0'] * 350)}].size() == node.spec.taints.size()"
     assert reasons(of_filter(everything)) == ["AlwaysRaises"] * 8
     labels = " && ".join(f"node.metadata.annotations.k{at} != 'x'" for at in range(90))
     assert reasons(of_filter(labels)) == ["AbsentRaises"] * 8
@@ -612,12 +612,11 @@ def test_a_variable_that_decides_is_followed() -> None:
     assert reasons(found) == ["NeverPasses"]
 
 
-def test_variables_that_double_at_each_step_are_given_up_on() -> None:
+def test_variables_that_double_at_each_step_are_followed_as_far_as_they_may_be_written() -> None:
     variables = [{"name": "v0", "expression": "node.spec.unschedulable"}]
-    variables += [
-        {"name": f"v{at}", "expression": f"variables.v{at - 1} && variables.v{at - 1}"} for at in range(1, 10)
-    ]
-    assert said_of(variables=variables, filters=[{"name": "a", "expression": "variables.v9 && !variables.v0"}]) == []
+    variables += [{"name": f"v{at}", "expression": f"variables.v{at - 1} && variables.v{at - 1}"} for at in range(1, 8)]
+    found = said_of(variables=variables, filters=[{"name": "a", "expression": "variables.v7 && !variables.v0"}])
+    assert reasons(found) == ["NeverPasses"]
 
 
 def test_a_policy_that_is_off_or_empty_says_so() -> None:

@@ -176,3 +176,47 @@ def test_the_largest_policy_is_looked_at() -> None:
 def test_it_pauses_after_each_rule() -> None:
     filters = {f"f{number}": "node.metadata.name == 'a'" for number in range(10)}
     assert sum(1 for _ in review_steps(asked(obj(filters=filters)), MODEL, Rules(INSTALLED))) > 20
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"a": [[1]] * 600_000},
+        {f"k{at}": 1 for at in range(250_000)},
+        {"a": [""] * 250_000},
+        {"a": '"' * 1_400_000},
+        {"a": [1] * 10_000},
+    ],
+    ids=["lists", "fields", "texts", "a text", "numbers"],
+)
+def test_of_what_is_far_beyond_any_policy_nothing_is_made(spec: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairlead.webhook.admission.inspect_steps", None)
+    reply = answer(asked(obj() | {"spec": spec}))
+    assert reply["status"]["message"] == (
+        "spec: is too large: 1 MiB and 10,000 values are allowed; split it into several policies"
+    )
+
+
+def test_what_nobody_reads_may_be_as_long_as_it_likes() -> None:
+    whole = obj(filters={"f": "node.metadata.name == pod.metadata.name"})
+    whole["status"] = {"conditions": [[1]] * 100_000}
+    whole["metadata"]["annotations"] = {f"k{at}": "x" for at in range(50_000)}
+    assert answer(asked(whole))["allowed"] is True
+
+
+def test_what_is_nested_without_end_is_denied() -> None:
+    deep: Any = 1
+    for _ in range(900):
+        deep = [deep]
+    assert answer(asked(obj() | {"spec": {"filters": deep}}))["allowed"] is False
+
+
+def test_what_takes_too_long_is_denied() -> None:
+    now = [0.0]
+
+    def clock() -> float:
+        now[0] += 1.0
+        return now[0]
+
+    reply = json.loads(review(asked(obj(filters={"f": "true"})), MODEL, Rules(INSTALLED, clock=clock)))
+    assert "takes too long to compile" in reply["response"]["status"]["message"]

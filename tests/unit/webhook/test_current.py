@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 
+from fairlead.cel.pausing import Share
 from fairlead.cluster.mirror import Mirror
 from fairlead.cluster.policies import Policies
 from fairlead.policy.compile import Rules
@@ -109,6 +110,58 @@ async def test_each_transition_is_told_once(caplog: pytest.LogCaptureFixture) ->
         "policy: p: generation 2 does not compile, generation 1 serves",
         "policy: p: generation 3 serves",
     ]
+    running.cancel()
+
+
+@in_loop
+async def test_once_calls_are_answered_what_takes_long_leaves_them_most_of_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ground, slept = Ground(), list[float]()
+    now, sleep = [0.0], asyncio.sleep
+
+    def clock() -> float:
+        now[0] += 0.01
+        return now[0]
+
+    async def slowly(seconds: float) -> None:
+        slept.append(seconds)
+        now[0] += seconds
+        await sleep(0)
+
+    ground.current.share = Share(clock)
+    monkeypatch.setattr("fairlead.webhook.current.asyncio.sleep", slowly)
+    running = asyncio.create_task(ground.current.run())
+    ground.put(filters={f"f{at}": f"node.metadata.name == 'n{at}'" for at in range(8)})
+    for _ in range(500):
+        await sleep(0)
+    assert ground.generation is not None
+    assert sum(slept) == 0, "nobody is answered yet"
+    ground.put(filters={f"f{at}": f"node.metadata.name == 'm{at}'" for at in range(8)}, generation=2)
+    for _ in range(500):
+        await sleep(0)
+    assert sum(slept) == pytest.approx(2 * 0.01 * len([one for one in slept if one]), rel=0.2)
+    assert any(slept)
+    running.cancel()
+
+
+@in_loop
+async def test_whatever_fails_is_not_the_end(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    ground = Ground()
+    running = asyncio.create_task(ground.current.run())
+
+    def fails(_: Policies) -> Iterator[None]:
+        raise RecursionError("deep")
+        yield
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Policies, "steps", fails)
+        ground.put(filters=READS)
+        await ground.settled()
+    assert "the policies cannot be compiled" in caplog.text
+    ground.put(filters=READS, generation=2)
+    await ground.settled()
+    assert ground.current.policies.states["p"].serving == "2"
     running.cancel()
 
 

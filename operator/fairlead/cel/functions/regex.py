@@ -23,6 +23,8 @@ SEARCH: Final = 400
 """Units of a search in whatever text: the library is called through Python."""
 _MEMORY: Final = 1 << 18
 _TOO_LARGE: Final = "regular expression too large: "
+PATTERNS_MAX: Final = 32
+"""Of an expression with its variables: they are compiled one by one, and found here when code is made of it."""
 
 
 class Pattern:
@@ -182,16 +184,16 @@ class Rewrite:
         return b"".join(part if isinstance(part, bytes) else match.group(part) or b"" for part in self._parts)
 
 
-def pattern(text: str) -> Pattern:
+def compiled(text: str) -> Pattern:
     """Compile a pattern, or take what was made of it before; raises what is wrong with it."""
-    found = _pattern(text)
+    found = _compiled(text)
     if isinstance(found, Pattern):
         return found
     raise CelError(Kind.PATTERN, found)
 
 
-@lru_cache(maxsize=64)
-def _pattern(text: str) -> Pattern | str:
+@lru_cache(maxsize=2 * PATTERNS_MAX)
+def _compiled(text: str) -> Pattern | str:
     try:
         return Pattern(text)
     except CelError as error:
@@ -201,7 +203,7 @@ def _pattern(text: str) -> Pattern | str:
 def search_units(text: str) -> float:
     """Reckon what looking at one byte costs, of a pattern that stands in an expression; one that is none raises."""
     try:
-        return pattern(text).units
+        return compiled(text).units
     except CelError:
         return 1
 
@@ -209,7 +211,7 @@ def search_units(text: str) -> float:
 def pattern_units(text: str) -> float:
     """Reckon what it costs to compile a pattern, where that is done for each evaluation; infinite beyond our limits."""
     try:
-        pattern(text)
+        compiled(text)
     except CelError as error:
         return inf if error.message.startswith(_TOO_LARGE) else COMPILE_UNITS
     return compile_units(text)

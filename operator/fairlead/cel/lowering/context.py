@@ -91,7 +91,8 @@ class Context(Builder):
             with self.inside() as block:
                 out = lowering()
             parts.append((out, block))
-        if any(any(always[at + 1 :]) and self.absorbs(out.raises) for at, (out, _) in enumerate(parts)):
+        last_always = max((at for at, one in enumerate(always) if one), default=-1)
+        if any(self.absorbs(out.raises) for out, _ in parts[: max(last_always, 0)]):
             return self._all_evaluated(parts)
         last = max((at for at, (_, block) in enumerate(parts) if block), default=-1)
         outs = []

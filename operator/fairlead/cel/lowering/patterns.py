@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.cel.checked import Call, Const
 from fairlead.cel.errors import CelError
-from fairlead.cel.functions.regex import compile_units, pattern
+from fairlead.cel.functions.regex import compile_units, compiled
 from fairlead.cel.functions.table import PATTERN_METHODS
 from fairlead.cel.lowering.builder import NotLoweredError, Out, load
 from fairlead.cel.lowering.context import Context
@@ -46,7 +46,7 @@ def _computed(name: str, method: str) -> Callable[..., object]:
         if method == _COUNTED and rest[-1] == 0:
             return text
         meter.once(written, compile_units(written))
-        return getattr(pattern(written), method)(text, *rest, meter=meter)
+        return getattr(compiled(written), method)(text, *rest, meter=meter)
 
     return call
 
@@ -54,7 +54,7 @@ def _computed(name: str, method: str) -> Callable[..., object]:
 def _method(name: str, text: str, method: str) -> Callable[..., object]:
     """The method of the compiled pattern, which takes texts and a count."""
     try:
-        function: Callable[..., object] = getattr(pattern(text), method)
+        function: Callable[..., object] = getattr(compiled(text), method)
     except CelError as error:
         kind, message = error.kind, error.message
 

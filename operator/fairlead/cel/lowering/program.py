@@ -25,6 +25,7 @@ from fairlead.cel.lowering.lowerer import Lowerer
 from fairlead.cel.lowering.moving import Watched, watched
 from fairlead.cel.lowering.trace import Place, Trace, loops_around
 from fairlead.cel.meter import BUDGET, Meter
+from fairlead.cel.pausing import Steps, finish
 
 OF_POD: Final = ("pod", "namespaceObject", "request")
 OF_NODE: Final = ("node", "free", "requested", "allocatable", "pods", "data", "victim")
@@ -134,9 +135,20 @@ class Program:
 
     def check(self) -> None:
         """Raise NotLoweredError if this is an expression for the engine."""
-        _ = self._hopeful
+        finish(self.check_steps())
+
+    def check_steps(self) -> Steps[None]:
+        """The same, pausing between what is written and what Python makes of it."""
+        yield from self._made(_Mode.HOPEFUL, "_hopeful")
         if self._analyses[""].blocks[self.checked.root.id] > _BLOCKS_MAX:
-            _ = self._plain
+            yield from self._made(_Mode.PLAIN, "_plain")
+
+    def _made(self, mode: _Mode, name: str) -> Steps[None]:
+        if name not in vars(self):
+            written = self._written(mode)
+            yield
+            vars(self)[name] = _executed(*written)
+            yield
 
     @cached_property
     def cost(self) -> Estimate:
@@ -149,6 +161,10 @@ class Program:
         return self.cost.cost > BUDGET
 
     def _compile(self, mode: _Mode) -> Callable[..., One]:
+        return _executed(*self._written(mode))
+
+    def _written(self, mode: _Mode) -> tuple[ast.FunctionDef, dict[str, object]]:
+        """The code, and what it refers to."""
         analysis = self._analyses[""]
         roots: dict[str, ast.expr] = {name: load(name) for name in (*OF_POD, "now")}
         roots |= {name: attribute(load("v"), name) for name in OF_NODE}
@@ -184,7 +200,7 @@ class Program:
         ]
         one = _function("one", ("v", "now"), body)
         make = _function("make", _PARAMETERS[mode], [*reads, *begun, *lowerer.outer, one, ast.Return(load("one"))])
-        return _executed(make, lowerer.scope)
+        return make, lowerer.scope
 
 
 def _executed(make: ast.FunctionDef, scope: dict[str, object]) -> Callable[..., One]:

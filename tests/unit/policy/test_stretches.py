@@ -1,0 +1,189 @@
+"""What is done with a policy between two pauses is little, whatever somebody wrote.
+
+Calls are counted, not time: of Python's functions and of those that it calls. A machine that serves does ten of them in
+a microsecond or two. What a single call of C may take is held by sizes.
+"""
+
+import ast
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import pytest
+
+from fairlead.api.parse import parse_policy
+from fairlead.cel.check import COPIES_MAX, PARTS_MAX
+from fairlead.cel.functions.regex import PATTERNS_MAX, compiled
+from fairlead.cel.lowering import program
+from fairlead.cel.pausing import Share, Steps, TooLongError, about, within
+from fairlead.policy.compile import Rules, compile_policy
+from fairlead.policy.errors import PolicyError
+from fairlead.policy.inspect import Inspected, inspect, inspect_steps
+from policykit import MODEL, hostile
+from policykit.building import INSTALLED, obj
+
+CALLS: Final = 90_000
+"""In a stretch: some eight milliseconds."""
+CODE: Final = 12_000
+"""Nodes of the code that Python compiles at once."""
+ERRORS: Final = 200
+OBJECTS: Final = dict(hostile.objects())
+RULES: Final = Rules(INSTALLED)
+
+
+def stretches(obj: Any) -> tuple[Inspected, int]:
+    """What comes of it, and the calls of the longest stretch."""
+    calls = longest = 0
+
+    def count(_: object, event: str, __: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    steps = inspect_steps(obj, MODEL, RULES)
+    while True:
+        calls = 0
+        sys.setprofile(count)
+        try:
+            next(steps)
+        except StopIteration as done:
+            return done.value, max(longest, calls)
+        finally:
+            sys.setprofile(None)
+        longest = max(longest, calls)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm() -> None:
+    inspect(hostile.of("true"), MODEL, RULES)
+
+
+@pytest.mark.parametrize("text", hostile.EXPRESSIONS.values(), ids=hostile.EXPRESSIONS)
+def test_an_expression_is_looked_at_in_short_stretches(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes, execute = [0], program._executed
+
+    def executed(make: ast.FunctionDef, scope: dict[str, object]) -> Callable[..., program.One]:
+        sizes.append(sum(1 for _ in ast.walk(make)))
+        return execute(make, scope)
+
+    monkeypatch.setattr(program, "_executed", executed)
+    found, longest = stretches(hostile.of(text))
+    assert longest <= CALLS
+    assert max(sizes) <= CODE
+    assert found.compiled is not None or found.faults
+
+
+@pytest.mark.parametrize("whole", OBJECTS.values(), ids=OBJECTS)
+def test_so_are_objects_of_whatever_shape(whole: Any) -> None:
+    found, longest = stretches(whole)
+    assert longest <= CALLS
+    assert len(found.faults) <= ERRORS
+
+
+def test_unknown_fields_are_counted_and_not_told_one_by_one() -> None:
+    [fault] = inspect(hostile.policy({f"x{at}": 1 for at in range(60_000)}), MODEL, RULES).faults
+    assert str(fault).startswith("spec: has 60,000 fields, no part of a policy has 100")
+
+
+def test_what_the_engine_would_write_out_without_end_is_not_given_to_it() -> None:
+    found = inspect(hostile.of(hostile.EXPRESSIONS["200 optMap"]), MODEL, RULES)
+    assert f"stand more than {COPIES_MAX} times" in str(found.faults[0])
+
+
+def test_an_expression_has_so_many_parts_with_its_variables_and_no_more() -> None:
+    found = inspect(hostile.of(hostile.EXPRESSIONS["numbers in a list"]), MODEL, RULES)
+    assert f"has 2,047 parts, {PARTS_MAX:,} are allowed" in str(found.faults[0])
+    found = inspect(hostile.of(hostile.EXPRESSIONS["a variable, often"]), MODEL, RULES)
+    assert f"with its variables written out, {PARTS_MAX:,} are allowed" in str(found.faults[0])
+
+
+@pytest.mark.parametrize("pattern", [r"(a{1,100}){1,10}" * 20, r"\pL{1,99}" * 300, r"[\pL\pN]{1000}"])
+def test_a_pattern_that_is_long_to_compile_is_none(pattern: str) -> None:
+    found = inspect(hostile.of(f"node.metadata.name.matches(r'{pattern}')"), MODEL, RULES)
+    assert "this always raises: regular expression too large" in str(found.faults[0])
+
+
+def test_patterns_are_few_and_not_compiled_again() -> None:
+    patterns = " || ".join(f"''.matches('a{at}b')" for at in range(PATTERNS_MAX + 1))
+    found = inspect(hostile.of(patterns), MODEL, RULES)
+    assert f"has {PATTERNS_MAX + 1} regular expressions with those of its variables" in str(found.faults[0])
+    assert compiled("a1b") is compiled("a1b")
+
+
+class Clock:
+    """Goes on by a second each time that somebody looks."""
+
+    def __init__(self, step: float) -> None:
+        self.now, self.step = 0.0, step
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+def test_a_policy_that_takes_too_long_is_given_up_with_the_field_that_took_most() -> None:
+    slow = hostile.policy({"filters": [{"name": "f", "expression": "true"}, {"name": "g", "expression": "false"}]})
+    found = inspect(slow, MODEL, Rules(INSTALLED, clock=Clock(0.15)))
+    [said] = map(str, found.faults)
+    assert said.startswith(
+        "spec.filters[0].expression: takes too long to compile: a policy may take 2 s of a processor"
+    )
+    assert said.endswith("; most of it went here; split it into several policies")
+    assert found.faults[0].is_too_long
+    with pytest.raises(PolicyError) as refused:
+        compile_policy(parse_policy(slow, MODEL), Rules(INSTALLED, clock=Clock(0.5)))
+    assert refused.value.is_too_long
+    assert inspect(slow, MODEL, Rules(INSTALLED, clock=Clock(0.0001))).faults == ()
+
+
+def test_time_is_counted_for_the_field_that_a_pause_tells() -> None:
+    def work(pauses: int) -> Steps[int]:
+        for _ in range(pauses):
+            yield
+        return pauses
+
+    def both() -> Steps[int]:
+        one = yield from about(("a",), work(3))
+        return one + (yield from about(("b",), work(30)))
+
+    with pytest.raises(TooLongError) as found:
+        list(within(both(), Clock(1), limit_s=20))
+    assert found.value.path == ("b",)
+    steps = within(both(), Clock(1), limit_s=100)
+    assert sum(1 for _ in steps) == 33
+
+
+@pytest.mark.parametrize("error", [RecursionError("deep"), MemoryError(), ValueError("odd")])
+def test_whatever_goes_wrong_is_a_fault_of_the_policy(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: object) -> Iterator[None]:
+        raise error
+        yield
+
+    monkeypatch.setattr("fairlead.cel.check.decode_steps", fails)
+    found = inspect(obj("p", filters={"f": "true"}), MODEL, RULES)
+    assert f"internal error: {type(error).__name__}" in str(found.faults[0])
+    monkeypatch.undo()
+    monkeypatch.setattr("fairlead.policy.warnings.gathered", fails)
+    found = inspect(obj("p", filters={"f": "true"}), MODEL, RULES)
+    assert (found.faults, found.warnings) == ((), ())
+    assert len(caplog.records) == 2
+
+
+def test_a_share_lets_a_little_pass_and_then_no_more_than_its_part() -> None:
+    now = [0.0]
+    share, paused = Share(lambda: now[0], part=0.25, burst_s=0.1), 0.0
+
+    def stretch(seconds: float) -> float:
+        began = now[0]
+        now[0] += seconds
+        pause = share.pause(began)
+        now[0] += pause
+        return pause
+
+    assert [stretch(0.01) for _ in range(9)] == [0] * 9, "a small policy is not held up"
+    for _ in range(1000):
+        paused += stretch(0.01)
+    assert paused == pytest.approx(30, rel=0.02), "three times as long as the work"
+    now[0] += 100
+    assert stretch(0.09) == 0
