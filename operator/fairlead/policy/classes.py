@@ -5,16 +5,18 @@ each filter and node, eight for each score and node, and what its rules have bou
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.policy.bound import BoundScore
 from fairlead.policy.kept import Kept, KeptVerdicts
+from fairlead.policy.sizes import size_of
 
 BYTES: Final = 64 << 20
 ENTRIES: Final = 768
 NAMED: Final = 32
+_SEVERAL: Final = 2
 
 
 @dataclass(slots=True, eq=False)
@@ -25,8 +27,10 @@ class PodClass:
     """Whose it is, and what its pods have in common."""
     verdicts: KeptVerdicts
     scores: Kept[BoundScore]
+    uncounted: Sequence[object] = ()
+    """Its key and what its rules have bound of the pod, until that is counted: only where there is another one."""
     bound: int = 0
-    """Bytes of its key, and of what its rules have bound of the pod."""
+    """Bytes of these."""
     size: int = 0
     """Bytes of all of it, when they were last counted."""
 
@@ -71,12 +75,15 @@ class Classes:
     def put(self, one: PodClass) -> None:
         """A new one."""
         self._kept[one.key] = one
-        self.count(one)
+        for each in [*self._kept.values()] if len(self._kept) == _SEVERAL else [one]:
+            self.count(each)
 
     def count(self, one: PodClass) -> None:
         """One of them takes another amount of memory now: others go until there is room for it."""
         if one not in self:
             return
+        if one.uncounted and len(self._kept) > 1:
+            one.bound, one.uncounted = size_of(*one.uncounted), ()
         size = one.bound + one.verdicts.count() + one.scores.count()
         self.size += size - one.size
         one.size = size

@@ -17,7 +17,6 @@ from fairlead.policy.pod_class import Key, class_key, reads_identity
 from fairlead.policy.rules import RAISED, bound
 from fairlead.policy.scores import totals
 from fairlead.policy.select import Matched, PolicySet, Switched
-from fairlead.policy.sizes import size_of
 from fairlead.policy.tally import Tally
 from fairlead.strategies.reads import Reads, union
 from fairlead.strategies.seam import Filter, FilterOf, Normalize, Reject
@@ -187,7 +186,7 @@ class Evaluator:
         if found is None:
             found = self._bind(pod, matched, (id(self), key))
             functions = [rule.decide for rule in found.verdicts.rules] + [rule.rate for rule in found.scores.rules]
-            found.bound = size_of(key, pod, *functions)
+            found.uncounted = key, pod, *functions
             self.classes.put(found)
         return found
 

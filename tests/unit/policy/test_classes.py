@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from fairlead.policy.classes import BYTES, NAMED, Classes
+from fairlead.policy.deadline import TooSlowError
 from fairlead.policy.evaluate import Evaluator
-from fairlead.policy.kept import TooSlowError
 from fairlead.policy.nodes import Nodes
 from fairlead.policy.pod_class import LONG
 from fairlead.policy.select import policy_set

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fairlead.webhook.pace import PAUSE, Slow, Version
-from fairlead.webhook.world import Answer, Outcome
+from fairlead.webhook.world import Answer, Gate, Outcome
 from policykit import SECOND, node, ns, placed, policy
 from policykit.asking import Clock
 from webhookkit import Asking, Passing, at, body, go, names_of
@@ -127,7 +127,7 @@ SLOW: dict[str, Any] = {"filters": {"f": "true"}, "scores": {"s": "1.0"}, "prote
 class Time(Passing):
     """A clock that is told how long a look takes."""
 
-    def call(self, asking: Asking, verb: str, gate: str = "Fail", *, slow: bool) -> Answer:
+    def call(self, asking: Asking, verb: str, gate: Gate = "Fail", *, slow: bool) -> Answer:
         """About all nodes."""
         return self.ask(asking, verb, NAMES, gate, slow=slow)
 
