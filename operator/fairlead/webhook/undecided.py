@@ -14,6 +14,10 @@ Rule = tuple[str, str]  # policy, rule
 class FaultError(Exception):
     """Stands for an exception whose words may hold values of facts: its type and its traceback are told."""
 
+    def __init__(self, fault: Exception) -> None:
+        super().__init__(f"{type(fault).__name__}; its words are left out, since they may hold values")
+        self.__traceback__ = fault.__traceback__
+
 
 @dataclass(slots=True, eq=False)
 class Undecided:
@@ -62,7 +66,6 @@ class Undecided:
 
 
 def _log(one: Failures, fault: Exception) -> None:
-    kind = type(fault).__name__
-    told = FaultError(f"{kind}; its words are left out, since they may hold values").with_traceback(fault.__traceback__)
-    extra = {"policy": one.policy, "rule": one.rule, "error": kind}
-    LOG.error("a rule cannot decide because of an internal fault, please report it", exc_info=told, extra=extra)
+    extra = {"policy": one.policy, "rule": one.rule, "error": type(fault).__name__}
+    told = "a rule cannot decide because of an internal fault, please report it"
+    LOG.error(told, exc_info=FaultError(fault), extra=extra)

@@ -18,6 +18,7 @@ from fairlead.policy.select import Matched, Switched
 from fairlead.policy.sweep import Sweep
 from fairlead.policy.tally import Tally
 from fairlead.webhook.protocol import MalformedError
+from fairlead.webhook.undecided import FaultError
 from fairlead.webhook.world import Gate, Moment, Outcome, World
 
 LOG: Final = logging.getLogger(__name__)
@@ -128,7 +129,8 @@ class Waiting:
         except Exception as error:  # one pod must not keep the others from being woken
             held.left_alone = at + PAUSE_MAX
             if not isinstance(error, _ConditionsError) and (more := self.seldom.about("waiting")) is not None:
-                LOG.exception("whether a refused pod could be placed cannot be told", extra={"pod": uid, **more})
+                told = "whether a refused pod could be placed cannot be told"
+                LOG.exception(told, exc_info=FaultError(error), extra={"pod": uid, **more})
             return True
         held.sweeps.clear()
         held.told &= passing
