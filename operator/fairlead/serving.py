@@ -81,6 +81,12 @@ class Serving(ABC):
         errors = self.metrics.counter(
             "fairlead_rule_errors", "How often a rule could not decide about a node or a pod.", "policy", "rule"
         )
+        faults = self.metrics.counter(
+            "fairlead_rule_internal_errors",
+            "How often a rule could not decide because of a fault of Fairlead itself, which its log tells.",
+            "policy",
+            "rule",
+        )
         self.seldom = Seldom()
         self.bindings = Bindings(client)
         calls = Calls(
@@ -108,7 +114,10 @@ class Serving(ABC):
             current=self.current,
             revisions=self.revisions,
             tls=self.tls,
-            undecided=Undecided(lambda policy, rule, count: errors.add(policy, rule, amount=count)),
+            undecided=Undecided(
+                lambda policy, rule, count: errors.add(policy, rule, amount=count),
+                lambda policy, rule, count: faults.add(policy, rule, amount=count),
+            ),
         )
         self.probes = Probes(lambda: checks(self.parts), self.metrics.exposition, self.refuse)
 

@@ -12,7 +12,7 @@ from fairlead.cluster.revisions import Revisions
 from fairlead.cluster.watching import Watching
 from fairlead.metrics import Labels, Metrics
 from fairlead.webhook.current import Current
-from fairlead.webhook.pace import REASON, Part, Version, version
+from fairlead.webhook.pace import REASON, Slow, version
 from fairlead.webhook.probes import Check
 from fairlead.webhook.server import WebhookServer
 from fairlead.webhook.tls import Tls
@@ -63,9 +63,8 @@ def checks(parts: Parts) -> Iterator[Check]:
 def _remarks(parts: Parts) -> Iterator[tuple[str, str]]:
     for state in parts.policies.states.values():
         yield "policy", str(state)
-    for slow, part in _slow(parts):
-        what = "filters" if part == "gate" else "scores"
-        yield "policy", f"{slow.name}: {REASON}: its {what} are switched to its failurePolicy"
+    for slow in _slow(parts):
+        yield "policy", f"{slow.policy.name}: {REASON}: {slow}"
     for each, count in parts.current.world.conflicts.items() if parts.current.world else ():
         yield "policy", f"{each.loser}: Conflict: {count} pods have {each.key} from {each.winner}, which comes first"
         yield "policy", f"{each.winner}: Conflict: {each.loser} writes {each.key}, too, and comes later"
@@ -81,11 +80,11 @@ def _remarks(parts: Parts) -> Iterator[tuple[str, str]]:
     yield "certificates", parts.certificates or (f"expire {min(expires):%Y-%m-%d}" if expires else "there are none yet")
 
 
-def _slow(parts: Parts) -> list[tuple[Version, Part]]:
+def _slow(parts: Parts) -> list[Slow]:
     """The policies that are switched, of those that serve: another generation starts afresh."""
     world = parts.current.world
     serving = {version(one) for one in world.policies.policies} if world is not None else set()
-    return [(slow, part) for slow, part in parts.current.pace.slow(perf_counter_ns()) if slow in serving]
+    return [slow for slow in parts.current.pace.slow(perf_counter_ns()) if slow.policy in serving]
 
 
 def measure(parts: Parts, metrics: Metrics) -> None:
@@ -137,6 +136,13 @@ def measure(parts: Parts, metrics: Metrics) -> None:
         "reason",
         ask=lambda: (
             {(one.name, one.reason): 1 for one in parts.policies.states.values()}
-            | {(slow.name, REASON): 1 for slow, _ in _slow(parts)}
+            | {(slow.policy.name, REASON): 1 for slow in _slow(parts) if slow.scope == "all"}
         ),
+    )
+    metrics.gauge(
+        "fairlead_policy_slow_classes",
+        "Classes of pods of one namespace for which a policy is switched because it is too slow; 4: for all of them.",
+        "policy",
+        "part",
+        ask=lambda: {(slow.policy.name, slow.part): slow.classes for slow in _slow(parts) if slow.scope != "all"},
     )

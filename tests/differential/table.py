@@ -7,7 +7,7 @@ from fairlead.cel.checked import Call, Checked, Comprehension, Const, Ident, Lis
 from fairlead.cel.errors import Kind
 
 OK = ""
-ERRORS = tuple(str(kind) for kind in Kind if kind not in (Kind.DUPLICATE_KEY, Kind.LIMIT, Kind.COST))
+ERRORS = tuple(str(kind) for kind in Kind if kind not in (Kind.DUPLICATE_KEY, Kind.LIMIT, Kind.COST, Kind.INTERNAL))
 ABORTS = (f"abort {Kind.DUPLICATE_KEY}", f"abort {Kind.LIMIT}")
 OUTCOMES = (OK, *ERRORS, *ABORTS)
 """Columns. MissingData is what the engine calls a missing key, of a name that only data has. That the engine gives up

@@ -30,7 +30,7 @@ RAISING: dict[Kind, tuple[str, ...]] = {
 
 def raising(random: Random, outcome: str | None = None) -> str:
     """A bool that ends the evaluation as wanted, or in any way but at the limit, which takes long."""
-    wanted = [kind for kind in RAISING if kind not in (Kind.LIMIT, Kind.COST)]
+    wanted = [kind for kind in RAISING if kind not in (Kind.LIMIT, Kind.COST, Kind.INTERNAL)]
     kind = random.choice(wanted) if outcome is None else Kind(outcome.removeprefix("abort "))
     return random.choice(RAISING[kind])
 

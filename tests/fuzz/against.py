@@ -158,7 +158,7 @@ class Fuzz:
         if self.asked % NEXT_SET == 0:
             self.asking.serve(self.policies)
         elif self.random.random() < 0.01:
-            self.asking.pace.slow(self.time)
+            _ = [*map(str, self.asking.pace.slow(self.time))]
             name = f"n{self.random.randrange(4)}"
             self.asking.nodes.put(node(name, labels={"gpu": self.random.choice("xy")}, used=self.random.randrange(8)))
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from fairlead.policy.bound import Refusal
+from fairlead.policy.classes import ENTRIES, Classes
 from fairlead.policy.compiled import CompiledPolicy
-from fairlead.policy.evaluate import CLASSES, Evaluator
+from fairlead.policy.evaluate import Evaluator
 from fairlead.policy.facts import NodeView, PodView
 from fairlead.policy.filtered import Filtered
 from fairlead.policy.nodes import JOURNAL, Nodes
@@ -41,12 +42,12 @@ class Cluster:
         nodes: Iterable[NodeView] = (),
         *,
         journal: int = JOURNAL,
-        classes: int = CLASSES,
+        classes: int = ENTRIES,
     ) -> None:
         self.nodes = Nodes(journal)
         for one in nodes:
             self.nodes.put(one)
-        self.evaluator = Evaluator(policy_set(policies), self.nodes, classes)
+        self.evaluator = Evaluator(policy_set(policies), self.nodes, classes=Classes(entries=classes))
 
     @property
     def names(self) -> list[str]:

@@ -20,7 +20,7 @@ from fairlead.webhook.placing import Placing
 from fairlead.webhook.protocol import BindArgs
 from fairlead.webhook.remembered import Remembered
 from fairlead.webhook.world import Answer, Caller, Gate, Moment, world
-from policykit import NOW, Endless
+from policykit import NOW, SECOND, Clock, Endless
 from policykit.asking import NEVER
 
 SCHEDULER: Final = "fairlead"
@@ -130,3 +130,18 @@ def names_of(answer: Answer) -> list[str]:
     if reply["NodeNames"] is not None:
         return [*reply["NodeNames"]]
     return [node["metadata"]["name"] for node in reply["Nodes"]["items"]]
+
+
+class Passing(Clock):
+    """A clock for calls that miss their deadline, or do not."""
+
+    def ask(
+        self, asking: Asking, verb: str, names: Sequence[str], gate: Gate = "Fail", *, slow: bool, **more: Any
+    ) -> Answer:
+        """With each look at the clock taking a second and a deadline in the past, or no time at all."""
+        self.step = SECOND if slow else 0
+        when = at(NOW, self, self.time if slow else self.time + SECOND)
+        asked = body(victims={name: ["u"] for name in names}, **more) if verb == "preempt" else body(names, **more)
+        if verb == "prioritize":
+            return asking.prioritize(asked, when)
+        return asking.preempt(asked, gate, when) if verb == "preempt" else asking.filter(asked, gate, when)

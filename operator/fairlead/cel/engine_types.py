@@ -97,6 +97,11 @@ TEXT_MAX: Final = 1_024
 """Characters of a text that an expression on the engine may read."""
 ELEMENTS_MAX: Final = 128
 """Elements of a list, or entries of a map."""
+TOO_MUCH_TO_READ: Final = (
+    f"a text is longer than a rule on the engine may read, {TEXT_MAX} characters",
+    f"there are more elements than a rule on the engine may read, {ELEMENTS_MAX}",
+    "an object has more fields than a rule on the engine may read",
+)
 
 
 @dataclass(slots=True)
@@ -109,11 +114,11 @@ class Room:
         """Refuse what is too large before it is converted."""
         self.left -= 1
         if isinstance(held, str) and len(held) > TEXT_MAX:
-            raise Abort(Kind.COST, f"a text is longer than a rule on the engine may read, {TEXT_MAX} characters")
+            raise Abort(Kind.COST, TOO_MUCH_TO_READ[0])
         if not isinstance(held, str) and isinstance(held, Sized) and len(held) > ELEMENTS_MAX:
-            raise Abort(Kind.COST, f"there are more elements than a rule on the engine may read, {ELEMENTS_MAX}")
+            raise Abort(Kind.COST, TOO_MUCH_TO_READ[1])
         if self.left < 0:
-            raise Abort(Kind.COST, "an object has more fields than a rule on the engine may read")
+            raise Abort(Kind.COST, TOO_MUCH_TO_READ[2])
 
 
 def to_engine(name: str, value: object, wanted: Wanted = None, room: Room | None = None) -> Any:

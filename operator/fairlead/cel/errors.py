@@ -20,6 +20,7 @@ class Kind(StrEnum):
     ARGUMENT = "BadArgument"  # outside of what a function takes
     PATTERN = "BadPattern"
     MISSING_DATA = "MissingData"
+    INTERNAL = "InternalError"  # nobody foresaw it: a fault of ours
     # Those that nothing absorbs:
     DUPLICATE_KEY = "DuplicateKey"
     LIMIT = "LimitExceeded"

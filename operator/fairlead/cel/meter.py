@@ -19,6 +19,7 @@ ITEM: Final = 100
 """Of an element, a field or an entry that is compared with another of any type."""
 ANNOTATION_MAX: Final = 16_384
 """Characters of an annotation that a rule reads: a pod may have 256 KiB, and its owner is not the rule's author."""
+TOO_LONG: Final = f"the annotation is longer than a rule may read, {ANNOTATION_MAX:,} characters"
 STEPS_MAX: Final = 10_000
 """No loop goes further."""
 SHORT_TEXT: Final = 1_024

@@ -37,7 +37,7 @@ class Replica:
     serving: str | None = None
     """The generation that serves there."""
     slow: bool = False
-    """Whether it is switched to its failure policy there."""
+    """Whether it is switched to its failure policy there, for all pods."""
     missing: str = ""
     """A permission that it lacks."""
 

@@ -70,8 +70,8 @@ CURES: Final[Mapping[Reason, Cure]] = {
     ),
     "TooSlow": Cure(
         "Programmed",
-        "The policy missed the deadline of a call twice in a minute and is replaced by its `failurePolicy` for 5 "
-        "minutes.",
+        "The policy missed the deadline of calls twice in a minute for pods of several namespaces, and is replaced by "
+        "its `failurePolicy` for 5 minutes.",
         "Make its rules cheaper (`fairlead lint -v` says which run on the engine), or raise the scheduler's `timeout`.",
     ),
     "Rolling": Cure(

@@ -14,7 +14,7 @@ Obj = Mapping[str, Any]
 COUNTERS_S: Final = 60.0
 """What only counts is written no oftener."""
 _TEXT_MAX: Final = 1024
-_COUNTED: Final = frozenset({"PodsOnlyWeRefuse", "SampleMissed"})
+_COUNTED: Final = frozenset({"PodsOnlyWeRefuse", "SampleMissed", "TooSlowForSome"})
 """Warnings that come and go with pods."""
 
 
@@ -133,6 +133,13 @@ def _warnings(about: About, found: Sequence[PolicyState]) -> Iterator[dict[str, 
         by_reason["Conflict"] = [*conflicts]
     for reason, sentences in sorted(by_reason.items()):
         yield {"reason": reason, "count": len(sentences), "message": "; ".join(sentences)[:_TEXT_MAX]}
+    if slow := dict.fromkeys(text for one in found for text in one.slow_for):
+        yield {
+            "reason": "TooSlowForSome",
+            "count": sum(bool(one.slow_for) for one in found),
+            "message": f"replicas on which it missed the deadline twice in a minute: {'; '.join(slow)}, for 5 minutes; "
+            "these pods make its rules cost too much",
+        }
     if refused := max((one.refused_pods for one in found), default=0):
         yield {
             "reason": "PodsOnlyWeRefuse",

@@ -19,11 +19,11 @@ from fairlead.offline import fit
 from fairlead.offline.fit import FITS, Check, Unfits
 from fairlead.offline.judged import CLASSES, NOBODY, NodeJudged, PodJudged, Verdicts
 from fairlead.offline.snapshot import Held, Key, Raw, Snapshot, SnapshotError, spelt
+from fairlead.policy.deadline import Clock
 from fairlead.policy.evaluate import Evaluator
 from fairlead.policy.explain import explain, explain_scores
 from fairlead.policy.explained import NodeExplained, NodeScored
 from fairlead.policy.facts import PodView
-from fairlead.policy.kept import Clock
 from fairlead.policy.select import Matched, PolicySet
 
 T = TypeVar("T")

@@ -1,6 +1,6 @@
 """The annotations that policies write when a pod is bound."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -34,9 +34,19 @@ class Annotations:
 
 
 def annotations(
-    pod: PodView, matched: Sequence[Matched], nodes: Nodes, node: str, *, now: int, tally: Tally
+    pod: PodView,
+    matched: Sequence[Matched],
+    nodes: Nodes,
+    node: str,
+    *,
+    now: int,
+    tally: Tally,
+    took: Callable[[str], None] = lambda _: None,
 ) -> Annotations:
     """The annotations for a pod that is bound to a node, in the order of the policies.
+
+    Those of a policy that is switched are not computed: the `onError` of each decides. `took` is told of each
+    evaluation for which policy it was, and may raise: who has a deadline looks at the clock there.
 
     A key is the first policy's that matches the pod and has it, also where that one cannot compute it: what a pod
     carries does not come from one policy on Monday and from another on Tuesday.
@@ -48,7 +58,7 @@ def annotations(
         policy = each.policy
         if each.undecided or not policy.annotations:
             continue
-        seen = None if view is None else with_data(view, policy.data, now)
+        seen = None if view is None or each.switched else with_data(view, policy.data, now)
         for rule in policy.annotations:
             if rule.key in pod.annotations:
                 continue  # what the pod has is never replaced
@@ -56,7 +66,11 @@ def annotations(
                 made.conflicts.append(Conflict(rule.key, owner[rule.key], policy.name))
                 continue
             owner[rule.key] = policy.name
-            value = _value(rule, pod, seen, now)
+            if each.switched:
+                value: str | Raised = Raised(f"policy {policy.name}", "is too slow")
+            else:
+                value = _value(rule, pod, seen, now)
+                took(policy.name)
             if isinstance(value, str):
                 made.values[rule.key] = value
                 continue
@@ -76,7 +90,7 @@ def _value(rule: AnnotationRule, pod: PodView, view: NodeView | None, now: int) 
     try:
         value = str(rule.expression.for_pod(pod)(view, now))
     except RAISED as error:
-        return raised(error)
+        return raised(error, written=rule.expression.written)
     if len(value.encode()) > MAX_BYTES:
         return Raised("the value", f"has more than {MAX_BYTES} bytes")
     return value

@@ -4,12 +4,14 @@ import heapq
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from sys import getsizeof
 from typing import Any, Final
 
 from fairlead.policy.compiled import CompiledPolicy, FilterRule, ScoreRule
 from fairlead.policy.data import differing, reader, reads_of
 from fairlead.policy.facts import Data, NodeView
 from fairlead.policy.nodes import Nodes
+from fairlead.policy.rules import RAISED, Raised, faulted
 from fairlead.policy.tally import Tally
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import Reads
@@ -20,6 +22,10 @@ PASSED: Final = 1
 UNJUDGED: Final = 0
 _SLICE: Final = 8
 _CODES: Final = 256
+_RULE: Final = 1_024
+_END: Final = 64
+_OUTCOME: Final = 512
+"""About so many bytes are a rule without what it says of nodes, a moment with its slot, and a text with its key."""
 View = Callable[[int], NodeView | None]
 
 
@@ -47,6 +53,12 @@ class Bound:
     _ends: dict[int, int] = field(default_factory=dict)  # when what is kept for a slot holds no longer
     _queue: list[tuple[int, int]] = field(default_factory=list)  # the same by time, and what has been replaced
 
+    def size(self) -> int:
+        """Bytes that it keeps; slots are numbers that others have, too."""
+        ends, queue = self._ends, self._queue
+        timed = getsizeof(ends) + _END * len(ends) + getsizeof(queue) + _END * len(queue)
+        return _RULE + getsizeof(self.waiting) + timed
+
     def grow(self, size: int) -> None:
         """Make room for so many slots; nothing is known of new ones."""
         raise NotImplementedError
@@ -54,6 +66,9 @@ class Bound:
     def compute(self, slots: Sequence[int], now: int) -> None:
         """Evaluate the rule for the nodes in these slots."""
         raise NotImplementedError
+
+    def _faulted(self, error: Exception) -> Raised:
+        return faulted(error, f"rule {self.name}")
 
     def wait_for(self, slots: Iterable[int]) -> None:
         """Compute these, too."""
@@ -104,6 +119,10 @@ class BoundFilter(Bound):
         nobody = Refusal(self.policy.name, self.name, "", resolvable=False)
         self.outcomes += [nobody, nobody]  # the codes of not judged and of passed
 
+    def size(self) -> int:
+        """Bytes that it keeps."""
+        return Bound.size(self) + getsizeof(self.codes) + getsizeof(self.computed) + _OUTCOME * len(self.outcomes)
+
     def grow(self, size: int) -> None:
         """Make room."""
         self.codes.extend(bytes(size - len(self.codes)))
@@ -118,13 +137,19 @@ class BoundFilter(Bound):
             if node is None:
                 codes[slot] = UNJUDGED
                 continue
-            verdict = decide(node, now)
-            codes[slot] = PASSED if verdict is PASS else self._code(verdict, slot)
+            try:
+                verdict = decide(node, now)
+                codes[slot] = PASSED if verdict is PASS else self._code(verdict, slot)
+            except RAISED as error:
+                codes[slot] = self._code(self._faulted(error), slot)
         self.computed += slots
 
     def judge(self, node: NodeView, now: int) -> Refusal | None:
         """Ask about one node, and keep nothing."""
-        verdict = self.decide(node, now)
+        try:
+            verdict = self.decide(node, now)
+        except RAISED as error:
+            verdict = self._faulted(error)
         if isinstance(verdict, Unknown):
             self.tally.undecided(self.policy.name, self.name, verdict)
         said = self.rule.refusal(verdict)
@@ -157,6 +182,10 @@ class BoundScore(Bound):
     view: View
     values: "array[float]" = field(default_factory=lambda: array("d"))
 
+    def size(self) -> int:
+        """Bytes that it keeps."""
+        return Bound.size(self) + getsizeof(self.values)
+
     def grow(self, size: int) -> None:
         """Make room."""
         self.values.extend([NAN] * (size - len(self.values)))
@@ -168,8 +197,11 @@ class BoundScore(Bound):
         self.forget_ends(slots)
         for slot in slots:
             node = view(slot)
-            value = NAN if node is None else rate(node, now)
-            values[slot] = value if value.__class__ is float else self._value(value, slot)
+            try:
+                value = NAN if node is None else rate(node, now)
+                values[slot] = value if value.__class__ is float else self._value(value, slot)
+            except RAISED as error:
+                values[slot] = self._value(self._faulted(error), slot)
 
     def _value(self, value: Any, slot: int) -> float:
         if isinstance(value, Timed):

@@ -9,6 +9,7 @@ from fairlead.api.data import DataEntry, NodeAnnotation
 from fairlead.api.durations import parse_duration
 from fairlead.cel.functions.quantity import to_float
 from fairlead.policy.facts import Data, NodeView
+from fairlead.policy.rules import RAISED, faulted
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import ANNOTATIONS, LABELS, Path, Reads
 
@@ -39,7 +40,10 @@ def reader(entries: Sequence[DataEntry]) -> Callable[[Any, int], tuple[Data, int
         missing: dict[str, Unknown] = {}
         until: int | None = None
         for name, one in readers:
-            found, end = one(node, now)
+            try:
+                found, end = one(node, now)
+            except RAISED as error:
+                found, end = faulted(error, f"data {name}", why="cannot be read"), None
             if isinstance(found, Unknown):
                 missing[name] = found
             else:

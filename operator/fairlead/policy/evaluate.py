@@ -1,36 +1,29 @@
 """A policy set asked about pods and nodes: what the extender answers, and what is kept for the next call."""
 
-from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final
 
 from fairlead.policy.bound import NAN, BoundData, BoundFilter, BoundScore
+from fairlead.policy.classes import Classes, PodClass
 from fairlead.policy.compiled import CompiledPolicy, FilterRule
+from fairlead.policy.deadline import Clock, TooSlowError
 from fairlead.policy.facts import PodView
 from fairlead.policy.filtered import Filtered
-from fairlead.policy.kept import Clock, Kept, KeptVerdicts, TooSlowError
+from fairlead.policy.kept import Kept, KeptVerdicts
 from fairlead.policy.nodes import Nodes
 from fairlead.policy.pod_class import Key, class_key, reads_identity
+from fairlead.policy.rules import RAISED, bound
 from fairlead.policy.scores import totals
-from fairlead.policy.select import Matched, PolicySet
+from fairlead.policy.select import Matched, PolicySet, Switched
 from fairlead.policy.tally import Tally
 from fairlead.strategies.reads import Reads, union
 from fairlead.strategies.seam import Filter, FilterOf, Normalize, Reject
 
-CLASSES: Final = 256
-NAMED: Final = 16
+KEYS: Final = 256
 UNDECIDED: Final = "cannot tell whether the policy is for this pod"
 UNKNOWN_NODE: Final = "node is not known yet"
-
-
-@dataclass(slots=True, eq=False)
-class _Class:
-    """What is kept for one class of pods."""
-
-    verdicts: KeptVerdicts
-    scores: Kept[BoundScore]
 
 
 @dataclass(slots=True, eq=False)
@@ -43,20 +36,31 @@ class Evaluator:
 
     policies: PolicySet
     nodes: Nodes
-    classes: int = CLASSES
     tally: Tally = field(default_factory=Tally)
+    classes: Classes = field(default_factory=Classes)
+    """What is kept; several evaluators may share it."""
     _data: Kept[BoundData] = field(init=False)
-    _kept: OrderedDict[Key, _Class] = field(default_factory=OrderedDict)
-    _named: deque[KeptVerdicts] = field(default_factory=deque)
     _keys: dict[tuple[str, ...], tuple[Callable[[PodView], Key], bool]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         with_data = [policy for policy in self.policies.policies if policy.data and policy.enforced]
         self._data = Kept([BoundData(policy, self.nodes, self.tally) for policy in with_data], self.nodes)
 
-    def matching(self, pod: PodView, scheduler: str, now: int) -> list[Matched]:
-        """The policies that the pod is subject to."""
-        matched = self.policies.matching(pod, scheduler, now)
+    def matching(
+        self,
+        pod: PodView,
+        scheduler: str,
+        now: int,
+        *,
+        clock: Clock | None = None,
+        deadline: int = 0,
+        spent: dict[str, int] | None = None,
+        switched: Switched | None = None,
+    ) -> list[Matched]:
+        """The policies that the pod is subject to, as `PolicySet.matching` finds them. With a clock, TooSlowError."""
+        matched = self.policies.matching(
+            pod, scheduler, now, clock=clock, deadline=deadline, spent=spent, switched=switched
+        )
         for each in matched:
             if each.undecided is not None:
                 self.tally.undecided(each.policy.name, each.condition, each.undecided)
@@ -66,24 +70,31 @@ class Evaluator:
         self, pod: PodView, scheduler: str, names: Sequence[str], *, now: int, clock: Clock, deadline: int
     ) -> Filtered:
         """Which of these nodes the pod may use. Raises TooSlowError."""
-        return self.judge(pod, self.matching(pod, scheduler, now), names, now=now, clock=clock, deadline=deadline)
+        matched = self.matching(pod, scheduler, now, clock=clock, deadline=deadline)
+        return self.judge(pod, matched, names, now=now, clock=clock, deadline=deadline)
 
     def scores(
         self, pod: PodView, scheduler: str, names: Sequence[str], *, now: int, clock: Clock, deadline: int
     ) -> list[float]:
         """The exact total of all policies for each node; one that is not known has no value. Raises TooSlowError."""
-        return self.rate(pod, self.matching(pod, scheduler, now), names, now=now, clock=clock, deadline=deadline)
+        matched = self.matching(pod, scheduler, now, clock=clock, deadline=deadline)
+        return self.rate(pod, matched, names, now=now, clock=clock, deadline=deadline)
 
     def judge(
         self, pod: PodView, matched: Sequence[Matched], names: Sequence[str], *, now: int, clock: Clock, deadline: int
     ) -> Filtered:
         """What `filter` does, for a pod that these policies are for."""
-        kept = self._class_of(pod, matched).verdicts
+        found = self._class_of(pod, matched)
+        kept = found.verdicts
         if not kept.rules:
             return Filtered(names)
         self._data.refresh(now, clock, deadline)
-        kept.refresh(now, clock, deadline)
-        passing = self._names_of(kept)
+        try:
+            kept.refresh(now, clock, deadline)
+            passing = self.classes.names_of(found)
+        finally:
+            if kept.has_grown:
+                self.classes.count(found)
         if _are_all_in(passing, names):
             return Filtered(names, _kept=kept)
         return Filtered([*filter(passing.__contains__, names)], names, kept)
@@ -92,11 +103,16 @@ class Evaluator:
         self, pod: PodView, matched: Sequence[Matched], names: Sequence[str], *, now: int, clock: Clock, deadline: int
     ) -> list[float]:
         """What `scores` does, for a pod that these policies are for."""
-        kept = self._class_of(pod, matched).scores
+        found = self._class_of(pod, matched)
+        kept = found.scores
         if not kept.rules:
             return [0.0] * len(names)
         self._data.refresh(now, clock, deadline)
-        kept.refresh(now, clock, deadline)
+        try:
+            kept.refresh(now, clock, deadline)
+        finally:
+            if kept.has_grown:
+                self.classes.count(found)
         slots, places = self.nodes.slots, self._places(names)
         rules: list[tuple[Sequence[float], Normalize, int]] = []
         for each in kept.rules:
@@ -111,45 +127,49 @@ class Evaluator:
         """What pods have in common of whom the same is said at one moment; None for one that is like no other."""
         names = _names(matched)
         key_of, is_alone = self._keys.get(names) or self._key(names, matched)
-        return None if is_alone else (names, *key_of(pod))
+        if is_alone:
+            return None
+        try:
+            return (names, *key_of(pod))
+        except RAISED:  # whatever it is that it has there: nobody else is taken for it
+            return None
 
-    def kept_for(self, pod: PodView, matched: Sequence[Matched]) -> KeptVerdicts | None:
-        """What is kept of the verdicts for the pod's class; None: nothing that would hold for longer than a moment."""
+    def kept_for(self, pod: PodView, matched: Sequence[Matched]) -> PodClass | None:
+        """What is kept for the pod's class; None: no verdicts that would hold for longer than a moment."""
         key = self.class_of(pod, matched)
-        found = None if key is None else self._kept.get(key)
+        found = None if key is None else self.classes.get((id(self), key))
         if found is None or any(rule.is_volatile for rule in found.verdicts.rules):
             return None
-        return found.verdicts
+        return found
 
-    def refresh(self, kept: KeptVerdicts | None, *, now: int, clock: Clock, deadline: int) -> None:
-        """Bring data up to date, and what is kept. Raises TooSlowError: it goes on there the next time."""
+    def refresh(self, kept: PodClass | None, *, now: int, clock: Clock, deadline: int) -> None:
+        """Bring data up to date, and verdicts that are kept. Raises TooSlowError: it goes on there the next time."""
         self._data.refresh(now, clock, deadline)
         if kept is not None:
-            kept.refresh(now, clock, deadline)
+            try:
+                kept.verdicts.refresh(now, clock, deadline)
+            finally:
+                if kept.has_grown:
+                    self.classes.count(kept)
 
     def catch_up(self, *, now: int, clock: Clock, deadline: int) -> bool:
         """Compute what waits in idle time, for the classes that were asked last first; whether all of it was done."""
         try:
             self._data.refresh(now, clock, deadline)
-            for kept in reversed(self._kept.values()):
+            for kept in self.classes:
+                if kept.key[0] != id(self) or kept not in self.classes:
+                    continue
                 if clock() > deadline:
                     return False
-                kept.verdicts.refresh(now, clock, deadline)
-                kept.scores.refresh(now, clock, deadline)
+                self.refresh(kept, now=now, clock=clock, deadline=deadline)
+                try:
+                    kept.scores.refresh(now, clock, deadline)
+                finally:
+                    if kept.has_grown:
+                        self.classes.count(kept)
         except TooSlowError:
             return False
         return True
-
-    def _names_of(self, kept: KeptVerdicts) -> dict[str, None]:
-        """The names of the nodes that pass; they take memory, and only the classes that were asked last have them."""
-        if self._named and self._named[-1] is kept:
-            return kept.names()
-        if kept in self._named:
-            self._named.remove(kept)
-        elif len(self._named) == NAMED:
-            self._named.popleft().forget_names()
-        self._named.append(kept)
-        return kept.names()
 
     def _places(self, names: Sequence[str]) -> Sequence[int] | None:
         """The slots of nodes, if there are several and all are known: one call for all of them is twice as fast."""
@@ -158,32 +178,31 @@ class Evaluator:
         except KeyError:
             return None
 
-    def _class_of(self, pod: PodView, matched: Sequence[Matched]) -> _Class:
+    def _class_of(self, pod: PodView, matched: Sequence[Matched]) -> PodClass:
         key = self.class_of(pod, matched)
         if key is None:
             return self._bind(pod, matched)
-        found = self._kept.get(key)
+        found = self.classes.asked((id(self), key))
         if found is None:
-            found = self._kept[key] = self._bind(pod, matched)
-            if len(self._kept) > self.classes:
-                self._kept.popitem(last=False)
-        else:
-            self._kept.move_to_end(key)
+            found = self._bind(pod, matched, (id(self), key))
+            functions = [rule.decide for rule in found.verdicts.rules] + [rule.rate for rule in found.scores.rules]
+            found.uncounted = key, pod, *functions
+            self.classes.put(found)
         return found
 
     def _key(self, names: tuple[str, ...], matched: Sequence[Matched]) -> tuple[Callable[[PodView], Key], bool]:
-        if len(self._keys) >= self.classes:
+        if len(self._keys) >= KEYS:
             self._keys.clear()
         reads = union(each.policy.reads for each in matched if not each.undecided)
         known = self._keys[names] = (class_key(reads), reads_identity(reads))
         return known
 
-    def _bind(self, pod: PodView, matched: Sequence[Matched]) -> _Class:
+    def _bind(self, pod: PodView, matched: Sequence[Matched], key: tuple[int, Key] = (0, ())) -> PodClass:
         filters = [rule for each in matched for rule in bound_filters(each, pod, self.nodes, self.tally)]
         scores = [
             rule for each in matched if not each.undecided for rule in _scores(each.policy, pod, self.nodes, self.tally)
         ]
-        return _Class(KeptVerdicts(filters, self.nodes), Kept(scores, self.nodes))
+        return PodClass(key, KeptVerdicts(filters, self.nodes), Kept(scores, self.nodes))
 
 
 def _names(matched: Sequence[Matched]) -> tuple[str, ...]:
@@ -204,7 +223,7 @@ def bound_filters(matched: Matched, pod: PodView, nodes: Nodes, tally: Tally) ->
             tally=tally,
             is_volatile=rule.expression is not None and not rule.expression.says_until,
             rule=rule,
-            decide=rule.filter.for_pod(pod),
+            decide=bound(rule.filter, pod, rule.name),
             view=nodes.seen_by(policy.name, bool(rule.filter.reads.data)),
         )
         for rule in rules
@@ -227,7 +246,7 @@ def _scores(policy: CompiledPolicy, pod: PodView, nodes: Nodes, tally: Tally) ->
             tally=tally,
             is_volatile=rule.expression is not None and not rule.expression.says_until,
             rule=rule,
-            rate=rule.score.for_pod(pod),
+            rate=bound(rule.score, pod, rule.name),
             view=nodes.seen_by(policy.name, bool(rule.score.reads.data)),
         )
         for rule in sorted(policy.scores, key=lambda rule: rule.name)

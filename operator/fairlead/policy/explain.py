@@ -23,7 +23,7 @@ from fairlead.policy.facts import NodeView, PodView
 from fairlead.policy.flips import closest
 from fairlead.policy.nodes import Nodes
 from fairlead.policy.on_engine import Asked
-from fairlead.policy.rules import Raised
+from fairlead.policy.rules import RAISED, Raised, asked, with_values
 from fairlead.policy.scores import normalized, on_the_wire, sums, weighted
 from fairlead.policy.select import Matched
 from fairlead.policy.steps import steps
@@ -93,8 +93,10 @@ def explain_scores(
     for policy in (each.policy for each in matched if not each.undecided):
         seen = [None if view is None else with_data(view, policy.data, now) for view in views]
         for rule in _sorted_scores(policy):
-            rate = rule.score.for_pod(pod)
-            said = [Unknown("node", "is not known yet") if view is None else rate(view, now) for view in seen]
+            said = [
+                Unknown("node", "is not known yet") if view is None else asked(rule.score, pod, rule.name, view, now)
+                for view in seen
+            ]
             values = [_number(value) for value in said]
             scores = normalized(values, rule.normalize)
             points = [0.0] * len(names) if scores is None else weighted(scores, rule.weight)
@@ -109,13 +111,19 @@ def explain_scores(
 def flips_of(expression: Compiled, pod: PodView, view: NodeView | None, now: int) -> list[Flip]:
     """What would have to be otherwise for an expression to be true; without a node for one that is about the pod."""
     is_lowered = expression.evaluation == "Lowered"
-    return closest(expression, pod, view, now) if is_lowered else Asked(expression, pod, view, now).closest()
+    try:
+        return closest(expression, pod, view, now) if is_lowered else Asked(expression, pod, view, now).closest()
+    except RAISED:  # whoever asks why is told the rest
+        return []
 
 
 def steps_of(expression: Compiled, pod: PodView, view: NodeView | None, now: int) -> list[Step]:
     """The parts of an expression and of the variables that it uses, with the values that they had."""
     is_lowered = expression.evaluation == "Lowered"
-    found = [*(steps(expression, pod, view, now) if is_lowered else Asked(expression, pod, view, now).steps())]
+    try:
+        found = [*(steps(expression, pod, view, now) if is_lowered else Asked(expression, pod, view, now).steps())]
+    except RAISED as error:
+        found = [Step("raised", with_values(error))]
     used = {full.removeprefix(VARIABLES) for full in expression.expression.checked.names.values()}
     for name, variable in expression.variables.items():
         if name in used:
@@ -144,7 +152,7 @@ def _doubt(matched: Matched, why: Raised, pod: PodView, now: int) -> Doubt:
 
 def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: int) -> RuleExplained:
     notes = Notes()
-    verdict = rule.filter.for_pod(pod)(view, now, notes)
+    verdict = asked(rule.filter, pod, rule.name, view, now, notes)
     refusal = rule.refusal(verdict)
     outcome: Outcome = "Refused" if refusal else "Passed" if isinstance(verdict, Pass) else "Unknown"
     reason, resolvable = refusal or (_why(verdict), False)
@@ -156,7 +164,7 @@ def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: in
 
 def _score(policy: str, rule: ScoreRule, pod: PodView, view: NodeView, now: int) -> RuleExplained:
     notes = Notes()
-    value = rule.score.for_pod(pod)(view, now, notes)
+    value = asked(rule.score, pod, rule.name, view, now, notes)
     parts = [] if rule.expression is None else steps_of(rule.expression, pod, view, now)
     outcome: Outcome = "Unknown" if isinstance(value, Unknown) else "Scored"
     return RuleExplained(

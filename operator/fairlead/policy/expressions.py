@@ -9,7 +9,7 @@ from cel_expr_python import cel
 
 from fairlead.cel import engine
 from fairlead.cel.check import MAX_BYTES, Expression
-from fairlead.cel.checked import Node
+from fairlead.cel.checked import Const, Node, Select, walk
 from fairlead.cel.cost import NODES, engine_time, worst_case
 from fairlead.cel.engine_types import ELEMENTS_MAX, TEXT_MAX, Room
 from fairlead.cel.environment import PROTECTION, environment
@@ -52,6 +52,18 @@ class Compiled:
     def analyse(self) -> None:
         """Do the first half of what `evaluation` needs, so that neither takes long at a stretch."""
         self._program.analyse()
+
+    @cached_property
+    def written(self) -> frozenset[object]:
+        """The keys and constants that stand in its text, and in that of its variables."""
+        found: set[object] = set()
+        for tree in (self.expression.checked, *self._trees.values()):
+            for node in walk(tree.root):
+                if isinstance(node, Const):
+                    found.add(node.value)
+                elif isinstance(node, Select):
+                    found.add(node.field)
+        return frozenset(found)
 
     @property
     def names(self) -> Mapping[int, Names]:

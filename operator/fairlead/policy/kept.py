@@ -6,12 +6,14 @@ clock looked at after each.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
+from sys import getsizeof
 from typing import Final, Generic, TypeVar
 
 from fairlead.policy.bound import PASSED, Bound, BoundFilter
+from fairlead.policy.deadline import Clock, TooSlowError
 from fairlead.policy.nodes import Nodes
 
 SLICE_FIRST: Final = 8
@@ -21,16 +23,6 @@ SLICE_TIME: Final = 1_000_000
 _FEW: Final = 64
 
 B = TypeVar("B", bound=Bound)
-Clock = Callable[[], int]
-"""Nanoseconds that never go back; deadlines are of this clock, `now` is not."""
-
-
-class TooSlowError(Exception):
-    """The deadline passed before every verdict was there; what was computed is kept."""
-
-    def __init__(self, policy: str) -> None:
-        super().__init__(f"policy {policy} is too slow")
-        self.policy = policy
 
 
 @dataclass(slots=True, eq=False)
@@ -40,6 +32,7 @@ class Kept(Generic[B]):
     rules: Sequence[B]
     nodes: Nodes
     position: int = -1  # in the journal; nothing was read yet
+    has_grown: bool = True  # or shrunk, since it was counted
 
     def refresh(self, now: int, clock: Clock, deadline: int) -> None:
         """Bring everything up to date. Raises TooSlowError; the next call goes on where this one ended."""
@@ -49,12 +42,19 @@ class Kept(Generic[B]):
                 rule.wait_for(self.nodes.slots.values())
         # Those that hold at this moment only come last: what was computed of them at another is of no use.
         behind = [rule for rule in sorted(self.rules, key=lambda rule: rule.is_volatile) if rule.waiting]
+        if behind:
+            self.has_grown = True
         spent = Counter[str]()
         for at, rule in enumerate(behind):
             took, done = (0, False) if at and clock() > deadline else _work(rule, now, clock, deadline)
             spent[rule.policy.name] += took
             if not done:  # it may be the first slice of one that came last
-                raise TooSlowError(spent.most_common(1)[0][0])
+                raise TooSlowError(spent)
+
+    def count(self) -> int:
+        """Bytes that are kept."""
+        self.has_grown = False
+        return sum([rule.size() for rule in self.rules])
 
     def _read_journal(self, now: int) -> None:
         entries = None if self.position < 0 else self.nodes.since(self.position)
@@ -115,11 +115,21 @@ class KeptVerdicts(Kept[BoundFilter]):
             passing = self.passing
             self._names = {name: None for name, slot in nodes.slots.items() if passing[slot]}
             self._removals = nodes.removals
+            self.has_grown = True
         return self._names
+
+    @property
+    def has_names(self) -> bool:
+        """Whether `names` has collected them."""
+        return self._names is not None
 
     def forget_names(self) -> None:
         """Free what `names` has collected."""
         self._names = None
+
+    def count(self) -> int:
+        """Bytes that are kept."""
+        return Kept.count(self) + getsizeof(self.passing) + getsizeof(self._names)
 
     def refresh(self, now: int, clock: Clock, deadline: int) -> None:
         """As `Kept` does; then all rules are taken together."""

@@ -20,7 +20,7 @@ from fairlead.cel.text import text
 from fairlead.policy.explained import Flip, Step
 from fairlead.policy.expressions import Compiled
 from fairlead.policy.fewest import fewest
-from fairlead.policy.rules import RAISED, raised
+from fairlead.policy.rules import RAISED, with_values
 from fairlead.policy.shown import can_be_shown, shown
 from fairlead.policy.steps import Told
 
@@ -48,7 +48,7 @@ class Asked:
             if value is not None:
                 yield Step(written, value)
         if isinstance(found := self._ask(self._root), Exception):
-            yield Step("raised", raised(found).detail)
+            yield Step("raised", with_values(found))
 
     def closest(self) -> list[Flip]:
         """The smallest set of comparisons whose flip makes the rule pass; empty if none was found."""

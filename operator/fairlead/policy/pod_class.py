@@ -5,6 +5,7 @@ apart is apart in the key.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
 from typing import Any, Final
 
 import msgspec
@@ -17,6 +18,9 @@ IDENTITY: Final[frozenset[Path]] = frozenset(
     {("metadata", name) for name in ("name", "uid", "creationTimestamp", "generateName", "resourceVersion")}
 )
 
+LONG: Final = 256
+"""A text with more characters is known by its digest: a key is kept as long as what is kept for its class."""
+
 Key = tuple[object, ...]
 
 
@@ -26,7 +30,7 @@ def reads_identity(reads: Reads) -> bool:
 
 
 def class_key(reads: Reads) -> Callable[[PodView], Key]:
-    """The function that gives the key of a pod's class."""
+    """The function that gives the key of a pod's class. It raises TypeError for what is no object of the API."""
     pod = tuple(sorted(reads.pod))
     namespace = tuple(sorted(reads.namespace))
     request = tuple(sorted(reads.request))
@@ -57,7 +61,9 @@ def _key(value: object) -> object:
     """A value that is equal to another's, and has its hash, only where no expression tells them apart."""
     if value is NO_TEXT or value is NO_INT or value is None:
         return None  # absent is not the same as zero
-    if isinstance(value, str | int | float):
+    if isinstance(value, str):
+        return value if len(value) <= LONG else _digest(value)
+    if isinstance(value, int | float):
         return value
     if isinstance(value, Mapping):
         return tuple(sorted((key, _key(item)) for key, item in value.items()))
@@ -68,6 +74,11 @@ def _key(value: object) -> object:
             return None
         return tuple([_key(getattr(value, name)) for name in value.__struct_fields__])
     raise TypeError(f"{type(value).__name__} is no value of an object of the API")
+
+
+def _digest(text: str) -> bytes:
+    """Equal to no text, for it is none."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).digest()
 
 
 def _amounts(request: Mapping[str, float], names: Iterable[str]) -> list[object]:

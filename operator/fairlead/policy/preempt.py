@@ -41,10 +41,12 @@ def dropped(
     requests: Requests,
     now: int,
     tally: Tally,
+    took: Callable[[], None] = lambda: None,
 ) -> Dropped | None:
     """Why pods may not be evicted from this node for the pod; None if they may. Victims are given by their UIDs.
 
     `requests` says what a pod counts for in the node's `requested`; it is not asked about pods that have ended.
+    `took` is called after each evaluation, and may raise: who has a deadline looks at the clock there.
     """
     view = nodes.view_of(name)
     for each in matched:
@@ -56,22 +58,24 @@ def dropped(
         seen = with_data(view, policy.data, now)
         gone = [placed for placed in seen.pods if placed.uid in victims]
         for rule in policy.protections if gone else ():
-            if each.undecided or _protects(rule, policy.name, pod, [seen.facing(one) for one in gone], now, tally):
-                return Dropped(policy.name, rule.name, PROTECTED)
+            for one in gone:
+                protects = each.undecided is not None or _protects(rule, policy.name, pod, seen.facing(one), now, tally)
+                took()
+                if protects:
+                    return Dropped(policy.name, rule.name, PROTECTED)
         after = seen.without(victims, [requests(one) for one in gone if one.phase not in _ENDED])
         for bound in bound_filters(each, pod, nodes, tally):
-            if (refusal := bound.judge(after, now)) is not None:
+            refusal = bound.judge(after, now)
+            took()
+            if refusal is not None:
                 return Dropped(policy.name, refusal.rule, refusal.reason)
     return None
 
 
-def _protects(
-    rule: ExpressionRule, policy: str, pod: PodView, faced: Sequence[NodeView], now: int, tally: Tally
-) -> bool:
+def _protects(rule: ExpressionRule, policy: str, pod: PodView, faced: NodeView, now: int, tally: Tally) -> bool:
     """In doubt it does."""
-    protects = rule.expression.for_pod(pod)
     try:
-        return any(protects(view, now) for view in faced)
+        return bool(rule.expression.for_pod(pod)(faced, now))
     except RAISED as error:
-        tally.undecided(policy, rule.name, raised(error))
+        tally.undecided(policy, rule.name, raised(error, written=rule.expression.written))
         return True

@@ -1,32 +1,95 @@
-"""Rules from expressions: the same filters and scores as strategies are."""
+"""Rules from expressions: the same filters and scores as strategies are. And their boundary, which nothing crosses.
 
-from collections.abc import Callable
-from typing import Final
+Whatever is raised in a rule, foreseen or not, is a rule that could not decide: its `onError` says what happens.
+"""
 
-from fairlead.cel.errors import Abort
+from collections.abc import Callable, Collection
+from typing import Any, Final
+
+from fairlead.cel.errors import Abort, Kind
 from fairlead.cel.functions.ends import Ends
 from fairlead.cel.lowering.builder import CAUGHT
 from fairlead.cel.lowering.program import translated
+from fairlead.cel.stable_text import stable
 from fairlead.policy.expressions import Compiled, as_reads, finite
 from fairlead.policy.facts import MissingDataError, NodeView, PodView
 from fairlead.strategies.facts import Unknown
-from fairlead.strategies.seam import PASS, FilterOf, Pass, Reject, ScoreOf, Timed, Trace
+from fairlead.strategies.seam import PASS, Filter, FilterOf, Pass, Reject, Score, ScoreOf, Timed, Trace
 
-RAISED: Final = (*CAUGHT, Abort)
+RAISED: Final = (Exception,)
+"""What an evaluation may raise: errors of the language, and what nobody foresaw."""
+_FORESEEN: Final = (*CAUGHT, Abort)
 
 
 class Raised(Unknown, frozen=True):
-    """An expression raised; what is said to everybody is stable, the detail is for status and explain."""
+    """An expression raised. What it says is stable; the detail is for the status and the log: no fact is in it."""
 
     detail: str = ""
 
 
-def raised(error: Exception, until: int | None = None, *, rule: str = "the rule") -> Raised:
-    """An error of evaluation as a value, and when it may be another; who reads it alone wants the rule named."""
+class Faulted(Raised, frozen=True):
+    """What was raised is a fault of the program, not of the rule or of what it read."""
+
+    error: Exception | None = None
+
+
+def raised(
+    error: Exception, until: int | None = None, *, rule: str = "the rule", written: Collection[object] = ()
+) -> Raised:
+    """An error of evaluation as a value, and when it may be another; who reads it alone wants the rule named.
+
+    Of keys those are named that are `written` in the expression.
+    """
+    if not isinstance(error, _FORESEEN):
+        return faulted(error, rule, until)
     found = translated(error)
     if isinstance(found, MissingDataError):
-        return Raised(found.unknown.what, found.unknown.why, until, found.message)
-    return Raised(rule, "cannot be decided", until, found.message)
+        return _missing(found.unknown, until, written)
+    detail = stable(found)
+    if found.kind is Kind.NO_SUCH_KEY and isinstance(error, KeyError) and error.args and error.args[0] in written:
+        detail = found.message
+    return Raised(rule, "cannot be decided", until, detail)
+
+
+def faulted(
+    error: Exception, what: str = "the rule", until: int | None = None, *, why: str = "cannot be decided"
+) -> Raised:
+    """What nobody foresaw."""
+    detail = f"an internal fault ({type(error).__name__}); the log of the operator says where"
+    return Faulted(what, why, until, detail, error)
+
+
+def _missing(unknown: Unknown, until: int | None, written: Collection[object]) -> Raised:
+    if isinstance(unknown, Faulted):
+        return Faulted(unknown.what, unknown.why, until, unknown.detail, unknown.error)
+    if unknown.what.removeprefix("data ") not in written:  # the name is computed, from who knows what
+        return Raised("data", "has no entry of that name", until, "data has no entry of that name")
+    return Raised(unknown.what, unknown.why, until, str(unknown))
+
+
+def with_values(error: Exception) -> str:
+    """What was raised, with the values that it met: for who asks with rights of his own."""
+    return translated(error).message
+
+
+def bound(rule: Filter | Score, pod: Any, name: str) -> Callable[..., Any]:
+    """A rule for a pod; one that cannot be bound cannot decide about any node."""
+    try:
+        return rule.for_pod(pod)
+    except RAISED as error:
+        return _always(faulted(error, f"rule {name}"))
+
+
+def asked(rule: Filter | Score, pod: Any, name: str, node: Any, now: int, trace: Trace | None = None) -> Any:
+    """What a rule says of a pod and a node, for those who ask once."""
+    try:
+        return bound(rule, pod, name)(node, now, trace)
+    except RAISED as error:
+        return faulted(error, f"rule {name}")
+
+
+def _always(said: object) -> Callable[..., object]:
+    return lambda *_: said
 
 
 def filter_of(expression: Compiled, name: str, reason: str, *, resolvable: bool) -> FilterOf[PodView, NodeView]:
@@ -34,15 +97,21 @@ def filter_of(expression: Compiled, name: str, reason: str, *, resolvable: bool)
     rule = f"rule {name}"
     reject = Reject(reason, resolvable)
 
+    def failed(error: Exception, until: int | None = None) -> Raised:
+        return raised(error, until, rule=rule, written=expression.written)
+
     def timed(pod: PodView) -> Callable[..., object]:
         ends = Ends()
-        inner = expression.noting(pod, ends.note)
+        try:
+            inner = expression.noting(pod, ends.note)
+        except RAISED as error:
+            return _always(failed(error))
 
         def one(node: NodeView, now: int, _trace: Trace | None = None, /) -> object:
             try:
                 passes = inner(node, now)
             except RAISED as error:
-                return raised(error, ends.until(now), rule=rule)
+                return failed(error, ends.until(now))
             until = ends.until(now)
             if until is None:
                 return PASS if passes else reject
@@ -51,13 +120,16 @@ def filter_of(expression: Compiled, name: str, reason: str, *, resolvable: bool)
         return one
 
     def for_pod(pod: PodView) -> Callable[..., object]:
-        inner = expression.for_pod(pod)
+        try:
+            inner = expression.for_pod(pod)
+        except RAISED as error:
+            return _always(failed(error))
 
         def one(node: NodeView, now: int, _trace: Trace | None = None, /) -> object:
             try:
                 return PASS if inner(node, now) else reject
             except RAISED as error:
-                return raised(error, rule=rule)
+                return failed(error)
 
         return one
 
@@ -70,28 +142,37 @@ def score_of(expression: Compiled, name: str) -> ScoreOf[PodView, NodeView]:
     """A score that is what an expression gives."""
     rule = f"rule {name}"
 
+    def failed(error: Exception, until: int | None = None) -> Raised:
+        return raised(error, until, rule=rule, written=expression.written)
+
     def timed(pod: PodView) -> Callable[..., object]:
         ends = Ends()
-        inner = expression.noting(pod, ends.note)
+        try:
+            inner = expression.noting(pod, ends.note)
+        except RAISED as error:
+            return _always(failed(error))
 
         def one(node: NodeView, now: int, _trace: Trace | None = None, /) -> object:
             try:
                 value = finite(inner(node, now))
             except RAISED as error:
-                return raised(error, ends.until(now), rule=rule)
+                return failed(error, ends.until(now))
             until = ends.until(now)
             return value if until is None else Timed(value, until)
 
         return one
 
     def for_pod(pod: PodView) -> Callable[..., object]:
-        inner = expression.for_pod(pod)
+        try:
+            inner = expression.for_pod(pod)
+        except RAISED as error:
+            return _always(failed(error))
 
         def one(node: NodeView, now: int, _trace: Trace | None = None, /) -> object:
             try:
                 return finite(inner(node, now))
             except RAISED as error:
-                return raised(error, rule=rule)
+                return failed(error)
 
         return one
 

@@ -1,12 +1,13 @@
 """Which policies a pod is subject to."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fairlead.policy.compiled import CompiledPolicy, Match
+from fairlead.policy.compiled import CompiledPolicy, ExpressionRule, Match
+from fairlead.policy.deadline import Clock, TooSlowError
 from fairlead.policy.facts import PodView
-from fairlead.policy.rules import RAISED, Raised, raised
+from fairlead.policy.rules import RAISED, Raised, faulted, raised
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,17 +18,21 @@ class Matched:
     undecided: Raised | None = None
     condition: str = ""
     """The condition that could not be told."""
+    switched: bool = False
+    """Whether its failure policy decides in its place: its conditions were taken as true, and nobody asked them."""
 
 
 Doubt = tuple[str, Raised]
 """What could not be told, and why."""
+Switched = Callable[[CompiledPolicy, PodView], bool]
+"""Whether a policy is switched to its failure policy for a pod."""
 
 
-def matches(match: Match, pod: PodView, now: int) -> Doubt | bool:
-    """Whether a policy is for a pod; what could not be told, if nothing else says that it is not."""
-    doubt: Doubt | None = None
+def _selects(match: Match, pod: PodView) -> Doubt | bool:
+    """Whether its namespaces and selectors say so."""
     if match.namespaces is not None and pod.namespace not in match.namespaces:
         return False
+    doubt: Doubt | None = None
     if match.namespace_selector is not None:
         if not pod.knows_namespace:
             doubt = "namespaceSelector", Raised("the namespace", "is not known yet")
@@ -35,12 +40,24 @@ def matches(match: Match, pod: PodView, now: int) -> Doubt | bool:
             return False
     if match.pod_selector is not None and not match.pod_selector(pod.labels):
         return False
-    for condition in match.conditions:
+    return doubt or True
+
+
+def _holds(
+    conditions: Sequence[ExpressionRule], pod: PodView, now: int, late: Callable[[], None] | None = None
+) -> Doubt | bool:
+    """Whether all of them hold; `late` is called after each, and may raise."""
+    doubt: Doubt | None = None
+    for condition in conditions:
         try:
-            if not condition.expression.for_pod(pod)(None, now):
-                return False
+            holds = condition.expression.for_pod(pod)(None, now)
         except RAISED as error:
-            doubt = doubt or (condition.name, raised(error))
+            doubt = doubt or (condition.name, raised(error, written=condition.expression.written))
+            holds = True
+        if late is not None:
+            late()
+        if not holds:
+            return False
     return doubt or True
 
 
@@ -59,17 +76,61 @@ class PolicySet:
                 by_scheduler.setdefault(policy.scheduler_name, []).append(policy)
         object.__setattr__(self, "_by_scheduler", by_scheduler)
 
-    def matching(self, pod: PodView, scheduler_name: str, now: int) -> list[Matched]:
-        """The enforced policies that a pod is subject to, in order."""
+    def matching(
+        self,
+        pod: PodView,
+        scheduler_name: str,
+        now: int,
+        *,
+        clock: Clock | None = None,
+        deadline: int = 0,
+        spent: dict[str, int] | None = None,
+        switched: Switched | None = None,
+    ) -> list[Matched]:
+        """The enforced policies that a pod is subject to, in order. With a clock, raises TooSlowError.
+
+        What the conditions of each policy took is added to `spent`, also of those that are not for the pod. Conditions
+        of a policy that is switched are not asked: it is for the pods that its namespaces and selectors match.
+        """
         found = []
         for policy in self._by_scheduler.get(scheduler_name, ()):
-            verdict = matches(policy.match, pod, now)
+            match = policy.match
+            try:
+                verdict = _selects(match, pod)
+            except RAISED as error:
+                verdict = "match", faulted(error, "the match")
+            if verdict is False:
+                continue
+            if switched is not None and verdict is True and switched(policy, pod):
+                found.append(Matched(policy, switched=True))
+                continue
+            if match.conditions:
+                late = None if clock is None else _watch(policy.name, clock, deadline, {} if spent is None else spent)
+                holds = _holds(match.conditions, pod, now, late)
+                if holds is False:
+                    continue
+                verdict = holds if verdict is True else verdict
             if verdict is True:
                 found.append(Matched(policy))
-            elif verdict is not False:
+            else:
                 condition, why = verdict
                 found.append(Matched(policy, why, condition))
         return found
+
+
+def _watch(policy: str, clock: Clock, deadline: int, spent: dict[str, int]) -> Callable[[], None]:
+    """What is called after each condition of a policy: raises TooSlowError past the deadline."""
+    before = clock()
+
+    def late() -> None:
+        nonlocal before
+        at = clock()
+        spent[policy] = spent.get(policy, 0) + at - before
+        before = at
+        if at > deadline:
+            raise TooSlowError(spent)
+
+    return late
 
 
 def policy_set(policies: Iterable[CompiledPolicy]) -> PolicySet:

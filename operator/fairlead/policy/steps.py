@@ -12,7 +12,7 @@ from fairlead.cel.text import optional_macro, text
 from fairlead.policy.explained import Element, Step
 from fairlead.policy.expressions import Compiled
 from fairlead.policy.placed import PlacedPod
-from fairlead.policy.rules import raised
+from fairlead.policy.rules import with_values
 from fairlead.policy.shown import can_be_shown, shown
 
 _NOTHING: Final = object()
@@ -31,7 +31,7 @@ def steps(expression: Compiled, pod: Any, view: Any, now: int) -> Iterator[Step]
             seen.add(key)
             yield Step(key[0], told.value(node, at), key[1])
     if isinstance(result, Exception):
-        yield Step("raised", raised(result).detail)
+        yield Step("raised", with_values(result))
 
 
 @dataclass(frozen=True, slots=True)

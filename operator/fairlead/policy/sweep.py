@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fairlead.policy.bound import BoundFilter
-from fairlead.policy.kept import Clock
+from fairlead.policy.deadline import Clock
 from fairlead.policy.nodes import Nodes
 
 _AT_ONCE = 8  # nodes, between two looks at the clock

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.cel.engine_errors import said
-from fairlead.policy.rules import Raised
+from fairlead.policy.rules import Faulted, Raised
 from fairlead.strategies.facts import Unknown
 
 MESSAGE_MAX: Final = 256
@@ -19,6 +19,10 @@ class Failures:
     rule: str
     count: int
     last_message: str
+    faults: int = 0
+    """How many of these were faults of the program."""
+    fault: Exception | None = field(default=None, compare=False)
+    """The first of them."""
 
 
 @dataclass(slots=True)
@@ -27,6 +31,7 @@ class Tally:
 
     evaluations: dict[_Rule, int] = field(default_factory=dict)
     _failures: dict[_Rule, tuple[int, str]] = field(default_factory=dict)
+    _faults: dict[_Rule, tuple[int, Exception | None]] = field(default_factory=dict)
 
     def asked(self, policy: str, rule: str, times: int) -> None:
         """A rule was evaluated so many times."""
@@ -37,9 +42,17 @@ class Tally:
         count = self._failures.get((policy, rule), (0, ""))[0]
         last = why.detail if isinstance(why, Raised) and why.detail else str(why)
         self._failures[policy, rule] = (count + 1, last[:MESSAGE_MAX])
+        if isinstance(why, Faulted):
+            faults, first = self._faults.get((policy, rule), (0, why.error))
+            self._faults[policy, rule] = (faults + 1, first)
 
     def drain(self) -> list[Failures]:
         """What could not be decided since the last time, sorted; counting starts again."""
-        found = [Failures(*rule, count, said(last)) for rule, (count, last) in sorted(self._failures.items())]
+        faults = self._faults
+        found = [
+            Failures(*rule, count, said(last), *faults.get(rule, ()))
+            for rule, (count, last) in sorted(self._failures.items())
+        ]
         self._failures.clear()
+        faults.clear()
         return found

@@ -50,6 +50,8 @@ WAITING = "waiting after becoming ready"
 
 _SECOND = 1_000_000_000
 _SHOWN = 63
+_STRANGER = Unknown("choose", "names something that is no item of the rule")
+"""Without the name: it is the pod's, and this is told to everybody."""
 
 
 class _State(Enum):
@@ -98,15 +100,15 @@ def _chosen(items: Sequence[_Item], hold_off: int, wanted: str) -> Decide:
     there = {item.name for item in items}
     for name in names:
         if name not in there:
-            return _undecided(Unknown("choose", f"names {_shortened(name)!r}, which is no item of the rule"))
+            return _undecided(_shortened(name))
     return _rule(tuple(item for item in items if item.name in names), hold_off)
 
 
-def _undecided(unknown: Unknown) -> Decide:
+def _undecided(name: str) -> Decide:
     def one(_node: NodeFacts, _now: int, trace: Trace | None = None) -> Verdict:
         if trace is not None:
-            trace.note(choose=str(unknown))
-        return unknown
+            trace.note(choose=f"{_STRANGER.what} names {name!r}, which is no item of the rule")
+        return _STRANGER
 
     return one
 

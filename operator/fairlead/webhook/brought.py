@@ -10,7 +10,9 @@ from typing import Final, Generic, TypeVar
 
 from fairlead.webhook.protocol import Bytes
 
-BYTES: Final = 32 << 20
+BYTES: Final = 96 << 20
+DECODED: Final = 4
+"""So many times the bytes that a node came in are what it is read to, about."""
 T = TypeVar("T")
 _NAME: Final = re.compile(rb'\{"metadata":\{"name":"([^"\\]+)"')
 _COMMA: Final = ord(",")
@@ -57,7 +59,7 @@ class Brought(Generic[T]):
             return
         self._forget(name[1])
         self._written[name[1]], self._read[raw] = raw, found
-        self.size += len(raw)
+        self.size += (1 + DECODED) * len(raw)
         while self.size > self.limit:
             self._forget(next(iter(self._written)))
 
@@ -65,4 +67,4 @@ class Brought(Generic[T]):
         raw = self._written.pop(name, None)
         if raw is not None:
             del self._read[raw]
-            self.size -= len(raw)
+            self.size -= (1 + DECODED) * len(raw)

@@ -12,7 +12,7 @@ from fairlead.policy.binding import Conflict
 from fairlead.policy.reasons import Reason
 from fairlead.webhook import verbs
 from fairlead.webhook.binding import Binder
-from fairlead.webhook.pace import REASON
+from fairlead.webhook.pace import REASON, Scope
 from fairlead.webhook.server import Answer, Call, Handle
 from fairlead.webhook.world import Answer as Reply
 from fairlead.webhook.world import Caller, Gate, Moment, Outcome, Verb, World
@@ -23,6 +23,11 @@ SHARE: Final = 0.8
 _NANO: Final = 1_000_000_000
 BACK: Final = _NANO
 _UNAVAILABLE: Final = 503
+_PODS: Final[Mapping[Scope, str]] = {
+    "class": "pods of its class in its namespace",
+    "namespace": "pods of its namespace",
+    "all": "all pods",
+}
 PATHS: Final[Mapping[str, Verb]] = {
     "/filter": "filter",
     "/ignore/filter": "filter",
@@ -184,8 +189,10 @@ class Calls:
         if outcome.too_slow:
             self._slow.add(outcome.too_slow)
         if outcome.switched:
+            whom = {"for": _PODS[outcome.switched], **({"pod": outcome.pod} if outcome.switched != "all" else {})}
             LOG.warning(
-                "a policy is switched to its failure policy", extra={"policy": outcome.too_slow, "reason": REASON}
+                "a policy is switched to its failure policy",
+                extra={"policy": outcome.too_slow, "reason": REASON, **whom},
             )
         elif outcome.error and (more := self.seldom.about(outcome.verb)) is not None:
             extra = {"verb": outcome.verb, "caller": call.caller, "pod": outcome.pod, "why": outcome.error, **more}

@@ -1,10 +1,11 @@
 """bind: from the bytes of a request to the Binding that is to be posted, or to a refusal. Whoever posts it answers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from fairlead.policy.binding import Conflict, annotations
+from fairlead.policy.binding import Annotations, Conflict, annotations
+from fairlead.policy.deadline import TooSlowError
 from fairlead.webhook import protocol, replies
 from fairlead.webhook.protocol import BindArgs, MalformedError
 from fairlead.webhook.world import Answer, Caller, Moment, Outcome, World, guarded
@@ -53,19 +54,41 @@ def place(asked: BindArgs, pod: Any, world: World, caller: Caller, when: Moment)
     """The same for a pod that was found."""
     if (stranger := of_others(asked, pod, caller)) is not None:
         return stranger
-    scheduler = str(pod.spec.schedulerName)
-    gate, view = world.gates["Fail"], world.view(pod)
-    matched = gate.matching(view, scheduler, when.now)
-    if not matched:
-        return Placing(asked, {})
     try:
-        view = world.whole(view)
+        made = _annotations(asked, pod, world, when)
     except MalformedError as error:
         return refused(asked.uid, str(error))
-    made = annotations(view, matched, gate.nodes, asked.node, now=when.now, tally=gate.tally)
+    except TooSlowError as error:
+        answer = refused(asked.uid, str(error))
+        switched = world.missed(error.policy, "binding", pod, when.clock()) if when.fair else None
+        return replace(answer, outcome=replace(answer.outcome, too_slow=error.policy, switched=switched))
     if made.refusal is not None:
         return refused(asked.uid, made.refusal)
     return Placing(asked, made.values, tuple(made.conflicts))
+
+
+def _annotations(asked: BindArgs, pod: Any, world: World, when: Moment) -> Annotations:
+    """What the policies write, computed in half of the time that there is. Raises MalformedError and TooSlowError."""
+    gate, view = world.gates["Fail"], world.view(pod)
+    clock, before = when.clock, when.clock()
+    deadline = before + (when.deadline - before) // 2
+    switched, spent = world.pace.switched("binding", before), dict[str, int]()
+    matched = gate.matching(
+        view, str(pod.spec.schedulerName), when.now, clock=clock, deadline=deadline, spent=spent, switched=switched
+    )
+    if not matched:
+        return Annotations()
+    view, before = world.whole(view), clock()
+
+    def took(policy: str) -> None:
+        nonlocal before
+        at = clock()
+        spent[policy] = spent.get(policy, 0) + at - before
+        before = at
+        if at > deadline:
+            raise TooSlowError(spent)
+
+    return annotations(view, matched, gate.nodes, asked.node, now=when.now, tally=gate.tally, took=took)
 
 
 def of_others(asked: BindArgs, pod: Any, caller: Caller) -> Answer | None:

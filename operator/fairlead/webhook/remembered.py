@@ -5,6 +5,7 @@ node is asked about. To compare is thirty times faster than to decode, and Pytho
 """
 
 from collections import deque
+from collections.abc import Sized
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,7 +13,9 @@ from fairlead.webhook import protocol
 
 ENTRIES: Final = 2
 """What is asked about more than once is asked about at once; what more would keep drives all else out of the caches."""
-BYTES: Final = 8 << 20
+BYTES: Final = 16 << 20
+_NAME: Final = 64
+"""Bytes that a name takes beside its characters, of which each may take four."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,9 +37,14 @@ class Remembered:
         return found
 
     def _keep(self, raw: bytes, names: list[str]) -> None:
-        if len(raw) > self.limit:
+        if _size(raw, names) > self.limit:
             return
         self._known.append((raw, names))
-        self.size += len(raw)
+        self.size += _size(raw, names)
         while self.size > self.limit or len(self._known) > self.entries:
-            self.size -= len(self._known.popleft()[0])
+            self.size -= _size(*self._known.popleft())
+
+
+def _size(raw: bytes, names: Sized) -> int:
+    """Bytes of memory, and rather too many."""
+    return 5 * len(raw) + _NAME * len(names)

@@ -8,7 +8,7 @@ from fairlead.cluster.policies import State
 from fairlead.policy.binding import Conflict, conflicts
 from fairlead.policy.compiled import CompiledPolicy
 from fairlead.policy.select import PolicySet
-from fairlead.webhook.pace import Part, Version, version
+from fairlead.webhook.pace import Slow, version
 from fairlead.webhook.state import PolicyState, ReplicaState, RuleState
 from fairlead.webhook.undecided import Undecided
 
@@ -26,7 +26,7 @@ class Known:
     serving: PolicySet | None
     """None before there is one."""
     undecided: Undecided
-    slow: Collection[tuple[Version, Part]] = ()
+    slow: Collection[Slow] = ()
     conflicts: Mapping[Conflict, int] = field(default_factory=dict)
     """The pods to which each happened."""
     refused: Mapping[str, int] = field(default_factory=lambda: _NOBODY)
@@ -71,7 +71,8 @@ def _policy(known: Known, state: State, one: CompiledPolicy | None, colliding: I
         serving="" if one.generation.endswith("?") else one.generation,
         reason=seen.reason,
         message=seen.message,
-        slow=any(slow == version(one) for slow, _ in known.slow),
+        slow=any(slow.scope == "all" for slow in known.slow if slow.policy == version(one)),
+        slow_for=tuple(str(slow) for slow in known.slow if slow.policy == version(one) and slow.scope != "all"),
         scheduler=one.scheduler_name,
         fails=one.enforced and one.rejects_on_failure,
         ignores=one.enforced and not one.rejects_on_failure and bool(gates),

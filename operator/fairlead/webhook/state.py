@@ -31,6 +31,9 @@ class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     reason: str
     message: str = ""
     slow: bool = False
+    """Whether it is switched to its failure policy for all pods."""
+    slow_for: tuple[str, ...] = ()
+    """For which others what of it is switched, in words."""
     scheduler: str = ""
     fails: bool = False
     ignores: bool = False

@@ -7,14 +7,14 @@ scheduler takes for one.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 from fairlead.identities import NO_POD
+from fairlead.policy.deadline import TooSlowError, too_slow
 from fairlead.policy.evaluate import UNKNOWN_NODE, Evaluator
 from fairlead.policy.facts import PodView
 from fairlead.policy.filtered import Filtered, Rule
-from fairlead.policy.kept import TooSlowError
 from fairlead.policy.nodes import Nodes
 from fairlead.policy.preempt import dropped
 from fairlead.policy.scores import on_the_wire
@@ -43,6 +43,8 @@ class _Call:
     evaluator: Evaluator
     when: Moment
     outcome: Outcome
+    spent: dict[str, int] = field(default_factory=dict)
+    """What the conditions of each policy took."""
 
     @property
     def part(self) -> Part:
@@ -86,17 +88,21 @@ def preempt(body: bytes, world: World, caller: Caller, gate: Gate, when: Moment)
 def _run(call: _Call, read: Callable[[bytes], A], work: Callable[[_Call, A], Answer], body: bytes) -> Answer:
     try:
         asked = read(body)
+    except MalformedError as error:
+        return _failed(call, str(error), BAD_REQUEST)
+    try:
         if asked.is_simulated or asked.pod.metadata.name == NO_POD:
             call = call.simulated()
         return work(call, asked)
     except MalformedError as error:
         return _failed(call, str(error), BAD_REQUEST)
     except TooSlowError as error:
-        late = replace(call.outcome, too_slow=error.policy)
-        if call.when.fair and not late.simulated:
-            policy = next(one for one in call.evaluator.policies.policies if one.name == error.policy)
-            late = replace(late, switched=call.world.pace.missed(policy, call.part, call.when.clock()))
-        return _failed(replace(call, outcome=late), str(error), UNAVAILABLE)
+        late = error.beside(call.spent) if call.spent else error
+        outcome = replace(call.outcome, pod=str(asked.pod.metadata.uid), too_slow=late.policy)
+        if call.when.fair and not outcome.simulated:
+            switched = call.world.missed(late.policy, call.part, asked.pod, call.when.clock())
+            outcome = replace(outcome, switched=switched)
+        return _failed(replace(call, outcome=outcome), str(late), UNAVAILABLE)
 
 
 def _failed(call: _Call, why: str, status: int) -> Answer:
@@ -113,15 +119,20 @@ def _subject(call: _Call, pod: Any) -> _Subject:
     view = call.world.view(pod)
     if (why := guarded(call.caller, view.namespace)) is not None:
         return _Subject(view, (), (GUARD, why) if call.outcome.gate == "Fail" else None)
-    matched = call.evaluator.matching(view, scheduler, call.when.now)
+    when = call.when
+    switched = call.world.pace.switched(call.part, when.clock())
+    matched = call.evaluator.matching(
+        view, scheduler, when.now, clock=when.clock, deadline=when.deadline, spent=call.spent, switched=switched
+    )
     if not matched:
         return _Subject(view, ())
     view = call.world.whole(view)
-    pace, at = call.world.pace, call.when.clock()
-    slow = [each.policy.name for each in matched if pace.is_slow(each.policy, call.part, at)]
-    left = [each for each in matched if each.policy.name not in slow] if slow else matched
+    if switched is None:
+        return _Subject(view, matched)
+    slow = [each.policy.name for each in matched if each.switched]
     refuses = slow and call.outcome.gate == "Fail"
-    return _Subject(view, left, ((slow[0], ""), str(TooSlowError(slow[0]))) if refuses else None)
+    left = [each for each in matched if not each.switched]
+    return _Subject(view, left, ((slow[0], ""), too_slow(slow[0])) if refuses else None)
 
 
 def _filter(call: _Call, asked: Args) -> Answer:
@@ -210,18 +221,32 @@ def _undropped(
     """The candidates to which nobody objects; who objected to how many others; and those that are not known."""
     when, evaluator, counted = call.when, call.evaluator, call.world.mirror.counted
     left, refusals, unknown = dict[str, Victims](), Counter[Rule](), list[str]()
-    spent, before = Counter[str](), when.clock()
+    spent, before, asking = Counter[str](), when.clock(), ""
+
+    def took() -> None:
+        """Rules and victims of one candidate are many, too. Raises TooSlowError."""
+        nonlocal before
+        at = when.clock()
+        spent[asking] += at - before
+        before = at
+        if at > when.deadline:
+            raise TooSlowError(spent)
+
     for name, victims in proposed.items():
         uids = {pod.UID for pod in victims.Pods}
         for each in saying:
-            if spent and before > when.deadline:
-                raise TooSlowError(spent.most_common(1)[0][0])
+            asking = each.policy.name
             why = dropped(
-                pod, [each], evaluator.nodes, name, uids, requests=counted, now=when.now, tally=evaluator.tally
+                pod,
+                [each],
+                evaluator.nodes,
+                name,
+                uids,
+                requests=counted,
+                now=when.now,
+                tally=evaluator.tally,
+                took=took,
             )
-            after = when.clock()
-            spent[each.policy.name] += after - before
-            before = after
             if why is not None:
                 if why.why == UNKNOWN_NODE:
                     unknown.append(name)

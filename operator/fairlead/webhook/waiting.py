@@ -4,20 +4,24 @@ The scheduler looks at them again at events that it knows; what changed in a rul
 Whoever has idle time calls `look`, which goes on where it stopped.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from fairlead.logs import Seldom
+from fairlead.policy.deadline import TooSlowError
 from fairlead.policy.evaluate import Evaluator, bound_filters
 from fairlead.policy.facts import PodView
-from fairlead.policy.kept import TooSlowError
-from fairlead.policy.select import Matched
+from fairlead.policy.select import Matched, Switched
 from fairlead.policy.sweep import Sweep
 from fairlead.policy.tally import Tally
 from fairlead.webhook.protocol import MalformedError
+from fairlead.webhook.undecided import FaultError
 from fairlead.webhook.world import Gate, Moment, Outcome, World
 
+LOG: Final = logging.getLogger(__name__)
 PODS: Final = 512
 _SECOND: Final = 1_000_000_000
 AGAIN: Final = 3 * _SECOND
@@ -25,6 +29,8 @@ AGAIN: Final = 3 * _SECOND
 UNSEEN: Final = 30 * _SECOND
 """So long a pod may stay unknown to the mirror."""
 PAUSE: Final = 10 * _SECOND
+CONDITIONS: Final = 20_000_000
+"""So many nanoseconds the conditions of all policies may take for a pod; they begin anew each time."""
 PAUSE_MAX: Final = 320 * _SECOND
 """A pod that could pass and is not placed has other troubles: it is told of less and less often."""
 _EVERY: Final = -1
@@ -42,6 +48,8 @@ class _Pod:
     """The slots that would pass and were told of, as a number with a byte for each."""
     again: int = 0
     pause: int = PAUSE
+    left_alone: int = 0
+    """Until then it is not looked at: it took too long, or a fault was met."""
     sweeps: dict[Gate, Sweep] = field(default_factory=dict)
 
 
@@ -54,6 +62,7 @@ class Waiting:
     """Whether one could be placed now; whoever is told sets it back."""
     missed: Counter[str] = field(default_factory=Counter)
     """Calls in which a policy refused all nodes although another one would have passed."""
+    seldom: Seldom = field(default_factory=Seldom)
     _pods: dict[str, _Pod] = field(default_factory=dict)  # by UID
     _left: list[str] = field(default_factory=list)
     _world: World | None = None
@@ -90,6 +99,7 @@ class Waiting:
         if self._world is not world:
             for pod in self._pods.values():
                 pod.sweeps.clear()
+                pod.left_alone = 0
         if self._world is not world or (not self._left and (head != self._head or at >= self._next)):
             self._world, self._head, self._next, self._left = world, head, at + AGAIN, [*self._pods]
         while self._left:
@@ -110,10 +120,18 @@ class Waiting:
                 del self._pods[uid]
             return True
         held.known = True
+        if at < held.left_alone:
+            return True
         try:
             passing = _passing(world, pod, held, when)
         except TooSlowError:
             return False
+        except Exception as error:  # one pod must not keep the others from being woken
+            held.left_alone = at + PAUSE_MAX
+            if not isinstance(error, _ConditionsError) and (more := self.seldom.about("waiting")) is not None:
+                told = "whether a refused pod could be placed cannot be told"
+                LOG.exception(told, exc_info=FaultError(error), extra={"pod": uid, **more})
+            return True
         held.sweeps.clear()
         held.told &= passing
         if not passing:
@@ -131,12 +149,12 @@ def _passing(world: World, pod: object, held: _Pod, when: Moment) -> int:
     """The nodes that both gates would leave, a byte for each slot. Raises TooSlowError where the time does not do."""
     view, passing = world.view(pod), _EVERY
     scheduler = str(view.pod.spec.schedulerName)
+    switched = world.pace.switched("gate", when.clock())
     for gate, evaluator in world.gates.items():
-        matched = evaluator.policies.matching(view, scheduler, when.now)
-        slow = [one for one in matched if world.pace.is_slow(one.policy, "gate", when.clock())]
-        if slow and gate == "Fail":
+        matched = _matching(evaluator, view, scheduler, when, switched)
+        if gate == "Fail" and any(one.switched for one in matched):
             return 0
-        asked = [one for one in matched if one not in slow]
+        asked = [one for one in matched if not one.switched]
         if any(one.policy.filters for one in asked):
             try:
                 whole = world.whole(view)
@@ -146,6 +164,22 @@ def _passing(world: World, pod: object, held: _Pod, when: Moment) -> int:
     return passing
 
 
+class _ConditionsError(Exception):
+    """The conditions of policies take too long for a pod to be asked in idle time."""
+
+
+def _matching(
+    evaluator: Evaluator, view: PodView, scheduler: str, when: Moment, switched: Switched | None
+) -> list[Matched]:
+    deadline = when.clock() + CONDITIONS
+    try:
+        return evaluator.policies.matching(
+            view, scheduler, when.now, clock=when.clock, deadline=deadline, switched=switched
+        )
+    except TooSlowError as error:
+        raise _ConditionsError from error
+
+
 def _of_gate(
     evaluator: Evaluator, pod: PodView, matched: list[Matched], held: _Pod, gate: Gate, when: Moment
 ) -> bytearray:
@@ -153,12 +187,12 @@ def _of_gate(
     kept = evaluator.kept_for(pod, matched)
     evaluator.refresh(kept, now=now, clock=clock, deadline=deadline)
     if kept is not None:
-        return kept.passing
+        return kept.verdicts.passing
     sweep = held.sweeps.get(gate)
     if sweep is None:
         nodes, tally = evaluator.nodes, Tally()
         filters = [rule for each in matched for rule in bound_filters(each, pod, nodes, tally)]
         sweep = held.sweeps[gate] = Sweep(filters, nodes)
     if not sweep.go_on(now, clock, deadline):
-        raise TooSlowError(matched[0].policy.name)
+        raise TooSlowError({matched[0].policy.name: 0})
     return sweep.passing

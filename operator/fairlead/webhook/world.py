@@ -6,17 +6,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from fairlead.policy.binding import Conflict
+from fairlead.policy.classes import Classes
 from fairlead.policy.compiled import CompiledPolicy
+from fairlead.policy.deadline import Clock
 from fairlead.policy.evaluate import Evaluator
 from fairlead.policy.facts import Amounts, NodeView, PodView
 from fairlead.policy.filtered import Rule
-from fairlead.policy.kept import Clock
 from fairlead.policy.nodes import Nodes
 from fairlead.policy.select import PolicySet
 from fairlead.policy.tally import Tally
 from fairlead.strategies.reads import overlap
 from fairlead.webhook.brought import Brought
-from fairlead.webhook.pace import Pace
+from fairlead.webhook.pace import Pace, Part, Scope
 from fairlead.webhook.protocol import UNREADABLE, Bytes, MalformedError
 from fairlead.webhook.remembered import Remembered
 
@@ -116,8 +117,8 @@ class Outcome:
     """The request brought its own nodes."""
     too_slow: str = ""
     """The policy that missed the deadline."""
-    switched: bool = False
-    """Whether it is switched to its failure policy from now on."""
+    switched: Scope | None = None
+    """For whom it is switched to its failure policy from now on."""
     conflicts: tuple[Conflict, ...] = ()
     """Annotations that the pod did not get from a policy, because it has them from another one."""
     error: str = ""
@@ -165,6 +166,14 @@ class World:
         except UNREADABLE as error:
             raise MalformedError(f"a node cannot be read: {error}") from None
 
+    def missed(self, policy: str, part: Part, pod: Any, at: int) -> Scope | None:
+        """A policy was too slow about a pod of a request; for whom it is switched now, if it is."""
+        asked = (self.scores,) if part == "scores" else self.gates.values()
+        for one in (one for evaluator in asked for one in evaluator.policies.policies):
+            if one.name == policy:
+                return self.pace.missed(one, part, self.view(pod), at)
+        return None
+
     def catch_up(self, when: Moment) -> bool:
         """Compute in idle time what waits; whether all of it was done."""
         now, clock, deadline, _ = when
@@ -173,9 +182,10 @@ class World:
 
 def world(policies: PolicySet, nodes: Nodes, mirror: Mirror, pace: Pace, names: Remembered, tally: Tally) -> World:
     """Each policy where it is asked, with the rules that are asked there: what is kept depends on nothing else."""
+    classes = Classes()
 
     def asked(chosen: list[CompiledPolicy]) -> Evaluator:
-        return Evaluator(PolicySet(tuple(chosen), policies.generation), nodes, tally=tally)
+        return Evaluator(PolicySet(tuple(chosen), policies.generation), nodes, tally=tally, classes=classes)
 
     gating = [replace(one, scores=()) for one in policies.policies if one.filters or one.protections or one.annotations]
     rating = [replace(one, filters=(), protections=(), annotations=()) for one in policies.policies if one.scores]

@@ -19,7 +19,7 @@ from fairlead.cluster.resources import NODES
 from fairlead.serving import listening
 from fairlead.settings import Address, Settings
 from fairlead.webhook import world
-from policykit import SECOND
+from policykit import SECOND, pod
 from scripted.loop import in_loop
 from servingkit import BAD, GOOD, OTHER, POLICY, World, node, running
 from tlskit import HOSTS, NOW, YEAR
@@ -236,13 +236,20 @@ async def test_a_policy_that_is_too_slow_is_told_until_its_next_generation(tmp_p
         async def told() -> list[bool]:
             text, metrics = (await one.probe("/readyz"))[1], (await one.probe("/metrics"))[1]
             state = 'fairlead_policy_state{policy="p",reason="TooSlow"} 1'
-            return ["p: TooSlow: its filters are switched to its failurePolicy" in text, state in metrics]
+            return ["p: TooSlow: its filters are switched to its failurePolicy for all pods" in text, state in metrics]
 
         assert one.app.current.world is not None
         (policy,) = one.app.current.world.policies.policies
-        for switched in (False, True):
+        for namespace, switched in (("ml", None), ("ml", "class"), ("web", None), ("web", "all")):
             assert await told() == [False, False]
-            assert one.app.current.pace.missed(policy, "gate", perf_counter_ns()) is switched
+            asked = pod(namespace=namespace)
+            assert one.app.current.pace.missed(policy, "gate", asked, perf_counter_ns()) == switched
+            if switched == "class":
+                assert (
+                    "p: TooSlow: its filters are switched to its failurePolicy for " in (await one.probe("/readyz"))[1]
+                )
+                told_of = 'fairlead_policy_slow_classes{part="gate",policy="p"}'
+                assert told_of in (await one.probe("/metrics"))[1]
         assert await told() == [True, True]
         await one.served(OTHER)
         await one.until(lambda: one.app.current.world.policies.policies != (policy,))  # type: ignore[union-attr]

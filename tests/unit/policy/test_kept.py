@@ -9,7 +9,8 @@ import pytest
 
 from fairlead.policy import bound
 from fairlead.policy.bound import BoundFilter
-from fairlead.policy.kept import SLICE_MAX, TooSlowError
+from fairlead.policy.deadline import TooSlowError
+from fairlead.policy.kept import SLICE_MAX
 from fairlead.strategies.reads import Change
 from policykit import NOW, SECOND, Clock, Cluster, node, placed, pod, policy
 
@@ -105,7 +106,7 @@ def test_rules_that_read_a_pods_identity_are_not_kept() -> None:
     cluster = Cluster([policy(filters={"f": "pod.metadata.name != node.metadata.name"})], [node("a"), node("b")])
     assert cluster.filter(pod("a")).passed == ["b"]
     assert cluster.filter(pod("b")).passed == ["a"]
-    assert len(cluster.evaluator._kept) == 0
+    assert len(cluster.evaluator.classes) == 0
 
 
 def test_the_least_recently_asked_class_goes_first() -> None:
@@ -188,7 +189,7 @@ def test_rules_that_hold_at_their_moment_only_do_not_pile_up_when_time_is_short_
     for call in range(50):
         with pytest.raises(TooSlowError):
             cluster.filter(pod(), now=NOW + call, clock=Clock(900_000), deadline=0)
-    (kept,) = cluster.evaluator._kept.values()
+    (kept,) = cluster.evaluator.classes
     assert [len(rule.waiting) <= 100 for rule in kept.verdicts.rules] == [True, True]
     assert cluster.evaluator.tally.evaluations["p", "b"] == 100
     assert cluster.filter(pod(), now=NOW + 99).passed == cluster.names[1:]
@@ -268,7 +269,7 @@ def test_ten_thousand_distinct_pods_are_bounded_in_memory() -> None:
                 sizes.append(tracemalloc.get_traced_memory()[0])
     finally:
         tracemalloc.stop()
-    assert len(cluster.evaluator._kept) == 64
+    assert len(cluster.evaluator.classes) == 64
     assert sizes[1] < sizes[0] * 1.2
 
 
@@ -280,7 +281,7 @@ def test_verdicts_that_hold_for_a_time_are_remembered_once_for_each_node() -> No
         change = Change(node=frozenset({("status", "conditions", "Ready")}))
         cluster.nodes.put(node("n", labels={"gpu": "a"}, conditions={"Ready": ("True", stamp)}), change)
         cluster.filter(pod())
-    (kept,) = cluster.evaluator._kept.values()
+    (kept,) = cluster.evaluator.classes
     (rule,) = kept.verdicts.rules
     assert len(rule._queue) < 1_000
     assert rule.computed == []

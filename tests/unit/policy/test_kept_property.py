@@ -8,9 +8,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from fairlead.policy.classes import Classes
+from fairlead.policy.deadline import TooSlowError
 from fairlead.policy.evaluate import Evaluator
 from fairlead.policy.facts import NodeView, PodView
-from fairlead.policy.kept import TooSlowError
 from fairlead.policy.nodes import Nodes
 from fairlead.policy.select import policy_set
 from fairlead.strategies.reads import Change
@@ -80,7 +81,7 @@ class KeptEqualsFresh(RuleBasedStateMachine):
         self.now = NOW
         self.objects: dict[str, dict[str, Any]] = {}
         self.nodes = Nodes(limit=journal)
-        self.evaluator = Evaluator(policy_set(POLICIES), self.nodes, classes)
+        self.evaluator = Evaluator(policy_set(POLICIES), self.nodes, classes=Classes(entries=classes))
         for name in NAMES[:3]:
             self.nodes.put(self._seen(name, {}))
 
@@ -155,7 +156,10 @@ class KeptEqualsFresh(RuleBasedStateMachine):
 
     @invariant()
     def counts_are_bounded(self) -> None:
-        assert len(self.evaluator._kept) <= self.evaluator.classes
+        classes = self.evaluator.classes
+        assert len(classes) <= classes.entries
+        assert classes.size == sum(one.size for one in classes)
+        assert {*classes._named} <= {*classes}
         assert len(self.nodes.journal) <= self.nodes.limit
 
     def teardown(self) -> None:

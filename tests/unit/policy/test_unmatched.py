@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.policy.select import matches
+from fairlead.policy.select import policy_set
 from fairlead.policy.unmatched import unmatched
 from policykit import NOW, pod, policy
 
@@ -61,4 +61,5 @@ def test_there_is_a_reason_exactly_where_the_policy_is_not_for_the_pod(
     match = {key: value for key, value in written.items() if value is not None}
     match["conditions"] = {f"c{at}": text for at, text in enumerate(conditions)}
     one, subject = policy(match=match), pod(labels={"team": "x"}, of_namespace=labels)
-    assert (unmatched(one, subject, "fairlead", NOW) is None) is (matches(one.match, subject, NOW) is not False)
+    is_for = bool(policy_set([one]).matching(subject, "fairlead", NOW))
+    assert (unmatched(one, subject, "fairlead", NOW) is None) is is_for

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from fairlead.cluster.ever import NAME as EVER
 from fairlead.control.authority import SECRET as AUTHORITY
-from fairlead.control.of_others import OPERATOR_SECRET, SERVER_SECRET
-from fairlead.render.names import Names, digest, scheduler_elsewhere
+from fairlead.render.names import OPERATOR_SECRET, SERVER_SECRET, Names, digest, scheduler_elsewhere
 from renderkit import LONGEST, SCENES
 
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.cel.check import Steps
+from fairlead.cel.pausing import Steps
 from fairlead.certificates import authority
 from fairlead.webhook.admission import NoReviewError
 from fairlead.webhook.admission_server import MAX_BODY, PATH, READ, READ_EACH, WAITING, AdmissionServer

@@ -10,7 +10,7 @@ from fairlead.webhook import placing
 from fairlead.webhook.placing import Placing
 from fairlead.webhook.protocol import BindArgs
 from fairlead.webhook.world import Answer
-from policykit import node, policy
+from policykit import Clock, node, policy
 from webhookkit import Asking, at, go
 
 ASKED = {"PodName": "x", "PodNamespace": "ml", "PodUID": "u-x", "Node": "n"}
@@ -124,3 +124,61 @@ def test_conflicts_are_told() -> None:
     placing = Asking(rules, unplaced=[pod()]).bind(json.dumps(ASKED).encode())
     assert isinstance(placing, Placing)
     assert [(each.winner, each.loser) for each in placing.bound.outcome.conflicts] == [("one", "two")]
+
+
+SLOWLY = {"fairlead.dev/a": {"expression": "'a'"}, "fairlead.dev/b": {"expression": "'b'"}}
+TIMES: dict[str, dict[str, Any]] = {
+    "annotations": {"annotations": SLOWLY},
+    "conditions": {"annotations": SLOWLY, "match": {"conditions": {"c": "true", "d": "true"}}},
+}
+
+
+@pytest.mark.parametrize("case", TIMES)
+@pytest.mark.parametrize("on_error", ["Omit", "Reject"])
+def test_a_policy_that_takes_too_long_is_named_and_then_its_annotations_are_as_their_on_error_says(
+    case: str, on_error: str
+) -> None:
+    spec = TIMES[case]
+    needed = {key: {**one, "onError": on_error} for key, one in SLOWLY.items()}
+    one = Asking(
+        [policy(**{**spec, "annotations": needed}), policy("q", annotations={"fairlead.dev/q": "'q'"})],
+        [node("n")],
+        unplaced=[pod(), pod_of("web")],
+    )
+    clock = Clock(1_000)
+    asked = json.dumps(ASKED).encode()
+    for switched in (None, "class"):
+        answer = one.bind(asked, at(clock=clock, deadline=clock.time))
+        assert isinstance(answer, Answer)
+        assert json.loads(answer.body) == {"Error": "policy p is too slow"}
+        assert (answer.outcome.too_slow, answer.outcome.switched) == ("p", switched)
+    found = one.bind(asked, at(clock=clock, deadline=clock.time + 10**9))
+    if on_error == "Omit":
+        assert isinstance(found, Placing)
+        assert found.annotations == {"fairlead.dev/q": "q"}
+    else:
+        assert isinstance(found, Answer)
+        assert "cannot compute the annotation fairlead.dev/a: policy p is too slow" in json.loads(found.body)["Error"]
+    assert "is too slow" in repr(one.tally.drain())
+    other = one.bind(
+        json.dumps({**ASKED, "PodNamespace": "web"}).encode(), at(clock=clock, deadline=clock.time + 10**9)
+    )
+    assert isinstance(other, Placing)
+    assert other.annotations.keys() == {*SLOWLY, "fairlead.dev/q"}, "pods of others are written what they should be"
+
+
+def pod_of(namespace: str) -> Any:
+    return from_json(
+        "Pod",
+        {"metadata": {"name": "x", "namespace": namespace, "uid": "u-x"}, "spec": {"schedulerName": "fairlead"}},
+    )
+
+
+def test_whoever_was_late_already_is_not_counted() -> None:
+    one = Asking([policy(annotations=SLOWLY)], [node("n")], unplaced=[pod()])
+    clock = Clock(1_000)
+    for _ in range(3):
+        answer = one.bind(json.dumps(ASKED).encode(), at(clock=clock, deadline=0)._replace(fair=False))
+        assert isinstance(answer, Answer)
+        assert answer.outcome.too_slow == "p"
+    assert not one.pace.slow(clock.time)

@@ -19,7 +19,7 @@ from fairlead.cluster.errors import (
 from fairlead.cluster.resources import PODS
 from fairlead.webhook.binding import Binder
 from fairlead.webhook.world import Answer, Moment
-from policykit import NOW, SECOND, node
+from policykit import NOW, SECOND, node, policy
 from webhookkit import Asking, go
 
 ASKED = {"PodName": "x", "PodNamespace": "ml", "PodUID": "u-x", "Node": "n"}
@@ -156,3 +156,23 @@ def test_it_ends_before_the_scheduler_gives_up(case: str) -> None:
     assert error(bind(api, known=known, deadline=deadline))
     assert api.asked == asked
     assert api.time <= deadline * SECOND
+
+
+@pytest.mark.parametrize(("lasts", "switched"), [(False, [None, "class"]), (True, [None, None])])
+def test_what_the_api_server_took_is_no_policys_fault(lasts: bool, switched: list[str | None]) -> None:
+    api = Api(None, written(), lasts=lasts)
+    asking = Asking([policy(annotations={"fairlead.dev/x": "'x'"})], [node("n")])
+    before, found = api.clock, []
+
+    def clock() -> int:
+        api.time += SECOND // 1000
+        return before()
+
+    for _ in switched:
+        when = Moment(NOW, clock, api.time + (SECOND if lasts else SECOND // 200))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("fairlead.webhook.binding._LEAST_S", 0.0)
+            found.append(
+                asyncio.run(Binder(api).bind(json.dumps(ASKED).encode(), asking.world, asking.caller, when)).outcome
+            )
+    assert [(one.too_slow, one.switched) for one in found] == [("p", one) for one in switched]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.webhook import protocol
-from fairlead.webhook.brought import Brought
+from fairlead.webhook.brought import DECODED, Brought
 from policykit import node, placed, policy
 from webhookkit import Asking, body, names_of
 
@@ -97,9 +97,9 @@ def test_what_others_may_write_is_read_as_go_does(after: bytes, names: bytes | N
 
 
 def test_what_is_kept_is_bounded() -> None:
-    brought = known(PARTS * 2, limit=2 * len(PARTS[-1]))
+    brought = known(PARTS * 2, limit=2 * (1 + DECODED) * len(PARTS[-1]))
     assert [brought.split(part, 0, len(part)) for part in PARTS] == [None, None, None, [PARTS[3]], None, [PARTS[5]]]
-    assert brought.size == len(PARTS[3]) + len(PARTS[5]) <= brought.limit
+    assert brought.size == (1 + DECODED) * (len(PARTS[3]) + len(PARTS[5])) <= brought.limit
     brought.node(b'{"metadata":{"name":"c"},"large":"' + b"x" * 99 + b'"}')
     assert (brought.size, brought._written, brought._read) == (0, {}, {})
 

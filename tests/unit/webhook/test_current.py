@@ -11,7 +11,8 @@ from fairlead.cel.pausing import Share
 from fairlead.cluster.mirror import Mirror
 from fairlead.cluster.policies import Policies
 from fairlead.policy.compile import Rules
-from fairlead.policy.tally import Failures
+from fairlead.policy.rules import faulted
+from fairlead.policy.tally import Failures, Tally
 from fairlead.webhook.current import Current
 from fairlead.webhook.undecided import Undecided
 from policykit import MODEL, obj
@@ -178,3 +179,29 @@ def test_what_rules_could_not_decide_is_added_up_until_another_generation_serves
     assert [one.message for one in caplog.records] == ["a rule cannot decide"]
     undecided.take([], {"p": "2"})
     assert [*undecided] == []
+
+
+def test_a_fault_is_counted_and_logged_once_with_its_traceback_and_without_its_words(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    counted: list[tuple[str, str, int]] = []
+    undecided, secret = Undecided(lambda *_: None, lambda *one: counted.append(one)), "hunter2"
+    tally = Tally()
+    for _ in range(2):
+        for rule in ("f", "g"):
+            try:
+                int(secret)
+            except ValueError as error:
+                for _ in range(3):
+                    tally.undecided("p", rule, faulted(error))
+        undecided.take(tally.drain(), {"p": "1"})
+    assert counted == [("p", "f", 3), ("p", "g", 3)] * 2
+    faults = [one for one in caplog.records if one.levelno == logging.ERROR]
+    assert [(one.policy, one.rule, one.error) for one in faults] == [("p", rule, "ValueError") for rule in "fg"]  # type: ignore[attr-defined]
+    told = logging.Formatter().format(faults[0])
+    assert "test_current.py" in told
+    assert secret not in told + repr([*undecided])
+    tally.undecided("p", "f", faulted(ValueError("another")))
+    undecided.take([], {"p": "2"})
+    undecided.take(tally.drain(), {"p": "2"})
+    assert len([one for one in caplog.records if one.levelno == logging.ERROR]) == 3, "again in its next generation"

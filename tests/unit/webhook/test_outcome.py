@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.webhook.pace import PAUSE, WINDOW, Pace, Version
-from fairlead.webhook.world import Answer, Outcome
-from policykit import NOW, SECOND, node, ns, placed, policy
+from fairlead.webhook.pace import PAUSE, Slow, Version
+from fairlead.webhook.world import Answer, Gate, Outcome
+from policykit import SECOND, node, ns, placed, policy
 from policykit.asking import Clock
-from webhookkit import Asking, at, body, go, names_of
+from webhookkit import Asking, Passing, at, body, go, names_of
 
 GPU = {"gpu": "node.metadata.labels[?'gpu'].hasValue()"}
 MANY = [node(f"n{number:03}", labels={"gpu": "x"} if number >= 150 else {}) for number in range(200)]
@@ -124,23 +124,19 @@ def test_what_a_policy_needs_and_cannot_be_read(case: str) -> None:
 SLOW: dict[str, Any] = {"filters": {"f": "true"}, "scores": {"s": "1.0"}, "protect": {"p": "true"}}
 
 
-class Time(Clock):
+class Time(Passing):
     """A clock that is told how long a look takes."""
 
-    def call(self, asking: Asking, verb: str, gate: str = "Fail", *, slow: bool) -> Answer:
-        """With each look at the clock taking a second and a deadline in the past, or no time at all."""
-        self.step = SECOND if slow else 0
-        when = at(NOW, self, self.time if slow else self.time + SECOND)
-        asked = body(victims={name: ["u"] for name in NAMES}) if verb == "preempt" else body(NAMES)
-        one = getattr(asking, verb)
-        return one(asked, when=when) if verb == "prioritize" else one(asked, gate, when)  # type: ignore[no-any-return]
+    def call(self, asking: Asking, verb: str, gate: Gate = "Fail", *, slow: bool) -> Answer:
+        """About all nodes."""
+        return self.ask(asking, verb, NAMES, gate, slow=slow)
 
 
 @pytest.mark.parametrize(("verb", "status"), [("filter", 200), ("prioritize", 503), ("preempt", 503)])
 def test_past_the_deadline_the_answer_names_the_policy(verb: str, status: int) -> None:
     answer = Time().call(Asking([policy(**SLOW)], MANY), verb, slow=True)
     assert (answer.status, json.loads(answer.body)["Error"]) == (status, "policy p is too slow")
-    assert (answer.outcome.too_slow, answer.outcome.switched) == ("p", False)
+    assert (answer.outcome.too_slow, answer.outcome.switched) == ("p", None)
 
 
 def test_the_policy_that_took_longest_over_candidates_is_named() -> None:
@@ -161,8 +157,8 @@ def test_twice_in_a_minute_is_too_slow_for_five_minutes() -> None:
     """Fail: refused, everywhere, for that. What was computed meanwhile is kept."""
     asking, time = Asking([policy(**SLOW)], MANY), Time()
     assert not time.call(asking, "filter", slow=True).outcome.switched
-    assert time.call(asking, "preempt", slow=True).outcome.switched
-    assert [*asking.pace.slow(time.time)] == [(Version("p", "u-p", "1"), "gate")]
+    assert time.call(asking, "preempt", slow=True).outcome.switched == "class"
+    assert [*asking.pace.slow(time.time)] == [Slow(Version("p", "u-p", "1"), "gate", "class", 1)]
 
     reply = go.decode("filter", time.call(asking, "filter", slow=False).body)
     assert (reply["NodeNames"], {*reply["FailedAndUnresolvableNodes"].values()}) == ([], {"policy p is too slow"})
@@ -183,7 +179,7 @@ def test_twice_in_a_minute_is_too_slow_for_five_minutes() -> None:
 def test_ignore_lets_its_pods_pass_and_others_are_asked_still() -> None:
     rules = [policy(**SLOW, failurePolicy="Ignore"), policy("q", filters=GPU, failurePolicy="Ignore")]
     asking, time = Asking(rules, MANY), Time()
-    for switched in (False, True):
+    for switched in (None, "class"):
         answer = time.call(asking, "filter", "Ignore", slow=True)
         assert (answer.outcome.too_slow, answer.outcome.switched) == ("p", switched)
     assert names_of(time.call(asking, "filter", "Ignore", slow=False)) == NAMES[150:]
@@ -192,7 +188,7 @@ def test_ignore_lets_its_pods_pass_and_others_are_asked_still() -> None:
 def test_slow_scores_are_left_out_and_refuse_nobody() -> None:
     rules = [policy(**SLOW), policy("q", scores={"s": "node.metadata.name == 'n007' ? 50.0 : 0.0"})]
     asking, time = Asking(rules, MANY), Time()
-    for switched in (False, True):
+    for switched in (None, "class"):
         answer = time.call(asking, "prioritize", slow=True)
         assert (answer.outcome.too_slow, answer.outcome.switched) == ("p", switched)
     assert go.decode("prioritize", time.call(asking, "prioritize", slow=False).body) == [{"Host": "n007", "Score": 5}]
@@ -215,24 +211,8 @@ def test_a_simulation_that_is_too_slow_is_told_so_and_counts_nothing() -> None:
     time.step = SECOND
     for _ in range(3):
         answer = asking.filter(body(nodes=nodes), when=at(clock=time, deadline=0))
-        assert (answer.outcome.too_slow, answer.outcome.switched) == ("p", False)
+        assert (answer.outcome.too_slow, answer.outcome.switched) == ("p", None)
     assert not asking.pace.slow(time.time)
-
-
-def test_pace() -> None:
-    pace, one = Pace(), policy("p")
-    assert not pace.missed(one, "gate", 0)
-    assert not pace.missed(one, "gate", WINDOW), "a minute later it starts afresh"
-    assert not pace.missed(one, "scores", WINDOW + 1), "the other part has its own count"
-    assert pace.missed(one, "gate", 2 * WINDOW - 1)
-    start = 2 * WINDOW - 1
-    assert pace.is_slow(one, "gate", start)
-    assert pace.is_slow(one, "gate", start + PAUSE - 1)
-    assert not pace.is_slow(one, "gate", start + PAUSE)
-    assert not pace.is_slow(one, "scores", start)
-    for another in (policy("q"), policy("p", generation=2), policy("p", uid="u-other")):
-        assert not pace.is_slow(another, "gate", start)
-    assert not pace.missed(one, "gate", start + PAUSE), "and then it has two again"
 
 
 def test_waiting_rules_are_computed_in_idle_time() -> None:

@@ -11,7 +11,7 @@ from fairlead.policy.broken import standing_for
 from fairlead.policy.compiled import CompiledPolicy
 from fairlead.policy.select import policy_set
 from fairlead.policy.tally import Failures
-from fairlead.webhook.pace import Version
+from fairlead.webhook.pace import Slow, Version
 from fairlead.webhook.report import Known, report
 from fairlead.webhook.state import PolicyState, ReplicaState, RuleState, decode, encode
 from fairlead.webhook.undecided import Undecided
@@ -102,7 +102,11 @@ def test_what_counts_and_what_is_said_of_the_replica() -> None:
     given = known(
         policy(filters=FILTER),
         policy("q", filters=FILTER),
-        slow=[(Version("p", "u-p", "1"), "gate"), (Version("q", "u-q", "0"), "scores")],
+        slow=[
+            Slow(Version("p", "u-p", "1"), "gate", "all"),
+            Slow(Version("q", "u-q", "0"), "scores", "all"),
+            Slow(Version("q", "u-q", "1"), "scores", "class", 2),
+        ],
         refused={"p": 4},
         missed={"q": 2},
         turned_away={"10.0.0.1": "expired"},
@@ -115,6 +119,7 @@ def test_what_counts_and_what_is_said_of_the_replica() -> None:
     one, other = said.policies["p"], said.policies["q"]
     assert (one.slow, one.refused_pods, one.missed_samples) == (True, 4, 0)
     assert (other.slow, other.refused_pods, other.missed_samples) == (False, 0, 2)
+    assert (one.slow_for, other.slow_for) == ((), ("its scores are left out for 2 classes of pods of one namespace",))
     assert given.serving is not None
     assert replace_policies(said) == ReplicaState(
         policy_set=given.serving.generation,

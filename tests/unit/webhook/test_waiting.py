@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from fairlead.policy import select
 from fairlead.policy.compiled import CompiledPolicy
-from fairlead.webhook.waiting import AGAIN, PAUSE, UNSEEN, Waiting
+from fairlead.webhook.waiting import AGAIN, CONDITIONS, PAUSE, UNSEEN, Waiting
+from fairlead.webhook.world import Outcome, World
 from policykit import NOW, SECOND, node, pod, policy
 from webhookkit import Asking, at, body
 
@@ -198,3 +200,48 @@ def test_it_goes_on_where_its_time_was_over(rule: str) -> None:
         slices += 1
     assert slices > 5
     assert ground.waiting.freed
+
+
+def test_a_pod_that_raises_does_not_keep_the_others_from_being_woken(monkeypatch: pytest.MonkeyPatch) -> None:
+    ground = Ground(policy(filters={"f": LABEL}))
+    ground.filter()
+    ground.filter("odd")
+    held = ground.asking.mirror.waiting
+    held["ml", "odd"] = pod("odd", schedulerName="fairlead").pod
+    before = World.view
+
+    def view(self: World, one: Any) -> Any:
+        if one.metadata.name == "odd":
+            raise ValueError("nobody foresaw it")
+        return before(self, one)
+
+    monkeypatch.setattr(World, "view", view)
+    ground.label("b", pool="ours")
+    assert ground.freed
+
+
+def test_conditions_that_take_too_long_are_left_and_the_others_are_woken() -> None:
+    slow = policy(match={"conditions": {"c": "pod.metadata.name == 'slow'", "d": "true"}}, filters={"f": LABEL})
+    ground = Ground(slow, policy("q", filters={"f": LABEL}))
+    ground.filter()
+    ground.filter("slow")
+    ground.asking.mirror.waiting["ml", "slow"] = pod("slow", schedulerName="fairlead").pod
+    ground.label("b", pool="ours")
+    ground.step = CONDITIONS // 2 + 1
+    looks = 0
+    while not ground.look(0):
+        looks += 1
+        assert looks < 20, "whoever is slow is passed over"
+    slow_one = ground.waiting._pods["u-slow"]
+    assert slow_one.left_alone > ground.time
+    assert not ground.asking.pace.slow(ground.time), "nobody waits for an answer in idle time"
+
+
+def test_conditions_of_a_policy_that_is_switched_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = policy(match={"conditions": {"c": "pod.metadata.name != ''"}}, filters={"f": "true"})
+    ground = Ground(one)
+    ground.waiting.filtered(Outcome(verb="filter", pod="u-x", waits=("ml", "x"), gate="Fail"), 0)
+    for _ in range(2):
+        ground.asking.pace.missed(one, "gate", pod(), 0)
+    monkeypatch.setattr(select, "_holds", lambda *_: pytest.fail("its failure policy decides"))
+    assert not ground.freed

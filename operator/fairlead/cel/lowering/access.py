@@ -23,7 +23,7 @@ from fairlead.cel.lowering.builder import (
 )
 from fairlead.cel.lowering.context import Context
 from fairlead.cel.messages import NO_INT, NO_TEXT, empty
-from fairlead.cel.meter import ANNOTATION_MAX
+from fairlead.cel.meter import ANNOTATION_MAX, TOO_LONG
 from fairlead.cel.schema import PACKAGE, element, messages
 from fairlead.cel.values import BoolKey, Timestamp, TypeName
 
@@ -43,7 +43,7 @@ def absent_number(field: str) -> object:
 
 def too_long() -> object:
     """Refuse to read an annotation that is longer than rules may read."""
-    raise CelError(Kind.ARGUMENT, f"the annotation is longer than a rule may read, {ANNOTATION_MAX:,} characters")
+    raise CelError(Kind.ARGUMENT, TOO_LONG)
 
 
 def readable(lo: Context, holder: Node, value: ast.expr) -> ast.expr:

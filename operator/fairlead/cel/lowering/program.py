@@ -20,7 +20,7 @@ from fairlead.cel.errors import Abort, CelError, Kind
 from fairlead.cel.estimate import Estimate
 from fairlead.cel.functions.ends import Note
 from fairlead.cel.lowering.analysis import Analysis, Names, analyse
-from fairlead.cel.lowering.builder import CAUGHT, NotLoweredError, attribute, const, load
+from fairlead.cel.lowering.builder import NotLoweredError, attribute, const, load
 from fairlead.cel.lowering.lowerer import Lowerer
 from fairlead.cel.lowering.moving import Watched, watched
 from fairlead.cel.lowering.trace import Place, Trace, loops_around
@@ -61,9 +61,10 @@ class Program:
 
     def for_pod(self, facts: object) -> One:
         """Compute what depends on the pod alone; the rest is a function of a node's facts and the time."""
+        hopeful = self._hopeful
         try:
-            return self._hopeful(facts, partial(self._anew, facts))
-        except (*CAUGHT, Abort):
+            return hopeful(facts, partial(self._anew, facts))
+        except Exception:  # noqa: BLE001  also what nobody foresaw
             return self.plain(facts)  # it may never be needed; if it is, it raises there
 
     def plain(self, facts: object) -> One:
@@ -91,10 +92,10 @@ class Program:
         """
 
         def one(v: Any, now: int) -> tuple[Any, Trace]:
-            trace = Trace(self._around, force or {}, at or {})
+            trace, tracing = Trace(self._around, force or {}, at or {}), self._tracing
             try:
-                return self._tracing(facts, trace.record, trace.enter, trace)(v, now), trace
-            except (*CAUGHT, Abort) as error:
+                return tracing(facts, trace.record, trace.enter, trace)(v, now), trace
+            except Exception as error:  # noqa: BLE001  also what nobody foresaw
                 return error if isinstance(error, Abort) else translated(error), trace
 
         return one
@@ -232,13 +233,17 @@ def _place(module: ast.Module) -> None:
 
 
 def translated(error: Exception) -> CelError:
-    """An error of the language, also where Python found it."""
+    """An error of the language, also where Python found it, and where nobody foresaw it."""
     if isinstance(error, CelError):
         return error
+    if isinstance(error, Abort):
+        return CelError(error.kind, error.message)
     if isinstance(error, KeyError):
         key = error.args[0] if error.args else ""
         return CelError(Kind.NO_SUCH_KEY, f"no such key: {key!r}")
-    return CelError(Kind.INDEX, str(error))
+    if isinstance(error, IndexError):
+        return CelError(Kind.INDEX, str(error))
+    return CelError(Kind.INTERNAL, f"{type(error).__name__}: {error}")
 
 
 def _function(name: str, parameters: tuple[str, ...], body: list[ast.stmt]) -> ast.FunctionDef:

@@ -1,0 +1,55 @@
+"""How much memory is held by something: counted, and rather too much than too little."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import partial
+from sys import getsizeof
+from types import CellType, FunctionType
+from typing import Any, Final
+
+from msgspec import Struct
+
+from fairlead.cel.values import Some
+from fairlead.policy.facts import PodView
+
+_GROUPS: Final = (list, tuple, set, frozenset)
+
+
+def size_of(*things: Any) -> int:
+    """Bytes of values of the language, of pods, and of functions with what they have bound; each is counted once.
+
+    What else there is, such as a rule or the nodes, is shared by everybody and counts for itself alone.
+    """
+    seen = set[int]()
+    size, left = 0, [*things]
+    while left:
+        one = left.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        size += getsizeof(one)
+        left += _held(one)
+    return size
+
+
+def _held(one: Any) -> Iterable[Any]:
+    if isinstance(one, str | bytes | int | float):
+        return ()
+    if isinstance(one, _GROUPS):
+        return one
+    if isinstance(one, Mapping):
+        return (*one.keys(), *one.values())
+    if isinstance(one, Struct):
+        return [getattr(one, name) for name in one.__struct_fields__]
+    if isinstance(one, PodView):
+        return one.pod, one.namespaceObject, one.request
+    if isinstance(one, Some):
+        return (one.value,)
+    if isinstance(one, FunctionType):
+        return one.__closure__ or ()
+    if isinstance(one, CellType):
+        with suppress(ValueError):  # it is empty
+            return (one.cell_contents,)
+    if isinstance(one, partial):
+        return one.func, *one.args
+    return (one.__wrapped__,) if hasattr(one, "__wrapped__") else ()  # what keeps the results of a function
