@@ -144,7 +144,8 @@ def _translated(detail: ErrorDetails, model: type[Params]) -> Iterator[FieldErro
         return  # it is short of items because some of them are wrong, which is said anyway
     elif kind in _SIZES:
         size = len(value) if isinstance(value, Sized) else 0
-        yield FieldError(path, f"must have {_SIZES[kind](context)}, not {size}")
+        said = f"not {size}" if size <= _WIDTH_MAX or isinstance(value, str) else f"and has more than {_WIDTH_MAX}"
+        yield FieldError(path, f"must have {_SIZES[kind](context)}, {said}")
     elif kind in _LIMITS:
         yield FieldError(path, f"must be {_LIMITS[kind](context)}, not {shown(value)}")
     else:
