@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from typing import Final
 
 from fairlead.api.errors import FieldPath
 from fairlead.api.rules import Variable
@@ -19,6 +20,8 @@ from fairlead.cel.references import references
 from fairlead.policy.errors import Fault, in_expression, in_field
 from fairlead.policy.expressions import Compiled
 
+PATTERNS_OF_POLICY_MAX: Final = 128
+"""Different ones: each may take half a MiB of memory for as long as the policy serves."""
 Known = dict[tuple[object, ...], Compiled]
 """Expressions that compiled, by all that decides what comes of them: of many policies few are unlike any other."""
 
@@ -33,6 +36,7 @@ class Expressions:
     faults: list[Fault] = field(default_factory=list)
     variables: dict[str, Compiled] = field(default_factory=dict)
     _parts: dict[str, int] = field(default_factory=dict)
+    _patterns: set[str] = field(default_factory=set)
     broken: set[str] = field(default_factory=set)  # variables that do not compile: whoever uses them is not to blame
     _environments: dict[str, Environment] = field(default_factory=dict)
 
@@ -83,9 +87,15 @@ class Expressions:
             self.faults.append(in_field(path, fault, "use variables less often"))
             return None
         made = Compiled(expression, self._used(expression.checked.names.values()))
-        if (count := len(_patterns(made))) > PATTERNS_MAX:
+        patterns = _patterns(made)
+        if (count := len(patterns)) > PATTERNS_MAX:
             fault = f"has {count} regular expressions with those of its variables, {PATTERNS_MAX} are allowed"
             self.faults.append(in_field(path, fault, "join them: a|b, or split it into several rules"))
+            return None
+        self._patterns |= patterns
+        if (count := len(self._patterns)) > PATTERNS_OF_POLICY_MAX:
+            fault = f"has the policy's regular expression number {count}, {PATTERNS_OF_POLICY_MAX} are allowed"
+            self.faults.append(in_field(path, fault, "join them: a|b, or split the policy"))
             return None
         yield
         if (steps := made.worst_case) > BUDGET:

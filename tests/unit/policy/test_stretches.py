@@ -109,6 +109,19 @@ def test_patterns_are_few_and_not_compiled_again() -> None:
     assert compiled("a1b") is compiled("a1b")
 
 
+def test_a_policy_has_so_many_patterns_and_no_more() -> None:
+    of_each = [" || ".join(f"''.matches('a{rule}-{at}b')" for at in range(PATTERNS_MAX)) for rule in range(5)]
+    found = inspect(
+        hostile.policy({"filters": [{"name": f"f{at}", "expression": text} for at, text in enumerate(of_each)]}),
+        MODEL,
+        RULES,
+    )
+    [said] = map(str, found.faults)
+    assert said.startswith(
+        "spec.filters[4].expression: has the policy's regular expression number 160, 128 are allowed"
+    )
+
+
 class Clock:
     """Goes on by a second each time that somebody looks."""
 
