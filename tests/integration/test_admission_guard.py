@@ -125,7 +125,7 @@ async def _guarded(client: Client) -> None:
             return "ValidatingAdmissionPolicy" in str(error)
         return False
 
-    for _ in range(600):
+    for _ in range(1200):
         if await refused():
             return
         await asyncio.sleep(0.1)

@@ -139,7 +139,7 @@ def test_the_api_server_asks_for_nothing_but_our_kind_where_it_is_answered() -> 
     (webhook,) = made["webhooks"]
     (rule,) = webhook["rules"]
     asks = (rule["apiGroups"], rule["resources"], webhook["failurePolicy"], webhook["timeoutSeconds"])
-    assert asks == (["fairlead.dev"], ["schedulerextenderpolicies"], "Ignore", 2)
+    assert asks == (["fairlead.dev"], ["schedulerextenderpolicies"], "Ignore", 10)
     called, service = webhook["clientConfig"]["service"], _called(objects)
     ports = {port["name"]: port["port"] for port in service["spec"]["ports"]}
     name = service["metadata"]["name"]

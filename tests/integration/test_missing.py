@@ -70,6 +70,12 @@ def another(ground: Ground) -> None:
     ground.serve(ground.cluster.api.create(POLICIES, body | {"spec": {"schedulerName": "s", "filters": FILTER}}))
 
 
+def unseen(ground: Ground) -> None:
+    """Have a replica serve what nobody has told the leader of: it lists all policies."""
+    metadata = {"name": "unseen", "uid": "u", "generation": 1}
+    ground.serve({"metadata": metadata, "spec": {"schedulerName": "s", "filters": FILTER}})
+
+
 def drift(ground: Ground) -> None:
     ground.cluster.api.patch(child(ground, "deployments"), {"spec": {"replicas": 5}})
 
@@ -95,7 +101,7 @@ PROVOKED: dict[str, Callable[[Ground], None]] = {
     ),
     "own: pods/log": rewire,
     "own: csistoragecapacities": serve_others,
-    f"cluster: {PLURAL}": another,
+    f"cluster: {PLURAL}": unseen,
     STATUS: another,
     "default: events": drift,
     "default: rolebindings": Ground.restart,
@@ -118,6 +124,7 @@ def test_what_the_leader_lacks_is_named_and_once_it_has_it_all_is_well(
         wait_for("the rule to be named", named)
     wait_for("the rule to be logged", lambda: any(logs(one, missing, leader) for one in caplog.records))
 
+    leader.stub.policies.pop("unseen", None)
     set_rule(leader.cluster, leader.namespace, missing, has=True)
     touch(leader)
     wait_for("all to be well", lambda: rolled(leader) and leader.condition("p") == ("True", "Ready"))
