@@ -31,6 +31,8 @@ class Expressions:
     known: Known | None = None
     """What other policies have compiled; None: nothing is kept."""
     faults: list[Fault] = field(default_factory=list)
+    made: list[Compiled] = field(default_factory=list)
+    """All that was compiled, to be let go of in pieces where nothing comes of it."""
     variables: dict[str, Compiled] = field(default_factory=dict)
     _parts: dict[str, int] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)  # variables that do not compile: whoever uses them is not to blame
@@ -83,6 +85,7 @@ class Expressions:
             self.faults.append(in_field(path, fault, "use variables less often"))
             return None
         made = Compiled(expression, self._used(expression.checked.names.values()))
+        self.made.append(made)
         if (count := len(_patterns(made))) > PATTERNS_MAX:
             fault = f"has {count} regular expressions with those of its variables, {PATTERNS_MAX} are allowed"
             self.faults.append(in_field(path, fault, "join them: a|b, or split it into several rules"))

@@ -120,6 +120,13 @@ class CompiledPolicy:
         return -self.priority, self.name
 
     @property
+    def expressions(self) -> list[Compiled]:
+        """Those of its variables that are used, and those of its rules: nearly all that a policy consists of."""
+        rules = (*self.match.conditions, *self.filters, *self.scores, *self.protections, *self.annotations)
+        found = [rule.expression for rule in rules if rule.expression is not None]
+        return [*{name: one for rule in found for name, one in rule.variables.items()}.values(), *found]
+
+    @property
     def pod_annotations(self) -> frozenset[str]:
         """The annotations that some expression reads of pods on a node: a mirror keeps no others."""
         expressions: list[Compiled | None] = [rule.expression for rule in self.filters]
