@@ -90,7 +90,9 @@ class _Compiler:
     ) -> None:
         self.policy = policy
         self.rules = rules
-        self.expressions = Expressions([entry.name for entry in policy.spec.data], rules.known, broken=set(unknown), made=made)
+        self.expressions = Expressions(
+            [entry.name for entry in policy.spec.data], rules.known, broken=set(unknown), made=made
+        )
         self.faults = self.expressions.faults
         self.reports: list[RuleReport] = []
         self.conditions: list[ExpressionRule] = []
