@@ -122,8 +122,11 @@ class CompiledPolicy:
     @property
     def expressions(self) -> list[Compiled]:
         """Those of its variables that are used, and those of its rules: nearly all that a policy consists of."""
-        rules = (*self.match.conditions, *self.filters, *self.scores, *self.protections, *self.annotations)
-        found = [rule.expression for rule in rules if rule.expression is not None]
+        of_rules: list[Compiled | None] = [rule.expression for rule in (*self.match.conditions, *self.protections)]
+        of_rules += [rule.expression for rule in self.filters]
+        of_rules += [rule.expression for rule in self.scores]
+        of_rules += [rule.expression for rule in self.annotations]
+        found = [one for one in of_rules if one is not None]
         return [*{name: one for rule in found for name, one in rule.variables.items()}.values(), *found]
 
     @property
