@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from fairlead.cel.check import MAX_BYTES
+from fairlead.cel.functions.regex import PATTERNS_MAX
 
 TOKENS: Final = (
     *("pod", "node", "free['cpu']", "variables", "metadata", "labels", "has", "exists", "x", "in"),
@@ -35,6 +36,14 @@ def soup(seed: int) -> str:
     while len(text.encode()) < MAX_BYTES - 16:
         text += chance.choice(TOKENS) + chance.choice(("", " "))
     return text
+
+
+def bound(inner: str, of: str = "x{0}+x{0}", times: int = 27) -> str:
+    """Names that stand for each other: the last for very much, which is compared with itself."""
+    text = f"x{times}==x{times}"
+    for at in range(times, 0, -1):
+        text = f"cel.bind(x{at},{of.format(at - 1)},{text})"
+    return f"cel.bind(x0,{inner},{text})"
 
 
 EXPRESSIONS: Final[dict[str, str]] = {
@@ -91,6 +100,23 @@ EXPRESSIONS: Final[dict[str, str]] = {
     "replacements": filled("regex.replace('a','b','c')==''"),
     "ranges": filled("lists.range(9).size()>1"),
     "texts in parts": filled("''.split('').size()>1"),
+    "a slip behind blanks": "f(" + " " * 2040 + "a" + " " * 2040 + "+ ;",
+    "quotes that are escaped": (r"'\\'\\" * 1000)[:MAX_BYTES],
+    "double quotes that are escaped": (r'"\\"\\"' * 1000)[:MAX_BYTES],
+    "texts that double": bound("'a'"),
+    "lists that double": bound("[1]"),
+    "lists of lists that double": bound("[1]", "[x{0},x{0}]", 12),
+    "maps that double": bound("{'a':1}", "{{'a':x{0},'b':x{0}}}", 12),
+    "names of pods that double": bound("pod.metadata.name"),
+    "lists that double, often": "||".join([bound("[1]", times=4)] * 9),
+    "constants that cost": "||".join(f"lists.range(9000).map(x,x)==[{at}]" for at in range(60)),
+    "constants that must hold and cost": "&&".join(f"lists.range(9000).map(x,x)!=[{at}]" for at in range(60)),
+    "constants that are sorted": "||".join(f"lists.range(9000).sort()==[{at}]" for at in range(99)),
+    "constants to compare with": "||".join(["pod.spec.priority==lists.range(9000).map(x,x).size()"] * 50),
+    "deep lists in a list": "[" + ",".join(["[[[[[[]]]]]]"] * 140) + "]==[]",
+    "deep lists that are compared": "||".join(["[[[[[[[[[[[[]]]]]]]]]]]]==[[]]"] * 64),
+    "texts of the pod": "&&".join(["'a'+pod.metadata.name==pod.metadata.name"] * 80),
+    "patterns, as many as there may be": "||".join(rf"''.matches(r'\pL{{9}}{at}')" for at in range(PATTERNS_MAX)),
     **{f"soup {seed}": soup(seed) for seed in range(8)},
 }
 
@@ -146,3 +172,14 @@ def objects() -> Iterator[tuple[str, Any]]:
     chain = [{"name": "v0", "expression": "pod.spec.priority"}]
     chain += [{"name": f"v{at}", "expression": f"variables.v{at - 1} + variables.v{at - 1}"} for at in range(1, 32)]
     yield "variables that double", policy({"variables": chain})
+    for sums in (1, 3, 10):
+        chain = [{"name": "v0", "expression": "pod.spec.priority"}]
+        chain += [{"name": f"v{at}", "expression": f"variables.v{at - 1}" + "+1" * sums} for at in range(1, 32)]
+        yield f"variables in each other, {sums} deep", policy({"variables": chain})
+    chain = [{"name": "v0", "expression": "[1]"}]
+    chain += [{"name": f"v{at}", "expression": f"[[variables.v{at - 1}]]"} for at in range(1, 32)]
+    yield "lists in each other", policy({"variables": chain})
+    chain = [{"name": "v0", "expression": "pod.spec.priority"}]
+    chain += [{"name": f"v{at}", "expression": f"variables.v{at - 1}+1"} for at in range(1, 31)]
+    on_engine = "now.getHours(pod.metadata.name)==variables.v30 && " + "!!" * 50 + "(1==1)"
+    yield "variables on the engine", policy({"variables": chain, "filters": [{"name": "f", "expression": on_engine}]})

@@ -33,7 +33,7 @@ MAX_BYTES: Final = 4096
 COPIES_MAX: Final = 8
 """Of optMap and optFlatMap, which the engine writes out: each doubles what it is called on."""
 SERIALIZED_MAX: Final = 1 << 17
-PARTS_MAX: Final = 1_500
+PARTS_MAX: Final = 1_000
 """Nodes of an expression: what is done with all of them at a stretch takes a few milliseconds."""
 
 

@@ -160,7 +160,7 @@ def _decoded(serialized: bytes) -> Steps[Checked]:
     message = _last(_fields(serialized), 2, b"")
     types: dict[int, Type] = {}
     names: dict[int, str] = {}
-    overloads: dict[int, list[str]] = {}
+    overloads: dict[int, Sequence[str]] = {}
     positions: dict[int, int] = {}
     root: Node | None = None
     for number, value in _fields(message):
@@ -172,7 +172,7 @@ def _decoded(serialized: bytes) -> Steps[Checked]:
                     if part == 1:
                         names[key] = text.decode()
                     elif part == 3:
-                        overloads.setdefault(key, []).append(text.decode())
+                        overloads[key] = _and_another(overloads.get(key, ()), text)
             case 3:
                 key, type_ = _entry(value)
                 types[key] = _type(type_)
@@ -187,6 +187,12 @@ def _decoded(serialized: bytes) -> Steps[Checked]:
     if root is None:
         raise ValueError("a checked expression without an expression")
     return Checked(root, types, names, overloads, positions)
+
+
+@lru_cache(maxsize=1024)
+def _and_another(overloads: Sequence[str], name: bytes) -> Sequence[str]:
+    """The same for all calls of a function, of which an expression has many."""
+    return (*overloads, name.decode())
 
 
 def _expr(data: bytes) -> Steps[Node]:

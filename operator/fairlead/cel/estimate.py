@@ -7,6 +7,7 @@ not known how long it may be is without bound. Costs are in the units of `meter`
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import inf
 from typing import Final
 
@@ -81,8 +82,10 @@ class Size:
 
     def joined(self, other: "Size") -> "Size":
         """Of a value that is one or the other."""
+        if self is other:
+            return self
         if self.item is None and other.item is None and self.key is None and other.key is None:
-            return Size(max(self.most, other.most))
+            return self if self.most >= other.most else other
         item = self.item.joined(other.item) if self.item and other.item else self.item or other.item
         key = self.key.joined(other.key) if self.key and other.key else self.key or other.key
         return Size(max(self.most, other.most), item, key)
@@ -99,6 +102,8 @@ class Size:
 _DEEPEST: Final = 40
 ONE: Final = Size()
 UNKNOWN: Final = Size(inf)
+_EMPTY: Final = Size(0)
+_of_text: Final = lru_cache(maxsize=256)(Size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +199,7 @@ class _Tree:
     def _visit(self, node: Node, bound: _Bound) -> tuple[Size, float]:
         match node:
             case Const(value=value):
-                return Size(len(value)) if isinstance(value, str | bytes) else ONE, 0
+                return _of_text(len(value)) if isinstance(value, str | bytes) else ONE, 0
             case Ident(name=name):
                 return self._name(node, name, bound)
             case Select():
@@ -379,7 +384,7 @@ def _read(holder: Node, held: Size) -> Size:
 
 def _any(sizes: Sequence[Size]) -> Size | None:
     if not sizes:
-        return Size(0)
+        return _EMPTY
     found = sizes[0]
     for size in sizes[1:]:
         found = found.joined(size)

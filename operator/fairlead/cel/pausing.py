@@ -70,6 +70,13 @@ def gathered(found: Iterable[T | None], every: int = 1) -> Steps[list[T]]:
     return kept
 
 
+def released(kept: list[Any]) -> Steps[None]:
+    """Let go of what nobody else holds, piece by piece: to free a large policy takes as long as many calls."""
+    while kept:
+        kept.pop()
+        yield
+
+
 def about(path: FieldPath, steps: Steps[T]) -> Steps[T]:
     """The same, telling at each pause which field it is about."""
     while True:

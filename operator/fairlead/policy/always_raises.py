@@ -26,6 +26,8 @@ _ZONE: Final = "_with_tz"
 _LOOKED_AT: Final = 1_000
 _CONSTANT_MAX: Final = 200
 """Nodes of a constant that is evaluated; of a larger one the parts are."""
+_EVALUATIONS: Final = 100
+"""Of one expression: each may take as much as the budget of an evaluation allows."""
 
 
 def always_raising(compiled: Compiled) -> Iterator[tuple[Node, str] | None]:
@@ -50,6 +52,8 @@ class _Finder:
     """What macros call something: it may be a type, too."""
     looked_at: list[int] = field(default_factory=lambda: [0])
     """Nodes, since the last pause."""
+    left: list[int] = field(default_factory=lambda: [_EVALUATIONS])
+    """Constants that may still be evaluated."""
 
     def below(self, node: Node) -> Iterator[tuple[Node, str] | None]:
         if isinstance(node, Const | Ident):
@@ -62,7 +66,9 @@ class _Finder:
         said = None
         if not self._is_constant(node):
             said = self._of_call(node)
-        elif size <= _CONSTANT_MAX and any(isinstance(part, Call) for part in walk(node)):
+        elif size <= _CONSTANT_MAX and self.left[0] > 0 and any(isinstance(part, Call) for part in walk(node)):
+            self.left[0] -= 1
+            yield None
             said = self._raised(node)
             yield None
             if said is None:
@@ -86,7 +92,7 @@ class _Finder:
     def _raised(self, node: Node) -> str | None:
         """What a constant part raises."""
         try:
-            Program(replace(self.checked, root=node), self.variables).for_pod(None)(None, 0)
+            Program(replace(self.checked, root=node), self.variables).plain(None)(None, 0)
         except NotLoweredError:
             return _on_engine(text(node))
         except RAISED as error:

@@ -34,6 +34,8 @@ class Expressions:
     known: Known | None = None
     """What other policies have compiled; None: nothing is kept."""
     faults: list[Fault] = field(default_factory=list)
+    made: list[Compiled] = field(default_factory=list)
+    """All that was compiled, to be let go of in pieces where nothing comes of it."""
     variables: dict[str, Compiled] = field(default_factory=dict)
     _parts: dict[str, int] = field(default_factory=dict)
     _patterns: set[str] = field(default_factory=set)
@@ -87,6 +89,7 @@ class Expressions:
             self.faults.append(in_field(path, fault, "use variables less often"))
             return None
         made = Compiled(expression, self._used(expression.checked.names.values()))
+        self.made.append(made)
         patterns = _patterns(made)
         if (count := len(patterns)) > PATTERNS_MAX:
             fault = f"has {count} regular expressions with those of its variables, {PATTERNS_MAX} are allowed"

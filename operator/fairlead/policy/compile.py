@@ -12,7 +12,7 @@ from fairlead.api.selectors import LabelSelector
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cel.check import BOOL, NUMBER, STRING
 from fairlead.cel.environment import CONDITION, PROTECTION, RULE, Scope
-from fairlead.cel.pausing import LIMIT_S, Clock, Steps, TooLongError, finish, within
+from fairlead.cel.pausing import LIMIT_S, Clock, Steps, TooLongError, finish, released, within
 from fairlead.policy.checking import Expressions, Known
 from fairlead.policy.compiled import (
     AnnotationRule,
@@ -51,18 +51,29 @@ def compile_policy(policy: SchedulerExtenderPolicy, rules: Rules, *, unknown: Co
 
 
 def compile_steps(
-    policy: SchedulerExtenderPolicy, rules: Rules, *, unknown: Collection[str] = ()
+    policy: SchedulerExtenderPolicy,
+    rules: Rules,
+    *,
+    unknown: Collection[str] = (),
+    made: list[Compiled] | None = None,
 ) -> Steps[CompiledPolicy]:
-    """Compile, pausing after each expression so that others are served meanwhile. Raises PolicyError at the end."""
-    compiler = _Compiler(policy, rules, unknown)
+    """Compile, pausing after each expression so that others are served meanwhile. Raises PolicyError at the end.
+
+    `made` is given what is compiled, so that whoever gives up meanwhile can let go of it in pieces.
+    """
+    made = [] if made is None else made
+    compiler = _Compiler(policy, rules, unknown, made)
     try:
         yield from within(compiler.run(), rules.clock)
+        faults = tuple(compiler.faults)
     except TooLongError as error:
-        raise PolicyError((too_long(error),)) from None
+        faults = (too_long(error),)
     yield
-    if compiler.faults:
-        raise PolicyError(tuple(compiler.faults))
-    return compiler.result()
+    if not faults:
+        return compiler.result()
+    del compiler
+    yield from released(made)
+    raise PolicyError(faults)
 
 
 def too_long(error: TooLongError) -> Fault:
@@ -74,10 +85,14 @@ def too_long(error: TooLongError) -> Fault:
 
 
 class _Compiler:
-    def __init__(self, policy: SchedulerExtenderPolicy, rules: Rules, unknown: Collection[str]) -> None:
+    def __init__(
+        self, policy: SchedulerExtenderPolicy, rules: Rules, unknown: Collection[str], made: list[Compiled]
+    ) -> None:
         self.policy = policy
         self.rules = rules
-        self.expressions = Expressions([entry.name for entry in policy.spec.data], rules.known, broken=set(unknown))
+        self.expressions = Expressions(
+            [entry.name for entry in policy.spec.data], rules.known, broken=set(unknown), made=made
+        )
         self.faults = self.expressions.faults
         self.reports: list[RuleReport] = []
         self.conditions: list[ExpressionRule] = []

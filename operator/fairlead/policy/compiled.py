@@ -120,6 +120,16 @@ class CompiledPolicy:
         return -self.priority, self.name
 
     @property
+    def expressions(self) -> list[Compiled]:
+        """Those of its variables that are used, and those of its rules: nearly all that a policy consists of."""
+        of_rules: list[Compiled | None] = [rule.expression for rule in (*self.match.conditions, *self.protections)]
+        of_rules += [rule.expression for rule in self.filters]
+        of_rules += [rule.expression for rule in self.scores]
+        of_rules += [rule.expression for rule in self.annotations]
+        found = [one for one in of_rules if one is not None]
+        return [*{name: one for rule in found for name, one in rule.variables.items()}.values(), *found]
+
+    @property
     def pod_annotations(self) -> frozenset[str]:
         """The annotations that some expression reads of pods on a node: a mirror keeps no others."""
         expressions: list[Compiled | None] = [rule.expression for rule in self.filters]

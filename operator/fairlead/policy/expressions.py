@@ -200,10 +200,16 @@ def _bound_name(variable: str) -> str:
 
 
 def _in_order(variables: Mapping[str, Compiled]) -> list[str]:
-    """Each after those that it uses."""
+    """Each after those that it uses, and looked at once: they may use each other in very many ways."""
     ordered: dict[str, None] = {}
-    for name, variable in variables.items():
-        ordered |= dict.fromkeys([*_in_order(variable.variables), name])
+
+    def add(names: Mapping[str, Compiled]) -> None:
+        for name, variable in names.items():
+            if name not in ordered:
+                add(variable.variables)
+                ordered[name] = None
+
+    add(variables)
     return list(ordered)
 
 

@@ -14,10 +14,11 @@ from typing import Any, Final
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cel.pausing import Steps, TooLongError, finish, within
+from fairlead.cel.pausing import Steps, TooLongError, finish, released, within
 from fairlead.policy.compile import Rules, compile_steps, too_long
 from fairlead.policy.compiled import CompiledPolicy
 from fairlead.policy.errors import Fault, PolicyError, in_field
+from fairlead.policy.expressions import Compiled
 from fairlead.policy.reasons import PolicyWarning, Reason
 from fairlead.policy.warnings import warnings_steps
 
@@ -43,23 +44,28 @@ def inspect(obj: object, model: type[SchedulerExtenderPolicy], rules: Rules) -> 
 
 def inspect_steps(obj: object, model: type[SchedulerExtenderPolicy], rules: Rules) -> Steps[Inspected]:
     """The same, pausing so that others are served meanwhile."""
+    made = list[Compiled]()
     try:
-        return (yield from within(_inspected(obj, model, rules), rules.clock))
+        return (yield from within(_inspected(obj, model, rules, made), rules.clock))
     except TooLongError as error:
-        return Inspected(None, None, (too_long(error),))
+        fault = too_long(error)
+    yield from released(made)
+    return Inspected(None, None, (fault,))
 
 
-def _inspected(obj: object, model: type[SchedulerExtenderPolicy], rules: Rules) -> Steps[Inspected]:
+def _inspected(
+    obj: object, model: type[SchedulerExtenderPolicy], rules: Rules, made: list[Compiled]
+) -> Steps[Inspected]:
     try:
         policy = parse_policy(obj, model)
     except InvalidObjectError as invalid:
         found = tuple(Fault(error) for error in invalid.errors)
         yield
-        rest = yield from _in_the_rest(obj, invalid.errors, model, rules)
+        rest = yield from _in_the_rest(obj, invalid.errors, model, rules, made)
         return Inspected(None, None, (*found, *rest))
     yield
     try:
-        compiled = yield from compile_steps(policy, rules)
+        compiled = yield from compile_steps(policy, rules, made=made)
     except PolicyError as error:
         return Inspected(policy, None, error.faults)
     except Exception as error:
@@ -86,7 +92,11 @@ def _of_metadata(obj: object) -> Iterator[PolicyWarning]:
 
 
 def _in_the_rest(
-    obj: object, errors: tuple[FieldError, ...], model: type[SchedulerExtenderPolicy], rules: Rules
+    obj: object,
+    errors: tuple[FieldError, ...],
+    model: type[SchedulerExtenderPolicy],
+    rules: Rules,
+    made: list[Compiled],
 ) -> Steps[list[Fault]]:
     if not isinstance(obj, Mapping) or not isinstance(obj.get("spec"), Mapping) or _is_vast(obj["spec"]):
         return []
@@ -101,7 +111,8 @@ def _in_the_rest(
         return []
     unknown = {variable.name for at, variable in enumerate(policy.spec.variables) if ("spec", "variables", at) in wrong}
     try:
-        yield from compile_steps(policy, rules, unknown=unknown)
+        yield from compile_steps(policy, rules, unknown=unknown, made=made)
+        yield from released(made)
     except PolicyError as error:
         return [fault for fault in error.faults if fault.path not in faulty]
     except Exception as error:

@@ -18,10 +18,13 @@ from fairlead.cel.reads import reads
 from fairlead.policy.expressions import Compiled
 from fairlead.policy.rules import RAISED
 
-_STEPS_MAX: Final = 4_000  # a variable that is used twice by the next that is used twice ... has no end
-_EVALUATION: Final = 300
-"""Steps that it takes to evaluate a constant, beside some for each of its nodes."""
-_OF_NODE: Final = 4
+_STEPS_MAX: Final = 3_000  # a variable that is used twice by the next that is used twice ... has no end
+_CONSTANT_MAX: Final = 200
+"""Nodes of a constant that is evaluated."""
+_EVALUATION: Final = 400
+"""Steps that it takes to evaluate a constant, beside some for each of its nodes and for what it may cost."""
+_OF_NODE: Final = 8
+_OF_BUDGET: Final = 2_000
 _NOT: Final = {"_==_": "_!=_", "_!=_": "_==_", "_<_": "_>=_", "_>=_": "_<_", "_>_": "_<=_", "_<=_": "_>_"}
 TURNED: Final = {"_==_": "_==_", "_!=_": "_!=_", "_<_": "_>_", "_>_": "_<_", "_<=_": "_>=_", "_>=_": "_<=_"}
 """The same comparison with its sides exchanged."""
@@ -81,14 +84,17 @@ class Term:
             return self.node.value
         size = self._size()
         self.steps.take(size)
+        if size > _CONSTANT_MAX:
+            return UNKNOWN
         alone = replace(self.checked, root=self.node)
         if reads(alone, self.variables):
             return UNKNOWN
         try:
             if analyse(alone, self.variables)[""].names[self.node.id] & ROOTS.keys():
                 return UNKNOWN  # it reads something and makes nothing of it
-            self.steps.take(_EVALUATION + _OF_NODE * size)
-            return Program(alone, self.variables).for_pod(None)(None, 0)
+            program = Program(alone, self.variables)
+            self.steps.take(_EVALUATION + _OF_NODE * size + (_OF_BUDGET if program.is_metered else 0))
+            return program.plain(None)(None, 0)
         except (*RAISED, NotLoweredError):
             return UNKNOWN
 

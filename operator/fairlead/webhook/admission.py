@@ -13,7 +13,7 @@ import msgspec
 from fairlead.api.errors import render_path
 from fairlead.api.names import GROUP, KIND
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cel.pausing import Steps, finish
+from fairlead.cel.pausing import Steps, finish, released
 from fairlead.policy.compile import Rules
 from fairlead.policy.inspect import Inspected, inspect_steps
 from fairlead.policy.warnings import PolicyWarning
@@ -108,7 +108,11 @@ def review_steps(body: bytes, model: type[SchedulerExtenderPolicy], rules: Rules
     yield
     found = yield from inspect_steps(plain, model, rules)
     yield
-    return _answer(asked.uid, _why(found), _warned(found.warnings))
+    answer = _answer(asked.uid, _why(found), _warned(found.warnings))
+    made = found.compiled.expressions if found.compiled is not None else []
+    del found
+    yield from released(made)
+    return answer
 
 
 def _read(part: _Part) -> _Object | None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from fairlead.cel.pausing import Share
 from fairlead.cluster.mirror import Mirror
 from fairlead.cluster.policies import Policies, State
+from fairlead.policy.expressions import Compiled
 from fairlead.policy.select import PolicySet
 from fairlead.policy.tally import Tally
 from fairlead.webhook.pace import Pace
@@ -17,6 +18,7 @@ from fairlead.webhook.remembered import Remembered
 from fairlead.webhook.world import World, world
 
 LOG: Final = logging.getLogger(__name__)
+_GONE_S: Final = 1.0
 Wanted = Callable[[Iterable[str], Iterable[str]], Awaitable[None]]
 """Told which annotations of placed pods are read, and which schedulers are served; over once these are held."""
 
@@ -35,6 +37,8 @@ class Current:
     pace: Pace = field(default_factory=Pace)
     tally: Tally = field(default_factory=Tally)
     share: Share = field(default_factory=lambda: Share(perf_counter))
+    _gone: list[Compiled] = field(default_factory=list)
+    """Of policies that serve no more."""
     _names: Remembered = field(default_factory=Remembered)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _told: Mapping[str, State] = field(default_factory=dict)
@@ -97,8 +101,20 @@ class Current:
         schedulers = {one.scheduler_name for one in policies.policies} | {*filter(self.stays, self.schedulers)}
         await self.wanted({key for one in enforced for key in one.pod_annotations}, schedulers)
         self.schedulers = frozenset(schedulers)
+        if self.world is not None:
+            stay = {id(one) for one in policies.policies}
+            gone = [one for one in self.world.policies.policies if id(one) not in stay]
+            self._gone += [made for one in gone for made in one.expressions]
+            asyncio.get_running_loop().call_later(_GONE_S, self._let_go)
+            del gone
         self.world = self._over(policies)
         LOG.info("a policy set serves", extra={"generation": policies.generation, "policies": len(enforced)})
+
+    def _let_go(self) -> None:
+        """Free what serves no more, an expression at a time, once no call holds it."""
+        if self._gone:
+            self._gone.pop()
+            asyncio.get_running_loop().call_soon(self._let_go)
 
     def _over(self, policies: PolicySet) -> World:
         return world(policies, self.mirror.nodes, self.mirror, self.pace, self._names, self.tally)

@@ -55,7 +55,7 @@ def test_variables_that_double_each_other_do_not_run_away() -> None:
     found = faults(variables=variables, filters={"f": "variables.v31 >= 0"})
     assert [*found] == ["spec.variables[8].expression"]
     assert found["spec.variables[8].expression"] == (
-        "has 1,533 parts with its variables written out, 1,500 are allowed; use variables less often"
+        "has 1,533 parts with its variables written out, 1,000 are allowed; use variables less often"
     )
 
 

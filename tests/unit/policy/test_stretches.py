@@ -12,12 +12,16 @@ from typing import Any, Final
 import pytest
 
 from fairlead.api.parse import parse_policy
+from fairlead.cel import estimate
 from fairlead.cel.check import COPIES_MAX, PARTS_MAX
 from fairlead.cel.functions.regex import PATTERNS_MAX, compiled
 from fairlead.cel.lowering import program
+from fairlead.cel.meter import Meter
 from fairlead.cel.pausing import Share, Steps, TooLongError, about, within
+from fairlead.policy import checking
 from fairlead.policy.compile import Rules, compile_policy
 from fairlead.policy.errors import PolicyError
+from fairlead.policy.expressions import Compiled
 from fairlead.policy.inspect import Inspected, inspect, inspect_steps
 from policykit import MODEL, hostile
 from policykit.building import INSTALLED, obj
@@ -70,6 +74,72 @@ def test_an_expression_is_looked_at_in_short_stretches(text: str, monkeypatch: p
     assert longest <= CALLS
     assert max(sizes) <= CODE
     assert found.compiled is not None or found.faults
+
+
+@pytest.mark.parametrize("text", hostile.EXPRESSIONS.values(), ids=hostile.EXPRESSIONS)
+def test_a_stretch_evaluates_one_constant_that_costs_and_no_more(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, begin = [0], Meter.begin
+
+    def counted(meter: Meter) -> None:
+        begun[-1] += 1
+        begin(meter)
+
+    monkeypatch.setattr(Meter, "begin", counted)
+    begun.extend(0 for _ in inspect_steps(hostile.of(text), MODEL, RULES))
+    assert max(begun) <= 1
+    assert sum(begun) <= 200
+
+
+def test_what_is_known_of_sizes_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However deep and wide, and whatever uses what: a variable is looked at once, and each part of it."""
+    visits, visit = [0], estimate._Tree.visit
+
+    def counted(tree: Any, node: Any, bound: Any) -> Any:
+        visits[-1] += 1
+        return visit(tree, node, bound)
+
+    monkeypatch.setattr(estimate._Tree, "visit", counted)
+    for text in hostile.EXPRESSIONS.values():
+        visits.extend(0 for _ in inspect_steps(hostile.of(text), MODEL, RULES))
+    assert max(visits) <= 2 * PARTS_MAX
+
+
+@pytest.mark.parametrize(("name", "step_s"), [("blanks", 0), ("maps in each other", 0.003), ("not", 0.003)])
+def test_a_whole_policy_goes_as_it_came_in_short_stretches(
+    name: str, step_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To free all of it at once takes as long as dozens of calls."""
+    freed = [0]
+
+    class Counted(Compiled):
+        def __del__(self) -> None:
+            freed[-1] += 1
+
+    monkeypatch.setattr(checking, "Compiled", Counted)
+    rules = Rules(INSTALLED, clock=Clock(step_s))
+    steps = inspect_steps(hostile.everywhere(hostile.EXPRESSIONS[name]), MODEL, rules)
+    calls = longest = 0
+
+    def count(_: object, event: str, __: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    while True:
+        calls = 0
+        freed.append(0)
+        sys.setprofile(count)
+        try:
+            next(steps)
+        except StopIteration as done:
+            compiled = done.value.compiled
+            break
+        finally:
+            sys.setprofile(None)
+        longest = max(longest, calls)
+    assert longest <= CALLS
+    assert compiled is None
+    assert sum(freed) >= 10
+    assert max(freed) <= 2
 
 
 @pytest.mark.parametrize("whole", OBJECTS.values(), ids=OBJECTS)

@@ -45,6 +45,11 @@ class Analysis:
     loops: int = 0
     nodes: int = 0
     depth: int = 0
+    _kept: dict[Names, Names] = field(default_factory=dict)
+
+    def same(self, names: Names) -> Names:
+        """One for all nodes that use these: there are few of them, and they live as long as the policy."""
+        return self._kept.setdefault(names, names)
 
 
 def analyse(checked: Checked, variables: Mapping[str, Checked]) -> Mapping[str, Analysis]:
@@ -113,7 +118,7 @@ class _Analyser:
 
     def merge(self, node: Node, parts: tuple[Node, ...]) -> None:
         names = self.found.names
-        names[node.id] = frozenset().union(*(names[part.id] for part in parts)) if parts else frozenset()
+        names[node.id] = self.found.same(frozenset().union(*(names[part.id] for part in parts)))
         if any(part.id in self.found.looping for part in parts):
             self.found.looping.add(node.id)
         if self.may_abort(node) or any(part.id in self.found.aborting for part in parts):
@@ -139,7 +144,7 @@ class _Analyser:
         found = self.found
         found.blocks[node.id] = 0
         if node.name in bound:
-            found.names[node.id] = frozenset({node.name})
+            found.names[node.id] = found.same(frozenset({node.name}))
             if bound[node.name].looping:
                 found.looping.add(node.id)
             if bound[node.name].aborting:
@@ -147,7 +152,7 @@ class _Analyser:
             return bound[node.name].type
         full = self.checked.names.get(node.id, node.name)
         if not full.startswith(VARIABLES):
-            found.names[node.id] = frozenset({full})
+            found.names[node.id] = found.same(frozenset({full}))
             return self.checked.type_of(node)
         name = full.removeprefix(VARIABLES)
         if (inner := self.done.get(name)) is None:
@@ -183,7 +188,7 @@ class _Analyser:
         type_ = self.visit(node.result, inside, depth)
         within = frozenset().union(*(names[part.id] for part in (node.condition, node.step, node.result)))
         free = within - {node.variable, node.variable2, node.accumulator}
-        names[node.id] = free | names[node.range.id] | names[node.init.id]
+        names[node.id] = found.same(free | names[node.range.id] | names[node.init.id])
         if not is_bind:
             found.loops += 1
         if not is_bind or any(part.id in found.looping for part in children(node)):

@@ -139,7 +139,11 @@ class Program:
         finish(self.check_steps())
 
     def check_steps(self) -> Steps[None]:
-        """The same, pausing between what is written and what Python makes of it."""
+        """The same, pausing between what is found out, what is written and what Python makes of it."""
+        _ = self._analyses
+        yield
+        _ = self._estimate
+        yield
         yield from self._made(_Mode.HOPEFUL, "_hopeful")
         if self._analyses[""].blocks[self.checked.root.id] > _BLOCKS_MAX:
             yield from self._made(_Mode.PLAIN, "_plain")
@@ -151,15 +155,16 @@ class Program:
             vars(self)[name] = _executed(*written)
             yield
 
-    @cached_property
-    def cost(self) -> Estimate:
-        """What it may cost at most, and how large its parts may be."""
-        return Estimate(self.checked, self.variables)
-
     @property
     def is_metered(self) -> bool:
         """Whether its cost is counted while it runs: it is not known to stay within the budget."""
-        return self.cost.cost > BUDGET
+        return self._estimate is not None
+
+    @cached_property
+    def _estimate(self) -> Estimate | None:
+        """How large the parts may be of what is metered; of the others, which are nearly all, nothing is kept."""
+        found = Estimate(self.checked, self.variables)
+        return found if found.cost > BUDGET else None
 
     def _compile(self, mode: _Mode) -> Callable[..., One]:
         return _executed(*self._written(mode))
@@ -181,7 +186,7 @@ class Program:
             trace=mode is _Mode.TRACING,
             watched=(mode is _Mode.NOTING and self.watched) or {},
             single_loop=analysis.loops <= 1,
-            estimate=self.cost if self.is_metered else None,
+            estimate=(self._estimate or Estimate(self.checked, self.variables)) if self.is_metered else None,
         )
         with lowerer.inside() as body:
             out = lowerer.lower(self.checked.root)
