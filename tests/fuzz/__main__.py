@@ -67,11 +67,11 @@ async def attack(seed: str, attacks: int) -> bool:
     return flat
 
 
-def evaluate(seed: str, count: int) -> Evaluations:
+def evaluate(seed: str, count: int) -> tuple[Counter[str], tuple[float, str], tuple[int, str]]:
     """Evaluate by chance. Raises Broken."""
     one = Evaluations(Random(seed))
     one.run(count)
-    return one
+    return one.outcomes, one.slowest, one.largest
 
 
 def evaluations(seed: str, count: int, jobs: int) -> bool:
@@ -87,8 +87,8 @@ def evaluations(seed: str, count: int, jobs: int) -> bool:
                 print(f"evaluation, seed {seed}/{job}: {error}")
                 stood = False
                 continue
-            outcomes += found.outcomes
-            slowest, largest = max(slowest, found.slowest), max(largest, found.largest)
+            outcomes += found[0]
+            slowest, largest = max(slowest, found[1]), max(largest, found[2])
     for outcome, times in sorted(outcomes.items()):
         print(f"{times:9} evaluation {outcome}")
     print(f"the slowest evaluation took {slowest[0]:.1f} ms: {slowest[1]}")

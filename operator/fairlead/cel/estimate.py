@@ -343,7 +343,7 @@ class _Tree:
             result, more = self.visit(node.result, {**bound, node.accumulator: (held, self._surely(node.init))})
             return result, cost + more + _CALL
         range_, cost = self.visit(node.range, bound)
-        times = min(range_.most, LOOP_MAX)
+        times = max(1, min(range_.most, LOOP_MAX))  # what depends on the pod alone is computed before the loop
         inside = dict(bound)
         kind = self.type(node.range)
         sizes = {node.variable: UNKNOWN}  # of the elements of a list or the keys of a map, if it is not known which
@@ -386,7 +386,7 @@ class _Tree:
         cost += self.all.for_types(self.checked, node)
         if node.function == "_?_:_":
             (_, test), (yes, then), (no, otherwise) = found
-            return yes.joined(no), test + max(then, otherwise) + STEP
+            return yes.joined(no), test + then + otherwise + STEP  # both may be computed before
         if (of := _OF_FUNCTION.get(node.function)) is not None:
             size, more = of(_Called(self, node, sizes))
             return size, cost + more

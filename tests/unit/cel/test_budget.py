@@ -183,6 +183,11 @@ def test_a_text_that_the_checker_takes_for_a_number_is_reckoned_as_a_text(what: 
         assert program(text).is_metered
 
 
+@pytest.mark.parametrize("text", ["lists.range(0).exists(i, _)", "(node.metadata.name == '' ? true : _)"])
+def test_what_is_computed_before_a_loop_that_goes_nowhere_is_counted(text: str) -> None:
+    assert program(text.replace("_", "regex.extractAll(pod.spec.containers[0].args[0], 'z').size() > 0")).is_metered
+
+
 def test_a_pattern_that_takes_long_to_compile_is_refused_before_it_is_used() -> None:
     with pytest.raises(ExpressionError, match="this always raises: regular expression too large"):
         program(r"pod.metadata.name.matches('\\pL{1000}')")
