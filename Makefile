@@ -62,8 +62,9 @@ crds: setup ## write what is generated: the CRD, values and roles of the chart, 
 compare: setup ## lowered expressions with the engine: CASES of them (1,000,000), on all cores
 	$(BIN)/python -m differential --cases $(CASES) --seed $(SEED)
 
-fuzz: setup ## broken requests, and attacks on the server: CASES (1,000,000) and a fiftieth of that
-	$(BIN)/python -m fuzz --requests $(CASES) --attacks $$(( $(CASES) / 50 )) --seed $(SEED)
+fuzz: setup ## broken requests, attacks on the server, evaluations: CASES (1,000,000), a fiftieth, a tenth
+	$(BIN)/python -m fuzz --requests $(CASES) --attacks $$(( $(CASES) / 50 )) \
+		--evaluations $$(( $(CASES) / 10 )) --seed $(SEED)
 
 lock: setup ## write the lock files anew from pyproject.toml
 	scripts/lock

@@ -1,6 +1,7 @@
-"""The long run: `python -m fuzz --requests 1000000 --attacks 20000 --seed 1`.
+"""The long run: `python -m fuzz --requests 1000000 --attacks 20000 --evaluations 100000 --seed 1`.
 
-Requests go to the verbs, attacks to the server over the wire. It says with which seed what it found comes again.
+Requests go to the verbs, attacks to the server over the wire, evaluations to expressions by chance. It says with which
+seed what it found comes again.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from random import Random
 
 from fairlead.webhook import pace, placing, protocol, verbs
 from fuzz.against import Broken, Fuzz
+from fuzz.expressions import Evaluations
 from fuzz.reached import reached
 from fuzz.seeds import seeds
 from fuzz.wire import wire
@@ -65,10 +67,40 @@ async def attack(seed: str, attacks: int) -> bool:
     return flat
 
 
+def evaluate(seed: str, count: int) -> tuple[Counter[str], tuple[float, str], tuple[int, str]]:
+    """Evaluate by chance. Raises Broken."""
+    one = Evaluations(Random(seed))
+    one.run(count)
+    return one.outcomes, one.slowest, one.largest
+
+
+def evaluations(seed: str, count: int, jobs: int) -> bool:
+    """The same on all cores, and what came of it; whether all were within the limits of the language."""
+    outcomes, stood = Counter[str](), True
+    slowest, largest = (0.0, ""), (0, "")
+    with ProcessPoolExecutor(jobs) as pool:
+        running = [pool.submit(evaluate, f"{seed}/{job}", count // jobs) for job in range(jobs)]
+        for job, one in enumerate(running):
+            try:
+                found = one.result()
+            except Broken as error:
+                print(f"evaluation, seed {seed}/{job}: {error}")
+                stood = False
+                continue
+            outcomes += found[0]
+            slowest, largest = max(slowest, found[1]), max(largest, found[2])
+    for outcome, times in sorted(outcomes.items()):
+        print(f"{times:9} evaluation {outcome}")
+    print(f"the slowest evaluation took {slowest[0]:.1f} ms: {slowest[1]}")
+    print(f"the largest evaluation took {largest[0] / 2**20:.1f} MiB: {largest[1]}")
+    return stood
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="fuzz")
     parser.add_argument("--requests", type=int, default=1_000_000)
     parser.add_argument("--attacks", type=int, default=20_000)
+    parser.add_argument("--evaluations", type=int, default=100_000)
     parser.add_argument("--seed", default="1")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
@@ -100,6 +132,8 @@ def main() -> int:
     except Broken as error:
         print(f"attack, seed {options.seed}: {error}")
         failed = True
+    if options.evaluations:
+        failed = not evaluations(options.seed, options.evaluations, options.jobs) or failed
     return 1 if failed else 0
 
 

@@ -111,9 +111,26 @@ class Grammar:
                 lambda: f"{a()}.size() > 3",
                 lambda: f"({self.bool(depth - 1)} || {self.bool(depth - 1)})",
                 lambda: "dyn(pod) == dyn(node)",
+                lambda: f"({self._unsure(depth)}) == dyn({text()})",
+                lambda: f"{a()}.exists(i, v, dyn(v) != i)",
+                lambda: f"dyn({a()}).exists(i, v, v == i)",
+                lambda: f"{{{text()}: {a()}}} == {{{other()}: {b()}}}",
+                lambda: f"{text()} in {{{other()}: 1}}",
+                lambda: f"{{{text()}: 1}}[?{other()}].orValue(2) > 1",
+                lambda: f"{a()}.all(i, {{{text()}: 1}}[{other()}] == 1 || true)",
+                lambda: f"{a()}.all(i, now + duration('1h') > now - duration('1h') && string(now) != '')",
+                lambda: f"{a()}.map(i, quantity('1.5').add(quantity('3')).compareTo(quantity({text()}))).size() > 0",
+                lambda: f"{a()}.map(i, optional.of(i).optMap(o, [o, o]).orValue([])).flatten().size() > 3",
+                lambda: f"sets.equivalent({a()}.map(i, string(i)), {text()}.split({other()}))",
+                lambda: f"now.getHours({text()}) > 3",
                 lambda: "pods.exists(p, dyn(p) == dyn(pod) || p.metadata == p.metadata)",
             )
         )()
+
+    def _unsure(self, depth: int) -> str:
+        """What the checker takes for a number, and may be any text."""
+        value = f"([1] + dyn([{self.text(depth - 2)}]))[1]"
+        return f"cel.bind(u, {value}, {' + '.join(['u'] * self.random.choice((1, 2, 10, 40)))})"
 
     def _lazily(self, kind: str, depth: int) -> Callable[[], str]:
         return lambda: (self.text if kind == "text" else self.list)(depth - 1)

@@ -12,6 +12,8 @@ from math import inf
 from typing import Final
 
 from fairlead.cel.checked import (
+    DYN,
+    OPTIONAL,
     Call,
     Checked,
     Comprehension,
@@ -29,6 +31,7 @@ from fairlead.cel.functions.lists import RANGE_MAX
 from fairlead.cel.functions.metered import DURATION_UNIT
 from fairlead.cel.functions.regex import SEARCH, pattern_units, search_units
 from fairlead.cel.lowering.analysis import VARIABLES
+from fairlead.cel.lowering.inference import NEVER, elements, join, type_of
 from fairlead.cel.meter import ANNOTATION_MAX, ITEM, SHORT_TEXT, STEP
 
 LABEL: Final = 63
@@ -65,6 +68,15 @@ _ZONE: Final = 3_000
 _FORMATTED: Final = 1_400  # of a number: the engine takes up to 1,000 digits after the point
 _CALL: Final = 15
 _LOOKUP: Final = 2 * STEP
+_OPTIONAL: Final = 20
+"""Of a lookup that gives an optional, beside what any takes."""
+LOOSE: Final = 60
+"""Of an operator, beside what any takes, whose operands are asked for their types, or are times."""
+_ON_VALUES: Final = frozenset(
+    {"_+_", "_-_", "_*_", "_/_", "_%_", "-_", "_<_", "_<=_", "_>_", "_>=_", "_[_]", "_[?_]", "_?._", "@in", "size"}
+)
+_ARITHMETIC: Final = frozenset({"_+_", "_-_", "_*_"})
+_OF_TIME: Final = frozenset({"timestamp", "duration"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +108,8 @@ class Size:
             return ITEM + self.most / 32
         if deep > _DEEPEST:
             return inf
-        return ITEM + self.most * (2 + self.item.walked(deep + 1)) if self.most else ITEM
+        key = self.key.most / 16 if self.key is not None else 0
+        return ITEM + self.most * (2 + key + self.item.walked(deep + 1)) if self.most else ITEM
 
 
 _DEEPEST: Final = 40
@@ -118,7 +131,7 @@ class Limits:
 
 
 LOWERED: Final = Limits()
-_Bound = Mapping[str, Size]
+_Bound = Mapping[str, tuple[Size, Type]]
 
 
 @dataclass(slots=True)
@@ -130,6 +143,8 @@ class Estimate:
     limits: Limits = LOWERED
     sizes: dict[tuple[int, int], Size] = field(default_factory=dict)
     """By the identity of the tree and the id of the node."""
+    types: dict[tuple[int, int], Type] = field(default_factory=dict)
+    """What values surely are; the checker's types are promises about expressions."""
     cost: float = 0
     _done: dict[str, tuple[Size, float]] = field(default_factory=dict)
     _weights: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -159,12 +174,35 @@ class Estimate:
                 outside = (node.range, node.init, node.result)  # what is inside is paid for when it begins
                 return _CALL + sum(self.weight(checked, part) for part in outside)
             case Call(function=function):
-                own = _CONSTANT.get(function, STEP if function in _OPERATORS else _CALL)
+                own = _CONSTANT.get(function, STEP if function in _OPERATORS else _CALL) + self.for_types(checked, node)
+            case Select() if self._kind(checked, node.operand) == "dyn":
+                own = STEP + LOOSE // 2
             case ListExpr() | StructExpr() | Comprehension():
                 own = _CALL
             case _:
                 own = STEP
         return own + sum(self.weight(checked, part) for part in children(node))
+
+    def type(self, checked: Checked, node: Node) -> Type:
+        """What a value surely is."""
+        type_ = self.types.get((id(checked), node.id), DYN)
+        return DYN if type_ == NEVER else type_
+
+    def _kind(self, checked: Checked, node: Node) -> str:
+        """What a value surely is; of an optional, what may be in it."""
+        type_ = self.type(checked, node)
+        return type_.params[0].name if type_.name == OPTIONAL and type_.params else type_.name
+
+    def for_types(self, checked: Checked, node: Call) -> int:
+        """What a call costs for the types of its operands, which may have to be found out each time."""
+        types = {self._kind(checked, arg) for arg in node.args}
+        if node.function == "string" and types & _OF_TIME:
+            return LOOSE
+        if node.function not in _ON_VALUES:
+            return 0
+        if "dyn" in types or (node.function in _ARITHMETIC and types & _OF_TIME):
+            return LOOSE
+        return _OPTIONAL if node.function in ("_[?_]", "_?._") else 0
 
     def pays(self, checked: Checked, node: Node) -> bool:
         """Whether its cost depends on what is read."""
@@ -194,7 +232,30 @@ class _Tree:
     def visit(self, node: Node, bound: _Bound) -> tuple[Size, float]:
         size, cost = self._visit(node, bound)
         self.all.sizes[id(self.checked), node.id] = size
+        self.all.types[id(self.checked), node.id] = self._type(node, bound)
         return size, cost
+
+    def _type(self, node: Node, bound: _Bound) -> Type:
+        """What a value surely is, when it is known of the parts."""
+        match node:
+            case Ident(name=name) if name in bound:
+                return bound[name][1]
+            case Ident(name=name):
+                full = self.checked.names.get(node.id, name)
+                if full.startswith(VARIABLES):
+                    tree = self.all.variables[full.removeprefix(VARIABLES)]
+                    return self.all.type(tree, tree.root)
+                return self.checked.type_of(node)
+            case Comprehension():
+                return self._surely(node.result)
+        return type_of(self.checked, node, [self._surely(part) for part in children(node)])
+
+    def _surely(self, node: Node) -> Type:
+        return self.all.types[id(self.checked), node.id]
+
+    def type(self, node: Node) -> Type:
+        """What the value of a part surely is."""
+        return self.all.type(self.checked, node)
 
     def _visit(self, node: Node, bound: _Bound) -> tuple[Size, float]:
         match node:
@@ -217,7 +278,7 @@ class _Tree:
 
     def _name(self, node: Ident, name: str, bound: _Bound) -> tuple[Size, float]:
         if name in bound:
-            return bound[name], STEP
+            return bound[name][0], STEP
         full = self.checked.names.get(node.id, name)
         if full.startswith(VARIABLES):
             size, cost = self.all.variable(full.removeprefix(VARIABLES))
@@ -235,7 +296,7 @@ class _Tree:
             return Size(limits.elements, self._fact(type_.params[0]))
         if type_.name == "map":
             return Size(limits.elements, self._fact(type_.params[1]), Size(min(limits.text, KEY)))
-        if type_.name == "optional_type" and type_.params:
+        if type_.name == OPTIONAL and type_.params:
             return self._fact(type_.params[0])
         return UNKNOWN
 
@@ -243,11 +304,13 @@ class _Tree:
         held, cost = self.visit(node.operand, bound)
         if node.test_only:
             return ONE, cost + STEP
-        type_ = self.checked.type_of(node.operand)
-        if type_.name == "optional_type" and type_.params:
+        type_ = self.type(node.operand)
+        if type_.name == OPTIONAL and type_.params:
             type_ = type_.params[0]
         if type_.name == "map":
             return _read(node.operand, held), cost + STEP
+        if type_ == DYN:
+            return UNKNOWN, cost + STEP + LOOSE // 2
         return self._field(type_, node.field, self.checked.type_of(node)), cost + STEP
 
     def _field(self, holder: Type, name: str, type_: Type) -> Size:
@@ -282,18 +345,22 @@ class _Tree:
     def _fold(self, node: Comprehension, bound: _Bound) -> tuple[Size, float]:
         if isinstance(node.range, ListExpr) and not node.range.elements:  # cel.bind
             held, cost = self.visit(node.init, bound)
-            result, more = self.visit(node.result, {**bound, node.accumulator: held})
+            result, more = self.visit(node.result, {**bound, node.accumulator: (held, self._surely(node.init))})
             return result, cost + more + _CALL
         range_, cost = self.visit(node.range, bound)
-        times = min(range_.most, LOOP_MAX)
+        times = max(1, min(range_.most, LOOP_MAX))  # what depends on the pod alone is computed before the loop
         inside = dict(bound)
-        is_list = self.checked.type_of(node.range).name == "list"
-        element = range_.inside if is_list else range_.key or UNKNOWN
-        inside[node.variable] = ONE if node.variable2 and is_list else element
+        kind = self.type(node.range)
+        sizes = {node.variable: UNKNOWN}  # of the elements of a list or the keys of a map, if it is not known which
+        if kind.name == "list":
+            sizes[node.variable] = ONE if node.variable2 else range_.inside
+        elif kind.name == "map":
+            sizes[node.variable] = range_.key or UNKNOWN
         if node.variable2:
-            inside[node.variable2] = range_.inside
+            sizes[node.variable2] = range_.inside
+        inside |= {name: (sizes[name], type_) for name, type_ in elements(node, kind).items()}
         init, more = self.visit(node.init, bound)
-        inside[node.accumulator] = init
+        inside[node.accumulator] = init, self._surely(node.init)
         cost += more
         for part in (node.condition, node.step):
             cost += _times(times, self.visit(part, inside)[1])
@@ -301,7 +368,8 @@ class _Tree:
         made = init if step is None else Size(times, step)
         if step is not None and self.all.limits.is_engine:
             cost += times * times * STEP  # which makes the list anew for each element
-        result, more = self.visit(node.result, {**bound, node.accumulator: made})
+        folded = join(self._surely(node.init), self._surely(node.step))
+        result, more = self.visit(node.result, {**bound, node.accumulator: (made, folded)})
         if step is not None:
             result = made
         return result, cost + more + times * STEP
@@ -320,9 +388,10 @@ class _Tree:
     def _call(self, node: Call, bound: _Bound) -> tuple[Size, float]:
         found = [self.visit(arg, bound) for arg in node.args]
         sizes, cost = [size for size, _ in found], sum(cost for _, cost in found)
+        cost += self.all.for_types(self.checked, node)
         if node.function == "_?_:_":
             (_, test), (yes, then), (no, otherwise) = found
-            return yes.joined(no), test + max(then, otherwise) + STEP
+            return yes.joined(no), test + then + otherwise + STEP  # both may be computed before
         if (of := _OF_FUNCTION.get(node.function)) is not None:
             size, more = of(_Called(self, node, sizes))
             return size, cost + more
@@ -336,7 +405,7 @@ class _Tree:
 
     def _is_plain(self, node: Node) -> bool:
         """Whether it is a number or the like; its size does not count."""
-        type_ = self.checked.type_of(node)
+        type_ = self.type(node)
         return type_.name in _NUMBERS or type_.name.endswith(".Quantity")
 
     @staticmethod
@@ -354,7 +423,7 @@ class _Called:
         return self.sizes[at] if at < len(self.sizes) else Size(0)
 
     def type(self, at: int = 0) -> str:
-        return self.tree.checked.type_of(self.node.args[at]).name
+        return self.tree.type(self.node.args[at]).name
 
     @property
     def is_text(self) -> bool:
@@ -407,7 +476,7 @@ def _search(text: float, part: float, *, backwards: bool = False) -> float:
         return inf
     if backwards or part < 100 or text < 30_000:
         return STEP + text * part / 8
-    return STEP + (text + part) / 4
+    return STEP + (text + part) / 4 + 2_500 * 1_250 / 8  # it is a bound: the text may as well be short
 
 
 def _plus(call: _Called) -> _Found:
@@ -439,14 +508,14 @@ def _among(call: _Called) -> _Found:
 
 def _looked_up(call: _Called) -> _Found:
     key = call[1].most / 16 if len(call.sizes) > 1 and call.type(1) in _TEXTS else 0
-    held = call.tree.checked.type_of(call.node.args[0])
-    if held.name == "optional_type" and held.params:
+    held = call.tree.type(call.node.args[0])
+    if held.name == OPTIONAL and held.params:
         held = held.params[0]
     if held.name in ("map", "list", "dyn"):
         return _read(call.node.args[0], call[0]), _LOOKUP + key
     field_ = call.node.args[1]
     result = call.tree.checked.type_of(call.node)
-    inner = result.params[0] if result.name == "optional_type" and result.params else result
+    inner = result.params[0] if result.name == OPTIONAL and result.params else result
     name = field_.value if isinstance(field_, Const) and isinstance(field_.value, str) else ""
     return call.tree._field(held, name, inner), _LOOKUP  # noqa: SLF001 - one of a pair
 
@@ -507,8 +576,7 @@ def _flattened(call: _Called) -> _Found:
 
 
 def _is_hashed(call: _Called, *at: int) -> bool:
-    checked = call.tree.checked
-    types = {checked.type_of(call.node.args[one]) for one in at}
+    types = {call.tree.type(call.node.args[one]) for one in at}
     return all(one.params and one.params[0].name in _NUMBERS | _TEXTS - {"double"} for one in types)
 
 

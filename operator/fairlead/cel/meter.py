@@ -82,7 +82,7 @@ class Meter:
                 self.pay(len(each))
                 left.extend(each)
             elif isinstance(each, dict):
-                self.pay(2 * len(each))
+                self.pay(2 * len(each) + sum(len(key) for key in each if isinstance(key, str)) // 16)
                 left.extend(each.values())
             elif isinstance(each, Struct):
                 left.extend([getattr(each, name) for name in each.__struct_fields__])

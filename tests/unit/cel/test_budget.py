@@ -2,6 +2,7 @@
 
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import suppress
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -29,6 +30,7 @@ ANNOTATIONS = {
     "digits": "1" * LONG + "x",
     "too-long": "y" * (ANNOTATION_MAX + 1),
     "pattern": r"\pL{1000}",
+    "a": "a" * 2_499,
 }
 POD = SimpleNamespace(
     pod=from_json(
@@ -81,6 +83,34 @@ COSTS_TOO_MUCH = {
         "pods.all(p, pod.spec.containers[0].args[0] == pod.spec.containers[0].args[1])"
     ),
     "a text cut for each pod": f"pods.all(p, {_annotation('letters')}.lowerAscii().upperAscii().size() > 0)",
+    "texts that the checker takes for numbers": "cel.bind(v, ([1] + dyn(["
+    f"{_annotation('letters')}]))[1], lists.range(5000).map(i, v + v).size() > 0)",
+    "texts that the checker takes for numbers, doubled": _bound(
+        "([1] + dyn(['ab']))[1]", "_+_+_+_+_+_+_+_+_+_", 9, "dyn(_).size() > 0"
+    ),
+    "operators that ask for types": "cel.bind(v, dyn(1), lists.range(500).map(i, ["
+    + ", ".join(["v % 2"] * 40)
+    + "]).size() > 0)",
+    "operators of which the checker says nothing": "cel.bind(v, dyn(1), lists.range(2000).map(i, v"
+    + " + i - i" * 10
+    + ").size() > 0)",
+    "sums of durations": "cel.bind(d, now - now, lists.range(1500).map(i, ["
+    + ", ".join(["d + d"] * 10)
+    + "]).size() > 0)",
+    "entries that may be missing": "cel.bind(v, [1], lists.range(900).map(i, ["
+    + ", ".join(["v[?0]"] * 40)
+    + "]).size() > 0)",
+    "keys looked up": "cel.bind(m, {pod.spec.containers[0].args[0]: 1}, "
+    "pods.all(p, m[pod.spec.containers[0].args[1]] == 1))",
+    "keys that may be missing": "cel.bind(m, {pod.spec.containers[0].args[0]: 1}, "
+    "pods.all(p, m[?pod.spec.containers[0].args[1]].orValue(1) == 1))",
+    "keys that are there": "cel.bind(m, {pod.spec.containers[0].args[0]: 1}, "
+    "pods.all(p, pod.spec.containers[0].args[1] in m))",
+    "keys of equal maps": "cel.bind(m, {pod.spec.containers[0].args[0]: 1}, "
+    "cel.bind(n, {pod.spec.containers[0].args[1]: 1}, pods.all(p, m == n)))",
+    "the end of a text that is split": _bound(
+        f"'{'a' * 99}b{'a' * 99}'", "_", 0, "lists.range(90).all(i, (_ + " + _annotation("a") + ").split(_).size() > 1)"
+    ),
     "durations": f"lists.range(9999).all(i, duration({_annotation('digits')} + 's') > duration('1s'))",
 }
 RAISES = {
@@ -126,6 +156,36 @@ def test_what_costs_too_much_raises_before_it_does(text: str) -> None:
         assert tracemalloc.get_traced_memory()[1] < MEMORY
     finally:
         tracemalloc.stop()
+
+
+def test_a_loop_over_what_may_be_a_list_or_a_map_copies_no_more_of_it_than_it_goes_through() -> None:
+    args = ["a"] * 400_000
+    pod = from_json("Pod", {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "args": args}]}})
+    facts = SimpleNamespace(pod=pod, namespaceObject=None, request={})
+    made = program("dyn(pod.spec.containers[0].args).exists(i, v, true)")
+    made.check()
+    tracemalloc.start()
+    try:
+        with suppress(CelError, Abort):
+            made.for_pod(facts)(NODE, 0)
+        assert tracemalloc.get_traced_memory()[1] < MEMORY // 4
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("what", ["", "now.getHours('Europe/Berlin') >= 0 && "], ids=["here", "on the engine"])
+def test_a_text_that_the_checker_takes_for_a_number_is_reckoned_as_a_text(what: str) -> None:
+    text = _bound("([1] + dyn([node.metadata.name]))[1]", "_+_+_+_+_+_+_+_+_+_", 9, "dyn(_) != ''")
+    if what:
+        with pytest.raises(PolicyError, match="may cost"):
+            compiled_rule(what + text)
+    else:
+        assert program(text).is_metered
+
+
+@pytest.mark.parametrize("text", ["lists.range(0).exists(i, _)", "(node.metadata.name == '' ? true : _)"])
+def test_what_is_computed_before_a_loop_that_goes_nowhere_is_counted(text: str) -> None:
+    assert program(text.replace("_", "regex.extractAll(pod.spec.containers[0].args[0], 'z').size() > 0")).is_metered
 
 
 def test_a_pattern_that_takes_long_to_compile_is_refused_before_it_is_used() -> None:

@@ -40,6 +40,15 @@ def search_units(text: int, part: int, *, backwards: bool = False) -> int:
     return STEP + (text + part) // _MADE
 
 
+def searches_units(text: int, part: int) -> int:
+    """Reckon what it costs to look for all of them, or from somewhere on: near the end it becomes a short text."""
+    once = search_units(text, part)
+    if part <= 1 or part > text:
+        return once
+    tail = min(text, _SHORT_TEXT if part >= _SHORT_PART else _TEXT) - 1
+    return once + tail * min(part, max(tail - part + 1, 0)) // 8
+
+
 def pieces_units(count: int, text: int) -> int:
     """Reckon what a list of so many pieces of a text costs."""
     return _PIECE * count + text // _MADE
@@ -70,7 +79,8 @@ def _copies(function: Function, units: int = 1) -> Metered:
 
 def _searches(function: Function, *, backwards: bool = False) -> Metered:
     def metered(meter: Meter, text: str, part: str, *rest: Any) -> Any:
-        meter.pay(search_units(len(text), len(part), backwards=backwards))
+        units = searches_units(len(text), len(part)) if rest else 0
+        meter.pay(max(units, search_units(len(text), len(part), backwards=backwards)))
         return function(text, part, *rest)
 
     return metered
@@ -97,7 +107,7 @@ def _starts(function: Function) -> Metered:
 
 
 def _replace(meter: Meter, text: str, old: str, new: str, limit: int = -1) -> str:
-    meter.pay(search_units(len(text), len(old)))
+    meter.pay(searches_units(len(text), len(old)))
     count = text.count(old) if old else len(text) + 1
     if limit >= 0:
         count = min(count, limit)
@@ -106,7 +116,7 @@ def _replace(meter: Meter, text: str, old: str, new: str, limit: int = -1) -> st
 
 
 def _split(meter: Meter, text: str, separator: str, limit: int = -1) -> list[str]:
-    meter.pay(search_units(len(text), len(separator)))
+    meter.pay(searches_units(len(text), len(separator)))
     count = text.count(separator) + 1 if separator else len(text)
     if limit >= 0:
         count = min(count, limit)
@@ -238,6 +248,13 @@ def among(meter: Meter, item: Any, held: Any) -> bool:
     """Decide whether a list has a value, or a map a key, for which Python's own equality does."""
     look(meter, item, held)
     return item in held
+
+
+def look_up(meter: Meter, key: Any) -> Any:
+    """Pay for looking up a key of a map, which is compared with the one that is there."""
+    if isinstance(key, str):
+        meter.pay(len(key) // _WALKED)
+    return key
 
 
 def look(meter: Meter, item: Any, held: Any) -> None:

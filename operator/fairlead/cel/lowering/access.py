@@ -158,10 +158,11 @@ def element_of(lo: Context, node: Call) -> Out:
         raise NotLoweredError("the engine takes the error of a bad index into an optional for a value")
     if is_native_key(type_, key_type):
         held, key = lo.natives(node.args)
-        return Out(readable(lo, node.args[0], index(held.expr, map_key(lo, key.expr, key_type))), raises=True)
+        looked_up = map_key(lo, lo.key(node.args[1], key), key_type)
+        return Out(readable(lo, node.args[0], index(held.expr, looked_up)), raises=True)
     held, key = lo.sequence(node.args)
     if type_.name != "list" or key_type.name != "int":
-        return Out(lo.call(dynamic.index, held.expr, key.expr), raises=True)
+        return Out(lo.call(dynamic.index, held.expr, lo.key(node.args[1], key)), raises=True)
     constant = node.args[1]
     if isinstance(constant, Const) and isinstance(constant.value, int) and constant.value >= 0:
         return Out(index(held.expr, key.expr), raises=True)

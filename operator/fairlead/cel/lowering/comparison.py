@@ -63,7 +63,7 @@ def membership(lo: Context, node: Call) -> Out:
         item, held = lo.natives(node.args)
         if not has_native_key and lo.estimate is not None:
             return Out(lo.call(metered.among, load("m"), item.expr, held.expr), raises=True)
-        key = access.map_key(lo, item.expr, item_type) if has_native_key else item.expr
+        key = access.map_key(lo, lo.key(node.args[0], item), item_type) if has_native_key else item.expr
         return Out(compare(key, ast.In(), held.expr), any_raises(item, held))
     item, held = lo.sequence(node.args)
     if lo.estimate is not None:

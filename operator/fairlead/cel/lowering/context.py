@@ -8,7 +8,7 @@ from functools import partial
 
 from fairlead.cel.checked import DYN, Checked, Node, Type
 from fairlead.cel.estimate import Estimate
-from fairlead.cel.functions.metered import METERED
+from fairlead.cel.functions.metered import METERED, look_up
 from fairlead.cel.lowering.analysis import Analysis
 from fairlead.cel.lowering.builder import MAX_STEPS, Builder, Out, Statements, compare, const, load, native
 from fairlead.cel.lowering.inference import NEVER
@@ -56,6 +56,10 @@ class Context(Builder):
         """Whether the cost is counted, and all of these may be long texts."""
         estimate = self.estimate
         return estimate is not None and all(estimate.size(self.checked, node).most > SHORT_TEXT for node in nodes)
+
+    def key(self, node: Node, key: Out) -> ast.expr:
+        """A key to look up, paid for where it may be a long text: it is compared with that of the map."""
+        return self.call(look_up, load("m"), key.expr) if self.is_long(node) else key.expr
 
     def type_of(self, node: Node) -> Type:
         """The type that the value of an expression surely has."""

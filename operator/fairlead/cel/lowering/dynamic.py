@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from itertools import islice
 from typing import Any, Final, NoReturn
 
 from msgspec import Struct
@@ -13,7 +14,7 @@ from fairlead.cel.functions.metered import metered as pays
 from fairlead.cel.functions.quantity import Quantity
 from fairlead.cel.lowering.signatures import signatures
 from fairlead.cel.messages import is_present, zero
-from fairlead.cel.meter import Meter
+from fairlead.cel.meter import STEPS_MAX, Meter
 from fairlead.cel.schema import messages
 from fairlead.cel.values import INT_MAX, INT_MIN, NONE, BoolKey, Duration, Nothing, Some, Timestamp, TypeName, UInt
 
@@ -36,6 +37,8 @@ KINDS: Final[Mapping[type, str]] = {
     Quantity: "Q",
 }
 _INTEGERS: Final = frozenset({int, UInt})
+_ITERATED: Final = STEPS_MAX + 2
+"""So many elements show that a loop goes too far."""
 
 
 def no_overload(name: str, *values: object) -> NoReturn:
@@ -219,13 +222,13 @@ def is_in_paying(meter: Meter, item: object, held: Any) -> bool:
 
 
 def keys_of(held: Mapping[object, object]) -> list[object]:
-    """The keys of a map, bools among them."""
-    return [key.value if isinstance(key, BoolKey) else key for key in held]
+    """The keys of a map, bools among them; no more than a loop may go through."""
+    return [key.value if isinstance(key, BoolKey) else key for key in islice(held, _ITERATED)]
 
 
 def items_of(held: Mapping[object, object]) -> list[tuple[object, object]]:
     """The entries of a map, bools among the keys."""
-    return list(zip(keys_of(held), held.values(), strict=True))
+    return list(zip(keys_of(held), held.values(), strict=False))
 
 
 def sized(held: Any) -> Any:
@@ -243,7 +246,7 @@ def iterated(held: Any) -> Iterable[object]:
 def iterated_pairs(held: Any) -> list[tuple[object, object]]:
     """What a loop with two variables over a value goes through."""
     if isinstance(held, list | tuple):
-        return list(enumerate(held))
+        return list(enumerate(islice(held, _ITERATED)))
     return items_of(held) if isinstance(held, dict) else no_overload("<iter_range>", held)
 
 

@@ -44,7 +44,7 @@ def map_of(lo: Context, node: StructExpr) -> Out:
     if _integers_may_meet(lo, keys):
         raise NotLoweredError("a map in which an int and a uint may be equal keys")
     parts = lo.sequence([part for entry, key in zip(node.entries, keys, strict=True) for part in (key, entry.value)])
-    made_keys = [part.expr for part in parts[::2]]
+    made_keys = [lo.key(key, part) for key, part in zip(keys, parts[::2], strict=True)]
     values = [part.expr for part in parts[1::2]]
     texts = {key.value for key in keys if isinstance(key, Const) and isinstance(key.value, str)}
     if len(texts) == len(keys) and not any(entry.optional for entry in node.entries):

@@ -130,7 +130,7 @@ def _element(lo: Context, operand: Node, key_node: Node) -> Out:
     else:
         start, key = lo.natives([operand, key_node])
         maybe = False
-    made_key = access.map_key(lo, key.expr, key_type)
+    made_key = access.map_key(lo, lo.key(key_node, key), key_type)
     may_raise = any_raises(start, key)
     if type_.name == "map" and not maybe:
         return _get(lo, operand, Out(start.expr, may_raise), made_key)
@@ -151,7 +151,7 @@ def boxed(lo: Context, node: Call) -> Out:
         return _box(lo, node)
     operand, key = lo.sequence(node.args)
     function = dynamic.optional_field if node.function == "_?._" else dynamic.optional_element
-    return Out(lo.call(function, operand.expr, key.expr), raises=True)
+    return Out(lo.call(function, operand.expr, lo.key(node.args[1], key)), raises=True)
 
 
 def _box(lo: Context, node: Node) -> Out:
