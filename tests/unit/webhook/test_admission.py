@@ -136,7 +136,8 @@ def test_the_largest_policy_is_looked_at() -> None:
     managed: Any = {"managedFields": [{"fieldsV1": {f"f:{number}": {} for number in range(500)}} for _ in range(3)]}
     body = asked({"metadata": managed, "spec": whole}, {"metadata": managed, "spec": whole}, "UPDATE")
     assert len(body) < MAX_BODY
-    assert not admission._is_excessive(admission._read(admission._decode(body).request.object).spec)
+    found = admission._read(admission._decode(body).request.object)
+    assert found is not None and not admission._is_excessive(found.spec)
 
 
 def test_it_pauses_after_each_rule() -> None:
