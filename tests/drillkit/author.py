@@ -10,7 +10,7 @@ SCHEDULER: Final = "hostile"
 _LONG: Final = 250_000
 """Characters: one object has at most 256 KiB of annotations."""
 _NOTE: Final = "pod.metadata.annotations[?'example.com/note'].orValue('')"
-_NUMBERS: Final = ("double", "int", "timestamp", "duration", "quantity", "ip", "cidr", "semver")
+_NUMBERS: Final = ("double", "int", "timestamp", "duration")
 NOTES: Final[Mapping[str, str]] = {
     "numbers": "1" * _LONG + "x",
     "short-numbers": "1" * 1_000 + "x",
@@ -25,23 +25,24 @@ NOTES: Final[Mapping[str, str]] = {
 def worst(turn: int) -> Mapping[str, dict[str, Any]]:
     """The specs by their names, each time with other texts, so that nothing of them is known yet."""
     blanks = " " * 2_030
-    chain = f"cel.bind(x,'aaaaaaa{turn}'," * 28 + "x" + ("+x" * 9 + ")") * 28 + ".size()>0"
-    grows = f"'{'a' * 900}{turn}'" + ".replace('a','aaaaaaaaaaaaaaaaaaaa')" * 80
+    chain = f"cel.bind(x,'aaaaaaa{turn}'," + "cel.bind(x,x+x+x+x+x," * 22 + "x" + ")" * 23 + ".size()>0"
+    grows = f"'{'a' * 900}{turn}'" + ".replace('a','aaaaaaaaaaaaaaaaaaaa')" * 28
     specs = {
         "blanks": hostile.everywhere(f"f{turn}({blanks}a{blanks}+ ;")["spec"],
-        "constants": hostile.everywhere(grows[: grows.rindex(".", 0, 4_000)] + ".size()>0")["spec"],
+        "constants": _rules(grows + ".size()>0"),
         "conditions": _conditions(f"lists.range(1000000).distinct().size()>pod.metadata.name.size()+{turn}"),
-        "ranges": _rules(f"lists.range(9999).map(i,i+{turn}).distinct().size()>pods.size()"),
-        "chains": hostile.everywhere(chain)["spec"],
-        "numbers": _rules(*(f"string({kind}({_NOTE}))!='{turn}'" for kind in _NUMBERS[:5])),
-        "short-numbers": _rules(*(f"string({kind}({_NOTE}))!='{turn}'" for kind in _NUMBERS[:5])),
+        "ranges": _rules(f"lists.range(1000).map(i,i+{turn}).distinct().size()>pods.size()"),
+        "chains": _rules(chain),
+        "numbers": _rules(*(f"string({kind}({_NOTE}))!='{turn}'" for kind in _NUMBERS)),
+        "short-numbers": _rules(*(f"string({kind}({_NOTE}))!='{turn}'" for kind in _NUMBERS)),
         "times": _rules(*(f"timestamp({_NOTE}+'{' ' * at}')>now" for at in range(turn % 7 + 1))),
         "zones": _rules(f"node.metadata.name in {_NOTE}.split(',').map(z,z+'{turn}').distinct()"),
-        "patterns": _rules(*(rf"{_NOTE}.matches(r'(\pL{{{900 + at}}}|{turn})*$')" for at in range(99))),
+        "patterns": _rules(*(rf"{_NOTE}.matches(r'(é|x|{turn})*[a-z]{{20}}{at}$')" for at in range(32))),
         "texts": _rules(f"({_NOTE}+{_NOTE}).replace('a','{'b' * 900}{turn}').size()>node.metadata.name.size()"),
-        "loops": _rules(f"pods.exists(p,pods.exists(q,p.metadata.name+q.metadata.name=='{turn}'))"),
+        "loops": _rules(f"pods.exists(p,p.metadata.labels.exists(k,k+p.metadata.name=='{turn}'))"),
         "brackets": _rules("(" * 1_990 + f"{turn}>0" + ")" * 1_990),
-        "soup": hostile.everywhere(hostile.soup(turn))["spec"],
+        "soup": hostile.everywhere(hostile.soup(turn).replace("\U0001f600", "é"))["spec"],
+        "too-large-patterns": _rules(*(rf"{_NOTE}.matches(r'\pL{{{900 + at}}}{turn}')" for at in range(32))),
         "amounts": hostile.everywhere(hostile.EXPRESSIONS["different comparisons"].replace("'a'", f"'{turn}'"))["spec"],
     }
     return {name: {**spec, "schedulerName": SCHEDULER, **_matched(name, spec)} for name, spec in specs.items()}

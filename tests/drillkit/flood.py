@@ -40,8 +40,8 @@ def _everywhere(expression: str) -> bytes:
 
 def bodies() -> Mapping[str, bytes]:
     """The worst ones."""
-    blanks, grows = " " * 2_040, "'" + "a" * 900 + "'" + ".replace('a','aaaaaaaaaaaaaaaaaaaa')" * 78 + ".size()>0"
-    chain = "cel.bind(x,'aaaaaaaa'," * 30 + "x" + ("+x" * 9 + ")") * 30 + ".size()>0"
+    blanks, grows = " " * 2_040, "'" + "a" * 900 + "'" + ".replace('a','aaaaaaaaaaaaaaaaaaaa')" * 28 + ".size()>0"
+    chain = "cel.bind(x,'aaaaaaaa'," + "cel.bind(x,x+x+x+x+x," * 24 + "x" + ")" * 25 + ".size()>0"
     return {
         "blanks": _everywhere(f"f({blanks}a{blanks}+ ;"),
         "texts that grow": _everywhere(grows),
@@ -49,7 +49,7 @@ def bodies() -> Mapping[str, bytes]:
         "ranges": _everywhere("||".join(["lists.range(1000000).distinct().size()<0"] * 90)),
         "patterns": _everywhere("node.metadata.name.matches(r'" + r"\pL{1000}" * 400 + "')"),
         "brackets": _everywhere("(" * 2_040 + "true" + ")" * 2_040),
-        "macros": _everywhere("[1].exists(x," * 300 + "true" + ")" * 12),
+        "macros": _everywhere("[1].exists(x," * 28 + "true" + ")" * 28),
         "unknown fields": _policy({f"x{at}": 1 for at in range(60_000)}),
         "some unknown fields": _policy({"filters": [{f"x{at}": 1 for at in range(99)}] * 32}),
         "deep": _policy("here").replace(b'"here"', b"[" * 1_000_000 + b"]" * 1_000_000),
