@@ -38,6 +38,8 @@ _BODIES = 20
 _LIMIT = "500m"
 """Who floods has no more of a processor: here all programs of a cluster have two."""
 _NAMESPACE = "drills"
+_NODES = 100
+"""With room for all pods of the long run: nothing is to wait for who takes them away."""
 _FILTERS = [
     {
         "name": "pool",
@@ -52,7 +54,7 @@ _NOTES = [{"key": "fairlead.dev/pool", "expression": "node.metadata.labels[?'poo
 @pytest.fixture(scope="module")
 def release(cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str) -> Iterator[Release]:
     wait_for("an earlier release to be gone", lambda: not cluster.api.exists(f"/api/v1/namespaces/{NAMESPACE}"))
-    made = Release(cluster, operator_image_tag, kwok_nodes(cluster, 40))
+    made = Release(cluster, operator_image_tag, kwok_nodes(cluster, _NODES))
     made.install()
     made.put("pools", filters=_FILTERS, scores=_SCORES, binding={"annotations": _NOTES})
     made.ready("pools", within="180s")

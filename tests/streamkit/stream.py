@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -162,9 +163,13 @@ class Stream:
             while all(name in self.pods for name in names):
                 left[batch] = names
                 batch, names = _batch(next(following))
-            for one in [one for one, pods in left.items() if all(_is_over(self.pods[name]) for name in pods)]:
-                self.api.delete(self.path, labelSelector=f"batch={one}")
-                del left[one]
+            over = [one for one, pods in left.items() if all(_is_over(self.pods[name]) for name in pods)]
+            with ThreadPoolExecutor(_MAKERS) as pool:
+                for one, _ in zip(over, pool.map(self._take_away, over), strict=True):
+                    del left[one]
+
+    def _take_away(self, batch: int) -> None:
+        self.api.delete(self.path, labelSelector=f"batch={batch}")
 
     def _watch(self, version: str) -> None:
         while not self._end.is_set():
