@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -83,11 +84,13 @@ class Stream:
         wait_for(f"{count} pods more to be placed", placed, timeout_s=LOST_S + seconds)
 
     @contextmanager
-    def through(self, what: str, *, provoked: Failures | None = None, leaves: bool = False) -> Iterator[None]:
+    def through(
+        self, what: str, *, provoked: Failures | None = None, leaves: bool = False, lasts: bool = False
+    ) -> Iterator[None]:
         """A fault, from its begin to its end. Its row counts all pods since the row before.
 
         `provoked`: attempts are to fail, and this knows of more of them than events tell. `leaves`: nobody is to place
-        what comes after it has begun.
+        what comes after it has begun. `lasts`: it goes on to its end, and attempts may fail as long as that.
         """
         begun = time.monotonic()
         yield
@@ -108,7 +111,7 @@ class Stream:
         self.rows.append(row)
         LOG.info("%s", table([row]))
         self._check()
-        assert not (found := wrong(row, provoked=provoked is not None)), f"{what}: {'; '.join(found)}"
+        assert not (found := wrong(row, provoked=provoked is not None, lasts=lasts)), f"{what}: {'; '.join(found)}"
 
     def total(self) -> Row:
         """Of all pods, with what was learnt since they were counted; who was lost stands in the rows."""
@@ -154,12 +157,19 @@ class Stream:
 
     def _sweep(self) -> None:
         """Take away whole seconds of pods, once all of them have a node and have had it for a while."""
-        for batch in itertools.count():
-            names = [f"s-{batch * RATE + at:06}" for at in range(RATE)]
-            while not all((pod := self.pods.get(name)) is not None and _is_over(pod) for name in names):
-                if self._end.wait(0.2):
-                    return
-            self.api.delete(self.path, labelSelector=f"batch={batch}")
+        left, following = dict[int, list[str]](), itertools.count()
+        batch, names = _batch(next(following))
+        while not self._end.wait(0.2):
+            while all(name in self.pods for name in names):
+                left[batch] = names
+                batch, names = _batch(next(following))
+            over = [one for one, pods in left.items() if all(_is_over(self.pods[name]) for name in pods)]
+            with ThreadPoolExecutor(_MAKERS) as pool:
+                for one, _ in zip(over, pool.map(self._take_away, over), strict=True):
+                    del left[one]
+
+    def _take_away(self, batch: int) -> None:
+        self.api.delete(self.path, labelSelector=f"batch={batch}")
 
     def _watch(self, version: str) -> None:
         while not self._end.is_set():
@@ -186,6 +196,10 @@ class Stream:
     def _check(self) -> None:
         if self._faults:
             raise AssertionError(f"the stream itself has failed: {'; '.join(self._faults)}")
+
+
+def _batch(number: int) -> tuple[int, list[str]]:
+    return number, [f"s-{number * RATE + at:06}" for at in range(RATE)]
 
 
 def _is_over(pod: Pod) -> bool:

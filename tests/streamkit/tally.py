@@ -99,20 +99,20 @@ def tally(what: str, pods: Sequence[Pod], begun: float, ended: float, *, due: fl
     )
 
 
-def wrong(row: Row, *, provoked: bool) -> list[str]:
+def wrong(row: Row, *, provoked: bool, lasts: bool = False) -> list[str]:
     """What must not be. `provoked`: attempts may fail, fewer than three of a pod, and all is well within a minute of
-    the fault's begin; else of its end.
+    the fault's begin; else of its end. `lasts`: the fault goes on to its end, and attempts may fail as long as that.
     """  # noqa: D205
     names = {"lost": row.lost, "bound twice": row.twice, "bound by nobody": row.unsaid}
     names |= {"not where the policy says": row.misplaced}
     found = [f"{len(pods)} {what}, such as {pods[0]}" for what, pods in names.items() if pods]
-    if row.failed and not provoked:
+    if row.failed and not (provoked or lasts):
         found.append(f"{row.failed} attempts failed")
-    if row.refused and not provoked:
+    if row.refused and not (provoked or lasts):
         found.append(f"{len(row.refused)} bindings were refused: {', '.join(row.refused[:5])}")
-    if row.most >= 3:
+    if row.most >= 3 and not lasts:
         found.append(f"{row.most} attempts of one pod failed")
-    if row.normal_s >= 60 + (0.0 if provoked else row.lasted_s):
+    if row.normal_s >= 60 + (row.lasted_s if lasts or not provoked else 0.0):
         found.append(f"slow for {row.normal_s:.0f} s")
     return found
 

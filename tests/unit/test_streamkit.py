@@ -52,6 +52,20 @@ def test_what_is_wrong(pods: Sequence[Pod], unprovoked: list[str], provoked: lis
     assert wrong(row, provoked=True) == (unprovoked if provoked is None else provoked)
 
 
+@pytest.mark.parametrize(
+    ("pods", "expected"),
+    [
+        ([WELL, LOST], ["1 lost, such as lost"]),
+        ([pod("p", 201, 201)], ["1 bound twice, such as p"]),
+        ([pod("p", 201, 409, failed=7)], []),
+        ([pod("p", 201, created=78.0, took=1.1)], []),
+        ([pod("p", 201, created=80.0, took=1.1)], ["slow for 70 s"]),
+    ],
+)
+def test_what_is_wrong_in_a_fault_that_lasts(pods: Sequence[Pod], expected: list[str]) -> None:
+    assert wrong(tally("a fault", pods, 10.0, 20.0, due=20.0), provoked=False, lasts=True) == expected
+
+
 def test_the_times_of_a_row_and_how_it_is_printed() -> None:
     pods = [pod(f"p{at}", 201, created=10.0 + at, took=0.25) for at in range(98)]
     pods += [pod("slow", 201, created=15.0, took=2.0), pod("slower", 201, created=12.0, took=4.0), LOST]
