@@ -105,6 +105,7 @@ def test_what_serves_is_said_and_goes_on_when_it_is_spoilt_and_after_a_restart(
         assert filtered(operating, *nodes)["NodeNames"] == [nodes[0]]
         operating.kill()
         operating.start()
+    operating.until("it to be looked at", lambda one: "pool" in one.policies)  # what was good serves before
     finalizers = {"metadata": {"finalizers": ["example.com/other"]}}
     ground.api.patch(f"{POLICIES}/pool", finalizers)
     ground.api.delete(f"{POLICIES}/pool")
