@@ -87,6 +87,7 @@ def test_what_serves_is_said_and_goes_on_when_it_is_spoilt_and_after_a_restart(
     operating: Operating, ground: Cluster, kwok_nodes: MakeNodes
 ) -> None:
     nodes = kwok_nodes(2)
+    operating.settings = f"schedulers: [{{name: {operating.namespace}}}]"  # nobody leads here who would remember it
     operating.start()
     operating.put("pool", filters=only(nodes[0]))
     said = operating.state().policies["pool"]
