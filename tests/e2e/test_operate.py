@@ -195,7 +195,7 @@ def test_refused_pods_are_woken_when_a_rule_is_repaired_and_when_its_time_has_co
     # its pods are in the operator's namespace, which a scheduler that is managed leaves alone
     operating.settings = f"schedulers: [{{name: {operating.namespace}, management: ConfigOnly}}]"
     operating.start()
-    at = datetime.now(UTC) + timedelta(seconds=25)
+    at = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=25)
     later = f"pod.metadata.name != 'late' || now > timestamp('{at:%Y-%m-%dT%H:%M:%SZ}')"
     operating.put("gate", filters=[early("nobody"), {"name": "late", "expression": later}])
     stage.start(*operating.entries())
