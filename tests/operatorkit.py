@@ -90,6 +90,8 @@ class Ground:
     is_leader: bool = True
     broken: set[str] = field(default_factory=set)
     """Policies over which we stumble."""
+    warns: dict[str, list[tuple[str, str]] | None] = field(default_factory=dict)
+    """What lint warns of some policies; None: it is still looking."""
     over: threading.Event = field(default_factory=threading.Event)
     """Set when nothing of the leader goes on."""
     logins: list[Exception] = field(default_factory=list)
@@ -97,10 +99,10 @@ class Ground:
     kubeconfig: Path = Path()
     """Whose rights the leader has."""
 
-    def warned(self, policy: Mapping[str, Any]) -> list[tuple[str, str]]:
+    def warned(self, policy: Mapping[str, Any]) -> list[tuple[str, str]] | None:
         if policy["metadata"]["name"] in self.broken:
             raise ValueError("a fault of ours")
-        return []
+        return self.warns.get(policy["metadata"]["name"], [])
 
     async def login(self) -> kopf.AiohttpSession:
         if self.logins:

@@ -14,6 +14,9 @@ _MMAP_THRESHOLD: Final = -3
 _KEPT: Final = 64 << 20
 _ASKED: Final = 8 << 20
 _LARGE: Final = 32 << 20
+_YOUNG: Final = 2_000
+_STEPS: Final = 2
+_NEVER: Final = 1 << 30
 
 
 def keep_heap() -> None:
@@ -26,11 +29,24 @@ def keep_heap() -> None:
         tell(what, size)
 
 
-def tidy_up(most: int) -> None:
-    """Collect what came since the last time, and pass over what is left in future, once there is much of it.
+def collect_in_small_steps() -> None:
+    """Never walk more at once than what came just now: the collector takes a microsecond for each object."""
+    gc.set_threshold(_YOUNG, _STEPS, _NEVER)
 
-    What is passed over and refers to itself, as every connection does, is never freed: that should be rare.
+
+def tidy_up(most: int) -> None:
+    """Collect what came since the last time, or pass over it in future where it is so much that calls would wait.
+
+    What is passed over and refers to itself, as a connection that is open now does, is not freed before `tidy_up_all`.
     """
-    gc.collect()
     if len(gc.get_objects()) > most:
         gc.freeze()
+    else:
+        gc.collect()
+
+
+def tidy_up_all() -> None:
+    """Collect also what was passed over: a third of a second in a large cluster."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()

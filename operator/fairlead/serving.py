@@ -16,7 +16,7 @@ from time import perf_counter_ns, thread_time
 from typing import Final
 
 from fairlead import __version__
-from fairlead.allocator import keep_heap, tidy_up
+from fairlead.allocator import collect_in_small_steps, keep_heap, tidy_up, tidy_up_all
 from fairlead.api.v1alpha1 import policy_model
 from fairlead.cluster.client import Client
 from fairlead.cluster.errors import ClusterError
@@ -47,7 +47,8 @@ _CERTIFICATES_S: Final = 10.0
 _UNDECIDED_S: Final = 5.0
 _IDLE_S: Final = 0.05
 _COLLECT_S: Final = 60.0
-_LOOSE: Final = 20_000
+_COLLECT_ALL_S: Final = 6 * 3600.0
+_LOOSE: Final = 10_000
 _IDLE_NS: Final = 2_000_000
 _DESCRIPTORS: Final = 16_384
 
@@ -233,9 +234,14 @@ class Serving(ABC):
                 seen = self.watching.held
                 gc.freeze()
         LOG.info("ready", extra={"nodes": len(self.mirror.nodes.slots)})
+        gc.collect()
+        gc.freeze()
+        collect_in_small_steps()
         while True:
-            tidy_up(_LOOSE)
-            await asyncio.sleep(_COLLECT_S)
+            for _ in range(round(_COLLECT_ALL_S / _COLLECT_S)):
+                await asyncio.sleep(_COLLECT_S)
+                tidy_up(_LOOSE)
+            tidy_up_all()
 
     async def _idle(self) -> None:
         """Compute beforehand what the next call will ask for."""

@@ -25,6 +25,7 @@ from fairlead.control.foreign import Foreign
 from fairlead.control.gathering import Gathered, Obj
 from fairlead.control.knowing import Knowing
 from fairlead.control.lacking import Lacking
+from fairlead.control.lint import Warnings
 from fairlead.control.objects import Objects
 from fairlead.control.of_others import OfOthers
 from fairlead.control.passes import Passes
@@ -70,7 +71,7 @@ class Operator:
     nodes: Callable[[], int | None]
     """None while they are being listed."""
     leads: Callable[[], bool]
-    warnings: Callable[[Obj], list[tuple[str, str]]]
+    warnings: Callable[[Obj], Warnings | None]
     drift: Callable[[str], None]
 
     @property

@@ -1,59 +1,96 @@
-"""What lint warns of, for the status of a policy; looked for once for each generation."""
+"""What lint warns of, for the status of a policy; looked for once for each generation.
 
+In pieces, which share a part of the time: nobody's status waits for what lint says of somebody else's policy.
+"""
+
+import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from time import perf_counter, sleep
+from time import perf_counter
 from typing import Any, Final
 
 from fairlead.api.errors import render_path
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cel.pausing import Share
 from fairlead.policy.compile import Rules
-from fairlead.policy.inspect import Inspected, inspect_steps
+from fairlead.policy.inspect import inspect_steps
 from fairlead.policy.reasons import PolicyWarning
 
 LOG: Final = logging.getLogger(__name__)
+PART: Final = 0.1
 _MOST: Final = 1000
+Warnings = list[tuple[str, str]]
+"""Reasons and sentences."""
+
+
+@dataclass(slots=True, eq=False)
+class _Look:
+    generation: int
+    rules: Rules
+    found: Warnings | None = None
+    rest: asyncio.Task[None] | None = None
 
 
 @dataclass(slots=True, eq=False)
 class Linted:
-    """Reasons and sentences."""
+    """Warnings, by the UIDs of policies."""
 
     model: type[SchedulerExtenderPolicy]
     rules: Callable[[], Rules]
-    share: Share = field(default_factory=lambda: Share(perf_counter))
-    _known: dict[tuple[str, int, int], list[tuple[str, str]]] = field(default_factory=dict)
+    share: Share = field(default_factory=lambda: Share(perf_counter, PART))
+    _looks: dict[str, _Look] = field(default_factory=dict)
 
-    def __call__(self, policy: Mapping[str, Any]) -> list[tuple[str, str]]:
-        """Of a policy as the API server has it."""
-        metadata, rules = policy["metadata"], self.rules()
-        key = (metadata["uid"], metadata["generation"], id(rules))
-        if key not in self._known:
-            if len(self._known) >= _MOST:
-                self._known.clear()
-            self._known[key] = []  # of what fails nothing is said, and it is not tried again
-            try:
-                found = self._looked_at(policy, rules).warnings
-            except Exception:
-                LOG.exception("a policy cannot be looked at", extra={"policy": metadata.get("name", "")})
-                return self._known[key]
-            self._known[key] = [(one.reason.value, _said(one)) for one in found if one.severity == "warning"]
-        return self._known[key]
+    def __call__(self, policy: Mapping[str, Any]) -> Warnings | None:
+        """Of a policy as the API server has it; None while it is being looked at."""
+        uid, generation, rules = policy["metadata"]["uid"], policy["metadata"]["generation"], self.rules()
+        look = self._looks.get(uid)
+        if look is None or look.generation != generation or look.rules is not rules:
+            self._forget(uid if look is not None or len(self._looks) < _MOST else next(iter(self._looks)))
+            look = self._looks[uid] = _Look(generation, rules)
+            self._begin(look, policy)
+        return look.found
 
-    def _looked_at(self, policy: Mapping[str, Any], rules: Rules) -> Inspected:
-        """In pieces: those who serve are other threads of the same process."""
-        steps = inspect_steps(policy, self.model, rules)
+    def _forget(self, uid: str) -> None:
+        look = self._looks.pop(uid, None)
+        if look is not None and look.rest is not None:
+            look.rest.cancel()
+
+    def _begin(self, look: _Look, policy: Mapping[str, Any]) -> None:
+        """Most are looked at in less time than may be taken at once."""
+        pauses = self._pauses(look, policy)
+        if pause := next(filter(None, pauses), 0.0):
+            uid = policy["metadata"]["uid"]
+            look.rest = asyncio.get_running_loop().create_task(self._go_on(uid, look, pauses, pause))
+
+    async def _go_on(self, uid: str, look: _Look, pauses: Iterator[float], pause: float) -> None:
+        try:
+            await asyncio.sleep(pause)
+            for each in pauses:
+                await asyncio.sleep(each)
+        except asyncio.CancelledError:  # whoever leads next looks at it again
+            if self._looks.get(uid) is look:
+                del self._looks[uid]
+            raise
+
+    def _pauses(self, look: _Look, policy: Mapping[str, Any]) -> Iterator[float]:
+        """Look at it, and tell after each piece for how long to give the time to others."""
+        steps = inspect_steps(policy, self.model, look.rules)
         while True:
             began = self.share.clock()
             try:
                 next(steps)
             except StopIteration as done:
+                look.found = [
+                    (one.reason.value, _said(one)) for one in done.value.warnings if one.severity == "warning"
+                ]
                 self.share.pause(began)
-                found: Inspected = done.value
-                return found
-            sleep(self.share.pause(began))
+                return
+            except Exception:  # nothing is said of it, and it is not tried again
+                LOG.exception("a policy cannot be looked at", extra={"policy": policy["metadata"].get("name", "")})
+                look.found = []
+                return
+            yield self.share.pause(began)
 
 
 def _said(one: PolicyWarning) -> str:

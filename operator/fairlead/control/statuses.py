@@ -21,6 +21,7 @@ from fairlead.cluster.resources import POLICIES
 from fairlead.control.announce import Announcer, transition
 from fairlead.control.gathering import FINALIZER, Gathered, Obj, finalizers, paused
 from fairlead.control.lacking import Lacking
+from fairlead.control.lint import Warnings
 from fairlead.control.passes import Passed
 from fairlead.control.status import COUNTERS_S, About, difference, status
 from fairlead.logs import Seldom
@@ -41,8 +42,8 @@ class Statuses:
     announcer: Announcer
     lacking: Lacking
     leads: Callable[[], bool]
-    warnings: Callable[[Obj], list[tuple[str, str]]]
-    """What lint warns of."""
+    warnings: Callable[[Obj], Warnings | None]
+    """What lint warns of; None while it is being looked for."""
     told: Callable[[str | None, Obj], None]
     """Told what has become of a policy."""
     now: Callable[[], datetime]
@@ -86,19 +87,19 @@ class Statuses:
         return True
 
     async def _write(self, scheduler: str, policy: Obj, passed: Passed) -> bool:
-        now = self.now()
+        now, warnings = self.now(), self.warnings(policy)
         about = About(
             policy=policy,
             answers=self.answers(),
             passed=passed,
             lacking=self.lacking.said,
             paused=paused(self.gathered.of(scheduler)),
-            warnings=self.warnings(policy),
+            warnings=warnings or (),
         )
         name, before, after = policy["metadata"]["name"], policy.get("status", {}), status(about, now)
         differs = difference(before, after)
         if not differs:
-            return True
+            return warnings is not None
         if differs == "counters" and now.timestamp() - self._counted.get(name, 0.0) < COUNTERS_S:
             return False
         body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "status": after}
@@ -109,7 +110,7 @@ class Statuses:
             self.told(None, made)
         if (said := transition(before, after)) is not None:
             await self.announcer.about(policy, *said, "Reconcile", now)
-        return True
+        return warnings is not None
 
     async def _release(self, policy: Obj) -> None:
         """Take off the finalizer that a version before has left."""

@@ -231,7 +231,11 @@ class Door:
                 _, protocol = await loop.connect_accepted_socket(self.serve, one.socket, **secured)
         except OSError as error:
             self.refused(reason_of(error), one.address)
+            _let_go(error)
             return
+        except asyncio.CancelledError as error:
+            _let_go(error)
+            raise
         if protocol.transport is None:  # it has ended meanwhile
             return
         if (leaves := self._served.add(protocol, one.address)) is not None:
@@ -262,6 +266,13 @@ class Guests(web.Server):
         """As aiohttp has it."""
         super().connection_lost(handler, exc)
         self._gone(handler)
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Free what was being called: its frames hold the error that holds them, and the buffers of what is over."""
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
 
 
 def reason_of(error: Exception) -> str:

@@ -5,7 +5,7 @@ import weakref
 
 import pytest
 
-from fairlead.allocator import tidy_up
+from fairlead.allocator import collect_in_small_steps, tidy_up, tidy_up_all
 
 
 class Connection:
@@ -19,7 +19,7 @@ class Connection:
 
 
 @pytest.mark.parametrize(("most", "freed"), [(10**9, True), (0, False)])
-def test_what_goes_later_is_freed_unless_there_is_much(most: int, freed: bool) -> None:
+def test_what_goes_later_is_freed_at_once_unless_there_is_much(most: int, freed: bool) -> None:
     one = Connection()
     seen = weakref.ref(one)
     try:
@@ -27,5 +27,29 @@ def test_what_goes_later_is_freed_unless_there_is_much(most: int, freed: bool) -
         del one
         tidy_up(most)
         assert (seen() is None) is freed
+        tidy_up_all()
+        assert seen() is None
     finally:
         gc.unfreeze()
+
+
+def test_the_collector_never_walks_much_at_once() -> None:
+    before, walked = gc.get_threshold(), list[int]()
+
+    def told(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            walked.append(sum(len(gc.get_objects(generation=one)) for one in range(info["generation"] + 1)))
+
+    gc.collect()
+    gc.freeze()
+    try:
+        collect_in_small_steps()
+        gc.callbacks.append(told)
+        kept = [[at] for at in range(100_000)]
+    finally:
+        gc.callbacks.remove(told)
+        gc.set_threshold(*before)
+        gc.unfreeze()
+    assert len(kept) == 100_000
+    assert len(walked) > 10
+    assert max(walked) <= 10_000

@@ -1,63 +1,128 @@
-"""What lint says of a policy is looked for once, in pieces, and never stops who asks."""
+"""What lint says of a policy is looked for once, in pieces, and nobody waits for what it says of another."""
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from fairlead.cel.pausing import Share
-from fairlead.control.lint import Linted
+from fairlead.control.lint import Linted, Warnings
 from fairlead.policy.compile import Rules
 from policykit import MODEL, obj
 from policykit.building import INSTALLED
 
-
-def policy(generation: int = 1) -> dict[str, Any]:
-    return obj("p", generation=generation, uid="u", filters={"f": "1 > 0", "g": "pod.spec.priority > 1"})
-
-
-def test_it_gives_the_time_away_between_its_stretches_and_looks_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    slept, now = list[float](), [0.0]
-
-    def clock() -> float:
-        now[0] += 0.01
-        return now[0]
-
-    rules = Rules(INSTALLED)
-    linted = Linted(MODEL, lambda: rules, Share(clock))
-    monkeypatch.setattr("fairlead.control.lint.sleep", slept.append)
-    said = linted(policy())
-    assert [reason for reason, _ in said] == ["AlwaysPasses", "SameForEveryNode"]
-    assert len(slept) > 20
-    assert sum(slept) > 0.1
-    slept.clear()
-    assert (linted(policy()), slept) == (said, [])
-    linted(policy(2))
-    assert slept
+SAID = ["AlwaysPasses", "SameForEveryNode"]
+RULES = Rules(INSTALLED)
 
 
+def policy(generation: int = 1, uid: str = "u") -> dict[str, Any]:
+    return obj("p", generation=generation, uid=uid, filters={"f": "1 > 0", "g": "pod.spec.priority > 1"})
+
+
+class Ticks:
+    """A clock that goes on each time it is asked."""
+
+    def __init__(self, tick: float) -> None:
+        self.now, self.tick = 0.0, tick
+
+    def __call__(self) -> float:
+        self.now += self.tick
+        return self.now
+
+
+def linted(tick: float, rules: Rules = RULES) -> Linted:
+    return Linted(MODEL, lambda: rules, Share(Ticks(tick)))
+
+
+@pytest.fixture
+def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long others had, each time."""
+    found, sleep = list[float](), asyncio.sleep
+
+    async def note(seconds: float) -> None:
+        found.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr("fairlead.control.lint.asyncio.sleep", note)
+    return found
+
+
+async def until_it_is_told(of: Linted, what: dict[str, Any]) -> Warnings:
+    while (found := of(what)) is None:
+        await asyncio.sleep(0)
+    return found
+
+
+def test_most_are_looked_at_while_it_is_asked_and_once() -> None:
+    one = linted(1e-9)
+    found = one(policy())
+    assert found is not None
+    assert [reason for reason, _ in found] == SAID
+    assert one(policy()) is found
+    assert one(policy(2)) is not found
+
+
+def test_what_takes_longer_gives_the_time_away_and_nobody_waits_for_it(slept: list[float]) -> None:
+    async def story() -> None:
+        one = linted(0.01)
+        assert one(policy()) is None
+        assert one(policy(uid="another")) is None
+        found = [await until_it_is_told(one, policy(uid=uid)) for uid in ("u", "another")]
+        assert [[reason for reason, _ in each] for each in found] == [SAID, SAID]
+        assert sum(slept) > 0.1
+        assert (len(one._looks), len(asyncio.all_tasks())) == (2, 1)
+
+    asyncio.run(story())
+
+
+@pytest.mark.usefixtures("slept")
+def test_of_a_policy_that_changes_only_what_it_is_now_is_looked_at() -> None:
+    async def story() -> None:
+        one = linted(0.01)
+        for generation in range(1, 50):
+            assert one(policy(generation)) is None
+            await asyncio.sleep(0)
+        assert len(asyncio.all_tasks()) <= 3  # this one, and at most two that end or begin
+        assert [reason for reason, _ in await until_it_is_told(one, policy(49))] == SAID
+
+    asyncio.run(story())
+
+
+@pytest.mark.usefixtures("slept")
+def test_what_was_not_looked_at_to_the_end_is_looked_at_by_who_leads_next() -> None:
+    one = linted(0.01)
+
+    async def first() -> None:
+        assert one(policy()) is None
+        await asyncio.sleep(0)
+
+    async def second() -> None:
+        assert [reason for reason, _ in await until_it_is_told(one, policy())] == SAID
+
+    asyncio.run(first())
+    asyncio.run(second())
+
+
+@pytest.mark.usefixtures("slept")
 def test_of_what_takes_too_long_or_fails_nothing_is_said_and_it_is_not_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    now, looked = [0.0], list[object]()
+    looked = list[object]()
 
-    def clock() -> float:
-        now[0] += 1.0
-        return now[0]
+    async def story() -> None:
+        one = linted(1e-9, Rules(INSTALLED, clock=Ticks(1.0)))
+        assert await until_it_is_told(one, policy()) == []
 
-    rules = Rules(INSTALLED, clock=clock)
-    linted = Linted(MODEL, lambda: rules)
-    assert linted(policy()) == []
-    before = now[0]
-    assert linted(policy()) == []
-    assert now[0] == before
+        def fails(*given: object) -> Iterator[None]:
+            looked.append(given)
+            raise MemoryError
+            yield
 
-    def fails(*given: object) -> Iterator[None]:
-        looked.append(given)
-        raise MemoryError
-        yield
+        monkeypatch.setattr("fairlead.control.lint.inspect_steps", fails)
+        assert one(policy()) == []
+        assert looked == []
+        assert [one(policy(2)), one(policy(2))] == [[], []]
+        assert len(looked) == 1
 
-    monkeypatch.setattr("fairlead.control.lint.inspect_steps", fails)
-    assert linted(policy(2)) == []
-    assert linted(policy(2)) == []
-    assert len(looked) == 1
+    asyncio.run(story())

@@ -2,7 +2,9 @@
 
 import asyncio
 import errno
+import gc
 import socket
+import ssl
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -171,6 +173,38 @@ def test_half_a_handshake_ends(tmp_path: Path) -> None:
         assert one.refused == Counter({"timeout": 2})
 
     told(tmp_path, story, replace(PATIENT, handshake_s=0.05))
+
+
+@pytest.mark.parametrize(
+    ("sent", "limits", "reason"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", PATIENT, "plain HTTP"),
+        (HELLO, replace(PATIENT, handshake_s=0.01), "timeout"),
+        (HELLO, replace(PATIENT, late_s=0.01, handshakes_each=1, handshakes=1), "timeout"),
+    ],
+    ids=["refused", "timed out", "cut off for others"],
+)
+def test_a_handshake_that_fails_leaves_no_buffers_behind(
+    tmp_path: Path, sent: bytes, limits: Limits, reason: str
+) -> None:
+    """Whoever attacks decides how many they are; the collector comes once in thousands."""
+
+    async def story(one: Running) -> None:
+        gc.collect()
+        gc.disable()
+        try:
+            await one.flood(8, sent)
+            await one.until(lambda: one.refused[reason] >= 7)  # with others there is one that nobody waits for
+            await one.until(lambda: len([*filter(is_buffer, gc.get_objects())]) <= 2)
+        finally:
+            gc.enable()
+
+    told(tmp_path, story, limits)
+
+
+def is_buffer(held: object) -> bool:
+    """Whether it is one half of what a connection over TLS keeps."""
+    return type(held) is ssl.MemoryBIO
 
 
 def test_of_those_who_are_let_in_no_address_has_more_than_its_share(tmp_path: Path) -> None:
