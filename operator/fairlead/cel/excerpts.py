@@ -161,7 +161,8 @@ class Excerpt:
         at = token.start()
         while at > 0 and self.code[at - 1].isspace():
             at -= 1
-        return re.match(r"[\w)\]}]", self.code[at - 1 : at]) is not None
+        before = self.code[at - 1 : at]
+        return before.isalnum() or (before != "" and before in "_)]}")
 
     def _opening(self, closing: int) -> int:
         depth = 0
