@@ -8,17 +8,19 @@ failure policy.
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 from typing import Any, Final, Literal
 
 from fairlead.api.errors import InvalidObjectError
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cel.pausing import Steps
+from fairlead.cel.pausing import Steps, released
 from fairlead.policy.broken import generation_of, standing_for
 from fairlead.policy.compile import Rules, compile_steps
 from fairlead.policy.compiled import CompiledPolicy
 from fairlead.policy.errors import PolicyError
+from fairlead.policy.expressions import Compiled
 from fairlead.policy.select import PolicySet, policy_set
 
 Obj = Mapping[str, Any]
@@ -86,6 +88,21 @@ class _Held:
 
 
 @dataclass(slots=True, eq=False)
+class _Work:
+    """The compiling of one policy as it is."""
+
+    name: str
+    held: _Held
+    steps: Steps[None]
+    made: list[Compiled]
+    """What there is of it by now."""
+
+
+_Queue = list[tuple[float, int, _Work]]
+"""By the time that each has taken, and then as they came."""
+
+
+@dataclass(slots=True, eq=False)
 class Policies:
     """What came and what became of it."""
 
@@ -100,7 +117,10 @@ class Policies:
     serving: PolicySet = field(default_factory=PolicySet)
     _held: dict[str, _Held] = field(default_factory=dict)
     _changed: bool = False
+    _came: bool = False
+    """Something is another since it was last looked what waits."""
     _stretches: int = 0
+    _begun: int = 0
 
     def warm(self) -> None:
         """Compile any policy: the first one takes several times as long as others, and nobody waits for it yet."""
@@ -112,6 +132,7 @@ class Policies:
         self.rules = rules
         for held in self._held.values():
             held.waits = held.waits or not held.is_too_long
+        self._came = True
 
     def put(self, obj: Obj) -> None:
         """A policy came, or became different; compiling it is for `steps`."""
@@ -121,11 +142,12 @@ class Policies:
             self._held[name] = _Held(obj)
         elif _written(held.obj) != _written(obj):
             held.obj, held.waits = obj, True
+        self._came = True
 
     def remove(self, name: str) -> None:
         """A policy went."""
         if self._held.pop(name, None) is not None:
-            self._changed = True
+            self._changed = self._came = True
             self.gone(name)
 
     @property
@@ -144,20 +166,59 @@ class Policies:
         What was good serves before anything else is looked at. What is not compiled when something serves is stood in
         for by its failure policy.
         """
-        limit = _OFTEN
         if remembered := self._remembered():
-            limit = _LONG
-            for _ in self._begin(remembered):
-                if self._is_due(limit):
-                    limit = _OFTEN
-                yield
-            self._changed = True
+            yield from self._run(remembered, _LONG)
             self._serve()
-        for _ in self._rest():
-            self._is_due(_OFTEN)
-            yield
+        yield from self._run([], _OFTEN)
         if self._changed:
             self._serve()
+
+    def _run(self, begun: list[_Work], limit: int) -> Iterator[None]:
+        """Compile these, or else all that wait and that come meanwhile.
+
+        Whoever has had least of our time is next: nothing waits for one that takes long.
+        """
+        only = bool(begun)
+        queue = [(0.0, at, work) for at, work in enumerate(begun)]
+        while True:
+            if self._came and not only:
+                queue, gone = self._queued(queue)
+                yield from released(gone)
+            if not queue:
+                return
+            taken, at, work = heappop(queue)
+            began = self.rules.clock()
+            try:
+                next(work.steps)
+            except StopIteration:
+                self._changed = True
+            else:
+                heappush(queue, (taken + self.rules.clock() - began, at, work))
+            if self._is_due(limit):
+                limit = _OFTEN
+            yield
+
+    def _queued(self, queue: _Queue) -> tuple[_Queue, list[Any]]:
+        """With those that have come, the short ones first; and what was made of those that are another by now."""
+        self._came = False
+        after, gone = list[tuple[float, int, _Work]](), list[Any]()
+        for taken, at, work in queue:
+            if work.held.waits or self._held.get(work.name) is not work.held:
+                work.steps.close()
+                gone += work.made
+            else:
+                after.append((taken, at, work))
+        waiting = sorted((one for one in self._held.items() if one[1].waits), key=lambda one: _length(one[1].obj))
+        for name, held in waiting:
+            held.waits = False
+            self._begun += 1
+            after.append((0.0, self._begun, self._work(name, held)))
+        heapify(after)
+        return after, gone
+
+    def _work(self, name: str, held: _Held) -> _Work:
+        made = list[Compiled]()
+        return _Work(name, held, self._compile(held, held.obj, made), made)
 
     def _is_due(self, limit: int) -> bool:
         """Let what is compiled serve after so many stretches."""
@@ -172,36 +233,29 @@ class Policies:
         held = self._held.values()
         self.serving = policy_set(one.compiled or standing_for(one.obj, yet=False) for one in held)
 
-    def _remembered(self) -> list[tuple[_Held, Good]]:
+    def _remembered(self) -> list[_Work]:
         """Those that begin with what an earlier process found good, the short ones first."""
         found = [
             (held, kept)
             for name, held in self._held.items()
             if held.compiled is None and held.waits and (kept := self.kept.get((name, _uid(held.obj)))) is not None
         ]
-        return sorted(found, key=lambda one: _length(one[1].obj))
+        return [self._begun_with(*each) for each in sorted(found, key=lambda one: _length(one[1].obj))]
 
-    def _begin(self, remembered: list[tuple[_Held, Good]]) -> Iterator[None]:
-        for held, kept in remembered:
-            if _written(kept.obj) == _written(held.obj):
-                held.waits = False
-                yield from self._compile(held, held.obj)
-            else:
-                held.compiled = yield from self._kept(kept.name, held.obj)
-            self._changed = True
+    def _begun_with(self, held: _Held, kept: Good) -> _Work:
+        if _written(kept.obj) == _written(held.obj):
+            held.waits = False
+            return self._work(kept.name, held)
+        return _Work(kept.name, held, self._resume(kept.name, held), [])
 
-    def _rest(self) -> Iterator[None]:
-        while waiting := sorted((one for one in self._held.values() if one.waits), key=lambda one: _length(one.obj)):
-            for held in waiting:
-                held.waits = False
-                yield from self._compile(held, held.obj)
-                self._changed = True
+    def _resume(self, name: str, held: _Held) -> Steps[None]:
+        held.compiled = yield from self._kept(name, held.obj)
 
-    def _compile(self, held: _Held, obj: Obj) -> Iterator[None]:
+    def _compile(self, held: _Held, obj: Obj, made: list[Compiled]) -> Steps[None]:
         held.is_too_long = False
         name, failed = str(obj["metadata"].get("name", "")), False
         try:
-            compiled = yield from self._compiled(obj)
+            compiled = yield from self._compiled(obj, made)
         except _FAULTS as error:
             message = "; ".join(str(error).splitlines())[:_MESSAGE_MAX]
             failed = isinstance(error, _InternalError)
@@ -219,12 +273,12 @@ class Policies:
         reason: Reason = "InternalError" if failed else "LastGoodServes" if serves else "NothingServes"
         held.state = State(name, generation, serves, reason, message, _uid(obj))
 
-    def _compiled(self, obj: Obj) -> Steps[CompiledPolicy]:
+    def _compiled(self, obj: Obj, made: list[Compiled] | None = None) -> Steps[CompiledPolicy]:
         """Raises what `_FAULTS` names, whatever goes wrong: one policy must not stop the others."""
         try:
             policy = parse_policy(obj, self.model)
             yield
-            return (yield from compile_steps(policy, self.rules))
+            return (yield from compile_steps(policy, self.rules, made=made))
         except _FAULTS:
             raise
         except Exception as error:

@@ -74,7 +74,7 @@ def test_without_a_good_generation_its_pods_are_treated_by_its_failure_policy() 
     put(all_, BAD, 2, failurePolicy="Ignore")
     assert passed(all_) == ["a", "b"]
     all_.put({"metadata": {"name": "q"}, "spec": "nonsense"})
-    assert list(all_.steps()) == []
+    finished(all_)
     assert all_.states["q"].serving is None
 
 
@@ -258,6 +258,50 @@ def test_others_do_not_wait_for_a_policy_that_is_long_to_compile() -> None:
             served = at
     assert 0 < served < 250
     assert {one.name: one.generation for one in all_.serving.policies} == {"short": "1", "long": "1"}
+
+
+def long(name: str, generation: int = 1) -> dict[str, Any]:
+    """One whose rules are long, so that it takes many stretches."""
+    text = " || ".join(f"node.metadata.labels['{name}{at}'] == 'a'" for at in range(50))
+    return obj(name, generation=generation, uid=name, filters={f"f{at}": f"{text} || {at} > 1" for at in range(20)})
+
+
+def test_what_comes_while_long_ones_are_compiled_does_not_wait_for_any_of_them() -> None:
+    clock, compiled = Clock(), list[str]()
+    clock.step = 1e-6
+    all_ = Policies(MODEL, Rules(INSTALLED, clock=clock), good=lambda one: compiled.append(one.name))
+    for name in ("a", "b", "c"):
+        all_.put(long(name))
+    steps = all_.steps()
+    for _ in range(100):
+        next(steps)
+    all_.put(named("short", GOOD))
+    needed = 0
+    while not compiled:
+        next(steps)
+        needed += 1
+    assert compiled == ["short"]
+    assert needed < 50
+    for _ in steps:
+        pass
+    assert sorted(compiled) == ["a", "b", "c", "short"]
+
+
+def test_of_one_that_changes_only_what_it_is_now_is_compiled() -> None:
+    compiled = list[str]()
+    all_ = policies(good=lambda one: compiled.append(f"{one.name} {one.generation}"))
+    all_.put(long("a"))
+    steps = all_.steps()
+    for generation in range(2, 6):
+        for _ in range(20):
+            next(steps)
+        all_.put(long("a", generation))
+    all_.put(named("gone", GOOD))
+    next(steps)
+    all_.remove("gone")
+    for _ in steps:
+        pass
+    assert compiled == ["a 5"]
 
 
 def test_an_object_of_any_shape_is_a_fault_of_its_own() -> None:
