@@ -4,6 +4,7 @@ import logging
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 
 from fairlead.api.errors import InvalidObjectError
@@ -72,6 +73,7 @@ class Passes:
         *,
         paused: bool,
         known: bool,
+        gone: datetime | None,
         noted: bool,
         before: Decision | None,
         begin: Callable[[], Awaitable[None]],
@@ -81,12 +83,13 @@ class Passes:
 
         `facts` are asked for only where there is to be a scheduler: a certificate comes with them. `begin` is called
         before there is one of ours that is not noted. `drifted` is told of each object that somebody had edited or
-        deleted, once it is as it was; `before` is what the last pass came to that went well.
+        deleted, once it is as it was; `before` is what the last pass came to that went well. `known` and `gone` are
+        what `Foreign.why` asks for.
         """
         names, asked = Names(asked.settings.name, self.namespace), replace(asked, paused=paused)
         try:
             managed = asked.settings.management == "Managed"
-            if managed and (refused := await self.foreign.why(names, known=known)):
+            if managed and (refused := await self.foreign.why(names, known=known, gone=gone)):
                 return Passed(refused=refused)
             looked = await look(self.objects, names, counts=not (asked.exists or asked.denied))
             if not (asked.exists or asked.listed or looked.objects or looked.pods):
