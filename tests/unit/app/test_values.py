@@ -238,7 +238,7 @@ async def test_nor_where_fairlead_is_at_fault(
 
     def fails(*_: Any, **__: Any) -> Any:
         try:
-            {}[MARK]
+            raise dict[str, Exception]()[MARK]
         except KeyError as error:
             raise ValueError(f"no {MARK}") from error
 

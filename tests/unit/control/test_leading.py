@@ -9,7 +9,7 @@ import pytest
 
 from fairlead.control.authority import Phase
 from fairlead.control.controller import Controller
-from fairlead.control.gathering import FINALIZER, PAUSED
+from fairlead.control.gathering import PAUSED
 from fairlead.render.names import SCHEDULER_LABEL
 from faultkit.api import Happened, Key
 from faultkit.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, Cluster
@@ -127,18 +127,6 @@ def test_counters_are_written_once_a_minute_and_the_last_ones_in_the_end() -> No
         assert wire.writes.count(STATUS) in (10, 11, 12)
         (rule,) = cluster.api.objects[POLICY]["status"]["rules"]
         assert rule["errors"]["count"] == 600
-
-    told(story)
-
-
-def test_a_finalizer_of_a_version_before_is_taken_off_and_others_stay() -> None:
-    async def story(cluster: Cluster, wire: Wire) -> None:
-        cluster.api.edit(POLICY, metadata={"finalizers": [FINALIZER, "example.com/other"]})
-        wire.died.set()  # the first look of another
-        await until("it", lambda: cluster.api.objects[POLICY]["metadata"]["finalizers"] == ["example.com/other"], 60)
-        cluster.api.edit(POLICY, metadata={"finalizers": [FINALIZER]})
-        cluster.api.delete(POLICY)
-        await until("its end", lambda: POLICY not in cluster.api.objects, 20)
 
     told(story)
 
