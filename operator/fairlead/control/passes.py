@@ -100,7 +100,7 @@ class Passes:
             decision = decide_on(looked.there)
             if managed and decision.fate != "Goes" and not (noted or paused):
                 await begin()
-            gone, idle = False, paused and not _renews(decision, looked.there)
+            gone, idle = False, paused and not _renews(decision, looked.there, managed=managed)
             if not idle:
                 try:
                     gone = await self._write(names, looked, decision, before, drifted, paused=paused)
@@ -220,9 +220,14 @@ class Passes:
         return True
 
 
-def _renews(decision: Decision, there: There) -> bool:
+def _renews(decision: Decision, there: There, *, managed: bool) -> bool:
     """Whether the pods of one that is paused are to know other authorities, or are about to."""
-    if decision.fate == "Goes" or decision.plan is None or there.seen.config not in there.config_maps:
+    if decision.fate == "Goes" or decision.plan is None:
+        return False
+    if not managed:
+        before = there.published
+        return before is not None and before["metadata"]["annotations"][CONFIG_HASH] != decision.plan.config_hash
+    if there.seen.config not in there.config_maps:
         return False
     return decision.plan.config_hash != there.seen.config or there.remembered.rollout.trying is not None
 
