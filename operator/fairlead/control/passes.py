@@ -100,13 +100,13 @@ class Passes:
             decision = decide_on(looked.there)
             if managed and decision.fate != "Goes" and not (noted or paused):
                 await begin()
-            gone, idle = False, paused and not _renews(decision, looked.there, managed=managed)
+            ended, idle = False, paused and not _renews(decision, looked.there, managed=managed)
             if not idle:
                 try:
-                    gone = await self._write(names, looked, decision, before, drifted, paused=paused)
+                    ended = await self._write(names, looked, decision, before, drifted, paused=paused)
                 except RequestError as error:
                     decision = await self._without(error, names, looked, decision, decide_on)
-            return Passed(decision=decision, about=asked.versions, gone=gone, paused=idle, rolled=_rolled(looked))
+            return Passed(decision=decision, about=asked.versions, gone=ended, paused=idle, rolled=_rolled(looked))
         except InvalidObjectError as error:
             return Passed(refused=str(error))
 
