@@ -23,6 +23,14 @@ _LINES: Final = 10
 _OWN: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
 
+class FaultError(Exception):
+    """Stands for an exception whose words may hold values of facts: its type and its traceback are told."""
+
+    def __init__(self, fault: Exception) -> None:
+        super().__init__(f"{type(fault).__name__}; its words are left out, since they may hold values")
+        self.__traceback__ = fault.__traceback__
+
+
 def level_of(environment: Mapping[str, str]) -> str:
     """What LOG_LEVEL asks for. Raises ValueError."""
     level = environment.get("LOG_LEVEL", "INFO").upper()

@@ -25,7 +25,7 @@ from fairlead.cluster.policies import Policies
 from fairlead.cluster.revisions import Revisions
 from fairlead.cluster.watching import Watching
 from fairlead.cluster.writes import Bindings, RevisionsOf
-from fairlead.logs import Seldom
+from fairlead.logs import FaultError, Seldom
 from fairlead.metrics import Metrics
 from fairlead.policy.compile import Rules
 from fairlead.settings import Address, ServingSettings
@@ -260,10 +260,11 @@ class Serving(ABC):
                 seen = state
                 if also is not None:
                     also(world, when)
-            except Exception:  # a call that meets it is answered with an error; the others are to be answered, too
+            except Exception as error:  # a call that meets it is answered with an error; the others are to be, too
                 seen = state
                 if (more := self.seldom.about("idle")) is not None:
-                    LOG.exception("what calls will ask for cannot be computed beforehand", extra=more)
+                    told = "what calls will ask for cannot be computed beforehand"
+                    LOG.exception(told, exc_info=FaultError(error), extra=more)
 
 
 def every(seconds: float, work: Work) -> Work:

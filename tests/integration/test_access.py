@@ -17,11 +17,10 @@ from fairlead.cluster.errors import ForbiddenError
 from fairlead.cluster.resources import Where
 from fairlead.cluster.secrets import Secrets
 from fairlead.control.ever import Ever
-from fairlead.control.gathering import FINALIZER
 from fairlead.control.leader import now
 from fairlead.control.look import look
 from fairlead.control.objects import Objects, resource
-from fairlead.control.uninstall import Uninstall
+from fairlead.control.uninstall import FINALIZER, Uninstall
 from fairlead.render.access import OPERATOR, UNINSTALL, Grant, named
 from fairlead.render.engine import written
 from renderkit import facts, planned

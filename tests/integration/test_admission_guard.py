@@ -15,7 +15,8 @@ from fairlead.cluster.client import Client
 from fairlead.cluster.errors import ForbiddenError
 from fairlead.cluster.resources import Where
 from fairlead.control.admission_authority import CONFIGURATIONS, trust
-from fairlead.render.access import ADMISSION
+from fairlead.control.objects import resource
+from fairlead.render.access import ADMISSION, ROLE
 from testbed.api import ApiError, Object
 from testbed.fixtures import Cluster, Kubectl
 
@@ -74,6 +75,36 @@ REFUSED: dict[str, Change] = {
 
 
 @pytest.mark.usefixtures("installed")
+def test_whom_the_operator_gives_its_rights_may_change_no_more(control_plane: Cluster, tmp_path: Path) -> None:
+    """RBAC lets everybody bind what he holds himself: another account would not be the one that is looked for."""
+    before = control_plane.api.get(_PATH)
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": ROLE.format(namespace=NAMESPACE)}
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "handed-on"},
+        "roleRef": role,
+        "subjects": [{"kind": "ServiceAccount", "namespace": NAMESPACE, "name": "default"}],
+    }
+
+    async def tried() -> None:
+        async with Client(access_of(control_plane, NAMESPACE, "fairlead", tmp_path)) as client:
+            await _guarded(client)
+            await client.create(Where(resource("ClusterRoleBinding")), binding, bytes)
+        async with Client(access_of(control_plane, NAMESPACE, "default", tmp_path)) as client:
+            for change in REFUSED.values():
+                with pytest.raises(ForbiddenError, match=_DENIED):
+                    await client.merge(_AT, _changed(before, change), bytes)
+            await trust(client, NAMESPACE, b"whose service it is, answers")
+
+    try:
+        asyncio.run(tried())
+    finally:
+        control_plane.api.delete("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/handed-on")
+    assert control_plane.api.get(_PATH)["webhooks"][0]["rules"] == before["webhooks"][0]["rules"]
+
+
+@pytest.mark.usefixtures("installed")
 def test_the_operator_may_say_whom_to_believe_and_change_nothing_else(
     control_plane: Cluster, helm: Kubectl, tmp_path: Path
 ) -> None:
@@ -116,17 +147,16 @@ def _changed(before: Object, change: Change) -> Object:
 
 async def _guarded(client: Client) -> None:
     """The API server hears of a new ValidatingAdmissionPolicy after a while."""
-    wide = {"webhooks": None}
 
-    async def refused() -> bool:
+    async def refused(number: int) -> bool:
         try:
-            await client.merge(_AT, wide, bytes)
+            await client.merge(_AT, {"metadata": {"annotations": {"example.com/asked": f"{number}"}}}, bytes)
         except ForbiddenError as error:
             return "ValidatingAdmissionPolicy" in str(error)
         return False
 
-    for _ in range(1200):
-        if await refused():
+    for number in range(1200):
+        if await refused(number):
             return
         await asyncio.sleep(0.1)
     pytest.fail("it is never refused")

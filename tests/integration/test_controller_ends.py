@@ -22,15 +22,6 @@ def test_a_deleted_policy_waits_for_nobody_and_its_scheduler_stays(at_work: Call
     assert api.exists(child(ground, "deployments"))
 
 
-def test_a_finalizer_of_a_version_before_holds_nothing_up(at_work: Callable[..., Ground]) -> None:
-    ground = at_work()
-    ground.apply("p", schedulerName="s", filters=FILTER)
-    api = ground.cluster.api
-    api.patch(f"{POLICIES}/p", {"metadata": {"finalizers": ["fairlead.dev/finalizer"]}})
-    api.delete(f"{POLICIES}/p")
-    wait_for("the end of it", lambda: not api.exists(f"{POLICIES}/p"))
-
-
 def test_a_policy_that_is_renamed_changes_nothing(at_work: Callable[..., Ground]) -> None:
     ground = at_work()
     api = ground.cluster.api

@@ -233,7 +233,9 @@ class Reflector(Generic[T]):
         """What is held of it stays as it was: one bad object must not keep us from all the others."""
         key, stamp = self._known(raw)
         self.state.unreadable += 1
-        _log.error("reflector.unreadable", extra={"resource": str(self.where), "object": key, "error": str(error)})
+        # the decoder's words have no value of the object in them; those of others may
+        why = str(error) if isinstance(error, msgspec.DecodeError) else type(error).__name__
+        _log.error("reflector.unreadable", extra={"resource": str(self.where), "object": key, "error": why})
         return key, stamp
 
     def _known(self, raw: msgspec.Raw) -> tuple[Key, Stamp]:

@@ -1,6 +1,7 @@
 """Whether those whom a scheduler is to call answer its certificate, and what it complains of."""
 
 import asyncio
+import re
 import ssl
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -16,6 +17,7 @@ from fairlead.identities import NO_POD
 _WITHIN_S: Final = 3.0
 _WINDOW_S: Final = 10
 _ERRORS: Final = ("extender", "x509", "tls:")
+_QUOTED: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"')
 
 
 async def unanswered(urls: Sequence[str], context: ssl.SSLContext, scheduler: str) -> str:
@@ -69,5 +71,14 @@ async def complaints(client: Client, pods: Iterable[Mapping[str, Any]]) -> str:
             continue
         for line in reversed(text.splitlines()):
             if line.startswith("E") and any(word in line for word in _ERRORS):
-                return f"{metadata['name']} said: {line[:300]}"
+                return f"{metadata['name']} said: {_without_values(line)[:300]}"
     return ""
+
+
+def _without_values(line: str) -> str:
+    """A line of klog up to its error: what comes after that are the pods and nodes that it is about."""
+    where, end, rest = line.partition("] ")
+    if (words := _QUOTED.match(rest)) is None:
+        return line
+    error = _QUOTED.match(rest, words.end() + len(" err=")) if rest.startswith(" err=", words.end()) else None
+    return where + end + rest[: (error or words).end()]

@@ -76,6 +76,11 @@ class Ever:
             if is_gone(self._held.get(scheduler, "")):
                 await self._write({scheduler: None})
 
+    def gone_since(self, scheduler: str) -> datetime | None:
+        """Since when nothing is left of it; None if it is there, was never, or nobody can read the time."""
+        said = self._held.get(scheduler, "")
+        return _when(said) if is_gone(said) else None
+
     def outdated(self, now: datetime) -> Sequence[str]:
         """Those that are gone for long enough, and whose time nobody can read."""
         return [name for name, said in self._held.items() if is_gone(said) and not _is_new(said, now)]
@@ -108,6 +113,14 @@ class Ever:
 
 def _is_new(said: str, now: datetime) -> bool:
     try:
-        return now < datetime.fromisoformat(said.removeprefix(GONE)) + KEPT
-    except (ValueError, TypeError, OverflowError):
+        return (when := _when(said)) is not None and now < when + KEPT
+    except OverflowError:
         return False
+
+
+def _when(said: str) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(said.removeprefix(GONE))
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None

@@ -1,6 +1,7 @@
 """Whether a scheduler of a name is somebody else's: two that schedule the same pods tear apart what one of them places.
 
-Only a name that is new is asked about. What may not be looked at is passed over, and said.
+Only a name that is new, or of which nothing was left, is asked about. What may not be looked at is passed over, and
+said.
 """
 
 import asyncio
@@ -77,7 +78,33 @@ class _Workload(msgspec.Struct, frozen=True):
     spec: _Spec = _Spec()
 
 
+class _Condition(msgspec.Struct, frozen=True, rename="camel"):
+    type: str = ""
+    status: str = ""
+    last_transition_time: datetime | None = None
+
+
+class _PlacedMetadata(msgspec.Struct, frozen=True, rename="camel"):
+    creation_timestamp: datetime | None = None
+
+
+class _PlacedStatus(msgspec.Struct, frozen=True):
+    conditions: list[_Condition] | None = None
+
+
+class _Placed(msgspec.Struct, frozen=True):
+    metadata: _PlacedMetadata = _PlacedMetadata()
+    status: _PlacedStatus = _PlacedStatus()
+
+    @property
+    def at(self) -> datetime | None:
+        """When somebody placed it."""
+        said = (one for one in self.status.conditions or () if (one.type, one.status) == ("PodScheduled", "True"))
+        return next((one.last_transition_time for one in said), None) or self.metadata.creation_timestamp
+
+
 _page: Final = msgspec.json.Decoder(Page[_Workload]).decode
+_placed: Final = msgspec.json.Decoder(Page[_Placed]).decode
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -93,10 +120,11 @@ class Foreign:
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
     _refused: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def why(self, names: Names, *, known: bool) -> str:
+    async def why(self, names: Names, *, known: bool, gone: datetime | None = None) -> str:
         """Why a scheduler of this name is somebody else's, with the cure; empty if it is nobody's, or ours.
 
-        `known`: it is listed in the settings, or was managed before. Then only what stands in the way counts.
+        `known`: it is listed in the settings, or is managed. Then only what stands in the way counts. `gone`: since
+        when nothing is left of the one that was managed; what was placed before may be its.
         """
         # A Lease that somebody deleted is made anew by its scheduler, without our label.
         for kind in ("Deployment",) if known else ("Deployment", "Lease"):
@@ -106,7 +134,7 @@ class Foreign:
                 return f"{at} is there and not ours: remove it, or give the policy another schedulerName"
         if known:
             return ""
-        if await self.objects.any(PODS, fieldSelector=_PLACED + names.scheduler):
+        if await self._has_placed(names.scheduler, gone):
             return f"another scheduler named {names.scheduler} has placed pods: {_CURE}"
         if who := await self._allowed(_LEASES, lambda: self._leased(names.scheduler)):
             return f"another scheduler named {names.scheduler} holds {who}: {_CURE}"
@@ -139,6 +167,15 @@ class Foreign:
             return ""
         self.lacking.went(what)
         return found
+
+    async def _has_placed(self, scheduler: str, gone: datetime | None) -> bool:
+        query = {"fieldSelector": _PLACED + scheduler}
+        if gone is None:
+            return await self.objects.any(PODS, **query)
+        async for page in self.objects.client.pages(PODS, _placed, query=query):
+            if any(one.at is not None and one.at > gone + _GRACE for one in page.items or ()):
+                return True
+        return False
 
     async def _any(self, *kinds: Resource) -> str:
         for kind in kinds:

@@ -16,8 +16,6 @@ from fairlead.webhook.state import ReplicaState
 
 Obj = Mapping[str, Any]
 PAUSED: Final = f"{GROUP}/paused"
-FINALIZER: Final = f"{GROUP}/finalizer"
-"""Versions before put it on policies. Nothing hangs on it: what follows from a deletion follows from what is there."""
 
 
 @dataclass(slots=True, eq=False)
@@ -75,12 +73,6 @@ def scheduler_of(policy: Obj) -> str:
 def is_leaving(policy: Obj) -> bool:
     """Whether it is being deleted."""
     return "deletionTimestamp" in policy["metadata"]
-
-
-def finalizers(policy: Obj) -> Sequence[str]:
-    """Whoever has to be asked before it can go."""
-    found: Sequence[str] = policy["metadata"].get("finalizers") or ()
-    return found
 
 
 def paused(policies: Sequence[Obj]) -> bool:

@@ -11,7 +11,7 @@ from fairlead.control.reconcile import There
 from fairlead.control.seen import seen
 from fairlead.render.engine import Object
 from fairlead.render.names import CONFIG_HASH, MANAGED_BY, MANAGER, SCHEDULER_LABEL, Names
-from fairlead.render.plan import is_whole
+from fairlead.render.plan import is_published, is_whole
 
 _ELSEWHERE: Final = "kube-system"
 _ALSO_ELSEWHERE: Final = ("ClusterRoleBinding", "RoleBinding")
@@ -48,9 +48,11 @@ async def look(objects: Objects, names: Names, *, counts: bool) -> Looked:
     lease = by_name.get(("Lease", names.child))
     kept = [one for one in found if one["kind"] == "ConfigMap" and "pod.yaml" in (one.get("data") or ())]
     whole = [one for one in kept if is_whole(one, names)]
+    published = by_name.get(("ConfigMap", names.child))
     there = There(
         seen=seen(by_name.get(("Deployment", names.child)), pods, lease),
         config_maps={one["metadata"]["annotations"][CONFIG_HASH]: one for one in whole},
+        published=published if published is not None and is_published(published) else None,
         remembered=remembered(by_name.get(("ConfigMap", names.memory))),
         pods=sum(CONFIG_HASH in one["metadata"].get("annotations", {}) for one in pods),
         unbound=len(await objects.all(PODS, fieldSelector=_WAITS + names.scheduler)) if counts else 0,

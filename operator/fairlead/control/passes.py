@@ -4,6 +4,7 @@ import logging
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 
 from fairlead.api.errors import InvalidObjectError
@@ -72,6 +73,7 @@ class Passes:
         *,
         paused: bool,
         known: bool,
+        gone: datetime | None,
         noted: bool,
         before: Decision | None,
         begin: Callable[[], Awaitable[None]],
@@ -81,12 +83,13 @@ class Passes:
 
         `facts` are asked for only where there is to be a scheduler: a certificate comes with them. `begin` is called
         before there is one of ours that is not noted. `drifted` is told of each object that somebody had edited or
-        deleted, once it is as it was; `before` is what the last pass came to that went well.
+        deleted, once it is as it was; `before` is what the last pass came to that went well. `known` and `gone` are
+        what `Foreign.why` asks for.
         """
         names, asked = Names(asked.settings.name, self.namespace), replace(asked, paused=paused)
         try:
             managed = asked.settings.management == "Managed"
-            if managed and (refused := await self.foreign.why(names, known=known)):
+            if managed and (refused := await self.foreign.why(names, known=known, gone=gone)):
                 return Passed(refused=refused)
             looked = await look(self.objects, names, counts=not (asked.exists or asked.denied))
             if not (asked.exists or asked.listed or looked.objects or looked.pods):
@@ -97,13 +100,13 @@ class Passes:
             decision = decide_on(looked.there)
             if managed and decision.fate != "Goes" and not (noted or paused):
                 await begin()
-            gone, idle = False, paused and not _renews(decision, looked.there)
+            ended, idle = False, paused and not _renews(decision, looked.there, managed=managed)
             if not idle:
                 try:
-                    gone = await self._write(names, looked, decision, before, drifted, paused=paused)
+                    ended = await self._write(names, looked, decision, before, drifted, paused=paused)
                 except RequestError as error:
                     decision = await self._without(error, names, looked, decision, decide_on)
-            return Passed(decision=decision, about=asked.versions, gone=gone, paused=idle, rolled=_rolled(looked))
+            return Passed(decision=decision, about=asked.versions, gone=ended, paused=idle, rolled=_rolled(looked))
         except InvalidObjectError as error:
             return Passed(refused=str(error))
 
@@ -217,9 +220,14 @@ class Passes:
         return True
 
 
-def _renews(decision: Decision, there: There) -> bool:
+def _renews(decision: Decision, there: There, *, managed: bool) -> bool:
     """Whether the pods of one that is paused are to know other authorities, or are about to."""
-    if decision.fate == "Goes" or decision.plan is None or there.seen.config not in there.config_maps:
+    if decision.fate == "Goes" or decision.plan is None:
+        return False
+    if not managed:
+        before = there.published
+        return before is not None and before["metadata"]["annotations"][CONFIG_HASH] != decision.plan.config_hash
+    if there.seen.config not in there.config_maps:
         return False
     return decision.plan.config_hash != there.seen.config or there.remembered.rollout.trying is not None
 

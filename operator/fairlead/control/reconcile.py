@@ -54,6 +54,8 @@ class There:
     seen: Seen = _UNSEEN
     config_maps: Mapping[str, Mapping[str, Any]]
     """The configurations that are kept, by their hashes."""
+    published: Mapping[str, Any] | None = None
+    """What others were given who run the scheduler themselves; None where somebody has edited it."""
     remembered: Remembered = _NOTHING
     pods: int = 0
     """Its own."""
@@ -99,6 +101,8 @@ def decide(engine: Engine, asked: Asked, facts: Facts, there: There, now: float)
     facts = replace(facts, asked_all=asked_all(None if running is None else read(running["data"]["config.yaml"])))
     wanted = plan(engine, asked.settings, lasting.wiring or _NO_WIRING, facts)
     if asked.settings.management == "ConfigOnly":
+        if asked.paused and there.published is not None:
+            wanted = wanted.with_configuration_of(there.published)
         again_s = _ENDS_S if there.pods else first.again_s
         return replace(first, plan=wanted, remembered=Remembered(lasting=lasting), phase="Steady", again_s=again_s)
     if asked.paused and running is not None:

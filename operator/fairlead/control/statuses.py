@@ -8,7 +8,6 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -16,10 +15,10 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.names import API_VERSION, KIND
-from fairlead.cluster.errors import ClusterError, ConflictError, ForbiddenError, NotFoundError
+from fairlead.cluster.errors import ClusterError, ConflictError, NotFoundError
 from fairlead.cluster.resources import POLICIES
 from fairlead.control.announce import Announcer, transition
-from fairlead.control.gathering import FINALIZER, Gathered, Obj, finalizers, paused
+from fairlead.control.gathering import Gathered, Obj, paused
 from fairlead.control.lacking import Lacking
 from fairlead.control.lint import Warnings
 from fairlead.control.passes import Passed
@@ -72,7 +71,6 @@ class Statuses:
         if policy is None:
             return True
         try:
-            await self._release(policy)
             return "deletionTimestamp" in policy["metadata"] or await self._write(scheduler, policy, passed)
         except NotFoundError:
             self.told("DELETED", policy)
@@ -111,13 +109,3 @@ class Statuses:
         if (said := transition(before, after)) is not None:
             await self.announcer.about(policy, *said, "Reconcile", now)
         return warnings is not None
-
-    async def _release(self, policy: Obj) -> None:
-        """Take off the finalizer that a version before has left."""
-        before = finalizers(policy)
-        if FINALIZER not in before:
-            return
-        name, version = policy["metadata"]["name"], policy["metadata"]["resourceVersion"]
-        metadata = {"finalizers": [one for one in before if one != FINALIZER], "resourceVersion": version}
-        with suppress(ForbiddenError):  # people may; what is said of it does not wait for that
-            await self.announcer.client.merge(POLICIES.of("", name), {"metadata": metadata}, _decode)

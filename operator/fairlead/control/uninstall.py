@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.api.names import DEFAULT_SCHEDULER_NAME
+from fairlead.api.names import DEFAULT_SCHEDULER_NAME, GROUP
 from fairlead.cluster.claim import CLAIM
 from fairlead.cluster.clock import Clock
 from fairlead.cluster.election import Terms
@@ -19,7 +19,6 @@ from fairlead.cluster.ever import NAME as EVER
 from fairlead.cluster.resources import PODS, POLICIES, Resource, Where
 from fairlead.cluster.revisions import LABEL as LAST_GOOD
 from fairlead.cluster.writes import REVISIONS
-from fairlead.control.gathering import FINALIZER, finalizers
 from fairlead.control.leader import AUTHORITY, LEASE
 from fairlead.control.objects import KINDS, Objects, resource
 from fairlead.control.reconcile import in_order
@@ -27,6 +26,8 @@ from fairlead.render.engine import Object
 from fairlead.render.names import MANAGED_BY, MANAGER, SCHEDULER_LABEL
 from fairlead.webhook.leaves import REMEMBERED
 
+FINALIZER: Final = f"{GROUP}/finalizer"
+"""Versions before put it on policies. Nothing hangs on it, and the operator may not write policies."""
 _OURS: Final = f"{MANAGED_BY}={MANAGER}"
 _UNLABELLED: Final = (("Lease", LEASE), ("Secret", AUTHORITY), ("Secret", REMEMBERED), ("ConfigMap", EVER))
 _NAME: Final = "fairlead-uninstall"
@@ -147,10 +148,10 @@ class Uninstall:
 
     async def _release(self) -> None:
         """Policies on which a version before has left its finalizer can be deleted."""
-        while held := [one for one in await self._policies() if FINALIZER in finalizers(one)]:
+        while held := [one for one in await self._policies() if FINALIZER in _finalizers(one)]:
             for one in held:
                 metadata = one["metadata"]
-                rest = [name for name in finalizers(one) if name != FINALIZER]
+                rest = [name for name in _finalizers(one) if name != FINALIZER]
                 body = {"metadata": {"finalizers": rest, "resourceVersion": metadata["resourceVersion"]}}
                 try:
                     await self.objects.client.merge(replace(POLICIES, name=metadata["name"]), body, _decode)
@@ -172,6 +173,11 @@ class Uninstall:
             self.say(f"  {metadata['namespace']}/{metadata['name']}{f' (on {where})' if where else ''}")
         if len(pods) > _SHOWN:
             self.say(f"  ...and {len(pods) - _SHOWN} more")
+
+
+def _finalizers(policy: Object) -> Sequence[str]:
+    found: Sequence[str] = policy["metadata"].get("finalizers") or ()
+    return found
 
 
 def _of_pods(selector: str) -> str:

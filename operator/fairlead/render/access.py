@@ -101,12 +101,7 @@ OPERATOR: Final = (
             Rule(
                 "bind, for policies that write annotations; pods cannot be written", "", ("pods/binding",), ("create",)
             ),
-            Rule(
-                "policies; a finalizer that versions before put on them is taken off, a spec is never written",
-                GROUP,
-                (PLURAL,),
-                ("list", "watch", "patch"),
-            ),
+            Rule("policies, of which only the status is ever written", GROUP, (PLURAL,), ("list", "watch")),
             Rule("what is said of policies", GROUP, (f"{PLURAL}/status",), ("patch",)),
             Rule(
                 "a scheduler is bound to built-in roles; how its bindings are called is not known beforehand",

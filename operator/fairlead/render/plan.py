@@ -18,6 +18,8 @@ HASHED_AS: Final = "1"
 _HELD_IN_ORDER: Final = ("config.yaml", "ca.crt", "pod.yaml")
 _HELD: Final = frozenset(_HELD_IN_ORDER)
 """What a configuration's ConfigMap holds: exactly what its hash is made of."""
+_PUBLISHED: Final = frozenset({"config.yaml", "ca.crt"})
+"""What others are given who run their scheduler themselves."""
 _LOCKED: Final = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -77,6 +79,28 @@ class Plan:
             objects=tuple(map(put_back, self.objects)),
             urls=urls(read(data["config.yaml"])),
         )
+
+    def with_configuration_of(self, config_map: Mapping[str, Any]) -> "Plan":
+        """The same for others who run the scheduler, with the configuration that was published for them."""
+        text = config_map["data"]["config.yaml"]
+        (published,) = self.objects
+        metadata, data = published["metadata"], published["data"]
+        config_hash = digest(text, data["ca.crt"])
+        annotations = {**metadata["annotations"], CONFIG_HASH: config_hash}
+        kept = {
+            **published,
+            "metadata": {**metadata, "annotations": annotations},
+            "data": {**data, "config.yaml": text},
+        }
+        return replace(self, config_text=text, config_hash=config_hash, objects=(kept,), urls=urls(read(text)))
+
+
+def is_published(config_map: Mapping[str, Any]) -> bool:
+    """Whether a ConfigMap is what was published for others, and nobody has edited it."""
+    annotations, data = config_map["metadata"].get("annotations") or {}, config_map.get("data") or {}
+    if data.keys() != _PUBLISHED or annotations.get(HASH_VERSION) != HASHED_AS:
+        return False
+    return bool(annotations.get(CONFIG_HASH) == digest(data["config.yaml"], data["ca.crt"]))
 
 
 def is_whole(config_map: Mapping[str, Any], names: Names) -> bool:

@@ -31,6 +31,11 @@ _AFTER_ITEMS: Final = b"]}"
 _NULL: Final = Raw(b"null")
 
 
+def unreadable(error: Exception) -> str:
+    """What is wrong with what cannot be decoded, without a value of it: only the decoder is known to tell none."""
+    return str(error) if isinstance(error, msgspec.MsgspecError) else "a value in it cannot be read"
+
+
 class MalformedError(Exception):
     """A body that is no request; the message is for whoever sent it."""
 
@@ -197,7 +202,7 @@ def _read(decode: Callable[[Bytes], T], raw: Bytes) -> T:
     try:
         return decode(raw)
     except UNREADABLE as error:
-        raise MalformedError(f"the request cannot be read: {error}") from None
+        raise MalformedError(f"the request cannot be read: {unreadable(error)}") from None
 
 
 def _with_nodes(body: bytes, cut: int, split: Split) -> Args:

@@ -11,7 +11,7 @@ from typing import Final, cast
 
 from aiohttp import web
 
-from fairlead.logs import Rarely, Seldom
+from fairlead.logs import FaultError, Rarely, Seldom
 from fairlead.webhook.direct import Direct, Work
 from fairlead.webhook.door import Door, Guests, Refused
 from fairlead.webhook.limits import WEBHOOK, Limits
@@ -249,7 +249,7 @@ class WebhookServer:
 
     def _fault(self, path: str, error: Exception) -> Answer:
         if (more := self._faults.about(path)) is not None:
-            LOG.error("a request could not be answered", exc_info=error, extra={"path": path, **more})
+            LOG.error("a request could not be answered", exc_info=FaultError(error), extra={"path": path, **more})
         return _said(500, "this is a fault of the server; its log says more")
 
     async def _body(self, request: web.BaseRequest, begun: int) -> bytes | Answer:

@@ -5,18 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from fairlead.logs import FaultError
 from fairlead.policy.tally import Failures
 
 LOG: Final = logging.getLogger(__name__)
 Rule = tuple[str, str]  # policy, rule
-
-
-class FaultError(Exception):
-    """Stands for an exception whose words may hold values of facts: its type and its traceback are told."""
-
-    def __init__(self, fault: Exception) -> None:
-        super().__init__(f"{type(fault).__name__}; its words are left out, since they may hold values")
-        self.__traceback__ = fault.__traceback__
 
 
 @dataclass(slots=True, eq=False)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.logs import Seldom
+from fairlead.logs import FaultError, Seldom
 from fairlead.policy.deadline import TooSlowError
 from fairlead.policy.evaluate import Evaluator, bound_filters
 from fairlead.policy.facts import PodView
@@ -18,7 +18,6 @@ from fairlead.policy.select import Matched, Switched
 from fairlead.policy.sweep import Sweep
 from fairlead.policy.tally import Tally
 from fairlead.webhook.protocol import MalformedError
-from fairlead.webhook.undecided import FaultError
 from fairlead.webhook.world import Gate, Moment, Outcome, World
 
 LOG: Final = logging.getLogger(__name__)

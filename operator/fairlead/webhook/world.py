@@ -18,7 +18,7 @@ from fairlead.policy.tally import Tally
 from fairlead.strategies.reads import overlap
 from fairlead.webhook.brought import Brought
 from fairlead.webhook.pace import Pace, Part, Scope
-from fairlead.webhook.protocol import UNREADABLE, Bytes, MalformedError
+from fairlead.webhook.protocol import UNREADABLE, Bytes, MalformedError, unreadable
 from fairlead.webhook.remembered import Remembered
 
 Gate = Literal["Fail", "Ignore"]
@@ -156,7 +156,7 @@ class World:
         try:
             request = self.mirror.request_of(view.pod)
         except ValueError as error:
-            raise MalformedError(f"the pod cannot be read: {error}") from None
+            raise MalformedError(f"the pod cannot be read: {unreadable(error)}") from None
         return PodView(view.pod, view.namespaceObject if view.knows_namespace else None, request)
 
     def node(self, written: Bytes) -> NodeView:
@@ -164,7 +164,7 @@ class World:
         try:
             return self.mirror.view_for(self.brought.node(written))
         except UNREADABLE as error:
-            raise MalformedError(f"a node cannot be read: {error}") from None
+            raise MalformedError(f"a node cannot be read: {unreadable(error)}") from None
 
     def missed(self, policy: str, part: Part, pod: Any, at: int) -> Scope | None:
         """A policy was too slow about a pod of a request; for whom it is switched now, if it is."""

@@ -9,8 +9,8 @@ import pytest
 
 from fairlead.control.authority import Phase
 from fairlead.control.controller import Controller
-from fairlead.control.gathering import FINALIZER, PAUSED
-from fairlead.render.names import SCHEDULER_LABEL
+from fairlead.control.gathering import PAUSED
+from fairlead.render.names import SCHEDULER_LABEL, digest
 from faultkit.api import Happened, Key
 from faultkit.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, Cluster
 from faultkit.faults import Wire
@@ -127,18 +127,6 @@ def test_counters_are_written_once_a_minute_and_the_last_ones_in_the_end() -> No
         assert wire.writes.count(STATUS) in (10, 11, 12)
         (rule,) = cluster.api.objects[POLICY]["status"]["rules"]
         assert rule["errors"]["count"] == 600
-
-    told(story)
-
-
-def test_a_finalizer_of_a_version_before_is_taken_off_and_others_stay() -> None:
-    async def story(cluster: Cluster, wire: Wire) -> None:
-        cluster.api.edit(POLICY, metadata={"finalizers": [FINALIZER, "example.com/other"]})
-        wire.died.set()  # the first look of another
-        await until("it", lambda: cluster.api.objects[POLICY]["metadata"]["finalizers"] == ["example.com/other"], 60)
-        cluster.api.edit(POLICY, metadata={"finalizers": [FINALIZER]})
-        cluster.api.delete(POLICY)
-        await until("its end", lambda: POLICY not in cluster.api.objects, 20)
 
     told(story)
 
@@ -419,3 +407,34 @@ def test_a_paused_scheduler_learns_of_another_authority_and_of_nothing_else() ->
         assert running()[1]["config.yaml"] != kept["config.yaml"]
 
     told(story)
+
+
+def test_so_do_others_who_run_a_paused_scheduler_themselves() -> None:
+    def published(cluster: Cluster) -> Mapping[str, str]:
+        data: Mapping[str, str] = cluster.api.objects[PUBLISHED]["data"]
+        return data
+
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        with told_to("schedulers: [{name: s, management: ConfigOnly}]"):
+            STAGES["the first policy"].act(cluster)
+            await until("it", lambda: PUBLISHED in cluster.api.objects and condition(cluster, "Ready")[1] == "Ready")
+            before = published(cluster)
+            cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
+            await until("it", lambda: condition(cluster, "Ready")[1] == "Paused")
+            STAGES["a wiring change"].act(cluster)
+            cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
+            STAGES["the authority's rotation"].act(cluster)
+            await until("another authority", lambda: published(cluster)["ca.crt"] != before["ca.crt"])
+            assert cluster.held is not None
+            assert published(cluster)["ca.crt"] == cluster.held.known.decode()
+            assert published(cluster)["config.yaml"] == before["config.yaml"]
+            annotations = cluster.api.objects[PUBLISHED]["metadata"]["annotations"]
+            assert annotations[HASH] == digest(published(cluster)["config.yaml"], published(cluster)["ca.crt"])
+            wire.writes.clear()
+            await asyncio.sleep(1000)
+            assert not [one for one in wire.writes if "configmaps" in one]
+            assert condition(cluster, "Ready")[1] == "Paused"
+            cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: None}})
+            await until("what it is to be", lambda: published(cluster)["config.yaml"] != before["config.yaml"])
+
+    begun(story)

@@ -56,6 +56,6 @@ def test_of_a_scheduler_that_has_gone_nothing_is_asked() -> None:
     )
     asked = Asked(settings=settings(), listed=False, policies=[], exists=False, versions=[])
     passed = passes.run(
-        asked, _no_facts, paused=False, known=False, noted=False, before=None, begin=_no_note, drifted=print
+        asked, _no_facts, paused=False, known=False, gone=None, noted=False, before=None, begin=_no_note, drifted=print
     )
     assert asyncio.run(passed) == Passed(gone=True)

@@ -187,6 +187,36 @@ def test_a_name_that_others_schedule_for_is_refused_though_they_have_placed_noth
     begun(story)
 
 
+RUNNING = {"spec": {"schedulerName": "s", "nodeName": "n"}, "status": {"phase": "Running"}}
+SINCE: dict[str, tuple[Key, Object]] = {
+    "Lease others/s": (("coordination.k8s.io", "leases", "others", "s"), {"spec": LEASE}),
+    "Deployment others/x": (("apps", "deployments", "others", "x"), workload(args=["--scheduler-name=s"])),
+    "has placed pods": (("", "pods", "default", "later"), RUNNING),
+}
+
+
+@pytest.mark.parametrize("who", SINCE)
+def test_a_name_that_was_ours_and_is_given_up_is_theirs_who_came_after_us(who: str) -> None:
+    """Pods that they place keep it noted for ever; whoever once had a policy for a name has not reserved it."""
+
+    async def story(cluster: Cluster, _: Wire) -> None:
+        ended = STAGES["the last policy's end"]
+        ended.act(cluster)
+        await until("its end", lambda: ended.done(cluster))
+        await asyncio.sleep(100)
+        key, theirs = SINCE[who]
+        renewed = f"{cluster.now() + timedelta(days=1):%Y-%m-%dT%H:%M:%S.000000Z}"
+        cluster.api.put(key, {**theirs, "spec": {**theirs["spec"], "renewTime": renewed}} if "Lease" in who else theirs)
+        ask(cluster, "s", "p")
+        await refused(cluster, "p")
+        assert who in accepted(cluster, "p")[1]
+        assert not deployed(cluster)
+        cluster.api.delete(key)
+        await until("it", lambda: deployed(cluster) == {"s"})
+
+    told(story)
+
+
 def test_a_policy_that_was_for_a_scheduler_of_ours_takes_nobody_elses() -> None:
     """Its status says that a scheduler ran, and that was another one."""
 

@@ -62,7 +62,7 @@ REQUESTS: dict[str, list[Request]] = {
     "control/elsewhere": [
         Request(verb, RBAC, plural, place) for plural, place in ELSEWHERE for verb in ("list", "watch")
     ],
-    "control/statuses": [Request("patch", GROUP, PLURAL, "cluster"), Request("patch", GROUP, STATUS, "cluster")],
+    "control/statuses": [Request("patch", GROUP, STATUS, "cluster")],
     "control/announce": [Request("create", "events.k8s.io", "events", "default")],
     "control/foreign": [
         Request("list", "coordination.k8s.io", "leases", "cluster"),

@@ -32,6 +32,15 @@ def test_no_more_bytes_than_the_limit() -> None:
     assert remembered.size == 198, "what is longer than all that may be kept is not kept"
 
 
+def test_where_two_are_too_many_bytes_the_older_one_goes() -> None:
+    remembered = Remembered(limit=150)
+    first = remembered.names(b'["aaa"]')
+    second = remembered.names(b'["bbb"]')
+    assert remembered.size == 99
+    assert remembered.names(b'["bbb"]') is second
+    assert remembered.names(b'["aaa"]') is not first
+
+
 def test_what_cannot_be_read_is_not_kept() -> None:
     remembered = Remembered()
     for _ in range(2):
