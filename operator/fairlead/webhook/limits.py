@@ -26,9 +26,10 @@ class Limits:
     handshake_s: float = 5.0
     """How long a handshake may take..."""
     late_s: float = 1.0
-    """...while others of its address wait for its place: a scheduler has given up by then..."""
+    """...while others of its address wait for its place: a scheduler has given up by then. The same where somebody of
+    its address is known, and others wait..."""
     hurried_s: float = 0.25
-    """...and while somebody waits from where fewer are."""
+    """...and elsewhere, while somebody waits from where fewer are, or who is known."""
 
 
 WEBHOOK: Final = Limits(served=1024, served_each=256, coming=512, coming_each=128, handshakes=16, handshakes_each=8)

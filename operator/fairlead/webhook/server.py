@@ -102,7 +102,7 @@ class WebhookServer:
         """Listen; gives the port."""
         _HTTP.addFilter(self._rarely)  # each request that is no HTTP is an error there, with a traceback
         self._prompt = {path: cast("Prompt", one) for path, one in self.routes.items() if not iscoroutinefunction(one)}
-        door = Door(lambda: self.tls.context, self.connection, self.refused, self.limits)
+        door = Door(lambda: self.tls.context, self.connection, self.refused, self.limits, identified=True)
         self._server = Guests(self._handle, door.gone)
         self._door = door
         self.tls.distrusted = self._distrust
