@@ -9,11 +9,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from aiohttp import web
 
 from fairlead.webhook import door
-from fairlead.webhook.door import CROWDED, Door
+from fairlead.webhook.door import CROWDED, Door, Guests
 from fairlead.webhook.limits import WEBHOOK, Limits
 from fairlead.webhook.server import Answer, WebhookServer
 from fairlead.webhook.tls import Tls
@@ -348,3 +350,22 @@ def test_where_descriptors_run_out_it_goes_on_later(tmp_path: Path, monkeypatch:
         assert failed == 3
 
     told(tmp_path, story)
+
+
+def test_others_have_their_turn_before_each_request() -> None:
+    """Also where aiohttp would answer all that is there at one stretch: from Python 3.12 on it does."""
+    asked = list[object]()
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        asked.append(request)
+        return web.Response()
+
+    async def ask() -> None:
+        guests = Guests(handle, lambda _: None)
+        later: Any = guests.request_handler(Mock())
+        assert (later.send(None), asked) == (None, [])
+        with pytest.raises(StopIteration):
+            later.send(None)
+        assert len(asked) == 1
+
+    asyncio.run(ask())
