@@ -145,7 +145,9 @@ class WebhookServer:
         """Other authorities are believed: those whom they do not know are answered no longer."""
         now, trusted = self._now(), dict[tuple[bytes, ...], bool]()
         for connection in self._open():
-            shown = chain(connection.transport) if connection.transport is not None else ()
+            if connection.transport is None or connection.transport.is_closing():
+                continue  # it answers nothing more; and asyncio does not know any longer what was shown there
+            shown = chain(connection.transport)
             if shown not in trusted:
                 trusted[shown] = self.tls.trusts(shown, now)
             if not trusted[shown]:

@@ -226,6 +226,22 @@ def test_who_shows_what_is_between_him_and_the_authority_goes_on_while_that_is_b
     told(tmp_path, story)
 
 
+def test_a_connection_that_is_being_closed_keeps_nobody_from_distrusting_the_others(tmp_path: Path) -> None:
+    """By aiohttp after its last answer, and by whoever gave up on its handshake: asyncio forgets what it was."""
+
+    async def story(one: Running) -> None:
+        idle = await one.dial()
+        await one.dial()
+        closing = one.server._open()[-1]
+        assert closing.transport is not None
+        for _ in range(2):
+            closing.transport.close()
+        one.believe(NEW)
+        assert await idle.is_closed()
+
+    told(tmp_path, story)
+
+
 def test_what_a_caller_sends_beside_his_certificate_stops_nothing(tmp_path: Path) -> None:
     """A version of certificates that does not exist: no library reads it, and the handshake does not look at it."""
 
