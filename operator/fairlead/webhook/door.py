@@ -91,6 +91,8 @@ class Door:
         server.close()
         for one in self._listening:
             one.setblocking(False)  # noqa: FBT003
+            if self.limits.unread is not None:  # those that are accepted have it from there
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.limits.unread)
             one.listen(BACKLOG)
             loop.add_reader(one, self._accept, one)
         chosen: int = self._listening[0].getsockname()[1]

@@ -1,6 +1,7 @@
 """Why somebody is turned away at the port that the API server asks at, and that nobody keeps others from it."""
 
 import asyncio
+from asyncio.sslproto import SSLProtocol
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -15,7 +16,7 @@ from fairlead.certificates import authority, issued
 from fairlead.webhook.admission import NoReviewError
 from fairlead.webhook.admission_server import MAX_BODY, PATH, READ, READ_EACH, WAITING, AdmissionServer
 from fairlead.webhook.door import CROWDED
-from fairlead.webhook.limits import ADMISSION
+from fairlead.webhook.limits import ADMISSION, UNREAD
 from fairlead.webhook.tls import Tls
 from tlskit import HOSTS, NOW, YEAR, Connection, Ground, as_go, connect
 
@@ -123,6 +124,25 @@ def test_a_body_in_chunks_is_counted_while_it_is_read(tmp_path: Path, parts: int
         connection = await one.connect()
         reply = await connection.call(PATH, LARGE * parts + b"0\r\n\r\n", **CHUNKED)
         assert reply.status == (200 if parts == 3 else 413)
+
+    told(tmp_path, story, within_s=FOREVER, body_s=FOREVER)
+
+
+def test_little_of_a_connection_is_looked_at_at_one_stretch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of changes of keys, say, that TLS knows: they are not seen, and all that has come is gone through."""
+    pieces, update = list[int](), SSLProtocol.buffer_updated
+
+    def updated(self: Any, count: int) -> None:
+        if self._server_side:
+            pieces.append(count)
+        update(self, count)
+
+    async def story(one: Running) -> None:
+        connection = await one.connect()
+        monkeypatch.setattr(SSLProtocol, "buffer_updated", updated)
+        assert (await connection.call(PATH, b"x" * (1 << 20))).status == 200
+        assert sum(pieces) > 1 << 20
+        assert max(pieces) <= 2 * UNREAD
 
     told(tmp_path, story, within_s=FOREVER, body_s=FOREVER)
 
