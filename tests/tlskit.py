@@ -66,6 +66,13 @@ def signed_by_another(certificate: bytes) -> bytes:
     return builder.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256()).public_bytes(Encoding.PEM)
 
 
+def of_no_version(certificate: bytes) -> bytes:
+    """The same with a version that no certificate has."""
+    written = ssl.PEM_cert_to_DER_cert(certificate.decode())
+    third, sixth = bytes.fromhex("a003020102"), bytes.fromhex("a003020105")
+    return ssl.DER_cert_to_PEM_cert(written.replace(third, sixth, 1)).encode()
+
+
 def between(
     by: Pair | None = None, name: str = "between", *, is_authority: bool = True, days: int = 365, now: datetime = NOW
 ) -> Pair:

@@ -10,6 +10,7 @@ import logging
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http import HTTPStatus
 from time import perf_counter
 from typing import Final
@@ -21,7 +22,8 @@ from fairlead.logs import Rarely, Seldom
 from fairlead.webhook.admission import NoReviewError
 from fairlead.webhook.door import Door, Guests, Refused
 from fairlead.webhook.limits import ADMISSION, IDLE_S, Limits
-from fairlead.webhook.tls import Tls
+from fairlead.webhook.peer import chain
+from fairlead.webhook.tls import Tls, is_of
 from fairlead.webhook.turns import BusyError, Turns
 
 LOG: Final = logging.getLogger(__name__)
@@ -31,8 +33,8 @@ MAX_BODY: Final = 3 << 20
 """A policy as it was, and as it is to be: etcd takes 1.5 MiB of each."""
 WITHIN_S: Final = 9.0
 """A policy that is refused because it takes too much time has had two seconds of a processor, and a third of ours."""
-BODY_S: Final = 0.5
-"""How long a body may take to come once it is read: the API server sends it at once."""
+BODY_S: Final = 1.0
+"""How long a body may take to come once it is read: the API server sends it at once, and we take 16 KiB in a turn."""
 READ: Final = 4
 """Bodies that are held at once..."""
 READ_EACH: Final = 2
@@ -41,6 +43,7 @@ AT_ONCE: Final = 2
 """...and looked at, each of another address."""
 WAITING: Final = 28
 AGAIN_S: Final = 1
+UNKNOWN: Final = "unknown authority"
 
 
 @dataclass(slots=True, eq=False)
@@ -58,6 +61,7 @@ class AdmissionServer:
     body_s: float = BODY_S
     idle_s: float = IDLE_S
     limits: Limits = ADMISSION
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
     _server: Guests = field(init=False)
     _door: Door | None = None
     _turns: Turns = field(default_factory=lambda: Turns(READ, READ_EACH, WAITING))
@@ -102,9 +106,16 @@ class AdmissionServer:
             self._asking = anyone, authority, self.tls.asking(authority)
         return self._asking[2]
 
+    def _is_believed(self, transport: asyncio.BaseTransport | None) -> bool:
+        """Whether who asks would be let in now: his certificate may have ended since, or the setting changed."""
+        authority = self.client_ca()
+        return not authority or (transport is not None and is_of(authority, chain(transport), self.now()))
+
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.path != PATH or request.method != "POST":
             return self._turned_away(request, 404, "no such path", f"only POST {PATH} is answered here")
+        if not self._is_believed(request.transport):
+            return self._turned_away(request, 403, UNKNOWN, "your certificate is believed no longer; connect anew")
         if (request.content_length or 0) > MAX_BODY:
             return self._too_large(request)
         peer = request.remote or "?"

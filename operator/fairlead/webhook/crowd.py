@@ -23,6 +23,10 @@ class Crowd(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return iter(self._at)
 
+    def has(self, address: str) -> bool:
+        """Whether anybody is from there."""
+        return address in self._of
+
     def is_full_for(self, address: str) -> bool:
         """Whether one more from there would take the place of another one from there."""
         there = len(self._of.get(address, ()))

@@ -1,7 +1,8 @@
 """Where connections come in: each is shaken hands with before anybody else sees it, and those that fail are counted.
 
 Who says nothing costs next to nothing, and leaves when the place is needed. Of those who speak, few shake hands at
-once, and whoever comes from where fewest do is next: nobody who has not said who he is keeps others from it.
+once, and whoever comes from where fewest do is next: nobody who has not said who he is keeps others from it. Where
+everybody who is let in has shown a certificate, whoever comes from where one of those is comes before the others.
 
 The certificate in use is looked at for each connection, so that a new one needs no restart and closes nothing.
 """
@@ -10,7 +11,7 @@ import asyncio
 import socket
 import ssl
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -27,6 +28,7 @@ PAUSE_S: Final = 1.0
 SHUTDOWN_S: Final = 1.0
 CROWDED: Final = "too many connections"
 Protocols = Callable[[], RequestHandler]
+Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 Refused = Callable[[str, str], None]
 """Told why a connection was refused, and from where it came."""
 
@@ -66,9 +68,12 @@ class Door:
     serve: Protocols
     refused: Refused
     limits: Limits
+    identified: bool = False
+    """Whether all who are let in have shown a certificate."""
     _listening: list[socket.socket] = field(default_factory=list)
     _coming: Crowd[_Coming] = field(init=False)
-    _speaking: dict[_Coming, None] = field(default_factory=dict)
+    _speaking: dict[str, dict[_Coming, None]] = field(default_factory=dict)
+    """Those of them who wait for their handshake, by address; the address whose turn was longest ago is the first."""
     _handshakes: dict[asyncio.Task[None], _Handshake] = field(default_factory=dict)
     _served: Crowd[RequestHandler] = field(init=False)
     _again: asyncio.TimerHandle | None = None
@@ -86,6 +91,8 @@ class Door:
         server.close()
         for one in self._listening:
             one.setblocking(False)  # noqa: FBT003
+            if self.limits.unread is not None:  # those that are accepted have it from there
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.limits.unread)
             one.listen(BACKLOG)
             loop.add_reader(one, self._accept, one)
         chosen: int = self._listening[0].getsockname()[1]
@@ -158,7 +165,7 @@ class Door:
             self._turn_away(one, "connection lost")
             return
         asyncio.get_running_loop().remove_reader(one.socket)
-        self._speaking[one] = None
+        self._speaking.setdefault(one.address, {})[one] = None
         self._begin()
 
     def _turn_away(self, one: _Coming, reason: str) -> None:
@@ -173,23 +180,40 @@ class Door:
     def _take(self, one: _Coming) -> None:
         """It is not among those who come any more."""
         self._coming.remove(one)
-        self._speaking.pop(one, None)
+        if (others := self._speaking.get(one.address)) is not None:
+            others.pop(one, None)
+            if not others:
+                del self._speaking[one.address]
         if one.timer is not None:
             one.timer.cancel()
 
     def _begin(self) -> None:
         """Shake hands with whoever is next, as long as there are places."""
-        loop = asyncio.get_running_loop()
+        loop, limits = asyncio.get_running_loop(), self.limits
         while self._speaking:
             busy = Counter(shaking.one.address for shaking in self._handshakes.values())
-            one = min(self._speaking, key=lambda one: busy[one.address])
-            if busy[one.address] >= self.limits.handshakes_each or len(self._handshakes) >= self.limits.handshakes:
-                self._hurry(busy, busy[one.address])
+            first = self._first(busy)
+            address = min(self._speaking, key=lambda one: (one not in first, busy[one]))
+            if busy[address] >= limits.handshakes_each or len(self._handshakes) >= limits.handshakes:
+                self._hurry(busy, address, first)
                 return
+            one = next(iter(self._speaking[address]))
             self._take(one)
+            if (others := self._speaking.pop(address, None)) is not None:
+                self._speaking[address] = others
             task = loop.create_task(self._enter(one))
             self._handshakes[task] = _Handshake(one, loop.time())
             task.add_done_callback(self._ended)
+
+    def _first(self, busy: Counter[str]) -> frozenset[str]:
+        """Who comes before the others: those who are known, as long as these leave enough places to the others."""
+        limits = self.limits
+        if sum(busy[one] for one in busy if self._is_known(one)) >= limits.handshakes - limits.handshakes_each:
+            return frozenset()
+        return frozenset(one for one in self._speaking if self._is_known(one) and busy[one] < limits.handshakes_each)
+
+    def _is_known(self, address: str) -> bool:
+        return self.identified and self._served.has(address)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         one = self._handshakes.pop(task).one
@@ -199,16 +223,18 @@ class Door:
             self.refused("other", one.address)
         self._begin()
 
-    def _hurry(self, busy: Counter[str], mine: int) -> None:
-        """Have the first leave who has had his time. `mine`: how many are from where whoever is next comes from."""
+    def _hurry(self, busy: Counter[str], waits: str, first: Collection[str]) -> None:
+        """Have one leave who has had his time. `waits`: where whoever is next comes from."""
         loop, limits = asyncio.get_running_loop(), self.limits
         now = loop.time()
-        waiting = {one.address for one in self._speaking}
-        lasts = {
-            task: shaking.since + (limits.hurried_s if busy[shaking.one.address] > mine else limits.late_s)
-            for task, shaking in self._handshakes.items()
-            if busy[shaking.one.address] > mine or shaking.one.address in waiting
-        }
+        lasts = dict[asyncio.Task[None], float]()
+        for task, shaking in self._handshakes.items():
+            address = shaking.one.address
+            is_known = self._is_known(address)
+            if busy[address] > busy[waits] or (waits in first and not is_known):
+                lasts[task] = shaking.since + (limits.late_s if is_known else limits.hurried_s)
+            elif address in self._speaking:
+                lasts[task] = shaking.since + limits.late_s
         if not lasts:
             return
         task = min(lasts, key=lasts.__getitem__)
@@ -251,15 +277,19 @@ class Door:
 
 
 class Guests(web.Server):
-    """Those who are served over HTTP; says who has gone."""
+    """Those who are served over HTTP; says who has gone.
+
+    Of requests that a connection sends without waiting for answers, one is answered before others have their turn:
+    aiohttp itself would answer thousands of them at one stretch from Python 3.12 on.
+    """
 
     def __init__(
         self,
-        handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+        handle: Handle,
         gone: Callable[[RequestHandler], None],
         **options: Any,
     ) -> None:
-        super().__init__(handle, **options)
+        super().__init__(_in_turn(handle), **options)
         self._gone = gone
 
     def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
@@ -273,6 +303,16 @@ def _let_go(error: BaseException | None) -> None:
     while error is not None:
         error.__traceback__ = None
         error = error.__cause__ or error.__context__
+
+
+def _in_turn(handle: Handle) -> Handle:
+    """The same after everybody else who has something to do now."""
+
+    async def later(request: web.BaseRequest) -> web.StreamResponse:
+        await asyncio.sleep(0)
+        return await handle(request)
+
+    return later
 
 
 def reason_of(error: Exception) -> str:

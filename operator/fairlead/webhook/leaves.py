@@ -74,7 +74,7 @@ class Leaves:
             return
         try:
             one = x509.load_pem_x509_certificates(certificate)[0]
-        except ValueError:
+        except (ValueError, x509.InvalidVersion):
             LOG.warning("a Secret's certificate cannot be read; the one before counts", extra={"secret": name})
             return
         leaf, before = pem.fingerprint(one.public_bytes(Encoding.DER)), self._of.get(name, {})

@@ -16,6 +16,8 @@ from fairlead.webhook.limits import IDLE_S, PROBES, Limits
 _HTTP: Final = logging.getLogger(f"{__name__}.http")
 FRESH_S: Final = 1.0
 """How old metrics may be: writing them takes time from the schedulers."""
+READY_S: Final = 0.2
+"""The same of whether it is ready: with many policies there is much to say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class Probes:
     idle_s: float = IDLE_S
     clock: Callable[[], float] = monotonic
     _page: tuple[float, bytes] | None = None
+    _ready: tuple[float, bool, bytes] | None = None
     _server: Guests = field(init=False)
     _door: Door = field(init=False)
     _rarely: Rarely = field(default_factory=Rarely)
@@ -79,10 +82,14 @@ class Probes:
         return web.Response(text="ok\n")
 
     def _readyz(self) -> web.Response:
-        checks = list(self.checks())
-        ready = all(check.ok for check in checks)
-        text = "".join(f"{check}\n" for check in checks) + ("ready\n" if ready else "not ready\n")
-        return web.Response(text=text, status=200 if ready else 503)
+        now = self.clock()
+        if self._ready is None or now - self._ready[0] >= READY_S:
+            checks = list(self.checks())
+            ready = all(check.ok for check in checks)
+            text = "".join(f"{check}\n" for check in checks) + ("ready\n" if ready else "not ready\n")
+            self._ready = now, ready, text.encode()
+        _, ready, said = self._ready
+        return web.Response(body=said, content_type="text/plain", charset="utf-8", status=200 if ready else 503)
 
     def _metrics(self) -> web.Response:
         now = self.clock()

@@ -102,7 +102,7 @@ class WebhookServer:
         """Listen; gives the port."""
         _HTTP.addFilter(self._rarely)  # each request that is no HTTP is an error there, with a traceback
         self._prompt = {path: cast("Prompt", one) for path, one in self.routes.items() if not iscoroutinefunction(one)}
-        door = Door(lambda: self.tls.context, self.connection, self.refused, self.limits)
+        door = Door(lambda: self.tls.context, self.connection, self.refused, self.limits, identified=True)
         self._server = Guests(self._handle, door.gone)
         self._door = door
         self.tls.distrusted = self._distrust
@@ -145,7 +145,9 @@ class WebhookServer:
         """Other authorities are believed: those whom they do not know are answered no longer."""
         now, trusted = self._now(), dict[tuple[bytes, ...], bool]()
         for connection in self._open():
-            shown = chain(connection.transport) if connection.transport is not None else ()
+            if connection.transport is None or connection.transport.is_closing():
+                continue  # it answers nothing more; and asyncio does not know any longer what was shown there
+            shown = chain(connection.transport)
             if shown not in trusted:
                 trusted[shown] = self.tls.trusts(shown, now)
             if not trusted[shown]:

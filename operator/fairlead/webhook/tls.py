@@ -116,11 +116,7 @@ class Tls:
 
     def trusts(self, chain: Sequence[bytes], now: datetime) -> bool:
         """Whether that would be let in now: the certificate of a caller, and what he sent with it, in DER."""
-        try:
-            leaf, *between = map(x509.load_der_x509_certificate, chain)
-        except ValueError:  # nothing, or nothing that can be read
-            return False
-        return pem.leads(leaf, between, self._authorities, now)
+        return _trusted(chain, self._authorities, now)
 
     def asking(self, authority: str) -> ssl.SSLContext:
         """As for anyone, but he has to show a certificate of this authority. Raises TlsError."""
@@ -136,6 +132,23 @@ class Tls:
         before, self._authorities = self._authorities, authorities
         if {*before} != {*authorities}:
             self.distrusted()
+
+
+def _trusted(chain: Sequence[bytes], authorities: Sequence[x509.Certificate], now: datetime) -> bool:
+    try:
+        leaf, *between = map(x509.load_der_x509_certificate, chain)
+        return pem.leads(leaf, between, authorities, now)
+    except Exception:  # noqa: BLE001  nothing, or whatever it is that cannot be read: it is his to choose
+        return False
+
+
+def is_of(authority: str, chain: Sequence[bytes], now: datetime) -> bool:
+    """Whether a certificate of this authority, in PEM, leads the chain, in DER, and has not ended."""
+    try:
+        ends = x509.load_der_x509_certificate(chain[0]).not_valid_after_utc
+        return now < ends and _trusted(chain, x509.load_pem_x509_certificates(authority.encode()), now)
+    except Exception:  # noqa: BLE001  as above
+        return False
 
 
 def _context(source: Source, contents: Contents) -> ssl.SSLContext:

@@ -1,22 +1,24 @@
 """Why somebody is turned away at the port that the API server asks at, and that nobody keeps others from it."""
 
 import asyncio
+from asyncio.sslproto import SSLProtocol
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fairlead.cel.pausing import Steps
-from fairlead.certificates import authority
+from fairlead.certificates import authority, issued
 from fairlead.webhook.admission import NoReviewError
 from fairlead.webhook.admission_server import MAX_BODY, PATH, READ, READ_EACH, WAITING, AdmissionServer
 from fairlead.webhook.door import CROWDED
-from fairlead.webhook.limits import ADMISSION
+from fairlead.webhook.limits import ADMISSION, UNREAD
 from fairlead.webhook.tls import Tls
-from tlskit import NOW, YEAR, Connection, Ground, as_go, connect
+from tlskit import HOSTS, NOW, YEAR, Connection, Ground, as_go, connect
 
 OTHER = "127.0.0.2"
 FOREVER = 600.0
@@ -122,6 +124,25 @@ def test_a_body_in_chunks_is_counted_while_it_is_read(tmp_path: Path, parts: int
         connection = await one.connect()
         reply = await connection.call(PATH, LARGE * parts + b"0\r\n\r\n", **CHUNKED)
         assert reply.status == (200 if parts == 3 else 413)
+
+    told(tmp_path, story, within_s=FOREVER, body_s=FOREVER)
+
+
+def test_little_of_a_connection_is_looked_at_at_one_stretch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of changes of keys, say, that TLS knows: they are not seen, and all that has come is gone through."""
+    pieces, update = list[int](), SSLProtocol.buffer_updated
+
+    def updated(self: Any, count: int) -> None:
+        if self._server_side:
+            pieces.append(count)
+        update(self, count)
+
+    async def story(one: Running) -> None:
+        connection = await one.connect()
+        monkeypatch.setattr(SSLProtocol, "buffer_updated", updated)
+        assert (await connection.call(PATH, b"x" * (1 << 20))).status == 200
+        assert sum(pieces) > 1 << 20
+        assert max(pieces) <= 2 * UNREAD
 
     told(tmp_path, story, within_s=FOREVER, body_s=FOREVER)
 
@@ -256,6 +277,38 @@ def test_where_its_authority_is_told_the_api_server_shows_a_certificate(tmp_path
             await (await one.connect()).call(PATH, b"x")
         told_so["authority"] = ""
         assert await one.is_answered()
+
+    told(tmp_path, story, client_ca=lambda: told_so["authority"])
+
+
+def test_who_was_let_in_before_that_is_answered_no_longer(tmp_path: Path) -> None:
+    """On a connection from before an authority, or this one, was asked for, or whose certificate has ended."""
+    apis, others = authority("apis", NOW, YEAR), authority("others", NOW, YEAR)
+    told_so = {"authority": ""}
+
+    async def story(one: Running) -> None:
+        before = await one.connect()
+        assert (await before.call(PATH, b"x")).status == 200
+        told_so["authority"] = apis.certificate.decode()
+        api_server = one.ground.client("kube-apiserver", by=apis)
+        stays, goes = [await connect(one.port, api_server) for _ in range(2)]
+        one.opened += stays, goes
+        one.ground.write("server", issued(one.ground.ca, "fairlead", "server", NOW, YEAR, HOSTS))
+        assert one.server.tls.reload()  # a certificate of our own ends nothing
+        assert (await stays.call(PATH, b"x")).status == 200
+
+        async def is_refused(connection: Connection) -> bool:
+            reply = await connection.call(PATH, b"x")
+            return (reply.status, reply.headers["connection"]) == (403, "close")
+
+        assert await is_refused(before)
+        told_so["authority"] = others.certificate.decode()
+        assert await is_refused(goes)
+        told_so["authority"] = apis.certificate.decode()
+        assert (await stays.call(PATH, b"x")).status == 200
+        one.server.now = lambda: NOW + timedelta(days=1)
+        assert await is_refused(stays)
+        assert [await one.why() for _ in range(3)] == ["admission: unknown authority"] * 3
 
     told(tmp_path, story, client_ca=lambda: told_so["authority"])
 

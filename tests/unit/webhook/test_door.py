@@ -11,11 +11,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from aiohttp import web
 
 from fairlead.webhook import door
-from fairlead.webhook.door import CROWDED, Door
+from fairlead.webhook.door import CROWDED, Door, Guests
 from fairlead.webhook.limits import WEBHOOK, Limits
 from fairlead.webhook.server import Answer, WebhookServer
 from fairlead.webhook.tls import Tls
@@ -28,6 +30,7 @@ PATIENT = Limits(
     served=20, served_each=10, coming=20, coming_each=10, handshakes=4, handshakes_each=2, coming_s=600, handshake_s=600
 )
 """Nothing ends for having taken long, but a handshake that others wait for."""
+FOREVER = replace(PATIENT, hurried_s=600, late_s=600)
 
 
 @dataclass
@@ -163,6 +166,76 @@ def test_half_a_handshake_holds_nobody_up(
         assert (one.refused["timeout"] > 0) is (flooders != [OTHER])
 
     told(tmp_path, story, replace(PATIENT, hurried_s=hurried_s, late_s=late_s))
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_who_is_known_is_not_hurried(tmp_path: Path, known: bool) -> None:
+    """A scheduler that has a connection opens several at once, and is slow; elsewhere somebody waits for a place."""
+
+    async def story(one: Running) -> None:
+        kept = await one.call(OTHER)
+        if not known:
+            await kept.close()
+            await one.until(lambda: not len(one.door._served))
+        await one.flood(2, HELLO, OTHER)
+        await one.until(lambda: len(one.door._handshakes) == 2)
+        await one.flood(2, HELLO, THIRD)
+        await one.until(lambda: len(one.door._handshakes) == 4)
+        await one.call()
+        assert one.refused == Counter(timeout=1)
+        await one.until(lambda: len(one.door._handshakes) == 3)
+        left = Counter(each.one.address for each in one.door._handshakes.values())
+        assert left == ({OTHER: 2, THIRD: 1} if known else {OTHER: 1, THIRD: 2})
+
+    told(tmp_path, story, replace(PATIENT, hurried_s=0.05, late_s=600))
+
+
+@pytest.mark.parametrize(
+    ("kept", "waiting", "comes", "busy"),
+    [
+        (("127.0.0.1",), ("127.0.0.4", "127.0.0.5", "127.0.0.6"), "127.0.0.1", False),  # before those who waited longer
+        (("127.0.0.1",), ("127.0.0.4", "127.0.0.5", "127.0.0.6"), "127.0.0.1", True),  # also with its second one
+        ((OTHER, THIRD), (OTHER, THIRD, OTHER, THIRD), "127.0.0.1", False),  # but these leave places to the others
+    ],
+)
+def test_who_is_known_comes_first(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kept: tuple[str, ...],
+    waiting: tuple[str, ...],
+    comes: str,
+    busy: bool,
+) -> None:
+    entered = list[str]()
+
+    async def story(one: Running) -> None:
+        for each in kept:
+            await one.call(each)
+        enter = Door._enter
+
+        async def noted(self: Door, coming: Any) -> None:
+            entered.append(coming.address)
+            await enter(self, coming)
+
+        monkeypatch.setattr(Door, "_enter", noted)
+        if busy:
+            await one.flood(1, HELLO, comes)
+        await one.flood(2, HELLO, OTHER)
+        await one.flood(1 if busy else 2, HELLO, THIRD)
+        await one.until(lambda: len(one.door._handshakes) == 4)
+        taken = len(entered)
+        for each in waiting:
+            await one.flood(1, HELLO, each)
+        calling = asyncio.ensure_future(one.call(comes))
+        await one.until(lambda: sum(map(len, one.door._speaking.values())) == len(waiting) + 1)
+        one.door.limits = replace(PATIENT, hurried_s=0, late_s=0)
+        one.door._begin()  # one of them has had his time
+        one.door.limits = FOREVER
+        await one.until(lambda: len(entered) > taken)
+        assert entered[taken] == comes
+        await calling
+
+    told(tmp_path, story, FOREVER)
 
 
 def test_half_a_handshake_ends(tmp_path: Path) -> None:
@@ -311,3 +384,22 @@ def test_where_descriptors_run_out_it_goes_on_later(tmp_path: Path, monkeypatch:
         assert failed == 3
 
     told(tmp_path, story)
+
+
+def test_others_have_their_turn_before_each_request() -> None:
+    """Also where aiohttp would answer all that is there at one stretch: from Python 3.12 on it does."""
+    asked = list[object]()
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        asked.append(request)
+        return web.Response()
+
+    async def ask() -> None:
+        guests = Guests(handle, lambda _: None)
+        later: Any = guests.request_handler(Mock())
+        assert (later.send(None), asked) == (None, [])
+        with pytest.raises(StopIteration):
+            later.send(None)
+        assert len(asked) == 1
+
+    asyncio.run(ask())

@@ -18,7 +18,7 @@ from fairlead.certificates import Pair, authority, issued
 from fairlead.webhook.server import AGE_S, Answer, Call, WebhookServer
 from fairlead.webhook.tls import Tls
 from policykit import SECOND
-from tlskit import HOSTS, NOW, YEAR, Connection, Ground, Reply, as_go, between, connect
+from tlskit import HOSTS, NOW, YEAR, Connection, Ground, Reply, as_go, between, connect, of_no_version
 
 DAY_S = 86400
 NEW = authority("ca-2", NOW, YEAR)
@@ -222,6 +222,39 @@ def test_who_shows_what_is_between_him_and_the_authority_goes_on_while_that_is_b
         assert (await connection.call("/filter")).status == 200
         one.believe(NEW)
         assert await connection.is_closed()
+
+    told(tmp_path, story)
+
+
+def test_a_connection_that_is_being_closed_keeps_nobody_from_distrusting_the_others(tmp_path: Path) -> None:
+    """By aiohttp after its last answer, and by whoever gave up on its handshake: asyncio forgets what it was."""
+
+    async def story(one: Running) -> None:
+        idle = await one.dial()
+        await one.dial()
+        closing = one.server._open()[-1]
+        assert closing.transport is not None
+        for _ in range(2):
+            closing.transport.close()
+        one.believe(NEW)
+        assert await idle.is_closed()
+
+    told(tmp_path, story)
+
+
+def test_what_a_caller_sends_beside_his_certificate_stops_nothing(tmp_path: Path) -> None:
+    """A version of certificates that does not exist: no library reads it, and the handshake does not look at it."""
+
+    async def story(one: Running) -> None:
+        old = one.ground.ca
+        pair = issued(old, "scheduler", "client", NOW, timedelta(days=1))
+        context = one.ground.client(None)
+        whole = Pair(pair.certificate + of_no_version(NEW.certificate), pair.key)
+        context.load_cert_chain(*one.ground.write("odd", whole))
+        odd, plain = await one.dial(context), await one.dial()
+        one.believe(old, NEW)
+        assert (await plain.call("/filter")).status == 200
+        assert await odd.is_closed()
 
     told(tmp_path, story)
 

@@ -11,7 +11,7 @@ from fairlead import pem
 from fairlead.certificates import Pair, authority, issued
 from fairlead.cluster.secrets import Certificate, Metadata, Shown
 from fairlead.webhook.leaves import BEFORE, MOST, REMEMBERED, Leaves
-from tlskit import NOW, YEAR
+from tlskit import NOW, YEAR, of_no_version
 
 CA = authority("ca", NOW, YEAR)
 A, B, *OTHERS = (issued(CA, "gpu", "client", NOW, timedelta(days=30)) for _ in range(8))
@@ -25,8 +25,8 @@ class Held:
         self.now: datetime = NOW
         self.leaves = Leaves(lambda: self.now)
 
-    def put(self, pair: Pair | None, name: str = "s") -> None:
-        certificate = pair.certificate if pair else b"nothing"
+    def put(self, pair: Pair | bytes, name: str = "s") -> None:
+        certificate = pair if isinstance(pair, bytes) else pair.certificate
         self.leaves.put(Shown(Metadata(name, "here"), Certificate(certificate)))
 
     def remember(self, said: bytes) -> None:
@@ -92,7 +92,8 @@ def test_a_secret_that_is_deleted_takes_them_with_it_and_one_that_is_spoilt_does
     held = Held()
     held.put(A)
     held.put(B)
-    held.put(None)
+    held.put(b"nothing")
+    held.put(of_no_version(A.certificate))
     assert (held.holds(A), held.holds(B)) == (True, True)
     held.leaves.remove(("here", "s"))
     held.leaves.remove(("here", "unknown"))

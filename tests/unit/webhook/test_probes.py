@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairlead.webhook.limits import PROBES
-from fairlead.webhook.probes import FRESH_S, Check, Probes
+from fairlead.webhook.probes import FRESH_S, READY_S, Check, Probes
 from tlskit import Connection, as_go, connect
 
 OTHER = "127.0.0.2"
@@ -17,10 +17,10 @@ OTHER = "127.0.0.2"
 
 class Running:
     def __init__(self, **given: Any) -> None:
-        self.now, self.written, self.refused = 100.0, 0, Counter[str]()
+        self.now, self.written, self.looked, self.refused = 100.0, 0, 0, Counter[str]()
         self.ready = True
         self.probes = Probes(
-            lambda: [Check("serving", self.ready)],
+            self.checks,
             self.metrics,
             lambda why, _: self.refused.update([why]),
             clock=lambda: self.now,
@@ -28,6 +28,10 @@ class Running:
         )
         self.port = 0
         self.opened: list[Connection] = []
+
+    def checks(self) -> list[Check]:
+        self.looked += 1
+        return [Check("serving", self.ready)]
 
     def metrics(self) -> bytes:
         self.written += 1
@@ -69,6 +73,7 @@ def test_what_is_read_there() -> None:
         assert await one.get("/livez") == (200, b"ok\n")
         assert await one.get("/readyz") == (200, b"[+] serving\nready\n")
         one.ready = False
+        one.now += READY_S
         assert await one.get("/readyz") == (503, b"[-] serving\nnot ready\n")
         assert await one.get("/metrics") == (200, b"written 1\n")
         assert (await one.get("/"))[0] == 404
@@ -85,6 +90,44 @@ def test_metrics_are_written_once_a_second_however_many_ask() -> None:
         assert await one.get("/metrics") == (200, b"written 1\n")
         one.now += FRESH_S / 2
         assert await one.get("/metrics") == (200, b"written 2\n")
+
+    told(story)
+
+
+def test_whether_it_is_ready_is_looked_at_five_times_a_second_however_many_ask() -> None:
+    async def story(one: Running) -> None:
+        for _ in range(3):
+            await asyncio.gather(*(one.get("/readyz") for _ in range(10)))
+            one.now += READY_S
+        assert one.looked == 3
+
+    told(story)
+
+
+def test_of_requests_that_come_at_once_one_is_answered_before_others_have_their_turn() -> None:
+    """A pod that asks a thousand times without waiting for answers."""
+    turn, answers = 0, Counter[int]()
+
+    async def story(one: Running) -> None:
+        loop, written = asyncio.get_running_loop(), one.probes.metrics
+
+        def counted() -> bytes:
+            answers[turn] += 1
+            one.now += FRESH_S
+            return written()
+
+        def ticks() -> None:
+            nonlocal turn
+            turn += 1
+            loop.call_soon(ticks)
+
+        one.probes.metrics = counted
+        connection = await one.connect()
+        ticks()
+        connection.writer.write(as_go("/metrics", b"", "GET", **{"Content-Length": ""}) * 1000)
+        for _ in range(1000):
+            await connection.reply()
+        assert (answers.total(), max(answers.values())) == (1000, 1)
 
     told(story)
 
