@@ -9,6 +9,7 @@ from fuzz.objects import KEYS
 
 Kind = Literal["text", "list", "number", "bool", "map", "objects"]
 _PATTERNS: Final = ("x", "(x+x+)+y", "x.*y|x", "(a|x)*b(a|x){50}y", "[a-z]+,?", r"\\pL", "^(x|ab|,)*$", "", "(?i)é")
+_KINDS: Final[tuple[Kind, ...]] = ("text", "list", "map", "bool", "number", "objects")
 _MACROS: Final = ("exists", "all", "exists_one")
 _FIELDS: Final = {
     "node.spec.taints": ("key", "value", "effect"),
@@ -256,7 +257,7 @@ class Grammar:
         return self.random.choice((name, f"string({name})", self._with(name, "text", depth), f"[{name}, {name}]"))
 
     def _binding(self, kind: Kind, depth: int) -> str:
-        name, of = self._name(), self.random.choice(("text", "list", "map", "bool", "number", "objects"))
+        name, of = self._name(), self.random.choice(_KINDS)
         value = self.of(of, depth - 1)
         self.bound.append((name, of))
         try:

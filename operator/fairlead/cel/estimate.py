@@ -676,8 +676,8 @@ def _converted(call: _Called) -> _Found:
     function = call.node.function
     type_ = call.tree.checked.type_of(call.node)
     if function in ("string", "bytes") and call.type() in (*_TEXTS, "dyn"):
-        size = call[0].most * (4 if function == "bytes" else 1)
-        return Size(size if call.is_text else max(size, NUMBER)), _CALL + call[0].most
+        most = call[0].most * (4 if function == "bytes" else 1)
+        return Size(most if call.is_text else max(most, NUMBER)), _CALL + call[0].most
     if function == "duration":
         return ONE, _CONSTANT["timestamp"] + DURATION_UNIT * min(call[0].most, SHORT_TEXT)
     size = Size(NUMBER) if type_.name in _TEXTS else ONE
