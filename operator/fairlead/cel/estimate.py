@@ -32,7 +32,7 @@ from fairlead.cel.functions.metered import DURATION_UNIT
 from fairlead.cel.functions.regex import SEARCH, pattern_units, search_units
 from fairlead.cel.lowering.analysis import VARIABLES
 from fairlead.cel.lowering.inference import NEVER, elements, join, type_of
-from fairlead.cel.meter import ANNOTATION_MAX, ITEM, SHORT_TEXT, STEP
+from fairlead.cel.meter import ANNOTATION_MAX, ITEM, RAISED, SHORT_TEXT, STEP
 
 LABEL: Final = 63
 NAME: Final = 253
@@ -44,6 +44,7 @@ _TEXTS: Final = frozenset({"string", "bytes"})
 _NAMES: Final = frozenset({"name", "namespace", "uid", "generateName"})
 _NAMES_OF_SPEC: Final = frozenset({"nodeName", "schedulerName", "priorityClassName", "serviceAccountName"})
 _NUMBERS: Final = frozenset({"bool", "int", "uint", "double", "timestamp", "duration", "type", "null"})
+_HASHED: Final = (_NUMBERS | _TEXTS) - {"double", "null"}
 _CONSTANT: Final[Mapping[str, int]] = {
     "timestamp": 300,
     **dict.fromkeys(("matches", "regex.extract", "regex.extractAll", "regex.replace"), SEARCH),
@@ -54,6 +55,7 @@ _CONSTANT: Final[Mapping[str, int]] = {
     "double": 40,
     "bool": 15,
     "string": 30,
+    "getDayOfYear": 100,
     **dict.fromkeys(
         ("sign", "isInteger", "asInteger", "asApproximateFloat", "add", "sub", "isGreaterThan", "isLessThan"), 100
     ),
@@ -61,15 +63,32 @@ _CONSTANT: Final[Mapping[str, int]] = {
 """Functions whose work is much the same whatever they are given, and is not small."""
 _OPERATORS: Final = frozenset(
     {"_&&_", "_||_", "!_", "_?_:_", "@not_strictly_false", "_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "_+_", "_-_"}
-    | {"_*_", "_/_", "_%_", "-_", "_[_]", "_[?_]", "_?._", "@in", "size", "orValue", "or", "value", "hasValue"}
+    | {"_*_", "_[_]", "_[?_]", "_?._", "@in", "size", "orValue", "or", "value", "hasValue"}
 )
+_JUNCTIONS: Final = frozenset({"_&&_", "_||_"})
+_NEVER_RAISE: Final = frozenset(
+    {*_JUNCTIONS, "!_", "_?_:_", "_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "@in", "@not_strictly_false", "size"}
+    | {"_[?_]", "_?._", "or", "orValue", "hasValue", "optional.of", "optional.none", "dyn", "type"}
+    | {"contains", "startsWith", "endsWith"}
+)
+"""Of operands whose types are known."""
+_ADDED: Final = frozenset({"string", "bytes", "list", "double"})
+"""Types that never overflow."""
+_ITEM: Final = 2
+"""Of an element of a list that is written out."""
+_ENTRY: Final = 30
+"""Of an entry of a map."""
+_QUANTITY_THERE: Final = 1_500
+"""Of an amount that the engine is given: it has it as text."""
+_OF_ZERO: Final = 800
+"""Of asking an object whether it has any field."""
 _OF_ZONE: Final = ("_with_tz", "_tz")
 _ZONE: Final = 3_000
 _FORMATTED: Final = 1_400  # of a number: the engine takes up to 1,000 digits after the point
 _CALL: Final = 15
 _LOOKUP: Final = 2 * STEP
 _OPTIONAL: Final = 20
-"""Of a lookup that gives an optional, beside what any takes."""
+"""Of a lookup that gives an optional, or a uint that is made, beside what any takes."""
 LOOSE: Final = 60
 """Of an operator, beside what any takes, whose operands are asked for their types, or are times."""
 _ON_VALUES: Final = frozenset(
@@ -77,6 +96,7 @@ _ON_VALUES: Final = frozenset(
 )
 _ARITHMETIC: Final = frozenset({"_+_", "_-_", "_*_"})
 _OF_TIME: Final = frozenset({"timestamp", "duration"})
+_PLAIN: Final = _NUMBERS | _TEXTS | {"list", "map"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +168,8 @@ class Estimate:
     cost: float = 0
     _done: dict[str, tuple[Size, float]] = field(default_factory=dict)
     _weights: dict[tuple[int, int], int] = field(default_factory=dict)
+    raising: set[tuple[int, int]] = field(default_factory=set)
+    """What may raise."""
 
     def __post_init__(self) -> None:
         self.cost = _Tree(self, self.checked).visit(self.checked.root, {})[1]
@@ -176,8 +198,12 @@ class Estimate:
             case Call(function=function):
                 own = _CONSTANT.get(function, STEP if function in _OPERATORS else _CALL) + self.for_types(checked, node)
             case Select() if self._kind(checked, node.operand) == "dyn":
-                own = STEP + LOOSE // 2
-            case ListExpr() | StructExpr() | Comprehension():
+                own = STEP + LOOSE
+            case ListExpr(elements=elements):
+                own = _CALL + _ITEM * len(elements)
+            case StructExpr(entries=entries):
+                own = _CALL + _ENTRY * len(entries)
+            case Comprehension():
                 own = _CALL
             case _:
                 own = STEP
@@ -196,12 +222,16 @@ class Estimate:
     def for_types(self, checked: Checked, node: Call) -> int:
         """What a call costs for the types of its operands, which may have to be found out each time."""
         types = {self._kind(checked, arg) for arg in node.args}
-        if node.function == "string" and types & _OF_TIME:
-            return LOOSE
+        if node.function == "string" and types & {*_OF_TIME, "double"}:
+            return 2 * LOOSE
+        if node.function == "optional.ofNonZeroValue":
+            return 0 if types <= _PLAIN else _OF_ZERO
         if node.function not in _ON_VALUES:
             return 0
         if "dyn" in types or (node.function in _ARITHMETIC and types & _OF_TIME):
             return LOOSE
+        if "uint" in types and node.function in _ARITHMETIC:
+            return _OPTIONAL
         return _OPTIONAL if node.function in ("_[?_]", "_?._") else 0
 
     def pays(self, checked: Checked, node: Node) -> bool:
@@ -228,12 +258,31 @@ class Estimate:
 class _Tree:
     all: Estimate
     checked: Checked
+    lazy: set[str] = field(default_factory=set)
+    """Names of macros whose value is computed where they stand, and may raise there."""
 
     def visit(self, node: Node, bound: _Bound) -> tuple[Size, float]:
         size, cost = self._visit(node, bound)
         self.all.sizes[id(self.checked), node.id] = size
         self.all.types[id(self.checked), node.id] = self._type(node, bound)
+        if self._may_raise(node, bound):
+            self.all.raising.add((id(self.checked), node.id))
         return size, cost
+
+    def _may_raise(self, node: Node, bound: _Bound) -> bool:
+        match node:
+            case Const():
+                return False
+            case Ident(name=name):
+                return name in self.lazy if name in bound else VARIABLES in self.checked.names.get(node.id, "")
+            case Select(operand=operand, test_only=False) if self.type(operand).name in ("map", "dyn"):
+                return True
+            case Call(function=function, args=args):
+                types = {self.type(arg).name for arg in args}
+                never = function in _NEVER_RAISE or (function == "_+_" and types <= _ADDED)
+                if not never or "dyn" in types:
+                    return True
+        return any((id(self.checked), part.id) in self.all.raising for part in children(node))
 
     def _type(self, node: Node, bound: _Bound) -> Type:
         """What a value surely is, when it is known of the parts."""
@@ -302,15 +351,15 @@ class _Tree:
 
     def _select(self, node: Select, bound: _Bound) -> tuple[Size, float]:
         held, cost = self.visit(node.operand, bound)
-        if node.test_only:
-            return ONE, cost + STEP
         type_ = self.type(node.operand)
+        if node.test_only:
+            return ONE, cost + STEP + (LOOSE if type_ == DYN else 0)
         if type_.name == OPTIONAL and type_.params:
             type_ = type_.params[0]
         if type_.name == "map":
             return _read(node.operand, held), cost + STEP
         if type_ == DYN:
-            return UNKNOWN, cost + STEP + LOOSE // 2
+            return UNKNOWN, cost + STEP + LOOSE
         return self._field(type_, node.field, self.checked.type_of(node)), cost + STEP
 
     def _field(self, holder: Type, name: str, type_: Type) -> Size:
@@ -345,6 +394,8 @@ class _Tree:
     def _fold(self, node: Comprehension, bound: _Bound) -> tuple[Size, float]:
         if isinstance(node.range, ListExpr) and not node.range.elements:  # cel.bind
             held, cost = self.visit(node.init, bound)
+            if (id(self.checked), node.init.id) in self.all.raising:
+                self.lazy.add(node.accumulator)
             result, more = self.visit(node.result, {**bound, node.accumulator: (held, self._surely(node.init))})
             return result, cost + more + _CALL
         range_, cost = self.visit(node.range, bound)
@@ -364,6 +415,8 @@ class _Tree:
         cost += more
         for part in (node.condition, node.step):
             cost += _times(times, self.visit(part, inside)[1])
+        if any((id(self.checked), part.id) in self.all.raising for part in (node.condition, node.step)):
+            cost += times * RAISED
         step = self._step(node)
         made = init if step is None else Size(times, step)
         if step is not None and self.all.limits.is_engine:
@@ -389,6 +442,8 @@ class _Tree:
         found = [self.visit(arg, bound) for arg in node.args]
         sizes, cost = [size for size, _ in found], sum(cost for _, cost in found)
         cost += self.all.for_types(self.checked, node)
+        if node.function in _JUNCTIONS and self._absorbs(node):
+            cost += RAISED
         if node.function == "_?_:_":
             (_, test), (yes, then), (no, otherwise) = found
             return yes.joined(no), test + then + otherwise + STEP  # both may be computed before
@@ -396,12 +451,20 @@ class _Tree:
             size, more = of(_Called(self, node, sizes))
             return size, cost + more
         type_ = self.checked.type_of(node)
+        if self.all.limits.is_engine and any(self.type(arg).name.endswith(".Quantity") for arg in node.args):
+            cost += _QUANTITY_THERE
         if all(self._is_plain(arg) for arg in node.args):
             size = self._of_result(type_)
             return size, cost + _CONSTANT.get(node.function, _CALL)
         if any(overload.endswith(_OF_ZONE) for overload in self.checked.overloads.get(node.id, ())):
             return ONE, cost + _ZONE
         return UNKNOWN, inf
+
+    def _absorbs(self, node: Call) -> bool:
+        """Whether an operand may raise; what a macro asks at each step is paid for with its loop."""
+        left, _ = node.args
+        is_step = isinstance(left, Ident) and left.name.startswith("@")
+        return not is_step and any((id(self.checked), arg.id) in self.all.raising for arg in node.args)
 
     def _is_plain(self, node: Node) -> bool:
         """Whether it is a number or the like; its size does not count."""
@@ -432,6 +495,11 @@ class _Called:
     @property
     def is_engine(self) -> bool:
         return self.tree.all.limits.is_engine
+
+    @property
+    def characters(self) -> float:
+        """Of counting the characters of a text: the engine has it as UTF-8."""
+        return self[0].most / 2 if self.is_engine and self.type() not in ("list", "map") else 0
 
 
 _Found = tuple[Size, float]
@@ -577,7 +645,7 @@ def _flattened(call: _Called) -> _Found:
 
 def _is_hashed(call: _Called, *at: int) -> bool:
     types = {call.tree.type(call.node.args[one]) for one in at}
-    return all(one.params and one.params[0].name in _NUMBERS | _TEXTS - {"double"} for one in types)
+    return all(one.params and one.params[0].name in _HASHED for one in types)
 
 
 def _distinct(call: _Called) -> _Found:
@@ -608,11 +676,16 @@ def _converted(call: _Called) -> _Found:
     function = call.node.function
     type_ = call.tree.checked.type_of(call.node)
     if function in ("string", "bytes") and call.type() in (*_TEXTS, "dyn"):
-        return Size(call[0].most * (4 if function == "bytes" else 1)), _CALL + call[0].most
+        most = call[0].most * (4 if function == "bytes" else 1)
+        return Size(most if call.is_text else max(most, NUMBER)), _CALL + call[0].most
     if function == "duration":
         return ONE, _CONSTANT["timestamp"] + DURATION_UNIT * min(call[0].most, SHORT_TEXT)
     size = Size(NUMBER) if type_.name in _TEXTS else ONE
-    text = min(call[0].most, SHORT_TEXT) / 4 if not call.is_engine else call[0].most
+    text = call[0].most if call.is_engine else min(call[0].most, SHORT_TEXT)
+    if call.is_engine and function == "quantity":
+        text += _QUANTITY_THERE
+    if not call.is_engine and function in ("int", "uint", "double"):
+        text /= 4
     return size, _CONSTANT.get(function, 100) + text
 
 
@@ -659,7 +732,8 @@ def _number(units: float = _CALL) -> Callable[[_Called], _Found]:
 _OF_FUNCTION: Final[Mapping[str, Callable[[_Called], _Found]]] = {
     "_+_": _plus,
     **dict.fromkeys(("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"), _compared),
-    **dict.fromkeys(("_&&_", "_||_", "!_", "@not_strictly_false", "size", "hasValue"), _number(STEP)),
+    **dict.fromkeys(("_&&_", "_||_", "!_", "@not_strictly_false", "hasValue"), _number(STEP)),
+    "size": lambda call: (ONE, STEP + call.characters),
     **dict.fromkeys(("math.@max", "math.@min"), lambda call: (ONE, _CALL + (call[0].most * 10 if call[0].item else 0))),
     **dict.fromkeys(("_-_", "_*_", "_/_", "_%_", "-_", "type"), _number()),
     "@in": _among,
@@ -672,11 +746,11 @@ _OF_FUNCTION: Final[Mapping[str, Callable[[_Called], _Found]]] = {
         _converted,
     ),
     "contains": lambda call: (ONE, _search(call[0].most, call[1].most)),
-    "indexOf": lambda call: (ONE, _search(call[0].most, call[1].most)),
-    "lastIndexOf": lambda call: (ONE, _search(call[0].most, call[1].most, backwards=True)),
+    "indexOf": lambda call: (ONE, 2 * call.characters + _search(call[0].most, call[1].most)),
+    "lastIndexOf": lambda call: (ONE, 2 * call.characters + _search(call[0].most, call[1].most, backwards=True)),
     "startsWith": lambda call: (ONE, _CALL + min(call[0].most, call[1].most) / 16),
     "endsWith": lambda call: (ONE, _CALL + min(call[0].most, call[1].most) / 16),
-    "charAt": _number(),
+    "charAt": lambda call: (ONE, _CALL + call.characters),
     "lowerAscii": _made(5),
     "upperAscii": _made(5),
     "trim": _made(2),

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from fairlead.cel.errors import Abort, Kind
+from fairlead.cel.errors import Abort, CelError, Kind
 
 BUDGET: Final = 300_000
 COSTS_TOO_MUCH: Final = "the expression costs too much"
@@ -17,6 +17,10 @@ STEP: Final = 3
 """Of an operator or a lookup that neither produces nor walks anything."""
 ITEM: Final = 100
 """Of an element, a field or an entry that is compared with another of any type."""
+RAISED: Final = 100
+"""Of an error that is absorbed: it has a text, and Python looks for who catches it."""
+PAID: Final = 30
+"""Of a function that pays for its work, beside that work."""
 ANNOTATION_MAX: Final = 16_384
 """Characters of an annotation that a rule reads: a pod may have 256 KiB, and its owner is not the rule's author."""
 TOO_LONG: Final = f"the annotation is longer than a rule may read, {ANNOTATION_MAX:,} characters"
@@ -82,7 +86,8 @@ class Meter:
                 self.pay(len(each))
                 left.extend(each)
             elif isinstance(each, dict):
-                self.pay(2 * len(each) + sum(len(key) for key in each if isinstance(key, str)) // 16)
+                self.pay(10 * len(each))
+                self.pay(sum(len(key) for key in each if isinstance(key, str)) // 16)
                 left.extend(each.values())
             elif isinstance(each, Struct):
                 left.extend([getattr(each, name) for name in each.__struct_fields__])
@@ -93,9 +98,41 @@ class Meter:
         """Pay for finding out whether two values are equal."""
         if isinstance(one, str | bytes | Sequence | dict) and isinstance(other, str | bytes | Sequence | dict):
             if len(one) != len(other):
-                self.pay(STEP)
+                self.pay(PAID)
                 return
             if isinstance(one, str | bytes):
-                self.pay(STEP + len(one) // 32)
+                self.pay(PAID + len(one) // 32)
                 return
         self.walk(one)
+
+
+class Hope(Meter):
+    """What code may cost that hopes that nothing raises: half, and plain code can still evaluate from the beginning.
+
+    It is plain code that says whether the evaluation costs too much.
+    """
+
+    __slots__ = ("_computed",)
+
+    def __init__(self) -> None:
+        Meter.__init__(self)
+        self._computed = 0
+
+    def begin(self) -> None:
+        """Begin another evaluation; what was computed before it has the other half to itself."""
+        Meter.begin(self)
+        self.left = self._computed = BUDGET // 2
+
+    def pay(self, units: int) -> None:
+        """Take some of what is left, or give up hope."""
+        self.left -= units
+        if self.left < 0:
+            raise CelError(Kind.COST, COSTS_TOO_MUCH)
+
+    def again(self, units: int, value: Any) -> Any:
+        """Give a value that was computed before: it takes no time now, but counts."""
+        self._computed -= units
+        if self._computed < 0:
+            over, self._computed = -self._computed, 0
+            self.pay(over)
+        return value

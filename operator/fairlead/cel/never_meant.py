@@ -13,6 +13,7 @@ from fairlead.cel.functions.table import FUNCTIONS, PATTERN_METHODS
 from fairlead.cel.pausing import NODES, Steps, gathered
 from fairlead.cel.references import references
 from fairlead.cel.schema import PACKAGE
+from fairlead.cel.zones import refused_zones
 
 _RESOURCES: Final = ("cpu", "ephemeral-storage", "memory", "pods", "storage")
 _NICKNAMES: Final = {"cores": "cpu", "mem": "memory", "ram": "memory", "gpu": "nvidia.com/gpu"}
@@ -58,6 +59,7 @@ def _never_meant(text: str, checked: Checked) -> Iterator[Diagnostic | None]:
                 yield Diagnostic(*_place(text, checked, node), fault, "ask has(...) or !has(...)")
             case Call(args=args):
                 yield from _raises_always(text, checked, node, args)
+    yield from refused_zones(text, checked)
 
 
 def _resource_of_no_node(text: str, checked: Checked, node: Node) -> Iterator[Diagnostic]:

@@ -1,4 +1,4 @@
-"""Parts of an expression that raise whatever there is: `1 / 0`, a time zone that there is not, `'%d'` for a text."""
+"""Parts of an expression that raise whatever there is: `1 / 0`, an element that there is not, `'%d'` for a text."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,8 +21,6 @@ from fairlead.policy.expressions import ON_ENGINE, Compiled
 from fairlead.policy.rules import RAISED
 
 _SAMPLES: Final[Mapping[str, str]] = {"string": "'x'", "int": "1", "uint": "1u", "double": "1.0", "bool": "true"}
-_MOMENT: Final = "timestamp('2026-01-01T00:00:00Z')"
-_ZONE: Final = "_with_tz"
 _LOOKED_AT: Final = 1_000
 _CONSTANT_MAX: Final = 200
 """Nodes of a constant that is evaluated; of a larger one the parts are."""
@@ -108,12 +106,7 @@ class _Finder:
                 samples = [_SAMPLES.get(self.checked.type_of(element).name) for element in elements]
                 if None not in samples:
                     return _on_engine(f"{text(pattern)}.format([{', '.join(filter(None, samples))}])")
-            case Call(function=getter, args=(_, Const(value=str()) as zone)) if self._has_zone(node):
-                return _on_engine(f"{_MOMENT}.{getter}({text(zone)})")
         return None
-
-    def _has_zone(self, node: Node) -> bool:
-        return any(overload.endswith(_ZONE) for overload in self.checked.overloads.get(node.id, ()))
 
 
 @lru_cache(maxsize=256)

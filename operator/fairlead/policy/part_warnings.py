@@ -28,7 +28,6 @@ _TEXTS: Final = ("labels", "annotations")
 _NUMBER: Final = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?")  # with zeros in front its order may well be meant
 _WORD: Final = re.compile(r"\w+")
 _WHERE_RAISES: Final = {
-    "timezone": "write a name such as Europe/Berlin",
     "by zero": "divide by something else",
 }
 

@@ -17,7 +17,7 @@ from fairlead.cel.environment import RULE
 from fairlead.cel.errors import Abort, CelError, Kind
 from fairlead.cel.lowering.program import OF_NODE, Program
 from fairlead.cel.messages import from_json
-from fairlead.cel.meter import ANNOTATION_MAX, BUDGET, Meter
+from fairlead.cel.meter import ANNOTATION_MAX, BUDGET, Hope, Meter
 from fairlead.policy.errors import PolicyError
 from fairlead.policy.expressions import Compiled
 from policykit.building import policy
@@ -31,6 +31,7 @@ ANNOTATIONS = {
     "too-long": "y" * (ANNOTATION_MAX + 1),
     "pattern": r"\pL{1000}",
     "a": "a" * 2_499,
+    "amount": "1" * 990 + "e-1500",
 }
 POD = SimpleNamespace(
     pod=from_json(
@@ -111,6 +112,20 @@ COSTS_TOO_MUCH = {
     "the end of a text that is split": _bound(
         f"'{'a' * 99}b{'a' * 99}'", "_", 0, "lists.range(90).all(i, (_ + " + _annotation("a") + ").split(_).size() > 1)"
     ),
+    "objects that are asked whether they have a field": "lists.range(600).all(i, "
+    + " && ".join(["!optional.ofNonZeroValue(node.status.config).hasValue()"] * 10)
+    + ")",
+    "errors that are absorbed": "cel.bind(m, {'a': node.spec.unschedulable}, lists.range(200).exists(i, "
+    + " || ".join(["m['b']"] * 80)
+    + "))",
+    "lists that are written out": f"lists.range(5000).map(i, [i{', 1' * 900}]).size() > 0",
+    "maps that are written out": "lists.range(5000).map(i, {'z': i, "
+    + ", ".join(f"'{at}': 1" for at in range(300))
+    + "}).size() > 0",
+    "fractions of which each is compared with each": "lists.range(4000).map(i, double(i)).distinct().size() > 0",
+    "amounts of many digits": f"cel.bind(a, {_annotation('amount')}, lists.range(55).all(i, "
+    + " && ".join(["isQuantity(a)"] * 10)
+    + "))",
     "durations": f"lists.range(9999).all(i, duration({_annotation('digits')} + 's') > duration('1s'))",
 }
 RAISES = {
@@ -207,6 +222,7 @@ ORDINARY = {
     f"{_annotation('list')}.split(',').size() > 3": False,
     "pods.all(p, pods.exists(q, q.metadata.name == p.metadata.name) || p.metadata.name != '')": True,
     "pod.metadata.name.matches(pod.metadata.labels['app']) || true": True,
+    "strings.quote(lists.range(2000).map(i, string(dyn(now))).join('é')).size() > 1": True,
 }
 
 
@@ -239,7 +255,51 @@ def test_code_that_counts_does_what_code_that_does_not_does() -> None:
             assert not result.differences, "\n".join(result.differences)
 
 
+def test_an_evaluation_that_begins_anew_has_cost_no_more_than_half_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    paid = list[int]()
+
+    def counted(pay: Any) -> Any:
+        def method(meter: Meter, units: int) -> None:
+            pay(meter, units)
+            paid.append(units)
+
+        return method
+
+    for kind in {Meter, Hope}:
+        monkeypatch.setattr(kind, "pay", counted(kind.pay))
+    for count in range(1, 9):
+        text = " && ".join([f"pods.all(p, p.metadata.name + p.metadata.uid != '{at}')" for at in range(count)])
+        made = program(f"{text} && node.metadata.labels['none'] == '' || true").for_pod(POD)
+        paid.clear()
+        with suppress(Abort):
+            assert made(NODE, 0) is True
+        assert sum(paid) <= BUDGET + BUDGET // 2
+
+
+def test_no_code_of_a_large_expression_is_made_while_it_is_evaluated() -> None:
+    large = " || ".join(["node.metadata.labels['none'] == 'a'"] * 40 + ["now.getHours() > 25"])
+    made = program(large)
+    made.check()
+    with patch.object(Program, "_written", side_effect=AssertionError):
+        for one in (made.for_pod(POD), made.noting(POD, lambda _: None)):
+            with pytest.raises(KeyError, match="none"):
+                one(NODE, 0)
+
+
+def test_what_costs_more_than_half_is_evaluated() -> None:
+    text = " && ".join([f"pods.all(p, p.metadata.name + p.metadata.uid != '{at}')" for at in range(3)])
+    meter = Meter()
+    with patch("fairlead.cel.lowering.program.Meter", lambda: meter):
+        assert program(text).plain(POD)(NODE, 0) is True
+    assert BUDGET - meter.left > BUDGET // 2
+    assert {*outcomes(text)} == {True}
+
+
 TOO_MUCH_FOR_THE_ENGINE = {
+    "texts whose characters are counted": "'%s'.format([1]) == '1' && cel.bind(s, pod.metadata.annotations['a'], "
+    "lists.range(3000).exists(i, s.size() < 0))",
+    "amounts": "'%s'.format([1]) == '1' && cel.bind(s, pod.metadata.annotations['a'], lists.range(90).exists(i, "
+    "quantity(s).add(quantity(s)).add(i).sign() < 0))",
     "a list that is made anew for each element": "lists.range(9999).map(i, i).size() > 1 && '%s'.format([1]) == '1'",
     "a range of an unknown end": "lists.range(int(pod.metadata.name)).all(i, '%d'.format([i]) != 'x')",
     "lists in lists": "pod.spec.containers.all(c, c.env.all(e, '%s'.format([e.name]) != ''))",

@@ -141,6 +141,40 @@ REFUSED: dict[str, tuple[str, int, str]] = {
         15,
         "a quantity has no fields; use its functions, such as isGreaterThan()",
     ),
+    "a time zone that there is not": (
+        "now.getHours('Nowhere/X') == 1",
+        14,
+        (
+            "this always raises: there is no such time zone; write one such as 'Europe/Berlin', or an offset such as"
+            " '+02:00'"
+        ),
+    ),
+    "a file for a time zone": (
+        "now.getHours('/dev/stdin') == 1",
+        14,
+        (
+            "this always raises: there is no such time zone; write one such as 'Europe/Berlin', or an offset such as"
+            " '+02:00'"
+        ),
+    ),
+    "a file beside the time zones": (
+        "now.getHours('../../../dev/stdin') == 1",
+        14,
+        (
+            "this always raises: there is no such time zone; write one such as 'Europe/Berlin', or an offset such as"
+            " '+02:00'"
+        ),
+    ),
+    "a time zone that the pod names": (
+        "now.getHours(pod.metadata.annotations['zone']) == 1",
+        13,
+        "a time zone cannot be computed; write one such as 'Europe/Berlin', or an offset such as '+02:00'",
+    ),
+    "a time zone that is computed, of what may be a time": (
+        "dyn(now).getHours('/dev/' + 'stdin') == 1",
+        18,
+        "a time zone cannot be computed; write one such as 'Europe/Berlin', or an offset such as '+02:00'",
+    ),
     "has() of a variable": (
         "has(variables.wants)",
         5,
@@ -263,6 +297,14 @@ WANTED: dict[str, tuple[str, Want, Environment]] = {
     ),
     "two variables in a macro": ("pods.all(i, p, i < 10 && p.spec.priority < 100)", BOOL, RULES),
     "all data": ("data.exists(name, data[name] > 1.0)", BOOL, RULES),
+    "time zones": (
+        " && ".join(
+            f"now.getHours('{zone}') > 0"
+            for zone in ("Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "UTC", "+02:00", "-11:30", "")
+        ),
+        BOOL,
+        RULES,
+    ),
 }
 
 

@@ -108,10 +108,6 @@ FILTERS: dict[str, tuple[str, list[str]]] = {
     "a division by zero": ("1 / 0 == 1 || node.spec.unschedulable", ["AlwaysRaises"]),
     "a division of something by zero": ("node.spec.taints.size() / 0 == 1", ["AlwaysRaises"]),
     "a place that a list has not": ("node.spec.podCIDR == ['a'][1]", ["AlwaysRaises"]),
-    "a time zone that there is not": (
-        "node.metadata.creationTimestamp.getHours('Nowhere/X') == 1",
-        ["RunsOnEngine", "AlwaysRaises"],
-    ),
     "a text as a number": ("'%d'.format(['a']) == node.spec.podCIDR", ["RunsOnEngine", "AlwaysRaises"]),
     "some text as a number": ("'%d'.format([node.spec.podCIDR]) == 'a'", ["RunsOnEngine", "AlwaysRaises"]),
     "too few to format": ("'%s-%s'.format([node.spec.podCIDR]) == 'a'", ["RunsOnEngine", "AlwaysRaises"]),
@@ -444,12 +440,6 @@ WORDS: dict[str, tuple[str, tuple[int, int], str, str]] = {
         (1, 25),
         "`node.spec.taints.size() % 0` always raises: modulus by zero",
         "divide by something else",
-    ),
-    "a time zone": (
-        "node.metadata.creationTimestamp.getHours('Nowhere/X') == 1",
-        (1, 41),
-        "`node.metadata.creationTimestamp.getHours('Nowhere/X')` always raises: Invalid timezone",
-        "write a name such as Europe/Berlin",
     ),
     "a macro's node": (
         "!node.spec.taints.exists(node, node.key == 'a')",

@@ -9,8 +9,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
-from fairlead.cel.functions import conversions, encoders, equality, lists, maths, strings, timetext
-from fairlead.cel.meter import ITEM, SHORT_TEXT, STEP, Meter
+from fairlead.cel.functions import conversions, encoders, equality, lists, maths, quantity, strings, timetext
+from fairlead.cel.meter import ITEM, PAID, SHORT_TEXT, Meter
 
 Function = Callable[..., Any]
 Metered = Callable[..., Any]
@@ -22,7 +22,7 @@ _MADE: Final = 4
 """Characters that are produced for a unit: each may take four bytes."""
 _PIECE: Final = 12
 """Of a text that stands by itself in a list."""
-DURATION_UNIT: Final = 20
+DURATION_UNIT: Final = 30
 """Of each character of a duration; what is longer than conversions take is refused unread."""
 
 # Python looks for short parts, and in short texts, in a way that may compare each character with each.
@@ -34,10 +34,10 @@ _TEXT: Final = 30_000
 def search_units(text: int, part: int, *, backwards: bool = False) -> int:
     """Reckon what it costs to look for a part of this length in a text of that length."""
     if part <= 1 or part > text:
-        return STEP + text // _WALKED
+        return PAID + text // _WALKED
     if backwards or text < _SHORT_TEXT or (part < _SHORT_PART and text < _TEXT):
-        return STEP + text * min(part, text - part + 1) // 8
-    return STEP + (text + part) // _MADE
+        return PAID + text * min(part, text - part + 1) // 8
+    return PAID + (text + part) // _MADE
 
 
 def searches_units(text: int, part: int) -> int:
@@ -59,10 +59,12 @@ def sort_units(count: int, text: int, *, exact: bool) -> int:
     return count * count.bit_length() * ((60 if exact else 8) + text // 32)
 
 
-def _walks(function: Function) -> Metered:
-    def metered(meter: Meter, text: Any, *rest: Any) -> Any:
-        meter.pay(STEP + len(text) // _WALKED)
-        return function(text, *rest)
+def _reads(function: Function, units: int = 1) -> Metered:
+    """Of functions that read a text as something else; what is longer than conversions take is refused unread."""
+
+    def metered(meter: Meter, text: Any) -> Any:
+        meter.pay(PAID + min(len(text), SHORT_TEXT) * units // _MADE)
+        return function(text)
 
     return metered
 
@@ -71,7 +73,7 @@ def _copies(function: Function, units: int = 1) -> Metered:
     """Of functions whose result is about as long as the text or list that they are given."""
 
     def metered(meter: Meter, value: Any, *rest: Any) -> Any:
-        meter.pay(STEP + len(value) * units // _MADE)
+        meter.pay(PAID + len(value) * units // _MADE)
         return function(value, *rest)
 
     return metered
@@ -89,18 +91,18 @@ def _searches(function: Function, *, backwards: bool = False) -> Metered:
 def add(meter: Meter, left: Any, right: Any) -> Any:
     """Add numbers, or put texts or bytes after one another."""
     if isinstance(left, str | bytes):
-        meter.pay(STEP + (len(left) + len(right)) // _MADE)
+        meter.pay(PAID + (len(left) + len(right)) // _MADE)
     return left + right
 
 
 def _add_list(meter: Meter, left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
-    meter.pay(STEP + len(left) + len(right))
+    meter.pay(PAID + len(left) + len(right))
     return [*left, *right]
 
 
 def _starts(function: Function) -> Metered:
     def metered(meter: Meter, text: str, part: str) -> Any:
-        meter.pay(STEP + len(part) // _WALKED)
+        meter.pay(PAID + len(part) // _WALKED)
         return function(text, part)
 
     return metered
@@ -125,24 +127,24 @@ def _split(meter: Meter, text: str, separator: str, limit: int = -1) -> list[str
 
 
 def _join(meter: Meter, parts: Sequence[Any], separator: str = "") -> str:
-    meter.pay(STEP + len(parts) * 4)
+    meter.pay(PAID + len(parts) * 4)
     meter.pay((sum(len(part) for part in parts if isinstance(part, str)) + len(parts) * len(separator)) // _MADE)
     return strings.list_join_string(parts, separator)
 
 
 def _range(meter: Meter, end: int) -> list[int]:
-    meter.pay(STEP + max(end, 0) * 2)
+    meter.pay(PAID + max(end, 0) * 2)
     return lists.list_range(end)
 
 
 def _of_texts(meter: Meter, values: Sequence[Any]) -> None:
     """Pay for going through a list and, once each, the texts in it."""
-    meter.pay(STEP + 15 * len(values))
+    meter.pay(PAID + 15 * len(values))
     meter.pay(sum(len(value) for value in values if isinstance(value, str | bytes)) // _WALKED)
 
 
 def _flatten(meter: Meter, values: Sequence[Any], depth: int = 1) -> list[Any]:
-    meter.pay(STEP + 20 * len(values))
+    meter.pay(PAID + 20 * len(values))
     level: Sequence[Any] = values
     for _ in range(depth):
         inner = [value for value in level if isinstance(value, list | tuple)]
@@ -201,20 +203,15 @@ def _each_with_each(meter: Meter, values: Sequence[Any], others: Sequence[Any]) 
 
 def _over_list(function: Function) -> Metered:
     def metered(meter: Meter, values: Any, *rest: Any) -> Any:
-        meter.pay(STEP + (10 * len(values) if isinstance(values, list | tuple) else 0))
+        meter.pay(PAID + (10 * len(values) if isinstance(values, list | tuple) else 0))
         return function(values, *rest)
 
     return metered
 
 
 def _slice(meter: Meter, values: Sequence[Any], start: int, end: int) -> Sequence[Any]:
-    meter.pay(STEP + max(0, min(end, len(values)) - max(start, 0)))
+    meter.pay(PAID + max(0, min(end, len(values)) - max(start, 0)))
     return lists.list_slice(values, start, end)
-
-
-def _duration(meter: Meter, text: str) -> Any:
-    meter.pay(STEP + DURATION_UNIT * min(len(text), SHORT_TEXT))
-    return timetext.string_to_duration(text)
 
 
 def equal(meter: Meter, left: object, right: object) -> bool:
@@ -225,20 +222,20 @@ def equal(meter: Meter, left: object, right: object) -> bool:
 
 def equal_texts(meter: Meter, left: Any, right: Any) -> bool:
     """Decide whether two texts, or bytes, are equal."""
-    meter.pay(STEP + min(len(left), len(right)) // 32)
+    meter.pay(PAID + min(len(left), len(right)) // 32)
     return bool(left == right)
 
 
 def ordered_texts(meter: Meter, sign: Function, left: Any, right: Any) -> bool:
     """Decide about the order of two texts, or bytes, by an operator of Python's."""
-    meter.pay(STEP + min(len(left), len(right)) // _WALKED)
+    meter.pay(PAID + min(len(left), len(right)) // _WALKED)
     return bool(sign(left, right))
 
 
 def _ordered(function: Function) -> Metered:
     def metered(meter: Meter, left: Any, right: Any) -> Any:
         if isinstance(left, str | bytes) and isinstance(right, str | bytes):
-            meter.pay(STEP + min(len(left), len(right)) // _WALKED)
+            meter.pay(PAID + min(len(left), len(right)) // _WALKED)
         return function(left, right)
 
     return metered
@@ -261,13 +258,13 @@ def look(meter: Meter, item: Any, held: Any) -> None:
     """Pay for looking for a value in a list, or for a key in a map."""
     if isinstance(held, list | tuple):
         size = len(item) // 32 if isinstance(item, str | bytes) else 0
-        meter.pay(STEP + len(held) * (ITEM + size))
+        meter.pay(PAID + len(held) * (ITEM + size))
         if not isinstance(item, int | float | str | bytes):
             meter.pay(len(held))
             for value in held:
                 meter.compare(item, value)
     elif isinstance(item, str | bytes):
-        meter.pay(STEP + len(item) // _WALKED)
+        meter.pay(PAID + len(item) // _WALKED)
 
 
 METERED: Final[Mapping[Function, Metered]] = MappingProxyType(
@@ -309,10 +306,14 @@ METERED: Final[Mapping[Function, Metered]] = MappingProxyType(
         maths.least_of_list: _over_list(maths.least_of_list),
         conversions.string_to_bytes: _copies(conversions.string_to_bytes, 2),
         conversions.bytes_to_string: _copies(conversions.bytes_to_string, 2),
-        conversions.string_to_int64: _walks(conversions.string_to_int64),
-        conversions.string_to_uint64: _walks(conversions.string_to_uint64),
-        conversions.string_to_double: _walks(conversions.string_to_double),
-        timetext.string_to_duration: _duration,
+        conversions.string_to_int64: _reads(conversions.string_to_int64),
+        conversions.string_to_uint64: _reads(conversions.string_to_uint64),
+        conversions.string_to_double: _reads(conversions.string_to_double),
+        conversions.string_to_bool: _reads(conversions.string_to_bool),
+        timetext.string_to_duration: _reads(timetext.string_to_duration, _MADE * DURATION_UNIT),
+        timetext.string_to_timestamp: _reads(timetext.string_to_timestamp, _MADE),
+        quantity.quantity: _reads(quantity.quantity, _MADE),
+        quantity.is_quantity: _reads(quantity.is_quantity, _MADE),
         encoders.base64_encode_bytes: _copies(encoders.base64_encode_bytes),
         encoders.base64_decode_string: _copies(encoders.base64_decode_string, 20),
         equality.equal: equal,

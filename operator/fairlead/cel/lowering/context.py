@@ -10,9 +10,9 @@ from fairlead.cel.checked import DYN, Checked, Node, Type
 from fairlead.cel.estimate import Estimate
 from fairlead.cel.functions.metered import METERED, look_up
 from fairlead.cel.lowering.analysis import Analysis
-from fairlead.cel.lowering.builder import MAX_STEPS, Builder, Out, Statements, compare, const, load, native
+from fairlead.cel.lowering.builder import MAX_STEPS, Builder, Out, Statements, compare, const, load, method, native
 from fairlead.cel.lowering.inference import NEVER
-from fairlead.cel.meter import SHORT_TEXT
+from fairlead.cel.meter import RAISED, SHORT_TEXT
 
 
 @dataclass(slots=True, kw_only=True)
@@ -129,6 +129,11 @@ class Context(Builder):
             return False
         self.left_out = self.left_out or self.optimistic
         return not self.optimistic
+
+    def guard(self, body: Statements, handler: Statements, name: str | None = None) -> None:
+        """A `try` around what may raise an error of the language, which is paid for where the cost is counted."""
+        paid = [ast.Expr(method(load("m"), "pay", const(RAISED)))] if self.estimate is not None else []
+        Builder.guard(self, body, [*paid, *handler], name)
 
     def catch_first(self, body: Statements, error: str, then: Statements | None = None) -> None:
         """Keep the first error in a name and go on."""

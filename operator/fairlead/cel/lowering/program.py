@@ -24,13 +24,15 @@ from fairlead.cel.lowering.builder import NotLoweredError, attribute, const, loa
 from fairlead.cel.lowering.lowerer import Lowerer
 from fairlead.cel.lowering.moving import Watched, watched
 from fairlead.cel.lowering.trace import Place, Trace, loops_around
-from fairlead.cel.meter import BUDGET, Meter
+from fairlead.cel.meter import BUDGET, Hope, Meter
 from fairlead.cel.pausing import Steps, finish
 
 OF_POD: Final = ("pod", "namespaceObject", "request")
 OF_NODE: Final = ("node", "free", "requested", "allocatable", "pods", "data", "victim")
 
 _BLOCKS_MAX: Final = 18  # Python nests no more than 20 loops and handlers; two are to spare
+_LARGE: Final = 200
+"""Nodes of an expression of which no code is made while it is evaluated: that would take longer than to evaluate it."""
 _PLACELESS: Final = frozenset({ast.Load, ast.Store})
 
 One = Callable[[Any, int], Any]
@@ -145,8 +147,12 @@ class Program:
         _ = self._estimate
         yield
         yield from self._made(_Mode.HOPEFUL, "_hopeful")
-        if self._analyses[""].blocks[self.checked.root.id] > _BLOCKS_MAX:
+        analysis, root = self._analyses[""], self.checked.root.id
+        is_large = analysis.nodes > _LARGE
+        if is_large or analysis.blocks[root] > _BLOCKS_MAX:
             yield from self._made(_Mode.PLAIN, "_plain")
+        if is_large and "now" in analysis.names[root]:
+            yield from self._made(_Mode.NOTING, "_noting")
 
     def _made(self, mode: _Mode, name: str) -> Steps[None]:
         if name not in vars(self):
@@ -196,8 +202,9 @@ class Program:
         begun: list[ast.stmt] = []
         if self.is_metered:
             body.insert(0, ast.Expr(ast.Call(attribute(load("m"), "begin"), [], [])))
-            begun.append(ast.Assign([ast.Name("m", ast.Store())], lowerer.call(Meter)))
-        if lowerer.left_out:
+            meter = Hope if mode is _Mode.HOPEFUL else Meter
+            begun.append(ast.Assign([ast.Name("m", ast.Store())], lowerer.call(meter)))
+        if lowerer.left_out or (self.is_metered and mode is _Mode.HOPEFUL):
             anew = ast.Call(load("anew"), [load("v"), load("now")], [])
             body = [ast.Try(body, [ast.ExceptHandler(load("CAUGHT"), None, [ast.Return(anew)])], [], [])]
         needed = analysis.names[self.checked.root.id]
