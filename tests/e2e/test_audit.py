@@ -14,6 +14,7 @@ from audit import Asked
 from chartkit import NAMESPACE
 from crdkit import POLICIES
 from extender import Stage
+from fairlead.api.names import GROUP, PLURAL
 from fairlead.control.certificates_plan import ROTATE
 from fairlead.render.access import CLAIM, IN, OPERATOR, ROLE, UNINSTALL, Request, named
 from helmkit import DEPLOYMENT, Release, document, kwok_nodes, refused
@@ -44,6 +45,7 @@ _SPEC: dict[str, Any] = {
 }
 _BINDING = {"annotations": [{"key": "fairlead.dev/class", "expression": "'x'"}]}
 _NEVER_USED: dict[Request, str] = {
+    Request("patch", GROUP, PLURAL, "cluster"): "an uninstall takes off the finalizer of a version before",
     Request(
         "delete",
         "rbac.authorization.k8s.io",

@@ -10,6 +10,7 @@ import pytest
 from extender import Call, Reply, Scene, wire
 from extender.replies import dropping, refusing, scoring
 from extender.shapes import check
+from testbed.api import wait_for
 from testbed.fixtures import Cluster
 
 _FORMS: Mapping[str, bool] = {"names": True, "nodes": False}
@@ -69,8 +70,13 @@ def _tell(scene: Scene, form: str) -> dict[str, list[Call]]:
     scene.make_pod("web", cpu="1", labels={"app": "web"}, annotations={"example.com/note": "a < b & c > d, caf\u00e9"})
     assert scene.placed("web") == "n1"
     scene.make_pod("filler-1", on="n1", cpu="1")
-    scene.make_pod("filler-2", on="n2", cpu="2")
+    scene.make_pod("filler-2", on="n2", cpu="2", grace_s=600)
     scene.make_pod("filler-3", on="n3", cpu="2")
     scene.make_pod("urgent", cpu="2", urgent=True)
+    # A victim that goes at once may have gone before the scheduler knows whom it has nominated.
+    urgent, victim = f"{scene.path}/urgent", f"{scene.path}/filler-2"
+    wait_for("the victim to go", lambda: "deletionTimestamp" in scene.api.get(victim)["metadata"])
+    wait_for("urgent to be nominated", lambda: "nominatedNodeName" in scene.api.get(urgent)["status"])
+    scene.api.delete(victim, gracePeriodSeconds="0")
     assert scene.placed("urgent") == "n2"
     return {f"gate/{verb}": scene.recorder.of(f"gate/{verb}") for verb in replies}
