@@ -179,7 +179,7 @@ def ground(
             requested=lambda: False,
             nodes=lambda: 1,
             leads=lambda: ground.is_leader,
-            warnings=lambda policy: ground.warned(policy),
+            warnings=lambda policy, _: ground.warned(policy),
             drift=lambda kind: ground.drifted.append(kind),
         )
         over = threading.Event()

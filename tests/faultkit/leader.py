@@ -51,7 +51,7 @@ def _operator(cluster: Cluster, wire: Wire) -> Operator:
         requested=lambda: cluster.material is not None and cluster.material.requested,
         nodes=lambda: 1,
         leads=lambda: True,
-        warnings=lambda _: [],
+        warnings=lambda *_: [],
         drift=lambda _: None,
     )
 

@@ -71,7 +71,7 @@ class Operator:
     nodes: Callable[[], int | None]
     """None while they are being listed."""
     leads: Callable[[], bool]
-    warnings: Callable[[Obj], Warnings | None]
+    warnings: Callable[[Obj, Callable[[], None]], Warnings | None]
     drift: Callable[[str], None]
 
     @property
@@ -132,7 +132,7 @@ def _controller(
         announcer=announcer,
         lacking=lacking,
         leads=leads,
-        warnings=operator.warnings,
+        warnings=lambda policy: operator.warnings(policy, lambda: rounds.soon()),
         told=lambda kind, policy: controller.policy(kind, policy),
         now=now,
     )

@@ -4,8 +4,9 @@ In pieces, which share a part of the time: nobody's status waits for what lint s
 """
 
 import asyncio
+import itertools
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Final
@@ -18,7 +19,7 @@ from fairlead.policy.inspect import inspect_steps
 from fairlead.policy.reasons import PolicyWarning
 
 LOG: Final = logging.getLogger(__name__)
-PART: Final = 0.1
+PART: Final = 1 / 5
 _MOST: Final = 1000
 Warnings = list[tuple[str, str]]
 """Reasons and sentences."""
@@ -41,14 +42,14 @@ class Linted:
     share: Share = field(default_factory=lambda: Share(perf_counter, PART))
     _looks: dict[str, _Look] = field(default_factory=dict)
 
-    def __call__(self, policy: Mapping[str, Any]) -> Warnings | None:
-        """Of a policy as the API server has it; None while it is being looked at."""
+    def __call__(self, policy: Mapping[str, Any], found: Callable[[], None]) -> Warnings | None:
+        """Of a policy as the API server has it; None while it is being looked at: then `found` is told of the end."""
         uid, generation, rules = policy["metadata"]["uid"], policy["metadata"]["generation"], self.rules()
         look = self._looks.get(uid)
         if look is None or look.generation != generation or look.rules is not rules:
             self._forget(uid if look is not None or len(self._looks) < _MOST else next(iter(self._looks)))
             look = self._looks[uid] = _Look(generation, rules)
-            self._begin(look, policy)
+            self._begin(look, policy, found)
         return look.found
 
     def _forget(self, uid: str) -> None:
@@ -56,22 +57,22 @@ class Linted:
         if look is not None and look.rest is not None:
             look.rest.cancel()
 
-    def _begin(self, look: _Look, policy: Mapping[str, Any]) -> None:
+    def _begin(self, look: _Look, policy: Mapping[str, Any], found: Callable[[], None]) -> None:
         """Most are looked at in less time than may be taken at once."""
         pauses = self._pauses(look, policy)
         if pause := next(filter(None, pauses), 0.0):
-            uid = policy["metadata"]["uid"]
-            look.rest = asyncio.get_running_loop().create_task(self._go_on(uid, look, pauses, pause))
+            uid, rest = policy["metadata"]["uid"], itertools.chain((pause,), pauses)
+            look.rest = asyncio.get_running_loop().create_task(self._go_on(uid, look, rest, found))
 
-    async def _go_on(self, uid: str, look: _Look, pauses: Iterator[float], pause: float) -> None:
+    async def _go_on(self, uid: str, look: _Look, pauses: Iterable[float], found: Callable[[], None]) -> None:
         try:
-            await asyncio.sleep(pause)
             for each in pauses:
                 await asyncio.sleep(each)
         except asyncio.CancelledError:  # whoever leads next looks at it again
             if self._looks.get(uid) is look:
                 del self._looks[uid]
             raise
+        found()
 
     def _pauses(self, look: _Look, policy: Mapping[str, Any]) -> Iterator[float]:
         """Look at it, and tell after each piece for how long to give the time to others."""

@@ -20,6 +20,10 @@ def policy(generation: int = 1, uid: str = "u") -> dict[str, Any]:
     return obj("p", generation=generation, uid=uid, filters={"f": "1 > 0", "g": "pod.spec.priority > 1"})
 
 
+def nobody() -> None:
+    """Is told that it is found."""
+
+
 class Ticks:
     """A clock that goes on each time it is asked."""
 
@@ -49,25 +53,27 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 async def until_it_is_told(of: Linted, what: dict[str, Any]) -> Warnings:
-    while (found := of(what)) is None:
+    while (found := of(what, nobody)) is None:
         await asyncio.sleep(0)
     return found
 
 
 def test_most_are_looked_at_while_it_is_asked_and_once() -> None:
     one = linted(1e-9)
-    found = one(policy())
+    found = one(policy(), nobody)
     assert found is not None
     assert [reason for reason, _ in found] == SAID
-    assert one(policy()) is found
-    assert one(policy(2)) is not found
+    assert one(policy(), nobody) is found
+    assert one(policy(2), nobody) is not found
 
 
 def test_what_takes_longer_gives_the_time_away_and_nobody_waits_for_it(slept: list[float]) -> None:
     async def story() -> None:
-        one = linted(0.01)
-        assert one(policy()) is None
-        assert one(policy(uid="another")) is None
+        one, told = linted(0.01), asyncio.Event()
+        assert one(policy(), nobody) is None
+        assert one(policy(uid="another"), told.set) is None
+        await asyncio.wait_for(told.wait(), 60)
+        assert one(policy(uid="another"), nobody) is not None
         found = [await until_it_is_told(one, policy(uid=uid)) for uid in ("u", "another")]
         assert [[reason for reason, _ in each] for each in found] == [SAID, SAID]
         assert sum(slept) > 0.1
@@ -81,7 +87,7 @@ def test_of_a_policy_that_changes_only_what_it_is_now_is_looked_at() -> None:
     async def story() -> None:
         one = linted(0.01)
         for generation in range(1, 50):
-            assert one(policy(generation)) is None
+            assert one(policy(generation), nobody) is None
             await asyncio.sleep(0)
         assert len(asyncio.all_tasks()) <= 3  # this one, and at most two that end or begin
         assert [reason for reason, _ in await until_it_is_told(one, policy(49))] == SAID
@@ -94,7 +100,7 @@ def test_what_was_not_looked_at_to_the_end_is_looked_at_by_who_leads_next() -> N
     one = linted(0.01)
 
     async def first() -> None:
-        assert one(policy()) is None
+        assert one(policy(), nobody) is None
         await asyncio.sleep(0)
 
     async def second() -> None:
@@ -120,9 +126,9 @@ def test_of_what_takes_too_long_or_fails_nothing_is_said_and_it_is_not_tried_aga
             yield
 
         monkeypatch.setattr("fairlead.control.lint.inspect_steps", fails)
-        assert one(policy()) == []
+        assert one(policy(), nobody) == []
         assert looked == []
-        assert [one(policy(2)), one(policy(2))] == [[], []]
+        assert [one(policy(2), nobody), one(policy(2), nobody)] == [[], []]
         assert len(looked) == 1
 
     asyncio.run(story())
