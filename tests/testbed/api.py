@@ -15,6 +15,17 @@ from testbed.errors import ClusterError
 T = TypeVar("T")
 Object = dict[str, Any]
 _PARALLEL = 16
+_RETRIES = urllib3.Retry(
+    connect=0,
+    read=0,
+    redirect=0,
+    status=10,
+    other=0,
+    status_forcelist=[429],
+    allowed_methods=["GET"],
+    raise_on_status=False,
+)
+"""As every client does: of a kind that has just changed the API server says so while it makes its cache anew."""
 
 
 class ApiError(ClusterError):
@@ -41,7 +52,7 @@ class Api:
         self._pool = urllib3.PoolManager(
             maxsize=_PARALLEL,
             block=True,
-            retries=False,
+            retries=_RETRIES,
             timeout=urllib3.Timeout(connect=5, read=60),
             cert_reqs="CERT_REQUIRED" if settings.verify_ssl else "CERT_NONE",
             ca_certs=settings.ssl_ca_cert,
