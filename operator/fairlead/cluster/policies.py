@@ -139,10 +139,9 @@ class Policies:
         name = str(obj.get("metadata", {}).get("name", ""))
         held = self._held.get(name)
         if held is None or _uid(held.obj) != _uid(obj):
-            self._held[name] = _Held(obj)
+            self._held[name], self._came = _Held(obj), True
         elif _written(held.obj) != _written(obj):
-            held.obj, held.waits = obj, True
-        self._came = True
+            held.obj, held.waits, self._came = obj, True, True
 
     def remove(self, name: str) -> None:
         """A policy went."""
@@ -180,23 +179,27 @@ class Policies:
         """
         only = bool(begun)
         queue = [(0.0, at, work) for at, work in enumerate(begun)]
-        while True:
-            if self._came and not only:
-                queue, gone = self._queued(queue)
-                yield from released(gone)
-            if not queue:
-                return
-            taken, at, work = heappop(queue)
-            began = self.rules.clock()
-            try:
-                next(work.steps)
-            except StopIteration:
-                self._changed = True
-            else:
-                heappush(queue, (taken + self.rules.clock() - began, at, work))
-            if self._is_due(limit):
-                limit = _OFTEN
-            yield
+        try:
+            while True:
+                if self._came and not only:
+                    queue, gone = self._queued(queue)
+                    yield from released(gone)
+                if not queue:
+                    return
+                taken, at, work = heappop(queue)
+                began = self.rules.clock()
+                try:
+                    next(work.steps)
+                except StopIteration:
+                    self._changed = True
+                else:
+                    heappush(queue, (taken + self.rules.clock() - began, at, work))
+                if self._is_due(limit):
+                    limit = _OFTEN
+                yield
+        finally:  # a fault of one leaves the others to be compiled the next time
+            for _, _, work in queue:
+                work.held.waits = self._came = True
 
     def _queued(self, queue: _Queue) -> tuple[_Queue, list[Any]]:
         """With those that have come, the short ones first; and what was made of those that are another by now."""

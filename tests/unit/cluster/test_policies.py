@@ -287,6 +287,21 @@ def test_what_comes_while_long_ones_are_compiled_does_not_wait_for_any_of_them()
     assert sorted(compiled) == ["a", "b", "c", "short"]
 
 
+def test_a_fault_of_one_leaves_the_others_to_be_compiled_the_next_time() -> None:
+    def fails(one: Good) -> None:
+        if one.name == "a":
+            raise RuntimeError("a slip of ours")
+
+    all_ = policies(good=fails)
+    for name in ("a", "b", "c"):
+        all_.put(named(name, GOOD))
+    with pytest.raises(RuntimeError, match="a slip of ours"):
+        finished(all_)
+    assert all_.waits
+    finished(all_)
+    assert {name: state.reason for name, state in all_.states.items()} == dict.fromkeys("abc", "Compiled")
+
+
 def test_of_one_that_changes_only_what_it_is_now_is_compiled() -> None:
     compiled = list[str]()
     all_ = policies(good=lambda one: compiled.append(f"{one.name} {one.generation}"))
