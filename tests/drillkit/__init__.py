@@ -1,7 +1,19 @@
 """Those who flood the ports, an author of the worst policies, and what the operator's replicas tell of it."""
 
-from drillkit.author import NOTES, SCHEDULER, pod, worst
+from drillkit.author import NOTES, SCHEDULER, pod, tame, worst
 from drillkit.figures import Figures, look, report, within_ms
 from drillkit.flooder import Flooder, flooders
 
-__all__ = ("NOTES", "SCHEDULER", "Figures", "Flooder", "flooders", "look", "pod", "report", "within_ms", "worst")
+__all__ = (
+    "NOTES",
+    "SCHEDULER",
+    "Figures",
+    "Flooder",
+    "flooders",
+    "look",
+    "pod",
+    "report",
+    "tame",
+    "within_ms",
+    "worst",
+)

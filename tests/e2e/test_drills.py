@@ -8,8 +8,9 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,9 @@ QUIET_S = LASTS_S // 5
 IDLE = 5_000
 FILTER_MS = 100.0
 """What the 99th of a hundred calls of filter may take in a flood, by the replicas' own histogram."""
+PACE_S = 0.5
+"""From one policy of an author to the next, so that what writes them is the same whatever they are."""
+Policies = Callable[[int], Mapping[str, dict[str, Any]]]
 _BODIES = 20
 """At least that many were sent."""
 _LIMIT = "500m"
@@ -124,35 +128,41 @@ def test_a_flood_of_the_ports(
         wait_for("silent connections", lambda: flood.told()["most"] >= 100)
         with stream.through(what, lasts=True):
             stream.flow(FLOOD_S)
+            wait_for("the flood to have tried everything", lambda: _is_tried(flood.told()))
         told = flood.told()
     lines = (f"{count} {kind}" for kind, count in sorted(told.items()))
     since = _tell(release, pytestconfig, what, quiet, *lines) - quiet
     assert set(since.restarts.values()) == {0}
-    tried = sum(count for kind, count in told.items() if kind.startswith("idle")) + told["held"]
-    assert tried >= (IDLE if IS_LONG else IDLE // 10)
-    assert sum(count for kind, count in told.items() if kind.startswith("body")) >= _BODIES
     if cpu and IS_LONG:  # in the normal run other tests take the processor, too
         assert within_ms(since.filters) <= FILTER_MS
 
 
-def test_an_author_of_hostile_policies(
-    release: Release, stream: Stream, quiet: Figures, pytestconfig: pytest.Config
+def _is_tried(told: Mapping[str, int]) -> bool:
+    """Whether the flood is worth its name: a busy machine takes longer to make it."""
+    idle = sum(count for kind, count in told.items() if kind.startswith("idle")) + told["held"]
+    bodies = sum(count for kind, count in told.items() if kind.startswith("body"))
+    return idle >= (IDLE if IS_LONG else IDLE // 10) and bodies >= _BODIES
+
+
+@pytest.mark.parametrize("policies", [*([drillkit.tame] if IS_LONG else []), drillkit.worst])
+def test_an_author_of_policies(
+    release: Release, stream: Stream, quiet: Figures, policies: Policies, pytestconfig: pytest.Config
 ) -> None:
     release.put("his", schedulerName=drillkit.SCHEDULER, filters=_FILTERS)
     release.ready("his", within="180s")
     release.api.create("/api/v1/namespaces", {"metadata": {"name": "author"}})
     said = Counter[str]()
-    what = "an author applies the worst policies, and their pods"
+    what = f"an author applies {policies.__name__} policies, and their pods"
     with stream.through("his scheduler begins", lasts=True):
         stream.flow(1)
     before = look(release)
     try:
         with stream.through(what, lasts=True):
             end = time.monotonic() + LASTS_S
-            _apply(release, said, "asked", turns=1, end=end - LASTS_S * 2 / 3)
+            _apply(release, policies, said, "asked", turns=1, end=end - LASTS_S * 2 / 3)
             for hook in release.api.items(HOOKS):
                 release.api.delete(f"{HOOKS}/{hook['metadata']['name']}")
-            _apply(release, said, "not asked", end=end)
+            _apply(release, policies, said, "not asked", end=end)
             stream.flow(2)
         states = Counter(
             one["reason"]
@@ -176,13 +186,20 @@ def test_an_author_of_hostile_policies(
 
 
 def _apply(
-    release: Release, said: Counter[str], how: str, *, turns: int = 1_000_000, end: float = float("inf")
+    release: Release,
+    policies: Policies,
+    said: Counter[str],
+    how: str,
+    *,
+    turns: int = 1_000_000,
+    end: float = float("inf"),
 ) -> None:
     """Apply all policies, each followed by two pods for it, again and again."""
     pods = "/api/v1/namespaces/author/pods"
     for turn in itertools.islice(itertools.count(1 + (how == "not asked")), turns):
-        for name, spec in drillkit.worst(turn).items():
-            if time.monotonic() > end:
+        for name, spec in policies(turn).items():
+            due = time.monotonic() + PACE_S
+            if due > end:
                 return
             kind = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy"}
             try:
@@ -195,3 +212,4 @@ def _apply(
                 with suppress(ClusterError):
                     release.api.create(pods, drillkit.pod(name, at))
                     said["pods"] += 1
+            time.sleep(max(0.0, due - time.monotonic()))

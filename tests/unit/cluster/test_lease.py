@@ -126,7 +126,8 @@ async def test_it_is_had_renewed_and_released() -> None:
         assert (spec["holderIdentity"], spec["leaseDurationSeconds"], spec["leaseTransitions"]) == (ME, 5, 0)
         await one.until(lambda: one.leases.renewals > 2)
         renewed = one.leases.lease["spec"]
-        assert renewed["acquireTime"] == spec["acquireTime"] == spec["renewTime"] < renewed["renewTime"]
+        # it may have been renewed before it was looked at first
+        assert renewed["acquireTime"] == spec["acquireTime"] <= spec["renewTime"] < renewed["renewTime"]
         await asyncio.to_thread(one.elector.stop, 20)
         assert (one.leases.holder, one.elector.leads, one.work.said) == ("", False, ["begin", "end"])
         assert one.work.threads == {"lease"}
