@@ -19,7 +19,7 @@ from fairlead.policy.inspect import inspect_steps
 from fairlead.policy.reasons import PolicyWarning
 
 LOG: Final = logging.getLogger(__name__)
-PART: Final = 1 / 5
+PART: Final = 1 / 10
 _MOST: Final = 1000
 Warnings = list[tuple[str, str]]
 """Reasons and sentences."""

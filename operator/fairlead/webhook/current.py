@@ -19,6 +19,9 @@ from fairlead.webhook.world import World, world
 
 LOG: Final = logging.getLogger(__name__)
 _GONE_S: Final = 1.0
+_LONG_S: Final = 0.25
+_LONG_PART: Final = 1 / 12
+"""Of the time of the loop, for policies that have taken longer than that: calls need it more."""
 Wanted = Callable[[Iterable[str], Iterable[str]], Awaitable[None]]
 """Told which annotations of placed pods are read, and which schedulers are served; over once these are held."""
 
@@ -37,6 +40,7 @@ class Current:
     pace: Pace = field(default_factory=Pace)
     tally: Tally = field(default_factory=Tally)
     share: Share = field(default_factory=lambda: Share(perf_counter))
+    long_share: Share = field(default_factory=lambda: Share(perf_counter, _LONG_PART))
     _gone: list[Compiled] = field(default_factory=list)
     """Of policies that serve no more."""
     _names: Remembered = field(default_factory=Remembered)
@@ -76,14 +80,14 @@ class Current:
         while True:
             began = self.share.clock()
             try:
-                next(steps)
+                taken = next(steps)
             except StopIteration:
                 return
             except Exception:  # whatever it is, the next policy that comes is looked at
                 LOG.exception("the policies cannot be compiled")
                 return
-            pause = self.share.pause(began)
-            await asyncio.sleep(pause if self.world is not None else 0)
+            share = self.long_share if taken > _LONG_S else self.share
+            await asyncio.sleep(0 if self.world is None else share.pause(began))
             if self.policies.serving is not serving:
                 serving = self.policies.serving
                 await self._swap()

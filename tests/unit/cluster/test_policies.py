@@ -287,6 +287,20 @@ def test_what_comes_while_long_ones_are_compiled_does_not_wait_for_any_of_them()
     assert sorted(compiled) == ["a", "b", "c", "short"]
 
 
+def test_what_is_edited_again_and_again_does_not_begin_anew_each_time() -> None:
+    clock = Clock()
+    clock.step = 1e-6
+    all_ = Policies(MODEL, Rules(INSTALLED, clock=clock))
+    all_.put(long("a"))
+    took = max(all_.steps())
+    all_.put(long("a", 2))
+    steps = all_.steps()
+    assert next(steps) == pytest.approx(took / 2, rel=0.02)
+    all_.put(named("short", GOOD))
+    assert next(steps) < took / 10, "what is new is first"
+    assert max(steps) == pytest.approx(took * 1.5, rel=0.02)
+
+
 def test_a_fault_of_one_leaves_the_others_to_be_compiled_the_next_time() -> None:
     def fails(one: Good) -> None:
         if one.name == "a":
