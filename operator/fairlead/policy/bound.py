@@ -20,7 +20,7 @@ from fairlead.strategies.seam import PASS, Pass, Timed
 NAN: Final = float("nan")
 PASSED: Final = 1
 UNJUDGED: Final = 0
-_SLICE: Final = 8
+_SLICE: Final = 2
 _CODES: Final = 256
 _RULE: Final = 1_024
 _END: Final = 64

@@ -16,7 +16,6 @@ from fairlead.policy.bound import PASSED, Bound, BoundFilter
 from fairlead.policy.deadline import Clock, TooSlowError
 from fairlead.policy.nodes import Nodes
 
-SLICE_FIRST: Final = 8
 SLICE_MAX: Final = 512
 SLICE_TIME: Final = 1_000_000
 """Nanoseconds that a slice should take: how many nodes are in one follows from how long the last ones took."""
