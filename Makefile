@@ -49,16 +49,7 @@ bench: setup ## print how fast the product is, and what falls short (ONLY=text i
 	@$(BIN)/python -m bench $(ONLY)
 
 crds: setup ## write what is generated: the CRD, values and roles of the chart, types of the language, the reference
-	$(BIN)/python scripts/write_crds.py
-	$(BIN)/python scripts/write_types.py
-	$(BIN)/python scripts/write_features.py
-	$(BIN)/python scripts/write_reference.py
-	$(BIN)/python scripts/write_chart.py
-	$(BIN)/python scripts/write_access.py
-	$(BIN)/python scripts/write_commands.py
-	$(BIN)/python scripts/write_metrics.py
-	$(BIN)/python scripts/write_conditions.py
-	$(BIN)/python scripts/write_examples.py
+	@cd scripts && ../$(BIN)/python -m generate
 
 compare: setup ## lowered expressions with the engine: CASES of them (1,000,000), on all cores
 	$(BIN)/python -m differential --cases $(CASES) --seed $(SEED)

@@ -6,8 +6,8 @@ from typing import Final
 from bench import cluster
 from bench.measure import Benchmark, Benchmarks, Size, timed
 from bench.report import main
-from fairlead.policy.evaluate import Evaluator
-from fairlead.policy.facts import NodeView
+from fairlead.policy.evaluate.evaluator import Evaluator
+from fairlead.policy.views.pod_and_node import NodeView
 from fairlead.strategies.reads import Change
 
 

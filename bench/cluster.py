@@ -8,15 +8,15 @@ import msgspec
 
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, policy_model
-from fairlead.cel.messages import from_json
-from fairlead.policy.compile import Rules, compile_policy
-from fairlead.policy.compiled import CompiledPolicy
-from fairlead.policy.evaluate import Evaluator
-from fairlead.policy.facts import NodeView, PodView
-from fairlead.policy.filtered import Filtered
-from fairlead.policy.nodes import Nodes
-from fairlead.policy.placed import PlacedPod, placed_pod
-from fairlead.policy.select import PolicySet, policy_set
+from fairlead.cel.values.structs import from_json
+from fairlead.policy.compile.compiler import Rules, compile_policy
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.evaluate.evaluator import Evaluator
+from fairlead.policy.evaluate.filter_result import Filtered
+from fairlead.policy.evaluate.matching import PolicySet, policy_set
+from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.placed_pod import PlacedPod, placed_pod
+from fairlead.policy.views.pod_and_node import NodeView, PodView
 
 SCHEDULER: Final = "fairlead"
 MODEL: Final = policy_model({}, {})

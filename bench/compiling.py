@@ -10,7 +10,7 @@ from bench.measure import MILLI, Benchmark, Benchmarks, Size, steady, timed
 from bench.report import main
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cel.check import MAX_BYTES
-from fairlead.policy.compile import Rules, compile_steps
+from fairlead.policy.compile.compiler import Rules, compile_steps
 
 _FILTERS: Final = (
     *cluster.FILTERS,

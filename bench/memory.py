@@ -12,7 +12,7 @@ import msgspec
 from bench import cluster
 from bench.measure import Benchmark, Benchmarks, Size
 from bench.report import main
-from fairlead.policy.evaluate import Evaluator
+from fairlead.policy.evaluate.evaluator import Evaluator
 
 _MIB: Final = 1 / (1 << 20)
 

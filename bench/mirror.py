@@ -14,8 +14,8 @@ import psutil
 from bench import objects
 from bench.measure import MILLI, Benchmark, Benchmarks, Size, steady
 from bench.report import main
-from fairlead.cluster import wire
-from fairlead.cluster.mirror import Mirror, NodeSink, PlacedSink
+from fairlead.mirror import decode as wire
+from fairlead.mirror.mirror import Mirror, NodeSink, PlacedSink
 
 PODS_OF_A_NODE: Final = 30
 _LARGE: Final = 20 << 10

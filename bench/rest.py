@@ -26,15 +26,15 @@ import yaml
 from bench import page
 from bench.measure import MILLI, Measured
 from bench.report import Line, Target, judged
-from fairlead.certificates import issued
-from fairlead.cluster.access import from_kubeconfig
-from fairlead.cluster.client import Client
-from fairlead.cluster.secrets import Secrets
-from fairlead.control.authority import LEAF_LIFE, read
-from fairlead.control.leader import AUTHORITY, LEASE, now
-from fairlead.identities import OPERATOR
-from fairlead.pairs import load_pair
-from fairlead.webhook.state import PATH, decode
+from fairlead.control.loop.assemble import AUTHORITY, LEASE, now
+from fairlead.kube.access.access import from_kubeconfig
+from fairlead.kube.http.client import Client
+from fairlead.kube.watch.secrets import Secrets
+from fairlead.pki.authority import LEAF_LIFE, read
+from fairlead.pki.identities import OPERATOR
+from fairlead.pki.issuing import issued
+from fairlead.pki.tls_context import load_pair
+from fairlead.replica_state import PATH, decode
 from testbed import node_template, nodes
 from testbed.api import Api, Object, wait_for
 from testbed.layout import free_ports

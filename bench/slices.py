@@ -8,8 +8,8 @@ from typing import Final
 from bench import cluster
 from bench.measure import Benchmark, Benchmarks, Size, steady
 from bench.report import main
-from fairlead.policy.evaluate import Evaluator
-from fairlead.policy.facts import PodView
+from fairlead.policy.evaluate.evaluator import Evaluator
+from fairlead.policy.views.pod_and_node import PodView
 
 _NANOS: Final = 1e-6  # to milliseconds
 

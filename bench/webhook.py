@@ -10,14 +10,15 @@ import msgspec
 from bench import cluster
 from bench.measure import Benchmark, Benchmarks, Size, timed
 from bench.report import main
-from fairlead.cluster import wire
-from fairlead.policy.facts import NodeView
-from fairlead.policy.select import PolicySet
-from fairlead.policy.tally import Tally
-from fairlead.webhook import verbs
-from fairlead.webhook.pace import Pace
-from fairlead.webhook.remembered import Remembered
-from fairlead.webhook.world import Answer, Caller, Moment, World, world
+from fairlead.mirror import decode
+from fairlead.policy.evaluate.matching import PolicySet
+from fairlead.policy.evaluate.rule_errors import Tally
+from fairlead.policy.views.pod_and_node import NodeView
+from fairlead.webhook.extender import verbs
+from fairlead.webhook.extender.caches import Remembered
+from fairlead.webhook.extender.call import Answer, Caller, Moment
+from fairlead.webhook.extender.circuit_breaker import Pace
+from fairlead.webhook.extender.state import World, world
 
 CALLER: Final = Caller(schedulers=frozenset({cluster.SCHEDULER}), ignore_gate=True)
 WHEN: Final = Moment(cluster.NOW, monotonic_ns, cluster.NEVER)
@@ -44,7 +45,7 @@ class Known:
 
     def given(self, node: bytes, *, images: bool) -> Any:
         """As it is written."""
-        return wire.node(node) if images else wire.node_without_images(node)
+        return decode.node(node) if images else decode.node_without_images(node)
 
     def view_for(self, given: Any) -> NodeView:
         """With no pods on it."""

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import yaml
 
-from fairlead.cluster.access import Access, from_kubeconfig
-from fairlead.render.access import Grant, named
+from fairlead.kube.access.access import Access, from_kubeconfig
+from fairlead.render.rbac import Grant, named
 from testbed.api import Api
 from testbed.fixtures import Cluster
 

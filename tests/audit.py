@@ -8,7 +8,7 @@ from http import HTTPStatus
 from itertools import product
 from pathlib import Path
 
-from fairlead.render.access import Grant, Place, Request, Rule, allowed
+from fairlead.render.rbac import Grant, Place, Request, Rule, allowed
 from testbed.api import Object
 
 WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})

@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fairlead.certificates import Pair
-from fairlead.cluster.errors import ConflictError
-from fairlead.cluster.secrets import SECRETS, TLS, Metadata, Secret
-from fairlead.control import authority as authorities
-from fairlead.control.authority import Authority, Phase
-from fairlead.pairs import load_pair
+from fairlead.kube.errors import ConflictError
+from fairlead.kube.watch.secrets import SECRETS, TLS, Metadata, Secret
+from fairlead.pki import authority as authorities
+from fairlead.pki.authority import Authority, Phase
+from fairlead.pki.issuing import Pair
+from fairlead.pki.tls_context import load_pair
 
 T = TypeVar("T")
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from fairlead.render.engine import written
+from fairlead.render.templates import written
 from testbed import build
 from testbed.versions import program
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import yaml
-from write_crds import FILE
+from generate.crds import FILE
 
 from fairlead.api.names import API_VERSION, PLURAL
 from testbed.api import Api, wait_for

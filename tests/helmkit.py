@@ -14,8 +14,8 @@ import yaml
 
 from chartkit import CHART, NAMESPACE
 from crdkit import POLICIES
-from fairlead.identities import REPLICAS
-from fairlead.webhook.probes import FRESH_S
+from fairlead.pki.identities import REPLICAS
+from fairlead.process.health import FRESH_S
 from testbed import build, node_template, nodes
 from testbed.api import Api, Object, wait_for
 from testbed.errors import ClusterError

@@ -2,8 +2,8 @@
 
 import textwrap
 
-from fairlead.cli.checks import Checker
-from fairlead.cli.findings import Finding, Report
+from fairlead.cli.inputs.checker import Checker
+from fairlead.cli.inputs.findings import Finding, Report
 
 HEAD = "apiVersion: fairlead.dev/v1alpha1\nkind: SchedulerExtenderPolicy\nmetadata: {name: some}\n"
 GOOD = HEAD + "spec: {filters: [{name: a, expression: node.spec.unschedulable == false}]}\n"

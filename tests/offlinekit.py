@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
-from fairlead.offline.judged import PodJudged
-from fairlead.offline.snapshot import Snapshot
-from fairlead.offline.world import World
-from fairlead.policy.compiled import CompiledPolicy
-from fairlead.policy.select import policy_set
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.evaluate.matching import policy_set
+from fairlead.simulation.results import PodJudged
+from fairlead.simulation.simulation import World
+from fairlead.simulation.snapshot import Snapshot
 from policykit import NOW
 
 Object = dict[str, Any]

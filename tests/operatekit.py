@@ -17,16 +17,16 @@ import psutil
 
 import fairlead
 from crdkit import POLICIES
-from fairlead.certificates import issued
-from fairlead.cluster.access import from_kubeconfig
-from fairlead.cluster.claim import CLAIM
-from fairlead.cluster.client import Client
-from fairlead.cluster.secrets import Secrets
-from fairlead.control.authority import LEAF_LIFE, Authority, read
-from fairlead.control.leader import now
-from fairlead.identities import OPERATOR, scheduler_identity
-from fairlead.pairs import load_pair
-from fairlead.webhook.state import PATH, ReplicaState, decode
+from fairlead.control.loop.assemble import now
+from fairlead.kube.access.access import from_kubeconfig
+from fairlead.kube.http.client import Client
+from fairlead.kube.watch.secrets import Secrets
+from fairlead.pki.authority import LEAF_LIFE, Authority, read
+from fairlead.pki.identities import OPERATOR, scheduler_identity
+from fairlead.pki.issuing import issued
+from fairlead.pki.tls_context import load_pair
+from fairlead.process.cluster_claim import CLAIM
+from fairlead.replica_state import PATH, ReplicaState, decode
 from testbed import process
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster

@@ -12,25 +12,24 @@ from typing import Any
 
 import kopf
 from aiohttp import web
-from write_crds import installed_policy
+from generate.crds import installed_policy
 
 from crdkit import POLICIES
-from fairlead.certificates import Pair
-from fairlead.cluster.access import from_kubeconfig
-from fairlead.cluster.client import Client
-from fairlead.cluster.secrets import Secrets
-from fairlead.control.authority import Authority, read
-from fairlead.control.certificates import Certificates
-from fairlead.control.certificates_plan import Replica
-from fairlead.control.leader import AUTHORITY, Operator, leading, now
-from fairlead.control.leaves import own_leaf, server_hosts
-from fairlead.control.login import session
-from fairlead.control.runtime import Runtime
-from fairlead.identities import OPERATOR, SERVER
-from fairlead.pairs import load_pair
-from fairlead.pem import digest, said
+from fairlead.control.certificates.issuer import Certificates
+from fairlead.control.loop.assemble import AUTHORITY, Operator, leading, now
+from fairlead.control.loop.kopf_runtime import Runtime, session
+from fairlead.kube.access.access import from_kubeconfig
+from fairlead.kube.http.client import Client
+from fairlead.kube.watch.secrets import Secrets
+from fairlead.pki.authority import Authority, read
+from fairlead.pki.identities import OPERATOR, SERVER
+from fairlead.pki.issuing import Pair
+from fairlead.pki.leaf import own_leaf, server_hosts
+from fairlead.pki.parsing import digest, said
+from fairlead.pki.rotation import Replica
+from fairlead.pki.tls_context import load_pair
 from fairlead.render.operator_settings import OperatorSettings
-from fairlead.webhook.state import PolicyState, ReplicaState, encode
+from fairlead.replica_state import PolicyState, ReplicaState, encode
 from testbed.fixtures import Cluster
 
 SERVICE, SELECTOR = "fairlead", "app=the-operator"

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.api.parse import parse_params
-from fairlead.render.engine import Engine, written
-from fairlead.render.facts import Facts
+from fairlead.render.cluster_facts import Facts
+from fairlead.render.extenders import Wiring
+from fairlead.render.operator_settings import SchedulerSettings
 from fairlead.render.plan import Plan, plan
-from fairlead.render.settings import SchedulerSettings
-from fairlead.render.shipped import templates
-from fairlead.render.wiring import Wiring
+from fairlead.render.shipped_templates import templates
+from fairlead.render.templates import Engine, written
 
 ENGINE = Engine(templates())
 ALL = Wiring(fails=True, ignores=True, scores=True, binds=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from accountkit import give, kubeconfig_of, may, take
-from fairlead.render.access import OPERATOR, Grant, Place, Rule
+from fairlead.render.rbac import OPERATOR, Grant, Place, Rule
 from testbed.api import wait_for
 from testbed.fixtures import Cluster
 

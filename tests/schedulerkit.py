@@ -3,7 +3,7 @@
 from typing import Any
 
 from crdkit import POLICIES
-from fairlead.render.names import Names
+from fairlead.render.object_names import Names
 from operatorkit import Ground
 from testbed.api import Object, wait_for
 

@@ -18,7 +18,7 @@ import yaml
 
 import fairlead
 from fairlead.cli.main import main
-from fairlead.webhook.probes import FRESH_S
+from fairlead.process.health import FRESH_S
 from testbed import process
 from testbed.api import Object, wait_for
 from testbed.layout import free_ports

@@ -12,10 +12,10 @@ from typing import Any
 
 from aiohttp import web
 
-from fairlead.app import App
-from fairlead.cluster.client import Client
-from fairlead.settings import Address, Settings
-from fairlead.webhook.probes import FRESH_S
+from fairlead.kube.http.client import Client
+from fairlead.process.health import FRESH_S
+from fairlead.process.settings import Address, Settings
+from fairlead.process.standalone import App
 from scripted.server import Server
 from scripted.steps import answer, refuse
 from tlskit import Connection, Ground, connect

@@ -10,9 +10,8 @@ import pytest
 
 from fairlead.api.parse import parse_params
 from fairlead.cli.main import main
-from fairlead.policy.compiled import CompiledPolicy
-from fairlead.suites.ask import ask
-from fairlead.suites.run import Result, run_case
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.suites.run import Result, ask, run_case
 from fairlead.suites.suite import Suite
 from policykit import policy
 

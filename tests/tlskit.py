@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from cryptography.x509.oid import NameOID
 
-from fairlead.certificates import Pair, authority, issued
-from fairlead.webhook.tls import Files
+from fairlead.pki.issuing import Pair, authority, issued
+from fairlead.webhook.https.tls import Files
 
 NOW = datetime.now(UTC)
 YEAR = timedelta(days=365)

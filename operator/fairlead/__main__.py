@@ -15,7 +15,7 @@ def run() -> None:
 def complete() -> None:
     """What kubectl runs to complete a line that begins with `kubectl fairlead`."""
     _end_as_others()
-    from fairlead.cli.completion import ASK
+    from fairlead.cli.commands.completion import ASK
     from fairlead.cli.main import main
 
     sys.exit(main([ASK, *sys.argv[1:]]))

@@ -11,12 +11,12 @@ from differential.cases import Case
 from differential.outcomes import Outcome, on_engine, on_lowered, same
 from differential.slots import apart
 from differential.world import env, variable
-from fairlead.cel.checked import Checked, decode
-from fairlead.cel.errors import Kind
 from fairlead.cel.functions import conversions
 from fairlead.cel.lowering import dynamic
-from fairlead.cel.lowering.builder import NotLoweredError
 from fairlead.cel.lowering.program import Program
+from fairlead.cel.syntax.ast import Checked
+from fairlead.cel.syntax.ast_decode import decode
+from fairlead.cel.values.errors import Kind, NotLoweredError
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from fairlead.cel.engine import facts
+from fairlead.cel.engine.evaluate import facts
 from fairlead.cel.lowering.program import OF_NODE, OF_POD
-from fairlead.cel.messages import from_json
-from fairlead.cel.schema import element, messages
-from fairlead.cel.values import Timestamp
-from fairlead.policy.facts import Data
+from fairlead.cel.values.schema import element, messages
+from fairlead.cel.values.structs import from_json
+from fairlead.cel.values.value_types import Timestamp
+from fairlead.policy.views.pod_and_node import Data
 
 TEXTS = (
     "",

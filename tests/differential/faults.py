@@ -6,11 +6,12 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from fairlead.cel.checked import Call, Const, Select
-from fairlead.cel.lowering import access, arithmetic, comparison, context, literals, logic, loops, operators, optionals
-from fairlead.cel.lowering.builder import Out, all_of, any_of, attribute, compare, const, index, method, native
+from fairlead.cel.functions import arithmetic
+from fairlead.cel.lowering import comparison, context, field_access, literals, logic, loops, operators, optional_access
 from fairlead.cel.lowering.context import Context
-from fairlead.cel.values import UINT_MAX, UInt
+from fairlead.cel.lowering.pyast import Out, all_of, any_of, attribute, compare, const, index, method, native
+from fairlead.cel.syntax.ast import Call, Const, Select
+from fairlead.cel.values.value_types import UINT_MAX, UInt
 
 Fault = Callable[[], Any]
 
@@ -28,7 +29,7 @@ def _any_index(lo: Context, node: Call) -> Out:
     if lo.type_of(node.args[0]).name == "list" and lo.type_of(node.args[1]).name == "int":
         held, key = lo.natives(node.args)
         return Out(index(held.expr, key.expr), raises=True)
-    return access.element_of(lo, node)
+    return field_access.element_of(lo, node)
 
 
 def _wrapping(lo: Context, node: Call, kind: str) -> Out:
@@ -72,10 +73,10 @@ def _default_of_key(lo: Context, node: Select) -> Out:
 
 
 def _lost_default(lo: Context, node: Call) -> Out:
-    return optionals.value(lo, Call(node.id, node.function, node.args[:1]))
+    return optional_access.value(lo, Call(node.id, node.function, node.args[:1]))
 
 
-_arithmetic, _constant, _select = operators._arithmetic, literals.constant, access.select
+_arithmetic, _constant, _select = operators._arithmetic, literals.constant, field_access.select
 
 
 @contextmanager
@@ -93,7 +94,7 @@ def _steps(number: int) -> Iterator[None]:
 FAULTS: Mapping[str, Fault] = {
     "the check for overflow is gone": lambda: patch.multiple(operators, INT_MIN=-(1 << 99), INT_MAX=1 << 99),
     "&& and || do not absorb errors": lambda: patch.object(logic, "_absorbing", _without_absorbing),
-    "has() is false for a zero value": lambda: patch.object(access, "has_field", _there_if_not_zero),
+    "has() is false for a zero value": lambda: patch.object(field_access, "has_field", _there_if_not_zero),
     "the last error is kept and not the first": lambda: patch.object(Context, "catch_first", Context.catch_last),
     "a negative index counts from the end": lambda: _special("_[_]", _any_index),
     "uints wrap around": lambda: patch.object(operators, "_arithmetic", _wrapping),
@@ -101,6 +102,6 @@ FAULTS: Mapping[str, Fault] = {
     "division rounds down": lambda: patch.dict(operators._OWN, {"divide_int64": _floor}),
     "newlines in texts are escaped": lambda: patch.object(literals, "constant", _escaped),
     "one step more is allowed": lambda: _steps(10_000),
-    "a missing key has a default": lambda: patch.object(access, "select", _default_of_key),
+    "a missing key has a default": lambda: patch.object(field_access, "select", _default_of_key),
     "the default of an optional is lost": lambda: _special("orValue", _lost_default),
 }

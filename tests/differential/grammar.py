@@ -15,7 +15,7 @@ from differential.literals import PATTERNS, SCALARS, literal
 from differential.shapes import DOMAINS, KEYS, PATHS, ROOTS, Production, fields_of, fill, fitting
 from differential.trouble import trouble
 from differential.world import VARIABLES
-from fairlead.cel.schema import messages
+from fairlead.cel.values.schema import messages
 
 
 @dataclass

@@ -12,13 +12,13 @@ from msgspec import Struct
 
 from differential.data import DECLARED, Facts, some_facts
 from differential.world import activation
-from fairlead.cel.engine_errors import kind_of
-from fairlead.cel.engine_types import to_engine
-from fairlead.cel.errors import Abort, CelError, Kind
-from fairlead.cel.lowering.builder import CAUGHT
+from fairlead.cel.engine.engine_errors import kind_of
+from fairlead.cel.engine.protobuf import to_engine
 from fairlead.cel.lowering.program import Program, translated
-from fairlead.cel.values import BoolKey, Duration, Nothing, Some, Timestamp, TypeName, UInt
-from fairlead.policy.facts import MissingDataError
+from fairlead.cel.lowering.pyast import CAUGHT
+from fairlead.cel.values.errors import Abort, CelError, Kind
+from fairlead.cel.values.value_types import BoolKey, Duration, Nothing, Some, Timestamp, TypeName, UInt
+from fairlead.policy.views.pod_and_node import MissingDataError
 
 _NAMES = {"NULL": "null_type", "TIMESTAMP": "google.protobuf.Timestamp", "DURATION": "google.protobuf.Duration"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -14,7 +14,7 @@ from differential.literals import SCALARS, literal
 from differential.shapes import DOMAINS, PATHS, fields_of, fill, productions
 from differential.table import Row, rows
 from differential.world import env
-from fairlead.cel.checked import decode
+from fairlead.cel.syntax.ast_decode import decode
 
 # A type of every form; what a star and a message stand for is left to chance.
 _FORMS = (*SCALARS, "[*]", "{string:*}", "?*", "dyn", "Message")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from differential.functions import TABLE
-from fairlead.cel.schema import element, messages
+from fairlead.cel.values.schema import element, messages
 
 KEYS = ("string", "string", "int", "uint", "bool")
 NUMBERS = ("int", "uint", "double")

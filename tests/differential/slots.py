@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TypeAlias
 
-from fairlead.cel.checked import _raw
+from fairlead.cel.syntax.ast_decode import _raw
 
 Fields: TypeAlias = Sequence[tuple[int, "int | bytes"]]
 

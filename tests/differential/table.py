@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from fairlead.cel.checked import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, Select, StructExpr, walk
-from fairlead.cel.errors import Kind
+from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, Select, StructExpr, walk
+from fairlead.cel.values.errors import Kind
 
 OK = ""
 ERRORS = tuple(str(kind) for kind in Kind if kind not in (Kind.DUPLICATE_KEY, Kind.LIMIT, Kind.COST, Kind.INTERNAL))

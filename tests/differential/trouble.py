@@ -2,7 +2,7 @@
 
 from random import Random
 
-from fairlead.cel.errors import Kind
+from fairlead.cel.values.errors import Kind
 
 RAISING: dict[Kind, tuple[str, ...]] = {
     Kind.NO_SUCH_KEY: ("{'a': 1}['b'] == 1", "dyn({'a': 1}).b == 1", "{1: 1}[2] == 1", "free['nope'] > 1.0"),

@@ -6,8 +6,9 @@ from functools import cache
 from cel_expr_python import cel
 
 from differential.data import some_facts
-from fairlead.cel.checked import Checked, Type, decode
-from fairlead.cel.environment import PROTECTION, environment
+from fairlead.cel.engine.environment import PROTECTION, environment
+from fairlead.cel.syntax.ast import Checked, Type
+from fairlead.cel.syntax.ast_decode import decode
 
 VARIABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "number": ("int", ("pod.spec.priority", "pod.spec.priority + 1", "1 / pod.spec.priority", "request.size()")),

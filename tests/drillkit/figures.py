@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from fairlead.webhook.probes import FRESH_S
+from fairlead.process.health import FRESH_S
 from helmkit import OPERATOR, PODS, Release, processes
 from testbed import build
 from testbed.versions import program

@@ -15,8 +15,8 @@ from chartkit import NAMESPACE
 from crdkit import POLICIES
 from extender import Stage
 from fairlead.api.names import GROUP, PLURAL
-from fairlead.control.certificates_plan import ROTATE
-from fairlead.render.access import CLAIM, IN, OPERATOR, ROLE, UNINSTALL, Request, named
+from fairlead.pki.rotation import ROTATE
+from fairlead.render.rbac import CLAIM, IN, OPERATOR, ROLE, UNINSTALL, Request, named
 from helmkit import DEPLOYMENT, Release, document, kwok_nodes, refused
 from testbed import nodes
 from testbed.api import Object, wait_for

@@ -16,11 +16,11 @@ import yaml
 
 from crdkit import POLICIES, let_all_go, policies_served
 from extender import Stage
-from fairlead.cluster.access import from_kubeconfig
-from fairlead.cluster.client import Client
-from fairlead.control.waking import Waking, wake
-from fairlead.identities import OPERATOR, scheduler_identity
-from fairlead.webhook.admission_server import PATH as VALIDATE
+from fairlead.control.loop.waker import Waking, wake
+from fairlead.kube.access.access import from_kubeconfig
+from fairlead.kube.http.client import Client
+from fairlead.pki.identities import OPERATOR, scheduler_identity
+from fairlead.webhook.admission.admission_server import PATH as VALIDATE
 from operatekit import HOST, Operating
 from testbed.api import Api, Object, wait_for
 from testbed.errors import ClusterError

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.render.engine import written
-from fairlead.render.names import CONFIG_HASH, SCHEDULER_LABEL
+from fairlead.render.extenders import Wiring
+from fairlead.render.object_names import CONFIG_HASH, SCHEDULER_LABEL
 from fairlead.render.plan import Plan
-from fairlead.render.wiring import Wiring
+from fairlead.render.templates import written
 from renderkit import facts, named, planned
 from testbed.api import wait_for
 from testbed.certs import Authority

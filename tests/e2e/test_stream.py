@@ -19,10 +19,10 @@ import pytest
 
 from chartkit import CHART, NAMESPACE
 from crdkit import POLICIES
-from fairlead.control.certificates_plan import ROTATE
-from fairlead.control.leader import AUTHORITY
+from fairlead.control.loop.assemble import AUTHORITY
+from fairlead.pki.rotation import ROTATE
 from fairlead.render.config import TLS_FOLDER
-from fairlead.render.names import CONFIG_HASH
+from fairlead.render.object_names import CONFIG_HASH
 from helmkit import (
     DEPLOYMENT,
     HOOKS,

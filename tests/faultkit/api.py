@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import msgspec
 
-from fairlead.cluster.errors import refusal
-from fairlead.cluster.transport import Ask
+from fairlead.kube.errors import refusal
+from fairlead.kube.http.transport import Ask
 
 Object = dict[str, Any]
 Key = tuple[str, str, str, str]

@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from fairlead.cluster.secrets import Metadata, Secret
-from fairlead.control.authority import Authority
-from fairlead.control.material import Material
-from fairlead.render.names import CONFIG_HASH
-from fairlead.webhook.state import PolicyState, ReplicaState, RuleState
+from fairlead.kube.watch.secrets import Metadata, Secret
+from fairlead.pki.authority import Authority
+from fairlead.process.replica_certificates import Material
+from fairlead.render.object_names import CONFIG_HASH
+from fairlead.replica_state import PolicyState, ReplicaState, RuleState
 from faultkit.api import Api, Happened, Key, Object
 from faultkit.faults import telling
 

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import msgspec
 
-from fairlead.cluster.client import Client
-from fairlead.cluster.clock import Clock
-from fairlead.cluster.errors import UnreachableError
-from fairlead.cluster.transport import Ask, Transport
+from fairlead.kube.errors import UnreachableError
+from fairlead.kube.http.client import Client, Clock
+from fairlead.kube.http.transport import Ask, Transport
 from faultkit.api import WRITES, Api, Happened, chosen, refused
 
 if TYPE_CHECKING:
-    from fairlead.cluster.access import Access
+    from fairlead.kube.access.access import Access
 
 
 @dataclass(frozen=True)

@@ -6,22 +6,21 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from unittest.mock import patch
 
-from write_crds import installed_policy
+from generate.crds import installed_policy
 
-from fairlead.certificates import Pair
-from fairlead.control import authority as authorities
-from fairlead.control.controller import Controller
-from fairlead.control.leader import AUTHORITY, Operator, leading
-from fairlead.control.replicas import Replicas
-from fairlead.control.runtime import CHILDREN
-from fairlead.render.engine import Engine
-from fairlead.render.facts import Facts
-from fairlead.render.names import SCHEDULER_LABEL
-from fairlead.render.operator_settings import OperatorSettings
+from fairlead.control.loop.assemble import AUTHORITY, Operator, leading
+from fairlead.control.loop.controller import Controller
+from fairlead.control.loop.kopf_runtime import CHILDREN
+from fairlead.control.reconcile.replicas import Replicas
+from fairlead.pki import authority as authorities
+from fairlead.pki.issuing import Pair
+from fairlead.render.cluster_facts import Facts
+from fairlead.render.extenders import Wiring
+from fairlead.render.object_names import SCHEDULER_LABEL
+from fairlead.render.operator_settings import OperatorSettings, SchedulerSettings
 from fairlead.render.plan import Plan, plan
-from fairlead.render.settings import SchedulerSettings
-from fairlead.render.shipped import templates
-from fairlead.render.wiring import Wiring
+from fairlead.render.shipped_templates import templates
+from fairlead.render.templates import Engine
 from faultkit.api import Happened
 from faultkit.cluster import NAMESPACE, Cluster
 from faultkit.faults import Wire, telling
@@ -85,12 +84,12 @@ def around(cluster: Cluster) -> Iterator[None]:
         _PAIRS.extend(authorities.new(cluster.now()) for _ in range(2))
     with (
         patch.object(Replicas, "ask", ask),
-        patch("fairlead.control.passes.unanswered", answered),
-        patch("fairlead.control.reconcile.plan", _planned),
-        patch("fairlead.control.leader.Engine", lambda _: ENGINE),
-        patch("fairlead.control.lasting.SCHEDULER_S", 60.0),
-        patch("fairlead.control.leader.now", cluster.now),
-        patch("fairlead.control.authority.new", new),
+        patch("fairlead.control.reconcile.reconciler.unanswered", answered),
+        patch("fairlead.control.decide.decide.plan", _planned),
+        patch("fairlead.control.loop.assemble.Engine", lambda _: ENGINE),
+        patch("fairlead.control.decide.retention.SCHEDULER_S", 60.0),
+        patch("fairlead.control.loop.assemble.now", cluster.now),
+        patch("fairlead.pki.authority.new", new),
     ):
         yield
 

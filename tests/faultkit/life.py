@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from fairlead import pem
-from fairlead.control.authority import Phase
-from fairlead.control.certificates_plan import ROTATE
-from fairlead.render.names import SCHEDULER_LABEL
+from fairlead.pki import parsing
+from fairlead.pki.authority import Phase
+from fairlead.pki.rotation import ROTATE
+from fairlead.render.object_names import SCHEDULER_LABEL
 from faultkit.api import Key, Object
 from faultkit.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, Cluster
 
@@ -61,7 +61,7 @@ def _authority(cluster: Cluster) -> Phase | None:
 
 def _renewed(cluster: Cluster) -> bool:
     leaf = msgspec.convert(cluster.api.objects[CERTIFICATE]["data"]["tls.crt"], bytes)
-    return pem.said(leaf).ends > cluster.now() + timedelta(days=25)
+    return parsing.said(leaf).ends > cluster.now() + timedelta(days=25)
 
 
 def _rotated(cluster: Cluster) -> bool:
@@ -148,7 +148,7 @@ def _plain(key: Key, obj: Object) -> Object:
         obj["metadata"]["annotations"] = {}
     if key[1] == "secrets" and key != AUTHORITY:
         data = msgspec.convert(obj["data"], dict[str, bytes])
-        said = {name: pem.said(one).name for name, one in data.items() if name.endswith(".crt")}
+        said = {name: parsing.said(one).name for name, one in data.items() if name.endswith(".crt")}
         obj["data"] = said | ({"ca.crt": data["ca.crt"]} if "ca.crt" in data else {})
     if key[3] == "fairlead-schedulers":
         obj["data"] = [*obj["data"]]

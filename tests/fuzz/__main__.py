@@ -17,7 +17,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from random import Random
 
-from fairlead.webhook import pace, placing, protocol, verbs
+from fairlead.webhook.extender import bind, circuit_breaker, verbs
+from fairlead.webhook.extender import requests as protocol
 from fuzz.against import Broken, Fuzz
 from fuzz.expressions import Evaluations
 from fuzz.reached import reached
@@ -125,7 +126,7 @@ def main() -> int:
         print(f"{count:9} {verb} {status}")
     print(f"{answers.total()} answers to {each * options.jobs} requests from {len(seeds())} seeds", end="")
     print(f" in {time.monotonic() - started:.0f} s")
-    lines = reached(Fuzz(Random(options.seed)).one, TRACED, protocol, verbs, pace, placing)
+    lines = reached(Fuzz(Random(options.seed)).one, TRACED, protocol, verbs, circuit_breaker, bind)
     print(f"{lines.share:.1%} of the lines reached by {TRACED} of them; missed {lines.missed}")
     try:
         failed = not asyncio.run(attack(options.seed, options.attacks)) or failed

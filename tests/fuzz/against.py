@@ -8,13 +8,14 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.cel.messages import from_json
-from fairlead.policy.broken import standing_for
-from fairlead.policy.compiled import CompiledPolicy
-from fairlead.webhook import placing, protocol
-from fairlead.webhook.placing import Placing
-from fairlead.webhook.protocol import BindArgs
-from fairlead.webhook.world import Answer, Gate, Moment
+from fairlead.cel.values.structs import from_json
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.placeholder import standing_for
+from fairlead.webhook.extender import bind
+from fairlead.webhook.extender import requests as protocol
+from fairlead.webhook.extender.bind import Placing
+from fairlead.webhook.extender.call import Answer, Gate, Moment
+from fairlead.webhook.extender.requests import BindArgs
 from fuzz.mutate import mutated
 from fuzz.seeds import VERBS, Seed, Verb, seeds
 from policykit import NOW, SECOND, node, ns, obj, placed, policy
@@ -142,7 +143,7 @@ class Fuzz:
                 pod = _waiting(
                     self.random.choice((*SCHEDULERS, "another")), bound.name, self.random.choice((bound.uid, ""))
                 )
-                bound = placing.place(bound, pod, self.asking.world, self.asking.caller, when)
+                bound = bind.place(bound, pod, self.asking.world, self.asking.caller, when)
             if isinstance(bound, Placing):
                 msgspec.json.encode(bound.binding)
                 return bound.bound

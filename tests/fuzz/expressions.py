@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 
+from fairlead.cel.analysis.cost import ENGINE_COST
 from fairlead.cel.check import VALUE, Environment, ExpressionError, check
-from fairlead.cel.cost import ENGINE_COST
-from fairlead.cel.environment import RULE
-from fairlead.cel.errors import Abort
-from fairlead.cel.lowering.builder import CAUGHT
+from fairlead.cel.engine.environment import RULE
 from fairlead.cel.lowering.program import translated
-from fairlead.cel.values import Timestamp
-from fairlead.policy.expressions import Compiled
-from fairlead.policy.facts import NodeView, PodView
+from fairlead.cel.lowering.pyast import CAUGHT
+from fairlead.cel.values.errors import Abort
+from fairlead.cel.values.value_types import Timestamp
+from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.views.pod_and_node import NodeView, PodView
 from fuzz.against import Broken
 from fuzz.grammar import Grammar, Kind
 from fuzz.objects import objects

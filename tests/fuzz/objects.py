@@ -4,8 +4,8 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from fairlead.cel.messages import from_json
-from fairlead.policy.facts import Data, NodeView, PodView
+from fairlead.cel.values.structs import from_json
+from fairlead.policy.views.pod_and_node import Data, NodeView, PodView
 
 KEYS = ("a", "b", "c", "example.com/long")
 PODS = 9_990

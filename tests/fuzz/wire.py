@@ -12,13 +12,13 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from fairlead.certificates import authority
 from fairlead.metrics import Metrics
-from fairlead.webhook.binding import Binder
-from fairlead.webhook.calls import PATHS, Calls
-from fairlead.webhook.server import WebhookServer
-from fairlead.webhook.tls import Tls
-from fairlead.webhook.world import Caller, Verb
+from fairlead.pki.issuing import authority
+from fairlead.webhook.extender.call import Caller, Verb
+from fairlead.webhook.https.bind_client import Binder
+from fairlead.webhook.https.dispatch import PATHS, Calls
+from fairlead.webhook.https.server import WebhookServer
+from fairlead.webhook.https.tls import Tls
 from fuzz.against import Broken, Fuzz
 from fuzz.mutate import mutated
 from tlskit import NOW, YEAR, Connection, Ground, as_go, connect

@@ -8,9 +8,9 @@ import pytest
 from chartkit import CHART, NAMESPACE, template
 from crdkit import POLICIES, let_all_go, policies_served
 from fairlead.api.names import GROUP, PLURAL
-from fairlead.control.worker import RESYNC_S
-from fairlead.render.engine import written
+from fairlead.control.loop.queue import RESYNC_S
 from fairlead.render.operator_settings import parse_settings
+from fairlead.render.templates import written
 from operatorkit import Ground, ground
 from testbed.api import ApiError, wait_for
 from testbed.fixtures import Cluster, Kubectl
@@ -48,7 +48,7 @@ def with_crd(control_plane: Cluster) -> Iterator[Cluster]:
 @pytest.fixture
 def at_work(with_crd: Cluster, namespace: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Ground]]:
     """A leader that looks at all there is only when it begins: what it does within the time of a wait it was told."""
-    monkeypatch.setattr("fairlead.control.rounds._WATCHED_S", RESYNC_S)
+    monkeypatch.setattr("fairlead.control.loop.poller._WATCHED_S", RESYNC_S)
     with ExitStack() as stack:
         yield lambda settings="": stack.enter_context(ground(with_crd, namespace, parse_settings(settings)))
     let_all_go(with_crd.api)

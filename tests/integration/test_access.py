@@ -11,18 +11,17 @@ from accountkit import access_of, may
 from chartkit import NAMESPACE
 from crdkit import POLICIES
 from fairlead.api.names import GROUP
-from fairlead.cluster.client import Client
-from fairlead.cluster.clock import Clock
-from fairlead.cluster.errors import ForbiddenError
-from fairlead.cluster.resources import Where
-from fairlead.cluster.secrets import Secrets
-from fairlead.control.ever import Ever
-from fairlead.control.leader import now
-from fairlead.control.look import look
-from fairlead.control.objects import Objects, resource
-from fairlead.control.uninstall import FINALIZER, Uninstall
-from fairlead.render.access import OPERATOR, UNINSTALL, Grant, named
-from fairlead.render.engine import written
+from fairlead.control.loop.assemble import now
+from fairlead.control.reconcile.managed_schedulers import Ever
+from fairlead.control.reconcile.object_client import Objects, resource
+from fairlead.control.reconcile.observe import look
+from fairlead.kube.errors import ForbiddenError
+from fairlead.kube.http.client import Client, Clock
+from fairlead.kube.resources import Where
+from fairlead.kube.watch.secrets import Secrets
+from fairlead.process.uninstaller import FINALIZER, Uninstall
+from fairlead.render.rbac import OPERATOR, UNINSTALL, Grant, named
+from fairlead.render.templates import written
 from renderkit import facts, planned
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl

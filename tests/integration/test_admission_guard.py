@@ -11,12 +11,12 @@ import pytest
 
 from accountkit import access_of
 from chartkit import CHART, NAMESPACE
-from fairlead.cluster.client import Client
-from fairlead.cluster.errors import ForbiddenError
-from fairlead.cluster.resources import Where
-from fairlead.control.admission_authority import CONFIGURATIONS, trust
-from fairlead.control.objects import resource
-from fairlead.render.access import ADMISSION, ROLE
+from fairlead.control.certificates.ca_bundle import CONFIGURATIONS, trust
+from fairlead.control.reconcile.object_client import resource
+from fairlead.kube.errors import ForbiddenError
+from fairlead.kube.http.client import Client
+from fairlead.kube.resources import Where
+from fairlead.render.rbac import ADMISSION, ROLE
 from testbed.api import ApiError, Object
 from testbed.fixtures import Cluster, Kubectl
 

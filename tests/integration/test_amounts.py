@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from fairlead.cluster import wire
-from fairlead.cluster.mirror import PLACED, Mirror
+from fairlead.mirror import decode as wire
+from fairlead.mirror.mirror import PLACED, Mirror
 from testbed import process
 from testbed.api import Api, Object, wait_for
 from testbed.errors import ClusterError

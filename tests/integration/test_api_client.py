@@ -13,17 +13,15 @@ import pytest
 import urllib3
 import yaml
 
-from fairlead.cluster.access import Access, find_access, from_kubeconfig
-from fairlead.cluster.client import Client
-from fairlead.cluster.clock import Clock
-from fairlead.cluster.errors import ConflictError, ForbiddenError, NotFoundError, RequestError
-from fairlead.cluster.events import Known, known
-from fairlead.cluster.held import Key, Stamp
-from fairlead.cluster.mirror import Mirror
-from fairlead.cluster.reflector import Reflector
-from fairlead.cluster.resources import NODES, PODS, Page, Resource, Where
-from fairlead.cluster.state import Relist
-from fairlead.cluster.watching import Watching
+from fairlead.kube.access.access import Access, find_access, from_kubeconfig
+from fairlead.kube.errors import ConflictError, ForbiddenError, NotFoundError, RequestError
+from fairlead.kube.http.client import Client, Clock
+from fairlead.kube.resources import NODES, PODS, Page, Resource, Where
+from fairlead.kube.watch.reflector import Reflector
+from fairlead.kube.watch.reflector_status import Relist
+from fairlead.kube.watch.store import Key, Known, Stamp, known
+from fairlead.mirror.mirror import Mirror
+from fairlead.webhook.serving.mirror_feed import Watching
 from scripted.loop import in_loop
 from testbed import layout as layouts
 from testbed import process

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from fairlead.cluster.access import Access, from_kubeconfig
-from fairlead.cluster.client import Client
-from fairlead.cluster.errors import ConflictError
-from fairlead.cluster.secrets import Secrets
-from fairlead.control.authority import Phase, read
-from fairlead.control.certificates import Certificates
-from fairlead.control.certificates_plan import ROTATE, Replica
-from fairlead.control.material import Material
-from fairlead.pem import digest
+from fairlead.control.certificates.issuer import Certificates
+from fairlead.kube.access.access import Access, from_kubeconfig
+from fairlead.kube.errors import ConflictError
+from fairlead.kube.http.client import Client
+from fairlead.kube.watch.secrets import Secrets
+from fairlead.pki.authority import Phase, read
+from fairlead.pki.parsing import digest
+from fairlead.pki.rotation import ROTATE, Replica
+from fairlead.process.replica_certificates import Material
 from scripted.loop import in_loop
 from testbed.fixtures import Cluster
 

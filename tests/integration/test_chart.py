@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 import yaml
-from write_crds import FILE as CRD
+from generate.crds import FILE as CRD
 
 from chartkit import CASES, CHART, GOLDEN, NAMESPACE, ChartError, golden, helm, template
-from fairlead.cli import operate, uninstall
+from fairlead.cli.commands import operate, uninstall
+from fairlead.cli.console.options import seconds
 from fairlead.cli.main import main
-from fairlead.cli.times import seconds
-from fairlead.identities import scheduler_identity
-from fairlead.render.access import ADMISSION
-from fairlead.render.engine import written
-from fairlead.render.names import Names
+from fairlead.pki.identities import scheduler_identity
+from fairlead.process.settings import Address
+from fairlead.render.object_names import Names
 from fairlead.render.operator_settings import parse_settings
-from fairlead.settings import Address
-from fairlead.webhook.admission_server import PATH
+from fairlead.render.rbac import ADMISSION
+from fairlead.render.templates import written
+from fairlead.webhook.admission.admission_server import PATH
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 

@@ -148,7 +148,7 @@ def test_a_deployment_that_the_api_server_does_not_take_is_put_away(
 def test_what_is_not_verified_in_time_is_put_back(
     at_work: Callable[..., Ground], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fairlead.control.rollout.VERIFIED_WITHIN_S", 8.0)
+    monkeypatch.setattr("fairlead.control.decide.rollout.VERIFIED_WITHIN_S", 8.0)
     ground = at_work()
     ground.apply("p", schedulerName="s", filters=FILTER)
     run_until_ready(ground)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fairlead.render.names import Names
+from fairlead.render.object_names import Names
 from operatorkit import Ground
 from schedulerkit import FILTER, config_of, pods_of, run_until_ready, told
 from testbed.api import wait_for

@@ -4,9 +4,9 @@ from base64 import b64encode
 from collections.abc import Callable
 
 from crdkit import POLICIES
-from fairlead.control.leader import now
-from fairlead.control.leaves import own_leaf, server_hosts
-from fairlead.identities import OPERATOR, SERVER, scheduler_identity
+from fairlead.control.loop.assemble import now
+from fairlead.pki.identities import OPERATOR, SERVER, scheduler_identity
+from fairlead.pki.leaf import own_leaf, server_hosts
 from fairlead.render.operator_settings import parse_settings
 from operatorkit import ADDRESSES, SERVICE, Ground
 from schedulerkit import FILTER, child, config_of, message, run_until_ready, told, versions

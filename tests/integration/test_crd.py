@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from write_crds import installed_policy
+from generate.crds import installed_policy
 
 from crdkit import POLICIES, policies_served
 from fairlead.api import InvalidObjectError, parse_policy

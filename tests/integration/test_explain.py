@@ -13,10 +13,10 @@ import yaml
 from accountkit import kubeconfig_of
 from crdkit import POLICIES, policies_served
 from fairlead.cli.main import main
-from fairlead.offline.judged import NodeJudged
-from fairlead.offline.snapshot import Snapshot
-from fairlead.offline.world import World
-from fairlead.policy.select import PolicySet
+from fairlead.policy.evaluate.matching import PolicySet
+from fairlead.simulation.results import NodeJudged
+from fairlead.simulation.simulation import World
+from fairlead.simulation.snapshot import Snapshot
 from testbed.api import Api, Object, wait_for
 from testbed.fixtures import Cluster, Kubectl, MakeNodes
 from testbed.node_template import Pool, Template, equal

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.certificates import Pair, authority, issued
-from fairlead.control.leader import now
-from fairlead.identities import OPERATOR, scheduler_identity
-from fairlead.pairs import calling
-from fairlead.render.names import OPERATOR_SECRET, Names
-from fairlead.webhook.leaves import REMEMBERED
-from fairlead.webhook.state import PATH
+from fairlead.control.loop.assemble import now
+from fairlead.pki.identities import OPERATOR, scheduler_identity
+from fairlead.pki.issuing import Pair, authority, issued
+from fairlead.pki.tls_context import calling
+from fairlead.process.peer_certificates import REMEMBERED
+from fairlead.render.object_names import OPERATOR_SECRET, Names
+from fairlead.replica_state import PATH
 from operatekit import HOST, Operating
 from testbed.api import wait_for
 from testbed.fixtures import Cluster

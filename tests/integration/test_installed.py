@@ -11,7 +11,7 @@ import fairlead
 from accountkit import kubeconfig_of
 from chartkit import CHART, NAMESPACE, template
 from crdkit import POLICIES
-from fairlead.render.access import ADMISSION
+from fairlead.render.rbac import ADMISSION
 from operatekit import HOST, Operating
 from testbed import process
 from testbed.api import Api, Object, wait_for

@@ -9,7 +9,7 @@ import pytest
 
 from crdkit import let_go
 from fairlead.api.names import PLURAL
-from fairlead.identities import scheduler_identity
+from fairlead.pki.identities import scheduler_identity
 from operatekit import Operating
 from rightskit import an_account, says, set_rule
 from testbed import process

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from crdkit import POLICIES
-from fairlead.cluster.access import from_kubeconfig
-from fairlead.cluster.claim import CLAIM
-from fairlead.cluster.client import Client
-from fairlead.control.objects import Objects
-from fairlead.control.uninstall import Uninstall
+from fairlead.control.reconcile.object_client import Objects
+from fairlead.kube.access.access import from_kubeconfig
+from fairlead.kube.http.client import Client
+from fairlead.process.cluster_claim import CLAIM
+from fairlead.process.uninstaller import Uninstall
 from operatekit import Operating
 from testbed import process
 from testbed.api import wait_for

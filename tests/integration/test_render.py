@@ -11,10 +11,10 @@ import yaml
 
 from accountkit import kubeconfig_of, may
 from extender.stage import Stage
-from fairlead.render.engine import read, written
-from fairlead.render.names import SCHEDULER_LABEL
+from fairlead.render.extenders import Wiring
+from fairlead.render.object_names import SCHEDULER_LABEL
 from fairlead.render.plan import Plan
-from fairlead.render.wiring import Wiring
+from fairlead.render.templates import read, written
 from renderkit import ALL, EVERYTHING, SCENES, facts, named, planned
 from testbed import build
 from testbed.api import Api, Object, wait_for

@@ -13,11 +13,11 @@ import yaml
 
 from crdkit import policies_served
 from fairlead.cli.main import main
-from fairlead.control.drift import APPLIED, holds, to_apply
-from fairlead.control.objects import KINDS
-from fairlead.render.engine import read, written
-from fairlead.render.names import SCHEDULER_LABEL
+from fairlead.control.decide.drift import APPLIED, holds, to_apply
+from fairlead.control.reconcile.object_client import KINDS
+from fairlead.render.object_names import SCHEDULER_LABEL
 from fairlead.render.operator_settings import parse_settings
+from fairlead.render.templates import read, written
 from operatorkit import SERVICE, Ground, ground
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl

@@ -4,10 +4,10 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from fairlead.cluster import wire
-from fairlead.cluster.mirror import Mirror
-from fairlead.policy.facts import NodeView
-from fairlead.policy.nodes import Entry
+from fairlead.mirror import decode
+from fairlead.mirror.mirror import Mirror
+from fairlead.policy.views.node_table import Entry
+from fairlead.policy.views.pod_and_node import NodeView
 from fairlead.strategies.reads import Change
 
 CREATED: Final = "2026-01-01T00:00:00Z"
@@ -72,20 +72,20 @@ class Told:
     def __init__(self, *, annotations: Collection[str] = (), schedulers: Collection[str] = ("fairlead",)) -> None:
         self.now = FOUND
         self.mirror = Mirror(lambda: self.now, schedulers)
-        self.placed = wire.PlacedDecoder(annotations)
+        self.placed = decode.PlacedDecoder(annotations)
 
     def node(self, *args: Any, **fields: Any) -> list[Entry]:
         """What came of it."""
-        return self._noted(lambda: self.mirror.node_sink.put(wire.node(written(node(*args, **fields)))))
+        return self._noted(lambda: self.mirror.node_sink.put(decode.node(written(node(*args, **fields)))))
 
     def pod(self, *args: Any, **fields: Any) -> list[Entry]:
         return self._noted(lambda: self.mirror.placed_sink.put(self.placed(written(pod(*args, **fields)))))
 
     def unplaced(self, *args: Any, **fields: Any) -> None:
-        self.mirror.unplaced_sink.put(wire.pod(written(pod(*args, on="", **fields))))
+        self.mirror.unplaced_sink.put(decode.pod(written(pod(*args, on="", **fields))))
 
     def namespace(self, *args: Any, **labels: str) -> None:
-        self.mirror.namespace_sink.put(wire.namespace(written(namespace(*args, **labels))))
+        self.mirror.namespace_sink.put(decode.namespace(written(namespace(*args, **labels))))
 
     def node_gone(self, name: str) -> list[Entry]:
         return self._noted(lambda: self.mirror.node_sink.remove(("", name)))

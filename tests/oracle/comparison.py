@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fairlead.cel.functions.table import FUNCTIONS
-from fairlead.cel.functions.timetext import duration_to_string, timestamp_to_string
-from fairlead.cel.values import Some
+from fairlead.cel.functions.overloads import FUNCTIONS
+from fairlead.cel.functions.time_text import duration_to_string, timestamp_to_string
+from fairlead.cel.values.value_types import Some
 from oracle.engine import ask, outcome_of, overloads_of
 from oracle.literals import literal
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from cel_expr_python import cel
 
-from fairlead.cel.engine_errors import kind_of
-from fairlead.cel.errors import Abort, CelError, Kind
+from fairlead.cel.engine.engine_errors import kind_of
 from fairlead.cel.functions.quantity import Quantity, from_canonical
-from fairlead.cel.values import BoolKey, Duration, Nothing, Some, Timestamp, TypeName, UInt
+from fairlead.cel.values.errors import Abort, CelError, Kind
+from fairlead.cel.values.value_types import BoolKey, Duration, Nothing, Some, Timestamp, TypeName, UInt
 
 EXTENSIONS = ("lists", "sets", "two-var-comprehensions", "regex", "math", "strings", "optional", "bindings", "encoders")
 

@@ -2,7 +2,7 @@
 
 import math
 
-from fairlead.cel.values import Duration, Nothing, Some, Timestamp, TypeName, UInt
+from fairlead.cel.values.value_types import Duration, Nothing, Some, Timestamp, TypeName, UInt
 
 _SECOND = 1_000_000_000
 

@@ -6,7 +6,7 @@ from typing import Any
 from cel_expr_python import cel
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from fairlead.cel.functions import own, quantity
+from fairlead.cel.functions import extensions, quantity
 from oracle.engine import EXTENSIONS, Outcome, ask
 
 
@@ -21,10 +21,10 @@ def _environment() -> Any:
     file.message_type.add(name="Quantity").field.add(name="text", number=1, type=9, label=1)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    message = message_factory.GetMessageClass(pool.FindMessageTypeByName(own.QUANTITY))
+    message = message_factory.GetMessageClass(pool.FindMessageTypeByName(extensions.QUANTITY))
 
     overloads: dict[str, list[Any]] = {}
-    for declaration in own.DECLARATIONS:
+    for declaration in extensions.DECLARATIONS:
         function = declaration.for_engine(
             to_message=lambda value: message(text=quantity.canonical(value)),
             from_message=lambda value: quantity.from_canonical(value.text),

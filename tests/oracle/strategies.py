@@ -4,7 +4,7 @@ import struct
 
 from hypothesis import strategies as st
 
-from fairlead.cel.values import INT_MAX, INT_MIN, NONE, UINT_MAX, Duration, Some, Timestamp, TypeName, UInt
+from fairlead.cel.values.value_types import INT_MAX, INT_MIN, NONE, UINT_MAX, Duration, Some, Timestamp, TypeName, UInt
 
 _SECOND = 1_000_000_000
 _EDGES = (

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
-from fairlead.policy.bound import Refusal
-from fairlead.policy.classes import ENTRIES, Classes
-from fairlead.policy.compiled import CompiledPolicy
-from fairlead.policy.evaluate import Evaluator
-from fairlead.policy.facts import NodeView, PodView
-from fairlead.policy.filtered import Filtered
-from fairlead.policy.nodes import JOURNAL, Nodes
-from fairlead.policy.select import Matched, policy_set
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.evaluate.class_cache import ENTRIES, Classes
+from fairlead.policy.evaluate.columns import Refusal
+from fairlead.policy.evaluate.evaluator import Evaluator
+from fairlead.policy.evaluate.filter_result import Filtered
+from fairlead.policy.evaluate.matching import Matched, policy_set
+from fairlead.policy.views.node_table import JOURNAL, Nodes
+from fairlead.policy.views.pod_and_node import NodeView, PodView
 from policykit.building import NOW
 
 NEVER = 1 << 62

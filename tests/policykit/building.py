@@ -6,12 +6,12 @@ from typing import Any, Final
 from fairlead import strategies
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import policy_model
-from fairlead.cel.messages import from_json
-from fairlead.policy.compile import Rules, compile_policy
-from fairlead.policy.compiled import CompiledPolicy
-from fairlead.policy.errors import PolicyError
-from fairlead.policy.facts import NodeView, PodView
-from fairlead.policy.placed import PlacedPod, placed_pod
+from fairlead.cel.values.structs import from_json
+from fairlead.policy.compile.compiler import Rules, compile_policy
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.policy_errors import PolicyError
+from fairlead.policy.views.placed_pod import PlacedPod, placed_pod
+from fairlead.policy.views.pod_and_node import NodeView, PodView
 
 SECOND: Final = 1_000_000_000
 NOW: Final = 1_800_000_000 * SECOND

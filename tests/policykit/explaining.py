@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from fairlead.cel.messages import from_json
-from fairlead.policy.explain import explain
-from fairlead.policy.explained import Element, Flip, NodeExplained
-from fairlead.policy.facts import NodeView, PodView
-from fairlead.policy.nodes import Nodes
-from fairlead.policy.placed import placed_pod
-from fairlead.policy.select import PolicySet, policy_set
+from fairlead.cel.values.structs import from_json
+from fairlead.policy.evaluate.matching import PolicySet, policy_set
+from fairlead.policy.explain.explainer import explain
+from fairlead.policy.explain.explanation import Element, Flip, NodeExplained
+from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.placed_pod import placed_pod
+from fairlead.policy.views.pod_and_node import NodeView, PodView
 from policykit.building import NOW, policy
 
 POD = {"metadata": {"name": "p", "labels": {"gpu": "a100"}}, "spec": {"priority": 5}}

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from fairlead.cluster.clock import Clock
+from fairlead.kube.http.client import Clock
 
 SHORT_S = 31.0
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from fairlead.cluster.held import Key
+from fairlead.kube.watch.store import Key
 
 
 class Meta(msgspec.Struct, frozen=True):

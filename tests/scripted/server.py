@@ -9,9 +9,9 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from fairlead.cluster.access import Access
-from fairlead.cluster.credentials import Kept
-from fairlead.cluster.trust import Trust
+from fairlead.kube.access.access import Access
+from fairlead.kube.access.credentials import Kept
+from fairlead.kube.access.tls_trust import Trust
 
 Step = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 

@@ -9,9 +9,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 
-from fairlead.api.durations import parse_duration
 from fairlead.api.params import Params
-from fairlead.api.values import Duration, Shape
+from fairlead.api.values import Duration, Shape, parse_duration
 
 Path = tuple[str | int, ...]
 Json = dict[str, Any]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from fairlead.api.params import Params
-from fairlead.strategies.seam import (
+from fairlead.strategies.contract import (
     Filter,
     FilterOf,
     NodeFacts,

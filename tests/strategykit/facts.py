@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from fairlead.strategies.seam import Condition, Controller, PodOnNode, Stamped, Unknown
+from fairlead.strategies.contract import Condition, Controller, PodOnNode, Stamped, Unknown
 
 
 @dataclass(frozen=True)

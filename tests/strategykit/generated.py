@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from fairlead.api.params import Params
-from fairlead.strategies.seam import Condition, Controller
+from fairlead.strategies.contract import Condition, Controller
 from strategykit.facts import Node, OnNode, Pod
 
 _JUNK = ("", "other", "True", "False", " ", "a,b", "ünï/cødé", "x" * 300)

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from fairlead.strategies.reads import EVERY, Path, overlap
-from fairlead.strategies.seam import (
+from fairlead.strategies.contract import (
     ANNOTATIONS,
     CONDITIONS,
     LABELS,
@@ -17,6 +16,7 @@ from fairlead.strategies.seam import (
     Stamped,
     Unknown,
 )
+from fairlead.strategies.reads import EVERY, Path, overlap
 
 _METADATA = {"namespace": "namespace", "name": "name", "uid": "uid", "created": "creationTimestamp"}
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import audit
-from fairlead.render.access import Grant, Request, Rule
+from fairlead.render.rbac import Grant, Request, Rule
 
 _ME = audit.account("ours", "me")
 

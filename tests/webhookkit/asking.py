@@ -7,19 +7,21 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.cel.messages import from_json
-from fairlead.policy.compiled import CompiledPolicy
-from fairlead.policy.facts import NodeView
-from fairlead.policy.nodes import Nodes
-from fairlead.policy.placed import PlacedPod
-from fairlead.policy.select import policy_set
-from fairlead.policy.tally import Tally
-from fairlead.webhook import placing, verbs
-from fairlead.webhook.pace import Pace
-from fairlead.webhook.placing import Placing
-from fairlead.webhook.protocol import BindArgs
-from fairlead.webhook.remembered import Remembered
-from fairlead.webhook.world import Answer, Caller, Gate, Moment, world
+from fairlead.cel.values.structs import from_json
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.evaluate.matching import policy_set
+from fairlead.policy.evaluate.rule_errors import Tally
+from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.placed_pod import PlacedPod
+from fairlead.policy.views.pod_and_node import NodeView
+from fairlead.webhook.extender import bind as placing
+from fairlead.webhook.extender import verbs
+from fairlead.webhook.extender.bind import Placing
+from fairlead.webhook.extender.caches import Remembered
+from fairlead.webhook.extender.call import Answer, Caller, Gate, Moment
+from fairlead.webhook.extender.circuit_breaker import Pace
+from fairlead.webhook.extender.requests import BindArgs
+from fairlead.webhook.extender.state import world
 from policykit import NOW, SECOND, Clock, Endless
 from policykit.asking import NEVER
 

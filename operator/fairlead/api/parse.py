@@ -11,9 +11,9 @@ from typing import TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from fairlead.api import hints
+from fairlead.api import parse_hints
+from fairlead.api.closest_name import nearest
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
-from fairlead.api.nearest import nearest
 from fairlead.api.params import Params
 from fairlead.api.v1alpha1 import Metadata, SchedulerExtenderPolicy
 
@@ -124,22 +124,24 @@ def _translated(detail: ErrorDetails, model: type[Params]) -> Iterator[FieldErro
             what, _, cure = message.partition(": ")
             yield FieldError(path + below, what, cure)
     elif kind == "missing":
-        yield FieldError(path, "is missing", hints.for_missing(path, model))
+        yield FieldError(path, "is missing", parse_hints.for_missing(path, model))
     elif kind == "extra_forbidden":
-        yield FieldError(path, "there is no such field", hints.for_field(path, model))
+        yield FieldError(path, "there is no such field", parse_hints.for_field(path, model))
     elif kind == "literal_error":
-        allowed = hints.words_of(hints.field_at(path, model))
+        allowed = parse_hints.words_of(parse_hints.field_at(path, model))
         wanted = f"is not one of {', '.join(allowed)}" if len(allowed) > 1 else f"is not {allowed[0]}"
         yield FieldError(path, f"{shown(value)} {wanted}", _quoted(value, allowed))
     elif kind == "shape":
-        yield FieldError(path, f"{shown(value)} is not possible here", hints.for_template(value) or context["message"])
+        yield FieldError(
+            path, f"{shown(value)} is not possible here", parse_hints.for_template(value) or context["message"]
+        )
     elif kind in _KINDS:
-        cure = hints.for_kind(kind, value, path, model)
+        cure = parse_hints.for_kind(kind, value, path, model)
         yield FieldError(path, f"must be {_KINDS[kind]}, not {shown(value)}", cure)
     elif kind in ("string_too_short", "too_short") and not value:
-        field = hints.field_at(path, model)
+        field = parse_hints.field_at(path, model)
         cure = "" if not field or field.is_required() else "leave it out"
-        yield FieldError(path, "must not be empty", hints.documented(field) if path[-1] == "expression" else cure)
+        yield FieldError(path, "must not be empty", parse_hints.documented(field) if path[-1] == "expression" else cure)
     elif kind == "too_short" and isinstance(value, Sized) and len(value) >= context["min_length"]:
         return  # it is short of items because some of them are wrong, which is said anyway
     elif kind in _SIZES:
@@ -184,4 +186,4 @@ def _quoted(value: object, allowed: list[str]) -> str:
 
 def _meant(value: str, allowed: list[str]) -> str:
     near = nearest(value, allowed)
-    return f"did you mean {near}?" if near else hints.for_template(value)
+    return f"did you mean {near}?" if near else parse_hints.for_template(value)

@@ -8,7 +8,19 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from fairlead.api import durations
+PATTERN = r"([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?"
+MAX_LENGTH = 21
+_SECONDS = (3600, 60, 1)
+_PARTS = re.compile(PATTERN)
+
+
+def parse_duration(text: str) -> int:
+    """The seconds of a duration; raises ValueError when it is none."""
+    parts = _PARTS.fullmatch(text)
+    if not text or parts is None:
+        raise ValueError(f"{text[:40]!r} is not a duration such as 90s, 5m or 1h30m")
+    return sum(int(part[:-1]) * each for part, each in zip(parts.groups(), _SECONDS, strict=True) if part)
+
 
 VALIDATIONS = "x-kubernetes-validations"
 
@@ -56,14 +68,14 @@ class Shape:
             return False
         if not self.bounds:
             return True
-        low, high = (durations.parse_duration(one) for one in self.bounds)
-        return low <= durations.parse_duration(text) <= high
+        low, high = (parse_duration(one) for one in self.bounds)
+        return low <= parse_duration(text) <= high
 
 
 def within(low: str, high: str) -> Shape:
     """Bounds for a `Duration`, as in `Annotated[Duration, within("1s", "1h")]`."""
     message = f"write a duration such as 90s, 5m or 1h30m, from {low} to {high}"
-    return Shape(durations.PATTERN, message, (low, high))
+    return Shape(PATTERN, message, (low, high))
 
 
 class Duration(str):
@@ -74,11 +86,11 @@ class Duration(str):
     @property
     def seconds(self) -> int:
         """How long it is."""
-        return durations.parse_duration(self)
+        return parse_duration(self)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        text = core_schema.str_schema(min_length=1, max_length=durations.MAX_LENGTH, strict=True)
+        text = core_schema.str_schema(min_length=1, max_length=MAX_LENGTH, strict=True)
         return core_schema.no_info_after_validator_function(cls, text)
 
 

@@ -6,28 +6,17 @@ from typing import Final
 
 from cel_expr_python import cel
 
-from fairlead.cel.checked import (
-    OPTIONAL,
-    Call,
-    Checked,
-    Const,
-    Ident,
-    Node,
-    Select,
-    StructExpr,
-    Type,
-    decode_steps,
-    walk,
-)
-from fairlead.cel.cures import of_result
-from fairlead.cel.diagnostics import Diagnostic, place
-from fairlead.cel.engine_types import QUANTITY
-from fairlead.cel.environment import Scope, environment
-from fairlead.cel.names import Names, did_you_mean
-from fairlead.cel.never_meant import never_meant_steps
-from fairlead.cel.pausing import Steps, finish
-from fairlead.cel.schema import PACKAGE
-from fairlead.cel.wording import diagnostics
+from fairlead.cel.engine.environment import Scope, environment
+from fairlead.cel.engine.protobuf import QUANTITY
+from fairlead.cel.hints.diagnosis import diagnostics
+from fairlead.cel.hints.likely_mistakes import never_meant_steps
+from fairlead.cel.hints.suggestions import of_result
+from fairlead.cel.hints.unknown_names import Names, did_you_mean
+from fairlead.cel.syntax.ast import OPTIONAL, Call, Checked, Const, Ident, Node, Select, StructExpr, Type, walk
+from fairlead.cel.syntax.ast_decode import decode_steps
+from fairlead.cel.syntax.diagnostics import Diagnostic, place
+from fairlead.cel.values.schema import PACKAGE
+from fairlead.cooperative import Steps, finish
 
 MAX_BYTES: Final = 4096
 COPIES_MAX: Final = 8

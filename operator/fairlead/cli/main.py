@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from fairlead.cli import (
+from fairlead.cli.commands import (
     certs,
     completion,
     crd,
     diff,
-    exits,
     explain,
     lint,
     operate,
@@ -23,8 +22,9 @@ from fairlead.cli import (
     uninstall,
     version,
 )
-from fairlead.cli.endings import ended
-from fairlead.cli.printing import complain, output
+from fairlead.cli.console import exits
+from fairlead.cli.console.exits import ended
+from fairlead.cli.console.output import complain, output
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fairlead.render.engine import Engine, Object
-from fairlead.render.facts import Facts
-from fairlead.render.names import Names
-from fairlead.render.sampling import percentage
-from fairlead.render.settings import SchedulerSettings
-from fairlead.render.wiring import Wiring
+from fairlead.render.cluster_facts import Facts, percentage
+from fairlead.render.extenders import Wiring
+from fairlead.render.object_names import Names
+from fairlead.render.operator_settings import SchedulerSettings
+from fairlead.render.templates import Engine, Object
 
 CONFIG_FOLDER: Final = "/etc/fairlead/config"
 """Where a scheduler finds config.yaml and ca.crt..."""

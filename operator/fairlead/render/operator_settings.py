@@ -1,6 +1,7 @@
 """The operator's settings as a whole, read from one YAML document."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
@@ -8,13 +9,160 @@ import yaml
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from fairlead.api.errors import FieldError, InvalidObjectError
+from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER, GROUP
-from fairlead.api.params import Listed, Params
+from fairlead.api.params import Check, Listed, Params
 from fairlead.api.parse import parse_params
-from fairlead.api.values import Shape
-from fairlead.pem import digest
-from fairlead.render.settings import SchedulerSettings
+from fairlead.api.values import Duration, LabelValue, Name, ObjectName, QualifiedKey, Shape, within
+from fairlead.pki.parsing import digest
+
+KUBE_SCHEDULER = "registry.k8s.io/kube-scheduler"
+
+
+def _plain(value: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what YAML can say and JSON cannot."""
+    failed = [(path, "is no JSON: put it in quotes") for path in _no_json(value)]
+    if failed:
+        raise PydanticCustomError("failed_checks", "something is no JSON", {"failed": failed})
+    return value
+
+
+def _no_json(value: object, path: FieldPath = ()) -> Iterator[FieldPath]:
+    match value:
+        case dict():
+            for key, one in value.items():
+                yield from _no_json(one, (*path, str(key))) if _is_text(key) else [(*path, ascii(key))]
+        case list():
+            for index, one in enumerate(value):
+                yield from _no_json(one, (*path, index))
+        case None | bool() | int():
+            pass
+        case float() if math.isfinite(value):
+            pass
+        case _ if not _is_text(value):
+            yield path
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+_Free = Annotated[dict[str, Any], AfterValidator(_plain)]
+"""Something that Kubernetes knows and we pass on."""
+
+_SAMPLE = Shape("Auto|([1-9][0-9]?|100)%", "write Auto, or a share of the nodes from 1% to 100%")
+_REPOSITORY = Shape(
+    r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+",
+    "write a registry and a path, such as registry.example/kube-scheduler; its tag stands under tag",
+)
+_TAG = Shape(r"(\w[-\w.]{0,127})?", "write a tag such as v1.37.1")
+_DIGEST = Shape("(sha256:[0-9a-f]{64})?", "write sha256: and 64 hexadecimal digits")
+_EXTENDED = Shape(
+    r"(?!requests\.)(?!([-a-z0-9.]+\.)?kubernetes\.io/)[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?",
+    "write an extended resource such as example.com/gpu",
+)
+
+
+class ManagedResource(Params):
+    """An extended resource that policies account for, so that the scheduler must not."""
+
+    name: Annotated[str, Field(max_length=240), _EXTENDED]
+    """The resource, such as example.com/gpu."""
+    ignored_by_scheduler: bool
+    """true: the scheduler does not count whether a node has enough of it."""
+
+    @classmethod
+    def checks(cls) -> tuple[Check, ...]:
+        """The other thing that kube-scheduler does with it would take pods away from policies that match them."""
+        message = "must be true: which pods a policy is for is said by its match; leave out a resource that is counted"
+        return (_check(lambda self: self.ignored_by_scheduler, message, "ignoredByScheduler"),)
+
+
+class Image(Params):
+    """Where kube-scheduler comes from. A digest wins over a tag."""
+
+    repository: Annotated[str, _REPOSITORY] = KUBE_SCHEDULER
+    """Registry and path."""
+    tag: Annotated[str, _TAG] = ""
+    """The version. Empty: that of the API server, the lowest of several."""
+    digest: Annotated[str, _DIGEST] = ""
+    """The very image, as sha256:..."""
+
+
+class Placement(Params):
+    """Where the scheduler's own pods run."""
+
+    node_selector: dict[QualifiedKey, LabelValue] = Field(default_factory=dict)
+    """Labels of the nodes."""
+    tolerations: Listed[_Free] = ()
+    """Taints that do not matter, as in a pod."""
+    affinity: _Free = Field(default_factory=dict)
+    """As in a pod."""
+    priority_class_name: Annotated[str, Field(max_length=253)] = ""
+    """Such as system-cluster-critical."""
+
+
+class Resources(Params):
+    """What a container of the scheduler asks for."""
+
+    requests: dict[QualifiedKey, str] = Field(default_factory=lambda: {"cpu": "100m", "memory": "128Mi"})
+    """What it is given."""
+    limits: dict[QualifiedKey, str] = Field(default_factory=dict)
+    """What it may not exceed."""
+
+
+class SchedulerSettings(Params):
+    """One scheduler."""
+
+    name: Name
+    """What pods put in spec.schedulerName."""
+    management: Literal["Managed", "ConfigOnly"] = "Managed"
+    """Managed: the operator runs it. ConfigOnly: others do, with the configuration that the operator publishes."""
+    replicas: Annotated[int, Field(ge=1, le=10)] = 2
+    """How many pods; one of them leads."""
+    node_sample: Annotated[str, _SAMPLE] = "Auto"
+    """Of how many nodes it asks before it chooses. Auto: all of them up to 1000, above that what it thinks best."""
+    timeout: Annotated[Duration, within("1s", "30s")] = Duration("1s")
+    """How long it waits for an answer."""
+    managed_resources: Annotated[Listed[ManagedResource], Field(max_length=64)] = ()
+    """Extended resources that it does not count."""
+    profile: _Free = Field(default_factory=dict)
+    """A KubeSchedulerProfile, with plugins and pluginConfig."""
+    image: Image = Image()
+    """Where it comes from."""
+    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
+    """When the image is fetched."""
+    image_pull_secrets: Annotated[Listed[ObjectName], Field(max_length=16)] = ()
+    """Secrets of the operator's namespace with which it is fetched."""
+    placement: Placement = Placement()
+    """Where its pods run."""
+    pod_max_backoff_seconds: Annotated[int, Field(ge=1, le=3600)] = 5
+    """The longest that a pod waits after it was refused, while others are in the queue."""
+    resources: Resources = Resources()
+    """What its pods ask for."""
+
+    @classmethod
+    def checks(cls) -> tuple[Check, ...]:
+        """What the cluster has already is never taken over, and what a profile is called is said once."""
+        return (
+            _check(
+                lambda self: (self.name, self.management) != (CLUSTERS_OWN_SCHEDULER, "Managed"),
+                f"{CLUSTERS_OWN_SCHEDULER} is the cluster's own and is never managed: set management to ConfigOnly, "
+                "or give the scheduler another name",
+                "management",
+            ),
+            _check(
+                lambda self: "schedulerName" not in self.profile,
+                "is the name of this entry: leave it out",
+                "profile.schedulerName",
+            ),
+        )
+
+
+def _check(holds: Callable[[Any], bool], message: str, field: str) -> Check:
+    """Nobody but us reads settings: there is no rule for the API server."""
+    return Check("", holds, message, field)
+
 
 OPERATOR_NAME: Final = "fairlead"
 """What its objects are called where the chart is installed by the name that its README gives it."""

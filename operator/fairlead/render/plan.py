@@ -5,13 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fairlead.api.errors import FieldError, InvalidObjectError
+from fairlead.render.cluster_facts import Facts, image_tag
 from fairlead.render.config import CONFIG_FOLDER, TLS_FOLDER, configuration, urls
-from fairlead.render.engine import Engine, Object, read, written
-from fairlead.render.facts import Facts
-from fairlead.render.names import CA_HASH, CONFIG_HASH, HASH_VERSION, Names, digest
-from fairlead.render.settings import Resources, SchedulerSettings
-from fairlead.render.version import image_tag
-from fairlead.render.wiring import Wiring
+from fairlead.render.extenders import Wiring
+from fairlead.render.object_names import CA_HASH, CONFIG_HASH, HASH_VERSION, Names, digest
+from fairlead.render.operator_settings import Resources, SchedulerSettings
+from fairlead.render.templates import Engine, Object, read, written
 
 HASHED_AS: Final = "1"
 """The way in which hashes are made: those of different ways say nothing about each other."""

@@ -9,15 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from fairlead.strategies.labels import matcher
-from fairlead.strategies.node_readiness_params import (
-    ConditionItem,
-    DaemonSetItem,
-    NodeReadiness,
-    PodsItem,
-    WhenAbsent,
-)
-from fairlead.strategies.seam import (
+from fairlead.strategies.contract import (
     ANNOTATIONS,
     CONDITIONS,
     LABELS,
@@ -37,6 +29,14 @@ from fairlead.strategies.seam import (
     Trace,
     Unknown,
     Verdict,
+)
+from fairlead.strategies.label_selector import matcher
+from fairlead.strategies.node_readiness_params import (
+    ConditionItem,
+    DaemonSetItem,
+    NodeReadiness,
+    PodsItem,
+    WhenAbsent,
 )
 
 NOT_READY_DAEMON = "daemon {name} is not ready"

@@ -8,7 +8,7 @@ import pkgutil
 from types import ModuleType
 
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, policy_model
-from fairlead.strategies.seam import Strategy
+from fairlead.strategies.contract import Strategy
 
 
 class StrategyError(Exception):

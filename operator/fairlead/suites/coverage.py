@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.policy.compiled import CompiledPolicy, Match
-from fairlead.suites.answer import Outcome
+from fairlead.policy.compile.model import CompiledPolicy, Match
+from fairlead.suites.compare import Outcome
 
 MATCHED: Final = "matched"
 LEFT: Final = "left alone"

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
+from fairlead.api.closest_name import nearest
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
-from fairlead.api.nearest import nearest
-from fairlead.cel.errors import CelError
-from fairlead.cel.functions.timetext import SECOND, string_to_timestamp, timestamp_to_string
+from fairlead.cel.functions.time_text import SECOND, string_to_timestamp, timestamp_to_string
+from fairlead.cel.values.errors import CelError
 from fairlead.suites.suite import Case, Object, Suite
 
 NOON: Final = "2027-01-15T12:00:00Z"

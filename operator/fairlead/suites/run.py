@@ -1,17 +1,153 @@
 """One case from beginning to end."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
+import msgspec
+
 from fairlead.api.errors import FieldError, InvalidObjectError
-from fairlead.offline.snapshot import SnapshotError
-from fairlead.policy.compiled import CompiledPolicy
-from fairlead.suites import names
-from fairlead.suites.answer import Answer, Outcome
-from fairlead.suites.compare import Difference, differences
+from fairlead.policy.compile.model import CompiledPolicy, ExpressionRule
+from fairlead.policy.evaluate.annotations import annotations
+from fairlead.policy.evaluate.matching import policy_set
+from fairlead.policy.evaluate.preemption import PROTECTED, dropped
+from fairlead.policy.evaluate.rule_errors import Tally
+from fairlead.policy.explain.explainer import steps_of
+from fairlead.policy.explain.explanation import NodeExplained
+from fairlead.policy.explain.mismatch import Unmatched, unmatched
+from fairlead.policy.views.faults import RAISED
+from fairlead.policy.views.node_data import with_data
+from fairlead.policy.views.pod_and_node import NodeView, PodView
+from fairlead.simulation.results import NodeJudged, PodJudged
+from fairlead.simulation.simulation import World
+from fairlead.simulation.snapshot import Snapshot, SnapshotError
+from fairlead.suites import coverage, validate
+from fairlead.suites.compare import Annotated, Answer, Difference, OnNode, Outcome, Protecting, Spared, differences
 from fairlead.suites.objects import Asked, asked
 from fairlead.suites.suite import Case, Expect, Suite
+
+
+def ask(policies: Sequence[CompiledPolicy], about: Asked, expect: Expect) -> Answer:
+    """Everything that a case may expect. Raises SnapshotError for an object that cannot be read."""
+    snapshot = Snapshot()
+    for one in (*about.namespaces, *about.nodes, *about.pods):
+        snapshot.put(one)
+    world = World(policy_set(policies), snapshot, about.now)
+    raw = msgspec.json.encode(about.pod)
+    judged = world.judge(raw)
+    explained = world.explain(raw, judged, world.names)
+    spared = {name: _spared(world, judged, name, about) for name in validate.pods_of(expect)}
+    bound = {node: _annotated(world, judged, node) for node in expect.annotations}
+    outcomes = [
+        *_of_match(policies, judged, about),
+        *(one for node, said in zip(judged.nodes, explained, strict=True) for one in _of_node(node, said)),
+        *(_of_protection(said) for one in spared.values() for said in one.protections),
+        *_of_annotations(judged, bound),
+    ]
+    return Answer(
+        policies=judged.policies,
+        nodes={
+            said.node: OnNode(said, [str(one) for one in node.unfit], node.score)
+            for node, said in zip(judged.nodes, explained, strict=True)
+        },
+        preferred=judged.preferred,
+        spared=spared,
+        annotations=bound,
+        others=[one for one in map(partial(_unmatched, judged, about), policies) if one is not None],
+        outcomes=outcomes,
+    )
+
+
+def _annotated(world: World, judged: PodJudged, node: str) -> Annotated:
+    made = annotations(judged.pod, judged.matched, world.mirror.nodes, node, now=world.now, tally=Tally())
+    return Annotated(made.values, made.refusal or "")
+
+
+def _spared(world: World, judged: PodJudged, name: str, about: Asked) -> Spared:
+    node, uid = _victim(name, about)
+    found = dropped(
+        judged.pod,
+        judged.matched,
+        world.mirror.nodes,
+        node,
+        {uid},
+        requests=world.mirror.counted,
+        now=world.now,
+        tally=Tally(),
+    )
+    said = [*_protections(world, judged, node, uid)]
+    if found is None:
+        return Spared(protections=said)
+    return Spared(found.policy, found.rule, found.why, found.why == PROTECTED, said)
+
+
+def _victim(name: str, about: Asked) -> tuple[str, str]:
+    """The node of a pod, and its UID."""
+    key = validate.key_of(name, about)
+    [found] = [pod for pod in about.pods if (pod["metadata"]["namespace"], pod["metadata"]["name"]) == key]
+    return str(found["spec"]["nodeName"]), str(found["metadata"]["uid"])
+
+
+def _of_match(policies: Sequence[CompiledPolicy], judged: PodJudged, about: Asked) -> Iterator[Outcome]:
+    scheduler = about.pod["spec"]["schedulerName"]
+    for policy in policies:
+        if policy.scheduler_name == scheduler:
+            is_for = policy.name in judged.policies
+            yield policy.name, "Match", "match", coverage.MATCHED if is_for else coverage.LEFT
+
+
+def _of_node(node: NodeJudged, said: NodeExplained) -> Iterator[Outcome]:
+    """A refusal counts for the rule whose reason is given: behind another one, nobody would miss it."""
+    refused = False
+    for rule in said.filters:
+        if rule.outcome == "Passed":
+            yield rule.policy, "Filter", rule.rule, coverage.PASSED
+        elif rule.outcome == "Refused" and not refused:
+            refused = True
+            yield rule.policy, "Filter", rule.rule, coverage.REFUSED
+    for rule in said.scores if node.is_left else ():
+        if rule.outcome == "Scored":
+            yield rule.policy, "Score", rule.rule, coverage.SCORED
+
+
+def _protections(world: World, judged: PodJudged, node: str, uid: str) -> Iterator[Protecting]:
+    """Each by itself: the scheduler is told of the first only."""
+    view = world.mirror.nodes.view_of(node)
+    if view is None:
+        return
+    for each in judged.matched:
+        seen = with_data(view, each.policy.data, world.now)
+        [faced] = [seen.facing(pod) for pod in seen.pods if pod.uid == uid]
+        for rule in each.policy.protections:
+            steps = steps_of(rule.expression, judged.pod, faced, world.now)
+            protects = each.undecided is not None or _protects(rule, judged.pod, faced, world.now)
+            yield Protecting(each.policy.name, rule.name, protects, steps)
+
+
+def _protects(rule: ExpressionRule, pod: PodView, faced: NodeView, now: int) -> bool:
+    """In doubt it does."""
+    try:
+        return bool(rule.expression.for_pod(pod)(faced, now))
+    except RAISED:
+        return True
+
+
+def _of_protection(said: Protecting) -> Outcome:
+    return said.policy, "Protection", said.rule, coverage.PROTECTED if said.protects else coverage.LET_GO
+
+
+def _unmatched(judged: PodJudged, about: Asked, policy: CompiledPolicy) -> Unmatched | None:
+    return unmatched(policy, judged.pod, str(about.pod["spec"]["schedulerName"]), about.now)
+
+
+def _of_annotations(judged: PodJudged, bound: dict[str, Annotated]) -> Iterator[Outcome]:
+    written = {key for one in bound.values() for key in one.values}
+    for each in judged.matched:
+        for rule in each.policy.annotations:
+            if rule.key in written:
+                written.remove(rule.key)  # the first policy that has the key is the one that writes it
+                yield each.policy.name, "Annotation", rule.key, coverage.WRITTEN
 
 
 class Ask(Protocol):
@@ -44,7 +180,7 @@ def run_case(suite: Suite, at: int, policies: Sequence[CompiledPolicy], ask: Ask
         about = asked(suite, at, _scheduler(case, at, policies))
     except InvalidObjectError as error:
         return Result(case.name, faults=error.errors)
-    if faults := [*names.faults(case.expect, about, policies, ("cases", at, "expect"))]:
+    if faults := [*validate.name_errors(case.expect, about, policies, ("cases", at, "expect"))]:
         return Result(case.name, faults=faults)
     try:
         answer = ask(policies, about, case.expect)

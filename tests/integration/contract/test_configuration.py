@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from fairlead.cli.main import main
-from fairlead.webhook.calls import PATHS
+from fairlead.webhook.https.dispatch import PATHS
 from testbed import build
 from testbed.api import Object
 from testbed.certs import Authority

@@ -3,8 +3,8 @@ from typing import Annotated, ClassVar
 
 import pytest
 import yaml
+from generate.crds import FILE, installed_policy
 from pydantic import Field
-from write_crds import FILE, installed_policy
 
 from fairlead.api import crdgen
 from fairlead.api.params import Listed, Params

@@ -2,7 +2,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from write_crds import installed_policy
+from generate.crds import installed_policy
 
 from fairlead.api.errors import FieldError, InvalidObjectError
 from fairlead.api.parse import parse_policy

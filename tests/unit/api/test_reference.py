@@ -1,7 +1,7 @@
 """The reference page of the resource is made from the CRD."""
 
-import write_reference
+from generate import reference
 
 
 def test_the_reference_page_is_current() -> None:
-    assert write_reference.page() == write_reference.PAGE.read_text(), "run make crds"
+    assert reference.page() == reference.PAGE.read_text(), "run make crds"

@@ -3,11 +3,10 @@ from typing import Annotated
 import pytest
 from pydantic import Field, ValidationError
 
-from fairlead.api.durations import parse_duration
 from fairlead.api.errors import FieldError, InvalidObjectError, render_path
 from fairlead.api.params import DataName, Listed, Params, data_names, exactly_one_of
 from fairlead.api.status import Status
-from fairlead.api.values import Duration, within
+from fairlead.api.values import Duration, parse_duration, within
 
 DURATIONS = {"0s": 0, "90s": 90, "5m": 300, "1h": 3600, "1h30m": 5400, "1h30m5s": 5405, "168h": 604_800, "1h5s": 3605}
 NOT_DURATIONS = ["", "5", "s", "1d", "1.5h", "-1s", "30m1h", "1h 30m", "1H", "90s\n", "٣s", "1s1s", "1234567s"]

@@ -3,8 +3,8 @@
 import pytest
 
 from fairlead.cel.check import BOOL, NUMBER, STRING, VALUE, Environment, ExpressionError, Want, check
-from fairlead.cel.checked import Type
-from fairlead.cel.environment import CONDITION, PROTECTION, RULE
+from fairlead.cel.engine.environment import CONDITION, PROTECTION, RULE
+from fairlead.cel.syntax.ast import Type
 
 STRINGS = Type("list", (Type("string"),))
 RULES = Environment(RULE, {"wants": Type("string"), "zones": STRINGS}, ("load", "rackPower"))

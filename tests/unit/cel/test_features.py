@@ -4,16 +4,16 @@ import re
 from typing import Final
 
 import pytest
-import write_features
-from language_functions import FUNCTIONS, MACROS, Entry
-from signatures import signatures
+from generate import features
+from generate.language_functions import FUNCTIONS, MACROS, Entry
+from generate.signatures import signatures
 
-from fairlead.cel import engine
 from fairlead.cel.check import BOOL, Environment, ExpressionError, check
-from fairlead.cel.environment import RULE
-from fairlead.cel.functions.table import FUNCTIONS as OVERLOADS
-from fairlead.cel.functions.table import LEFT_TO_THE_ENGINE, PATTERN_METHODS
-from fairlead.policy.expressions import Compiled
+from fairlead.cel.engine import evaluate
+from fairlead.cel.engine.environment import RULE
+from fairlead.cel.functions.overloads import FUNCTIONS as OVERLOADS
+from fairlead.cel.functions.overloads import LEFT_TO_THE_ENGINE, PATTERN_METHODS
+from fairlead.policy.compile.expression import Compiled
 
 ENTRIES: Final = {name: entry for group in (*FUNCTIONS.values(), MACROS) for name, entry in group.items()}
 WRITTEN_OTHERWISE: Final = ("add_", "subtract_", "@mapInsert", "select_optional_field")
@@ -21,13 +21,13 @@ WRITTEN_OTHERWISE: Final = ("add_", "subtract_", "@mapInsert", "select_optional_
 
 
 def test_the_reference_tells_of_functions_and_of_what_is_lowered() -> None:
-    assert write_features.page() == write_features.PAGE.read_text(), "run make crds"
+    assert features.page() == features.PAGE.read_text(), "run make crds"
 
 
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 def test_the_example_gives_what_is_stated(entry: Entry) -> None:
     expression = check(f"({entry.example}) == ({entry.gives})", Environment(RULE), BOOL)
-    assert engine.evaluate(expression.compiled, {}).value() is True
+    assert evaluate.evaluate(expression.compiled, {}).value() is True
     assert Compiled(expression).for_pod(None)(None, 0) is True
 
 

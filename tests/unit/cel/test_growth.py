@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from fairlead.cel.check import BOOL, MAX_BYTES, Environment, ExpressionError, check
-from fairlead.cel.checked import Type
-from fairlead.cel.environment import RULE
+from fairlead.cel.engine.environment import RULE
+from fairlead.cel.syntax.ast import Type
 
 RULES = Environment(RULE, {"wants": Type("string"), "zones": Type("list", (Type("string"),))}, ("load",))
 _TEXTS = (

@@ -6,30 +6,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import write_access
-import write_chart
 import yaml
-from chart_values import Values
+from generate import access, chart
+from generate.chart_values import Values
 
 from fairlead import __version__
 from fairlead.api.parse import parse_params
 from fairlead.render.operator_settings import OperatorSettings
-from fairlead.webhook.admission_server import PATH
+from fairlead.webhook.admission.admission_server import PATH
 
 _FREE = {"profile", "affinity", "global"}
-_CHART: dict[str, Any] = yaml.safe_load((write_chart.CHART / "Chart.yaml").read_text())
+_CHART: dict[str, Any] = yaml.safe_load((chart.CHART / "Chart.yaml").read_text())
 
 
-@pytest.mark.parametrize(
-    "file", [*write_chart.files(), *write_access.files()], ids=lambda file: str(file.relative_to(write_chart.CHART))
-)
+@pytest.mark.parametrize("file", [*chart.files(), *access.files()], ids=lambda file: str(file.relative_to(chart.CHART)))
 def test_a_file_is_what_it_is_made_from(file: Path) -> None:
-    made = {**write_chart.files(), **write_access.files()}
+    made = {**chart.files(), **access.files()}
     assert file.read_text() == made[file], "run `make crds`"
 
 
 def test_the_values_are_the_defaults_of_the_models() -> None:
-    written = yaml.safe_load((write_chart.CHART / "values.yaml").read_text())
+    written = yaml.safe_load((chart.CHART / "values.yaml").read_text())
     assert parse_params(written, Values) == Values()
 
 
@@ -39,24 +36,24 @@ def test_what_the_operator_reads_can_be_said_as_values() -> None:
 
 def test_nothing_is_taken_that_is_not_listed() -> None:
     """But in what Kubernetes knows, and in maps whose keys people choose."""
-    free = {path for path, node in _objects(write_chart.schema(), "") if node["additionalProperties"] is True}
+    free = {path for path, node in _objects(chart.schema(), "") if node["additionalProperties"] is True}
     assert {path.rpartition(".")[2].removesuffix("[]") for path in free} - _FREE == {
         *("tolerations", "topologySpreadConstraints", "extraEnv", "extraVolumes", "extraVolumeMounts"),
         *("webhookFrom", "metricsFrom"),
     }
-    for path, node in _objects(write_chart.schema(), ""):
+    for path, node in _objects(chart.schema(), ""):
         said = [key for key in ("properties", "patternProperties") if key in node]
         assert (len(said), node["additionalProperties"]) in ((1, False), (0, True)), path
 
 
 def test_the_schema_has_no_pattern_that_helm_cannot_read() -> None:
-    patterns = re.findall(r'"pattern": ("(?:[^"\\]|\\.)*")', json.dumps(write_chart.schema()))
+    patterns = re.findall(r'"pattern": ("(?:[^"\\]|\\.)*")', json.dumps(chart.schema()))
     assert len(patterns) > 10
     assert [one for one in patterns if "(?" in one or "\\\\Z" in one] == []
 
 
 def test_the_api_server_asks_where_the_operator_answers() -> None:
-    assert f"      path: {PATH}\n" in (write_chart.CHART / "templates" / "admission.yaml").read_text()
+    assert f"      path: {PATH}\n" in (chart.CHART / "templates" / "admission.yaml").read_text()
 
 
 def test_the_chart_is_of_this_version() -> None:

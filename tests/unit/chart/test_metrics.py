@@ -5,14 +5,14 @@ import re
 from typing import Any
 
 import pytest
-import write_chart
 import yaml
+from generate import chart
 
 from fairlead.metrics import Gauges, Histogram, Kept
 from scripted.loop import in_loop
 from servingkit import running
 
-_FILES = write_chart.CHART / "files"
+_FILES = chart.CHART / "files"
 _NAME = re.compile(r"\b(fairlead_[a-z_]+)(?:\{([^}]*)\})?")
 _FROM_SCRAPES = {"namespace", "pod", "le"}
 

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import write_examples
 import yaml
+from generate import examples
 
 import suitekit
-from fairlead.cli.checks import Checker
+from fairlead.cli.inputs.checker import Checker
 from fairlead.cli.main import main
 
 _FOLDER = Path(__file__).parents[3] / "examples"
@@ -39,7 +39,7 @@ def test_there_are_examples() -> None:
 
 def test_each_has_its_suite_and_no_suite_is_left_over() -> None:
     suites = sorted((_FOLDER / "tests").iterdir())
-    assert suites == sorted(write_examples.suite_of(path) for path in _EXAMPLES)
+    assert suites == sorted(examples.suite_of(path) for path in _EXAMPLES)
 
 
 def test_all_cases_pass_and_see_every_outcome_of_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,7 +60,7 @@ def test_a_rule_that_goes_is_missed(path: Path, tmp_path: Path, capsys: pytest.C
     suite = tmp_path / "tests" / f"{path.stem}.test.yaml"
     suite.parent.mkdir()
     # What is expected of a rule by name could not be asked any more, which would be an error and no failure.
-    kept = yaml.safe_load(write_examples.suite_of(path).read_text())
+    kept = yaml.safe_load(examples.suite_of(path).read_text())
     for case in kept["cases"]:
         case["expect"]["refused"] = {
             node: {"reason": why} if isinstance(why, str) else {key: one for key, one in why.items() if key != "rule"}
@@ -103,6 +103,6 @@ def test_the_suite_in_the_reference_passes(tmp_path: Path) -> None:
 
 
 def test_pages_say_what_examples_and_suites_say() -> None:
-    for page, text in write_examples.pages().items():
+    for page, text in examples.pages().items():
         assert text == page.read_text(), f"{page.name} is stale: run make crds"
-    assert sorted(write_examples.PAGES.iterdir()) == sorted(write_examples.pages())
+    assert sorted(examples.PAGES.iterdir()) == sorted(examples.pages())

@@ -5,19 +5,17 @@ from types import ModuleType
 from typing import get_args
 
 import pytest
-import write_commands
-import write_conditions
-import write_metrics
-from write_crds import FILE
+from generate import commands, conditions, metrics
+from generate.crds import FILE
 
 from chartkit import CHART
-from fairlead.cli import exits
+from fairlead.cli.console import exits
 from fairlead.cli.main import main
-from fairlead.control.conditions import Reason
-from fairlead.control.cures import CURES
+from fairlead.control.status.conditions import Reason
+from fairlead.control.status.reasons import CURES
 
 
-@pytest.mark.parametrize("writer", [write_commands, write_conditions, write_metrics])
+@pytest.mark.parametrize("writer", [commands, conditions, metrics])
 def test_the_page_is_up_to_date(writer: ModuleType) -> None:
     assert writer.page() == writer.PAGE.read_text(), "run `make crds`"
 
@@ -29,7 +27,7 @@ def test_each_reason_has_a_meaning_and_those_that_wait_for_somebody_have_a_cure(
 
 
 def test_every_metric_that_the_chart_asks_for_is_on_the_page() -> None:
-    page = write_metrics.page()
+    page = metrics.page()
     asked = {
         name
         for file in ("rules.yaml", "dashboard.json")

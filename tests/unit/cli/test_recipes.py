@@ -10,15 +10,15 @@ import pytest
 import yaml
 
 from fairlead.cel.check import VALUE, Environment, ExpressionError, check
-from fairlead.cel.environment import RULE
-from fairlead.cel.functions.timetext import string_to_timestamp
-from fairlead.cel.messages import from_json
-from fairlead.policy.binding import annotations
-from fairlead.policy.expressions import Compiled
-from fairlead.policy.facts import NodeView, PodView
-from fairlead.policy.preempt import dropped
-from fairlead.policy.rules import RAISED
-from fairlead.policy.tally import Tally
+from fairlead.cel.engine.environment import RULE
+from fairlead.cel.functions.time_text import string_to_timestamp
+from fairlead.cel.values.structs import from_json
+from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.evaluate.annotations import annotations
+from fairlead.policy.evaluate.preemption import dropped
+from fairlead.policy.evaluate.rule_errors import Tally
+from fairlead.policy.views.faults import RAISED
+from fairlead.policy.views.pod_and_node import NodeView, PodView
 from lintkit import report_of, said, spec
 from policykit.asking import Cluster
 from policykit.building import NOW, node, placed, pod, policy

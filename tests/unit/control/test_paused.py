@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING, cast
 
 from authoritykit import DAY, NOW, KeptSecrets, at_once
-from fairlead.control.certificates import Certificates, Passed
+from fairlead.control.certificates.issuer import Certificates, Passed
 
 if TYPE_CHECKING:
-    from fairlead.cluster.secrets import Secrets
+    from fairlead.kube.watch.secrets import Secrets
 
 AFTER = NOW + 21 * DAY
 

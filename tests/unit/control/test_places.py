@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.cluster.resources import VERSION
-from fairlead.cluster.transport import Ask
-from fairlead.control.gathering import PAUSED
+from fairlead.control.decide.desired import PAUSED
+from fairlead.kube.http.transport import Ask
+from fairlead.kube.resources import VERSION
 from faultkit.api import Key, Object
 from faultkit.cluster import NAMESPACE, Cluster
 from faultkit.faults import Wire

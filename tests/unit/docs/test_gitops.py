@@ -8,7 +8,7 @@ import pytest
 import yaml
 from lupa import LuaRuntime
 
-from fairlead.control.conditions import Known, Replica, conditions
+from fairlead.control.status.conditions import Known, Replica, conditions
 from pagekit import CHECKOUT, Page
 
 _PAGE = Page(CHECKOUT / "docs" / "guide" / "gitops.md")

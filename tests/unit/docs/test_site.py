@@ -11,7 +11,7 @@ import pytest
 import yaml
 from site_links import rewritten
 
-from fairlead.control.conditions import _HOPELESS, Reason
+from fairlead.control.status.conditions import _HOPELESS, Reason
 from fairlead.render.operator_settings import parse_settings
 from pagekit import CHECKOUT, Page, pages
 

@@ -12,17 +12,17 @@ from typing import Any, Final
 import pytest
 
 from fairlead.api.parse import parse_policy
-from fairlead.cel import estimate
+from fairlead.cel.analysis import estimate
 from fairlead.cel.check import COPIES_MAX, PARTS_MAX
 from fairlead.cel.functions.regex import PATTERNS_MAX, compiled
 from fairlead.cel.lowering import program
-from fairlead.cel.meter import Meter
-from fairlead.cel.pausing import Share, Steps, TooLongError, about, within
-from fairlead.policy import checking
-from fairlead.policy.compile import Rules, compile_policy
-from fairlead.policy.errors import PolicyError
-from fairlead.policy.expressions import Compiled
-from fairlead.policy.inspect import Inspected, inspect, inspect_steps
+from fairlead.cel.values.meter import Meter
+from fairlead.cooperative import Share, Steps, TooLongError, about, within
+from fairlead.policy.compile import expression_compiler
+from fairlead.policy.compile.compiler import Rules, compile_policy
+from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.policy_errors import PolicyError
+from fairlead.policy.lint.inspection import Inspected, inspect, inspect_steps
 from policykit import MODEL, hostile
 from policykit.building import INSTALLED, obj
 
@@ -118,7 +118,7 @@ def test_a_whole_policy_goes_as_it_came_in_short_stretches(
         def __del__(self) -> None:
             freed[-1] += 1
 
-    monkeypatch.setattr(checking, "Compiled", Counted)
+    monkeypatch.setattr(expression_compiler, "Compiled", Counted)
     rules = Rules(INSTALLED, clock=Clock(step_s))
     steps = inspect_steps(hostile.everywhere(hostile.EXPRESSIONS[name]), MODEL, rules)
     calls = longest = 0
@@ -252,7 +252,7 @@ def test_whatever_goes_wrong_is_a_fault_of_the_policy(
     found = inspect(obj("p", filters={"f": "true"}), MODEL, RULES)
     assert f"internal error: {type(error).__name__}" in str(found.faults[0])
     monkeypatch.undo()
-    monkeypatch.setattr("fairlead.policy.warnings.gathered", fails)
+    monkeypatch.setattr("fairlead.policy.lint.policy_checks.gathered", fails)
     found = inspect(obj("p", filters={"f": "true"}), MODEL, RULES)
     assert (found.faults, found.warnings) == ((), ())
     assert len(caplog.records) == 2

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import settings as running
 from hypothesis import strategies as st
 
-from fairlead.render.engine import read, written
-from fairlead.render.names import CA_HASH, CONFIG_HASH
+from fairlead.render.extenders import Wiring
+from fairlead.render.object_names import CA_HASH, CONFIG_HASH
 from fairlead.render.plan import Plan, is_whole
-from fairlead.render.wiring import Wiring
+from fairlead.render.templates import read, written
 from renderkit import ALL, EVERYTHING, GOLDEN, LONGEST, SCENES, facts, named, planned
 
 Object = Mapping[str, Any]

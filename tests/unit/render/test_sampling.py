@@ -2,8 +2,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from fairlead.render.engine import read
-from fairlead.render.sampling import asked_all, percentage
+from fairlead.render.cluster_facts import asked_all, percentage
+from fairlead.render.templates import read
 from renderkit import facts, planned
 
 SHARES: Mapping[tuple[str, int | None, bool | None], int | None] = {

@@ -3,7 +3,7 @@ from collections.abc import Mapping
 import pytest
 
 from fairlead.api.errors import InvalidObjectError
-from fairlead.render.version import image_tag
+from fairlead.render.cluster_facts import image_tag
 from renderkit import facts, named, planned
 
 TAGS: Mapping[tuple[str, ...], str] = {

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from fairlead.strategies import installed
-from fairlead.strategies.seam import Strategy
+from fairlead.strategies.contract import Strategy
 from strategykit.bounds import Edge, edges
 from strategykit.contract import keeps_contract
 from strategykit.generated import scenes

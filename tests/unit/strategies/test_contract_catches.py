@@ -8,8 +8,7 @@ import pytest
 from hypothesis import Phase, given, settings
 
 from fairlead.api.params import Params
-from fairlead.strategies.reads import LABELS
-from fairlead.strategies.seam import (
+from fairlead.strategies.contract import (
     PASS,
     Filter,
     Pass,
@@ -22,6 +21,7 @@ from fairlead.strategies.seam import (
     Trace,
     Unknown,
 )
+from fairlead.strategies.reads import LABELS
 from strategykit.contract import keeps_contract
 from strategykit.generated import NOW, Scene, scenes
 

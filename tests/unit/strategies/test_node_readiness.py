@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from fairlead.strategies import node_readiness
+from fairlead.strategies.contract import PASS, Condition, Controller, PodsRead, Reads, Reject, Stamped, Unknown, Verdict
 from fairlead.strategies.node_readiness import WAITING
 from fairlead.strategies.node_readiness_params import NodeReadiness
-from fairlead.strategies.seam import PASS, Condition, Controller, PodsRead, Reads, Reject, Stamped, Unknown, Verdict
 from strategykit.facts import Node, Notes, OnNode, Pod
 from strategykit.watched import WatchedNode
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairlead.strategies.contract import Controller
 from fairlead.strategies.reads import ANNOTATIONS, CONDITIONS, EVERY, LABELS, Change, Path, PodsRead, Reads, union
-from fairlead.strategies.seam import Controller
 from strategykit.facts import OnNode
 
 _GPU: Path = (*LABELS, "gpu")

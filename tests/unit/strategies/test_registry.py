@@ -10,7 +10,7 @@ import pytest
 from fairlead import strategies
 from fairlead.api.params import Params
 from fairlead.strategies import StrategyError, installed
-from fairlead.strategies.seam import Filter, Reads, Strategy
+from fairlead.strategies.contract import Filter, Reads, Strategy
 
 _STRATEGY = """
 from fairlead.api.params import Params

@@ -11,11 +11,10 @@ import yaml
 
 from fairlead.api.errors import FieldError, InvalidObjectError
 from fairlead.api.parse import parse_params
-from fairlead.cli.checks import Checker
-from fairlead.suites.ask import ask
-from fairlead.suites.fields import faults
-from fairlead.suites.run import run_case
+from fairlead.cli.inputs.checker import Checker
+from fairlead.suites.run import ask, run_case
 from fairlead.suites.suite import Suite
+from fairlead.suites.validate import field_errors
 
 _EXAMPLES = Path(__file__).parents[3] / "examples"
 _ODD: tuple[Any, ...] = (None, True, 0, -1.5, "", "x", "2027-01-01T00:00:00Z", [], {}, [1], {"a": {"b": 1}}, 10**30)
@@ -56,7 +55,7 @@ def test_a_spoilt_suite_is_run_or_refused(name: str) -> None:
         except InvalidObjectError:
             refused += 1
             continue
-        said: list[FieldError] = [*faults(read)]
+        said: list[FieldError] = [*field_errors(read)]
         if not said:
             said = [one for at in range(len(read.cases)) for one in run_case(read, at, checker.compiled, ask).faults]
         refused += bool(said)

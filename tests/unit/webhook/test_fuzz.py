@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from fairlead.webhook import pace, protocol, verbs
-from fairlead.webhook.world import Answer, Outcome
+from fairlead.webhook.extender import circuit_breaker, requests, verbs
+from fairlead.webhook.extender.call import Answer, Outcome
 from fuzz.against import Broken, Fuzz, check
 from fuzz.reached import reached
 from fuzz.seeds import seeds
@@ -40,7 +40,7 @@ def test_no_request_breaks_the_webhook_or_stays_in_memory() -> None:
 
 
 def test_the_seeds_and_their_mutations_reach_nearly_every_line() -> None:
-    lines = reached(Fuzz(Random("lines")).one, TRACED, protocol, verbs, pace)
+    lines = reached(Fuzz(Random("lines")).one, TRACED, requests, verbs, circuit_breaker)
     assert lines.share >= 0.95, lines.missed
 
 
@@ -67,7 +67,7 @@ def test_a_broken_answer_is_found(case: str) -> None:
 
 
 def test_an_exception_is_found_with_the_request_that_raised_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "args", lambda *_: 1 // 0)
+    monkeypatch.setattr(requests, "args", lambda *_: 1 // 0)
     fuzz = Fuzz(Random(0))
     with pytest.raises(Broken, match=r"ZeroDivisionError[^\n]*\nb'\{\"Pod\""):
         fuzz.ask("filter", body(["a"]))

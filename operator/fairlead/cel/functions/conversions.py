@@ -7,8 +7,8 @@ import re
 from math import copysign, inf, isfinite, nan
 from typing import Final, TypeVar
 
-from fairlead.cel.errors import CelError, Kind
-from fairlead.cel.values import INT_MAX, INT_MIN, UINT_MAX, UInt
+from fairlead.cel.values.errors import CelError, Kind
+from fairlead.cel.values.value_types import INT_MAX, INT_MIN, UINT_MAX, UInt
 
 T = TypeVar("T")
 

@@ -3,10 +3,84 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from fairlead.cel.errors import Abort, CelError, Kind
-from fairlead.cel.functions.equality import contains, type_of
-from fairlead.cel.functions.sorting import sorted_indices
-from fairlead.cel.values import NONE, Duration, Nothing, Some, Timestamp, TypeName, UInt
+from fairlead.cel.values.equality import contains, type_of
+from fairlead.cel.values.errors import Abort, CelError, Kind
+from fairlead.cel.values.value_types import NONE, Duration, Nothing, Some, Timestamp, TypeName, UInt
+
+_INSERTION_SORT_TO: Final = 16  # elements; up to here `std::sort` is stable
+
+Order = list[int]
+
+
+def sorted_indices(keys: Sequence[Any], *, ties_show: bool) -> Order:
+    """Order the positions of keys of one type; `ties_show` tells whether exchanging equal keys could be noticed."""
+    kind = keys[0].__class__
+    if kind is float:
+        exact = any(key != key for key in keys) or (ties_show and len(keys) > _INSERTION_SORT_TO)
+    else:
+        exact = ties_show and len(keys) > _INSERTION_SORT_TO and len(set(keys)) < len(keys)
+    if not exact:
+        return sorted(range(len(keys)), key=keys.__getitem__)
+    order = list(range(len(keys)))
+    _introsort(keys, order, 0, len(order), 2 * (len(order).bit_length() - 1))
+    _finish(keys, order)
+    return order
+
+
+def _introsort(keys: Sequence[Any], order: Order, first: int, last: int, depth: int) -> None:
+    """Partition until the parts are small.
+
+    Beyond the depth libstdc++ changes to a heap; only lists made for the purpose get there, and they are just sorted.
+    """
+    while last - first > _INSERTION_SORT_TO:
+        if depth == 0:
+            order[first:last] = sorted(order[first:last], key=keys.__getitem__)
+            return
+        depth -= 1
+        cut = _partition(keys, order, first, last)
+        _introsort(keys, order, cut, last, depth)
+        last = cut
+
+
+def _partition(keys: Sequence[Any], order: Order, first: int, last: int) -> int:
+    _median_to_first(keys, order, first, (first + 1, first + (last - first) // 2, last - 1))
+    pivot = keys[order[first]]
+    low, high = first + 1, last
+    while True:
+        while keys[order[low]] < pivot:
+            low += 1
+        high -= 1
+        while pivot < keys[order[high]]:
+            high -= 1
+        if not low < high:
+            return low
+        order[low], order[high] = order[high], order[low]
+        low += 1
+
+
+def _median_to_first(keys: Sequence[Any], order: Order, first: int, of: tuple[int, int, int]) -> None:
+    left, middle, right = of
+    a, b, c = (keys[order[position]] for position in of)
+    if not a < b:
+        left, middle, a, b = middle, left, b, a
+    chosen = middle if b < c else right if a < c else left
+    order[first], order[chosen] = order[chosen], order[first]
+
+
+def _finish(keys: Sequence[Any], order: Order) -> None:
+    """Sort by insertion; the first elements may go to the very front, the others cannot pass a lesser one."""
+    for position in range(1, len(order)):
+        index = order[position]
+        key = keys[index]
+        if position < _INSERTION_SORT_TO and key < keys[order[0]]:
+            order.insert(0, order.pop(position))
+            continue
+        hole = position
+        while key < keys[order[hole - 1]]:
+            order[hole] = order[hole - 1]
+            hole -= 1
+        order[hole] = index
+
 
 Values = Sequence[Any]
 

@@ -8,9 +8,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from fairlead.cel.errors import CelError, Kind
-from fairlead.cel.functions.equality import less_numbers
-from fairlead.cel.values import INT_MIN, UINT_MAX, UInt
+from fairlead.cel.values.equality import less_numbers
+from fairlead.cel.values.errors import CelError, Kind
+from fairlead.cel.values.value_types import INT_MIN, UINT_MAX, UInt
 
 Number = int | float
 

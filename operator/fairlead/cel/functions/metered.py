@@ -9,8 +9,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
-from fairlead.cel.functions import conversions, encoders, equality, lists, maths, quantity, strings, timetext
-from fairlead.cel.meter import ITEM, PAID, SHORT_TEXT, Meter
+from fairlead.cel.functions import conversions, lists, maths, quantity, strings, time_text
+from fairlead.cel.values import equality
+from fairlead.cel.values.meter import ITEM, PAID, SHORT_TEXT, Meter
 
 Function = Callable[..., Any]
 Metered = Callable[..., Any]
@@ -310,12 +311,12 @@ METERED: Final[Mapping[Function, Metered]] = MappingProxyType(
         conversions.string_to_uint64: _reads(conversions.string_to_uint64),
         conversions.string_to_double: _reads(conversions.string_to_double),
         conversions.string_to_bool: _reads(conversions.string_to_bool),
-        timetext.string_to_duration: _reads(timetext.string_to_duration, _MADE * DURATION_UNIT),
-        timetext.string_to_timestamp: _reads(timetext.string_to_timestamp, _MADE),
+        time_text.string_to_duration: _reads(time_text.string_to_duration, _MADE * DURATION_UNIT),
+        time_text.string_to_timestamp: _reads(time_text.string_to_timestamp, _MADE),
         quantity.quantity: _reads(quantity.quantity, _MADE),
         quantity.is_quantity: _reads(quantity.is_quantity, _MADE),
-        encoders.base64_encode_bytes: _copies(encoders.base64_encode_bytes),
-        encoders.base64_decode_string: _copies(encoders.base64_decode_string, 20),
+        strings.base64_encode_bytes: _copies(strings.base64_encode_bytes),
+        strings.base64_decode_string: _copies(strings.base64_decode_string, 20),
         equality.equal: equal,
         equality.not_equal: lambda meter, left, right: not equal(meter, left, right),
         equality.less: _ordered(equality.less),

@@ -6,9 +6,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NoReturn
 
-from fairlead.cel.errors import CelError, Kind
-from fairlead.cel.functions.equality import map_key, type_of
-from fairlead.cel.values import NONE, Nothing, Some, TypeName
+from fairlead.cel.values.equality import map_key, type_of
+from fairlead.cel.values.errors import CelError, Kind
+from fairlead.cel.values.value_types import NONE, Nothing, Some, TypeName
 
 Optional = Some | Nothing
 

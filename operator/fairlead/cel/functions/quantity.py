@@ -9,9 +9,9 @@ an integer is not a matter of how it was written, and its float is the nearest.
 import re
 from typing import ClassVar, Final
 
-from fairlead.cel.errors import CelError, Kind
 from fairlead.cel.functions.conversions import refuse_long
-from fairlead.cel.values import INT_MAX, INT_MIN
+from fairlead.cel.values.errors import CelError, Kind
+from fairlead.cel.values.value_types import INT_MAX, INT_MIN
 
 NANO: Final = 10**9
 EXPONENT_MAX: Final = 400

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import re2
 
-from fairlead.cel.errors import Abort, CelError, Kind
-from fairlead.cel.meter import STEP, Meter
-from fairlead.cel.values import NONE, Nothing, Some
+from fairlead.cel.values.errors import Abort, CelError, Kind
+from fairlead.cel.values.meter import STEP, Meter
+from fairlead.cel.values.value_types import NONE, Nothing, Some
 
 REPEATED_BYTES_MAX: Final = 1_000_000
 PATTERN_MAX: Final = 1_024

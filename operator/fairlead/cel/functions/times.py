@@ -7,9 +7,9 @@ while a duration as such reaches to ten thousand years.
 from datetime import date
 from typing import Final
 
-from fairlead.cel.errors import CelError, Kind
-from fairlead.cel.functions.timetext import DAY_S, EPOCH_ORDINAL, SECOND, TIMESTAMP_MAX, TIMESTAMP_MIN
-from fairlead.cel.values import INT_MAX, INT_MIN, Duration, Timestamp
+from fairlead.cel.functions.time_text import DAY_S, EPOCH_ORDINAL, SECOND, TIMESTAMP_MAX, TIMESTAMP_MIN
+from fairlead.cel.values.errors import CelError, Kind
+from fairlead.cel.values.value_types import INT_MAX, INT_MIN, Duration, Timestamp
 
 _MILLISECOND: Final = 1_000_000
 _MINUTE: Final = 60 * SECOND

@@ -5,11 +5,12 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from fairlead.cel.checked import Call, Type
-from fairlead.cel.functions import equality, metered
-from fairlead.cel.lowering import access, dynamic
-from fairlead.cel.lowering.builder import Out, any_raises, compare, load, negate
+from fairlead.cel.functions import metered
+from fairlead.cel.lowering import dynamic, field_access
 from fairlead.cel.lowering.context import Context
+from fairlead.cel.lowering.pyast import Out, any_raises, compare, load, negate
+from fairlead.cel.syntax.ast import Call, Type
+from fairlead.cel.values import equality
 
 # Python's own operators are those of the language on two values of one of these types.
 _NATIVE: Final = frozenset({"int", "uint", "bool", "string", "bytes", "timestamp", "duration", "null", "type"})
@@ -58,12 +59,12 @@ def equals(lo: Context, node: Call) -> Out:
 def membership(lo: Context, node: Call) -> Out:
     """`item in list`, `key in map`."""
     item_type, type_ = (lo.type_of(arg) for arg in node.args)
-    has_native_key = access.is_native_key(type_, item_type)
+    has_native_key = field_access.is_native_key(type_, item_type)
     if has_native_key or (type_.name == "list" and type_.params[0] == item_type and _is_native(item_type)):
         item, held = lo.natives(node.args)
         if not has_native_key and lo.estimate is not None:
             return Out(lo.call(metered.among, load("m"), item.expr, held.expr), raises=True)
-        key = access.map_key(lo, lo.key(node.args[0], item), item_type) if has_native_key else item.expr
+        key = field_access.map_key(lo, lo.key(node.args[0], item), item_type) if has_native_key else item.expr
         return Out(compare(key, ast.In(), held.expr), any_raises(item, held))
     item, held = lo.sequence(node.args)
     if lo.estimate is not None:

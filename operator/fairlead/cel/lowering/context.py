@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
-from fairlead.cel.checked import DYN, Checked, Node, Type
-from fairlead.cel.estimate import Estimate
+from fairlead.cel.analysis.estimate import Estimate
+from fairlead.cel.analysis.inference import NEVER
+from fairlead.cel.analysis.node_facts import Analysis
 from fairlead.cel.functions.metered import METERED, look_up
-from fairlead.cel.lowering.analysis import Analysis
-from fairlead.cel.lowering.builder import MAX_STEPS, Builder, Out, Statements, compare, const, load, method, native
-from fairlead.cel.lowering.inference import NEVER
-from fairlead.cel.meter import RAISED, SHORT_TEXT
+from fairlead.cel.lowering.pyast import MAX_STEPS, Builder, Out, Statements, compare, const, load, method, native
+from fairlead.cel.syntax.ast import DYN, Checked, Node, Type
+from fairlead.cel.values.meter import RAISED, SHORT_TEXT
 
 
 @dataclass(slots=True, kw_only=True)

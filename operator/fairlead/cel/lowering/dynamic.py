@@ -7,16 +7,27 @@ from typing import Any, Final, NoReturn
 
 from msgspec import Struct
 
-from fairlead.cel.errors import Abort, CelError, Kind
-from fairlead.cel.functions.equality import contains, map_key, type_of
 from fairlead.cel.functions.metered import look
 from fairlead.cel.functions.metered import metered as pays
 from fairlead.cel.functions.quantity import Quantity
-from fairlead.cel.lowering.signatures import signatures
-from fairlead.cel.messages import is_present, zero
-from fairlead.cel.meter import STEPS_MAX, Meter
-from fairlead.cel.schema import messages
-from fairlead.cel.values import INT_MAX, INT_MIN, NONE, BoolKey, Duration, Nothing, Some, Timestamp, TypeName, UInt
+from fairlead.cel.lowering.dynamic_overloads import signatures
+from fairlead.cel.values.equality import contains, map_key, type_of
+from fairlead.cel.values.errors import Abort, CelError, Kind
+from fairlead.cel.values.meter import STEPS_MAX, Meter
+from fairlead.cel.values.schema import messages
+from fairlead.cel.values.structs import is_present, zero
+from fairlead.cel.values.value_types import (
+    INT_MAX,
+    INT_MIN,
+    NONE,
+    BoolKey,
+    Duration,
+    Nothing,
+    Some,
+    Timestamp,
+    TypeName,
+    UInt,
+)
 
 KINDS: Final[Mapping[type, str]] = {
     bool: "b",

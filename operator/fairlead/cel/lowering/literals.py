@@ -4,12 +4,12 @@ import ast
 from collections.abc import Sequence
 from typing import Final
 
-from fairlead.cel.checked import DYN, Const, ListExpr, Node, StructExpr
-from fairlead.cel.errors import Abort, CelError, Kind
-from fairlead.cel.functions.equality import map_key
-from fairlead.cel.lowering.builder import NotLoweredError, Out, any_raises, const
 from fairlead.cel.lowering.context import Context
-from fairlead.cel.values import NONE, UInt
+from fairlead.cel.lowering.pyast import Out, any_raises, const
+from fairlead.cel.syntax.ast import DYN, Const, ListExpr, Node, StructExpr
+from fairlead.cel.values.equality import map_key
+from fairlead.cel.values.errors import Abort, CelError, Kind, NotLoweredError
+from fairlead.cel.values.value_types import NONE, UInt
 
 _KEYS: Final = ("string", "int", "uint", "bool")
 

@@ -2,10 +2,10 @@
 
 import ast
 
-from fairlead.cel.checked import DYN, Call, Node
 from fairlead.cel.lowering import dynamic
-from fairlead.cel.lowering.builder import Out, Statements, all_of, any_of, any_raises, const, either, load, negate
 from fairlead.cel.lowering.context import Context
+from fairlead.cel.lowering.pyast import Out, Statements, all_of, any_of, any_raises, const, either, load, negate
+from fairlead.cel.syntax.ast import DYN, Call, Node
 
 
 def operand(lo: Context, node: Node) -> Out:

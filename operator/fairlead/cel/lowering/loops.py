@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from fairlead.cel.checked import Comprehension, Type
 from fairlead.cel.lowering import dynamic
-from fairlead.cel.lowering.builder import (
+from fairlead.cel.lowering.context import Context
+from fairlead.cel.lowering.pyast import (
     MAX_STEPS,
     Out,
     Statements,
@@ -19,8 +19,8 @@ from fairlead.cel.lowering.builder import (
     native,
     over_limit,
 )
-from fairlead.cel.lowering.context import Context
-from fairlead.cel.meter import STEP
+from fairlead.cel.syntax.ast import Comprehension, Type
+from fairlead.cel.values.meter import STEP
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,22 +12,25 @@ import ast
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fairlead.cel.checked import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, Select, StructExpr
-from fairlead.cel.lowering import access, literals, macros, operators
-from fairlead.cel.lowering.analysis import Analysis
-from fairlead.cel.lowering.builder import (
-    NotLoweredError,
-    Out,
-    Statements,
-    attribute,
-    const,
-    index,
-    load,
-    method,
-)
+from fairlead.cel.analysis.node_facts import Analysis
+from fairlead.cel.analysis.time_dependence import Watched
+from fairlead.cel.analysis.trace import is_leaf
+from fairlead.cel.lowering import field_access, literals, macros, operators, optional_access
 from fairlead.cel.lowering.context import Context
-from fairlead.cel.lowering.leaves import is_leaf
-from fairlead.cel.lowering.moving import Watched
+from fairlead.cel.lowering.pyast import Out, Statements, attribute, const, index, load, method
+from fairlead.cel.syntax.ast import (
+    OPTIONAL,
+    Call,
+    Checked,
+    Comprehension,
+    Const,
+    Ident,
+    ListExpr,
+    Node,
+    Select,
+    StructExpr,
+)
+from fairlead.cel.values.errors import NotLoweredError
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,9 +61,11 @@ class Lowerer(Context):
             case Const():
                 return literals.constant(self, node)
             case Ident():
-                return access.name(self, node)
+                return field_access.name(self, node)
+            case Select() if self.type_of(node.operand).name == OPTIONAL:
+                return optional_access.select(self, node)
             case Select():
-                return access.select(self, node)
+                return field_access.select(self, node)
             case Call() if noting := self.watched.get((id(self.checked), node.id)):
                 args = (arg.expr for arg in self.sequence(node.args))
                 return Out(self.call(noting, load("note"), *args), raises=True)

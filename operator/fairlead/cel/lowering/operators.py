@@ -3,15 +3,78 @@
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
-from fairlead.cel.checked import DYN, Call
-from fairlead.cel.functions.table import FUNCTIONS, LEFT_TO_THE_ENGINE, PATTERN_METHODS
-from fairlead.cel.lowering import access, arithmetic, comparison, dynamic, logic, optionals, patterns
-from fairlead.cel.lowering.builder import NotLoweredError, Out, any_raises, const, either, load, walrus
+from fairlead.cel.functions import arithmetic
+from fairlead.cel.functions.overloads import FUNCTIONS, LEFT_TO_THE_ENGINE, PATTERN_METHODS
+from fairlead.cel.functions.regex import compile_units, compiled
+from fairlead.cel.lowering import comparison, dynamic, field_access, logic, optional_access
 from fairlead.cel.lowering.context import Context
-from fairlead.cel.lowering.signatures import signatures
-from fairlead.cel.values import INT_MAX, INT_MIN, UINT_MAX, UInt
+from fairlead.cel.lowering.dynamic import no_overload
+from fairlead.cel.lowering.dynamic_overloads import signatures
+from fairlead.cel.lowering.pyast import Out, any_raises, const, either, load, walrus
+from fairlead.cel.syntax.ast import DYN, Call, Const
+from fairlead.cel.values.errors import CelError, NotLoweredError
+from fairlead.cel.values.meter import Meter
+from fairlead.cel.values.value_types import INT_MAX, INT_MIN, UINT_MAX, UInt
+
+_TYPES = (str, str, int)
+_OF_COMPUTED = (str, *_TYPES)
+_COUNTED = PATTERN_METHODS[
+    "regex_replace_string_string_string_int"
+]  # asked for nothing, it does not look at the pattern
+
+
+def pattern_call(lo: Context, node: Call, overload: str) -> Out:
+    """A function of a text and a pattern."""
+    text, written, *rest = node.args
+    if not isinstance(written, Const) or not isinstance(written.value, str):
+        if lo.estimate is None:
+            raise NotLoweredError("a pattern that is not a constant")
+        args = [arg.expr for arg in lo.sequence(node.args)]
+        return Out(lo.call(_computed(node.function, PATTERN_METHODS[overload]), load("m"), *args), raises=True)
+    args = [arg.expr for arg in lo.sequence([text, *rest])]
+    function = _method(node.function, written.value, PATTERN_METHODS[overload])
+    if lo.estimate is None:
+        return Out(lo.call(function, *args), raises=True)
+    return Out(ast.Call(lo.ref(function), args, [ast.keyword("meter", load("m"))]), raises=True)
+
+
+@cache
+def _computed(name: str, method: str) -> Callable[..., object]:
+    """The same of a pattern that is there when the expression is evaluated, and is paid for then."""
+
+    def call(meter: Meter, text: object, written: Any, *rest: object) -> object:
+        if any(one.__class__ is not type_ for one, type_ in zip((written, text, *rest), _OF_COMPUTED, strict=False)):
+            no_overload(name, text, written, *rest)
+        if method == _COUNTED and rest[-1] == 0:
+            return text
+        meter.once(written, compile_units(written))
+        return getattr(compiled(written), method)(text, *rest, meter=meter)
+
+    return call
+
+
+def _method(name: str, text: str, method: str) -> Callable[..., object]:
+    """The method of the compiled pattern, which takes texts and a count."""
+    try:
+        function: Callable[..., object] = getattr(compiled(text), method)
+    except CelError as error:
+        kind, message = error.kind, error.message
+
+        def function(*arguments: object, meter: Meter | None = None) -> object:  # noqa: ARG001 - as the others
+            if method == _COUNTED and arguments[-1] == 0:
+                return arguments[0]
+            raise CelError(kind, message)
+
+    def checked(*arguments: object, meter: Meter | None = None) -> object:
+        if any(argument.__class__ is not type_ for argument, type_ in zip(arguments, _TYPES, strict=False)):
+            no_overload(name, *arguments)
+        return function(*arguments) if meter is None else function(*arguments, meter=meter)
+
+    return checked
+
 
 _ARITHMETIC: Final[Mapping[str, type[ast.operator]]] = {"_+_": ast.Add, "_-_": ast.Sub, "_*_": ast.Mult}
 _SPECIAL: Final[Mapping[str, Callable[[Context, Call], Out]]] = {
@@ -19,12 +82,12 @@ _SPECIAL: Final[Mapping[str, Callable[[Context, Call], Out]]] = {
     "_||_": lambda lo, node: logic.junction(lo, node, conjunction=False),
     "!_": logic.negation,
     "_?_:_": logic.conditional,
-    "_[_]": access.element_of,
+    "_[_]": field_access.element_of,
     "_==_": comparison.equals,
     "_!=_": comparison.equals,
     "@in": comparison.membership,
     **dict.fromkeys(comparison.ORDER, comparison.order),
-    **optionals.FUNCTIONS,
+    **optional_access.FUNCTIONS,
 }
 _OWN: Final[Mapping[str, Callable[..., object]]] = {
     "divide_int64": arithmetic.divide_int,
@@ -44,7 +107,7 @@ def call(lo: Context, node: Call) -> Out:
         return special(lo, node)
     overloads = lo.checked.overloads.get(node.id, ())
     if overloads and overloads[0] in PATTERN_METHODS:
-        return patterns.call(lo, node, overloads[0])
+        return pattern_call(lo, node, overloads[0])
     if len(overloads) == 1 and (overloads[0] in ("to_dyn", "type") or all(lo.type_of(arg) != DYN for arg in node.args)):
         return _of_known_types(lo, node, overloads[0])
     if node.function not in signatures():

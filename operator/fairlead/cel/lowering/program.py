@@ -15,17 +15,17 @@ from enum import Enum, auto
 from functools import cached_property, partial
 from typing import Any, Final
 
-from fairlead.cel.checked import Checked
-from fairlead.cel.errors import Abort, CelError, Kind
-from fairlead.cel.estimate import Estimate
-from fairlead.cel.functions.ends import Note
-from fairlead.cel.lowering.analysis import Analysis, Names, analyse
-from fairlead.cel.lowering.builder import NotLoweredError, attribute, const, load
+from fairlead.cel.analysis.estimate import Estimate
+from fairlead.cel.analysis.expiry import Note
+from fairlead.cel.analysis.node_facts import Analysis, Names, analyse
+from fairlead.cel.analysis.time_dependence import Watched, watched
+from fairlead.cel.analysis.trace import Place, Trace, loops_around
 from fairlead.cel.lowering.lowerer import Lowerer
-from fairlead.cel.lowering.moving import Watched, watched
-from fairlead.cel.lowering.trace import Place, Trace, loops_around
-from fairlead.cel.meter import BUDGET, Hope, Meter
-from fairlead.cel.pausing import Steps, finish
+from fairlead.cel.lowering.pyast import attribute, const, load
+from fairlead.cel.syntax.ast import Checked
+from fairlead.cel.values.errors import Abort, CelError, Kind, NotLoweredError
+from fairlead.cel.values.meter import BUDGET, Hope, Meter
+from fairlead.cooperative import Steps, finish
 
 OF_POD: Final = ("pod", "namespaceObject", "request")
 OF_NODE: Final = ("node", "free", "requested", "allocatable", "pods", "data", "victim")

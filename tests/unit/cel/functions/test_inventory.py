@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from fairlead.cel.functions.table import FUNCTIONS, LEFT_TO_THE_ENGINE, PATTERN_METHODS, WRITTEN_OUT
+from fairlead.cel.functions.overloads import FUNCTIONS, LEFT_TO_THE_ENGINE, PATTERN_METHODS, WRITTEN_OUT
 from oracle import overloads_of
 
 # Called with operands of type dyn, a name stands for every overload it has.

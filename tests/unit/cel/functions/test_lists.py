@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.cel.errors import Abort, Kind
 from fairlead.cel.functions import lists
-from fairlead.cel.values import NONE, Some
+from fairlead.cel.values.errors import Abort, Kind
+from fairlead.cel.values.value_types import NONE, Some
 from oracle import ask, literal, outcome_of
 from oracle import strategies as any_
 from oracle.comparison import Case, compare_overload, thorough

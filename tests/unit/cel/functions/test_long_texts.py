@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
-from fairlead.cel.errors import CelError, Kind
 from fairlead.cel.functions import conversions, quantity
 from fairlead.cel.functions.conversions import TEXT_MAX
-from fairlead.cel.functions.table import FUNCTIONS
+from fairlead.cel.functions.overloads import FUNCTIONS
+from fairlead.cel.values.errors import CelError, Kind
 from oracle.comparison import compare_call
 from oracle.literals import literal
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.cel.errors import CelError, Kind
-from fairlead.cel.functions import own, quantity
+from fairlead.cel.functions import extensions, quantity
+from fairlead.cel.values.errors import CelError, Kind
 from oracle import literal, outcome_of
 from oracle import strategies as any_
 from oracle.comparison import thorough
@@ -56,7 +56,7 @@ def test_as_a_float_it_is_the_nearest(text: str, want: float) -> None:
 
 BINARY = ("add", "sub", "isGreaterThan", "isLessThan", "compareTo")
 UNARY = ("sign", "isInteger", "asInteger", "asApproximateFloat")
-IMPLEMENTATIONS = {(d.name, d.parameters): d.implementation for d in own.DECLARATIONS}
+IMPLEMENTATIONS = {(d.name, d.parameters): d.implementation for d in extensions.DECLARATIONS}
 
 
 @pytest.mark.parametrize("name", ["quantity", "isQuantity"])
@@ -75,7 +75,7 @@ def test_what_it_is_is_the_same_in_the_engine(name: str) -> None:
     @thorough
     @given(quantities)
     def compare(text: str) -> None:
-        ours = outcome_of(IMPLEMENTATIONS[name, (own.QUANTITY,)], quantity.quantity(text))
+        ours = outcome_of(IMPLEMENTATIONS[name, (extensions.QUANTITY,)], quantity.quantity(text))
         assert ours == ask_with_own(f"quantity({literal(text)}).{name}()"), text
 
     compare()
@@ -86,7 +86,7 @@ def test_operations_are_the_same_in_the_engine(name: str) -> None:
     @thorough
     @given(quantities, quantities)
     def compare(left: str, right: str) -> None:
-        function = IMPLEMENTATIONS[name, (own.QUANTITY, own.QUANTITY)]
+        function = IMPLEMENTATIONS[name, (extensions.QUANTITY, extensions.QUANTITY)]
         ours = outcome_of(function, quantity.quantity(left), quantity.quantity(right))
         assert ours == ask_with_own(f"quantity({literal(left)}).{name}(quantity({literal(right)}))")
 
@@ -98,7 +98,7 @@ def test_operations_with_ints_are_the_same_in_the_engine(name: str) -> None:
     @thorough
     @given(quantities, any_.ints)
     def compare(left: str, right: int) -> None:
-        ours = outcome_of(IMPLEMENTATIONS[name, (own.QUANTITY, "int")], quantity.quantity(left), right)
+        ours = outcome_of(IMPLEMENTATIONS[name, (extensions.QUANTITY, "int")], quantity.quantity(left), right)
         assert ours == ask_with_own(f"quantity({literal(left)}).{name}({right})")
 
     compare()

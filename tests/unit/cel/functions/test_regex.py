@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.cel.errors import Abort, CelError, Kind
+from fairlead.cel.functions.overloads import PATTERN_METHODS
 from fairlead.cel.functions.regex import Pattern
-from fairlead.cel.functions.table import PATTERN_METHODS
+from fairlead.cel.values.errors import Abort, CelError, Kind
 from oracle import ask, literal, outcome_of, overloads_of
 from oracle import strategies as any_
 from oracle.comparison import thorough

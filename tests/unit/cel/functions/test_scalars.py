@@ -5,7 +5,7 @@ from base64 import b64encode
 import pytest
 from hypothesis import strategies as st
 
-from fairlead.cel.values import INT_MAX, INT_MIN, Timestamp, UInt
+from fairlead.cel.values.value_types import INT_MAX, INT_MIN, Timestamp, UInt
 from oracle import strategies as any_
 from oracle.comparison import Case, compare_overload
 

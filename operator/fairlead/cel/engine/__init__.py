@@ -1,0 +1,1 @@
+"""The official engine: environment, evaluation, its types and errors."""

@@ -1,0 +1,193 @@
+"""The same messages as the engine wants them: protobuf descriptors, and objects converted for it."""
+
+from collections.abc import Mapping, Sized
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2, wrappers_pb2
+
+from fairlead.cel.values.errors import Abort, Kind
+from fairlead.cel.values.schema import PACKAGE, element, messages
+from fairlead.cel.values.structs import is_present
+
+QUANTITY: Final = f"{PACKAGE}.Quantity"
+_QUANTITY_FIELD: Final = "canonical"
+
+_SECOND: Final = 1_000_000_000
+Wanted: TypeAlias = Mapping[str, "Wanted"] | None
+"""The fields of a message or the keys of a map that are wanted, each with what is wanted below it; None is all."""
+
+_Field = descriptor_pb2.FieldDescriptorProto
+_SCALARS: Final[Mapping[str, int]] = {
+    "string": _Field.TYPE_STRING,
+    "int": _Field.TYPE_INT64,
+    "bool": _Field.TYPE_BOOL,
+    "double": _Field.TYPE_DOUBLE,
+}
+# `dyn` is Any, because that unpacks to an int or a string; Value would make every number a double.
+_WELL_KNOWN: Final[Mapping[str, str]] = {"timestamp": ".google.protobuf.Timestamp", "dyn": ".google.protobuf.Any"}
+
+
+@cache
+def pool() -> descriptor_pool.DescriptorPool:
+    """Descriptors of all messages."""
+    made = descriptor_pool.DescriptorPool()
+    for known in (any_pb2, timestamp_pb2, wrappers_pb2):
+        made.AddSerializedFile(known.DESCRIPTOR.serialized_pb)
+    file = descriptor_pb2.FileDescriptorProto(name="kubernetes.proto", package=PACKAGE, syntax="proto3")
+    file.dependency.extend(known.DESCRIPTOR.name for known in (any_pb2, timestamp_pb2))
+    for name, fields in messages().items():
+        message = file.message_type.add(name=name)
+        for number, (field, type_) in enumerate(fields.items(), start=1):
+            _add_field(message, field, type_, number)
+    quantity = file.message_type.add(name="Quantity")
+    quantity.field.add(name=_QUANTITY_FIELD, number=1, type=_Field.TYPE_STRING, label=_Field.LABEL_OPTIONAL)
+    made.AddSerializedFile(file.SerializeToString())
+    return made
+
+
+def _add_field(message: descriptor_pb2.DescriptorProto, name: str, type_: str, number: int) -> None:
+    field = message.field.add(name=name, json_name=name, number=number, label=_Field.LABEL_OPTIONAL)
+    inner = element(type_)
+    if inner is None:
+        _set_type(field, type_)
+        if type_ in _SCALARS:  # presence
+            message.oneof_decl.add(name=f"_{name}")
+            field.oneof_index = len(message.oneof_decl) - 1
+            field.proto3_optional = True
+        return
+    field.label = _Field.LABEL_REPEATED
+    if type_.startswith("list"):
+        _set_type(field, inner)
+        return
+    entry = message.nested_type.add(name=f"{name[0].upper()}{name[1:]}Entry")
+    entry.options.map_entry = True
+    entry.field.add(name="key", number=1, label=_Field.LABEL_OPTIONAL, type=_Field.TYPE_STRING)
+    _set_type(entry.field.add(name="value", number=2, label=_Field.LABEL_OPTIONAL), inner)
+    field.type = _Field.TYPE_MESSAGE
+    field.type_name = f".{PACKAGE}.{message.name}.{entry.name}"
+
+
+def _set_type(field: descriptor_pb2.FieldDescriptorProto, type_: str) -> None:
+    if type_ in _SCALARS:
+        field.type = _SCALARS[type_]  # type: ignore[assignment]
+    else:
+        field.type = _Field.TYPE_MESSAGE
+        field.type_name = _WELL_KNOWN.get(type_, f".{PACKAGE}.{type_}")
+
+
+@cache
+def message_class(name: str) -> Any:  # a class made at run time
+    """The class of the engine's objects of this message."""
+    return message_factory.GetMessageClass(pool().FindMessageTypeByName(f"{PACKAGE}.{name}"))
+
+
+def quantity_message(canonical: str) -> Any:
+    """A quantity for the engine."""
+    return message_class("Quantity")(**{_QUANTITY_FIELD: canonical})
+
+
+def quantity_text(message: Any) -> str:
+    """The canonical text of the engine's quantity."""
+    return str(getattr(message, _QUANTITY_FIELD))
+
+
+TEXT_MAX: Final = 1_024
+"""Characters of a text that an expression on the engine may read."""
+ELEMENTS_MAX: Final = 128
+"""Elements of a list, or entries of a map."""
+TOO_MUCH_TO_READ: Final = (
+    f"a text is longer than a rule on the engine may read, {TEXT_MAX} characters",
+    f"there are more elements than a rule on the engine may read, {ELEMENTS_MAX}",
+    "an object has more fields than a rule on the engine may read",
+)
+
+
+@dataclass(slots=True)
+class Room:
+    """What an expression on the engine may still read: the engine counts loop steps, and nothing else."""
+
+    left: int = 2_000
+
+    def take(self, held: object) -> None:
+        """Refuse what is too large before it is converted."""
+        self.left -= 1
+        if isinstance(held, str) and len(held) > TEXT_MAX:
+            raise Abort(Kind.COST, TOO_MUCH_TO_READ[0])
+        if not isinstance(held, str) and isinstance(held, Sized) and len(held) > ELEMENTS_MAX:
+            raise Abort(Kind.COST, TOO_MUCH_TO_READ[1])
+        if self.left < 0:
+            raise Abort(Kind.COST, TOO_MUCH_TO_READ[2])
+
+
+def to_engine(name: str, value: object, wanted: Wanted = None, room: Room | None = None) -> Any:
+    """A struct of `messages` as the engine's object; only the fields that are wanted, for they are what it costs."""
+    made = message_class(name)()
+    _fill(made, name, value, wanted, room)
+    return made
+
+
+def _fill(target: Any, name: str, value: object, wanted: Wanted, room: Room | None) -> None:
+    fields = messages()[name]
+    for field in fields if wanted is None else wanted:
+        type_ = fields[field]
+        held = getattr(value, field)
+        if not is_present(held, type_):
+            continue
+        if room is not None and (wanted is None or wanted[field] is None):
+            room.take(held)
+        below = None if wanted is None else wanted[field]
+        inner = element(type_)
+        if type_ in _SCALARS:
+            setattr(target, field, held)
+        elif inner is None:
+            _fill_one(getattr(target, field), type_, held, below, room)
+        elif type_.startswith("list"):
+            _fill_list(getattr(target, field), inner, held, room)
+        else:
+            keys = held if below is None else [key for key in below if key in held]
+            _fill_map(getattr(target, field), inner, {key: held[key] for key in keys}, room)
+
+
+def _fill_one(target: Any, type_: str, value: Any, wanted: Wanted, room: Room | None) -> None:
+    if type_ == "timestamp":
+        target.seconds, target.nanos = divmod(value, _SECOND)
+    elif type_ == "dyn":
+        wrap = wrappers_pb2.Int64Value if isinstance(value, int) else wrappers_pb2.StringValue
+        packed = any_pb2.Any()
+        packed.Pack(wrap(value=value))
+        target.MergeFromString(packed.SerializeToString())  # classes of two descriptor pools do not mix
+    else:
+        target.SetInParent()
+        _fill(target, type_, value, wanted, room)
+
+
+def _fill_list(target: Any, type_: str, values: Any, room: Room | None) -> None:
+    if room is not None:
+        room.take(values)
+        for value in values:
+            room.take(value)
+    if type_ in _SCALARS:
+        target.extend(values)
+        return
+    for value in values:
+        _fill_one(target.add(), type_, value, None, room)
+
+
+def _fill_map(target: Any, type_: str, values: Mapping[str, Any], room: Room | None) -> None:
+    if room is not None:
+        room.take(values)
+        for value in values.values():
+            room.take(value)
+    if type_ in _SCALARS:
+        target.update(values)
+        return
+    for key, value in values.items():
+        _fill_one(target[key], type_, value, None, room)
+
+
+def timestamp(value: int) -> Any:
+    """A timestamp for the engine, to the nanosecond."""
+    seconds, nanos = divmod(value, _SECOND)
+    return timestamp_pb2.Timestamp(seconds=seconds, nanos=nanos)

@@ -1,0 +1,102 @@
+"""Arithmetic within 64 bits, as functions: what is not written out, and all of it for values of type dyn."""
+
+from fairlead.cel.values.errors import CelError, Kind
+from fairlead.cel.values.value_types import INT_MAX, INT_MIN, UINT_MAX, UInt
+
+
+def overflow() -> object:
+    """Refuse a result that has no room in 64 bits."""
+    raise CelError(Kind.OVERFLOW, "integer overflow")
+
+
+def add_int(left: int, right: int) -> int:
+    """`+`."""
+    return _int(left + right)
+
+
+def subtract_int(left: int, right: int) -> int:
+    """`-`."""
+    return _int(left - right)
+
+
+def multiply_int(left: int, right: int) -> int:
+    """`*`."""
+    return _int(left * right)
+
+
+def divide_int(left: int, right: int) -> int:
+    """`/`: towards zero."""
+    if right == 0:
+        raise CelError(Kind.DIVIDE_BY_ZERO, "divide by zero")
+    if right == -1:
+        return negate_int(left)
+    return left // right if (left < 0) == (right < 0) else -(-left // right)
+
+
+def modulo_int(left: int, right: int) -> int:
+    """`%`: has the sign of the left side."""
+    if right == 0:
+        raise CelError(Kind.DIVIDE_BY_ZERO, "modulus by zero")
+    if right == -1 and left == INT_MIN:
+        overflow()
+    rest = abs(left) % abs(right)
+    return -rest if left < 0 else rest
+
+
+def negate_int(value: int) -> int:
+    """`-x`."""
+    return _int(-value)
+
+
+def add_uint(left: int, right: int) -> UInt:
+    """`+` without a sign."""
+    return _uint(left + right)
+
+
+def subtract_uint(left: int, right: int) -> UInt:
+    """`-` without a sign."""
+    return _uint(left - right)
+
+
+def multiply_uint(left: int, right: int) -> UInt:
+    """`*` without a sign."""
+    return _uint(left * right)
+
+
+def divide_uint(left: int, right: int) -> UInt:
+    """`/` without a sign."""
+    if right == 0:
+        raise CelError(Kind.DIVIDE_BY_ZERO, "divide by zero")
+    return UInt(left // right)
+
+
+def modulo_uint(left: int, right: int) -> UInt:
+    """`%` without a sign."""
+    if right == 0:
+        raise CelError(Kind.DIVIDE_BY_ZERO, "modulus by zero")
+    return UInt(left % right)
+
+
+def divide_double(left: float, right: float) -> float:
+    """`/` as IEEE has it; the NaN of 0/0 has the sign that the processor gives it."""
+    try:
+        return left / right
+    except ZeroDivisionError:
+        if left != left:
+            return left
+        if left == 0.0:
+            return -float("nan")
+        positive = (left > 0) == (str(right)[0] != "-")
+        return float("inf") if positive else float("-inf")
+
+
+def _int(value: int) -> int:
+    if not INT_MIN <= value <= INT_MAX:
+        overflow()
+    return value
+
+
+def _uint(value: int) -> UInt:
+    if not 0 <= value <= UINT_MAX:
+        overflow()
+    return UInt(value)

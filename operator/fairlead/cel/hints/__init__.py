@@ -1,0 +1,1 @@
+"""From what the engine refuses to what its author meant."""

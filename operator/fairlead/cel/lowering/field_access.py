@@ -1,0 +1,159 @@
+"""Names, fields, elements: what an expression reads."""
+
+import ast
+from typing import Final
+
+from fairlead.cel.analysis.estimate import is_annotations
+from fairlead.cel.analysis.node_facts import VARIABLES
+from fairlead.cel.lowering import dynamic
+from fairlead.cel.lowering.context import Context
+from fairlead.cel.lowering.pyast import Out, any_of, attribute, compare, const, either, index, load, native, walrus
+from fairlead.cel.syntax.ast import OPTIONAL, Call, Const, Ident, Node, Select, Type
+from fairlead.cel.values.errors import CelError, Kind, NotLoweredError
+from fairlead.cel.values.meter import ANNOTATION_MAX, TOO_LONG
+from fairlead.cel.values.schema import PACKAGE, element, messages
+from fairlead.cel.values.structs import NO_INT, NO_TEXT, empty
+from fairlead.cel.values.value_types import BoolKey, Timestamp, TypeName
+
+_EPOCH: Final = Timestamp(0)
+_KEYS: Final = frozenset({"string", "int", "uint", "bool"})
+
+
+def no_element(at: int) -> object:
+    """Refuse an index outside of its list."""
+    raise CelError(Kind.INDEX, f"no element {at}")
+
+
+def absent_number(field: str) -> object:
+    """Refuse to read a field that is a number or a text, is absent, and has no zero value."""
+    raise CelError(Kind.NO_VALUE, f"{field} is absent")
+
+
+def too_long() -> object:
+    """Refuse to read an annotation that is longer than rules may read."""
+    raise CelError(Kind.ARGUMENT, TOO_LONG)
+
+
+def readable(lo: Context, holder: Node, value: ast.expr) -> ast.expr:
+    """An element of a map; of annotations, only if it is short enough."""
+    if not is_annotations(holder):
+        return value
+    found = lo.fresh()
+    size = ast.Call(load("len"), [walrus(found, value)], [])
+    return either(compare(size, ast.LtE(), const(ANNOTATION_MAX)), load(found), lo.call(too_long))
+
+
+def name(lo: Context, node: Ident) -> Out:
+    """What a name stands for."""
+    if node.name in lo.bound:
+        return lo.bound[node.name]
+    full = lo.checked.names.get(node.id, node.name)
+    if full.startswith(VARIABLES):
+        return lo.variable(full.removeprefix(VARIABLES))
+    if full in lo.roots:
+        return Out(lo.roots[full])
+    if lo.type_of(node).name == "type":
+        return Out(lo.ref(TypeName(full)))
+    raise NotLoweredError(full)
+
+
+def message_of(type_: Type) -> str | None:
+    """The name in the schema of a type that is a message of ours."""
+    package, _, short = type_.name.partition(".")
+    return short if package == PACKAGE and short in messages() else None
+
+
+def message_with(type_: Type, field: str) -> str | None:
+    """The same, if it has that field; where the checker knew no type it could not tell."""
+    name = message_of(type_)
+    return name if name is not None and field in messages()[name] else None
+
+
+def read_field(lo: Context, held: ast.expr, message: str, field: str) -> Out:
+    """A field of a message; its zero value if it is absent."""
+    value = attribute(held, field)
+    type_ = messages()[message][field]
+    match type_:
+        case "bool":
+            return Out(compare(value, ast.Is(), const(value=True)))
+        case "string":
+            return Out(any_of(value, const("")))
+        case "int":
+            return Out(any_of(value, const(0)))
+        case "timestamp":
+            return Out(any_of(value, lo.ref(_EPOCH)))
+        case "dyn":
+            temp = lo.fresh()
+            there = compare(walrus(temp, value), ast.IsNot(), const(None))
+            return Out(either(there, load(temp), lo.call(absent_number, const(field))), raises=True)
+    if type_.startswith("map<"):
+        return Out(any_of(value, load("EMPTY")))
+    return Out(value)
+
+
+def has_field(lo: Context, held: ast.expr, message: str, field: str) -> ast.expr:
+    """Whether a field of a message is there."""
+    value = attribute(held, field)
+    type_ = messages()[message][field]
+    match type_:
+        case "string":
+            return compare(value, ast.IsNot(), lo.ref(NO_TEXT))
+        case "int":
+            return compare(value, ast.IsNot(), lo.ref(NO_INT))
+        case "bool" | "timestamp" | "dyn":
+            return compare(value, ast.IsNot(), const(None))
+    if element(type_) is not None:
+        return compare(ast.Call(load("len"), [value], []), ast.NotEq(), const(0))
+    return compare(value, ast.IsNot(), lo.ref(empty(type_)))
+
+
+def select(lo: Context, node: Select) -> Out:
+    """`operand.field`, `has(operand.field)`."""
+    type_ = lo.type_of(node.operand)
+    held = lo.lower(node.operand)
+    if message := message_with(type_, node.field):
+        if node.test_only:
+            return Out(has_field(lo, held.expr, message, node.field), held.raises)
+        found = read_field(lo, held.expr, message, node.field)
+        return Out(found.expr, held.raises or found.raises)
+    if type_.name == "map":
+        held = native(held)
+        if node.test_only:
+            return Out(compare(const(node.field), ast.In(), held.expr), held.raises)
+        return Out(readable(lo, node.operand, index(held.expr, const(node.field))), raises=True)
+    wanted = dynamic.has if node.test_only else dynamic.select
+    return Out(lo.call(wanted, held.expr, const(node.field)), raises=True)
+
+
+def is_native_key(held: Type, key: Type) -> bool:
+    """Whether a key is known to be what this map has as keys."""
+    return held.name == "map" and held.params[0] == key and key.name in _KEYS
+
+
+def map_key(lo: Context, key: ast.expr, type_: Type) -> ast.expr:
+    """A key as maps hold it."""
+    if type_.name == "bool":
+        return either(key, lo.ref(BoolKey.TRUE), lo.ref(BoolKey.FALSE))
+    return key
+
+
+def element_of(lo: Context, node: Call) -> Out:
+    """`list[i]`, `map[key]`."""
+    type_, key_type = (lo.type_of(arg) for arg in node.args)
+    if type_.name == OPTIONAL:
+        raise NotLoweredError("the engine takes the error of a bad index into an optional for a value")
+    if is_native_key(type_, key_type):
+        held, key = lo.natives(node.args)
+        looked_up = map_key(lo, lo.key(node.args[1], key), key_type)
+        return Out(readable(lo, node.args[0], index(held.expr, looked_up)), raises=True)
+    held, key = lo.sequence(node.args)
+    if type_.name != "list" or key_type.name != "int":
+        return Out(lo.call(dynamic.index, held.expr, lo.key(node.args[1], key)), raises=True)
+    constant = node.args[1]
+    if isinstance(constant, Const) and isinstance(constant.value, int) and constant.value >= 0:
+        return Out(index(held.expr, key.expr), raises=True)
+    at = lo.fresh()
+    held = lo.spill(held)
+    size = ast.Call(load("len"), [held.expr], [])
+    inside = ast.Compare(const(0), [ast.LtE(), ast.Lt()], [walrus(at, key.expr), size])
+    return Out(either(inside, index(held.expr, load(at)), lo.call(no_element, load(at))), raises=True)

@@ -1,0 +1,276 @@
+"""Optionals: mostly never made. `labels[?'a'].orValue('b')` is a lookup with a default.
+
+An optional that is only asked for its value is lowered *bare*: the value itself, or `NONE`. Where it is kept (in a
+list, as a result, in another optional) it is boxed. An optional of an optional, or of a value whose type is not known,
+is always boxed, since its value may be `NONE`.
+"""
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from fairlead.cel.analysis.estimate import is_annotations
+from fairlead.cel.analysis.inference import NEVER
+from fairlead.cel.functions import optionals as boxes
+from fairlead.cel.lowering import dynamic, field_access
+from fairlead.cel.lowering.context import Context
+from fairlead.cel.lowering.pyast import (
+    Out,
+    all_of,
+    any_of,
+    any_raises,
+    attribute,
+    compare,
+    const,
+    either,
+    index,
+    load,
+    method,
+    native,
+    walrus,
+)
+from fairlead.cel.syntax.ast import DYN, OPTIONAL, Call, Const, Node, Select, Type
+from fairlead.cel.values.errors import CelError, Kind
+from fairlead.cel.values.meter import ANNOTATION_MAX
+
+_NONE: Final = load("NONE")
+
+
+def no_value() -> object:
+    """Refuse `value()` of an empty optional."""
+    raise CelError(Kind.NO_VALUE, "optional.none() has no value")
+
+
+def _content(type_: Type) -> Type | None:
+    """What an optional of this type holds, if it can be bare."""
+    if type_.name != OPTIONAL or not type_.params:
+        return None
+    inner = type_.params[0]
+    return None if inner in (DYN, NEVER) or inner.name == OPTIONAL else inner
+
+
+def _has_bare_form(lo: Context, node: Node) -> bool:
+    if _content(lo.type_of(node)) is None:
+        return False
+    match node:
+        case Select(operand=operand) if lo.type_of(operand).name != OPTIONAL:
+            return False  # an entry of a map that is an optional
+        case Call(function="_?._", args=(operand, Const(value=str(field)))) | Select(operand=operand, field=field):
+            held = _looked_into(lo, operand)
+            return held.name == "map" or field_access.message_with(held, field) is not None
+        case Call(function="_[?_]", args=(operand, key)):
+            held, key_type = _looked_into(lo, operand), lo.type_of(key)
+            return field_access.is_native_key(held, key_type) or (held.name == "list" and key_type.name == "int")
+    return False
+
+
+def _looked_into(lo: Context, operand: Node) -> Type:
+    """The type of what is looked into, out of its optional; DYN if it has to be asked."""
+    type_ = lo.type_of(operand)
+    return (_content(type_) or DYN) if type_.name == OPTIONAL else type_
+
+
+def bare(lo: Context, node: Node) -> Out:
+    """The value of an optional whose content has a known type, or NONE."""
+    if not _has_bare_form(lo, node):
+        out = lo.lower(node)
+        name = lo.fresh()
+        empty = compare(walrus(name, out.expr), ast.Is(), _NONE)
+        return Out(either(empty, _NONE, attribute(load(name), "value")), out.raises)
+    match node:
+        case Call(args=(operand, Const(value=str(field))), function="_?._") | Select(operand=operand, field=field):
+            return lo.traced(node, _field(lo, operand, field))
+        case Call(args=(operand, key)):
+            return lo.traced(node, _element(lo, operand, key))
+    raise AssertionError(node)
+
+
+def _start(lo: Context, operand: Node) -> tuple[Out, bool]:
+    """What is looked into, and whether it may be missing itself."""
+    if lo.type_of(operand).name == OPTIONAL:
+        return bare(lo, operand), True
+    return native(lo.lower(operand)), False
+
+
+def _unless_missing(held: str, value: ast.expr, *, maybe: bool) -> ast.expr:
+    return either(compare(load(held), ast.Is(), _NONE), _NONE, value) if maybe else value
+
+
+def _get(lo: Context, holder: Node, held: Out, key: ast.expr) -> Out:
+    """An element of a map, or NONE; of annotations, only if it is short enough."""
+    get = method(held.expr, "get", key, _NONE)
+    if not is_annotations(holder):
+        return Out(get, held.raises)
+    name = lo.fresh()
+    missing = compare(walrus(name, get), ast.Is(), _NONE)
+    short = compare(ast.Call(load("len"), [load(name)], []), ast.LtE(), const(ANNOTATION_MAX))
+    return Out(either(any_of(missing, short), load(name), lo.call(field_access.too_long)), raises=True)
+
+
+def _field(lo: Context, operand: Node, field: str) -> Out:
+    type_ = _looked_into(lo, operand)
+    start, maybe = _start(lo, operand)
+    if (message := field_access.message_of(type_)) is None and not maybe:
+        return _get(lo, operand, start, const(field))
+    held = lo.fresh()
+    lo.assign(held, start.expr)
+    if message is None:
+        found = _get(lo, operand, Out(load(held), start.raises), const(field))
+        return Out(_unless_missing(held, found.expr, maybe=maybe), found.raises)
+    there = field_access.has_field(lo, load(held), message, field)
+    return Out(_unless_missing(held, either(there, attribute(load(held), field), _NONE), maybe=maybe), start.raises)
+
+
+def _element(lo: Context, operand: Node, key_node: Node) -> Out:
+    type_, key_type = _looked_into(lo, operand), lo.type_of(key_node)
+    if lo.type_of(operand).name == OPTIONAL:
+        always = lo.is_always_evaluated(operand), lo.is_always_evaluated(key_node)
+        start, key = lo.in_order([lambda: bare(lo, operand), lambda: lo.lower(key_node)], always)
+        maybe = True
+    else:
+        start, key = lo.natives([operand, key_node])
+        maybe = False
+    made_key = field_access.map_key(lo, lo.key(key_node, key), key_type)
+    may_raise = any_raises(start, key)
+    if type_.name == "map" and not maybe:
+        return _get(lo, operand, Out(start.expr, may_raise), made_key)
+    held, at = lo.fresh(), lo.fresh()
+    lo.assign(held, start.expr)
+    lo.assign(at, made_key)
+    if type_.name == "map":
+        found = _get(lo, operand, Out(load(held), may_raise), load(at))
+        return Out(_unless_missing(held, found.expr, maybe=maybe), found.raises)
+    size = ast.Call(load("len"), [load(held)], [])
+    inside = ast.Compare(const(0), [ast.LtE(), ast.Lt()], [load(at), size])
+    return Out(_unless_missing(held, either(inside, index(load(held), load(at)), _NONE), maybe=maybe), may_raise)
+
+
+def boxed(lo: Context, node: Call) -> Out:
+    """`a.?b`, `a[?b]`, kept."""
+    if _has_bare_form(lo, node):
+        return _box(lo, node)
+    operand, key = lo.sequence(node.args)
+    function = dynamic.optional_field if node.function == "_?._" else dynamic.optional_element
+    return Out(lo.call(function, operand.expr, lo.key(node.args[1], key)), raises=True)
+
+
+def _box(lo: Context, node: Node) -> Out:
+    out = bare(lo, node)
+    name = lo.fresh()
+    empty = compare(walrus(name, out.expr), ast.Is(), _NONE)
+    some = ast.Call(load("Some"), [load(name)], [])
+    return Out(either(empty, _NONE, some), out.raises)
+
+
+def select(lo: Context, node: Select) -> Out:
+    """A field of an optional: an optional itself; `has()` of it."""
+    if not node.test_only:
+        if _has_bare_form(lo, node):
+            return _box(lo, node)
+        held = lo.lower(node.operand)
+        return Out(lo.call(dynamic.field_of_optional, held.expr, const(node.field)), raises=True)
+    if message := field_access.message_with(_looked_into(lo, node.operand), node.field):
+        out = lo.spill(bare(lo, node.operand))
+        there = compare(out.expr, ast.IsNot(), _NONE)
+        return Out(all_of(there, field_access.has_field(lo, out.expr, message, node.field)), out.raises)
+    held = lo.lower(node.operand)
+    return Out(lo.call(dynamic.has, held.expr, const(node.field)), raises=True)
+
+
+def has_value(lo: Context, node: Call) -> Out:
+    """`x.hasValue()`."""
+    (optional,) = node.args
+    out = bare(lo, optional) if _has_bare_form(lo, optional) else _surely(lo, optional)
+    return Out(compare(out.expr, ast.IsNot(), _NONE), out.raises)
+
+
+def _surely(lo: Context, node: Node) -> Out:
+    """An optional in its box, or an error if it is none."""
+    out = lo.lower(node)
+    if lo.type_of(node).name == OPTIONAL:
+        return out
+    return Out(lo.call(dynamic.as_optional, out.expr), raises=True)
+
+
+def value(lo: Context, node: Call) -> Out:
+    """`x.value()`."""
+    (optional,) = node.args
+    if not _has_bare_form(lo, optional):
+        return Out(lo.call(boxes.optional_value, lo.lower(optional).expr), raises=True)
+    out = bare(lo, optional)
+    name = lo.fresh()
+    there = compare(walrus(name, out.expr), ast.IsNot(), _NONE)
+    return Out(either(there, load(name), lo.call(no_value)), raises=True)
+
+
+def or_value(lo: Context, node: Call) -> Out:
+    """`x.orValue(default)`: the default is looked at only when it is needed."""
+    optional, default_node = node.args
+    is_bare = _content(lo.type_of(optional)) is not None
+    out = bare(lo, optional) if is_bare else _surely(lo, optional)
+    with lo.inside() as block:
+        default = lo.lower(default_node)
+    if not block and not default.raises and _is_get(out.expr):
+        get = out.expr
+        return Out(ast.Call(get.func, [get.args[0], default.expr], []), out.raises)  # type: ignore[attr-defined]
+    name = lo.fresh()
+    lo.assign(name, out.expr)
+    missing = compare(load(name), ast.Is(), _NONE)
+    held = load(name) if is_bare else attribute(load(name), "value")
+    return _chosen(lo, missing, (default, block), Out(held, out.raises))
+
+
+def _chosen(lo: Context, missing: ast.expr, other: tuple[Out, list[ast.stmt]], held: Out) -> Out:
+    out, block = other
+    may_raise = any_raises(held, out)
+    if not block:
+        return Out(either(missing, out.expr, held.expr), may_raise)
+    name = lo.fresh()
+    block.append(ast.Assign([ast.Name(name, ast.Store())], out.expr))
+    lo.branch(missing, block, [ast.Assign([ast.Name(name, ast.Store())], held.expr)])
+    return Out(load(name), may_raise)
+
+
+def _is_get(expr: ast.expr) -> bool:
+    match expr:
+        case ast.Call(func=ast.Attribute(attr="get"), args=[_, ast.Name(id="NONE")]):
+            return True
+    return False
+
+
+def or_optional(lo: Context, node: Call) -> Out:
+    """`x.or(y)`: the other is looked at only when it is needed."""
+    first = lo.spill(_surely(lo, node.args[0]))
+    with lo.inside() as block:
+        second = _surely(lo, node.args[1])
+    return _chosen(lo, compare(first.expr, ast.Is(), _NONE), (second, block), first)
+
+
+def of(lo: Context, node: Call) -> Out:
+    """`optional.of(x)`."""
+    (content,) = lo.sequence(node.args)
+    return Out(ast.Call(load("Some"), [content.expr], []), content.raises)
+
+
+def of_non_zero(lo: Context, node: Call) -> Out:
+    """`optional.ofNonZeroValue(x)`."""
+    (content,) = lo.sequence(node.args)
+    return Out(lo.call(boxes.optional_of_non_zero_value, content.expr), content.raises)
+
+
+def none(_lo: Context, _node: Call) -> Out:
+    """`optional.none()`."""
+    return Out(_NONE)
+
+
+FUNCTIONS: Final[Mapping[str, Callable[[Context, Call], Out]]] = {
+    "_?._": boxed,
+    "_[?_]": boxed,
+    "hasValue": has_value,
+    "value": value,
+    "orValue": or_value,
+    "or": or_optional,
+    "optional.of": of,
+    "optional.ofNonZeroValue": of_non_zero,
+    "optional.none": none,
+}

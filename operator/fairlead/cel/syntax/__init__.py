@@ -1,0 +1,1 @@
+"""An expression as a tree and as text."""

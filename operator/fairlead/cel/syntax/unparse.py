@@ -1,0 +1,181 @@
+"""Expressions as text again: for explanations, which show parts of a rule."""
+
+import json
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from fairlead.cel.syntax.ast import Call, Comprehension, Const, Ident, ListExpr, Node, Select, StructExpr
+from fairlead.cel.values.value_types import UInt
+
+_BINARY: Final[Mapping[str, int]] = {
+    "_||_": 1,
+    "_&&_": 2,
+    "_==_": 3,
+    "_!=_": 3,
+    "_<_": 3,
+    "_<=_": 3,
+    "_>_": 3,
+    "_>=_": 3,
+    "@in": 3,
+    "_+_": 4,
+    "_-_": 4,
+    "_*_": 5,
+    "_/_": 5,
+    "_%_": 5,
+}
+_UNARY, _POSTFIX = 6, 7
+_WRITTEN: Final[Mapping[str, str]] = {"math.@max": "math.greatest", "math.@min": "math.least"}
+
+
+class OptionalMacro(NamedTuple):
+    """`held.optMap(variable, body)` or `held.optFlatMap(variable, body)`: with much around them in the tree."""
+
+    name: str
+    held: Node
+    variable: str
+    body: Node
+
+
+def optional_macro(node: Node) -> OptionalMacro | None:
+    """What the node was written as, if that is one of these macros."""
+    match node:
+        case Call(
+            function="_?_:_",
+            args=(
+                Call(function="hasValue", args=(held,)),
+                Call(function="optional.of", args=(Comprehension(accumulator=variable, init=init, result=body),)),
+                Call(function="optional.none"),
+            ),
+        ) if _is_value_of(init, held):
+            return OptionalMacro("optMap", held, variable, body)
+        case Call(
+            function="_?_:_",
+            args=(
+                Call(function="hasValue", args=(held,)),
+                Comprehension(accumulator=variable, init=init, result=body),
+                Call(function="optional.none"),
+            ),
+        ) if _is_value_of(init, held):
+            return OptionalMacro("optFlatMap", held, variable, body)
+    return None
+
+
+def _is_value_of(node: Node, held: Node) -> bool:
+    match node:
+        case Call(function="value", args=(again,)):
+            return text(again) == text(held)
+    return False
+
+
+def text(node: Node) -> str:
+    """The text of an expression, with macros as they are written."""
+    return _text(node)[0]
+
+
+def _text(node: Node) -> tuple[str, int]:
+    """The text, and how tightly it binds."""
+    match node:
+        case Const():
+            return _literal(node.value), _POSTFIX
+        case Ident(name=name):
+            return name, _POSTFIX
+        case Select(operand=operand, field=field, test_only=test_only):
+            made = f"{_at_least(operand, _POSTFIX)}.{field}"
+            return (f"has({made})" if test_only else made), _POSTFIX
+        case ListExpr(elements=elements, optional=optional):
+            parts = (("?" if at in optional else "") + text(part) for at, part in enumerate(elements))
+            return f"[{', '.join(parts)}]", _POSTFIX
+        case StructExpr(message=message, entries=entries):
+            pairs = (
+                f"{'?' if entry.optional else ''}{entry.key if isinstance(entry.key, str) else text(entry.key)}: "
+                f"{text(entry.value)}"
+                for entry in entries
+            )
+            return f"{message}{{{', '.join(pairs)}}}", _POSTFIX
+        case Comprehension():
+            return _macro(node), _POSTFIX
+        case Call():
+            return _call(node)
+    return "...", _POSTFIX
+
+
+def _at_least(node: Node, binding: int) -> str:
+    made, own = _text(node)
+    return made if own >= binding else f"({made})"
+
+
+def _call(node: Call) -> tuple[str, int]:
+    if (macro := optional_macro(node)) is not None:
+        body = text(macro.body)
+        return f"{_at_least(macro.held, _POSTFIX)}.{macro.name}({macro.variable}, {body})", _POSTFIX
+    match node:
+        case Call(function=function, args=(left, right)) if function in _BINARY:
+            level = _BINARY[function]
+            sign = "in" if function == "@in" else function.strip("_")
+            return f"{_at_least(left, level)} {sign} {_at_least(right, level + 1)}", level
+        case Call(function="!_" | "-_" as function, args=(operand,)):
+            return f"{function[0]}{_at_least(operand, _UNARY)}", _UNARY
+        case Call(function="_?_:_", args=(test, then, otherwise)):
+            return f"{_at_least(test, 1)} ? {_at_least(then, 1)} : {text(otherwise)}", 0
+        case Call(function="_[_]" | "_[?_]" as function, args=(held, key)):
+            return f"{_at_least(held, _POSTFIX)}[{'?' if '?' in function else ''}{text(key)}]", _POSTFIX
+        case Call(function="_?._", args=(held, Const(value=str(field)))):
+            return f"{_at_least(held, _POSTFIX)}.?{field}", _POSTFIX
+        case Call(function="@sortByAssociatedKeys", args=(held, Comprehension(variable=name, step=step))):
+            return f"{_at_least(held, _POSTFIX)}.sortBy({name}, {_added(step)})", _POSTFIX
+        case Call(member=True, args=(target, *rest)):
+            return f"{_at_least(target, _POSTFIX)}.{node.function}({', '.join(map(text, rest))})", _POSTFIX
+    return f"{_WRITTEN.get(node.function, node.function)}({', '.join(map(text, node.args))})", _POSTFIX
+
+
+def _macro(node: Comprehension) -> str:
+    names = ", ".join(filter(None, (node.variable, node.variable2)))
+    held = _at_least(node.range, _POSTFIX)
+    match node:
+        case Comprehension(range=ListExpr(elements=())):
+            if node.accumulator.startswith("@"):
+                return text(node.result).replace(node.accumulator, text(node.init))
+            return f"cel.bind({node.accumulator}, {text(node.init)}, {text(node.result)})"
+        case Comprehension(step=Call(function="_||_", args=(_, test))):
+            return f"{held}.exists({names}, {text(test)})"
+        case Comprehension(step=Call(function="_&&_", args=(_, test))):
+            return f"{held}.all({names}, {text(test)})"
+        case Comprehension(step=Call(function="_?_:_", args=(test, _, _)), init=Const()):
+            return f"{held}.exists_one({names}, {text(test)})"
+        case Comprehension(step=Call(function="_?_:_", args=(test, step, _))):
+            added = _added(step)
+            if added == node.variable and not node.variable2:
+                return f"{held}.filter({names}, {text(test)})"
+            return f"{held}.{_collects(node)}({names}, {text(test)}, {added})"
+    return f"{held}.{_collects(node)}({names}, {_added(node.step)})"
+
+
+def _collects(node: Comprehension) -> str:
+    if isinstance(node.init, ListExpr):
+        return "transformList" if node.variable2 else "map"
+    return "transformMap"
+
+
+def _added(step: Node) -> str:
+    match step:
+        case Call(function="_+_", args=(_, ListExpr(elements=(element,)))):
+            return text(element)
+        case Call(function="cel.@mapInsert", args=(_, _, value)):
+            return text(value)
+    return "..."
+
+
+def _literal(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case UInt():
+            return f"{int(value)}u"
+        case str():
+            shown = json.dumps(value, ensure_ascii=False)[1:-1].replace('\\"', '"').replace("'", "\\'")
+            return f"'{shown}'"
+        case bytes():
+            return f"b{_literal(value.decode('latin-1'))}"
+    return str(value)

@@ -1,0 +1,1 @@
+"""How values and objects of the API are held, compared and refused."""

@@ -1,0 +1,88 @@
+"""`fairlead certs`: the authority and the two certificates that `fairlead serve` and a scheduler need."""
+
+import argparse
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fairlead.cli.console.output import complain, output
+
+if TYPE_CHECKING:
+    from fairlead.cli.console.options import Commands
+
+AUTHORITY_LIFE: Final = timedelta(days=3650)
+LEAF_LIFE: Final = timedelta(days=365)
+_COMMAND: Final = "fairlead certs"
+CLIENT_NAME: Final = "fairlead-scheduler"
+_LOCAL: Final = ("localhost", "127.0.0.1", "::1")
+
+
+def add_to(commands: "Commands") -> None:
+    """Add this command."""
+    parser = commands.add_parser(
+        "certs",
+        help="make certificates for fairlead serve and for the scheduler that calls it",
+        description=(
+            "Writes ca.crt, server.crt and server.key for `fairlead serve`, and ca.crt, scheduler.crt and "
+            "scheduler.key for the scheduler; keep ca.key to yourself. Run again, it keeps the authority and makes "
+            "the two certificates anew; a running server uses them within seconds."
+        ),
+    )
+    parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="where to write them")
+    parser.add_argument(
+        "--host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a name or address under which schedulers reach the server, besides localhost; may be repeated",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Make them; 0 if they are there."""
+    from fairlead.pki.issuing import Pair, authority, is_host, issued
+
+    folder: Path = given.out
+    now = datetime.now(UTC)
+    for host in given.host:
+        if not is_host(host):
+            complain(_COMMAND, f"--host {host!r} is no name and no address")
+            return 2
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        certificate, key = folder / "ca.crt", folder / "ca.key"
+        if certificate.exists() and key.exists():
+            ca = Pair(certificate.read_bytes(), key.read_bytes())
+        elif certificate.exists() or key.exists():
+            there, missing = (certificate, key) if certificate.exists() else (key, certificate)
+            complain(_COMMAND, f"{there} is there, but not {missing.name}: put it back, or remove both")
+            return 1
+        else:
+            ca = authority("fairlead-ca", now, AUTHORITY_LIFE)
+            _write(folder, "ca", ca.certificate, ca.key)
+        server = issued(ca, "fairlead", "server", now, LEAF_LIFE, [*_LOCAL, *given.host])
+        _write(folder, "server", server.certificate, server.key)
+        client = issued(ca, CLIENT_NAME, "client", now, LEAF_LIFE)
+        _write(folder, "scheduler", client.certificate, client.key)
+    except OSError as error:
+        complain(_COMMAND, f"{error.filename or folder}: {error.strerror}")
+        return 1
+    except (ValueError, TypeError) as error:
+        complain(_COMMAND, f"{folder / 'ca.crt'} and ca.key are no authority: {error}")
+        return 1
+    made = "ca, server and scheduler, each .crt and .key"
+    print(f"{folder}: {made}; the two certificates last {LEAF_LIFE.days} days", file=output())
+    return 0
+
+
+def _write(folder: Path, name: str, certificate: bytes, key: bytes) -> None:
+    """Each by renaming, so that nobody reads half of one; the key is nobody else's."""
+    for suffix, content, mode in ((".key", key, 0o600), (".crt", certificate, 0o644)):
+        new = folder / f".{name}{suffix}"
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        os.fchmod(descriptor, mode)  # one that was left behind has the mode that it had
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        new.replace(folder / f"{name}{suffix}")

@@ -1,0 +1,129 @@
+"""`fairlead completion bash|zsh|fish`, and what the scripts that it prints ask at each Tab.
+
+The scripts know nothing themselves: they ask `fairlead __complete WORD...` what could stand in the place of the last
+word, in the way of cobra, which is kubectl's: a line for each, then a colon and a number. So one answer serves three
+shells and the plugin, and no script is ever older than the program.
+"""
+
+import argparse
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from fairlead.cli.console import exits
+from fairlead.cli.console.output import output
+
+if TYPE_CHECKING:
+    from fairlead.cli.console.options import Commands
+
+ASK: Final = "__complete"
+FILES: Final = 0
+"""The shell is to offer files where nothing is offered here."""
+NO_FILES: Final = 4
+_HOW: Final = {
+    "bash": "source <(fairlead completion bash)",
+    "zsh": "source <(fairlead completion zsh)",
+    "fish": "fairlead completion fish | source",
+}
+
+
+def add_to(commands: "Commands") -> None:
+    """Say what the command takes."""
+    parser = commands.add_parser(
+        "completion",
+        help="print what makes a shell complete fairlead's commands",
+        description="Prints a script for a shell. For this session: "
+        + "; ".join(f"in {shell} `{how}`" for shell, how in _HOW.items())
+        + ". For all: put the same line into what the shell reads at its start. "
+        "`kubectl fairlead` is completed by kubectl, once its own completion is set up.",
+    )
+    parser.add_argument("shell", choices=[*_HOW], help="for which shell")
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Print it."""
+    from importlib.resources import files
+
+    output().write((files("fairlead.cli") / "completions" / f"fairlead.{given.shell}").read_text("utf-8"))
+    return exits.DONE
+
+
+def answer(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
+    """What a script asks."""
+    found, directive = candidates(parser, words or [""])
+    out = output()
+    out.writelines(f"{word}\t{told}\n" if told else f"{word}\n" for word, told in found)
+    out.write(f":{directive}\n")
+    return exits.DONE
+
+
+def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> tuple[list[tuple[str, str]], int]:
+    """What the last of the words could be, with what it is, and whether files could stand there, too."""
+    *before, last = words
+    waits: argparse.Action | None = None
+    given = 0
+    options = True
+    for word in before:
+        if waits is not None:
+            waits = None
+        elif options and word == "--":
+            options = False
+        elif options and word.startswith("-") and word != "-":
+            option, equals, _ = word.partition("=")
+            waits = None if equals else _valued(parser, option)
+        elif (below := _below(parser)) is not None:
+            if word not in below.choices:
+                return [], NO_FILES
+            parser, given = below.choices[word], 0
+        else:
+            given += 1
+    if waits is not None:
+        return _values(waits, last)
+    if options and last.startswith("-"):
+        return _starting(_options(parser), last), NO_FILES
+    if (below := _below(parser)) is not None:
+        # argparse keeps what it says of each command here
+        told = [(one.dest, one.help or "") for one in below._choices_actions]  # noqa: SLF001
+        return _starting(told, last), NO_FILES
+    places = [one for one in parser._actions if not one.option_strings]  # noqa: SLF001
+    if not places:
+        return _starting(_options(parser), last), NO_FILES
+    place = places[min(given, len(places) - 1)]
+    return ([], NO_FILES) if given >= len(places) and place.nargs not in ("+", "*") else _values(place, last)
+
+
+def _below(parser: argparse.ArgumentParser) -> "Commands | None":
+    found = (one for one in parser._actions if isinstance(one, argparse._SubParsersAction))  # noqa: SLF001
+    return next(found, None)
+
+
+def _valued(parser: argparse.ArgumentParser, option: str) -> argparse.Action | None:
+    """The option, if a value comes after it."""
+    found = next((one for one in parser._actions if option in one.option_strings), None)  # noqa: SLF001
+    return found if found is not None and found.nargs != 0 else None
+
+
+def _options(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
+    return [
+        (option, (one.help or "") % {**vars(one), "prog": parser.prog})
+        for one in parser._actions  # noqa: SLF001
+        for option in one.option_strings
+        if option.startswith("--") or len(one.option_strings) == 1
+    ]
+
+
+def _values(action: argparse.Action, last: str) -> tuple[list[tuple[str, str]], int]:
+    if action.choices is not None:
+        return _starting(((str(one), "") for one in action.choices), last), NO_FILES
+    metavar = action.metavar if isinstance(action.metavar, str) else action.dest
+    is_file = action.type is not None and action.type is not int and _is_path(action.type)
+    return [], FILES if is_file or any(word in metavar.upper() for word in ("FILE", "DIR", "VALUES")) else NO_FILES
+
+
+def _is_path(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, os.PathLike)
+
+
+def _starting(offered: Iterable[tuple[str, str]], with_: str) -> list[tuple[str, str]]:
+    return [(word, " ".join(told.split())) for word, told in offered if word.startswith(with_)]

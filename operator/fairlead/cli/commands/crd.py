@@ -1,0 +1,31 @@
+"""`fairlead crd`: the CustomResourceDefinition of policies, for people who apply it themselves."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from fairlead.cli.console.output import add_output, dumped, output
+
+if TYPE_CHECKING:
+    from fairlead.cli.console.options import Commands
+
+
+def add_to(commands: "Commands") -> None:
+    """Say what the command takes."""
+    parser = commands.add_parser(
+        "crd",
+        help="print the CustomResourceDefinition of policies",
+        description="Prints the CustomResourceDefinition of policies, the very bytes that the chart applies: "
+        "`fairlead crd | kubectl apply --server-side -f -`.",
+    )
+    add_output(parser, "yaml", "json")
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Print it."""
+    from fairlead.api.crdgen import as_yaml, custom_resource_definition
+    from fairlead.strategies.registry import installed_policy
+
+    made = custom_resource_definition(installed_policy())
+    output().write(as_yaml(made) if given.output == "yaml" else dumped(made, "json"))
+    return 0

@@ -1,0 +1,87 @@
+"""`fairlead diff`: whose placement changes from one version of policies to another, and by which rule."""
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from fairlead.cli.console import exits
+from fairlead.cli.console.options import add_cluster, add_kubeconfig, add_now, add_pods
+from fairlead.cli.console.output import TABLE, add_output, complain, output, wants_colour
+
+if TYPE_CHECKING:
+    from fairlead.cli.console.options import Commands
+
+_NAME: Final = "fairlead diff"
+
+
+def add_to(commands: "Commands") -> None:
+    """Say what the command takes."""
+    parser = commands.add_parser(
+        "diff",
+        help="say whose placement changes with other policies",
+        description="Says which pods lose or gain nodes, or prefer others, from one version of policies to another, "
+        "and by which rule. Each pod is asked about as `fairlead simulate` does it. Nothing is changed anywhere. Exit "
+        "code 0 if nothing changes for any pod, 1 if something does or a policy has errors, 2 if something cannot be "
+        "read.",
+        epilog="Example: `fairlead diff --from main/policies --to policies --cluster live --pods pods.json`.",
+    )
+    parser.add_argument(
+        "--from", nargs="+", metavar="FILE|DIR", required=True, dest="before", help="the policies as they were"
+    )
+    parser.add_argument(
+        "--to", nargs="+", metavar="FILE|DIR", required=True, dest="after", help="the policies as they will be"
+    )
+    add_cluster(parser)
+    add_pods(parser)
+    add_now(parser)
+    add_kubeconfig(parser)
+    add_output(parser)
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Compare."""
+    from fairlead.cli.console.exits import told
+
+    return told(_NAME, lambda: _run(given))
+
+
+def _run(given: argparse.Namespace) -> int:
+    from fairlead.cli.console import progress
+    from fairlead.cli.console.whole_output import Spool
+    from fairlead.cli.inputs.caveats import of_schedulers
+    from fairlead.cli.inputs.cluster_source import asked, look, seen
+    from fairlead.cli.inputs.simulation_inputs import moment_of, policies_of
+    from fairlead.cli.reports import diff_text
+    from fairlead.policy.evaluate.matching import PolicySet
+    from fairlead.simulation.placement_diff import changed
+    from fairlead.simulation.simulation import World
+
+    now = moment_of(given.now)
+    before, after = policies_of(given.before), policies_of(given.after)
+    both = PolicySet((*before.policies, *after.policies))
+    sight = look(given)
+    pods = asked(given, sight, both)
+    (before, blind), (after, more) = seen(before, sight), seen(after, sight)
+    one = World(before, sight.snapshot, now, each=progress.shown)
+    other = World(after, sight.snapshot, now, each=progress.shown)
+    others = of_schedulers((pod.scheduler for pod in pods), both.policies)
+    notes = [*sight.notes(both.policies, pods, given), *others, *dict.fromkeys([*blind, *more])]
+    found = (changed(one, other, pod.raw, pod.file) for pod in progress.shown("pods", pods))
+    out = output()
+    count = 0
+    if given.output == TABLE:
+        rows = [each for each in found if each is not None]
+        count = len(rows)
+        for line in diff_text.lines(rows, len(pods), notes, colour=wants_colour(out)):
+            print(line, file=out)
+        return exits.NOT_WELL if count else exits.DONE
+    with Spool(given.output, "pods") as spool:
+        for each in found:
+            if each is not None:
+                count += 1
+                spool.add(diff_text.shown(each))
+        rest = {"unchanged": len(pods) - count, "notSimulated": [*diff_text.NOT_SIMULATED], "notes": notes}
+        spool.end(out, rest)
+    for note in notes:
+        complain(_NAME, note)
+    return exits.NOT_WELL if count else exits.DONE

@@ -1,0 +1,133 @@
+"""`fairlead explain pod/NAME`: why a pod goes where it goes, or nowhere."""
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from fairlead.cli.console import exits
+from fairlead.cli.console.options import add_cluster, add_kubeconfig, add_now
+from fairlead.cli.console.output import TABLE, add_output, dumped, output, wants_colour
+
+if TYPE_CHECKING:
+    from fairlead.cli.console.options import Commands
+    from fairlead.cli.inputs.cluster_source import Sight
+    from fairlead.cli.inputs.simulation_inputs import Pod
+    from fairlead.policy.evaluate.matching import PolicySet
+    from fairlead.simulation.results import NodeJudged, PodJudged
+
+_NAME: Final = "fairlead explain"
+_KINDS: Final = ("pod", "pods", "po")
+
+
+def add_to(commands: "Commands") -> None:
+    """Say what the command takes."""
+    parser = commands.add_parser(
+        "explain",
+        help="say why a pod goes where it goes, or nowhere",
+        description="Says which nodes would do for a pod, what keeps it from the others with the values that were "
+        "compared, and which node is closest. It asks the very rules that the scheduler is answered by, as if the pod "
+        "were to be placed now, and reads with your own rights: what you may not read is named. Exit code 0 if that "
+        "could be told, 1 if a policy in a file has errors, 2 if something cannot be read.",
+        epilog="Examples: `fairlead explain pod/train-0 -n ml`; one node in full with `--node gpu-7`; before a policy "
+        "is applied with `--policies gpu.yaml`; without a cluster with `--cluster now.json` besides.",
+    )
+    parser.add_argument("pod", metavar="pod/NAME", help="the pod")
+    parser.add_argument("-n", "--namespace", metavar="NAME", default="", help="of the pod (that of the kubeconfig)")
+    parser.add_argument("--node", metavar="NAME", default="", help="say everything about this node")
+    parser.add_argument(
+        "--policies", nargs="+", metavar="FILE|DIR", default=[], help="these policies instead of the cluster's"
+    )
+    add_cluster(parser, default="live")
+    add_now(parser)
+    add_kubeconfig(parser)
+    add_output(parser)
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Explain."""
+    from fairlead.cli.console.exits import told
+
+    return told(_NAME, lambda: _run(given))
+
+
+def _run(given: argparse.Namespace) -> int:
+    from fairlead.cli.console import progress
+    from fairlead.cli.inputs.caveats import of_judged
+    from fairlead.cli.inputs.cluster_source import seen
+    from fairlead.cli.inputs.simulation_inputs import moment_of
+    from fairlead.cli.reports import explain_data, explain_text
+    from fairlead.cli.reports.explain_context import About
+    from fairlead.simulation.explain_pod import explanation, one_node
+    from fairlead.simulation.simulation import World
+
+    now = moment_of(given.now)
+    given_policies = _policies(given)
+    sight, pod = _sight(given)
+    policies = given_policies or _of_cluster(sight)
+    judgeable, blind = seen(policies, sight)
+    world = World(judgeable, sight.snapshot, now, each=progress.shown)
+    judged = world.judge(pod.raw, pod.file)
+    notes = [*sight.notes(policies.policies, [pod], given), *blind, *of_judged(judged)]
+    about = About(judged, now, sight.live.policies, notes, len(world.names))
+    out = output()
+    if given.node:
+        one = one_node(world, pod.raw, judged, _node(judged, given.node))
+        if given.output != TABLE:
+            out.write(dumped(explain_data.of_node(about, one), given.output))
+        else:
+            out.writelines(f"{line}\n" for line in explain_text.of_node(about, one, colour=wants_colour(out)))
+        return exits.DONE
+    found = explanation(world, pod.raw, judged)
+    if given.output != TABLE:
+        out.write(dumped(explain_data.of_all(about, found), given.output))
+    else:
+        out.writelines(f"{line}\n" for line in explain_text.of_all(about, found, colour=wants_colour(out)))
+    return exits.DONE
+
+
+def _policies(given: argparse.Namespace) -> "PolicySet | None":
+    from fairlead.cli.console.exits import CommandError
+    from fairlead.cli.inputs.simulation_inputs import LIVE, policies_of
+
+    if given.policies:
+        return policies_of(given.policies)
+    if given.cluster != [LIVE]:
+        raise CommandError("--cluster names files, which hold no policies: give --policies FILE, too")
+    return None
+
+
+def _of_cluster(sight: "Sight") -> "PolicySet":
+    from fairlead.cli.inputs.live_policies import compiled_of
+    from fairlead.policy.evaluate.matching import policy_set
+
+    return policy_set(compiled_of(sight.live.policies))
+
+
+def _sight(given: argparse.Namespace) -> "tuple[Sight, Pod]":
+    """The cluster, and the pod in it."""
+    from fairlead.cli.console.exits import CommandError
+    from fairlead.cli.inputs.cluster_source import look
+    from fairlead.cli.inputs.simulation_inputs import LIVE, pod_of
+    from fairlead.kube.access.access import find_access
+
+    kind, slash, name = given.pod.rpartition("/")
+    if (slash and kind not in _KINDS) or not name:
+        raise CommandError(f"{given.pod!r} is no pod: write pod/NAME, and its namespace as -n NAME")
+    namespace = given.namespace
+    if given.cluster == [LIVE]:
+        namespace = namespace or find_access(given.kubeconfig, given.context).namespace
+        sight = look(given, policies=not given.policies, pod=(namespace, name))
+    else:
+        sight = look(given)
+    return sight, pod_of(sight.snapshot, namespace, name, sight.where)
+
+
+def _node(judged: "PodJudged", name: str) -> "NodeJudged":
+    from fairlead.api.closest_name import nearest
+    from fairlead.cli.console.exits import CommandError
+
+    found = judged.node(name)
+    if found is None:
+        near = nearest(name, (node.name for node in judged.nodes))
+        raise CommandError(f"there is no node {name!r}" + (f": did you mean {near}?" if near else ""))
+    return found

@@ -1,0 +1,61 @@
+"""`fairlead lint FILE|DIR|-...`: what is wrong with policies, and what will surprise, before they are applied.
+
+Exit code: 0 without errors (warnings and notes are none), 1 with errors in what was read, 2 if something could not be
+read or was not asked for rightly.
+
+`-o json` and `-o yaml` print one object: `findings`, each with file, line, column, severity (error, warning or note),
+field, message, hint, reason, policy and rule; `rules`, each with file, line, policy, name, kind, evaluation, why, uses
+and expression; `summary` with policies, ignored, errors, warnings, notes, expressions and lowered. Fields may be added
+and none goes.
+"""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from fairlead.cli.console import exits
+from fairlead.cli.console.output import TABLE, add_output, complain, dumped, output, wants_colour
+
+if TYPE_CHECKING:
+    from fairlead.cli.console.options import Commands
+
+
+def add_to(commands: "Commands") -> None:
+    """Say what the command takes."""
+    parser = commands.add_parser(
+        "lint",
+        help="say what is wrong with policies before they are applied",
+        description="Say what is wrong with policies, and what will surprise, before they are applied. "
+        "Exit code 0 without errors, 1 with errors, 2 if something cannot be read.",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE|DIR|-", help="YAML or JSON; - is standard input")
+    add_output(parser)
+    parser.add_argument("-v", "--verbose", action="store_true", help="also say what each rule uses")
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Lint."""
+    # Loaded here: the language alone takes longer than the rest of the program.
+    from time import thread_time
+
+    from fairlead.api.names import KIND
+    from fairlead.cli.inputs.checker import Checker
+    from fairlead.cli.inputs.files import read_into
+    from fairlead.cli.reports.lint_text import as_data, as_text
+
+    checker = Checker(clock=thread_time)
+    notes, unreadable = read_into(checker, given.files)
+    report = checker.finish()
+    if not report.policies and not report.findings:
+        notes = [f"no {KIND} found in {', '.join(given.files)}"]
+    for note in notes:
+        complain("fairlead lint", note)
+    out = output()
+    if given.output == TABLE:
+        for line in as_text(report, colour=wants_colour(out), verbose=given.verbose):
+            print(line, file=out)
+    else:
+        out.write(dumped(as_data(report), given.output))
+    if unreadable:
+        return exits.NOT_ASKED
+    return exits.NOT_WELL if report.count("error") else exits.DONE

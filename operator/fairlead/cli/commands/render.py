@@ -1,0 +1,169 @@
+"""`fairlead render FILE...`: what the operator would create for policies, without a cluster."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairlead.cli.console import exits
+from fairlead.cli.console.output import add_output, clean, complain, counted, dumped, errors, output
+
+if TYPE_CHECKING:
+    from fairlead.cli.console.options import Commands
+    from fairlead.cli.inputs.checker import Checker
+    from fairlead.control.preview import Given, Rendering
+    from fairlead.render.operator_settings import ChartValues
+
+_NAME = "fairlead render"
+_PORT = 8443
+_LEFT_OUT = (
+    "Not here: what the operator keeps for itself as it runs (the Secret fairlead-ca, ConfigMaps that end in .state, "
+    "ControllerRevisions)."
+)
+
+
+class _NotAskedError(Exception):
+    """Something that was given cannot be used."""
+
+
+def add_to(commands: "Commands") -> None:
+    """Say what the command takes."""
+    parser = commands.add_parser(
+        "render",
+        help="print what the operator would create for policies",
+        description="Prints all that the operator would create for these policies, to be reviewed or committed. The "
+        "same input gives the same bytes. What only the cluster knows is a placeholder such as <ca.crt: ...>; the "
+        "comment at the top lists them. Exit code 1 if a policy has errors, 2 if something cannot be read.",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE|DIR|-", help="policies, in YAML or JSON; - is standard input")
+    parser.add_argument(
+        "--settings", metavar="VALUES", type=Path, help="the values.yaml that helm is given (the chart's defaults)"
+    )
+    parser.add_argument("--kubernetes-version", metavar="V", default="", help="the API server's, such as v1.37.1")
+    parser.add_argument("--ca", metavar="FILE", type=Path, help="the authority of the operator's certificate, as PEM")
+    parser.add_argument(
+        "-n", "--namespace", metavar="NAME", default="fairlead-system", help="of the operator (%(default)s)"
+    )
+    add_output(parser, "yaml", "json")
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Render."""
+    from fairlead.api.errors import InvalidObjectError
+    from fairlead.control.preview import rendering
+    from fairlead.render.shipped_templates import templates
+    from fairlead.render.templates import Engine
+    from fairlead.strategies.registry import installed_policy
+
+    try:
+        values = _values(given.settings)
+        known = _known(given, values)
+    except _NotAskedError as error:
+        complain(_NAME, str(error))
+        return exits.NOT_ASKED
+    checker, code = _checked(given.files)
+    if code != exits.DONE:
+        return code
+    policies = [data for _, data in checker.policies]
+    if not policies:
+        complain(_NAME, f"no SchedulerExtenderPolicy found in {', '.join(given.files)}")
+    try:
+        made = rendering(Engine(templates()), installed_policy(), policies, values.settings, known)
+    except InvalidObjectError as error:
+        complain(_NAME, "; ".join(str(error).splitlines()))
+        return exits.NOT_WELL
+    _print(made, len(policies), given.output)
+    return exits.DONE
+
+
+def _values(file: Path | None) -> "ChartValues":
+    from fairlead.api.errors import InvalidObjectError
+    from fairlead.render.operator_settings import parse_values
+
+    try:
+        return parse_values("" if file is None else _text(file))
+    except InvalidObjectError as error:
+        raise _NotAskedError(f"{file}: {'; '.join(str(error).splitlines())}") from None
+
+
+def _known(given: argparse.Namespace, values: "ChartValues") -> "Given":
+    from fairlead.control.preview import Given
+    from fairlead.pki import parsing
+    from fairlead.render.cluster_facts import image_tag
+
+    ca = b""
+    if given.kubernetes_version:
+        try:
+            image_tag([given.kubernetes_version])
+        except ValueError:
+            said = f"--kubernetes-version {given.kubernetes_version}: write it in full, such as v1.37.1"
+            raise _NotAskedError(said) from None
+    if given.ca is not None:
+        ca = _text(given.ca).encode()
+        try:
+            parsing.digest(ca)
+        except ValueError:
+            raise _NotAskedError(f"{given.ca}: holds no certificate in PEM") from None
+        if values.settings.tls.mode == "SelfManaged":
+            ca = parsing.bundle([ca])
+    return Given(
+        namespace=given.namespace,
+        service=values.fullname,
+        port=_PORT,
+        version=given.kubernetes_version,
+        ca=ca.decode(),
+    )
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) else "is no text"
+        raise _NotAskedError(f"{file}: {said}") from None
+
+
+def _checked(names: list[str]) -> "tuple[Checker, int]":
+    """The policies, and the exit code where there is something wrong with them, which is then said."""
+    from fairlead.cli.inputs.checker import Checker
+    from fairlead.cli.inputs.files import read_into
+    from fairlead.cli.reports.lint_text import finding_lines
+
+    checker = Checker()
+    notes, unreadable = read_into(checker, names)
+    report = checker.finish()
+    for note in notes:
+        complain(_NAME, note)
+    wrong = [one for one in report.findings if one.severity == "error" or one.reason == "SameName"]
+    for finding in wrong:
+        for line in finding_lines(finding, colour=False):
+            print(line, file=errors())
+    if unreadable:
+        return checker, exits.NOT_ASKED
+    return checker, exits.NOT_WELL if wrong else exits.DONE
+
+
+def _print(made: "Rendering", policies: int, form: str) -> None:
+    from fairlead.render.templates import written
+
+    head = list(_head(made, policies))
+    if form == "json":  # which has no comments
+        for line in head:
+            complain(_NAME, line)
+        listed: dict[str, Any] = {"apiVersion": "v1", "kind": "List", "items": list(made.objects)}
+        output().write(dumped(listed, form))
+        return
+    output().write("".join(f"# {clean(line)}\n" for line in head) + written(made.objects))
+
+
+def _head(made: "Rendering", policies: int) -> Iterator[str]:
+    schedulers = f": {', '.join(made.schedulers)}" if made.schedulers else ""
+    what = f"{counted(policies, 'policy', 'policies')}, {counted(len(made.schedulers), 'scheduler')}{schedulers}"
+    yield f"What Fairlead's operator would create for {what}."
+    yield _LEFT_OUT
+    if made.placeholders:
+        yield "Only the cluster knows what stands for:"
+    for mark, meaning in sorted(made.placeholders.items()):
+        yield f"  {mark}  {meaning}"
+    yield from made.notes

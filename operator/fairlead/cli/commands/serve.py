@@ -1,0 +1,114 @@
+"""`fairlead serve`: the extender without the operator, for people who wire the scheduler themselves."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from fairlead.cli.console.options import Commands
+    from fairlead.process.settings import Settings
+    from fairlead.webhook.extender.call import Verb
+
+_BODY_MAX: Final = 1024
+_LEAST_S: Final = 0.05
+
+
+def add_to(commands: "Commands") -> None:
+    """Say what the command takes."""
+    parser = commands.add_parser(
+        "serve",
+        help="answer a scheduler's calls by policies from files",
+        description="Answers kube-scheduler's extender calls by the policies in a folder, and follows what changes "
+        "there. LOG_LEVEL is TRACE, DEBUG, INFO (the default), WARNING or ERROR.",
+        epilog="`fairlead certs --out DIR` makes the certificates.",
+    )
+    parser.add_argument("--policies", metavar="DIR", type=Path, required=True, help="the folder of policies")
+    parser.add_argument(
+        "--listen", metavar="HOST:PORT", default="127.0.0.1:8443", help="for the scheduler (%(default)s)"
+    )
+    parser.add_argument(
+        "--probes", metavar="HOST:PORT", default="127.0.0.1:8081", help="for /readyz, /livez and /metrics (%(default)s)"
+    )
+    parser.add_argument("--tls-cert", metavar="FILE", type=Path, required=True, help="the server's certificate")
+    parser.add_argument("--tls-key", metavar="FILE", type=Path, required=True, help="its key")
+    parser.add_argument("--client-ca", metavar="FILE", type=Path, required=True, help="the authority of the callers")
+    parser.add_argument(
+        "--allow",
+        metavar="NAME=SCHEDULER[:VERB,...]",
+        action="append",
+        default=[],
+        help="let the certificate of this common name place the pods of this scheduler, or only filter, prioritize, "
+        "preempt or bind them; may be repeated (that of `fairlead certs`, for every scheduler that the policies name)",
+    )
+    parser.add_argument(
+        "--kubeconfig",
+        metavar="FILE",
+        type=Path,
+        help="(KUBECONFIG, or the cluster that this runs in, or ~/.kube/config)",
+    )
+    parser.add_argument("--context", metavar="NAME", default="", help="of the kubeconfig (its current one)")
+    parser.add_argument("--timeout", metavar="TIME", default="1s", help="the scheduler's httpTimeout (%(default)s)")
+    parser.add_argument(
+        "--namespace", metavar="NAME", default="fairlead-system", help="holds the last good policies (%(default)s)"
+    )
+    parser.add_argument("--max-body", metavar="MIB", type=int, default=10, help="of a request (%(default)s)")
+    parser.add_argument("--drain", metavar="TIME", default="5s", help="how long to go on after SIGTERM (%(default)s)")
+    parser.add_argument(
+        "--verify-every",
+        metavar="TIME",
+        default="1h",
+        help="compare what is held with what the API server has; 0s: never (%(default)s)",
+    )
+    parser.add_argument("--log-format", choices=["console", "json"], default="console", help="(%(default)s)")
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Serve until told to stop."""
+    from fairlead.cli.console.exits import run_until_stopped
+    from fairlead.process.standalone import serve
+
+    return run_until_stopped("serve", given.log_format, lambda: _settings(given), serve)
+
+
+def _settings(given: argparse.Namespace) -> "Settings":
+    from fairlead.cli.commands.certs import CLIENT_NAME
+    from fairlead.cli.console.options import seconds
+    from fairlead.process.settings import Address, Settings
+    from fairlead.webhook.https.tls import Files
+
+    if not 0 < given.max_body <= _BODY_MAX:
+        raise ValueError(f"--max-body {given.max_body} is not between 1 and {_BODY_MAX}")
+    callers: dict[str, dict[str, frozenset[Verb]]] = {}
+    for text in given.allow:
+        name, scheduler, verbs = _allowed(text)
+        schedulers = callers.setdefault(name, {})
+        schedulers[scheduler] = schedulers.get(scheduler, frozenset()) | verbs
+    return Settings(
+        policies=given.policies,
+        listen=Address.read(given.listen),
+        probes=Address.read(given.probes),
+        tls=Files(given.tls_cert, given.tls_key, given.client_ca),
+        callers=callers or {CLIENT_NAME: None},
+        kubeconfig=given.kubeconfig,
+        context=given.context,
+        namespace=given.namespace,
+        timeout_s=seconds("--timeout", given.timeout, least=_LEAST_S),
+        max_body=given.max_body << 20,
+        drain_s=seconds("--drain", given.drain),
+        verify_s=seconds("--verify-every", given.verify_every),
+    )
+
+
+def _allowed(text: str) -> "tuple[str, str, frozenset[Verb]]":
+    from fairlead.process.settings import VERBS
+
+    name, equals, rest = text.partition("=")
+    scheduler, colon, listed = rest.partition(":")
+    if not (name and equals and scheduler):
+        raise ValueError(f"--allow {text!r} is not NAME=SCHEDULER or NAME=SCHEDULER:VERB,...")
+    asked = {*listed.split(",")}
+    if colon and not asked <= VERBS:
+        unknown = ", ".join(sorted(map(repr, asked - VERBS)))
+        raise ValueError(f"--allow {text!r}: {unknown} is none of {', '.join(sorted(VERBS))}")
+    return name, scheduler, frozenset(verb for verb in VERBS if verb in asked) if colon else VERBS

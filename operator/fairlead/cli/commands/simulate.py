@@ -1,0 +1,76 @@
+"""`fairlead simulate`: what each pod would get on each node, under policies that nobody has applied yet."""
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from fairlead.cli.console import exits
+from fairlead.cli.console.options import add_cluster, add_kubeconfig, add_now, add_pods
+from fairlead.cli.console.output import TABLE, add_output, complain, output, wants_colour
+
+if TYPE_CHECKING:
+    from fairlead.cli.console.options import Commands
+
+_NAME: Final = "fairlead simulate"
+
+
+def add_to(commands: "Commands") -> None:
+    """Say what the command takes."""
+    parser = commands.add_parser(
+        "simulate",
+        help="say what pods would get on nodes under some policies",
+        description="Says for each pod which nodes fit it, which the policies let it use, and which they prefer. Each "
+        "pod is asked about by itself, against the cluster as it is: none takes room from another, and one that has a "
+        "node already is judged as if it had none. Nothing is changed anywhere. Exit code 0 if all pods could be "
+        "judged, 1 if a policy has errors, 2 if something cannot be read.",
+        epilog="Example: `kubectl get nodes,pods,namespaces -A -o json > now.json`, then "
+        "`fairlead simulate --policies gpu.yaml --cluster now.json --pods train.yaml`.",
+    )
+    parser.add_argument(
+        "--policies", nargs="+", metavar="FILE|DIR", required=True, help="the policies, whatever the cluster has"
+    )
+    add_cluster(parser)
+    add_pods(parser)
+    add_now(parser)
+    add_kubeconfig(parser)
+    add_output(parser)
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Simulate."""
+    from fairlead.cli.console.exits import told
+
+    return told(_NAME, lambda: _run(given))
+
+
+def _run(given: argparse.Namespace) -> int:
+    from fairlead.cli.console import progress
+    from fairlead.cli.console.whole_output import Spool
+    from fairlead.cli.inputs.caveats import of_schedulers
+    from fairlead.cli.inputs.cluster_source import asked, look, seen
+    from fairlead.cli.inputs.simulation_inputs import moment_of, policies_of
+    from fairlead.cli.reports import simulate_text
+    from fairlead.simulation.results import shown
+    from fairlead.simulation.simulation import World
+
+    now, policies = moment_of(given.now), policies_of(given.policies)
+    sight = look(given)
+    pods = asked(given, sight, policies)
+    judgeable, blind = seen(policies, sight)
+    others = of_schedulers((pod.scheduler for pod in pods), policies.policies)
+    notes = [*sight.notes(policies.policies, pods, given), *others, *blind]
+    world = World(judgeable, sight.snapshot, now, each=progress.shown)
+    out = output()
+    judged = (world.judge(pod.raw, pod.file) for pod in progress.shown("pods", pods))
+    if given.output == TABLE:
+        rows = [(one.pod, simulate_text.row(one)) for one in judged]
+        for line in simulate_text.lines(rows, len(world.names), notes, colour=wants_colour(out)):
+            print(line, file=out)
+        return exits.DONE
+    with Spool(given.output, "pods") as spool:
+        for one in judged:
+            spool.add(shown(one))
+        spool.end(out, {"notSimulated": [*simulate_text.NOT_SIMULATED], "notes": notes})
+    for note in notes:
+        complain(_NAME, note)
+    return exits.DONE

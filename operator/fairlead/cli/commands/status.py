@@ -1,0 +1,69 @@
+"""`fairlead status`: how it is with policies, schedulers and the operator, on one screen; what is wrong first."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fairlead.cli.console import exits
+from fairlead.cli.console.output import TABLE, add_output, complain, dumped, output, wants_colour
+
+if TYPE_CHECKING:
+    from fairlead.cli.console.options import Commands
+    from fairlead.cli.inputs.operator_survey import Survey
+
+_NAME: Final = "fairlead status"
+_WITHIN_S: Final = 15.0
+_TRIES: Final = 2
+
+
+def add_to(commands: "Commands") -> None:
+    """Say what the command takes."""
+    parser = commands.add_parser(
+        "status",
+        help="say how it is with policies, schedulers and the operator",
+        description="Says how it is with policies, schedulers and the operator's replicas in the cluster of the "
+        "current kubeconfig; what is wrong first. It reads with your own rights, and names what you may not read. "
+        "Exit code 0 if all is ready, 1 if something is not, 2 if that cannot be told.",
+    )
+    parser.add_argument("-n", "--namespace", metavar="NAME", default="", help="of the operator (where its pods are)")
+    parser.add_argument(
+        "--kubeconfig", metavar="FILE", type=Path, help="(KUBECONFIG, or this cluster, or ~/.kube/config)"
+    )
+    parser.add_argument("--context", metavar="NAME", default="", help="of the kubeconfig (its current one)")
+    add_output(parser)
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Look, and say."""
+    import asyncio
+
+    from fairlead.cli.console.exits import REACH
+    from fairlead.cli.reports.status_summary import as_data, overview
+    from fairlead.cli.reports.status_text import as_text
+    from fairlead.kube.errors import ClusterError, NotFoundError, UnreachableError
+
+    try:
+        found = overview(asyncio.run(_look(given)))
+    except NotFoundError:
+        complain(_NAME, "this cluster does not know policies: `fairlead crd | kubectl apply --server-side -f -`")
+        return exits.NOT_ASKED
+    except ClusterError as error:
+        complain(_NAME, f"{error}; {REACH}" if isinstance(error, UnreachableError) else str(error))
+        return exits.NOT_ASKED
+    out = output()
+    if given.output == TABLE:
+        out.writelines(f"{line}\n" for line in as_text(found, colour=wants_colour(out)))
+    else:
+        out.write(dumped(as_data(found), given.output))
+    return exits.DONE if found.ready else exits.NOT_WELL
+
+
+async def _look(given: argparse.Namespace) -> "Survey":
+    from fairlead.cli.inputs.operator_survey import survey
+    from fairlead.kube.access.access import find_access
+    from fairlead.kube.http.client import Client
+
+    access = find_access(given.kubeconfig, given.context)
+    async with Client(access, deadline_s=_WITHIN_S, tries=_TRIES) as client:
+        return await survey(client, given.namespace)

@@ -1,0 +1,119 @@
+"""`fairlead test FILE|DIR...`: unit tests of policies, written as YAML.
+
+Exit code: 0 if all cases passed, 1 if one failed or, with --require-coverage, an outcome of a rule was never seen, 2 if
+a suite or a policy cannot be read or was not asked for rightly.
+"""
+
+import argparse
+import time
+from typing import TYPE_CHECKING, Final
+
+from fairlead.cli.console import exits
+from fairlead.cli.console.output import TABLE, add_output, complain, counted, dumped, errors, output, wants_colour
+
+if TYPE_CHECKING:
+    from fairlead.cli.console.options import Commands
+    from fairlead.cli.inputs.suite_files import Loaded, Suites
+    from fairlead.cli.reports.suite_report import CaseRun, Report
+    from fairlead.suites.coverage import Coverage
+
+_LOOK_S: Final = 0.5
+
+
+def add_to(commands: "Commands") -> None:
+    """Say what the command takes."""
+    parser = commands.add_parser(
+        "test",
+        help="run the unit tests of policies",
+        description="Runs suites of unit tests: nodes, pods and a time in, what the policies have to say out. Needs no "
+        "cluster. Exit code 0 if all passed, 1 if a case failed, 2 if something cannot be read.",
+    )
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE|DIR|-", help="suites; of a folder all that ends in .test.yaml"
+    )
+    add_output(parser)
+    parser.add_argument("--junit", metavar="FILE", help="also write a report as JUnit does")
+    parser.add_argument(
+        "--require-coverage", action="store_true", help="fail if an outcome of a rule is seen by no case"
+    )
+    parser.add_argument("--watch", action="store_true", help="run again when a file changes, until Ctrl-C")
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Test."""
+    from fairlead.cli.inputs.files import STDIN
+    from fairlead.cli.inputs.suite_files import Suites, stamp
+
+    if given.watch and STDIN in given.files:
+        complain("fairlead test", "--watch needs files: standard input can be read only once")
+        return exits.NOT_ASKED
+    while True:
+        suites = Suites()
+        suites.load(given.files)
+        seen = stamp(suites.read) if given.watch else []
+        code = _once(given, suites)
+        if not given.watch:
+            return code
+        complain("fairlead test", f"waiting for a change of {counted(len(seen), 'file')}; Ctrl-C ends")
+        while stamp(suites.read) == seen:
+            time.sleep(_LOOK_S)
+
+
+def _once(given: argparse.Namespace, suites: "Suites") -> int:
+    # Loaded here: the language alone takes longer than the rest of the program.
+    from fairlead.cli.reports.lint_text import finding_lines
+    from fairlead.cli.reports.suite_report import Report, SuiteRun, as_data, as_text
+    from fairlead.suites.coverage import Coverage
+
+    coverage = Coverage()
+    report = Report(findings=[*suites.findings])
+    for loaded in suites.loaded:
+        coverage.expect(loaded.policies)
+        cases = [_case(loaded, at, coverage, report) for at in range(len(loaded.suite.cases))]
+        report.suites.append(SuiteRun(loaded.name, loaded.file, cases))
+    report.coverage = coverage.rules()
+    out = output()
+    if given.output == TABLE:
+        for finding in report.findings:
+            print("\n".join(finding_lines(finding, colour=wants_colour(errors()))), file=errors())
+        print("\n".join(as_text(report, colour=wants_colour(out))), file=out, flush=True)
+    else:
+        out.write(dumped(as_data(report), given.output))
+    unwritten = given.junit and not _write_junit(given.junit, report)
+    if report.findings or unwritten:
+        return exits.NOT_ASKED
+    seen, all_ = report.outcomes
+    if report.count("failed") or (given.require_coverage and seen < all_):
+        return exits.NOT_WELL
+    return exits.DONE
+
+
+def _case(loaded: "Loaded", at: int, coverage: "Coverage", report: "Report") -> "CaseRun":
+    from fairlead.cli.reports.suite_report import CaseRun, lines_of, place_of
+    from fairlead.suites.run import ask, run_case
+
+    began = time.perf_counter()
+    result = run_case(loaded.suite, at, loaded.policies, ask)
+    took = time.perf_counter() - began
+    coverage.see(loaded.policies, result.outcomes)
+    line = place_of(loaded.place, at)
+    if result.faults:
+        report.findings += [loaded.finding(fault) for fault in result.faults]
+        return CaseRun(result.case, line, "error", took, said=[str(fault) for fault in result.faults])
+    said = [text for one in result.differences for text in lines_of(one)]
+    return CaseRun(result.case, line, "passed" if result.passed else "failed", took, result.differences, said)
+
+
+def _write_junit(file: str, report: "Report") -> bool:
+    from pathlib import Path
+
+    from fairlead.cli.console.whole_output import write_whole
+    from fairlead.cli.reports.junit import as_junit
+
+    try:
+        write_whole(Path(file), as_junit(report))
+    except OSError as error:
+        complain("fairlead test", f"--junit {file}: cannot be written: {(error.strerror or str(error)).lower()}")
+        return False
+    return True

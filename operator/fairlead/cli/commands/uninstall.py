@@ -1,0 +1,84 @@
+"""`fairlead uninstall`: what the chart's hook runs before it goes, and people where no hook could."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlead.cli.console.output import complain
+from fairlead.pki.identities import REPLICAS
+
+if TYPE_CHECKING:
+    from fairlead.cli.console.options import Commands
+
+_COMMAND = "fairlead uninstall"
+_FAILED = 1
+_USAGE = 2
+
+
+def add_to(commands: "Commands") -> None:
+    """Say what the command takes."""
+    parser = commands.add_parser(
+        "uninstall",
+        help="take away all that the operator has made",
+        description="Takes away the schedulers that the operator manages, then the operator's Deployment, then all "
+        "else that it has made. Policies and their CustomResourceDefinition stay. It can be run again.",
+    )
+    parser.add_argument("--namespace", metavar="NAME", help="the operator's (that of the pod, or of the kubeconfig)")
+    parser.add_argument(
+        "--operator",
+        metavar="SELECTOR",
+        default=REPLICAS,
+        help="finds the operator's Deployment and its pods by their labels (%(default)s)",
+    )
+    parser.add_argument("--within", metavar="TIME", default="4m", help="how long it may take (%(default)s)")
+    parser.add_argument(
+        "--kubeconfig", metavar="FILE", type=Path, help="(KUBECONFIG, or this cluster, or ~/.kube/config)"
+    )
+    parser.add_argument("--context", metavar="NAME", default="", help="of the kubeconfig (its current one)")
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Take everything away."""
+    import asyncio
+
+    from fairlead.cli.console.options import seconds
+    from fairlead.control.reconcile.object_client import Objects
+    from fairlead.kube.access.access import find_access
+    from fairlead.kube.errors import AccessError, ClusterError
+    from fairlead.kube.http.client import Client
+    from fairlead.process.uninstaller import Uninstall
+
+    def say(text: str) -> None:
+        print(text, flush=True)
+
+    async def take_away(lasts_s: float) -> str:
+        async with Client(find_access(given.kubeconfig, given.context)) as client:
+            namespace = given.namespace or client.access.namespace
+            work = Uninstall(
+                objects=Objects(client), namespace=namespace, operator=given.operator, lasts_s=lasts_s, say=say
+            )
+            try:
+                async with asyncio.timeout(lasts_s):
+                    await work.run()
+            except TimeoutError:
+                why = work.doing or f"{client.access.server} does not answer, or is slow"
+                return f"not done within {given.within}: {why}; run it again"
+        return ""
+
+    try:
+        lasts_s = seconds("--within", given.within, least=1)
+    except ValueError as error:
+        complain(_COMMAND, str(error))
+        return _USAGE
+    try:
+        fault = asyncio.run(take_away(lasts_s))
+    except AccessError as error:
+        complain(_COMMAND, str(error))
+        return _USAGE
+    except ClusterError as error:
+        fault = str(error)
+    if fault:
+        complain(_COMMAND, fault)
+        return _FAILED
+    return 0

@@ -1,0 +1,34 @@
+"""`fairlead version`: which version this is."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from fairlead import __version__
+from fairlead.cli.console.output import TABLE, add_output, dumped, output
+
+if TYPE_CHECKING:
+    from fairlead.cli.console.options import Commands
+
+
+def add_to(commands: "Commands") -> None:
+    """Say what the command takes."""
+    parser = commands.add_parser(
+        "version",
+        help="print the version",
+        description="Prints the version; as JSON or YAML also that of the resource, and of Python.",
+    )
+    add_output(parser)
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Print it."""
+    if given.output == TABLE:
+        output().write(f"{__version__}\n")
+        return 0
+    from fairlead.api.names import API_VERSION
+
+    python = ".".join(map(str, sys.version_info[:3]))
+    output().write(dumped({"version": __version__, "resource": API_VERSION, "python": python}, given.output))
+    return 0

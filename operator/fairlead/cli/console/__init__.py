@@ -1,0 +1,1 @@
+"""Output, exit codes and options of the command line."""

@@ -1,0 +1,144 @@
+"""What exit codes mean, the same for every command. docs/reference/commands.md has them from here."""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TextIO, TypeVar
+
+from fairlead.cli.console.output import complain
+
+if TYPE_CHECKING:
+    from fairlead.logs import Format
+
+
+DONE: Final = 0
+NOT_WELL: Final = 1
+NOT_ASKED: Final = 2
+FAULT: Final = 70
+INTERRUPTED: Final = 130
+NOT_READ: Final = 141
+
+MEANINGS: Final = {
+    DONE: "done, and all is well",
+    NOT_WELL: "it was looked at and is not well, or what was to be done failed; what was printed says what",
+    NOT_ASKED: "it was not asked for rightly, or a file cannot be read, output not written, the cluster not asked",
+    FAULT: "a fault of Fairlead's own; please report the line that it has printed",
+    INTERRUPTED: "Ctrl-C, as a shell tells it",
+    NOT_READ: "whoever read the output did not read to its end: the result is not known",
+}
+
+
+def ended(name: str, run: Callable[[], int]) -> int:
+    """The exit code of a command. What it has printed is out by then, or it is known that it is not."""
+    try:
+        return _guarded(name, run)
+    except BrokenPipeError:
+        return NOT_READ
+    except OSError:  # nor can it be said
+        return NOT_ASKED
+    finally:
+        _let_go(sys.stdout)
+        _let_go(sys.stderr)
+
+
+def _guarded(name: str, run: Callable[[], int]) -> int:
+    """The same, with what goes wrong said; raises OSError where nobody hears it."""
+    try:
+        try:
+            return run()
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except OSError as error:
+        complain(name, ": ".join(str(one) for one in (error.filename, error.strerror or error) if one))
+        return NOT_ASKED
+    except Exception as error:  # noqa: BLE001 - somebody has to say it
+        complain(name, f"a fault of ours, please report it: {type(error).__name__}: {error}{_place(error)}")
+        return FAULT
+
+
+def _let_go(stream: TextIO | None) -> None:
+    """What cannot be written is not tried once more when Python ends, which would complain and end otherwise."""
+    if stream is None:
+        return
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _place(error: Exception) -> str:
+    """Where in our code, which is all that a report needs of a traceback."""
+    ours = [one for one in traceback.extract_tb(error.__traceback__) if "fairlead" in Path(one.filename).parts]
+    return f" ({Path(ours[-1].filename).name}:{ours[-1].lineno}, {ours[-1].name})" if ours else ""
+
+
+REACH: Final = "see that the cluster is up, and that --kubeconfig and --context name the one you mean"
+
+
+class CommandError(Exception):
+    """Says in one line what is wrong and what to do."""
+
+    def __init__(self, message: str, code: int = NOT_ASKED) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def told(command: str, work: Callable[[], int]) -> int:
+    """The exit code of some work; where it cannot be done, that is said."""
+    from fairlead.kube.errors import ClusterError, UnreachableError
+    from fairlead.simulation.snapshot import SnapshotError
+
+    try:
+        return work()
+    except CommandError as error:
+        complain(command, str(error))
+        return error.code
+    except UnreachableError as error:
+        complain(command, f"{error}; {REACH}")
+        return NOT_ASKED
+    except (ClusterError, SnapshotError) as error:
+        complain(command, str(error))
+        return NOT_ASKED
+
+
+S = TypeVar("S")
+_FAILED: Final = 1
+_USAGE: Final = 2
+
+
+def run_until_stopped(
+    command: str, form: "Format", read: Callable[[], S], work: Callable[[S], Coroutine[None, None, None]]
+) -> int:
+    """The exit code. `read` gives the settings, or raises ValueError."""
+    import asyncio
+
+    from fairlead import logs
+    from fairlead.kube.errors import ClusterError
+    from fairlead.process.settings_file import SettingsError
+    from fairlead.webhook.https.tls import TlsError
+
+    try:
+        settings, level = read(), logs.level_of(os.environ)
+    except ValueError as error:
+        return _failed(command, str(error), _USAGE)
+    logs.set_up(level, form)
+    try:
+        asyncio.run(work(settings))
+    except (SettingsError, TlsError, ClusterError) as error:
+        return _failed(command, str(error), _FAILED)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _failed(command, f"{where}{error.strerror or error}", _FAILED)
+    return 0
+
+
+def _failed(command: str, why: str, code: int) -> int:
+    complain(f"fairlead {command}", why)
+    return code

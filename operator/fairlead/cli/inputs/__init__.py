@@ -1,0 +1,1 @@
+"""What commands read: files, clusters and suites, and what is wrong in them."""

@@ -1,0 +1,173 @@
+"""From the bytes of files to everything that is to be said about the policies in them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fairlead.api.errors import FieldPath, render_path
+from fairlead.api.names import KIND
+from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, policy_model
+from fairlead.cli.inputs.cross_policy import Across
+from fairlead.cli.inputs.findings import Finding, Report, Rule
+from fairlead.cli.inputs.locations import Place
+from fairlead.cli.yaml.documents import Mapping, Node, Scalar, Sequence, documents
+from fairlead.cli.yaml.plain_values import VALUES_MAX, find, text_at, to_data
+from fairlead.cli.yaml.scalar_positions import cut_off
+from fairlead.cli.yaml.source import BrokenError, Source, decode, refuse_unprintable, so_far
+from fairlead.cooperative import Clock
+from fairlead.policy.compile.compiler import Rules
+from fairlead.policy.compile.model import AnnotationRule, CompiledPolicy, ExpressionRule, FilterRule, ScoreRule
+from fairlead.policy.compile.policy_errors import Fault
+from fairlead.policy.lint.inspection import inspect
+from fairlead.policy.lint.policy_checks import PolicyWarning, why_on_engine
+from fairlead.strategies.registry import installed
+
+Object = dict[str, Any]
+_GROUP: Final = "fairlead.dev/"
+_MISREAD_MAX: Final = 100  # as many as are said of fields
+_NO_SUCH_FIELD: Final = "there is no such field"
+
+
+@dataclass(slots=True)
+class Checker:
+    """Looks at one file after the other, and remembers what is to be said of several."""
+
+    report: Report = field(default_factory=Report)
+    compiled: list[CompiledPolicy] = field(default_factory=list)
+    """The policies that compile, in the order in which they were read."""
+    policies: list[tuple[Place, Object]] = field(default_factory=list)
+    """Those that can be read, with where they stand, as plain data."""
+    clock: Clock = lambda: 0.0
+    """What tells how long a policy has taken."""
+    _across: Across = field(default_factory=Across)
+    _files: dict[str, int] = field(default_factory=dict)
+    _rules: Rules = field(init=False)
+    _model: type[SchedulerExtenderPolicy] = field(init=False)
+
+    def __post_init__(self) -> None:
+        strategies = {strategy.name: strategy for strategy in installed()}
+        self._rules = Rules(strategies, known={}, clock=self.clock)
+        self._model = policy_model(
+            {name: one.params for name, one in strategies.items() if one.filter},
+            {name: one.params for name, one in strategies.items() if one.score},
+        )
+
+    def check(self, file: str, data: bytes) -> None:
+        """Take down what is to be said about a file."""
+        self._files.setdefault(file, len(self._files))
+        try:
+            source = decode(data)
+        except BrokenError as broken:
+            self._broken(file, so_far(data), broken)
+            return
+        try:
+            refuse_unprintable(source)
+            for document in documents(source):
+                self._document(file, source, document)
+        except BrokenError as broken:
+            self._broken(file, source, broken)
+
+    def refuse(self, file: str, message: str, hint: str = "") -> None:
+        """Take down why a file as a whole is not read."""
+        self._files.setdefault(file, len(self._files))
+        self.report.findings.append(Finding(file, 1, 1, "error", "", message, hint))
+
+    def finish(self) -> Report:
+        """Take down what is to be said of several files, and put all of it in their order."""
+        self.report.findings += self._across.conflicts()
+        self.report.findings.sort(key=lambda one: (self._files[one.file], one.line, one.column))
+        return self.report
+
+    def _broken(self, file: str, source: Source, broken: BrokenError) -> None:
+        line, column = source.place(broken.index)
+        text = source.line(line)
+        shown_ = text if text.strip() else None
+        finding = Finding(file, line, column, "error", "", broken.message, broken.hint, shown=shown_)
+        self.report.findings.append(finding)
+
+    def _document(self, file: str, source: Source, document: Node) -> None:
+        if document.size > VALUES_MAX:
+            _, [fault] = to_data(document, source)
+            self._broken(file, source, BrokenError(fault.index, fault.message, fault.hint))
+        elif isinstance(document, Scalar) and not document.value:
+            return  # nothing stands between two lines of dashes
+        elif _is_list(document):
+            _, items, _ = find(document, ("items",))
+            for item in items.items if isinstance(items, Sequence) else ():
+                self._document(file, source, item)
+        elif _is_ours(document):
+            self._policy(Place(file, source, document, text_at(document, "metadata", "name")))
+        else:
+            self.report.ignored += 1
+
+    def _policy(self, place: Place) -> None:
+        report = self.report
+        report.policies += 1
+        data, misread = to_data(place.root, place.source)
+        for fault in misread[:_MISREAD_MAX]:
+            at = place.source.place(fault.index)
+            report.findings.append(place.finding(fault.path, fault.message, fault.hint, at=at))
+        if not misread:
+            inspected = inspect(data, self._model, self._rules)
+            report.findings += [_fault(place, found) for found in inspected.faults]
+            report.findings += [_warning(place, found) for found in inspected.warnings]
+            if inspected.policy is not None and isinstance(data, dict):
+                self.policies.append((place, data))
+            if inspected.policy is not None and inspected.compiled is not None:
+                self.compiled.append(inspected.compiled)
+                report.rules += _rules(place, inspected.policy, inspected.compiled)
+                self._across.remember(place, inspected.policy, inspected.compiled)
+        report.findings += self._across.same_name(place)
+
+
+def _fault(place: Place, fault: Fault) -> Finding:
+    error, at = fault.error, fault.at
+    if at is not None and place.within(error.path, (at.line, at.column)):
+        _, node, _ = find(place.root, error.path)
+        hint = cut_off(place.source.text, node, at.message) if isinstance(node, Scalar) else ""
+        return place.finding(error.path, at.message, hint or at.hint, part=(at.line, at.column))
+    where = place.of(error.path, key=error.message == _NO_SUCH_FIELD)
+    return place.finding(error.path, error.message, error.hint, at=where)
+
+
+def _warning(place: Place, said: PolicyWarning) -> Finding:
+    reason = said.reason.value
+    return place.finding(said.path, said.message, said.hint, severity=said.severity, reason=reason, part=said.place)
+
+
+def _is_ours(document: Node) -> bool:
+    kind, version = text_at(document, "kind"), text_at(document, "apiVersion")
+    return kind == KIND or version.startswith(_GROUP)
+
+
+def _is_list(document: Node) -> bool:
+    if not isinstance(document, Mapping) or not text_at(document, "kind").endswith("List"):
+        return False
+    _, items, there = find(document, ("items",))
+    return there and isinstance(items, Sequence)
+
+
+def _rules(place: Place, policy: SchedulerExtenderPolicy, compiled: CompiledPolicy) -> Iterator[Rule]:
+    """The rules of a policy, in the order in which they were compiled."""
+    annotations = policy.spec.binding.annotations if policy.spec.binding else ()
+    paths: list[FieldPath] = [
+        *(("spec", "match", "conditions", at) for at in range(len(policy.spec.match.conditions))),
+        *(("spec", "filters", at) for at in range(len(policy.spec.filters))),
+        *(("spec", "scores", at) for at in range(len(policy.spec.scores))),
+        *(("spec", "preemption", "protect", at) for at in range(len(policy.spec.preemption.protect))),
+        *(("spec", "binding", "annotations", at) for at in range(len(annotations))),
+    ]
+    made: tuple[ExpressionRule | FilterRule | ScoreRule | AnnotationRule, ...] = (
+        *compiled.match.conditions,
+        *compiled.filters,
+        *compiled.scores,
+        *compiled.protections,
+        *compiled.annotations,
+    )
+    for path, rule, about in zip(paths, made, compiled.reports, strict=True):
+        line, _ = place.of(path)
+        why = why_on_engine(rule.expression) if rule.expression is not None else ""
+        is_expression = rule.expression is not None
+        where = render_path(path).removeprefix("spec.")
+        name = about.name or where
+        yield Rule(place.file, line, place.name, name, about.kind, about.evaluation, why, about.uses, is_expression)

@@ -1,0 +1,212 @@
+"""Where a command looks: at files, or at the cluster of the current kubeconfig, as its options say."""
+
+import argparse
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from fairlead.cli.console.exits import CommandError
+from fairlead.cli.inputs import caveats
+from fairlead.cli.inputs.live_policies import LivePolicy, Written, compiled
+from fairlead.cli.inputs.simulation_inputs import LIVE, Pod, nodes_of, pods_of, snapshot_of, waiting_pods
+from fairlead.kube.access.access import Access, find_access
+from fairlead.kube.errors import ForbiddenError, GoneError, NotFoundError
+from fairlead.kube.http.client import Client
+from fairlead.kube.resources import NODES, PODS, POLICIES, VERSION, Page, Resource, Where
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.evaluate.matching import PolicySet, policy_set
+from fairlead.simulation.snapshot import Key, Snapshot
+from fairlead.simulation.visibility import Kind, judgeable
+
+REACHED_S: Final = 3.0
+WITHIN_S: Final = 30.0
+HERE: Final = "the cluster"
+NAMESPACES: Final = Where(Resource("", "v1", "namespaces"))
+RUNNING: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+_PAGE: Final = 500
+_TRIES: Final = 3
+
+
+@dataclass(slots=True)
+class Live:
+    """What was read."""
+
+    snapshot: Snapshot = field(default_factory=Snapshot)
+    policies: list[LivePolicy] = field(default_factory=list)
+    unread: dict[Kind, str] = field(default_factory=dict)
+    """What may not be read, and why."""
+
+
+async def reach(access: Access) -> None:
+    """Find out soon whether anybody is there: lists are waited for longer. Raises ClusterError."""
+    async with Client(access, deadline_s=REACHED_S) as client:
+        with suppress(ForbiddenError):  # somebody is
+            await client.get(VERSION, bytes)
+
+
+async def cluster(client: Client, *, policies: bool = False, pod: Key | None = None) -> Live:
+    """Nodes, pods and namespaces; for one pod only its own namespace, and itself where pods may not be listed."""
+    live = Live()
+    reads = [
+        _needed("nodes", lambda: _list(client, NODES, "Node", live.snapshot)),
+        _read_pods(client, live, pod),
+        _namespaces(client, live, pod),
+        *([_policies(client, live)] if policies else []),
+    ]
+    # Of several that fail the same one is told, whichever was the fastest.
+    for failed in await asyncio.gather(*reads, return_exceptions=True):
+        if failed is not None:
+            raise failed
+    return live
+
+
+async def pods(client: Client) -> Snapshot:
+    """The pods alone."""
+    snapshot = Snapshot()
+    await _needed("pods", lambda: _list(client, PODS, "Pod", snapshot, RUNNING))
+    return snapshot
+
+
+async def _needed(what: str, read: Callable[[], Awaitable[None]]) -> None:
+    try:
+        await read()
+    except ForbiddenError as error:
+        raise CommandError(f"you may not list {what}, without which nothing can be said: {error.message}") from None
+
+
+async def _read_pods(client: Client, live: Live, pod: Key | None) -> None:
+    try:
+        await _list(client, PODS, "Pod", live.snapshot, RUNNING)
+    except ForbiddenError as error:
+        if pod is None:
+            raise CommandError(f"you may not list pods of all namespaces: {error.message}") from None
+        live.unread["pods"] = error.message
+    if pod is not None and pod not in live.snapshot.pods:  # it may have ended, too
+        await _get(client, PODS.of(*pod), "Pod", live.snapshot)
+
+
+async def _namespaces(client: Client, live: Live, pod: Key | None) -> None:
+    try:
+        if pod is None:
+            await _list(client, NAMESPACES, "Namespace", live.snapshot)
+        else:
+            await _get(client, NAMESPACES.of("", pod[0]), "Namespace", live.snapshot)
+    except ForbiddenError as error:
+        live.unread["namespace"] = error.message
+
+
+async def _policies(client: Client, live: Live) -> None:
+    found: list[Written] = []
+    try:
+        async for page in client.pages(POLICIES, msgspec.json.Decoder(Page[Written]).decode):
+            found += [one for one in page.items or () if one.metadata.deletionTimestamp is None]
+    except NotFoundError:
+        cure = "`fairlead crd | kubectl apply --server-side -f -`, or give --policies FILE"
+        raise CommandError(f"this cluster does not know policies: {cure}") from None
+    except ForbiddenError as error:
+        raise CommandError(f"you may not list policies: {error.message}; or give --policies FILE") from None
+    live.policies += compiled(found)
+
+
+async def _get(client: Client, where: Where, kind: str, snapshot: Snapshot) -> None:
+    """One object, if it is there."""
+    try:
+        raw = await client.get(where, bytes)
+    except NotFoundError:
+        return
+    snapshot.put_raw(raw, HERE, kind)
+
+
+async def _list(
+    client: Client, where: Where, kind: str, snapshot: Snapshot, query: Mapping[str, str] | None = None
+) -> None:
+    """All of a kind; from the beginning where it took so long that the API server has forgotten where it was."""
+    for left in reversed(range(_TRIES)):
+        raws: list[msgspec.Raw] = []
+        try:
+            async for page in client.pages(where, _page, query=query or {}, limit=_PAGE):
+                raws += page.items or ()
+        except GoneError:
+            if not left:
+                raise
+        else:
+            for raw in raws:
+                snapshot.put_raw(raw, HERE, kind)
+            return
+
+
+_page: Final = msgspec.json.Decoder(Page[msgspec.Raw]).decode
+
+
+@dataclass(slots=True)
+class Sight:
+    """A cluster, as far as it can be seen."""
+
+    where: str
+    live: Live = field(default_factory=Live)
+    is_live: bool = False
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What there is."""
+        return self.live.snapshot
+
+    def notes(
+        self, policies: Iterable[CompiledPolicy], pods: Sequence[Pod], given: argparse.Namespace
+    ) -> Iterator[str]:
+        """What somebody should know who believes what is said of pods."""
+        yield from caveats.of_snapshot(self.snapshot, self.live.unread, self.where)
+        if "namespace" not in self.live.unread:
+            keys = [one.key for one in pods]
+            is_now = self.is_live or given.now is not None
+            yield from caveats.of_policies(policies, self.snapshot, keys, self.where, is_now=is_now)
+
+
+def look(given: argparse.Namespace, *, policies: bool = False, pod: Key | None = None) -> Sight:
+    """The cluster that is meant; of one that is live also its policies. Raises CommandError and others."""
+    names: list[str] = given.cluster
+    if LIVE not in names:
+        sight = Sight(", ".join(names), Live(snapshot_of(names)))
+    elif names != [LIVE]:
+        raise CommandError(f"--cluster {' '.join(names)}: give files, or {LIVE}")
+    else:
+        sight = Sight(HERE, asyncio.run(_cluster(given, policies=policies, pod=pod)), is_live=True)
+    nodes_of(sight.snapshot, sight.where)
+    return sight
+
+
+def asked(given: argparse.Namespace, sight: Sight, policies: PolicySet) -> list[Pod]:
+    """The pods that are meant. Raises CommandError and others."""
+    names: list[str] = given.pods
+    if LIVE not in names:
+        return pods_of(snapshot_of(names), ", ".join(names))
+    if names != [LIVE]:
+        raise CommandError(f"--pods {' '.join(names)}: give files, or {LIVE}")
+    there = sight.snapshot if sight.is_live else asyncio.run(_read_cluster(given))
+    return waiting_pods(there, policies)
+
+
+def seen(policies: PolicySet, sight: Sight) -> tuple[PolicySet, list[str]]:
+    """The policies as far as they can be judged from what may be read, and what cannot."""
+    if not sight.live.unread:
+        return policies, []
+    found, left_out = judgeable(policies.policies, [*sight.live.unread])
+    return policy_set(found), [f"not judged, {one}" for one in left_out]
+
+
+async def _cluster(given: argparse.Namespace, *, policies: bool, pod: Key | None) -> Live:
+    access = find_access(given.kubeconfig, given.context)
+    await reach(access)
+    async with Client(access, deadline_s=WITHIN_S) as client:
+        return await cluster(client, policies=policies, pod=pod)
+
+
+async def _read_cluster(given: argparse.Namespace) -> Snapshot:
+    access = find_access(given.kubeconfig, given.context)
+    await reach(access)
+    async with Client(access, deadline_s=WITHIN_S) as client:
+        return await pods(client)

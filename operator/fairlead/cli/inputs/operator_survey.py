@@ -1,0 +1,122 @@
+"""What of Fairlead is in a cluster, read with the rights of the person who asks. What may not be read is named."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fairlead.control.reconcile.object_client import Objects, resource
+from fairlead.kube.errors import ForbiddenError, RequestError
+from fairlead.kube.http.client import Client
+from fairlead.kube.resources import PODS, POLICIES, Where
+from fairlead.pki.identities import REPLICAS
+from fairlead.process.settings import NAMESPACE
+from fairlead.render.object_names import SCHEDULER_LABEL
+
+Obj = Mapping[str, Any]
+_PROBES: Final = "probes"
+_WITHIN_S: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Something that could not be read."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """All that was read."""
+
+    namespace: str
+    """Where the operator is, as far as one can tell."""
+    policies: Sequence[Obj]
+    others: Sequence[str] = ()
+    """Other namespaces with pods of an operator."""
+    operator: Sequence[Obj] = ()
+    """Its pods."""
+    deployments: Sequence[Obj] = ()
+    pods: Sequence[Obj] = ()
+    """Of schedulers."""
+    config_maps: Sequence[Obj] = ()
+    leases: Sequence[Obj] = ()
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    """What replicas tell, by their pods."""
+    unread: Sequence[Unread] = ()
+
+
+class _Metrics(Where):
+    """Of a pod, through the API server."""
+
+    @property
+    def path(self) -> str:
+        """Where that is."""
+        return f"/api/v1/namespaces/{self.namespace}/pods/{self.name}/proxy/metrics"
+
+
+async def survey(client: Client, namespace: str = "") -> Survey:
+    """Read everything. Raises ClusterError where not even the policies can be read."""
+    objects = Objects(client)
+    policies = await objects.all(POLICIES)
+    unread = list[Unread]()
+
+    async def read(what: str, at: Where, selector: str) -> list[Obj]:
+        try:
+            return [*await objects.all(at, labelSelector=selector)]
+        except RequestError as error:
+            unread.append(Unread(f"{what} in {at.namespace}", error.message))
+            return []
+
+    homes = await _homes(objects)
+    home = namespace or (NAMESPACE if NAMESPACE in homes or not homes else homes[0])
+    operator, pods, deployments, config_maps, leases = await asyncio.gather(
+        read("pods of the operator", Where(PODS.resource, home), REPLICAS),
+        read("pods of schedulers", Where(PODS.resource, home), SCHEDULER_LABEL),
+        read("deployments", Where(resource("Deployment"), home), SCHEDULER_LABEL),
+        read("configmaps", Where(resource("ConfigMap"), home), SCHEDULER_LABEL),
+        read("leases", Where(resource("Lease"), home), ""),
+    )
+    metrics = await _all_metrics(client, operator, unread.append)
+    return Survey(
+        namespace=home,
+        policies=policies,
+        others=[one for one in homes if one != home],
+        operator=operator,
+        pods=pods,
+        deployments=deployments,
+        config_maps=config_maps,
+        leases=leases,
+        metrics=metrics,
+        unread=sorted(unread, key=lambda one: one.what),
+    )
+
+
+async def _homes(objects: Objects) -> list[str]:
+    """Where operators are. Where that may not be asked, or there is none, it is where the chart's README puts it."""
+    try:
+        return sorted({one["metadata"]["namespace"] for one in await objects.all(PODS, labelSelector=REPLICAS)})
+    except ForbiddenError:
+        return []
+
+
+async def _all_metrics(client: Client, pods: Sequence[Obj], unread: Callable[[Unread], None]) -> dict[str, str]:
+    running = [pod for pod in pods if pod["status"].get("phase") == "Running"]
+    answers = await asyncio.gather(*(_metrics(client, pod) for pod in running))
+    told = dict(zip((pod["metadata"]["name"] for pod in running), answers, strict=True))
+    silent = {name: one for name, one in told.items() if isinstance(one, RequestError)}
+    if silent:
+        unread(Unread(f"metrics of {', '.join(silent)}", next(iter(silent.values())).message))
+    return {name: one for name, one in told.items() if isinstance(one, str)}
+
+
+async def _metrics(client: Client, pod: Obj) -> str | RequestError:
+    ports = [port for one in pod["spec"]["containers"] for port in one.get("ports", ())]
+    port = next((one["containerPort"] for one in ports if one.get("name") == _PROBES), 8080)
+    metadata = pod["metadata"]
+    try:
+        at = _Metrics(PODS.resource, metadata["namespace"], f"{metadata['name']}:{port}", "proxy")
+        return (await client.read(at, within_s=_WITHIN_S)).decode(errors="replace")
+    except RequestError as error:
+        return error

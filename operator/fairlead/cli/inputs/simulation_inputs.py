@@ -1,0 +1,175 @@
+"""What commands are given: policies in files, objects in files or in a cluster, and the time."""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from fairlead.api.closest_name import nearest
+from fairlead.api.names import CLUSTERS_OWN_SCHEDULER, KIND
+from fairlead.cel.functions.time_text import timestamp_to_string
+from fairlead.cli.console import exits
+from fairlead.cli.console.exits import CommandError
+from fairlead.cli.inputs.checker import Checker
+from fairlead.cli.inputs.files import BYTES_MAX, File, files
+from fairlead.cli.inputs.findings import Finding
+from fairlead.mirror.resource_requests import ENDED
+from fairlead.policy.evaluate.matching import PolicySet, policy_set
+from fairlead.policy.lint.codes import Reason
+from fairlead.policy.views.node_data import moment
+from fairlead.simulation.snapshot import GET, Key, Raw, Snapshot, spelt
+
+LIVE: Final = "live"
+SNAPSHOT_BYTES_MAX: Final = 4 << 30
+_TEMPLATED: Final = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob"})
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod that is asked about."""
+
+    key: Key
+    raw: Raw
+    file: str
+    scheduler: str
+    """That it names."""
+
+
+def policies_of(names: Sequence[str]) -> PolicySet:
+    """The policies in files and directories, compiled. Raises CommandError, with what lint says."""
+    checker = Checker()
+    for file in files(names):
+        if not file.empty:
+            checker.check(file.name, _data(file, BYTES_MAX))
+    found = checker.finish()
+    wrong = [one for one in found.findings if one.severity == "error" or one.reason == Reason.SAME_NAME]
+    if wrong:
+        more = f" (`fairlead lint` says {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        raise CommandError(_said(wrong[0]) + more, exits.NOT_WELL)
+    if not checker.compiled:
+        raise CommandError(f"no {KIND} found in {', '.join(names)}; name the files that hold policies")
+    return policy_set(checker.compiled)
+
+
+def snapshot_of(names: Sequence[str]) -> Snapshot:
+    """The objects in files and directories. Raises CommandError and SnapshotError."""
+    snapshot = Snapshot()
+    for file in files(names, SNAPSHOT_BYTES_MAX):
+        if file.empty:
+            raise CommandError(f"{file.name}: {file.empty}")
+        snapshot.read(file.name, _data(file, SNAPSHOT_BYTES_MAX))
+    return snapshot
+
+
+def nodes_of(snapshot: Snapshot, where: str) -> None:
+    """Raise CommandError where there are none."""
+    if not snapshot.nodes:
+        raise CommandError(f"there are no nodes in {where}; write them with `{GET}`")
+
+
+def pods_of(snapshot: Snapshot, where: str) -> list[Pod]:
+    """All that have not ended. Raises CommandError where there are none."""
+    pods = [one for one, look in _looked_at(snapshot) if look.status.phase not in ENDED]
+    if not pods:
+        others = ", ".join(f"{count} {kind}" for kind, count in _others(snapshot).items())
+        cure = "; write a Pod with the metadata and the spec of its template" if _TEMPLATED & {*snapshot.others} else ""
+        raise CommandError(f"there are no pods to ask about in {where}{f', only {others}' if others else ''}{cure}")
+    return pods
+
+
+def pod_of(snapshot: Snapshot, namespace: str, name: str, where: str) -> Pod:
+    """The pod of that name; without a namespace the only one of that name. Raises CommandError."""
+    found = {key: one for key in snapshot.pods if key[1] == name for one in [snapshot.pods[key]]}
+    within = {key: one for key, one in found.items() if not namespace or key[0] == namespace}
+    if len(within) > 1:
+        raise CommandError(f"there is a pod {name} in {_listed(key[0] for key in within)}: say which with -n")
+    if not within:
+        raise CommandError(f"there is no pod {spelt((namespace, name))} in {where}{_meant(snapshot, namespace, name)}")
+    [(key, held)] = within.items()
+    look = _look.decode(held.raw)
+    if look.status.phase in ENDED:
+        raise CommandError(f"the pod {spelt(key)} has ended ({look.status.phase}): it is placed nowhere any more")
+    return Pod(key, held.raw, held.file, look.spec.schedulerName or CLUSTERS_OWN_SCHEDULER)
+
+
+def _meant(snapshot: Snapshot, namespace: str, name: str) -> str:
+    """What was probably meant."""
+    elsewhere = [key[0] for key in snapshot.pods if key[1] == name]
+    if elsewhere:
+        return f"; there is one in {_listed(elsewhere)}: say so with -n"
+    near = nearest(name, (key[1] for key in snapshot.pods if not namespace or key[0] == namespace))
+    if near:
+        return f": did you mean {near}?"
+    return "" if snapshot.pods else f": it holds no pods; `{GET}` writes them"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def waiting_pods(snapshot: Snapshot, policies: PolicySet) -> list[Pod]:
+    """Those that have no node yet, of schedulers that policies name."""
+    schedulers = {policy.scheduler_name for policy in policies.policies}
+    return [
+        one
+        for one, look in _looked_at(snapshot)
+        if not look.spec.nodeName and look.status.phase not in ENDED and one.scheduler in schedulers
+    ]
+
+
+def moment_of(text: str | None) -> int:
+    """The time of day that is meant, in nanoseconds. Raises CommandError."""
+    if text is None:
+        return time.time_ns()
+    found = moment(text)
+    if found is None:
+        raise CommandError(
+            f"--now {text!r} is no time; write it as {timestamp_to_string(time.time_ns() // 10**9 * 10**9)}"
+        )
+    return found
+
+
+class _Spec(msgspec.Struct, frozen=True, gc=False):
+    nodeName: str | None = None  # noqa: N815 - as in the API
+    schedulerName: str | None = None  # noqa: N815
+
+
+class _Status(msgspec.Struct, frozen=True, gc=False):
+    phase: str | None = None
+
+
+class _Look(msgspec.Struct, frozen=True, gc=False):
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+
+_look: Final = msgspec.json.Decoder(_Look)
+
+
+def _looked_at(snapshot: Snapshot) -> Iterator[tuple[Pod, _Look]]:
+    for key, held in snapshot.pods.items():
+        try:
+            look = _look.decode(held.raw)
+        except msgspec.DecodeError as error:
+            raise CommandError(f"{held.file}: pod {spelt(key)} cannot be read: {error}") from None
+        yield Pod(key, held.raw, held.file, look.spec.schedulerName or CLUSTERS_OWN_SCHEDULER), look
+
+
+def _others(snapshot: Snapshot) -> dict[str, int]:
+    return {**snapshot.others, **({"Node": len(snapshot.nodes)} if snapshot.nodes else {})}
+
+
+def _data(file: File, bytes_max: int) -> bytes:
+    if file.unreadable:
+        raise CommandError(f"{file.name}: cannot be read: {file.unreadable}")
+    if file.too_large:
+        raise CommandError(f"{file.name}: the file is larger than {bytes_max >> 20} MiB; split it")
+    return file.data
+
+
+def _said(one: Finding) -> str:
+    what = ": ".join(part for part in (one.field, one.message) if part)
+    hint = one.hint.partition("\n")[0]
+    return f"{one.file}:{one.line}:{one.column}: {what}" + (f"; {hint}" if hint else "")

@@ -1,0 +1,195 @@
+"""From the names of files and folders to suites that can be run, and everything that is wrong with the others."""
+
+import os.path
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
+from fairlead.api.names import KIND
+from fairlead.api.parse import parse_params
+from fairlead.cli.inputs.checker import Checker
+from fairlead.cli.inputs.files import BYTES_MAX, STDIN, File, files
+from fairlead.cli.inputs.findings import Finding
+from fairlead.cli.inputs.locations import Place
+from fairlead.cli.yaml.documents import Node, Scalar, documents
+from fairlead.cli.yaml.plain_values import to_data
+from fairlead.cli.yaml.source import BrokenError, Source, decode, refuse_unprintable, so_far
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.suites.suite import Suite
+from fairlead.suites.validate import field_errors
+
+ENDINGS: Final = (".test.yaml", ".test.yml", ".test.json")
+_OF_ALL: Final = (".yaml", ".yml", ".json")
+_STDIN: Final = "<stdin>"
+_NO_SUCH_FIELD: Final = "there is no such field"
+_FAULTS_MAX: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A suite with its policies."""
+
+    name: str
+    file: str
+    suite: Suite
+    policies: Sequence[CompiledPolicy]
+    place: Place
+
+    def finding(self, fault: FieldError) -> Finding:
+        """A fault with its place in the file."""
+        return _finding(self.place, fault)
+
+
+@dataclass(slots=True)
+class Suites:
+    """Reads suites, and each file of policies once."""
+
+    loaded: list[Loaded] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    read: list[str] = field(default_factory=list)
+    """Every file and folder that something was read from."""
+    _checker: Checker = field(default_factory=Checker)
+    _policies: dict[str, list[CompiledPolicy] | None] = field(default_factory=dict)
+
+    def load(self, names: Sequence[str]) -> None:
+        """Read what is named, and of folders what is called like a suite."""
+        self.read += names
+        found = 0
+        for file in files([*names]):
+            if file.empty or (file.name not in names and _is_other(file.name)):
+                continue
+            found += 1
+            fault = _fault_of(file)
+            if fault:
+                self.findings.append(Finding(file.name, 1, 1, "error", "", fault))
+            else:
+                self._file(file.name, file.data)
+        if not found:
+            where = ", ".join(names)
+            message = f"there is no suite in {where}: the names of suites end in {' or '.join(ENDINGS)}"
+            self.findings.append(Finding(names[0], 1, 1, "error", "", message))
+        self.findings += [one for one in self._checker.finish().findings if one.severity == "error"]
+
+    def _file(self, file: str, data: bytes) -> None:
+        try:
+            source = decode(data)
+        except BrokenError as broken:
+            self._broken(file, so_far(data), broken)
+            return
+        count = 0
+        try:
+            refuse_unprintable(source)
+            for document in documents(source):
+                if not isinstance(document, Scalar) or document.value:
+                    count += 1
+                    self._document(file, source, document)
+        except BrokenError as broken:
+            self._broken(file, source, broken)
+            return
+        if not count:
+            self.findings.append(Finding(file, 1, 1, "error", "", "there is nothing in it"))
+
+    def _broken(self, file: str, source: Source, broken: BrokenError) -> None:
+        line, column = source.place(broken.index)
+        self.findings.append(Finding(file, line, column, "error", "", broken.message, broken.hint))
+
+    def _document(self, file: str, source: Source, document: Node) -> None:
+        place = Place(file, source, document, "")
+        data, misread = to_data(document, source)
+        for fault in misread[:_FAULTS_MAX]:
+            at = source.place(fault.index)
+            self.findings.append(place.finding(fault.path, fault.message, fault.hint, at=at))
+        if misread:
+            return
+        if isinstance(data, dict) and data.get("kind") == KIND:
+            hint = "name it under `policies` of a suite; `fairlead lint` looks at policies"
+            self.findings.append(_finding(place, FieldError(("kind",), "this is a policy, and no suite", hint)))
+            return
+        try:
+            suite = parse_params(data, Suite)
+        except InvalidObjectError as invalid:
+            self.findings += [_finding(place, one) for one in invalid.errors]
+            return
+        wrong = [*field_errors(suite)][:_FAULTS_MAX]
+        self.findings += [_finding(place, one) for one in wrong]
+        policies = self._policies_of(suite, place)
+        if policies is not None and not wrong:
+            name = suite.name or _stem(file)
+            self.loaded.append(Loaded(name, file, suite, policies, place))
+
+    def _policies_of(self, suite: Suite, place: Place) -> list[CompiledPolicy] | None:
+        """The policies of a suite; None if they cannot all be had."""
+        folder = Path() if place.file == _STDIN else Path(place.file).parent
+        found: dict[str, CompiledPolicy] = {}
+        read: set[str] = set()
+        complete = True
+        for at, name in enumerate(suite.policies):
+            path: FieldPath = ("policies", at)
+            self.read.append(str(folder / name))
+            is_empty = True
+            for file in files([str(folder / name)]):
+                real = os.path.realpath(file.name)
+                policies = [] if real in read else self._read_policies(file, place, path)
+                is_empty = is_empty and policies == [] and real not in read
+                read.add(real)
+                complete = complete and policies is not None
+                for policy in policies or ():
+                    if policy.name in found:
+                        self._wrong(place, path, f"another policy is called {policy.name}", "test one of them")
+                        complete = False
+                    found[policy.name] = policy
+            if is_empty:
+                self._wrong(place, path, f"there is no {KIND} in it", "name the files of the policies here")
+                complete = False
+        return [*found.values()] if complete else None
+
+    def _read_policies(self, file: File, place: Place, path: FieldPath) -> list[CompiledPolicy] | None:
+        """Those of a file; it is looked at once, whoever names it."""
+        fault = file.empty or _fault_of(file)
+        if fault:
+            self._wrong(place, path, f"{file.name}: {fault}", "files are named from the folder of the suite")
+            return None
+        key = os.path.realpath(file.name)
+        if key not in self._policies:
+            checker = self._checker
+            before, errors = len(checker.compiled), checker.report.count("error")
+            checker.check(os.path.normpath(file.name), file.data)
+            is_good = checker.report.count("error") == errors
+            self._policies[key] = checker.compiled[before:] if is_good else None
+        return self._policies[key]
+
+    def _wrong(self, place: Place, path: FieldPath, message: str, hint: str) -> None:
+        self.findings.append(_finding(place, FieldError(path, message, hint)))
+
+
+def _finding(place: Place, fault: FieldError) -> Finding:
+    where = place.of(fault.path, key=fault.message == _NO_SUCH_FIELD)
+    return place.finding(fault.path, fault.message, fault.hint, at=where)
+
+
+def _fault_of(file: File) -> str:
+    if file.unreadable:
+        return f"cannot be read: {file.unreadable}"
+    return f"is larger than {BYTES_MAX >> 20} MiB" if file.too_large else ""
+
+
+def _is_other(name: str) -> bool:
+    """Whether a file of a folder is no suite; a folder that cannot be read may have some."""
+    return name.lower().endswith(_OF_ALL) and not name.lower().endswith(ENDINGS)
+
+
+def _stem(file: str) -> str:
+    name = Path(file).name
+    return next((name[: -len(one)] for one in ENDINGS if name.lower().endswith(one)), Path(name).stem)
+
+
+def stamp(names: Sequence[str]) -> list[tuple[str, int]]:
+    """What is in files and folders, so that a change can be told: folders that are mounted tell nobody."""
+    return [*_stamps([name for name in names if name != STDIN])]
+
+
+def _stamps(names: list[str]) -> Iterator[tuple[str, int]]:
+    for file in files(names):
+        yield file.name, hash((file.data, file.unreadable))

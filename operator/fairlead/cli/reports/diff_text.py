@@ -1,0 +1,112 @@
+"""What `diff` says: pods that lose their last node first, then what else changes and by which rule. Pure."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from fairlead.cli.console.output import clean, counted, painted
+from fairlead.cli.reports.rows import alike, some
+from fairlead.simulation.placement_diff import Changed, Moved
+from fairlead.simulation.scheduler_filters import NOT_SIMULATED
+
+__all__ = ["NOT_SIMULATED", "Shown", "lines", "shown"]
+
+_RED: Final = "\x1b[1;31m"
+_BOLD: Final = "\x1b[1m"
+
+
+class _Moved(msgspec.Struct, rename="camel"):
+    node: str
+    rules: list[dict[str, str]]
+
+
+class _Sides(msgspec.Struct):
+    before: Sequence[str] = msgspec.field(name="from")
+    after: Sequence[str] = msgspec.field(name="to")
+
+
+class Shown(msgspec.Struct, rename="camel"):
+    """A pod for programs."""
+
+    namespace: str
+    name: str
+    policies: _Sides
+    lost: list[_Moved]
+    gained: list[_Moved]
+    preferred: _Sides
+    rules: list[str]
+    """All that it comes from, as policy/rule."""
+
+
+def shown(one: Changed) -> Shown:
+    """A pod for programs."""
+    pod = one.after.pod
+    return Shown(
+        pod.namespace,
+        pod.name,
+        _Sides(one.before.policies, one.after.policies),
+        [_moved(each) for each in one.lost],
+        [_moved(each) for each in one.gained],
+        _Sides(one.before.preferred, one.after.preferred),
+        one.rules,
+    )
+
+
+def _moved(one: Moved) -> _Moved:
+    return _Moved(one.node, [{"policy": by.policy, "rule": by.rule, "reason": by.reason} for by in one.by])
+
+
+class Row(NamedTuple):
+    """What is said of a pod."""
+
+    is_stranded: bool
+    lines: tuple[str, ...]
+
+
+def lines(changes: Sequence[Changed], pods: int, notes: Sequence[str], *, colour: bool) -> Iterator[str]:
+    """Line by line."""
+    found = sorted(alike((one.after.pod, _row(one)) for one in changes), key=lambda one: not one[1].is_stranded)
+    for name, row in found:
+        yield painted(clean(name), _RED if row.is_stranded else _BOLD, colour)
+        yield from (f"    {clean(line)}" for line in row.lines)
+    if found:
+        yield ""
+    yield _summary(changes, pods)
+    yield f"Not simulated: {', '.join(NOT_SIMULATED)}."
+    for note in notes:
+        yield f"Note: {clean(note)}."
+
+
+def _row(one: Changed) -> Row:
+    left, was = len(one.after.left), len(one.before.left)
+    said = []
+    if was and not left:
+        said.append("has no node left")
+    elif left and not was:
+        said.append("had no node, and now has one")
+    said += [f"loses {some(nodes)}: {why}" for why, nodes in _by_reason(one.lost)]
+    said += [f"gains {some(nodes)}: no longer {why}" for why, nodes in _by_reason(one.gained)]
+    before, after = one.before.preferred, one.after.preferred
+    if before and after and before != after and (one.by_scores or len(after) < left):
+        by = f" by {', '.join(one.by_scores)}" if one.by_scores else ""
+        said.append(f"prefers {some(after)} instead of {some(before)}{by}")
+    return Row(bool(was and not left), tuple(said))
+
+
+def _by_reason(moved: Sequence[Moved]) -> Iterator[tuple[str, list[str]]]:
+    found: dict[str, list[str]] = {}
+    for one in moved:
+        why = ", ".join(f"{by.reason} ({by.policy}/{by.rule})" for by in one.by)
+        found.setdefault(why, []).append(one.node)
+    yield from found.items()
+
+
+def _summary(changes: Sequence[Changed], pods: int) -> str:
+    if not pods:
+        return "No pod waits for a scheduler that these policies name."
+    if not changes:
+        return f"Nothing changes for {'the pod' if pods == 1 else f'any of {pods:,} pods'}."
+    stranded = sum(1 for one in changes if one.before.left and not one.after.left)
+    said = f"{len(changes):,} of {counted(pods, 'pod')} {'changes' if len(changes) == 1 else 'change'}"
+    return said + (f", {stranded:,} of them {'has' if stranded == 1 else 'have'} no node left." if stranded else ".")

@@ -1,0 +1,185 @@
+"""An explanation for a person who was woken up: whether the pod can go anywhere, and what keeps it. Pure."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from fairlead.cli.console.output import clean, columns, counted, painted
+from fairlead.cli.reports.explain_context import About
+from fairlead.cli.reports.rows import some
+from fairlead.cli.reports.rule_text import indented, of_flip, of_items, of_refusal, of_step, of_unmatched
+from fairlead.policy.evaluate.columns import Refusal
+from fairlead.policy.explain.explanation import RuleExplained, ScoreExplained
+from fairlead.policy.explain.mismatch import Unmatched
+from fairlead.simulation.explain_pod import Closest, Explanation, Group, OneNode, Refusing, Verdict
+from fairlead.simulation.results import NodeJudged
+from fairlead.simulation.scheduler_filters import NOT_SIMULATED
+
+_GREEN: Final = "\x1b[1;32m"
+_RED: Final = "\x1b[1;31m"
+_BOLD: Final = "\x1b[1m"
+_COLOURS: Final[dict[Verdict, str]] = {
+    "Preferred": "\x1b[32m",
+    "Possible": "",
+    "Refused": "\x1b[31m",
+    "Unfit": "\x1b[33m",
+}
+_WORDS: Final[dict[Verdict, str]] = {
+    "Preferred": "preferred",
+    "Possible": "possible",
+    "Refused": "refused",
+    "Unfit": "does not fit",
+}
+_GROUPS_MAX: Final = 12
+_OTHERS_MAX: Final = 8
+_STEPS_MAX: Final = 12
+
+
+def of_all(about: About, found: Explanation, *, colour: bool) -> Iterator[str]:
+    """Line by line."""
+    left = found.judged.left
+    yield from _head(about)
+    if not about.nodes:
+        said = "there are no nodes"
+    elif not left:
+        said = f"NOWHERE TO GO: none of {counted(about.nodes, 'node')} will do"
+    else:
+        verb = "will do" if len(left) > 1 else "does"
+        said = f"{len(left):,} of {counted(about.nodes, 'node')} {verb}"
+    yield painted(said, _GREEN if left else _RED, colour)
+    yield ""
+    rows = [_row(group) for group in found.groups[:_GROUPS_MAX]]
+    head, *rest = columns([("NODES", "VERDICT", "WHICH", "WHY"), *rows])
+    yield painted(head, _BOLD, colour)
+    for line, group in zip(rest, found.groups, strict=False):
+        yield painted(line, _COLOURS[group.verdict], colour and bool(_COLOURS[group.verdict]))
+    if len(found.groups) > _GROUPS_MAX:
+        rest_ = sum(len(group.nodes) for group in found.groups[_GROUPS_MAX:])
+        yield f"and {counted(rest_, 'node')} for other reasons: -o json names them"
+    if found.as_good:
+        verb = "is" if len(found.as_good) == 1 else "are"
+        yield clean(f"The scheduler is told tenths of points: to it {some(found.as_good)} {verb} as good.")
+    if found.refusing:
+        yield from _titled("WHAT THE RULES COMPARED", colour)
+        for one in found.refusing:
+            yield from _refusing(one)
+    if found.closest is not None:
+        yield from _titled("CLOSEST", colour)
+        yield from _closest(found.closest)
+    yield from _tail(about, found.others)
+
+
+def of_node(about: About, one: OneNode, *, colour: bool) -> Iterator[str]:
+    """Line by line."""
+    yield from _head(about)
+    good = one.verdict in ("Preferred", "Possible")
+    yield painted(clean(f"node {one.node.name}: {_WORDS[one.verdict]}"), _GREEN if good else _RED, colour)
+    for why in one.node.unfit:
+        yield f"    the scheduler: {clean(str(why))}"
+    for title, rules in (("FILTERS", one.told.filters), ("SCORES", one.told.scores)):
+        if rules:
+            yield from _titled(title, colour)
+        points = {} if one.scored is None else {(each.policy, each.rule): each for each in one.scored.scores}
+        for rule in rules:
+            yield clean(f"{_rule(rule)}: {_said(rule, points.get((rule.policy, rule.rule)))}")
+            yield from _compared([*map(of_step, rule.steps[:_STEPS_MAX]), *_noted(rule)])
+            if rule.flips:
+                yield "  would pass if this came out otherwise:"
+                yield from _compared([of_flip(flip) for flip in rule.flips])
+    if one.scored is not None and one.scored.scores:
+        yield ""
+        sent = f"the scheduler is told {one.scored.sent}, counted from the worst of these nodes, a tenth of the points"
+        yield f"{one.scored.total:.10g} points in all; {sent}"
+    yield from _tail(about, ())
+
+
+def _head(about: About) -> Iterator[str]:
+    yield clean(f"pod {about.name}, scheduler {about.scheduler}, asks for {about.asks}")
+    if about.gates:
+        yield clean(f"It waits for its scheduling gates, {', '.join(about.gates)}: no scheduler looks at it before.")
+    if about.node:
+        yield clean(f"It is on {about.node}, and is judged as if it were to be placed now, its own place being free.")
+    policies = about.judged.policies
+    yield clean(f"policies: {', '.join(policies)}" if policies else "No policy is for this pod.")
+    for doubt in about.doubts:
+        yield clean(doubt)
+
+
+def _row(group: Group) -> Sequence[str]:
+    count, names = f"{len(group.nodes):,}", [node.name for node in group.nodes]
+    return count, _WORDS[group.verdict], some(names), _why(group)  # the longest last: it is what a terminal breaks
+
+
+def _why(group: Group) -> str:
+    first, scores = group.first, sorted({node.score or 0.0 for node in group.nodes})
+    if group.verdict in ("Preferred", "Possible"):
+        low, high = f"{scores[0]:.4g}", f"{scores[-1]:.4g}"
+        return f"{low} points" if low == high else f"{low} to {high} points"
+    return "; ".join(_reasons(first))
+
+
+def _reasons(node: NodeJudged) -> Iterator[str]:
+    for one in node.refusals:
+        yield f"{_rule(one)}: {one.reason}"
+    yield from dict.fromkeys(one.what for one in node.unfit)
+
+
+def _refusing(one: Refusing) -> Iterator[str]:
+    told = one.told
+    which = one.node if one.count == 1 else f"{counted(one.count, 'node')}, such as {one.node}"
+    yield clean(f"{_rule(told)}: {told.reason}, on {which}")
+    yield from _compared(of_refusal(told)[:_STEPS_MAX])
+
+
+def _closest(closest: Closest) -> Iterator[str]:
+    yield clean(f"{closest.node.name} would do but for")
+    yield from (f"    {clean(str(why))}" for why in closest.node.unfit)
+    for rule in closest.rules:
+        yield clean(f"    {_rule(rule)}: {rule.reason}")
+        yield from (f"    {line}" for line in _compared(of_refusal(rule)[:_STEPS_MAX]))
+
+
+def _said(rule: RuleExplained, points: ScoreExplained | None) -> str:
+    if rule.outcome == "Passed":
+        return "passes"
+    if rule.outcome == "Refused":
+        return f"refuses: {rule.reason}"
+    if rule.outcome == "LeftOut":
+        return f"left out: {rule.reason}"
+    value = rule.reason if rule.value is None else f"{rule.value:.10g}"
+    if points is None or points.score is None:
+        return value
+    return f"{value}, which is {points.score:.10g} of 100 and adds {points.points:.10g} points"
+
+
+def _rule(one: RuleExplained | Refusal) -> str:
+    """A policy that does not compile has no rule."""
+    return f"{one.policy}/{one.rule}" if one.rule else one.policy
+
+
+def _noted(rule: RuleExplained) -> Iterable[tuple[str, str]]:
+    return () if rule.noted is None else of_items(rule.noted)
+
+
+def _compared(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
+    return (clean(line) for line in indented(rows))
+
+
+def _titled(title: str, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is about the text
+    yield ""
+    yield painted(title, _BOLD, colour)
+
+
+def _tail(about: About, others: Sequence[Unmatched]) -> Iterator[str]:
+    yield ""
+    same = [one for one in others if "of the scheduler" not in one.why]
+    for one in same[:_OTHERS_MAX]:
+        yield clean(f"Not for this pod: {of_unmatched(one)}")
+    more = len(others) - len(same[:_OTHERS_MAX])
+    if more:
+        yield f"Not for this pod: {counted(more, 'policy', 'policies')} of other schedulers, or for the like reasons"
+    for served in about.served:
+        yield clean(f"Served: {served}")
+    asked = f" (the pod asks for {', '.join(about.judged.beyond)})" if about.judged.beyond else ""
+    yield f"Not simulated: {', '.join(NOT_SIMULATED)}{asked}."
+    for note in about.notes:
+        yield f"Note: {clean(note)}."

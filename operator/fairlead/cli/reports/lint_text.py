@@ -1,0 +1,97 @@
+"""What lint says as text for a person, or as plain data for a program."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, Final
+
+from fairlead.cel.syntax.diagnostics import Diagnostic
+from fairlead.cli.console.output import clean, counted, painted
+from fairlead.cli.inputs.findings import Finding, Report, Rule
+
+_COLOURS: Final = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "note": "\x1b[1;36m", "caret": "\x1b[1;32m"}
+_BOLD: Final = "\x1b[1m"
+_ON_ENGINE_SHOWN: Final = 5
+
+
+def as_text(report: Report, *, colour: bool, verbose: bool) -> Iterator[str]:
+    """Line by line."""
+    for finding in report.findings:
+        yield from finding_lines(finding, colour=colour)
+    if verbose:
+        yield from _rules(report.rules)
+    expressions = [rule for rule in report.rules if rule.expression]
+    if expressions:
+        yield _share(expressions)
+    yield _summary(report)
+
+
+def as_data(report: Report) -> dict[str, Any]:
+    """An object with findings, rules and summary."""
+    expressions = [rule for rule in report.rules if rule.expression]
+    return {
+        "findings": [
+            {name: value for name, value in asdict(finding).items() if name != "shown"} for finding in report.findings
+        ],
+        "rules": [asdict(rule) for rule in report.rules],
+        "summary": {
+            "policies": report.policies,
+            "ignored": report.ignored,
+            "errors": report.count("error"),
+            "warnings": report.count("warning"),
+            "notes": report.count("note"),
+            "expressions": len(expressions),
+            "lowered": sum(1 for rule in expressions if rule.evaluation == "Lowered"),
+        },
+    }
+
+
+def finding_lines(finding: Finding, *, colour: bool) -> Iterator[str]:
+    """What is said of one thing: a line, and those that show where."""
+    where = f"{finding.file}:{finding.line}:{finding.column}:"
+    said = f"{finding.field}: {finding.message}" if finding.field else finding.message
+    hint, _, more = finding.hint.partition("\n")
+    said = f"{said}; {hint}" if hint else said
+    yield (
+        f"{painted(clean(where), _BOLD, colour)} {painted(finding.severity, _COLOURS[finding.severity], colour)}: "
+        + (clean(said))
+    )
+    for line in more.splitlines():
+        yield f"    {clean(line)}".rstrip()
+    if finding.shown is not None:
+        text = "".join(one if one.isprintable() or one == "\t" else "\ufffd" for one in finding.shown)
+        line, caret = Diagnostic(1, finding.column, "").pointing(text).split("\n")
+        yield f"    {line}"
+        yield f"    {painted(caret, _COLOURS['caret'], colour)}"
+
+
+def _rules(rules: list[Rule]) -> Iterator[str]:
+    for rule in rules:
+        uses = ", ".join(rule.uses) or "nothing"
+        what = f"{rule.kind.lower()} {rule.name}: {rule.evaluation.lower()}, uses {uses}"
+        yield clean(f"{rule.file}:{rule.line}: {rule.policy}: {what}")
+
+
+def _share(expressions: list[Rule]) -> str:
+    on_engine = [rule for rule in expressions if rule.evaluation != "Lowered"]
+    verb = "is" if len(expressions) == 1 else "are"
+    said = f"{len(expressions) - len(on_engine)} of {counted(len(expressions), 'expression')} {verb} lowered"
+    if not on_engine:
+        return said
+    each = [
+        f"{rule.policy}: {rule.kind.lower()} {rule.name}{f' ({rule.why})' if rule.why else ''}"
+        for rule in on_engine[:_ON_ENGINE_SHOWN]
+    ]
+    more = [f"{len(on_engine) - len(each)} more"] if len(on_engine) > len(each) else []
+    return clean(f"{said}; on the engine runs {', '.join(each + more)}")
+
+
+def _summary(report: Report) -> str:
+    parts = [
+        counted(report.policies, "policy", "policies"),
+        counted(report.count("error"), "error"),
+        counted(report.count("warning"), "warning"),
+        counted(report.count("note"), "note"),
+    ]
+    if report.ignored:
+        parts.append(f"{counted(report.ignored, 'object')} of other kinds ignored")
+    return ", ".join(parts)

@@ -1,0 +1,33 @@
+"""Pods of which the same is to be said are one row: the copies of a workload mostly are."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, TypeVar
+
+from fairlead.policy.views.pod_and_node import PodView
+
+T = TypeVar("T")
+NAMES_MAX: Final = 3
+
+
+def alike(told: Iterable[tuple[PodView, T]]) -> Iterator[tuple[str, T]]:
+    """The name of each pod with what is said of it; of pods of one owner and one saying, the first stands for all."""
+    found: dict[tuple[Any, ...], tuple[PodView, T, int]] = {}
+    for pod, said in told:
+        key = (_owner(pod), said)
+        first = found.get(key)
+        found[key] = (pod, said, 1) if first is None else (first[0], first[1], first[2] + 1)
+    for pod, said, count in found.values():
+        more = f" and {count - 1:,} alike" if count > 1 else ""
+        yield f"{pod.namespace}/{pod.name}{more}", said
+
+
+def some(names: Sequence[str], most: int = NAMES_MAX) -> str:
+    """A few names, and how many more there are."""
+    if len(names) <= most + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most:,} more"
+
+
+def _owner(pod: PodView) -> tuple[str, str]:
+    owner = next((one for one in pod.pod.metadata.ownerReferences if one.controller), None)
+    return (pod.namespace, pod.name) if owner is None else (pod.namespace, f"{owner.kind}/{owner.name}")

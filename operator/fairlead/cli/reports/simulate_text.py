@@ -1,0 +1,109 @@
+"""What `simulate` says to people: pods that get no node first, then who goes where, and what keeps them from the rest.
+
+Pure.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from fairlead.cli.console.output import clean, columns, counted, painted
+from fairlead.cli.reports.rows import alike, some
+from fairlead.policy.views.pod_and_node import PodView
+from fairlead.simulation.results import CLASSES, NodeJudged, PodJudged, Verdicts
+from fairlead.simulation.scheduler_filters import NOT_SIMULATED
+
+__all__ = ["NOT_SIMULATED", "Row", "lines", "row"]
+
+_HEAD: Final = ("POD", "POLICIES", "NODES", "PREFERRED", "SCORE", "KEPT FROM THE OTHERS BY")
+_RED: Final = "\x1b[1;31m"
+_BOLD: Final = "\x1b[1m"
+_REASONS_MAX: Final = 3
+
+
+class Row(NamedTuple):
+    """What is said of a pod."""
+
+    policies: str
+    left: int
+    preferred: str
+    score: str
+    others: str
+    beyond: tuple[str, ...]
+    gates: str
+
+
+def row(judged: PodJudged) -> Row:
+    """What is said of a pod."""
+    left = judged.left
+    best = next((node.score for node in left if judged.preferred and node.name == judged.preferred[0]), None)
+    has_scores = any(each.policy.scores for each in judged.matched)
+    return Row(
+        ", ".join(judged.policies) or "none",
+        len(left),
+        _preferred(judged.preferred, has_scores=has_scores),
+        f"{best:.4g}" if best is not None and has_scores else "-",
+        _kept_by(judged.verdicts),
+        tuple(judged.beyond),
+        ", ".join(one.name for one in judged.pod.pod.spec.schedulingGates),
+    )
+
+
+def _preferred(names: Sequence[str], *, has_scores: bool) -> str:
+    if not names:
+        return "-"
+    return some(names) if has_scores or len(names) == 1 else "any of them"
+
+
+@lru_cache(maxsize=CLASSES)
+def _kept_by(verdicts: Verdicts) -> str:
+    """The reasons of nodes that will not do, each node counted once."""
+    counts = Counter(_first(node) for node in verdicts.nodes if not node.is_left)
+    told = [f"{count:,} {reason}" for reason, count in counts.most_common(_REASONS_MAX)]
+    rest = sum(counts.values()) - sum(count for _, count in counts.most_common(_REASONS_MAX))
+    return ", ".join([*told, *([f"{rest:,} by other reasons"] if rest else [])]) or "-"
+
+
+def lines(rows: Sequence[tuple[PodView, Row]], nodes: int, notes: Sequence[str], *, colour: bool) -> Iterator[str]:
+    """Line by line."""
+    found = sorted(alike(rows), key=lambda one: one[1].left > 0)
+    if found:
+        head, *rest = columns([_HEAD, *(_cells(name, one, nodes) for name, one in found)])
+        yield painted(head, _BOLD, colour)
+        for line, (_, one) in zip(rest, found, strict=True):
+            yield painted(line, _RED, colour and not one.left)
+        yield ""
+    yield _summary([one for _, one in rows], nodes)
+    yield "Each pod by itself: none is placed, and none takes room from another."
+    yield f"Not simulated: {', '.join(NOT_SIMULATED)}{_asking(rows)}."
+    for note in notes:
+        yield f"Note: {clean(note)}."
+
+
+def _cells(name: str, one: Row, nodes: int) -> tuple[str, ...]:
+    left = "none" if not one.left else f"{one.left:,} of {nodes:,}"
+    others = f"{one.others}; waits for its scheduling gates: {one.gates}" if one.gates else one.others
+    return (name, one.policies, left, one.preferred, one.score, others)
+
+
+def _summary(rows: Sequence[Row], nodes: int) -> str:
+    none = sum(1 for one in rows if not one.left)
+    if not rows:
+        return "No pod waits for a scheduler that these policies name."
+    said = f"{counted(len(rows), 'pod')} on {counted(nodes, 'node')}: "
+    if not none:
+        return said + ("it has where to go." if len(rows) == 1 else "all have where to go.")
+    return said + f"{len(rows) - none:,} {'has' if len(rows) - none == 1 else 'have'} where to go, {none:,} nowhere."
+
+
+def _asking(rows: Sequence[tuple[PodView, Row]]) -> str:
+    counts = Counter(what for _, one in rows for what in one.beyond)
+    said = ", ".join(f"{what} by {counted(count, 'pod')}" for what, count in counts.items())
+    return f" (asked for are {said})" if said else ""
+
+
+def _first(node: NodeJudged) -> str:
+    """In few words."""
+    said = node.refusals[0].reason if node.refusals else node.unfit[0].what
+    return said.removeprefix("node(s) ")

@@ -1,0 +1,242 @@
+"""What a survey comes to: what is wrong first, then how it is with each policy, scheduler and replica. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isfinite
+from typing import Any, Final
+
+import msgspec
+from prometheus_client.parser import text_string_to_metric_families
+
+from fairlead.cli.inputs.operator_survey import Obj, Survey
+from fairlead.cli.reports.status_data import NotRead, Overview, Policy, Replica, Rule, Scheduler, Warned, Wrong
+from fairlead.control.decide.desired import scheduler_of
+from fairlead.control.decide.rollout_observation import is_ready, obstacles, seen
+from fairlead.control.status.reasons import CURES
+from fairlead.render.object_names import CONFIG_HASH, SCHEDULER_LABEL, Names
+
+STALE_S: Final = 120.0
+"""As the chart's alert has it: bookmarks come each minute."""
+LEASE: Final = "fairlead"
+_REFUSED: Final = "fairlead_webhook_refused_nodes_total"
+_STALENESS: Final = "fairlead_mirror_staleness_seconds"
+_SET: Final = "fairlead_policy_set_info"
+_OTHER: Final = "fairlead_other_operator"
+Samples = Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
+"""By their names: labels and values."""
+
+
+def overview(found: Survey) -> Overview:
+    """What it comes to."""
+    samples = {pod: _samples(text) for pod, text in found.metrics.items()}
+    policies = sorted((_policy(one) for one in found.policies), key=lambda one: (one.ready, one.name))
+    schedulers = sorted(_schedulers(found), key=lambda one: (one.ready is not False, one.name))
+    replicas = sorted(_replicas(found, samples), key=lambda one: (one.ready, one.name))
+    wrong = [
+        *_wrong_operator(found, replicas),
+        *_wrong_cluster(found, samples),
+        *_wrong_schedulers(schedulers),
+        *_wrong_policies(policies),
+    ]
+    rules = sorted(_rules(found, samples), key=lambda one: (-one.errors, one.policy))
+    return Overview(
+        ready=not wrong,
+        namespace=found.namespace,
+        wrong=wrong,
+        warnings=[*_warnings(found.policies)],
+        policies=policies,
+        schedulers=schedulers,
+        replicas=replicas,
+        rules=rules,
+        not_read=[NotRead(what=one.what, why=one.why) for one in found.unread],
+    )
+
+
+def _policy(obj: Obj) -> Policy:
+    metadata, spec, status = obj["metadata"], obj.get("spec", {}), obj.get("status", {})
+    ready: Obj = next((one for one in status.get("conditions", ()) if one["type"] == "Ready"), {})
+    reason, message = ready.get("reason", "Pending"), ready.get("message", "")
+    is_old = status.get("observedGeneration") != metadata["generation"]
+    if is_old:
+        reason, message = "Pending", f"the operator has not looked at generation {metadata['generation']} yet"
+    rules = status.get("rules", ())
+    return Policy(
+        name=metadata["name"],
+        ready=ready.get("status") == "True" and not is_old,
+        reason=reason,
+        message=message,
+        scheduler=scheduler_of(obj),
+        mode=spec.get("mode", "Enforce"),
+        generation=metadata["generation"],
+        serving=status.get("servingGeneration"),
+        rules=len(rules),
+        errors=sum(_errors(one) for one in rules),
+    )
+
+
+def _errors(rule: Obj) -> int:
+    count: int = rule.get("errors", {}).get("count", 0)
+    return count
+
+
+def _rules(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Rule]:
+    refused: dict[tuple[str, str], float] = {}
+    for one in samples.values():
+        for labels, value in one.get(_REFUSED, ()):
+            key = labels.get("policy", ""), labels.get("rule", "")
+            refused[key] = refused.get(key, 0) + value
+    for policy in found.policies:
+        name = policy["metadata"]["name"]
+        for rule in policy.get("status", {}).get("rules", ()):
+            errors = rule.get("errors", {})
+            yield Rule(
+                policy=name,
+                kind=rule["kind"],
+                name=rule["name"],
+                evaluation=rule.get("evaluation", "Strategy"),
+                errors=_errors(rule),
+                last_error=errors.get("lastMessage", ""),
+                last_error_at=errors.get("lastTime", ""),
+                refused_nodes=int(refused.get((name, rule["name"]), 0)) if samples else None,
+            )
+
+
+def _warnings(policies: Iterable[Obj]) -> Iterator[Warned]:
+    for policy in policies:
+        for one in policy.get("status", {}).get("warnings", ()):
+            yield Warned(
+                policy=policy["metadata"]["name"],
+                reason=one["reason"],
+                count=one.get("count", 0),
+                message=one.get("message", ""),
+            )
+
+
+def _schedulers(found: Survey) -> Iterator[Scheduler]:
+    named = [scheduler_of(one) for one in found.policies]
+    labelled = [_label(one) for one in (*found.deployments, *found.config_maps)]
+    leases = {one["metadata"]["name"]: one for one in found.leases}
+    for name in sorted({*named, *labelled}):
+        child = Names(name, found.namespace).child
+        deployment = next((one for one in found.deployments if one["metadata"]["name"] == child), None)
+        published = next((one for one in found.config_maps if one["metadata"]["name"] == child), None)
+        holder = ((leases.get(child) or {}).get("spec") or {}).get("holderIdentity") or ""
+        pods = [one for one in found.pods if _label(one) == name]
+        management, ready, message, counted = "", None, "", ""
+        if deployment is not None:
+            management, ready = "Managed", True
+            state = seen(deployment, pods, leases.get(child))
+            message = state.failed or state.waits
+            if not message and leases and not state.leads:
+                message = "none of its pods holds the Lease"
+            ready = not message
+            counted = f"{deployment.get('status', {}).get('readyReplicas', 0)}/{deployment['spec']['replicas']}"
+        elif published is not None:
+            management, ready = "ConfigOnly", True
+        elif not any(one.what.startswith(("deployments", "configmaps")) for one in found.unread):
+            ready, message = False, "nothing is there for it yet"
+        yield Scheduler(
+            name=name,
+            management=management,
+            ready=ready,
+            pods=counted,
+            leader=holder.partition("_")[0],
+            config_hash=_annotation(deployment or published, CONFIG_HASH),
+            policies=named.count(name),
+            message=message,
+        )
+
+
+def _replicas(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Replica]:
+    lease = next((one for one in found.leases if one["metadata"]["name"] == LEASE), None)
+    holder = ((lease or {}).get("spec") or {}).get("holderIdentity") or ""
+    for pod in found.operator:
+        name, told = pod["metadata"]["name"], samples.get(pod["metadata"]["name"], {})
+        ages = [value for _, value in told.get(_STALENESS, ())]
+        ready = is_ready(pod)
+        yield Replica(
+            name=name,
+            ready=ready,
+            leads=holder.partition("_")[0] == name if lease is not None else None,
+            policy_set=next((labels.get("generation", "") for labels, _ in told.get(_SET, ())), ""),
+            stale_s=round(max(ages), 1) if ages and isfinite(max(ages)) else None,
+            restarts=sum(one.get("restartCount", 0) for one in pod["status"].get("containerStatuses", ())),
+            message="" if ready else _obstacle(pod),
+        )
+
+
+def _obstacle(pod: Obj) -> str:
+    found = next(obstacles([pod]), "see its log and its /readyz")
+    return found.removeprefix(f"{pod['metadata']['name']}: ")
+
+
+def _wrong_operator(found: Survey, replicas: Sequence[Replica]) -> Iterator[Wrong]:
+    if not replicas:
+        if not any(one.what.startswith("pods of the operator") for one in found.unread):
+            what = f"it has no pods in {found.namespace}: what policies say is old, and nobody answers schedulers"
+            yield Wrong(kind="operator", name=LEASE, reason="NotThere", message=what, cure="Install the chart.")
+        return
+    if not any(one.ready for one in replicas):
+        what = "none of its pods is ready: pods of policies with failurePolicy Fail wait"
+        yield Wrong(kind="operator", name=LEASE, reason="NotReady", message=what)
+    for one in replicas:
+        if not one.ready:
+            yield Wrong(kind="replica", name=one.name, reason="NotReady", message=one.message)
+        elif one.stale_s is not None and one.stale_s > STALE_S:
+            what = f"it has not heard of something that it decides by for {one.stale_s:.0f} s"
+            cure = "See whether it reaches the API server."
+            yield Wrong(kind="replica", name=one.name, reason="Stale", message=what, cure=cure)
+    sets = {one.policy_set for one in replicas if one.policy_set}
+    if len(sets) > 1:
+        what = f"the replicas serve different sets of policies: {', '.join(sorted(sets))}"
+        yield Wrong(kind="operator", name=LEASE, reason="SetsDiffer", message=what, cure="It passes within seconds.")
+
+
+def _wrong_cluster(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Wrong]:
+    """One operator per cluster."""
+    cure = "Uninstall one of them: there can be one operator in a cluster."
+    leads = {labels.get("namespace", "") for one in samples.values() for labels, value in one.get(_OTHER, ()) if value}
+    for namespace in sorted(leads):
+        what = f"the operator in the namespace {namespace} manages the policies, and this one does not"
+        yield Wrong(kind="operator", name=LEASE, reason="AnotherOperator", message=what, cure=cure)
+    if found.others and not leads:
+        what = f"there are operators in other namespaces, too: {', '.join(found.others)}"
+        yield Wrong(kind="operator", name=LEASE, reason="AnotherOperator", message=what, cure=cure)
+
+
+def _wrong_schedulers(schedulers: Iterable[Scheduler]) -> Iterator[Wrong]:
+    for one in schedulers:
+        if one.ready is False:
+            yield Wrong(kind="scheduler", name=one.name, reason="NotReady", message=one.message)
+
+
+def _wrong_policies(policies: Iterable[Policy]) -> Iterator[Wrong]:
+    for one in policies:
+        if not one.ready:
+            cure = CURES[one.reason].cure if one.reason in CURES else ""  # type: ignore[index]
+            yield Wrong(kind="policy", name=one.name, reason=one.reason, message=one.message, cure=cure)
+
+
+def _label(obj: Obj) -> str:
+    found: str = obj["metadata"].get("labels", {}).get(SCHEDULER_LABEL, "")
+    return found
+
+
+def _annotation(obj: Obj | None, key: str) -> str:
+    found: str = (obj or {}).get("metadata", {}).get("annotations", {}).get(key, "")
+    return found
+
+
+def _samples(text: str) -> Samples:
+    made: dict[str, list[tuple[Mapping[str, str], float]]] = {}
+    try:
+        for family in text_string_to_metric_families(text):
+            for one in family.samples:
+                made.setdefault(one.name, []).append((one.labels, one.value))
+    except ValueError:  # whatever answered there is not a replica
+        return {}
+    return made
+
+
+def as_data(what: Overview) -> Any:
+    """As plain data."""
+    return msgspec.to_builtins(what)

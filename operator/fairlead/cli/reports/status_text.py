@@ -1,0 +1,141 @@
+"""An overview for a person who was woken up: what is wrong, what to do, and then all else on one screen. Pure."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from fairlead.cli.console.output import clean, columns, counted, painted
+from fairlead.cli.reports.status_data import Overview, Rule
+
+_RED: Final = "\x1b[1;31m"
+_GREEN: Final = "\x1b[1;32m"
+_BOLD: Final = "\x1b[1m"
+_SHOWN: Final = 12
+_TEXT_MAX: Final = 70
+
+
+def as_text(what: Overview, *, colour: bool) -> Iterator[str]:
+    """Line by line."""
+    yield painted(_headline(what), _GREEN if what.ready else _RED, colour)
+    for wrong in what.wrong[:_SHOWN]:
+        yield clean(f"  {wrong.kind} {wrong.name}: {wrong.reason}: {wrong.message}".rstrip(": "))
+        if wrong.cure:
+            yield clean(f"    -> {wrong.cure}")
+    yield from _more(len(what.wrong) - _SHOWN)
+    tables: dict[str, list[Sequence[str]]] = {
+        "POLICIES": _policies(what),
+        "SCHEDULERS": _schedulers(what),
+        "REPLICAS": _replicas(what),
+        "RULES THAT ERRED OR REFUSED": _rules(what.rules),
+        "WARNINGS": _warnings(what),
+    }
+    for title, rows in tables.items():
+        if rows:
+            yield ""
+            yield painted(title, _BOLD, colour)
+            yield from (f"  {line}" for line in columns(rows[: _SHOWN + 1]))
+            yield from _more(len(rows) - _SHOWN - 1)
+    if what.not_read:
+        yield ""
+        yield painted("NOT READ", _BOLD, colour)
+        for one in what.not_read:
+            yield clean(f"  {one.what}: {one.why}")
+
+
+def _headline(what: Overview) -> str:
+    known = [one for one in what.schedulers if one.ready is not None]
+    unknown = len(what.schedulers) - len(known)
+    parts = [
+        f"{sum(1 for one in what.policies if one.ready)} of {counted(len(what.policies), 'policy', 'policies')}",
+        f"{sum(1 for one in known if one.ready)} of {counted(len(known), 'scheduler')}",
+        f"{sum(1 for one in what.replicas if one.ready)} of {counted(len(what.replicas), 'replica')}",
+    ]
+    rest = f"; {counted(unknown, 'scheduler')} not known" if unknown else ""
+    return f"{'READY' if what.ready else 'NOT READY'}: {', '.join(parts)} ready in {what.namespace}{rest}"
+
+
+def _policies(what: Overview) -> list[Sequence[str]]:
+    head = ("NAME", "READY", "REASON", "SCHEDULER", "GENERATION", "SERVES", "RULES", "ERRORS")
+    rows = [
+        (
+            one.name,
+            _yes(one.ready),
+            one.reason,
+            one.scheduler,
+            str(one.generation),
+            "-" if one.serving is None else str(one.serving),
+            str(one.rules),
+            str(one.errors),
+        )
+        for one in what.policies
+    ]
+    return [head, *rows] if rows else []
+
+
+def _schedulers(what: Overview) -> list[Sequence[str]]:
+    head = ("NAME", "READY", "MANAGEMENT", "PODS", "LEADER", "CONFIG", "POLICIES")
+    rows = [
+        (
+            one.name,
+            _yes(one.ready),
+            one.management or "?",
+            one.pods or "-",
+            one.leader or "-",
+            one.config_hash or "-",
+            str(one.policies),
+        )
+        for one in what.schedulers
+    ]
+    return [head, *rows] if rows else []
+
+
+def _replicas(what: Overview) -> list[Sequence[str]]:
+    head = ("NAME", "READY", "LEADS", "POLICY SET", "STALE", "RESTARTS")
+    rows = [
+        (
+            one.name,
+            _yes(one.ready),
+            _yes(one.leads, no="-"),
+            one.policy_set or "?",
+            "?" if one.stale_s is None else f"{one.stale_s:.0f}s",
+            str(one.restarts),
+        )
+        for one in what.replicas
+    ]
+    return [head, *rows] if rows else []
+
+
+def _rules(rules: Iterable[Rule]) -> list[Sequence[str]]:
+    head = ("POLICY", "KIND", "RULE", "ERRORS", "REFUSED NODES", "LAST ERROR")
+    rows = [
+        (
+            one.policy,
+            one.kind,
+            one.name,
+            str(one.errors),
+            "?" if one.refused_nodes is None else str(one.refused_nodes),
+            _cut(f"{one.last_error_at} {one.last_error}".strip()) or "-",
+        )
+        for one in rules
+        if one.errors or one.refused_nodes
+    ]
+    return [head, *rows] if rows else []
+
+
+def _warnings(what: Overview) -> list[Sequence[str]]:
+    head = ("POLICY", "REASON", "COUNT", "MESSAGE")
+    rows = [(one.policy, one.reason, str(one.count), _cut(one.message)) for one in what.warnings]
+    return [head, *rows] if rows else []
+
+
+def _more(count: int) -> Iterator[str]:
+    """One screen is enough to begin with."""
+    if count > 0:
+        yield f"  ... and {count:,} more: -o json has all"
+
+
+def _yes(is_so: bool | None, no: str = "NO") -> str:  # noqa: FBT001 - it is about the value
+    return "?" if is_so is None else "yes" if is_so else no
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _TEXT_MAX else f"{text[: _TEXT_MAX - 3]}..."

@@ -1,0 +1,165 @@
+"""What `fairlead test` has found, and how it is printed."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from fairlead.api.errors import render_path
+from fairlead.cli.console.output import clean, columns, counted, painted
+from fairlead.cli.inputs.findings import Finding
+from fairlead.cli.inputs.locations import Place
+from fairlead.cli.reports.rule_text import indented, of_items, of_refusal, of_step, of_unmatched
+from fairlead.suites.compare import Difference, number
+from fairlead.suites.coverage import Covered
+
+Word = Literal["passed", "failed", "error"]
+_BOLD = "\x1b[1m"
+_RED = "\x1b[31m"
+_ROWS_MAX = 12
+_RESULTS = {"passed": "ok", "failed": "FAILED", "error": "ERROR"}
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRun:
+    """A case that was run."""
+
+    name: str
+    line: int
+    result: Word
+    seconds: float
+    differences: Sequence[Difference] = ()
+    said: Sequence[str] = ()
+    """The same, or what is wrong with the case, as lines for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRun:
+    """A suite that was run."""
+
+    name: str
+    file: str
+    cases: Sequence[CaseRun]
+
+
+@dataclass(slots=True)
+class Report:
+    """All of them."""
+
+    suites: list[SuiteRun] = field(default_factory=list)
+    coverage: list[Covered] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    """What is wrong with suites and policies, so that cases could not be run."""
+
+    def count(self, result: Word) -> int:
+        """How many cases came to this."""
+        return sum(case.result == result for suite in self.suites for case in suite.cases)
+
+    @property
+    def outcomes(self) -> tuple[int, int]:
+        """How many outcomes of rules were seen, and how many there are."""
+        counts = [count for rule in self.coverage for count in rule.outcomes.values()]
+        return sum(count > 0 for count in counts), len(counts)
+
+
+def lines_of(difference: Difference) -> list[str]:
+    """A difference for people."""
+    about = f"{difference.about}: " if difference.about else ""
+    head = f"{difference.path[0]}: {about}expected {difference.expected}; got {difference.got}"
+    return [head, *(f"    {line}" for line in _details(difference))]
+
+
+def _details(difference: Difference) -> Iterator[str]:
+    """What rules compared, and what else there is to know."""
+    yield from difference.notes
+    yield from map(of_unmatched, difference.others)
+    for one in difference.protections:
+        yield f"{one.policy}/{one.rule}: {'protects' if one.protects else 'does not protect'}"
+        yield from indented([*map(of_step, one.steps)][:_ROWS_MAX])
+    for rule in difference.rules:
+        points = "" if rule.value is None else f" {number(rule.value)}"
+        yield f"{rule.policy}/{rule.rule}: {rule.outcome.lower()}{points}"
+        rows = of_refusal(rule) if rule.outcome == "Refused" else [of_step(step) for step in rule.steps]
+        if rule.noted is not None and rule.outcome != "Refused":
+            rows += of_items(rule.noted)
+        yield from indented(rows[:_ROWS_MAX])
+
+
+def as_text(report: Report, *, colour: bool = False) -> Iterator[str]:
+    """Line by line: what became of each case, what is not as expected, what no case has seen, the sum."""
+    rows = [(suite.name, case.name, _RESULTS[case.result]) for suite in report.suites for case in suite.cases]
+    if rows:
+        head, *lines = columns([("SUITE", "CASE", "RESULT"), *rows])
+        yield head
+        yield from (painted(line, _RED, colour and row[-1] != "ok") for line, row in zip(lines, rows, strict=True))
+    for suite in report.suites:
+        for case in suite.cases:
+            if case.result != "passed":
+                yield ""
+                yield painted(clean(f"{suite.file}:{case.line}: {case.name}"), _BOLD, colour)
+                yield from (f"  {clean(line)}" for line in case.said)
+    if unseen := [(one.policy, one.kind, one.rule, ", ".join(one.missing)) for one in report.coverage if one.missing]:
+        yield ""
+        yield from columns([("POLICY", "KIND", "RULE", "NEVER"), *unseen])
+    if rows:
+        yield ""
+    yield _summary(report)
+
+
+def as_data(report: Report) -> dict[str, Any]:
+    """The same for programs; fields may be added, none goes."""
+    seen, all_ = report.outcomes
+    return {
+        "suites": [
+            {
+                "name": suite.name,
+                "file": suite.file,
+                "cases": [
+                    {
+                        "name": case.name,
+                        "line": case.line,
+                        "result": case.result,
+                        "differences": [_difference(one) for one in case.differences],
+                    }
+                    for case in suite.cases
+                ],
+            }
+            for suite in report.suites
+        ],
+        "coverage": [asdict(one) for one in report.coverage],
+        "findings": [{key: value for key, value in asdict(one).items() if key != "shown"} for one in report.findings],
+        "summary": {
+            "suites": len(report.suites),
+            "passed": report.count("passed"),
+            "failed": report.count("failed"),
+            "errors": report.count("error"),
+            "outcomes": all_,
+            "outcomesSeen": seen,
+        },
+    }
+
+
+def place_of(place: Place, at: int) -> int:
+    """The line of a case."""
+    return place.of(("cases", at, "name"))[0]
+
+
+def _difference(one: Difference) -> dict[str, Any]:
+    return {
+        "field": render_path(("expect", *one.path)),
+        "about": one.about,
+        "expected": one.expected,
+        "got": one.got,
+        "details": [*_details(one)],
+    }
+
+
+def _summary(report: Report) -> str:
+    cases = sum(len(suite.cases) for suite in report.suites)
+    parts = [f"{report.count('passed')} passed"]
+    if failed := report.count("failed"):
+        parts.append(f"{failed} failed")
+    if errors := report.count("error") or len(report.findings):
+        parts.append(counted(errors, "error"))
+    seen, all_ = report.outcomes
+    said = f"{counted(cases, 'case')} in {counted(len(report.suites), 'suite')}: {', '.join(parts)}"
+    return f"{said}; {seen} of {counted(all_, 'outcome')} of rules seen" if all_ else said

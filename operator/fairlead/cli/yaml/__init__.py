@@ -1,0 +1,1 @@
+"""YAML that knows where each part stands; pure."""

@@ -1,0 +1,188 @@
+"""YAML as a tree that knows where each part of it stands.
+
+Built from the parser's events and not by recursion, so that neither depth nor aliases can do harm: a node knows how
+many values it stands for, aliases counted as what they name.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import yaml
+
+from fairlead.cli.yaml.parse_errors import explained
+from fairlead.cli.yaml.source import BrokenError, Source
+
+DEPTH_MAX: Final = 200
+NODES_MAX: Final = 500_000
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # thirty times faster where there is libyaml
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A part of a document: from `start` up to `end`, anchors and tags not counted."""
+
+    start: int
+    end: int
+    tag: str = ""
+    outer: int = 0  # where it begins with its anchor and its tag
+    size: int = 1  # values that it stands for
+
+
+@dataclass(slots=True, eq=False)
+class Scalar(Node):
+    """A text, as YAML reads it; `style` is the character that begins it, none if it is plain."""
+
+    value: str = ""
+    style: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Sequence(Node):
+    """A list."""
+
+    items: list[Node] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Mapping(Node):
+    """A map, its entries in order, nothing merged."""
+
+    entries: list[tuple[Node, Node]] = field(default_factory=list)
+
+
+def documents(source: Source) -> Iterator[Node]:
+    """The documents of a text one by one. Raises BrokenError where it is no YAML; those before it are good."""
+    count = 0
+    builder = _Builder(source)
+    try:
+        for event in yaml.parse(source.text, Loader=_LOADER):
+            count += 1
+            if count > NODES_MAX:
+                raise BrokenError(_start(event), f"there are more than {NODES_MAX:,} values", "split the file")
+            if isinstance(event, yaml.DocumentStartEvent):
+                builder = _Builder(source)
+            elif isinstance(event, yaml.DocumentEndEvent):
+                if builder.root is not None:
+                    yield builder.root
+            else:
+                builder.take(event)
+    except yaml.MarkedYAMLError as error:
+        raise explained(error, source, builder.quoted) from None
+    except yaml.YAMLError as error:
+        raise BrokenError(0, f"this is no YAML: {str(error).splitlines()[0]}") from None
+
+
+class _Builder:
+    """Makes the tree of one document."""
+
+    def __init__(self, source: Source) -> None:
+        self.root: Node | None = None
+        self.quoted: tuple[int, int] | None = None
+        self._source = source
+        self._open: list[tuple[Sequence | Mapping, str | None]] = []
+        self._keys: list[Node | None] = []
+        self._anchors: dict[str, Node] = {}
+
+    def take(self, event: yaml.Event) -> None:
+        """One event after the other."""
+        match event:
+            case yaml.ScalarEvent():
+                start = self._after_properties(event)
+                if event.style in ("'", '"'):
+                    self.quoted = start, _end(event)
+                tag = _tag(event.tag, implicit=event.implicit[0] or event.implicit[1])
+                node = Scalar(
+                    start,
+                    _end(event),
+                    tag,
+                    _start(event),
+                    value=event.value,
+                    style=_style(event.style),
+                )
+                self._name(event.anchor, node)
+                self._add(node)
+            case yaml.SequenceStartEvent() | yaml.MappingStartEvent():
+                if len(self._open) >= DEPTH_MAX:
+                    fault = f"this is nested more than {DEPTH_MAX} deep"
+                    raise BrokenError(_start(event), fault, "no object of Kubernetes is")
+                kind = Sequence if isinstance(event, yaml.SequenceStartEvent) else Mapping
+                start = self._after_properties(event)
+                tag = _tag(event.tag, implicit=event.implicit)
+                self._open.append((kind(start, start, tag, _start(event)), event.anchor))
+                self._keys.append(None)
+            case yaml.SequenceEndEvent() | yaml.MappingEndEvent():
+                closed, anchor = self._open.pop()
+                self._keys.pop()
+                closed.end = _end(event)
+                self._name(anchor, closed)
+                self._add(closed)
+            case yaml.AliasEvent():
+                self._add(self._named(event))
+
+    def _named(self, event: yaml.AliasEvent) -> Node:
+        if event.anchor in {anchor for _, anchor in self._open}:
+            raise BrokenError(_start(event), f"*{event.anchor} stands inside of what it names", "write it out")
+        if event.anchor not in self._anchors:
+            hint = "put a text that begins with '*' in quotes"
+            raise BrokenError(_start(event), f"there is no anchor &{event.anchor} above", hint)
+        return self._anchors[event.anchor]
+
+    def _name(self, anchor: str | None, node: Node) -> None:
+        if anchor is not None:
+            self._anchors[anchor] = node
+
+    def _add(self, node: Node) -> None:
+        if not self._open:
+            self.root = node
+            return
+        holder, _ = self._open[-1]
+        holder.size += node.size
+        if isinstance(holder, Sequence):
+            holder.items.append(node)
+        elif (key := self._keys[-1]) is None:
+            self._keys[-1] = node
+        else:
+            holder.entries.append((key, node))
+            self._keys[-1] = None
+
+    def _after_properties(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> int:
+        """Where the thing itself begins: the parser counts an anchor and a tag as part of it."""
+        text, at, end = self._source.text, _start(event), _end(event)
+        if event.anchor is None and event.tag is None:
+            return at
+        end = len(text) if isinstance(event, yaml.CollectionStartEvent) else max(at, end)
+        while at < end and text[at] in "&!":
+            while at < end and text[at] not in " \t\r\n":
+                at += 1
+            at = _after_blanks(text, at, end)
+        return at
+
+
+def _after_blanks(text: str, at: int, end: int) -> int:
+    while at < end:
+        if text[at] == "#":
+            while at < end and text[at] not in "\r\n":
+                at += 1
+        elif text[at] in " \t\r\n":
+            at += 1
+        else:
+            break
+    return at
+
+
+def _tag(tag: str | None, *, implicit: bool) -> str:
+    """A tag that somebody wrote; the parsers also give every quoted text one."""
+    return "" if tag is None or (implicit and tag != "!") else tag
+
+
+def _start(event: yaml.Event) -> int:
+    return event.start_mark.index if event.start_mark else 0
+
+
+def _end(event: yaml.Event) -> int:
+    return event.end_mark.index if event.end_mark else 0
+
+
+def _style(style: str | None) -> str:
+    return style if style in ("'", '"', "|", ">") else ""

@@ -1,0 +1,222 @@
+"""From the tree of a document to plain data, as kubectl reads it, and from a field to the node that holds it.
+
+kubectl reads YAML 1.1 with a few rules of its own: `1:30` and dates are texts, `1e3` is a number, and keys are texts
+whatever they look like. We do the same, so that what lint accepts is what the API server gets.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.errors import FieldPath
+from fairlead.cli.yaml.documents import Mapping, Node, Scalar, Sequence
+from fairlead.cli.yaml.parse_errors import TEMPLATE
+from fairlead.cli.yaml.source import Source
+
+VALUES_MAX: Final = 200_000
+
+_WORDS: Final[dict[str, object]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
+}
+_INTEGER: Final = re.compile(r"[-+]?(0x[0-9a-fA-F]+|0b[01]+|0o?[0-7]+|0|[1-9][0-9]*)")
+_FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_DIGITS_MAX: Final = 400  # more are infinity to a float, and slow to an int
+_TAG: Final = "tag:yaml.org,2002:"
+_TEXT_TAGS: Final = ("!", f"{_TAG}str", f"{_TAG}timestamp")
+_COLLECTION_TAGS: Final = {"!": (Mapping, Sequence), f"{_TAG}map": (Mapping,), f"{_TAG}seq": (Sequence,)}
+
+
+@dataclass(frozen=True, slots=True)
+class Misread:
+    """Something that is YAML and that no object of Kubernetes can be made of."""
+
+    path: FieldPath
+    index: int
+    message: str
+    hint: str = ""
+
+
+def to_data(node: Node, source: Source) -> tuple[object, list[Misread]]:
+    """Plain data, and everything that is wrong with it."""
+    if node.size > VALUES_MAX:
+        fault = f"written out this is {_about(node.size)} values, {VALUES_MAX:,} are allowed"
+        return None, [Misread((), node.start, fault, "use fewer aliases, or split it")]
+    reader = _Reader(source, [])
+    return reader.data(node, ()), reader.faults
+
+
+def _about(size: int) -> str:
+    return f"{size:,}" if size < 10**12 else "a great many"
+
+
+@dataclass(slots=True)
+class _Reader:
+    source: Source
+    faults: list[Misread]
+
+    def data(self, node: Node, path: FieldPath) -> object:
+        match node:
+            case Scalar():
+                return self._scalar(node, path)
+            case Sequence(items=items):
+                self._check_tag(node, path)
+                return [self.data(item, (*path, at)) for at, item in enumerate(items)]
+            case Mapping():
+                self._check_tag(node, path)
+                return self._map(node, path)
+        raise AssertionError(node)
+
+    def _scalar(self, node: Scalar, path: FieldPath) -> object:
+        if not node.tag:
+            return _resolved(node.value) if not node.style else node.value
+        if node.tag in _TEXT_TAGS:
+            return node.value
+        value = _resolved(node.value)
+        wanted = {"int": int, "float": (int, float), "bool": bool, "null": type(None)}.get(node.tag.removeprefix(_TAG))
+        if wanted is None:
+            hint = "a text that begins with '!' must be in quotes"
+            self.faults.append(Misread(path, node.outer, f"the tag {_shown(node.tag)} means nothing here", hint))
+            return node.value
+        if not isinstance(value, wanted):  # type: ignore[arg-type]
+            self.faults.append(
+                Misread(path, node.start, f"{_shown(node.value)} is not what its tag says", "leave the tag out")
+            )
+        return value
+
+    def _check_tag(self, node: Node, path: FieldPath) -> None:
+        if node.tag and type(node) not in _COLLECTION_TAGS.get(node.tag, ()):
+            hint = "a text that begins with '!' must be in quotes"
+            self.faults.append(Misread(path, node.outer, f"the tag {_shown(node.tag)} means nothing here", hint))
+
+    def _map(self, node: Mapping, path: FieldPath) -> dict[str, object]:
+        found: dict[str, object] = {}
+        seen: dict[str, Node] = {}
+        for key, value in node.entries:
+            if _is_merge(key):
+                self._check_merged(value, path)
+                continue
+            name = key_of(key)
+            if name is None:
+                fault, hint = "a key must be a text", "write it in quotes"
+                if isinstance(key, Mapping) and self.source.text.startswith("{{", key.start - 1):
+                    fault, hint = TEMPLATE
+                self.faults.append(Misread(path, key.start, fault, hint))
+                continue
+            if name in seen:
+                line, _ = self.source.place(seen[name].start)
+                said = f"{_shown(name)} stands here already, in line {line}"
+                is_next = not path and name == next(iter(seen))
+                hint = "write --- between two objects" if is_next else "remove one of them"
+                self.faults.append(Misread((*path, name), key.start, said, hint))
+                if is_next:
+                    break
+                continue
+            seen[name] = key
+            found[name] = self.data(value, (*path, name))
+        for name, _, value in _merged(node):
+            if name not in found:
+                found[name] = self.data(value, (*path, name))
+        return found
+
+    def _check_merged(self, value: Node, path: FieldPath) -> None:
+        for one in value.items if isinstance(value, Sequence) else [value]:
+            if not isinstance(one, Mapping):
+                self.faults.append(Misread(path, one.start, "<< takes a map, or a list of maps", "name one as *anchor"))
+
+
+def key_of(key: Node) -> str | None:
+    """A key as JSON has it."""
+    if not isinstance(key, Scalar):
+        return None
+    if key.style or key.tag in _TEXT_TAGS:
+        return key.value
+    match _resolved(key.value):
+        case None:
+            return None
+        case bool() as truth:
+            return str(truth).lower()
+        case int() as number:
+            return str(number)
+    return key.value
+
+
+def entry(node: Node, name: str) -> tuple[Node, Node] | None:
+    """The key and the value of an entry, merged ones too."""
+    if not isinstance(node, Mapping):
+        return None
+    for key, value in node.entries:
+        if not _is_merge(key) and key_of(key) == name:
+            return key, value
+    return next(((key, value) for merged, key, value in _merged(node) if merged == name), None)
+
+
+def find(node: Node, path: FieldPath) -> tuple[Node | None, Node, bool]:
+    """The nearest that there is to a field: its key if it has one, the node itself, and whether it is the field."""
+    key: Node | None = None
+    for segment in path:
+        if isinstance(segment, int):
+            if not isinstance(node, Sequence) or segment >= len(node.items):
+                return key, node, False
+            key, node = None, node.items[segment]
+        else:
+            found = entry(node, segment)
+            if found is None:
+                return key, node, False
+            key, node = found
+    return key, node, True
+
+
+def text_at(node: Node, *path: str | int) -> str:
+    """The text of a field, empty if there is none."""
+    _, found, there = find(node, path)
+    return found.value if there and isinstance(found, Scalar) else ""
+
+
+def _is_merge(key: Node) -> bool:
+    return isinstance(key, Scalar) and key.value == "<<" and not key.style and key.tag in ("", f"{_TAG}merge")
+
+
+def _merged(node: Mapping, depth: int = 0) -> Iterator[tuple[str, Node, Node]]:
+    """What `<<` brings in, the first to be heeded first."""
+    if depth > _MERGES_MAX:
+        return
+    for key, value in node.entries:
+        if not _is_merge(key):
+            continue
+        for one in value.items if isinstance(value, Sequence) else [value]:
+            if isinstance(one, Mapping):
+                for inner, below in one.entries:
+                    if not _is_merge(inner) and (name := key_of(inner)) is not None:
+                        yield name, inner, below
+                yield from _merged(one, depth + 1)
+
+
+_MERGES_MAX: Final = 20
+_SHOWN_MAX: Final = 60
+
+
+def _resolved(text: str) -> object:
+    """What a plain text means."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[:1] not in "+-.0123456789":
+        return text
+    plain = text.replace("_", "")
+    if _INTEGER.fullmatch(plain):
+        if len(plain) > _DIGITS_MAX:
+            return float("-inf") if plain[0] == "-" else float("inf")
+        sign, digits = (-1, plain[1:]) if plain[0] == "-" else (1, plain.removeprefix("+"))
+        is_octal = len(digits) > 1 and digits[0] == "0" and digits[1] in "01234567"
+        return sign * (int(digits, 8) if is_octal else int(digits, 0))
+    return float(text) if _FLOAT.fullmatch(text) else text
+
+
+def _shown(text: str) -> str:
+    text = text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."
+    return repr(text)

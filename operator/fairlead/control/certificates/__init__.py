@@ -1,0 +1,1 @@
+"""The schedulers' certificates and the CA bundle of the admission webhook."""

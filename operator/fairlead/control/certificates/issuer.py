@@ -1,0 +1,95 @@
+"""Carries out what is planned about certificates, a pass at a time; only the leader does."""
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from fairlead.kube.watch.secrets import Secret, Secrets
+from fairlead.pki import authority as authorities
+from fairlead.pki.authority import Authority, AuthorityError, Phase
+from fairlead.pki.leaf import scheduler_data
+from fairlead.pki.rotation import ROTATE, Await, Become, Issue, Replica, Scheduler, plan
+
+LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What there is after a pass."""
+
+    authority: Authority
+    """Schedulers are rendered so that they know `authority.known`."""
+    waits: Await | None
+    restored: Mapping[str, str]
+    """Of schedulers that run: what somebody had done to their certificates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """Of one operator."""
+
+    secrets: Secrets
+    name: str
+    """Of the authority's Secret."""
+    secret_of: Callable[[str], str]
+    """What a scheduler's Secret is called."""
+    labels_of: Callable[[str], Mapping[str, str]]
+    """What it is labelled with."""
+    now: Callable[[], datetime]
+
+    async def ensure(self, held: Authority | None = None) -> Secret:
+        """The authority's Secret. If there is none it is made, by whichever replica is first: of what was `held`."""
+        return await self.secrets.ensure(self.name, lambda: (held or Authority(authorities.new(self.now()))).data())
+
+    async def step(
+        self,
+        rolled: Mapping[str, str],
+        replicas: Mapping[str, Replica | None],
+        held: Authority | None = None,
+        paused: Collection[str] = (),
+    ) -> Passed:
+        """Do what can be done now. `rolled`: of all schedulers, which authorities their pods were started with.
+
+        Those that are paused get no certificate if they have none; one that they have is renewed.
+        AuthorityError: the Secret holds none. ConflictError: somebody else has written; the next pass sees it.
+        """
+        kept = await self.ensure(held)
+        try:
+            authority = authorities.read(kept.data)
+        except AuthorityError as error:
+            raise AuthorityError(f"Secret {kept.metadata.namespace}/{self.name}, {error}") from None
+        secrets = {name: await self.secrets.get(self.secret_of(name)) for name in rolled}
+        while True:
+            schedulers = {
+                name: Scheduler.read(one.data if one else None, authority, rolled[name])
+                for name, one in secrets.items()
+            }
+            requested = ROTATE in kept.metadata.annotations
+            actions = plan(authority, schedulers, replicas, self.now(), requested=requested)
+            become = next((one for one in actions if isinstance(one, Become)), None)
+            if become is None:
+                break
+            authority = authority.becomes(become.phase, lambda: authorities.new(self.now()))
+            drop = ROTATE if become.phase is Phase.INTRODUCED else ""
+            kept = await self.secrets.replace(kept, authority.data(), drop=drop)
+            LOG.info("the authority is rotated", extra={"phase": become.phase.value, "why": become.why})
+        restored = dict[str, str]()
+        for action in actions:
+            if isinstance(action, Issue) and (secrets[action.scheduler] or action.scheduler not in paused):
+                await self._issue(action.scheduler, secrets[action.scheduler], authority)
+                if rolled[action.scheduler] and not schedulers[action.scheduler].is_ours:
+                    state = "missing" if secrets[action.scheduler] is None else "edited"
+                    restored[action.scheduler] = f"Secret {self.secret_of(action.scheduler)} was {state}"
+                LOG.info("a certificate is issued", extra={"scheduler": action.scheduler, "why": action.why})
+        waits = next((one for one in actions if isinstance(one, Await)), None)
+        return Passed(authority, waits, restored)
+
+    async def _issue(self, scheduler: str, seen: Secret | None, authority: Authority) -> None:
+        data = scheduler_data(authority, scheduler, self.now())
+        if seen is None:
+            name, labels = self.secret_of(scheduler), self.labels_of(scheduler)
+            await self.secrets.ensure(name, lambda: data, labels=labels)
+        else:
+            await self.secrets.replace(seen, data)

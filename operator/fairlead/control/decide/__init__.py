@@ -1,0 +1,1 @@
+"""From desired and observed state to a decision; pure."""

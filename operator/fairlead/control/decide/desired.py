@@ -1,0 +1,95 @@
+"""Which policies there are, and what they ask of each scheduler; no I/O."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fairlead import __version__
+from fairlead.api.errors import InvalidObjectError
+from fairlead.api.names import DEFAULT_SCHEDULER_NAME, GROUP
+from fairlead.api.parse import parse_policy
+from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
+from fairlead.control.decide.decide import Asked
+from fairlead.render.extenders import Wiring
+from fairlead.render.operator_settings import OperatorSettings
+from fairlead.replica_state import ReplicaState
+
+Obj = Mapping[str, Any]
+PAUSED: Final = f"{GROUP}/paused"
+
+
+@dataclass(slots=True, eq=False)
+class Gathered:
+    """As the API server has told."""
+
+    model: type[SchedulerExtenderPolicy]
+    policies: dict[str, Obj] = field(default_factory=dict)
+    """By their names; also those that are being deleted."""
+
+    def tell(self, kind: str | None, policy: Obj) -> str:
+        """Something has happened to a policy; the scheduler that it is for."""
+        if kind == "DELETED":
+            held = self.policies.get(policy["metadata"]["name"])
+            if held is not None and held["metadata"]["uid"] == policy["metadata"]["uid"]:  # else one has come after it
+                del self.policies[policy["metadata"]["name"]]
+        else:
+            self.policies[policy["metadata"]["name"]] = policy
+        return scheduler_of(policy)
+
+    def of(self, scheduler: str) -> list[Obj]:
+        """Those that are for it, by their names."""
+        names = [name for name, one in self.policies.items() if scheduler_of(one) == scheduler]
+        return [self.policies[name] for name in sorted(names)]
+
+    def asked(self, scheduler: str, settings: OperatorSettings, answers: Mapping[str, ReplicaState | str]) -> Asked:
+        """What is asked about a scheduler. Raises InvalidObjectError for one that cannot be had."""
+        living = [one for one in self.of(scheduler) if not is_leaving(one)]
+        parsed, unreadable = list[SchedulerExtenderPolicy](), False
+        for one in living:
+            try:
+                parsed.append(parse_policy(one, self.model))
+            except InvalidObjectError:
+                unreadable = True
+        serving = Wiring(fails=True) if unreadable else Wiring()
+        for policy in _serving(answers):
+            if policy.scheduler == scheduler and living:
+                serving |= Wiring(policy.fails, policy.ignores, policy.scores, policy.binds)
+        return Asked(
+            settings=settings.scheduler(scheduler),
+            listed=settings.lists(scheduler),
+            policies=parsed,
+            serving=serving,
+            exists=bool(living),
+            versions=[__version__, *map(version, living)],
+        )
+
+
+def scheduler_of(policy: Obj) -> str:
+    """The scheduler that a policy is for."""
+    found = policy.get("spec", {}).get("schedulerName")
+    return found if isinstance(found, str) and found else DEFAULT_SCHEDULER_NAME
+
+
+def is_leaving(policy: Obj) -> bool:
+    """Whether it is being deleted."""
+    return "deletionTimestamp" in policy["metadata"]
+
+
+def paused(policies: Sequence[Obj]) -> bool:
+    """Whether one of them says that its scheduler is to stay as it is; one that is off, or goes, has no say in it."""
+    return any(
+        one["metadata"].get("annotations", {}).get(PAUSED) == "true"
+        for one in policies
+        if not is_leaving(one) and one.get("spec", {}).get("mode") != "Off"
+    )
+
+
+def _serving(answers: Mapping[str, ReplicaState | str]) -> Iterator[Any]:
+    for one in answers.values():
+        if isinstance(one, ReplicaState):
+            yield from one.policies.values()
+
+
+def version(policy: Obj) -> str:
+    """Becomes another with all that a person writes into a policy."""
+    return f"{policy['metadata']['uid']}/{policy['metadata']['generation']}"

@@ -1,0 +1,84 @@
+"""Whether an object is as it is meant to be; pure. What the API server fills in, or others add, is theirs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.names import GROUP
+from fairlead.cel.functions.quantity import quantity
+from fairlead.cel.values.errors import CelError
+from fairlead.render.object_names import digest
+from fairlead.render.templates import Object
+
+APPLIED: Final = f"{GROUP}/applied"
+_KEYS: Final = ("name", "mountPath", "containerPort", "topologyKey", "port", "key")
+"""What tells the items of a list apart that others may add to, as in the API's own types."""
+_ATOMIC: Final = frozenset({"args", "command", "rules", "subjects", "policyTypes", "ingress", "tolerations", "items"})
+
+
+def to_apply(wanted: Object) -> Object:
+    """The object with a hash of what was meant when it was applied."""
+    metadata = wanted["metadata"]
+    annotations = {
+        **metadata.get("annotations", {}),
+        APPLIED: digest(msgspec.json.encode(wanted, order="sorted").decode()),
+    }
+    return {**wanted, "metadata": {**metadata, "annotations": annotations}}
+
+
+def state_of(wanted: Object, live: Mapping[str, Any] | None) -> str:
+    """What has to be said of it: `missing`, `changed` by us, `edited` by somebody; empty if nothing has to be done."""
+    if live is None:
+        return "missing"
+    meant = to_apply(wanted)
+    before = live["metadata"].get("annotations", {}).get(APPLIED)
+    if before != meant["metadata"]["annotations"][APPLIED]:
+        return "changed"
+    return "" if holds(meant, live) else "edited"
+
+
+def is_another(wanted: Object, live: Mapping[str, Any]) -> bool:
+    """Whether it is another in what nobody can change: somebody has deleted ours, and put his own in its place."""
+    if live.get("immutable") and wanted.get("data") != live.get("data"):
+        return True
+    if wanted["kind"] == "Deployment":
+        return bool(wanted["spec"]["selector"] != live["spec"]["selector"])
+    return bool(wanted.get("roleRef") != live.get("roleRef"))
+
+
+def holds(wanted: Any, live: Any, field: str = "") -> bool:
+    """Whether all that is wanted is there."""
+    if isinstance(wanted, Mapping):
+        return isinstance(live, Mapping) and all(_holds_field(key, one, live) for key, one in wanted.items())
+    if isinstance(wanted, Sequence) and not isinstance(wanted, str):
+        return isinstance(live, Sequence) and _holds_list(wanted, live, field)
+    return bool(wanted == live) or _same_amount(wanted, live)
+
+
+def _holds_field(key: str, wanted: Any, live: Mapping[str, Any]) -> bool:
+    if key in live:
+        return holds(wanted, live[key], key)
+    return not wanted and wanted is not False and not isinstance(wanted, int)  # the API leaves out what is empty
+
+
+def _holds_list(wanted: Sequence[Any], live: Sequence[Any], field: str) -> bool:
+    key = None if field in _ATOMIC else next((key for key in _KEYS if all(_has(one, key) for one in wanted)), None)
+    if key is None or not wanted:
+        return len(wanted) == len(live) and all(holds(one, other) for one, other in zip(wanted, live, strict=True))
+    by_key = {one[key]: one for one in live if _has(one, key)}
+    return all(holds(one, by_key.get(one[key])) for one in wanted)
+
+
+def _has(one: Any, key: str) -> bool:
+    return isinstance(one, Mapping) and key in one
+
+
+def _same_amount(wanted: Any, live: Any) -> bool:
+    """The API writes 0.5 as 500m, and 1024Mi as 1Gi."""
+    if not (isinstance(wanted, str) and isinstance(live, str)):
+        return False
+    try:
+        return quantity(wanted) == quantity(live)
+    except CelError:
+        return False

@@ -1,0 +1,62 @@
+"""How long what nobody needs any more is kept: a verb, and a scheduler. Pure.
+
+A policy that is renamed in Git goes before it comes again. If that took a verb away, schedulers would roll twice.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from fairlead.render.extenders import Wiring
+
+VERB_S: Final = 60.0
+SCHEDULER_S: Final = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lasting:
+    """What has to be known after a restart; times in seconds since 1970."""
+
+    wiring: Wiring | None = None
+    """What the scheduler has."""
+    narrower_since: float | None = None
+    """Since when its policies need less than that."""
+    empty_since: float | None = None
+    """Since when there are no policies."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needed:
+    """What follows."""
+
+    wiring: Wiring
+    lasting: Lasting
+    again_s: float | None = None
+    """When this may become another without any event."""
+
+
+def needed(uses: Wiring | None, before: Lasting, now: float) -> Needed:
+    """What a scheduler is wired with whose policies use this; None: it has no policies."""
+    empty_since = None if uses is not None else before.empty_since if before.empty_since is not None else now
+    used = Wiring() if uses is None else uses
+    if before.wiring is None or before.wiring | used == used:
+        lasting = Lasting(wiring=used, empty_since=empty_since)
+        return Needed(wiring=used, lasting=lasting)
+    since = before.narrower_since if before.narrower_since is not None else now
+    left = since + (SCHEDULER_S if uses is None else VERB_S) - now
+    if left <= 0:
+        return Needed(wiring=used, lasting=Lasting(wiring=used, empty_since=empty_since))
+    kept = before.wiring | used
+    lasting = Lasting(wiring=kept, narrower_since=since, empty_since=empty_since)
+    return Needed(wiring=kept, lasting=lasting, again_s=left)
+
+
+def goes(*, listed: bool, lasting: Lasting, unbound: int, now: float) -> tuple[Literal["Stays", "Waits", "Goes"], str]:
+    """Whether a scheduler that has no policies is taken away, and why not yet."""
+    if listed or lasting.empty_since is None:
+        return "Stays", ""
+    left = lasting.empty_since + SCHEDULER_S - now
+    if left > 0:
+        return "Waits", f"it has no policies any more and goes in {left:.0f} s"
+    if unbound:
+        return "Waits", f"it has no policies any more, but {unbound} pods that wait for a node name it"
+    return "Goes", "it has no policies any more, and no pod waits for it"

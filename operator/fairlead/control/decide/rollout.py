@@ -1,0 +1,102 @@
+"""Which configuration a scheduler is to run, and how far it is: pure, decided anew each time from what is seen.
+
+A configuration is tried, and is good once it was verified. One that fails, or is not verified in time, is put away, the
+last good one is put back, and it is not tried again until something that decides it has changed.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from fairlead.control.decide.rollout_observation import Seen
+
+VERIFIED_WITHIN_S: Final = 180.0
+
+Phase = Literal["Steady", "Rolling", "RolledBack", "Rejected"]
+"""Rejected: it failed, and there is no good one to put back: it stays, and is good once it runs all the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """A configuration that is on its way, or was put away."""
+
+    config: str
+    """Its hash."""
+    inputs: str
+    """A hash of all that a person could change to get another: it is tried again when that does."""
+    since: float
+    """Seconds since 1970."""
+    why: str = ""
+    """What was wrong with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What has to be known after a restart."""
+
+    good: str = ""
+    """The hash of the configuration that was last verified."""
+    trying: Tried | None = None
+    rejected: Tried | None = None
+
+    @property
+    def unverified(self) -> str:
+        """The hash of what is good as soon as it is seen to run; empty if nothing is."""
+        waits = self.trying or (None if self.good else self.rejected)
+        return "" if waits is None else waits.config
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What follows."""
+
+    config: str
+    """The hash to apply."""
+    memory: Memory
+    """To be written before that is applied."""
+    phase: Phase
+    message: str = ""
+
+
+def step(wanted: str, inputs: str, memory: Memory, seen: Seen, now: float) -> Step:
+    """One pass."""
+    rejected = memory.rejected
+    if rejected is not None and (rejected.config, rejected.inputs) == (wanted, inputs):
+        runs = not (memory.good or seen.failed or seen.missing) and seen.config == wanted
+        return _steady(Memory(good=wanted), seen) if runs else _put_away(wanted, memory, seen)
+    memory = replace(memory, rejected=None)
+    if wanted == memory.good:
+        return _steady(replace(memory, trying=None), seen)
+    trying = memory.trying
+    if trying is None or (trying.config, trying.inputs) != (wanted, inputs):
+        # The time that a roll may take begins anew only with another configuration: edits of rules must not extend it.
+        since = trying.since if trying is not None and trying.config == wanted else now
+        trying = Tried(config=wanted, inputs=inputs, since=since)
+    memory = replace(memory, trying=trying)
+    if seen.config != wanted:
+        return Step(config=wanted, memory=memory, phase="Rolling", message="its Deployment is about to be written")
+    if seen.failed:
+        return _reject(memory, trying, seen.failed, now, seen)
+    if not (missing := seen.missing):
+        return _steady(Memory(good=wanted), seen)
+    if now - trying.since >= VERIFIED_WITHIN_S:
+        return _reject(memory, trying, f"not verified within {VERIFIED_WITHIN_S:g} s: {missing}", now, seen)
+    return Step(config=wanted, memory=memory, phase="Rolling", message=missing)
+
+
+def _steady(memory: Memory, seen: Seen) -> Step:
+    message = seen.failed or seen.waits if seen.config == memory.good else "its Deployment is about to be put back"
+    return Step(config=memory.good, memory=memory, phase="Steady", message=message)
+
+
+def _reject(memory: Memory, tried: Tried, why: str, now: float, seen: Seen) -> Step:
+    rejected = replace(tried, why=why, since=now)
+    return _put_away(tried.config, replace(memory, trying=None, rejected=rejected), seen)
+
+
+def _put_away(wanted: str, memory: Memory, seen: Seen) -> Step:
+    why = memory.rejected.why if memory.rejected is not None else ""
+    if not memory.good:
+        return Step(config=wanted, memory=memory, phase="Rejected", message=f"configuration {wanted}: {why}")
+    back = "runs again" if seen.config == memory.good and not seen.waits else "is being put back"
+    message = f"configuration {wanted}: {why}; the last good one, {memory.good}, {back}"
+    return Step(config=memory.good, memory=memory, phase="RolledBack", message=message)

@@ -1,0 +1,133 @@
+"""What the objects of a scheduler say of how far its roll is; pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.render.object_names import CONFIG_HASH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What is there."""
+
+    config: str = ""
+    """The hash that the Deployment has; empty if there is none."""
+    waits: str = ""
+    """What the roll still waits for, in words; empty when all its pods are those of this hash and ready."""
+    failed: str = ""
+    """What a pod of this hash says that can never start."""
+    leads: bool = False
+    """Whether one of the pods of this hash holds the Lease."""
+    unanswered: str | None = None
+    """The first rendered URL that did not answer the rendered certificate, and why; None: not asked."""
+    errors: str = ""
+    """What the scheduler, or those who serve it, complained of since the roll."""
+
+    @property
+    def missing(self) -> str:
+        """What keeps it from being verified; empty if nothing does."""
+        if self.waits:
+            return self.waits
+        if not self.leads:
+            return "none of its pods holds the Lease"
+        if self.unanswered is None:
+            return "its URLs have not been called yet"
+        return self.unanswered or self.errors
+
+
+Obj = Mapping[str, Any]
+_WORDS_MAX: Final = 500
+_CRASHES: Final = 2
+"""So often a scheduler may end before its configuration is to blame."""
+
+
+def seen(deployment: Obj | None, pods: Iterable[Obj], lease: Obj | None) -> Seen:
+    """All that can be told without asking anybody: neither URLs nor logs."""
+    if deployment is None:
+        return Seen(waits="its Deployment is not there")
+    config = deployment["metadata"].get("annotations", {}).get(CONFIG_HASH, "")
+    new = [pod for pod in pods if _annotation(pod) == config and "deletionTimestamp" not in pod["metadata"]]
+    holder = ((lease or {}).get("spec") or {}).get("holderIdentity") or ""
+    return Seen(
+        config=config,
+        waits=_waits(deployment, new),
+        failed=next(_failures(new), ""),
+        leads=any(holder.startswith(f"{pod['metadata']['name']}_") for pod in new),
+    )
+
+
+def last_words(text: str) -> str:
+    """The end of what a program wrote: its last line says why it ended."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][-_WORDS_MAX:] if lines else ""
+
+
+def _annotation(pod: Obj) -> str:
+    found: str = pod["metadata"].get("annotations", {}).get(CONFIG_HASH, "")
+    return found
+
+
+def _waits(deployment: Obj, new: Sequence[Obj]) -> str:
+    status, wanted = deployment.get("status", {}), deployment["spec"]["replicas"]
+    if status.get("observedGeneration", 0) < deployment["metadata"]["generation"]:
+        return "nobody has looked at its Deployment yet: is the controller manager running?"
+    fault = next((one["message"] for one in status.get("conditions", []) if _cannot_be_made(one)), "")
+    updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
+    ready = sum(is_ready(pod) for pod in new)
+    if updated < wanted or ready < wanted or available < wanted:
+        why = fault or next(obstacles(new), "")
+        return f"{min(ready, updated)} of {wanted} pods are ready{f': {why}' if why else ''}"
+    if old := status.get("replicas", 0) - updated:
+        return f"{old} pods of before are still there"
+    return ""
+
+
+def _cannot_be_made(condition: Obj) -> bool:
+    return (condition["type"], condition["status"]) == ("ReplicaFailure", "True")
+
+
+def is_ready(pod: Obj) -> bool:
+    """Whether a pod says so."""
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
+
+
+def _containers(pod: Obj) -> Iterator[Obj]:
+    yield from pod["status"].get("initContainerStatuses", [])
+    yield from pod["status"].get("containerStatuses", [])
+
+
+def obstacles(pods: Iterable[Obj]) -> Iterator[str]:
+    """Why pods are not ready yet, where they say so."""
+    for pod in pods:
+        name = pod["metadata"]["name"]
+        for one in pod["status"].get("conditions", []):
+            if (one["type"], one["status"]) == ("PodScheduled", "False"):
+                yield f"{name} has no node: {one.get('message', '')}"
+        for container in _containers(pod):
+            waiting = container.get("state", {}).get("waiting", {})
+            if waiting.get("reason") not in (None, "PodInitializing", "ContainerCreating"):
+                yield f"{name}: {waiting['reason']}: {last_words(waiting.get('message', ''))}"
+
+
+def _failures(pods: Iterable[Obj]) -> Iterator[str]:
+    """What pods say that can never start with what they were given."""
+    for pod in pods:
+        for container in pod["status"].get("initContainerStatuses", []):
+            if words := _ended(container):
+                yield f"the scheduler refuses it: {words}"
+        for container in pod["status"].get("containerStatuses", []):
+            if (
+                container.get("restartCount", 0) >= _CRASHES
+                and not container.get("ready")
+                and (words := _ended(container))
+            ):
+                yield f"the scheduler ends with it: {words}"
+
+
+def _ended(container: Obj) -> str:
+    for state in (container.get("state", {}), container.get("lastState", {})):
+        ended = state.get("terminated")
+        if ended is not None and ended["exitCode"] != 0:
+            return last_words(ended.get("message", "")) or f"exit code {ended['exitCode']}, {ended.get('reason', '')}"
+    return ""

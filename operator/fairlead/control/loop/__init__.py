@@ -1,0 +1,1 @@
+"""What starts a reconcile: watch, queue, poll and wake; `assemble` builds it."""

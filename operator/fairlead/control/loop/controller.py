@@ -1,0 +1,96 @@
+"""What the leader does, put together: it is told of what happens, and looks at what there is.
+
+kopf only tells of what happened. Everything is done from what is there, again and again; nothing depends on an event.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fairlead.api.names import API_VERSION, KIND
+from fairlead.control.decide.desired import Gathered, Obj
+from fairlead.control.loop.poller import LOOKING, STAYING, Rounds
+from fairlead.control.loop.queue import Schedulers
+from fairlead.control.reconcile.missing_permissions import Lacking
+from fairlead.control.reconcile.object_client import Objects, resource
+from fairlead.control.reconcile.owner_references import Belonging
+from fairlead.kube.errors import ClusterError, ForbiddenError
+from fairlead.kube.resources import POLICIES, Where
+from fairlead.render.object_names import SCHEDULER_LABEL
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Controller:
+    """While this replica leads. All of it runs in one loop, which is not the one that serves."""
+
+    gathered: Gathered
+    objects: Objects
+    namespace: str
+    belonging: Belonging
+    schedulers: Schedulers
+    rounds: Rounds
+    lacking: Lacking
+    beside: Sequence[Callable[[], Awaitable[None]]] = ()
+    """What else goes on."""
+
+    def policy(self, kind: str | None, policy: Obj) -> None:
+        """Something happened to a policy."""
+        before = self.gathered.policies.get(policy["metadata"]["name"])
+        scheduler = self.gathered.tell(kind, policy)
+        if before is None or kind == "DELETED" or _asked(before) != _asked(policy):
+            self.due(scheduler)
+            self.rounds.soon()
+
+    def due(self, scheduler: str) -> None:
+        """Something happened to what a scheduler is made of."""
+        self.schedulers.due(scheduler)
+
+    async def look(self) -> None:
+        """See all that there is, whatever was told: nobody tells what happened while nobody watched.
+
+        It comes before anything else: a scheduler of which only half of the policies is known would be rolled.
+        """
+        before = dict(self.gathered.policies)
+        listed = await self.objects.all(POLICIES)
+        found: dict[str, Obj] = {
+            one["metadata"]["name"]: {**one, "apiVersion": API_VERSION, "kind": KIND} for one in listed
+        }
+        for name in before.keys() | found.keys():
+            if self.gathered.policies.get(name) is not before.get(name):
+                continue  # something was told meanwhile, which is newer
+            self.policy(None, found[name]) if name in found else self.policy("DELETED", before[name])
+        kept = Where(resource("ConfigMap"), self.namespace)
+        try:
+            for one in await self.objects.all(kept, labelSelector=SCHEDULER_LABEL):
+                self.due(one["metadata"]["labels"][SCHEDULER_LABEL])
+        except ForbiddenError as error:  # those that have policies are looked at, and theirs say what is missing
+            self.lacking.failed(LOOKING, error)
+        else:
+            self.lacking.went(LOOKING)
+        try:
+            await self.belonging.own()
+        except ClusterError as error:
+            self.lacking.failed(STAYING, error)
+        else:
+            self.lacking.went(STAYING)
+
+    async def run(self) -> None:
+        """Until it is cancelled; the schedulers that settings list are there without any policy."""
+        for one in self.rounds.settings().schedulers:
+            self.due(one.name)
+        tasks = [asyncio.ensure_future(work()) for work in (self.rounds.run, *self.beside)]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self.schedulers.end()
+
+
+def _asked(policy: Obj) -> Mapping[str, Any]:
+    """What somebody wrote, and whether it goes."""
+    metadata = policy["metadata"]
+    kept = {key: metadata.get(key) for key in ("uid", "generation", "annotations", "deletionTimestamp")}
+    return {**kept, "spec": policy.get("spec")}

@@ -1,0 +1,213 @@
+"""What the operator would create for policies, told without a cluster. Pure.
+
+It is decided by what the operator itself decides with, as for a scheduler that it has never seen before.
+What only a cluster knows is a placeholder with a name, and so is each hash that follows from one.
+"""
+
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from fairlead.api.errors import FieldError, InvalidObjectError
+from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
+from fairlead.control.decide.decide import Asked, There, decide
+from fairlead.control.decide.desired import Gathered, Obj, paused, scheduler_of
+from fairlead.control.decide.drift import APPLIED, to_apply
+from fairlead.control.decide.unlisted_schedulers import denied, in_turn
+from fairlead.kube.watch.secrets import TLS, Metadata, Secret, body
+from fairlead.render.cluster_facts import ALL_UP_TO, Facts
+from fairlead.render.operator_settings import OperatorSettings, SchedulerSettings
+from fairlead.render.plan import Plan
+from fairlead.render.templates import Engine, Object
+
+TAG: Final = "<version: of the API server>"
+CA_HASH: Final = "<ca-hash>"
+APPLIED_HASH: Final = "<applied-hash>"
+_NOTHING: Final = There(config_maps={})
+_SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What is known beside policies and settings."""
+
+    namespace: str
+    service: str
+    """What schedulers call."""
+    port: int
+    version: str = ""
+    """Of the API server; empty: a placeholder."""
+    ca: str = ""
+    """Of the operator's certificate, as PEM; empty: a placeholder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendering:
+    """What it comes to."""
+
+    schedulers: Sequence[str]
+    objects: Sequence[Object]
+    """As they are applied, in that order, one scheduler after the other."""
+    placeholders: Mapping[str, str]
+    """Each, and what it stands for."""
+    notes: Sequence[str] = ()
+    """What else there is to know."""
+
+
+def rendering(
+    engine: Engine,
+    model: type[SchedulerExtenderPolicy],
+    policies: Iterable[Obj],
+    settings: OperatorSettings,
+    given: Given,
+) -> Rendering:
+    """All of it; the order of the policies does not matter. Raises InvalidObjectError for what cannot be had."""
+    gathered = Gathered(model)
+    for one in policies:
+        # what a policy has once it was applied, and nothing that is rendered depends on
+        gathered.tell(None, {**one, "metadata": {**one["metadata"], "uid": "", "generation": 0}})
+    listed = {one.name for one in settings.schedulers}
+    names = sorted(listed | {scheduler_of(one) for one in gathered.policies.values()})
+    _refuse(names, settings)
+    objects, meanings, notes = list[Object](), dict[str, str](), list[str]()
+    if settings.tls.mode != "SelfManaged":
+        notes.append(f"tls.mode is {settings.tls.mode}: the Secrets with certificates are made by others")
+    authority = _authority(settings)
+    for name in names:
+        asked = gathered.asked(name, settings, {})
+        plan = _plan(engine, asked, given, authority)
+        named = _Named(plan, given, authority, asked.settings)
+        if settings.tls.mode == "SelfManaged":
+            objects.append(named.certificate())
+        objects += [named.applied(one) for one in plan.objects]
+        meanings |= {mark: told for mark, told in named.meanings().items() if any(_holds(one, mark) for one in objects)}
+        notes += _notes(name, asked, gathered.of(name))
+    return Rendering(schedulers=names, objects=objects, placeholders=meanings, notes=notes)
+
+
+def _refuse(names: Sequence[str], settings: OperatorSettings) -> None:
+    """Raise for schedulers that there may not be, of a cluster in which there are none yet."""
+    asked = dict.fromkeys(names, "")
+    for name in names:
+        if why := denied(name, settings):
+            raise InvalidObjectError([FieldError(("unlistedSchedulers",), why)])
+    new = in_turn(asked, settings)
+    if len(new) > settings.max_unlisted_schedulers:
+        most = settings.max_unlisted_schedulers
+        why = f"is {most}, and {len(new)} schedulers are not listed: {', '.join(new[:_SHOWN])}"
+        more = ", ..." if len(new) > _SHOWN else ""
+        raise InvalidObjectError([FieldError(("maxUnlistedSchedulers",), why + more, "list them under schedulers")])
+
+
+def _plan(engine: Engine, asked: Asked, given: Given, authority: str) -> Plan:
+    settings = asked.settings
+    if not _is_image_known(settings, given):
+        settings = settings.model_copy(update={"image": settings.image.model_copy(update={"tag": TAG})})
+    facts = Facts(
+        namespace=given.namespace,
+        url=f"https://{given.service}.{given.namespace}.svc:{given.port}",
+        ca_bundle=given.ca or authority,
+        server_versions=(given.version,),
+        nodes=ALL_UP_TO,
+    )
+    plan = decide(engine, replace(asked, settings=settings), facts, _NOTHING, 0.0).plan
+    if plan is None:
+        raise AssertionError("a scheduler that was never seen and is asked for is planned")
+    return plan
+
+
+def _is_image_known(settings: SchedulerSettings, given: Given) -> bool:
+    image = settings.image
+    return bool(settings.management == "ConfigOnly" or given.version or image.tag or image.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """The objects of a scheduler, with names in place of what is not known."""
+
+    plan: Plan
+    given: Given
+    authority: str
+    settings: SchedulerSettings
+
+    @property
+    def _config_hash(self) -> str:
+        return f"<config-hash of {self.plan.names.scheduler}>"
+
+    def meanings(self) -> dict[str, str]:
+        """All that may be there."""
+        secret = self.plan.names.certificate
+        return {
+            self.authority: "the operator's authority, as PEM (of fairlead-ca its tls.crt); --ca FILE gives it",
+            TAG: "as kubectl version says; --kubernetes-version gives it, or a tag in the settings",
+            self._in_secret("ca.crt"): f"in base64, as all in a Secret; the operator makes {secret}",
+            self._in_secret("tls.crt"): "the scheduler's certificate",
+            self._in_secret("tls.key"): "its key",
+            CA_HASH: "follows from the authority",
+            self._config_hash: "follows from the configuration, the authority and the pods",
+            APPLIED_HASH: "follows from the object: by it the operator knows what it has applied",
+        }
+
+    def certificate(self) -> Object:
+        """The Secret with what the scheduler shows; it is created, not applied."""
+        names = self.plan.names
+        made = body(Secret(Metadata(names.certificate, names.namespace, labels=dict(names.labels)), TLS))
+        known = b64encode(self.given.ca.encode()).decode() if self.given.ca else self._in_secret("ca.crt")
+        return {**made, "data": {"ca.crt": known} | {key: self._in_secret(key) for key in ("tls.crt", "tls.key")}}
+
+    def applied(self, obj: Object) -> Object:
+        """An object as it is applied."""
+        meant = to_apply(_mapped(obj, self._without_hashes))
+        if any(_holds(meant, mark) for mark in self.meanings()):
+            meant["metadata"]["annotations"][APPLIED] = APPLIED_HASH
+        return meant
+
+    def _without_hashes(self, text: str) -> str:
+        if not self.given.ca:
+            text = text.replace(self.plan.ca_hash, CA_HASH)
+        return text.replace(self.plan.config_hash, self._config_hash) if self._guesses else text
+
+    @property
+    def _guesses(self) -> bool:
+        """Whether what the configuration's hash is of is not known."""
+        return not self.given.ca or not _is_image_known(self.settings, self.given)
+
+    def _in_secret(self, key: str) -> str:
+        return f"<{key}: of the Secret {self.plan.names.certificate}>"
+
+
+def _authority(settings: OperatorSettings) -> str:
+    own = settings.tls.mode == "SelfManaged"
+    return f"<ca.crt: of the Secret {'fairlead-ca' if own else 'fairlead-webhook-tls'}>"
+
+
+def _notes(name: str, asked: Asked, policies: Sequence[Obj]) -> Iterator[str]:
+    if asked.settings.node_sample == "Auto":
+        yield f"{name}: of a cluster with more than {ALL_UP_TO} nodes the configuration has no percentageOfNodesToScore"
+    if paused(policies):
+        yield f"{name}: nothing of it is written while one of its policies is paused, but for its certificates"
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    match value:
+        case str():
+            return change(value)
+        case Mapping():
+            return {key: _mapped(one, change) for key, one in value.items()}
+        case list() | tuple():
+            return [_mapped(one, change) for one in value]
+        case _:
+            return value
+
+
+def _holds(value: Any, mark: str) -> bool:
+    match value:
+        case str():
+            return mark in value
+        case Mapping():
+            return any(_holds(one, mark) for one in value.values())
+        case list() | tuple():
+            return any(_holds(one, mark) for one in value)
+        case _:
+            return False

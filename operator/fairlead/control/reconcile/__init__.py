@@ -1,0 +1,1 @@
+"""Observe, apply and verify: all that asks the API server and the replicas."""

@@ -1,0 +1,55 @@
+"""Follows what schedulers have outside the operator's namespace, where kopf would follow everything that others have.
+
+The API server picks by the label. Whatever happens to one, its scheduler is looked at.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.control.reconcile.object_client import resource
+from fairlead.kube.http.client import Client
+from fairlead.kube.resources import Where
+from fairlead.kube.watch.reflector import Reflector
+from fairlead.kube.watch.store import Key, Known, known
+from fairlead.render.object_names import SCHEDULER_LABEL, scheduler_elsewhere
+
+PLACES: Final = (("ClusterRoleBinding", ""), ("RoleBinding", "kube-system"))
+
+
+def followed(client: Client, namespace: str, due: Callable[[str], None]) -> Sequence[Reflector[Known]]:
+    """`due` is told of the scheduler."""
+    return [
+        Reflector(
+            client,
+            Where(resource(kind), place),
+            decode=known.decode,
+            sink=_Told(namespace, due),
+            query={"labelSelector": SCHEDULER_LABEL},
+        )
+        for kind, place in PLACES
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    namespace: str
+    due: Callable[[str], None]
+
+    def begin(self) -> None:
+        """A list begins."""
+
+    def put(self, item: Known) -> None:
+        """One came or became different."""
+        self._tell(item.metadata.name)
+
+    def remove(self, key: Key) -> None:
+        """One went."""
+        self._tell(key[1])
+
+    def end(self) -> None:
+        """The list is complete."""
+
+    def _tell(self, name: str) -> None:
+        if scheduler := scheduler_elsewhere(name, self.namespace):
+            self.due(scheduler)

@@ -1,0 +1,107 @@
+"""What is known of the cluster when a scheduler is rendered, once certificates are as they have to be."""
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.control.certificates.ca_bundle import Believed
+from fairlead.control.certificates.issuer import Certificates
+from fairlead.control.certificates.provided_certificates import OfOthers
+from fairlead.control.reconcile.replicas import Replicas
+from fairlead.kube.errors import ForbiddenError
+from fairlead.kube.http.client import Client
+from fairlead.kube.resources import VERSION
+from fairlead.pki import parsing
+from fairlead.pki.authority import Authority, Phase
+from fairlead.pki.rotation import Await, Replica
+from fairlead.render.cluster_facts import Facts
+from fairlead.replica_state import ReplicaState
+
+LOG: Final = logging.getLogger(__name__)
+_VERSIONS_FOR: Final = timedelta(minutes=10)
+"""Several API servers of different versions answer while a control plane is upgraded."""
+
+
+class _Version(msgspec.Struct):
+    gitVersion: str  # noqa: N815  as the API has it
+
+
+_version: Final = msgspec.json.Decoder(_Version).decode
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Knowing:
+    """While this replica leads."""
+
+    client: Client
+    namespace: str
+    url: str
+    """Where schedulers call the operator."""
+    certificates: Certificates
+    others: OfOthers
+    believed: Believed
+    replicas: Replicas
+    held: Callable[[], Authority | None]
+    """Our authority, as this replica knows it: its Secret may be deleted."""
+    requested: Callable[[], bool]
+    """Whether somebody asks for another one."""
+    nodes: Callable[[], int | None]
+    now: Callable[[], datetime]
+    _waits: Await | None = None
+    _restored: dict[str, str] = field(default_factory=dict)
+    _versions: dict[str, datetime] = field(default_factory=dict)
+
+    @property
+    def rotates(self) -> bool:
+        """Whether the authority is to be replaced, or is being."""
+        held = self.held()
+        return self._waits is not None or self.requested() or (held is not None and held.phase is not Phase.STABLE)
+
+    def restored(self, scheduler: str) -> str:
+        """What somebody had done to the certificate of a scheduler, told once; empty if nobody had."""
+        return self._restored.pop(scheduler, "")
+
+    async def facts(self, scheduler: str, rolled: Mapping[str, str], paused: Collection[str]) -> Facts:
+        """Told of a scheduler, of all that there are with the authorities that these were started with, and of those
+        that are not to begin. Raises InvalidObjectError.
+        """  # noqa: D205
+        if self.believed.is_ours():
+            known = await self._own(rolled, paused)
+        else:
+            await self.others.scheduler(scheduler)
+            known = await self.others.authority()
+        now = self.now()
+        self._versions[(await self.client.get(VERSION, _version)).gitVersion] = now
+        return Facts(
+            namespace=self.namespace,
+            url=self.url,
+            ca_bundle=known.decode(),
+            server_versions=tuple(sorted(one for one, seen in self._versions.items() if now - seen < _VERSIONS_FOR)),
+            nodes=self.nodes(),
+        )
+
+    async def rotate(self) -> None:
+        """The next step of a rotation, where there is no scheduler."""
+        if self.believed.is_ours():
+            await self._own({}, ())
+
+    async def _own(self, rolled: Mapping[str, str], paused: Collection[str]) -> bytes:
+        digests = {name: parsing.digest(bundle.encode()) if bundle else "" for name, bundle in rolled.items()}
+        answers = {name: _replica(one) for name, one in self.replicas.answers.items()}
+        passed = await self.certificates.step(digests, answers, self.held(), paused)
+        if passed.waits is not None and passed.waits != self._waits:
+            LOG.info("a rotation waits", extra={"why": str(passed.waits)})
+        self._waits = passed.waits
+        self._restored |= passed.restored
+        with suppress(ForbiddenError):  # it is done again, and said, where no scheduler waits for it
+            await self.believed.have(passed.authority)
+        return passed.authority.known
+
+
+def _replica(said: Any) -> Replica | None:
+    return Replica(said.authorities, said.issuer) if isinstance(said, ReplicaState) else None

@@ -1,0 +1,248 @@
+"""Whether a scheduler of a name is somebody else's: two that schedule the same pods tear apart what one of them places.
+
+Only a name that is new, or of which nothing was left, is asked about. What may not be looked at is passed over, and
+said.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from fairlead.api.names import DEFAULT_SCHEDULER_NAME
+from fairlead.control.reconcile.missing_permissions import Lacking
+from fairlead.control.reconcile.object_client import Objects, resource
+from fairlead.kube.errors import ClusterError, ForbiddenError
+from fairlead.kube.resources import PODS, Page, Resource, Where
+from fairlead.render.object_names import MANAGED_BY, MANAGER, Names
+from fairlead.render.templates import Object
+
+LOG: Final = logging.getLogger(__name__)
+_PLACED: Final = "spec.nodeName!=,spec.schedulerName="
+_LEASES: Final = "schedulers of others cannot be found by their Leases"
+_WORKLOADS: Final = "schedulers of others cannot be found by their arguments"
+WORKLOADS: Final = {
+    "Deployment": Resource("apps", "v1", "deployments"),
+    "StatefulSet": Resource("apps", "v1", "statefulsets"),
+    "DaemonSet": Resource("apps", "v1", "daemonsets"),
+}
+IMAGES: Final = {
+    "kube-batch": "kube-batch",
+    "koord-scheduler": "koord-scheduler",
+    "vc-scheduler": "volcano",
+    "yunikorn": "yunikorn",
+}
+"""By the last part of their images, schedulers that have a name without being told."""
+_NODES: Final = "kube-node-lease"
+_GRACE: Final = timedelta(minutes=1)
+"""For clocks that differ, and a holder that renews late."""
+_KNOWN_S: Final = 20.0
+"""Workloads are looked through no oftener for the same name."""
+_AGAIN_S: Final = 5.0
+_CURE: Final = (
+    "give the policy another schedulerName, or, if nobody else runs it any more, list it in the operator's setting "
+    "schedulers"
+)
+
+
+class _Container(msgspec.Struct, frozen=True):
+    image: str = ""
+    command: list[str] | None = None
+    args: list[str] | None = None
+
+
+class _Pod(msgspec.Struct, frozen=True):
+    containers: list[_Container] | None = None
+
+
+class _Template(msgspec.Struct, frozen=True):
+    spec: _Pod = _Pod()
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    template: _Template = _Template()
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    name: str = ""
+    namespace: str = ""
+    labels: dict[str, str] | None = None
+
+
+class _Workload(msgspec.Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
+    spec: _Spec = _Spec()
+
+
+class _Condition(msgspec.Struct, frozen=True, rename="camel"):
+    type: str = ""
+    status: str = ""
+    last_transition_time: datetime | None = None
+
+
+class _PlacedMetadata(msgspec.Struct, frozen=True, rename="camel"):
+    creation_timestamp: datetime | None = None
+
+
+class _PlacedStatus(msgspec.Struct, frozen=True):
+    conditions: list[_Condition] | None = None
+
+
+class _Placed(msgspec.Struct, frozen=True):
+    metadata: _PlacedMetadata = _PlacedMetadata()
+    status: _PlacedStatus = _PlacedStatus()
+
+    @property
+    def at(self) -> datetime | None:
+        """When somebody placed it."""
+        said = (one for one in self.status.conditions or () if (one.type, one.status) == ("PodScheduled", "True"))
+        return next((one.last_transition_time for one in said), None) or self.metadata.creation_timestamp
+
+
+_page: Final = msgspec.json.Decoder(Page[_Workload]).decode
+_placed: Final = msgspec.json.Decoder(Page[_Placed]).decode
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Foreign:
+    """Asks for one operator, while it leads."""
+
+    objects: Objects
+    namespace: str
+    lacking: Lacking
+    now: Callable[[], datetime]
+    _looked: dict[str, tuple[datetime, str]] = field(default_factory=dict)
+    """When workloads were looked through for a name, and whose it was."""
+    _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _refused: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def why(self, names: Names, *, known: bool, gone: datetime | None = None) -> str:
+        """Why a scheduler of this name is somebody else's, with the cure; empty if it is nobody's, or ours.
+
+        `known`: it is listed in the settings, or is managed. Then only what stands in the way counts. `gone`: since
+        when nothing is left of the one that was managed; what was placed before may be its.
+        """
+        # A Lease that somebody deleted is made anew by its scheduler, without our label.
+        for kind in ("Deployment",) if known else ("Deployment", "Lease"):
+            at = Where(resource(kind), names.namespace, names.child)
+            one = await self.objects.get(at)
+            if one is not None and one["metadata"].get("labels", {}).get(MANAGED_BY) != MANAGER:
+                return f"{at} is there and not ours: remove it, or give the policy another schedulerName"
+        if known:
+            return ""
+        if await self._has_placed(names.scheduler, gone):
+            return f"another scheduler named {names.scheduler} has placed pods: {_CURE}"
+        if who := await self._allowed(_LEASES, lambda: self._leased(names.scheduler)):
+            return f"another scheduler named {names.scheduler} holds {who}: {_CURE}"
+        if who := await self._allowed(_WORKLOADS, lambda: self._run(names.scheduler)):
+            return f"{who} runs another scheduler named {names.scheduler}: {_CURE}"
+        return ""
+
+    async def run(self) -> None:
+        """See for ever whether rights that were missing are there: nobody else asks for what a new name needs."""
+        while True:
+            await self._refused.wait()
+            await asyncio.sleep(_AGAIN_S)
+            try:
+                if _LEASES in self.lacking:
+                    await self._allowed(_LEASES, lambda: self._any(resource("Lease")))
+                if _WORKLOADS in self.lacking:
+                    await self._allowed(_WORKLOADS, lambda: self._any(*WORKLOADS.values()))
+            except ClusterError as error:
+                LOG.warning("rights cannot be asked for", extra={"why": str(error)})
+            if _LEASES not in self.lacking and _WORKLOADS not in self.lacking:
+                self._refused.clear()
+
+    async def _allowed(self, what: str, ask: Callable[[], Awaitable[str]]) -> str:
+        """What it gives; where we have no right to it, nothing."""
+        try:
+            found = await ask()
+        except ForbiddenError as error:
+            self.lacking.failed(what, error)
+            self._refused.set()
+            return ""
+        self.lacking.went(what)
+        return found
+
+    async def _has_placed(self, scheduler: str, gone: datetime | None) -> bool:
+        query = {"fieldSelector": _PLACED + scheduler}
+        if gone is None:
+            return await self.objects.any(PODS, **query)
+        async for page in self.objects.client.pages(PODS, _placed, query=query):
+            if any(one.at is not None and one.at > gone + _GRACE for one in page.items or ()):
+                return True
+        return False
+
+    async def _any(self, *kinds: Resource) -> str:
+        for kind in kinds:
+            await self.objects.any(Where(kind))
+        return ""
+
+    async def _leased(self, scheduler: str) -> str:
+        """A Lease of its name that somebody holds: a scheduler that elects a leader calls it so, wherever it is."""
+        for one in await self.objects.all(Where(resource("Lease")), fieldSelector=f"metadata.name={scheduler}"):
+            namespace = one["metadata"]["namespace"]
+            by_operators = scheduler == DEFAULT_SCHEDULER_NAME  # they elect theirs by a Lease of that name
+            if not by_operators and namespace not in (self.namespace, _NODES) and is_held(one, self.now()):
+                return f"Lease {namespace}/{scheduler}"
+        return ""
+
+    async def _run(self, scheduler: str) -> str:
+        async with self._looking:
+            now = self.now()
+            known = {name: one for name, one in self._looked.items() if (now - one[0]).total_seconds() < _KNOWN_S}
+            if scheduler not in known:
+                known[scheduler] = now, await self._workload(scheduler)
+            self._looked = known
+            return known[scheduler][1]
+
+    async def _workload(self, scheduler: str) -> str:
+        """The first that is told to be it."""
+        for kind, plural in WORKLOADS.items():
+            async for page in self.objects.client.pages(Where(plural), _page):
+                for one in page.items or ():
+                    if scheduler in _named(one) and not self._is_ours(one.metadata):
+                        return f"{kind} {one.metadata.namespace}/{one.metadata.name}"
+        return ""
+
+    def _is_ours(self, metadata: _Metadata) -> bool:
+        return metadata.namespace == self.namespace and (metadata.labels or {}).get(MANAGED_BY) == MANAGER
+
+
+def is_held(lease: Object, now: datetime) -> bool:
+    """Whether somebody renews it."""
+    spec = lease.get("spec") or {}
+    try:
+        renewed = datetime.fromisoformat(spec["renewTime"])
+        lasts = timedelta(seconds=spec.get("leaseDurationSeconds") or 0)
+        return bool(spec.get("holderIdentity")) and now < renewed + lasts + _GRACE
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return False
+
+
+def scheduler_names(image: str, words: Sequence[str]) -> frozenset[str]:
+    """Which schedulers a container is, by its image and what it is begun with."""
+    repository = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+    found = {IMAGES[repository]} if repository in IMAGES else set[str]()
+    return frozenset(found | {*_told(words)})
+
+
+def _told(words: Sequence[str]) -> Iterator[str]:
+    """Values of `--scheduler-name` and the like: after `=`, or as words of their own; also in a line for a shell."""
+    is_value = False
+    for word in " ".join(words).replace("=", " ").replace(",", " ").replace('"', " ").replace("'", " ").split():
+        if word.startswith("-"):
+            is_value = word.lower().replace("-", "").replace("_", "").rstrip("s").endswith("schedulername")
+        elif is_value:
+            yield word
+
+
+def _named(workload: _Workload) -> frozenset[str]:
+    containers = workload.spec.template.spec.containers or ()
+    return frozenset(
+        name for one in containers for name in scheduler_names(one.image, [*(one.command or ()), *(one.args or ())])
+    )

@@ -1,0 +1,119 @@
+"""The objects of schedulers in the API server: read, written only where they differ, and taken away."""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.control.decide.drift import holds, is_another, state_of, to_apply
+from fairlead.kube.errors import ConflictError, ForbiddenError, NotFoundError, may_not_bind
+from fairlead.kube.http.client import Client
+from fairlead.kube.resources import Page, Resource, Where
+from fairlead.render.object_names import MANAGER, digest
+from fairlead.render.templates import Object
+
+LOG: Final = logging.getLogger(__name__)
+KINDS: Final[Mapping[str, tuple[str, str]]] = {
+    "ConfigMap": ("v1", "configmaps"),
+    "Secret": ("v1", "secrets"),
+    "ServiceAccount": ("v1", "serviceaccounts"),
+    "Deployment": ("apps/v1", "deployments"),
+    "Lease": ("coordination.k8s.io/v1", "leases"),
+    "NetworkPolicy": ("networking.k8s.io/v1", "networkpolicies"),
+    "PodDisruptionBudget": ("policy/v1", "poddisruptionbudgets"),
+    "ClusterRoleBinding": ("rbac.authorization.k8s.io/v1", "clusterrolebindings"),
+    "RoleBinding": ("rbac.authorization.k8s.io/v1", "rolebindings"),
+    "Role": ("rbac.authorization.k8s.io/v1", "roles"),
+}
+"""What schedulers are made of; by the singular, how the API server calls it."""
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_page: Final = msgspec.json.Decoder(Page[dict[str, Any]]).decode
+
+
+def resource(kind: str) -> Resource:
+    """How the API server knows a kind."""
+    version, plural = KINDS[kind]
+    group, _, version = version.rpartition("/")
+    return Resource(group, version, plural)
+
+
+def where(obj: Mapping[str, Any]) -> Where:
+    """Where an object is."""
+    metadata = obj["metadata"]
+    return Where(resource(obj["kind"]), metadata.get("namespace", ""), metadata["name"])
+
+
+@dataclass(slots=True, eq=False)
+class Objects:
+    """Asks and writes as the operator."""
+
+    client: Client
+    _odd: dict[Where, str] = field(default_factory=dict)
+    """Objects that never become what was applied, because somebody else forms them, by the form they then had."""
+
+    async def get(self, at: Where) -> Object | None:
+        """One; None if it is not there."""
+        try:
+            return await self.client.get(at, _decode)
+        except NotFoundError:
+            return None
+
+    async def all(self, at: Where, **query: str) -> list[Object]:
+        """All that a query gives."""
+        found: list[Object] = []
+        async for page in self.client.pages(at, _page, query=query):
+            found += page.items or []
+        return found
+
+    async def any(self, at: Where, **query: str) -> bool:
+        """Whether a query gives any at all."""
+        async for page in self.client.pages(at, _page, query=query, limit=1):
+            if page.items:
+                return True
+        return False
+
+    async def labelled(self, kinds: Iterable[str], namespaces: Sequence[str], selector: str) -> list[Object]:
+        """Those of several kinds; lists do not say of what kind their items are."""
+        found: list[Object] = []
+        for kind in kinds:
+            for namespace in ("",) if kind.startswith("Cluster") else namespaces:
+                items = await self.all(Where(resource(kind), namespace), labelSelector=selector)
+                found += [{**one, "kind": kind} for one in items]
+        return found
+
+    async def put(self, wanted: Object) -> str:
+        """Have it as it is meant to be: what had to be done, as `drift.state_of` says."""
+        at = where(wanted)
+        live = await self.get(at)
+        state, meant = state_of(wanted, live), to_apply(wanted)
+        if not state or (state == "edited" and live is not None and self._odd.get(at) == _form(meant, live)):
+            return ""
+        if live is not None and is_another(wanted, live):
+            state = "edited"
+            await self.remove(live)
+        try:
+            made = await self.client.apply(at, meant, _decode, manager=MANAGER, force=True)
+        except ForbiddenError as error:
+            role = wanted.get("roleRef")
+            raise may_not_bind(error, role["kind"], role["name"]) if role else error from None
+        if not holds(meant, made):
+            LOG.info("an object is formed by somebody else, too", extra={"object": str(at)})
+            self._odd[at] = _form(meant, made)
+        return state
+
+    async def remove(self, obj: Mapping[str, Any]) -> None:
+        """Gone, if it is still that one."""
+        try:
+            await self.client.delete(where(obj), uid=obj["metadata"].get("uid", ""))
+        except (NotFoundError, ConflictError):
+            return
+
+
+def _form(meant: Mapping[str, Any], live: Mapping[str, Any]) -> str:
+    """What an object is like but for its status, and for annotations of others: these change all the time."""
+    metadata = live["metadata"]
+    annotations = {key: metadata.get("annotations", {}).get(key) for key in meant["metadata"]["annotations"]}
+    rest = {key: one for key, one in live.items() if key not in ("metadata", "status")}
+    return digest(msgspec.json.encode([metadata.get("labels"), annotations, rest], order="sorted").decode())

@@ -1,0 +1,246 @@
+"""One pass over one scheduler: look, decide, write what differs, verify."""
+
+import logging
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from fairlead.api.errors import InvalidObjectError
+from fairlead.control.decide.decide import Asked, Decision, There, decide, fated, in_order, surplus
+from fairlead.control.decide.persisted_state import as_config_map
+from fairlead.control.decide.rollout_observation import Seen
+from fairlead.control.reconcile.foreign_owner import Foreign
+from fairlead.control.reconcile.object_client import Objects, resource
+from fairlead.control.reconcile.observe import Looked, look
+from fairlead.control.reconcile.owner_references import Belonging
+from fairlead.control.reconcile.verify_rollout import complaints, unanswered
+from fairlead.kube.errors import RequestError
+from fairlead.render.cluster_facts import Facts
+from fairlead.render.config import urls
+from fairlead.render.object_names import CONFIG_HASH, Names
+from fairlead.render.templates import Engine, read
+
+LOG: Final = logging.getLogger(__name__)
+_WORDS_MAX: Final = 500
+_SHOWN: Final = 3
+_OF_PODS: Final = frozenset({"ConfigMap", "Deployment"})
+"""What is another when its pods are to be others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passed:
+    """What a pass came to."""
+
+    decision: Decision | None = None
+    about: Sequence[str] = ()
+    """The versions of what it was decided from."""
+    refused: str = ""
+    """Why the scheduler cannot be had."""
+    full: bool = False
+    """Whether that is only because there are too many others."""
+    missing: str = ""
+    """A permission that is missing: the pass failed for want of it."""
+    failed: str = ""
+    """Why else the last pass failed. It is done again."""
+    gone: bool = False
+    paused: bool = False
+    """Whether nothing is to be written for that."""
+    rolled: str = ""
+    """The authorities that all of its pods were started with, as PEM; empty if they differ, or nobody knows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passes:
+    """Who does them."""
+
+    objects: Objects
+    foreign: Foreign
+    belonging: Belonging
+    namespace: str
+    engine: Engine
+    context: Callable[[str], Awaitable[ssl.SSLContext | None]]
+    """What the scheduler of this name shows to those whom it calls; None: it has no certificate yet."""
+    turned_away: Callable[[Sequence[str]], str]
+    """Why one of these addresses was turned away lately by one of those who serve; empty if none was."""
+    now: Callable[[], float]
+
+    async def run(
+        self,
+        asked: Asked,
+        facts: Callable[[], Awaitable[Facts]],
+        *,
+        paused: bool,
+        known: bool,
+        gone: datetime | None,
+        noted: bool,
+        before: Decision | None,
+        begin: Callable[[], Awaitable[None]],
+        drifted: Callable[[str], None],
+    ) -> Passed:
+        """One pass. Raises ClusterError where it has to be done again.
+
+        `facts` are asked for only where there is to be a scheduler: a certificate comes with them. `begin` is called
+        before there is one of ours that is not noted. `drifted` is told of each object that somebody had edited or
+        deleted, once it is as it was; `before` is what the last pass came to that went well. `known` and `gone` are
+        what `Foreign.why` asks for.
+        """
+        names, asked = Names(asked.settings.name, self.namespace), replace(asked, paused=paused)
+        try:
+            managed = asked.settings.management == "Managed"
+            if managed and (refused := await self.foreign.why(names, known=known, gone=gone)):
+                return Passed(refused=refused)
+            looked = await look(self.objects, names, counts=not (asked.exists or asked.denied))
+            if not (asked.exists or asked.listed or looked.objects or looked.pods):
+                return Passed(gone=True)
+            _say_forged(looked, names, drifted)
+            looked = await self._verified(looked, names)
+            decide_on = await self._decider(names, asked, looked, facts, paused=paused)
+            decision = decide_on(looked.there)
+            if managed and decision.fate != "Goes" and not (noted or paused):
+                await begin()
+            ended, idle = False, paused and not _renews(decision, looked.there, managed=managed)
+            if not idle:
+                try:
+                    ended = await self._write(names, looked, decision, before, drifted, paused=paused)
+                except RequestError as error:
+                    decision = await self._without(error, names, looked, decision, decide_on)
+            return Passed(decision=decision, about=asked.versions, gone=ended, paused=idle, rolled=_rolled(looked))
+        except InvalidObjectError as error:
+            return Passed(refused=str(error))
+
+    async def _decider(
+        self, names: Names, asked: Asked, looked: Looked, facts: Callable[[], Awaitable[Facts]], *, paused: bool
+    ) -> Callable[[There], Decision]:
+        """What decides. Facts that cannot be had keep no scheduler that nobody needs any more."""
+        now = self.now()
+        first = fated(asked, looked.there, now)
+        if first.fate == "Goes":
+            return lambda _: first
+        try:
+            known = await facts()
+        except InvalidObjectError:
+            if not (asked.exists or asked.listed or paused or first.remembered == looked.there.remembered):
+                await self.objects.put(as_config_map(names, first.remembered))  # since when nobody does
+            raise
+        return lambda there: decide(self.engine, asked, known, there, now)
+
+    async def _without(
+        self,
+        error: RequestError,
+        names: Names,
+        looked: Looked,
+        decision: Decision,
+        decide_on: Callable[[There], Decision],
+    ) -> Decision:
+        """What follows where the API server finds the new Deployment invalid: it is put away as one that failed.
+
+        Raises the error where it says something else.
+        """
+        if not error.is_invalid or error.where.resource != resource("Deployment"):
+            raise error
+        if decision.plan is None or decision.phase not in ("Rolling", "Rejected"):
+            raise error
+        failed = Seen(
+            config=decision.plan.config_hash, failed=f"the API server refuses it: {error.message}"[:_WORDS_MAX]
+        )
+        looked = replace(looked, there=replace(looked.there, seen=failed))
+        after = decide_on(looked.there)
+        if after.phase == "RolledBack":
+            await self._write(names, looked, after, None, lambda _: None)
+        elif after.remembered != looked.there.remembered:
+            await self.objects.put(as_config_map(names, after.remembered))
+        return after
+
+    async def _verified(self, looked: Looked, names: Names) -> Looked:
+        """With what only asking can tell, where there is something to verify."""
+        there, seen = looked.there, looked.there.seen
+        unverified = there.remembered.rollout.unverified
+        if not unverified or unverified != seen.config or seen.waits or seen.failed or not seen.leads:
+            return looked
+        kept, context = there.config_maps.get(seen.config), await self.context(names.scheduler)
+        if kept is None or context is None:
+            return looked
+        said = await unanswered(urls(read(kept["data"]["config.yaml"])), context, names.scheduler)
+        new = [one for one in looked.pods if one["metadata"].get("annotations", {}).get(CONFIG_HASH) == seen.config]
+        errors = self.turned_away([one["status"].get("podIP", "") for one in new])
+        errors = errors or await complaints(self.objects.client, new)
+        return replace(looked, there=replace(there, seen=replace(seen, unanswered=said, errors=errors)))
+
+    async def _write(
+        self,
+        names: Names,
+        looked: Looked,
+        decision: Decision,
+        before: Decision | None,
+        drifted: Callable[[str], None],
+        *,
+        paused: bool = False,
+    ) -> bool:
+        """Whether nothing is left of it.
+
+        The memory comes first: whatever happens next, the pass after that knows what was begun. While it is paused only
+        its pods are others, so that they know the authorities of now.
+        """
+        there = looked.there
+        if decision.fate == "Goes":
+            return await self._take_away(names, looked)
+        if decision.remembered != there.remembered:
+            await self.objects.put(as_config_map(names, decision.remembered))
+        if (plan := decision.plan) is None:
+            return False
+        settled = decision.remembered.rollout.good == plan.config_hash
+        settled |= decision.phase == "Steady" and before is not None and decision.remembered == before.remembered
+        for obj in plan.objects:
+            if paused and (obj["kind"] not in _OF_PODS or plan.config_hash == there.seen.config):
+                continue
+            state = await self.objects.put(obj)
+            if state == "edited" or (state == "missing" and settled):
+                text = f"{obj['kind']} {obj['metadata']['name']} was {state}"
+                LOG.warning("somebody changed what is managed", extra={"scheduler": names.scheduler, "what": text})
+                drifted(text)
+        extra = () if paused else surplus(names, decision, there, looked.objects)
+        for obj in extra:
+            await self.objects.remove(obj)
+        if not paused:  # what is made here is owned in the next pass
+            await self.belonging.have(one for one in looked.objects if one not in extra)
+        return False
+
+    async def _take_away(self, names: Names, looked: Looked) -> bool:
+        """Whether it is gone. While one of its pods is there, it keeps what it calls with and may do."""
+        deployments = [one for one in looked.objects if one["kind"] == "Deployment"]
+        for one in deployments:
+            await self.objects.remove(one)
+        if deployments or looked.pods:
+            return False
+        rest = in_order(looked.objects)
+        for one in sorted(rest, key=lambda one: one["metadata"]["name"] == names.memory):  # the memory goes last
+            await self.objects.remove(one)
+        return True
+
+
+def _renews(decision: Decision, there: There, *, managed: bool) -> bool:
+    """Whether the pods of one that is paused are to know other authorities, or are about to."""
+    if decision.fate == "Goes" or decision.plan is None:
+        return False
+    if not managed:
+        before = there.published
+        return before is not None and before["metadata"]["annotations"][CONFIG_HASH] != decision.plan.config_hash
+    if there.seen.config not in there.config_maps:
+        return False
+    return decision.plan.config_hash != there.seen.config or there.remembered.rollout.trying is not None
+
+
+def _say_forged(looked: Looked, names: Names, drifted: Callable[[str], None]) -> None:
+    if looked.forged:
+        shown = ", ".join(sorted(looked.forged)[:_SHOWN])
+        text = f"ConfigMap {shown} holds another configuration than its name and hash say: it is not used"
+        LOG.warning("somebody changed what is managed", extra={"scheduler": names.scheduler, "what": text})
+        drifted(text)
+
+
+def _rolled(looked: Looked) -> str:
+    found = {one["metadata"].get("annotations", {}).get(CONFIG_HASH, "") for one in looked.pods}
+    kept = looked.there.config_maps.get(found.pop()) if len(found) == 1 else None
+    return kept["data"]["ca.crt"] if kept is not None else ""

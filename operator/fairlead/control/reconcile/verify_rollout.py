@@ -1,0 +1,84 @@
+"""Whether those whom a scheduler is to call answer its certificate, and what it complains of."""
+
+import asyncio
+import re
+import ssl
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import aiohttp
+import msgspec
+
+from fairlead.kube.errors import ClusterError, ForbiddenError
+from fairlead.kube.http.client import Client
+from fairlead.kube.resources import PODS
+from fairlead.pki.identities import NO_POD
+
+_WITHIN_S: Final = 3.0
+_WINDOW_S: Final = 10
+_ERRORS: Final = ("extender", "x509", "tls:")
+_QUOTED: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"')
+
+
+async def unanswered(urls: Sequence[str], context: ssl.SSLContext, scheduler: str) -> str:
+    """The first URL that does not answer as it should, and why; empty if all do."""
+    timeout = aiohttp.ClientTimeout(total=_WITHIN_S)
+    async with aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(ssl=context)) as session:
+        said = await asyncio.gather(*(_call(session, url, scheduler) for url in urls))
+    return next((one for one in said if one), "")
+
+
+async def _call(session: aiohttp.ClientSession, url: str, scheduler: str) -> str:
+    verb = url.rpartition("/")[2]
+    try:
+        async with session.post(url, data=msgspec.json.encode(_ASKED[verb](scheduler))) as answer:
+            if answer.status == 200:
+                return ""
+            return f"{url}: {answer.status}: {(await answer.text())[:200]}"
+    except TimeoutError:
+        return f"{url}: no answer within {_WITHIN_S:g} s"
+    except aiohttp.ClientError as error:
+        return f"{url}: {error}"
+
+
+def _about_no_node(scheduler: str) -> Mapping[str, Any]:
+    return {"Pod": _pod(scheduler), "NodeNames": []}
+
+
+def _pod(scheduler: str) -> Mapping[str, Any]:
+    return {"metadata": {"name": NO_POD, "namespace": "default"}, "spec": {"schedulerName": scheduler}}
+
+
+_ASKED: Final[Mapping[str, Callable[[str], Mapping[str, Any]]]] = {
+    "filter": _about_no_node,
+    "prioritize": _about_no_node,
+    "preempt": lambda scheduler: {"Pod": _pod(scheduler), "NodeNameToMetaVictims": {}},
+    "bind": lambda _: {"PodName": NO_POD, "PodNamespace": "default", "PodUID": "-", "Node": "-"},
+}
+
+
+async def complaints(client: Client, pods: Iterable[Mapping[str, Any]]) -> str:
+    """The last error about extenders that one of these schedulers logged lately. Raises ForbiddenError."""
+    for pod in pods:
+        metadata = pod["metadata"]
+        at = PODS.of(metadata["namespace"], metadata["name"], "log")
+        query = {"container": "kube-scheduler", "sinceSeconds": str(_WINDOW_S)}
+        try:
+            text = (await client.get(at, bytes, query)).decode(errors="replace")
+        except ForbiddenError:
+            raise
+        except ClusterError:  # one that is not there yet, or any more, has logged nothing
+            continue
+        for line in reversed(text.splitlines()):
+            if line.startswith("E") and any(word in line for word in _ERRORS):
+                return f"{metadata['name']} said: {_without_values(line)[:300]}"
+    return ""
+
+
+def _without_values(line: str) -> str:
+    """A line of klog up to its error: what comes after that are the pods and nodes that it is about."""
+    where, end, rest = line.partition("] ")
+    if (words := _QUOTED.match(rest)) is None:
+        return line
+    error = _QUOTED.match(rest, words.end() + len(" err=")) if rest.startswith(" err=", words.end()) else None
+    return where + end + rest[: (error or words).end()]

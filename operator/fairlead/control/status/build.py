@@ -1,0 +1,163 @@
+"""The status of a policy, from what the replicas and the passes over its scheduler say; pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal, cast
+
+from fairlead.control.decide.desired import scheduler_of, version
+from fairlead.control.reconcile.reconciler import Passed
+from fairlead.control.status.conditions import Known, Reason, Replica, conditions, serving_generation
+from fairlead.replica_state import PolicyState, ReplicaState, RuleState
+
+Obj = Mapping[str, Any]
+COUNTERS_S: Final = 60.0
+"""What only counts is written no oftener."""
+_TEXT_MAX: Final = 1024
+_COUNTED: Final = frozenset({"PodsOnlyWeRefuse", "SampleMissed", "TooSlowForSome"})
+"""Warnings that come and go with pods."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """All that a status is made from."""
+
+    policy: Obj
+    answers: Mapping[str, ReplicaState | str]
+    passed: Passed
+    lacking: Sequence[str] = ()
+    """Permissions that are missing for something else."""
+    paused: bool
+    invalid: str = ""
+    warnings: Sequence[tuple[str, str]] = ()
+    """Reasons and sentences, of what was found when it was checked."""
+
+
+def status(about: About, now: datetime) -> dict[str, Any]:
+    """What the status is to be."""
+    policy, decision = about.policy, about.passed.decision
+    before, uid = policy.get("status", {}), policy["metadata"]["uid"]
+    generation, name = policy["metadata"]["generation"], policy["metadata"]["name"]
+    said = {pod: _of(one, name, uid) for pod, one in about.answers.items()}
+    lacks = {pod: one.missing for pod, one in about.answers.items() if isinstance(one, ReplicaState)}
+    found = [one for one in said.values() if isinstance(one, PolicyState)]
+    current = [one for one in found if one.generation == str(generation)]
+    known = Known(
+        generation=generation,
+        enforced=policy["spec"].get("mode", "Enforce") == "Enforce",
+        refused=about.passed.refused,
+        invalid=about.invalid,
+        compiled=cast("Reason", current[0].reason) if current else None,
+        fault=current[0].message if current else "",
+        replicas=[_replica(pod, one, lacks.get(pod, "")) for pod, one in said.items()],
+        phase=decision.phase if decision is not None and version(policy) in about.passed.about else None,
+        roll=decision.message if decision is not None else "",
+        missing=about.passed.missing,
+        failed=about.passed.failed,
+        lacking=about.lacking,
+        paused=about.paused,
+    )
+    made: dict[str, Any] = {
+        "observedGeneration": generation,
+        "conditions": conditions(known, before.get("conditions", ()), now.strftime("%Y-%m-%dT%H:%M:%SZ")),
+        "scheduler": {"name": scheduler_of(policy), **_hashes(about)},
+        "rules": [*_rules(found)],
+        "warnings": [*_warnings(about, found)],
+    }
+    if (serving := serving_generation(known)) is not None:
+        made["servingGeneration"] = serving
+    return made
+
+
+def difference(before: Obj, after: Obj) -> Literal["", "counters", "all"]:
+    """What of a status has become another."""
+    if before == after:
+        return ""
+    return "counters" if _without_counters(before) == _without_counters(after) else "all"
+
+
+def _of(answer: ReplicaState | str, name: str, uid: str) -> PolicyState | str:
+    """What a replica knows of a policy, or why nothing is known."""
+    if isinstance(answer, str):
+        return answer
+    one = answer.policies.get(name)
+    return one if one is not None and one.uid == uid else PolicyState(uid=uid, generation="", reason="")
+
+
+def _replica(pod: str, said: PolicyState | str, missing: str) -> Replica:
+    if isinstance(said, str):
+        return Replica(name=pod, silent=said)
+    return Replica(name=pod, serving=said.serving or None, slow=said.slow, missing=missing)
+
+
+def _hashes(about: About) -> dict[str, str]:
+    decision = about.passed.decision
+    if decision is None or decision.plan is None:
+        return {}
+    found = {"configHash": decision.plan.config_hash, "lastGoodConfigHash": decision.remembered.rollout.good}
+    return {key: value for key, value in found.items() if value}
+
+
+def _rules(found: Sequence[PolicyState]) -> Iterator[dict[str, Any]]:
+    """Errors are added up over the replicas."""
+    if not found:
+        return
+    others = [{(rule.kind, rule.name): rule for rule in one.rules} for one in found[1:]]
+    for rule in found[0].rules:
+        same = [rule, *(one[key] for one in others if (key := (rule.kind, rule.name)) in one)]
+        made: dict[str, Any] = {"kind": rule.kind, "name": rule.name}
+        if rule.uses:
+            made["uses"] = [*rule.uses]
+        if rule.evaluation:
+            made["evaluation"] = rule.evaluation
+        if count := sum(one.errors for one in same):
+            last = max(same, key=_when)
+            made["errors"] = {
+                "count": count,
+                "lastMessage": last.last_error[:_TEXT_MAX],
+                "lastTime": last.last_error_at,
+            }
+        yield made
+
+
+def _when(rule: RuleState) -> str:
+    return rule.last_error_at
+
+
+def _warnings(about: About, found: Sequence[PolicyState]) -> Iterator[dict[str, Any]]:
+    by_reason: dict[str, list[str]] = {}
+    for reason, sentence in about.warnings:
+        by_reason.setdefault(reason, []).append(sentence)
+    conflicts = dict.fromkeys(text for one in found for text in one.conflicts)
+    if conflicts:
+        by_reason["Conflict"] = [*conflicts]
+    for reason, sentences in sorted(by_reason.items()):
+        yield {"reason": reason, "count": len(sentences), "message": "; ".join(sentences)[:_TEXT_MAX]}
+    if slow := dict.fromkeys(text for one in found for text in one.slow_for):
+        yield {
+            "reason": "TooSlowForSome",
+            "count": sum(bool(one.slow_for) for one in found),
+            "message": f"replicas on which it missed the deadline twice in a minute: {'; '.join(slow)}, for 5 minutes; "
+            "these pods make its rules cost too much",
+        }
+    if refused := max((one.refused_pods for one in found), default=0):
+        yield {
+            "reason": "PodsOnlyWeRefuse",
+            "count": refused,
+            "message": "pods wait that no policy but this one keeps from every node; autoscalers do not know of it",
+        }
+    if missed := sum(one.missed_samples for one in found):
+        yield {
+            "reason": "SampleMissed",
+            "count": missed,
+            "message": "calls in which it refused all nodes of a sample although another one would have passed: raise "
+            "nodeSample of the scheduler, or say the rule as nodeAffinity",
+        }
+
+
+def _without_counters(what: Obj) -> Obj:
+    return {
+        **what,
+        "rules": [{key: one[key] for key in one if key != "errors"} for one in what.get("rules", ())],
+        "warnings": sorted({one["reason"] for one in what.get("warnings", ())} - _COUNTED),
+    }

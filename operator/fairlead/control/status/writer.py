@@ -1,0 +1,111 @@
+"""Writes what is said of policies, where it became another.
+
+What could not be written, and what only counts and was written a moment ago, is owed: whoever asks the replicas comes
+again for it.
+"""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.names import API_VERSION, KIND
+from fairlead.control.decide.desired import Gathered, Obj, paused
+from fairlead.control.reconcile.missing_permissions import Lacking
+from fairlead.control.reconcile.reconciler import Passed
+from fairlead.control.status.build import COUNTERS_S, About, difference, status
+from fairlead.control.status.events import Announcer, transition
+from fairlead.control.status.lint_cache import Warnings
+from fairlead.kube.errors import ClusterError, ConflictError, NotFoundError
+from fairlead.kube.resources import POLICIES
+from fairlead.logs import Seldom
+from fairlead.replica_state import ReplicaState
+
+LOG: Final = logging.getLogger(__name__)
+STATUS_MANAGER: Final = "fairlead-status"
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Statuses:
+    """Of all policies."""
+
+    gathered: Gathered
+    answers: Callable[[], Mapping[str, ReplicaState | str]]
+    """What the replicas said last."""
+    announcer: Announcer
+    lacking: Lacking
+    leads: Callable[[], bool]
+    warnings: Callable[[Obj], Warnings | None]
+    """What lint warns of; None while it is being looked for."""
+    told: Callable[[str | None, Obj], None]
+    """Told what has become of a policy."""
+    now: Callable[[], datetime]
+    _owed: set[str] = field(default_factory=set)
+    _counted: dict[str, float] = field(default_factory=dict)
+    _seldom: Seldom = field(default_factory=Seldom)
+    _saying: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+    """Two who write the same statuses at once would tell of one transition twice."""
+
+    def owes(self, scheduler: str) -> bool:
+        """Whether something is to be written of its policies though nothing happens any more."""
+        return scheduler in self._owed
+
+    async def say(self, scheduler: str, passed: Passed) -> None:
+        """Write what became another of the statuses of a scheduler's policies."""
+        if not self.leads():
+            return
+        async with self._saying[scheduler]:
+            names = [one["metadata"]["name"] for one in self.gathered.of(scheduler)]
+            said = [await self._say(scheduler, name, passed) for name in names]
+            (self._owed.discard if all(said) else self._owed.add)(scheduler)
+
+    async def _say(self, scheduler: str, name: str, passed: Passed) -> bool:
+        """Whether nothing is left to be said of a policy."""
+        policy = self.gathered.policies.get(name)
+        if policy is None:
+            return True
+        try:
+            return "deletionTimestamp" in policy["metadata"] or await self._write(scheduler, policy, passed)
+        except NotFoundError:
+            self.told("DELETED", policy)
+        except ConflictError:
+            return False  # it has become another
+        except ClusterError as error:
+            if (more := self._seldom.about(type(error).__name__)) is not None:
+                LOG.warning("a status cannot be written", extra={"policy": name, "why": str(error), **more})
+            return False
+        except Exception:  # the scheduler is looked at again, and others have their statuses
+            LOG.exception("a status cannot be written, and it is a fault of ours", extra={"policy": name})
+        return True
+
+    async def _write(self, scheduler: str, policy: Obj, passed: Passed) -> bool:
+        now, warnings = self.now(), self.warnings(policy)
+        about = About(
+            policy=policy,
+            answers=self.answers(),
+            passed=passed,
+            lacking=self.lacking.said,
+            paused=paused(self.gathered.of(scheduler)),
+            warnings=warnings or (),
+        )
+        name, before, after = policy["metadata"]["name"], policy.get("status", {}), status(about, now)
+        differs = difference(before, after)
+        if not differs:
+            return warnings is not None
+        if differs == "counters" and now.timestamp() - self._counted.get(name, 0.0) < COUNTERS_S:
+            return False
+        body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "status": after}
+        at = POLICIES.of("", name, "status")
+        made = await self.announcer.client.apply(at, body, _decode, manager=STATUS_MANAGER, force=True)
+        self._counted[name] = now.timestamp()
+        if self.gathered.policies.get(name) is policy:  # else something was told meanwhile
+            self.told(None, made)
+        if (said := transition(before, after)) is not None:
+            await self.announcer.about(policy, *said, "Reconcile", now)
+        return warnings is not None

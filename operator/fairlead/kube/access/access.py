@@ -1,0 +1,161 @@
+"""Where the API server is and who asks it: out of kubeconfig files, or as a pod finds it."""
+
+import os
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from fairlead.kube.access import kubeconfig
+from fairlead.kube.access.credentials import Asked, Credential, Credentials, Kept
+from fairlead.kube.access.exec_plugin import plugin
+from fairlead.kube.access.kubeconfig import Chosen, Cluster, Found
+from fairlead.kube.access.secret_files import Inline, Material, Watched, inline
+from fairlead.kube.access.tls_trust import Trust
+from fairlead.kube.errors import AccessError
+
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_ADMIT: Final = "mount one: automountServiceAccountToken must not be false"
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """How to reach the API server for one request."""
+
+    credential: Credential
+    tls: ssl.SSLContext | None
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Where the API server is, and who asks it."""
+
+    server: str
+    credentials: Credentials
+    trust: Trust | None = None
+    """None: it is asked without TLS."""
+    server_name: str = ""
+    proxy: str = ""
+    namespace: str = "default"
+
+    async def connection(self) -> Connection:
+        """As it is now: tokens and certificates are replaced while we run."""
+        credential = await self.credentials.current()
+        return Connection(credential, self.trust.context(credential) if self.trust else None)
+
+    def renew(self, refused: Connection) -> bool:
+        """We were told 401; whether it is worth another try."""
+        return self.credentials.renew(refused.credential)
+
+
+def find_access(
+    file: Path | None = None,
+    context: str = "",
+    *,
+    environment: Mapping[str, str] = os.environ,
+    service_account: Path = SERVICE_ACCOUNT,
+) -> Access:
+    """The file that is named; else those of KUBECONFIG; else the cluster that we run in; else ~/.kube/config."""
+    home = Path(environment.get("HOME", ""), ".kube", "config")
+    if file is not None:
+        return from_kubeconfig([file], context)
+    if files := kubeconfig.named(environment):
+        return from_kubeconfig(files, context)
+    if environment.get("KUBERNETES_SERVICE_HOST"):
+        return in_cluster(environment, service_account)
+    if home.exists():
+        return from_kubeconfig([home], context)
+    cure = "give --kubeconfig FILE, or set KUBECONFIG"
+    raise AccessError("", "", f"no cluster: KUBECONFIG is not set, this is no pod, and {home} is not there", cure)
+
+
+def in_cluster(environment: Mapping[str, str] = os.environ, folder: Path = SERVICE_ACCOUNT) -> Access:
+    """As a pod: its service account asks. The token is read again as it is replaced, about each hour."""
+    host, port = (environment.get(f"KUBERNETES_SERVICE_{part}", "") for part in ("HOST", "PORT"))
+    if not host or not port:
+        cure = "run in a pod, or give --kubeconfig FILE"
+        raise AccessError("the environment", "KUBERNETES_SERVICE_HOST and _PORT", "are not both set", cure)
+    token = Watched(folder / "token", "the service account's token", _ADMIT)
+    authority = Watched(folder / "ca.crt", "the cluster's authority", _ADMIT)
+    token.read()
+    authority.read()
+    try:
+        namespace = (folder / "namespace").read_text().strip()
+    except OSError:
+        namespace = "default"
+    address = f"[{host}]" if ":" in host else host
+    return Access(f"https://{address}:{port}", Kept(token), Trust(authority), namespace=namespace)
+
+
+def from_kubeconfig(files: list[Path], context: str = "") -> Access:
+    """The context of that name, or the current one."""
+    chosen = kubeconfig.choose(files, context)
+    cluster, at = chosen.cluster, chosen.cluster_at
+    server = _checked_server(cluster, at)
+    authority = _material(
+        at, "certificate-authority", cluster.certificate_authority, cluster.certificate_authority_data
+    )
+    if authority and cluster.insecure_skip_tls_verify:
+        what = "stands beside a certificate-authority"
+        raise AccessError(at.file, f"{at.field}.insecure-skip-tls-verify", what, "remove one of the two")
+    trust = Trust(authority, not cluster.insecure_skip_tls_verify, (chosen.user_at.file, chosen.user_at.field))
+    return Access(
+        server,
+        _credentials(chosen, authority),
+        trust if server.startswith("https://") else None,
+        cluster.tls_server_name,
+        cluster.proxy_url,
+        chosen.namespace,
+    )
+
+
+def _checked_server(cluster: Cluster, at: Found) -> str:
+    field = f"{at.field}.server"
+    if not _is_address(cluster.server):
+        raise AccessError(at.file, field, f"{cluster.server!r} is no address", "it must be https://HOST[:PORT]")
+    if cluster.proxy_url and not _is_address(cluster.proxy_url):
+        cure = "it must be http://HOST:PORT or https://HOST:PORT"
+        raise AccessError(at.file, f"{at.field}.proxy-url", f"{cluster.proxy_url!r} is no proxy that we know", cure)
+    return cluster.server.rstrip("/")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        address = urlsplit(text)
+        host = (address.hostname or "").encode("idna")
+        return address.scheme in ("http", "https") and address.port != 0 and bool(host)
+    except ValueError:  # brackets without an end, a port that is none, two dots in a row
+        return False
+
+
+def _credentials(chosen: Chosen, authority: Material | None) -> Credentials:
+    user, at = chosen.user, chosen.user_at
+    if user.auth_provider is not None:
+        raise AccessError(at.file, f"{at.field}.auth-provider", "is of old", "kubectl has none either: use exec")
+    if user.as_:
+        raise AccessError(at.file, f"{at.field}.as", "is not understood", "use a user that has the rights itself")
+    certificate = _material(at, "client-certificate", user.client_certificate, user.client_certificate_data)
+    key = _material(at, "client-key", user.client_key, user.client_key_data)
+    if bool(certificate) != bool(key):
+        raise AccessError(
+            at.file, at.field, "has a client-certificate or a client-key without the other", "give both or none"
+        )
+    if user.username and (user.token or user.token_file):
+        raise AccessError(at.file, at.field, "has a token and a username", "keep one of the two")
+    token: Material | None = Inline(at.file, f"{at.field}.token", user.token.strip().encode()) if user.token else None
+    if user.token_file:  # as kubectl: it is the newer one
+        token = Watched(at.folder / user.token_file, f"{at.field}.tokenFile", "name a file that holds a token")
+    kept = Kept(token, f"{user.username}:{user.password}" if user.username else "", certificate, key)
+    if user.exec and not token and not user.username:
+        return Asked(plugin(user.exec, at, chosen.cluster, authority), beside=kept)
+    return kept
+
+
+def _material(at: Found, field: str, path: str, data: str) -> Material | None:
+    """As kubectl: what is written out goes before what is named."""
+    if data:
+        return inline(at.file, f"{at.field}.{field}-data", data)
+    name = f"{at.field}.{field} of {at.file}"
+    return Watched(at.folder / path, name, "name a file that can be read") if path else None

@@ -1,0 +1,1 @@
+"""Requests to the API server: one attempt, and when to try again."""

@@ -1,0 +1,1 @@
+"""The Lease of the leader."""

@@ -1,0 +1,1 @@
+"""The cluster as rules see it, kept exact; pure."""

@@ -1,0 +1,167 @@
+"""What is kept of a pod on a node: less than a kilobyte, and most of that shared."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import astuple
+
+from fairlead.cel.values.structs import NO_LIST, NO_MAP, struct
+from fairlead.mirror import decode
+from fairlead.mirror.decode import NOTHING, Decoder, WireContainer, WireContainerStatus, WirePod
+from fairlead.mirror.interning import Pool, same, shared_conditions, shared_text
+from fairlead.mirror.resource_requests import RESIZE_PENDING, Amounts, Exact, as_amounts, requested_by
+from fairlead.policy.views.placed_pod import PlacedPod
+
+Key = tuple[str, str]
+"""Namespace and name."""
+
+_SHAPES: Final = 8192
+_SMALL: Final = 32_768
+
+
+class Request(msgspec.Struct, frozen=True, gc=False):
+    """What a pod counts for on its node."""
+
+    exact: Exact
+    amounts: Amounts
+
+
+class HeldPod(msgspec.Struct, frozen=True, gc=False):
+    """A pod on a node, and what it counts for."""
+
+    pod: Any  # a PlacedPod
+    request: Request
+
+    @property
+    def key(self) -> Key:
+        """Namespace and name."""
+        return self.pod.metadata.namespace, self.pod.metadata.name
+
+    @property
+    def node(self) -> str:
+        """The name of the node that it is bound to."""
+        name: str = self.pod.spec.nodeName
+        return name
+
+    def is_as(self, other: "HeldPod") -> bool:
+        """Whether rules see no difference, nor amounts."""
+        one: Any = self.pod
+        its: Any = other.pod
+        return (
+            _same(self.request.exact, other.request.exact)
+            and all(map(_same, astuple(one.metadata), astuple(its.metadata)))
+            and all(map(_same, astuple(one.spec), astuple(its.spec)))
+            and _same(one.status.phase, its.status.phase)
+            and len(one.status.conditions) == len(its.status.conditions)
+            and all(map(_same_fields, one.status.conditions, its.status.conditions))
+        )
+
+
+class _ShapeSpec(msgspec.Struct, gc=False, omit_defaults=True, rename="camel"):
+    containers: list[WireContainer]
+    init_containers: list[WireContainer]
+    overhead: msgspec.Raw = NOTHING
+    resources: msgspec.Raw = NOTHING
+
+
+class _ShapeStatus(msgspec.Struct, gc=False, omit_defaults=True, rename="camel"):
+    container_statuses: list[WireContainerStatus]
+    init_container_statuses: list[WireContainerStatus]
+    allocated_resources: msgspec.Raw = NOTHING
+    resources: msgspec.Raw = NOTHING
+    conditions: list[dict[str, str]] = []
+
+
+class _Shape(msgspec.Struct, gc=False):
+    """What the amounts of a pod follow from, its containers among it: pods of one owner have it in common."""
+
+    spec: _ShapeSpec
+    status: _ShapeStatus
+
+
+class _Made(msgspec.Struct, gc=False):
+    containers: tuple[Any, ...]
+    init_containers: tuple[Any, ...]
+    request: Request
+
+
+_write: Final = msgspec.json.Encoder().encode
+_placed: Final = Decoder(PlacedPod)
+_Meta: Final = struct("PlacedPodMeta")
+_Spec: Final = struct("PlacedPodSpec")
+_Status: Final = struct("PlacedPodStatus")
+
+
+def _made(text: bytes) -> _Made:
+    spec: Any = _placed(text).spec
+    exact = requested_by(decode.pod(text))
+    return _Made(tuple(spec.containers), tuple(spec.initContainers), Request(exact, as_amounts(exact)))
+
+
+def _labels(text: bytes) -> Mapping[str, str]:
+    return {same(key): same(value) for key, value in _read_labels(text).items()}
+
+
+_read_labels: Final[Decoder[Any]] = Decoder(dict[str, str])
+_read_owners: Final[Decoder[Any]] = Decoder(list[struct("OwnerReference")])  # type: ignore[misc,arg-type]
+_shapes: Final = Pool(_made, _SHAPES)
+_label_maps: Final = Pool(_labels, _SMALL)
+_owner_lists: Final = Pool[bytes, Any](lambda text: tuple(_read_owners(text)), _SMALL)
+
+
+def _same(one: object, other: object) -> bool:
+    """An absent text is of a class of its own, and equal to an empty one."""
+    return one is other or (one == other and one.__class__ is other.__class__)
+
+
+def _same_fields(one: Any, other: Any) -> bool:
+    return all(map(_same, astuple(one), astuple(other)))
+
+
+def held(one: WirePod) -> HeldPod:
+    """What is kept of it."""
+    metadata, spec, status = one.metadata, one.spec, one.status
+    made = _shapes(_shape(one))
+    pod: Any = PlacedPod(
+        metadata=_Meta(
+            annotations=decode.annotations_of(one),
+            creationTimestamp=metadata.creationTimestamp,
+            deletionTimestamp=metadata.deletionTimestamp,
+            labels=_label_maps(bytes(metadata.labels)) if metadata.labels is not NOTHING else NO_MAP,
+            name=metadata.name,
+            namespace=shared_text(metadata.namespace),
+            ownerReferences=(
+                _owner_lists(bytes(metadata.ownerReferences)) if metadata.ownerReferences is not NOTHING else NO_LIST
+            ),
+            uid=metadata.uid,
+        ),
+        spec=_Spec(
+            containers=made.containers,
+            initContainers=made.init_containers,
+            nodeName=shared_text(spec.nodeName),
+            priority=spec.priority,
+            schedulingGroup=spec.schedulingGroup,
+        ),
+        status=_Status(conditions=shared_conditions(status.conditions), phase=shared_text(status.phase)),
+    )
+    return HeldPod(pod, made.request)
+
+
+def _shape(one: WirePod) -> bytes:
+    spec, status = one.spec, one.status
+    shape = _Shape(
+        _ShapeSpec(spec.containers, spec.initContainers, spec.overhead, spec.resources),
+        _ShapeStatus(
+            status.containerStatuses,
+            status.initContainerStatuses,
+            status.allocatedResources,
+            status.resources,
+            [_resize(one) for one in status.conditions if one.type == RESIZE_PENDING],
+        ),
+    )
+    return _write(shape)
+
+
+def _resize(condition: Any) -> dict[str, str]:
+    return {"type": RESIZE_PENDING, "reason": str(condition.reason)}

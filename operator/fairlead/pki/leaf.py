@@ -1,0 +1,53 @@
+"""When a certificate that our authority has signed is to be another one. Pure but for random keys."""
+
+from datetime import datetime
+
+from fairlead.pki.authority import LEAF_LIFE, Authority
+from fairlead.pki.identities import scheduler_identity
+from fairlead.pki.issuing import Pair, Purpose, issued
+from fairlead.pki.parsing import Said, said
+
+
+def renewed_at(begins: datetime, ends: datetime, serial: int) -> datetime:
+    """At two thirds of its life, or up to a tenth of its life earlier: they do not all fall due at once.
+
+    Its serial number decides, so that whoever asks learns the same.
+    """
+    return begins + (ends - begins) * (2 / 3 - (serial % 1000) / 10_000)
+
+
+def why_another(leaf: Said | None, authority: Authority, name: str, hosts: frozenset[str], now: datetime) -> str:
+    """Why it has to be issued anew; empty: it need not."""
+    if leaf is None:
+        return "there is none"
+    if leaf.issuer != said(authority.signing.certificate).key:
+        return "another authority signs now" if leaf.issuer else "our authority has not signed it"
+    if leaf.name != name:
+        return f"it is for {leaf.name}"
+    if leaf.hosts != hosts:
+        return "it is for other hosts"
+    if now >= renewed_at(leaf.begins, leaf.ends, leaf.serial):
+        return "its time is two thirds over"
+    return ""
+
+
+def own_leaf(
+    authority: Authority, name: str, purpose: Purpose, hosts: frozenset[str], now: datetime, held: Pair | None
+) -> Pair:
+    """What a replica shows as a server, or the operator as a client: what it has, while that is good."""
+    leaf = said(held.certificate, [authority.trusted]) if held is not None else None
+    if held is not None and not why_another(leaf, authority, name, hosts, now):
+        return held
+    return issued(authority.signing, name, purpose, now, LEAF_LIFE, sorted(hosts))
+
+
+def scheduler_data(authority: Authority, scheduler: str, now: datetime) -> dict[str, bytes]:
+    """What a scheduler's Secret holds: what it shows, and whom it is to know."""
+    pair = issued(authority.signing, scheduler_identity(scheduler), "client", now, LEAF_LIFE)
+    return {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": authority.known}
+
+
+def server_hosts(service: str, namespace: str, addresses: frozenset[str]) -> frozenset[str]:
+    """What a replica is reached under: by schedulers as a service, by the leader at its own address."""
+    name = f"{service}.{namespace}.svc"
+    return frozenset({name, f"{name}.cluster.local"}) | addresses

@@ -1,0 +1,107 @@
+"""Certificates that others make (`certManager`, `provided`): read, never written, and what is wrong with them. Pure.
+
+An error names the Secret, the key in it, and what to do.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from fairlead.pki import parsing
+from fairlead.pki.issuing import Pair, Purpose, belong_together
+
+_PURPOSES: Final = {
+    "server": (ExtendedKeyUsageOID.SERVER_AUTH, "server auth"),
+    "client": (ExtendedKeyUsageOID.CLIENT_AUTH, "client auth"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a Secret has to hold."""
+
+    secret: str
+    """Its namespace and name, for people."""
+    purpose: Purpose
+    name: str = ""
+    """The common name of a client: it says who calls."""
+    hosts: frozenset[str] = frozenset()
+    """What a server is reached under."""
+    otherwise: str = ""
+    """How else it can be made."""
+
+
+def faults(wanted: Wanted, data: Mapping[str, bytes] | None, now: datetime) -> tuple[str, ...]:
+    """What is wrong with it; nothing: it can be used. `data` is None where there is no such Secret."""
+    where = f"Secret {wanted.secret}"
+    if data is None:
+        made = f"create it, of type kubernetes.io/tls, with tls.crt, tls.key and ca.crt{wanted.otherwise}"
+        return (f"{where} is not there: {made}",)
+    if missing := [name for name in ("tls.crt", "tls.key", "ca.crt") if not data.get(name)]:
+        return tuple(f"{where}, {name}: is missing: {_WHAT[name]}" for name in missing)
+    found = {name: _read(data[name]) for name in ("tls.crt", "ca.crt")}
+    if broken := [name for name, certificates in found.items() if not certificates]:
+        return tuple(f"{where}, {name}: holds no certificate in PEM: {_WHAT[name]}" for name in broken)
+    return tuple(f"{where}, {fault}" for fault in _of_leaf(wanted, data, found["tls.crt"], found["ca.crt"], now))
+
+
+_WHAT: Final = {
+    "tls.crt": "put the certificate there, and after it those between it and its authority",
+    "tls.key": "put the certificate's key there, in PEM and without a password",
+    "ca.crt": "put the certificate of the authority there that signs both sides",
+}
+
+
+def _of_leaf(
+    wanted: Wanted,
+    data: Mapping[str, bytes],
+    chain: list[x509.Certificate],
+    authorities: list[x509.Certificate],
+    now: datetime,
+) -> list[str]:
+    leaf, said = chain[0], parsing.said(data["tls.crt"])
+    faults = []
+    if not belong_together(Pair(data["tls.crt"], data["tls.key"])):
+        faults.append("tls.key: is not the key of tls.crt, or has a password: write both anew, together")
+    for name, one in (("tls.crt", leaf), *(("ca.crt", one) for one in authorities)):
+        if now < one.not_valid_before_utc:
+            faults.append(f"{name}: is not valid before {_day(one.not_valid_before_utc)}: compare the clocks")
+        if now >= one.not_valid_after_utc and name == "tls.crt":
+            faults.append(f"{name}: has expired on {_day(one.not_valid_after_utc)}: have it issued anew")
+    if all(now >= one.not_valid_after_utc for one in authorities):
+        last = max(one.not_valid_after_utc for one in authorities)
+        faults.append(f"ca.crt: has expired on {_day(last)}: replace the authority")
+    elif not parsing.leads(leaf, chain[1:], authorities, now):
+        faults.append(
+            "tls.crt: is not signed by the authority in ca.crt: put its issuer there, and whatever is between"
+        )
+    oid, words = _PURPOSES[wanted.purpose]
+    if not _serves(leaf, oid):
+        faults.append(f"tls.crt: is not for {words}: add it to the usages")
+    if wanted.name and said.name != wanted.name:
+        faults.append(f"tls.crt: its common name is {said.name or 'missing'}: it must be {wanted.name}")
+    if missing := sorted(wanted.hosts - parsing.hosts_of(leaf)):
+        faults.append(f"tls.crt: is not for {', '.join(missing)}: add them to its DNS names")
+    return faults
+
+
+def _read(content: bytes) -> list[x509.Certificate]:
+    try:
+        return x509.load_pem_x509_certificates(content)
+    except ValueError:
+        return []
+
+
+def _serves(leaf: x509.Certificate, purpose: x509.ObjectIdentifier) -> bool:
+    try:
+        return purpose in leaf.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    except x509.ExtensionNotFound:
+        return True  # it is for everything
+
+
+def _day(when: datetime) -> str:
+    return f"{when:%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,55 @@
+"""YAML that somebody else wrote, read as the API server would read it."""
+
+import re
+from typing import Any, Final
+
+import yaml
+
+DEPTH_MAX: Final = 1000
+"""Its parser recurses, and dies of more than the stack holds."""
+_NUMBER_MAX: Final = 400  # characters; to read an int takes time that grows with their square
+_BRACKET: Final = re.compile(rb"[\[\]{}]")
+_IN_A_ROW: Final = re.compile(rb"(?:[-?][ \t]++){2,}+")
+
+
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """A date is a text."""
+
+
+Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _number(loader: Any, node: Any) -> object:
+    try:
+        if len(node.value) <= _NUMBER_MAX:
+            is_int = node.tag.endswith(":int")
+            return loader.construct_yaml_int(node) if is_int else loader.construct_yaml_float(node)
+    except (ValueError, OverflowError):  # a tag that does not fit, or minutes of minutes without end
+        pass
+    raise yaml.constructor.ConstructorError(None, None, "this is no number that anybody can read", node.start_mark)
+
+
+for _tag in ("int", "float"):
+    Loader.add_constructor(f"tag:yaml.org,2002:{_tag}", _number)
+
+
+def is_deep(data: bytes) -> bool:
+    """Whether brackets may be nested so deeply, or what opens lists and keys in one line; indents cannot be."""
+    depth = 0
+    for found in _BRACKET.finditer(data):
+        depth += 1 if found[0] in b"[{" else -1
+        if depth > DEPTH_MAX:
+            return True
+    return any(len(found[0].translate(None, b" \t")) >= DEPTH_MAX for found in _IN_A_ROW.finditer(data))
+
+
+def without_nulls(value: object) -> object:
+    """The same, without fields that are null: written by hand or by old clients, they mean absent."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    return value

@@ -1,0 +1,1 @@
+"""From a written policy to one that can be evaluated."""

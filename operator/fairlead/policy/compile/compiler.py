@@ -1,0 +1,246 @@
+"""From a policy as it was written to one that can be evaluated, or to everything that is wrong with it."""
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from fairlead.api import rules as written
+from fairlead.api.errors import FieldError, FieldPath
+from fairlead.api.params import Params, data_names
+from fairlead.api.selectors import LabelSelector
+from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
+from fairlead.cel.check import BOOL, NUMBER, STRING
+from fairlead.cel.engine.environment import CONDITION, PROTECTION, RULE, Scope
+from fairlead.cooperative import LIMIT_S, Clock, Steps, TooLongError, finish, released, within
+from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression_compiler import Expressions, Known
+from fairlead.policy.compile.expression_rules import filter_of, score_of
+from fairlead.policy.compile.model import (
+    AnnotationRule,
+    CompiledPolicy,
+    ExpressionRule,
+    FilterRule,
+    Match,
+    RuleKind,
+    RuleReport,
+    ScoreRule,
+    Selector,
+)
+from fairlead.policy.compile.policy_errors import Fault, PolicyError, in_field
+from fairlead.strategies.contract import Filter, Score, Strategy
+from fairlead.strategies.label_selector import matcher
+from fairlead.strategies.reads import EVERY
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the operator's settings and installation allow."""
+
+    strategies: Mapping[str, Strategy] = field(default_factory=dict)
+    annotation_prefixes: tuple[str, ...] = ("fairlead.dev/",)
+    known: Known | None = field(default=None, compare=False)
+    """For who compiles many policies and then ends: what was compiled is kept for those that say the same."""
+    clock: Clock = field(default=lambda: 0.0, compare=False)
+    """What tells how long a policy has taken; without one it may take as long as it does."""
+
+
+def compile_policy(policy: SchedulerExtenderPolicy, rules: Rules, *, unknown: Collection[str] = ()) -> CompiledPolicy:
+    """Compile at one stretch; nothing is said of what uses an unknown variable. Raises PolicyError."""
+    return finish(compile_steps(policy, rules, unknown=unknown))
+
+
+def compile_steps(
+    policy: SchedulerExtenderPolicy,
+    rules: Rules,
+    *,
+    unknown: Collection[str] = (),
+    made: list[Compiled] | None = None,
+) -> Steps[CompiledPolicy]:
+    """Compile, pausing after each expression so that others are served meanwhile. Raises PolicyError at the end.
+
+    `made` is given what is compiled, so that whoever gives up meanwhile can let go of it in pieces.
+    """
+    made = [] if made is None else made
+    compiler = _Compiler(policy, rules, unknown, made)
+    try:
+        yield from within(compiler.run(), rules.clock)
+        faults = tuple(compiler.faults)
+    except TooLongError as error:
+        faults = (too_long(error),)
+    yield
+    if not faults:
+        return compiler.result()
+    del compiler
+    yield from released(made)
+    raise PolicyError(faults)
+
+
+def too_long(error: TooLongError) -> Fault:
+    """What is said of a policy that takes too much time."""
+    said = f"takes too long to compile: a policy may take {LIMIT_S:g} s of a processor"
+    path = error.path or ("spec",)
+    hint = "most of it went here; split it into several policies" if error.path else "split it into several policies"
+    return Fault(FieldError(path, said, hint), is_too_long=True)
+
+
+class _Compiler:
+    def __init__(
+        self, policy: SchedulerExtenderPolicy, rules: Rules, unknown: Collection[str], made: list[Compiled]
+    ) -> None:
+        self.policy = policy
+        self.rules = rules
+        self.expressions = Expressions(
+            [entry.name for entry in policy.spec.data], rules.known, broken=set(unknown), made=made
+        )
+        self.faults = self.expressions.faults
+        self.reports: list[RuleReport] = []
+        self.conditions: list[ExpressionRule] = []
+        self.filters: list[FilterRule] = []
+        self.scores: list[ScoreRule] = []
+        self.protections: list[ExpressionRule] = []
+        self.annotations: list[AnnotationRule] = []
+
+    def run(self) -> Steps[None]:
+        spec = self.policy.spec
+        yield from self.expressions.declare(spec.variables)
+        for at, condition in enumerate(spec.match.conditions):
+            made = yield from self._bool(("spec", "match", "conditions", at), condition, CONDITION, "Condition")
+            self.conditions += made
+        for at, rule in enumerate(spec.filters):
+            yield from self._filter(("spec", "filters", at), rule)
+        for at, score in enumerate(spec.scores):
+            yield from self._score(("spec", "scores", at), score)
+        for at, protection in enumerate(spec.preemption.protect):
+            made = yield from self._bool(("spec", "preemption", "protect", at), protection, PROTECTION, "Protection")
+            self.protections += made
+        for at, annotation in enumerate(spec.binding.annotations if spec.binding else ()):
+            yield from self._annotation(("spec", "binding", "annotations", at), annotation)
+
+    def result(self) -> CompiledPolicy:
+        spec, metadata = self.policy.spec, self.policy.metadata
+        return CompiledPolicy(
+            name=metadata.name,
+            uid=metadata.uid,
+            generation=str(metadata.generation) if metadata.generation else spec_hash(self.policy),
+            scheduler_name=spec.scheduler_name,
+            enforced=spec.mode == "Enforce",
+            priority=spec.priority,
+            match=Match(
+                None if spec.match.namespaces is None else frozenset(spec.match.namespaces),
+                _selector(spec.match.namespace_selector),
+                _selector(spec.match.pod_selector),
+                tuple(self.conditions),
+            ),
+            data=spec.data,
+            filters=tuple(self.filters),
+            scores=tuple(self.scores),
+            protections=tuple(self.protections),
+            annotations=tuple(self.annotations),
+            rejects_on_failure=spec.failure_policy == "Fail",
+            reports=tuple(self.reports),
+        )
+
+    def _bool(
+        self, path: FieldPath, rule: written.Condition | written.Protection, scope: Scope, kind: RuleKind
+    ) -> Steps[list[ExpressionRule]]:
+        made = yield from self.expressions.compiled((*path, "expression"), rule.expression, scope, BOOL)
+        if made is None:
+            return []
+        self._report(rule.name, kind, made)
+        return [ExpressionRule(rule.name, made)]
+
+    def _filter(self, path: FieldPath, rule: written.Filter) -> Steps[None]:
+        yield path
+        expression: Compiled | None = None
+        if rule.strategy is not None:
+            strategy, params = rule.strategy
+            make = self.rules.strategies[strategy].filter
+            if make is None:
+                self.faults.append(in_field((*path, strategy), "is no filter", "use it under scores"))
+                return
+            self._data_names((*path, strategy), params)
+            made: Filter = make(params)
+        else:
+            compiled = yield from self.expressions.compiled((*path, "expression"), rule.expression or "", RULE, BOOL)
+            if compiled is None:
+                return
+            expression = compiled
+            reason, resolvable = rule.reason or rule.name, bool(rule.resolvable)
+            made = filter_of(compiled, rule.name, reason, resolvable=resolvable)  # type: ignore[assignment]
+        self.filters.append(
+            FilterRule(
+                rule.name,
+                made,
+                rule.on_error == "Reject",
+                made.resolvable if rule.resolvable is None else rule.resolvable,
+                expression,
+                reason=rule.reason,
+                each_tells=rule.resolvable is None,
+            )
+        )
+        self._report(rule.name, "Filter", expression or made)
+
+    def _score(self, path: FieldPath, rule: written.Score) -> Steps[None]:
+        yield path
+        expression: Compiled | None = None
+        if rule.strategy is not None:
+            strategy, params = rule.strategy
+            make = self.rules.strategies[strategy].score
+            if make is None:
+                self.faults.append(in_field((*path, strategy), "is no score", "use it under filters"))
+                return
+            self._data_names((*path, strategy), params)
+            made: Score = make(params)
+        else:
+            compiled = yield from self.expressions.compiled((*path, "expression"), rule.expression or "", RULE, NUMBER)
+            if compiled is None:
+                return
+            expression = compiled
+            made = score_of(compiled, rule.name)  # type: ignore[assignment]
+        self.scores.append(ScoreRule(rule.name, made, rule.weight, rule.normalize or made.normalize, expression))
+        self._report(rule.name, "Score", expression or made)
+
+    def _data_names(self, path: FieldPath, params: Params) -> None:
+        """Refuse parameters that name entries of data that there are not."""
+        declared = {entry.name for entry in self.policy.spec.data}
+        for where, name in data_names(params):
+            if name not in declared:
+                known = f"declared are {', '.join(sorted(declared))}" if declared else "the policy declares none"
+                self.faults.append(in_field((*path, *where), f"there is no entry {name!s} in the policy's data", known))
+
+    def _annotation(self, path: FieldPath, rule: written.Annotation) -> Steps[None]:
+        if not rule.key.startswith(self.rules.annotation_prefixes):
+            allowed = " or ".join(self.rules.annotation_prefixes)
+            cure = f"it must begin with {allowed}" if allowed else "the operator's settings allow no annotations"
+            self.faults.append(in_field((*path, "key"), f"{rule.key!r} is not allowed", cure))
+        made = yield from self.expressions.compiled((*path, "expression"), rule.expression, RULE, STRING)
+        if made is not None:
+            self.annotations.append(AnnotationRule(rule.key, made, rule.on_error == "Reject"))
+            self._report(rule.key, "Annotation", made)
+
+    def _report(self, name: str, kind: RuleKind, made: Compiled | Filter | Score) -> None:
+        if isinstance(made, Compiled):
+            uses = tuple(sorted(".".join(path) for path in made.paths))
+            self.reports.append(RuleReport(name, kind, made.evaluation, uses))
+        else:
+            self.reports.append(RuleReport(name, kind, "Lowered", _uses(made)))
+
+
+def _uses(rule: Filter | Score) -> tuple[str, ...]:
+    reads = rule.reads
+    objects = {"pod": reads.pod, "namespaceObject": reads.namespace, "node": reads.node}
+    fields = [".".join((root, *path)) for root, paths in objects.items() for path in paths]
+    named = ("request", "free", "requested", "allocatable", "data")
+    amounts = [f"{name}.{key}".removesuffix(f".{EVERY}") for name in named for key in getattr(reads, name)]
+    return tuple(sorted([*fields, *amounts, *(["pods"] if reads.pods else []), *(["now"] if reads.now else [])]))
+
+
+def _selector(written_selector: LabelSelector | None) -> Selector | None:
+    return None if written_selector is None else matcher(written_selector)
+
+
+def spec_hash(policy: SchedulerExtenderPolicy) -> str:
+    """What stands for the generation of a policy that comes from a file."""
+    text = json.dumps(policy.spec.model_dump(mode="json", by_alias=True), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,243 @@
+"""A checked expression as something to be evaluated: lowered if it can be, on the engine if not."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Any, Final, Literal
+
+from cel_expr_python import cel
+
+from fairlead.cel.analysis.cost import NODES, engine_time, worst_case
+from fairlead.cel.analysis.estimate import Estimate, Limits
+from fairlead.cel.analysis.expiry import Note
+from fairlead.cel.analysis.expression_reads import OF_PODS, Path, reads
+from fairlead.cel.analysis.node_facts import Names
+from fairlead.cel.analysis.time_dependence import unit_of_fields
+from fairlead.cel.check import MAX_BYTES, Expression
+from fairlead.cel.engine import evaluate
+from fairlead.cel.engine.environment import PROTECTION, environment
+from fairlead.cel.engine.protobuf import ELEMENTS_MAX, TEXT_MAX, Room
+from fairlead.cel.lowering.program import OF_POD, Program, Traced
+from fairlead.cel.syntax.ast import Const, Node, Select, walk
+from fairlead.cel.syntax.source_refs import replaced
+from fairlead.cel.values.errors import CelError, Kind, NotLoweredError
+from fairlead.cooperative import Steps
+from fairlead.strategies.reads import EVERY, PodsRead, Reads
+
+Evaluation = Literal["Lowered", "Engine"]
+One = Callable[[Any, int], Any]
+ON_ENGINE: Final = Limits(text=TEXT_MAX, annotations=TEXT_MAX, elements=ELEMENTS_MAX, is_engine=True)
+ENGINE_TEXT_MAX: Final = 2 * MAX_BYTES
+_AMOUNTS: Final = ("request", "free", "requested", "allocatable", "data")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """An expression of a policy with the variables that it may use."""
+
+    expression: Expression
+    variables: Mapping[str, "Compiled"] = field(default_factory=dict)
+
+    @cached_property
+    def paths(self) -> frozenset[Path]:
+        """What it reads."""
+        return reads(self.expression.checked, self._trees)
+
+    @cached_property
+    def worst_case(self) -> int:
+        """Loop steps over all nodes of the largest cluster."""
+        return worst_case(self.expression.checked, self._trees)
+
+    def analyse(self) -> None:
+        """Do the first half of what `evaluation` needs, so that neither takes long at a stretch."""
+        self._program.analyse()
+
+    @cached_property
+    def written(self) -> frozenset[object]:
+        """The keys and constants that stand in its text, and in that of its variables."""
+        found: set[object] = set()
+        for tree in (self.expression.checked, *self._trees.values()):
+            for node in walk(tree.root):
+                if isinstance(node, Const):
+                    found.add(node.value)
+                elif isinstance(node, Select):
+                    found.add(node.field)
+        return frozenset(found)
+
+    @property
+    def names(self) -> Mapping[int, Names]:
+        """The free names of each of its nodes. Raises NotLoweredError."""
+        return self._program.names
+
+    @property
+    def engine_time(self) -> float:
+        """Microseconds for a node on the engine."""
+        return engine_time(self.paths, self.worst_case // NODES)
+
+    @cached_property
+    def engine_cost(self) -> float:
+        """Units of the meter that an evaluation on the engine may cost at most, of what it may read there."""
+        return Estimate(self.expression.checked, self._trees, ON_ENGINE).cost
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """Where it runs."""
+        try:
+            self._program.check()
+        except NotLoweredError:
+            _ = self._for_engine
+            return "Engine"
+        return "Lowered"
+
+    def evaluation_steps(self) -> Steps[None]:
+        """Find that out in pieces."""
+        if "evaluation" not in vars(self):
+            try:
+                yield from self._program.check_steps()
+            except NotLoweredError:
+                yield
+                _ = self._for_engine
+                yield
+                vars(self)["evaluation"] = "Engine"
+            else:
+                vars(self)["evaluation"] = "Lowered"
+
+    @cached_property
+    def roots(self) -> frozenset[str]:
+        """The variables of the environment that it depends on."""
+        return frozenset(path[0] for path in self.paths)
+
+    def for_pod(self, pod: Any) -> One:
+        """Do what depends on the pod alone; the rest is a function of a node's facts and the time."""
+        if self.evaluation == "Lowered":
+            return self._program.for_pod(pod)
+        if self.roots <= {*OF_POD, "now"}:
+            once = lru_cache(maxsize=1)(lambda now: self._on_engine(pod, None, now))
+            return lambda _, now: once(now if "now" in self.roots else 0)
+        return lambda node, now: self._on_engine(pod, node, now)
+
+    @cached_property
+    def says_until(self) -> bool:
+        """Whether it can be told until when a result of it holds, `now` being all that changes."""
+        if "now" not in self.roots:
+            return True
+        return (self._unit if self.evaluation == "Engine" else self._program.watched) is not None
+
+    def noting(self, pod: Any, note: Note) -> One:
+        """As `for_pod`; notes after how many nanoseconds the result may be another. Only where it `says_until`."""
+        if self.evaluation == "Lowered":
+            return self._program.noting(pod, note)
+        inner, unit = self.for_pod(pod), self._unit
+
+        def one(node: Any, now: int) -> Any:
+            if unit is not None:
+                note(unit - now % unit)
+            return inner(node, now)
+
+        return one
+
+    def traced(self, pod: Any, force: Mapping[int, bool] | None = None, at: Mapping[int, int] | None = None) -> Traced:
+        """As `for_pod`, with the value of every part; some may be forced to be true or false."""
+        return self._program.traced(pod, force, at)
+
+    def part(self, node: Node) -> "Compiled":
+        """A part of the expression by itself; one inside of a macro lacks what the macro binds."""
+        checked = replace(self.expression.checked, root=node)
+        return Compiled(replace(self.expression, checked=checked), self.variables)
+
+    @cached_property
+    def _trees(self) -> Mapping[str, Any]:
+        return {name: variable.expression.checked for name, variable in self.variables.items()}
+
+    @cached_property
+    def _wanted(self) -> Mapping[str, Any]:
+        return evaluate.wanted(self.paths)
+
+    @cached_property
+    def _program(self) -> Program:
+        return Program(self.expression.checked, self._trees)
+
+    @cached_property
+    def _unit(self) -> int | None:
+        return unit_of_fields(self.expression.checked, self._trees)
+
+    @cached_property
+    def _for_engine(self) -> cel.Expression:
+        """The same with its variables written into it, so that the engine computes those that are needed."""
+        if not self.variables:
+            return self.expression.compiled
+        text = f"({replaced(self.expression.text, _bound_name)}\n)"
+        for name in reversed(_in_order(self.variables)):
+            held = replaced(self.variables[name].expression.text, _bound_name)
+            text = f"cel.bind({_bound_name(name)}, ({held}\n), {text})"
+        if len(text) > ENGINE_TEXT_MAX:
+            raise RuntimeError(f"with its variables written out it has {len(text)} characters")
+        return environment(PROTECTION, {}).compile(text)
+
+    def _on_engine(self, pod: Any, node: Any, now: int) -> Any:
+        facts: dict[str, Any] = {name: getattr(pod, name) for name in self.roots if name in OF_POD}
+        facts |= {name: getattr(node, name) for name in self.roots if name not in (*OF_POD, "now")}
+        given = evaluate.facts(
+            {name: value for name, value in facts.items() if value is not None}, self._wanted, Room()
+        )
+        if "now" in self.roots:
+            given["now"] = evaluate.plain_time(now)
+        try:
+            return evaluate.evaluate(self._for_engine, given).value()
+        except CelError as error:
+            if error.kind is Kind.NO_SUCH_KEY and "data" in self.roots:
+                self._raise_missing(node.data)
+            raise
+
+    def _raise_missing(self, data: Mapping[str, float]) -> None:
+        """The engine knows no more than that a key is missing; the data know why."""
+        for path in sorted(self.paths):
+            if path[0] == "data" and len(path) > 1:
+                _ = data[path[1]]
+
+
+def _bound_name(variable: str) -> str:
+    return f"variables_{variable}_of_the_policy"
+
+
+def _in_order(variables: Mapping[str, Compiled]) -> list[str]:
+    """Each after those that it uses, and looked at once: they may use each other in very many ways."""
+    ordered: dict[str, None] = {}
+
+    def add(names: Mapping[str, Compiled]) -> None:
+        for name, variable in names.items():
+            if name not in ordered:
+                add(variable.variables)
+                ordered[name] = None
+
+    add(variables)
+    return list(ordered)
+
+
+def as_reads(paths: frozenset[Path]) -> Reads:
+    """The same as the engine of policies keeps it."""
+    amounts = {name: frozenset(_amount(path) for path in paths if path[0] == name) for name in _AMOUNTS}
+    return Reads(
+        pod=_below(paths, "pod"),
+        namespace=_below(paths, "namespaceObject"),
+        node=_below(paths, "node"),
+        pods=frozenset({PodsRead()}) if any(path[0] in OF_PODS for path in paths) else frozenset(),
+        now=("now",) in paths,
+        **amounts,
+    )
+
+
+def _amount(path: Path) -> str:
+    return path[1] if len(path) > 1 else EVERY
+
+
+def _below(paths: frozenset[Path], root: str) -> frozenset[Path]:
+    return frozenset(path[1:] for path in paths if path[0] == root)
+
+
+def finite(value: Any) -> float:
+    """A score as a number that can be added up."""
+    number = float(value)
+    if number - number != 0.0:
+        raise CelError(Kind.ARGUMENT, f"the score is {number}")
+    return number

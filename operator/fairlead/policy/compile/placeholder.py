@@ -1,0 +1,71 @@
+"""A policy that does not compile and of which nothing that did is known: decision 5.
+
+Its pods are refused, or pass, by its failure policy. They are those that its namespaces and selectors match, conditions
+taken as true; when these cannot be read either, all pods of its scheduler.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from fairlead.api.names import DEFAULT_SCHEDULER_NAME
+from fairlead.api.selectors import LabelSelector
+from fairlead.policy.compile.model import CompiledPolicy, FilterRule, Match, Selector
+from fairlead.strategies.contract import Filter, FilterOf, Reject
+from fairlead.strategies.label_selector import matcher
+from fairlead.strategies.reads import Reads
+
+
+def standing_for(obj: Mapping[str, Any], *, yet: bool = True) -> CompiledPolicy:
+    """What serves in place of a policy that does not compile, or not `yet`, from the object as the API gives it."""
+    metadata, spec = _map(obj.get("metadata")), _map(obj.get("spec"))
+    name = str(metadata.get("name", ""))
+    refuses = spec.get("failurePolicy", "Fail") != "Ignore"
+    reject = Reject(f"policy {name} does not compile" if yet else f"policy {name} is not compiled yet")
+    rule: Filter = FilterOf(reads=Reads(), for_pod=lambda _: lambda *_: reject, reasons=(reject.reason,))
+    priority = spec.get("priority", 0)
+    return CompiledPolicy(
+        name=name,
+        uid=str(metadata.get("uid", "")),
+        generation=f"{generation_of(obj)}{'?' if yet else '??'}",
+        scheduler_name=str(spec.get("schedulerName") or DEFAULT_SCHEDULER_NAME),
+        enforced=spec.get("mode") not in ("Off", False),  # YAML reads the bare word as false
+        priority=int(priority) if isinstance(priority, int | float) and priority == priority // 1 else 0,
+        match=_match(spec.get("match")),
+        filters=(FilterRule("", rule, rejects_on_error=True, resolvable=False),) if refuses else (),
+        rejects_on_failure=refuses,
+    )
+
+
+def generation_of(obj: Mapping[str, Any]) -> str:
+    """What an object that may be anything says of its generation; one from a file has what it says itself."""
+    try:
+        text = json.dumps(obj.get("spec"), sort_keys=True, default=str)
+    except (ValueError, TypeError, RecursionError):  # it contains itself, has keys of many kinds, or has no end
+        text = ""
+    return str(_map(obj.get("metadata")).get("generation") or hashlib.sha256(text.encode()).hexdigest()[:12])
+
+
+def _match(written: object) -> Match:
+    match = _map(written)
+    namespaces = match.get("namespaces")
+    if namespaces is not None and not _are_names(namespaces):
+        return Match()
+    try:
+        of_namespace, of_pod = (_selector(match.get(field)) for field in ("namespaceSelector", "podSelector"))
+    except ValueError:  # pydantic's, too
+        return Match()
+    return Match(None if namespaces is None else frozenset(namespaces), of_namespace, of_pod)
+
+
+def _selector(written: object) -> Selector | None:
+    return None if written is None else matcher(LabelSelector.model_validate(written, by_alias=True, by_name=False))
+
+
+def _are_names(namespaces: object) -> bool:
+    return isinstance(namespaces, list) and bool(namespaces) and all(isinstance(one, str) for one in namespaces)
+
+
+def _map(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,1 @@
+"""Verdicts and scores over all nodes, and their cache."""

@@ -1,0 +1,111 @@
+"""The annotations that policies write when a pod is bound."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.policy.compile.expression_rules import raised
+from fairlead.policy.compile.model import AnnotationRule, CompiledPolicy
+from fairlead.policy.evaluate.matching import Matched
+from fairlead.policy.evaluate.rule_errors import Tally
+from fairlead.policy.views.faults import RAISED, Raised
+from fairlead.policy.views.node_data import with_data
+from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.pod_and_node import NodeView, PodView
+
+MAX_BYTES: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two policies want one annotation; the later one's is not written."""
+
+    key: str
+    winner: str
+    loser: str
+
+
+@dataclass(slots=True)
+class Annotations:
+    """What is written; or why the pod is not bound."""
+
+    values: dict[str, str] = field(default_factory=dict)
+    refusal: str | None = None
+    conflicts: list[Conflict] = field(default_factory=list)
+
+
+def annotations(
+    pod: PodView,
+    matched: Sequence[Matched],
+    nodes: Nodes,
+    node: str,
+    *,
+    now: int,
+    tally: Tally,
+    took: Callable[[str], None] = lambda _: None,
+) -> Annotations:
+    """The annotations for a pod that is bound to a node, in the order of the policies.
+
+    Those of a policy that is switched are not computed: the `onError` of each decides. `took` is told of each
+    evaluation for which policy it was, and may raise: who has a deadline looks at the clock there.
+
+    A key is the first policy's that matches the pod and has it, also where that one cannot compute it: what a pod
+    carries does not come from one policy on Monday and from another on Tuesday.
+    """
+    made = Annotations()
+    owner: dict[str, str] = {}
+    view = nodes.view_of(node)
+    for each in matched:
+        policy = each.policy
+        if each.undecided or not policy.annotations:
+            continue
+        seen = None if view is None or each.switched else with_data(view, policy.data, now)
+        for rule in policy.annotations:
+            if rule.key in pod.annotations:
+                continue  # what the pod has is never replaced
+            if rule.key in owner:
+                made.conflicts.append(Conflict(rule.key, owner[rule.key], policy.name))
+                continue
+            owner[rule.key] = policy.name
+            if each.switched:
+                value: str | Raised = Raised(f"policy {policy.name}", "is too slow")
+            else:
+                value = _value(rule, pod, seen, now)
+                took(policy.name)
+            if isinstance(value, str):
+                made.values[rule.key] = value
+                continue
+            tally.undecided(policy.name, rule.key, value)
+            if rule.rejects_on_error:
+                why = value.detail or str(value)
+                return Annotations(
+                    refusal=f"policy {policy.name} cannot compute the annotation {rule.key}: {why}",
+                    conflicts=made.conflicts,
+                )
+    return made
+
+
+def _value(rule: AnnotationRule, pod: PodView, view: NodeView | None, now: int) -> str | Raised:
+    if view is None:
+        return Raised("the node", "is not known yet")
+    try:
+        value = str(rule.expression.for_pod(pod)(view, now))
+    except RAISED as error:
+        return raised(error, written=rule.expression.written)
+    if len(value.encode()) > MAX_BYTES:
+        return Raised("the value", f"has more than {MAX_BYTES} bytes")
+    return value
+
+
+def conflicts(policies: Sequence[CompiledPolicy]) -> list[Conflict]:
+    """Annotation keys that several policies of one scheduler write, whichever pods they match."""
+    found: list[Conflict] = []
+    owner: dict[tuple[str, str], str] = {}
+    for policy in sorted((policy for policy in policies if policy.enforced), key=lambda policy: policy.order):
+        for rule in policy.annotations:
+            key = (policy.scheduler_name, rule.key)
+            if key in owner:
+                found.append(Conflict(rule.key, owner[key], policy.name))
+            else:
+                owner[key] = policy.name
+    return found

@@ -1,0 +1,241 @@
+"""A rule bound to a class of pods, with what it said about each node."""
+
+import heapq
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from sys import getsizeof
+from typing import Any, Final
+
+from fairlead.policy.compile.model import CompiledPolicy, FilterRule, ScoreRule
+from fairlead.policy.evaluate.rule_errors import Tally
+from fairlead.policy.views.faults import RAISED, Raised, faulted
+from fairlead.policy.views.node_data import differing, reader, reads_of
+from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.pod_and_node import Data, NodeView
+from fairlead.strategies.contract import PASS, Pass, Timed
+from fairlead.strategies.facts import Unknown
+from fairlead.strategies.reads import Reads
+
+NAN: Final = float("nan")
+PASSED: Final = 1
+UNJUDGED: Final = 0
+_SLICE: Final = 2
+_CODES: Final = 256
+_RULE: Final = 1_024
+_END: Final = 64
+_OUTCOME: Final = 512
+"""About so many bytes are a rule without what it says of nodes, a moment with its slot, and a text with its key."""
+View = Callable[[int], NodeView | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a node is refused, and by whom."""
+
+    policy: str
+    rule: str
+    reason: str
+    resolvable: bool
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Bound:
+    """Something that is computed for each node and kept."""
+
+    policy: CompiledPolicy
+    name: str
+    reads: Reads
+    tally: Tally
+    is_volatile: bool = False  # a verdict holds at its moment only
+    slice: int = _SLICE  # how many nodes are done before the clock is looked at
+    waiting: list[int] = field(default_factory=list)  # slots
+    _ends: dict[int, int] = field(default_factory=dict)  # when what is kept for a slot holds no longer
+    _queue: list[tuple[int, int]] = field(default_factory=list)  # the same by time, and what has been replaced
+
+    def size(self) -> int:
+        """Bytes that it keeps; slots are numbers that others have, too."""
+        ends, queue = self._ends, self._queue
+        timed = getsizeof(ends) + _END * len(ends) + getsizeof(queue) + _END * len(queue)
+        return _RULE + getsizeof(self.waiting) + timed
+
+    def grow(self, size: int) -> None:
+        """Make room for so many slots; nothing is known of new ones."""
+        raise NotImplementedError
+
+    def compute(self, slots: Sequence[int], now: int) -> None:
+        """Evaluate the rule for the nodes in these slots."""
+        raise NotImplementedError
+
+    def _faulted(self, error: Exception) -> Raised:
+        return faulted(error, f"rule {self.name}")
+
+    def wait_for(self, slots: Iterable[int]) -> None:
+        """Compute these, too."""
+        if self.waiting:
+            self.waiting[:] = {*self.waiting, *slots}
+        else:
+            self.waiting.extend(slots)
+
+    def expired(self, now: int) -> set[int]:
+        """The slots whose verdict holds no longer."""
+        found = set[int]()
+        while self._queue and self._queue[0][0] <= now:
+            until, slot = heapq.heappop(self._queue)
+            if self._ends.get(slot) == until:
+                del self._ends[slot]
+                found.add(slot)
+        return found
+
+    def forget_ends(self, slots: Sequence[int]) -> None:
+        """What these said holds no longer, for they are asked anew."""
+        if self._ends:
+            for slot in slots:
+                self._ends.pop(slot, None)
+
+    def keep_until(self, until: int | None, slot: int) -> None:
+        """Evaluate again at that moment."""
+        if until is None:
+            return
+        self._ends[slot] = until
+        heapq.heappush(self._queue, (until, slot))
+        if len(self._queue) > 2 * len(self._ends) + _CODES:
+            self._queue = sorted((until, slot) for slot, until in self._ends.items())
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class BoundFilter(Bound):
+    """A filter for one class of pods, with its outcome for every slot."""
+
+    rule: FilterRule
+    decide: Callable[..., Any]
+    view: View
+    codes: bytearray = field(default_factory=bytearray)
+    outcomes: list[Refusal] = field(default_factory=list)
+    computed: list[int] = field(default_factory=list)  # since somebody last looked
+    _known: dict[tuple[str, bool], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        nobody = Refusal(self.policy.name, self.name, "", resolvable=False)
+        self.outcomes += [nobody, nobody]  # the codes of not judged and of passed
+
+    def size(self) -> int:
+        """Bytes that it keeps."""
+        return Bound.size(self) + getsizeof(self.codes) + getsizeof(self.computed) + _OUTCOME * len(self.outcomes)
+
+    def grow(self, size: int) -> None:
+        """Make room."""
+        self.codes.extend(bytes(size - len(self.codes)))
+
+    def compute(self, slots: Sequence[int], now: int) -> None:
+        """Judge the nodes in these slots."""
+        view, decide, codes = self.view, self.decide, self.codes
+        self.tally.asked(self.policy.name, self.name, len(slots))
+        self.forget_ends(slots)
+        for slot in slots:
+            node = view(slot)
+            if node is None:
+                codes[slot] = UNJUDGED
+                continue
+            try:
+                verdict = decide(node, now)
+                codes[slot] = PASSED if verdict is PASS else self._code(verdict, slot)
+            except RAISED as error:
+                codes[slot] = self._code(self._faulted(error), slot)
+        self.computed += slots
+
+    def judge(self, node: NodeView, now: int) -> Refusal | None:
+        """Ask about one node, and keep nothing."""
+        try:
+            verdict = self.decide(node, now)
+        except RAISED as error:
+            verdict = self._faulted(error)
+        if isinstance(verdict, Unknown):
+            self.tally.undecided(self.policy.name, self.name, verdict)
+        said = self.rule.refusal(verdict)
+        return None if said is None else Refusal(self.policy.name, self.name, *said)
+
+    def _code(self, verdict: Any, slot: int) -> int:
+        self.keep_until(verdict.until, slot)
+        if isinstance(verdict, Pass):
+            return PASSED
+        if isinstance(verdict, Unknown):
+            self.tally.undecided(self.policy.name, self.name, verdict)
+        said = self.rule.refusal(verdict)
+        if said is None:
+            return PASSED
+        code = self._known.get(said)
+        if code is None:
+            if len(self.outcomes) == _CODES:
+                return _CODES - 1  # a rule with so many reasons: the last stands for the rest
+            code = self._known[said] = len(self.outcomes)
+            self.outcomes.append(Refusal(self.policy.name, self.name, *said))
+        return code
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class BoundScore(Bound):
+    """A score for one class of pods, with its raw value for every slot; NaN where it has none."""
+
+    rule: ScoreRule
+    rate: Callable[..., Any]
+    view: View
+    values: "array[float]" = field(default_factory=lambda: array("d"))
+
+    def size(self) -> int:
+        """Bytes that it keeps."""
+        return Bound.size(self) + getsizeof(self.values)
+
+    def grow(self, size: int) -> None:
+        """Make room."""
+        self.values.extend([NAN] * (size - len(self.values)))
+
+    def compute(self, slots: Sequence[int], now: int) -> None:
+        """Rate the nodes in these slots."""
+        view, rate, values = self.view, self.rate, self.values
+        self.tally.asked(self.policy.name, self.name, len(slots))
+        self.forget_ends(slots)
+        for slot in slots:
+            node = view(slot)
+            try:
+                value = NAN if node is None else rate(node, now)
+                values[slot] = value if value.__class__ is float else self._value(value, slot)
+            except RAISED as error:
+                values[slot] = self._value(self._faulted(error), slot)
+
+    def _value(self, value: Any, slot: int) -> float:
+        if isinstance(value, Timed):
+            self.keep_until(value.until, slot)
+            return value.value
+        if isinstance(value, Unknown):
+            self.keep_until(value.until, slot)
+            self.tally.undecided(self.policy.name, self.name, value)
+            return NAN
+        return float(value)
+
+
+class BoundData(Bound):
+    """A policy's data on every node: no pod asks for it, but it is kept likewise; changes go into the journal."""
+
+    def __init__(self, policy: CompiledPolicy, nodes: Nodes, tally: Tally) -> None:
+        super().__init__(policy=policy, name="data", reads=reads_of(policy.data), tally=tally)
+        self.nodes = nodes
+        self.read = reader(policy.data)
+
+    def grow(self, size: int) -> None:
+        """The nodes hold it."""
+
+    def compute(self, slots: Sequence[int], now: int) -> None:
+        """Read the data from the nodes in these slots."""
+        nodes, policy = self.nodes, self.policy.name
+        self.forget_ends(slots)
+        for slot in slots:
+            view = nodes.views[slot]
+            if view is None:
+                continue
+            data, until = self.read(view.node, now)
+            self.keep_until(until, slot)
+            before: Data | None = nodes.data_of(policy, slot)
+            changed = differing(before, data)
+            if changed or before is None:
+                nodes.put_data(policy, slot, data, changed)

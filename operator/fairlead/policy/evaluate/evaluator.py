@@ -1,0 +1,264 @@
+"""A policy set asked about pods and nodes: what the extender answers, and what is kept for the next call."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Final
+
+from fairlead.policy.compile.expression_rules import bound
+from fairlead.policy.compile.model import CompiledPolicy, FilterRule
+from fairlead.policy.evaluate.class_cache import Classes, PodClass
+from fairlead.policy.evaluate.columns import NAN, BoundData, BoundFilter, BoundScore
+from fairlead.policy.evaluate.deadline import Clock, TooSlowError
+from fairlead.policy.evaluate.filter_result import Filtered
+from fairlead.policy.evaluate.matching import Key, Matched, PolicySet, Switched, class_key, reads_identity
+from fairlead.policy.evaluate.rule_errors import Tally
+from fairlead.policy.evaluate.scoring import totals
+from fairlead.policy.evaluate.verdict_cache import Kept, KeptVerdicts
+from fairlead.policy.views.faults import RAISED
+from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.pod_and_node import PodView
+from fairlead.strategies.contract import Filter, FilterOf, Normalize, Reject
+from fairlead.strategies.reads import Reads, union
+
+KEYS: Final = 256
+UNDECIDED: Final = "cannot tell whether the policy is for this pod"
+UNKNOWN_NODE: Final = "node is not known yet"
+
+
+@dataclass(slots=True, eq=False)
+class Evaluator:
+    """One policy set and the nodes. Owned by one thread; a new set gets a new evaluator.
+
+    In every call `now` is the time of day in nanoseconds and not before that of the last call; `clock` and `deadline`
+    are those of `Kept`.
+    """
+
+    policies: PolicySet
+    nodes: Nodes
+    tally: Tally = field(default_factory=Tally)
+    classes: Classes = field(default_factory=Classes)
+    """What is kept; several evaluators may share it."""
+    _data: Kept[BoundData] = field(init=False)
+    _keys: dict[tuple[str, ...], tuple[Callable[[PodView], Key], bool]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        with_data = [policy for policy in self.policies.policies if policy.data and policy.enforced]
+        self._data = Kept([BoundData(policy, self.nodes, self.tally) for policy in with_data], self.nodes)
+
+    def matching(
+        self,
+        pod: PodView,
+        scheduler: str,
+        now: int,
+        *,
+        clock: Clock | None = None,
+        deadline: int = 0,
+        spent: dict[str, int] | None = None,
+        switched: Switched | None = None,
+    ) -> list[Matched]:
+        """The policies that the pod is subject to, as `PolicySet.matching` finds them. With a clock, TooSlowError."""
+        matched = self.policies.matching(
+            pod, scheduler, now, clock=clock, deadline=deadline, spent=spent, switched=switched
+        )
+        for each in matched:
+            if each.undecided is not None:
+                self.tally.undecided(each.policy.name, each.condition, each.undecided)
+        return matched
+
+    def filter(
+        self, pod: PodView, scheduler: str, names: Sequence[str], *, now: int, clock: Clock, deadline: int
+    ) -> Filtered:
+        """Which of these nodes the pod may use. Raises TooSlowError."""
+        matched = self.matching(pod, scheduler, now, clock=clock, deadline=deadline)
+        return self.judge(pod, matched, names, now=now, clock=clock, deadline=deadline)
+
+    def scores(
+        self, pod: PodView, scheduler: str, names: Sequence[str], *, now: int, clock: Clock, deadline: int
+    ) -> list[float]:
+        """The exact total of all policies for each node; one that is not known has no value. Raises TooSlowError."""
+        matched = self.matching(pod, scheduler, now, clock=clock, deadline=deadline)
+        return self.rate(pod, matched, names, now=now, clock=clock, deadline=deadline)
+
+    def judge(
+        self, pod: PodView, matched: Sequence[Matched], names: Sequence[str], *, now: int, clock: Clock, deadline: int
+    ) -> Filtered:
+        """What `filter` does, for a pod that these policies are for."""
+        found = self._class_of(pod, matched)
+        kept = found.verdicts
+        if not kept.rules:
+            return Filtered(names)
+        self._data.refresh(now, clock, deadline)
+        try:
+            kept.refresh(now, clock, deadline)
+            passing = self.classes.names_of(found)
+        finally:
+            if kept.has_grown:
+                self.classes.count(found)
+        if _are_all_in(passing, names):
+            return Filtered(names, _kept=kept)
+        return Filtered([*filter(passing.__contains__, names)], names, kept)
+
+    def rate(
+        self, pod: PodView, matched: Sequence[Matched], names: Sequence[str], *, now: int, clock: Clock, deadline: int
+    ) -> list[float]:
+        """What `scores` does, for a pod that these policies are for."""
+        found = self._class_of(pod, matched)
+        kept = found.scores
+        if not kept.rules:
+            return [0.0] * len(names)
+        self._data.refresh(now, clock, deadline)
+        try:
+            kept.refresh(now, clock, deadline)
+        finally:
+            if kept.has_grown:
+                self.classes.count(found)
+        slots, places = self.nodes.slots, self._places(names)
+        rules: list[tuple[Sequence[float], Normalize, int]] = []
+        for each in kept.rules:
+            if places is not None:
+                values = itemgetter(*places)(each.values)
+            else:
+                values = [each.values[slots[name]] if name in slots else NAN for name in names]
+            rules.append((values, each.rule.normalize, each.rule.weight))
+        return totals(rules, len(names))
+
+    def class_of(self, pod: PodView, matched: Sequence[Matched]) -> Key | None:
+        """What pods have in common of whom the same is said at one moment; None for one that is like no other."""
+        names = _names(matched)
+        key_of, is_alone = self._keys.get(names) or self._key(names, matched)
+        if is_alone:
+            return None
+        try:
+            return (names, *key_of(pod))
+        except RAISED:  # whatever it is that it has there: nobody else is taken for it
+            return None
+
+    def kept_for(self, pod: PodView, matched: Sequence[Matched]) -> PodClass | None:
+        """What is kept for the pod's class; None: no verdicts that would hold for longer than a moment."""
+        key = self.class_of(pod, matched)
+        found = None if key is None else self.classes.get((id(self), key))
+        if found is None or any(rule.is_volatile for rule in found.verdicts.rules):
+            return None
+        return found
+
+    def refresh(self, kept: PodClass | None, *, now: int, clock: Clock, deadline: int) -> None:
+        """Bring data up to date, and verdicts that are kept. Raises TooSlowError: it goes on there the next time."""
+        self._data.refresh(now, clock, deadline)
+        if kept is not None:
+            try:
+                kept.verdicts.refresh(now, clock, deadline)
+            finally:
+                if kept.has_grown:
+                    self.classes.count(kept)
+
+    def catch_up(self, *, now: int, clock: Clock, deadline: int) -> bool:
+        """Compute what waits in idle time, for the classes that were asked last first; whether all of it was done."""
+        try:
+            self._data.refresh(now, clock, deadline)
+            for kept in self.classes:
+                if kept.key[0] != id(self) or kept not in self.classes:
+                    continue
+                if clock() > deadline:
+                    return False
+                self.refresh(kept, now=now, clock=clock, deadline=deadline)
+                try:
+                    kept.scores.refresh(now, clock, deadline)
+                finally:
+                    if kept.has_grown:
+                        self.classes.count(kept)
+        except TooSlowError:
+            return False
+        return True
+
+    def _places(self, names: Sequence[str]) -> Sequence[int] | None:
+        """The slots of nodes, if there are several and all are known: one call for all of them is twice as fast."""
+        try:
+            return itemgetter(*names)(self.nodes.slots) if len(names) > 1 else None
+        except KeyError:
+            return None
+
+    def _class_of(self, pod: PodView, matched: Sequence[Matched]) -> PodClass:
+        key = self.class_of(pod, matched)
+        if key is None:
+            return self._bind(pod, matched)
+        found = self.classes.asked((id(self), key))
+        if found is None:
+            found = self._bind(pod, matched, (id(self), key))
+            functions = [rule.decide for rule in found.verdicts.rules] + [rule.rate for rule in found.scores.rules]
+            found.uncounted = key, pod, *functions
+            self.classes.put(found)
+        return found
+
+    def _key(self, names: tuple[str, ...], matched: Sequence[Matched]) -> tuple[Callable[[PodView], Key], bool]:
+        if len(self._keys) >= KEYS:
+            self._keys.clear()
+        reads = union(each.policy.reads for each in matched if not each.undecided)
+        known = self._keys[names] = (class_key(reads), reads_identity(reads))
+        return known
+
+    def _bind(self, pod: PodView, matched: Sequence[Matched], key: tuple[int, Key] = (0, ())) -> PodClass:
+        filters = [rule for each in matched for rule in bound_filters(each, pod, self.nodes, self.tally)]
+        scores = [
+            rule for each in matched if not each.undecided for rule in _scores(each.policy, pod, self.nodes, self.tally)
+        ]
+        return PodClass(key, KeptVerdicts(filters, self.nodes), Kept(scores, self.nodes))
+
+
+def _names(matched: Sequence[Matched]) -> tuple[str, ...]:
+    return tuple([f"{each.policy.name}!" if each.undecided else each.policy.name for each in matched])
+
+
+def bound_filters(matched: Matched, pod: PodView, nodes: Nodes, tally: Tally) -> list[BoundFilter]:
+    """The filters of a policy for a pod, in the order in which reasons are given."""
+    policy = matched.policy
+    rules = sorted(policy.filters, key=lambda rule: rule.name)
+    if matched.undecided:
+        rules = [_undecided(rule) for rule in rules[:1]]
+    return [
+        BoundFilter(
+            policy=policy,
+            name=rule.name,
+            reads=rule.filter.reads,
+            tally=tally,
+            is_volatile=rule.expression is not None and not rule.expression.says_until,
+            rule=rule,
+            decide=bound(rule.filter, pod, rule.name),
+            view=nodes.seen_by(policy.name, bool(rule.filter.reads.data)),
+        )
+        for rule in rules
+    ]
+
+
+def _undecided(rule: FilterRule) -> FilterRule:
+    """What stands in place of all filters of a policy, whatever they would say."""
+    reject = Reject(UNDECIDED)
+    refuse: Filter = FilterOf(reads=Reads(), for_pod=lambda _: lambda *_: reject, reasons=(UNDECIDED,))
+    return FilterRule(rule.name, refuse, rejects_on_error=True, resolvable=False)
+
+
+def _scores(policy: CompiledPolicy, pod: PodView, nodes: Nodes, tally: Tally) -> list[BoundScore]:
+    return [
+        BoundScore(
+            policy=policy,
+            name=rule.name,
+            reads=rule.score.reads,
+            tally=tally,
+            is_volatile=rule.expression is not None and not rule.expression.says_until,
+            rule=rule,
+            rate=bound(rule.score, pod, rule.name),
+            view=nodes.seen_by(policy.name, bool(rule.score.reads.data)),
+        )
+        for rule in sorted(policy.scores, key=lambda rule: rule.name)
+    ]
+
+
+def _are_all_in(known: Mapping[str, None], names: Sequence[str]) -> bool:
+    """One call for all of them is twice as fast as one for each."""
+    if not names:
+        return True
+    try:
+        itemgetter(*names)(known)
+    except KeyError:
+        return False
+    return True

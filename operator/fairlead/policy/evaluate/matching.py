@@ -1,0 +1,218 @@
+"""Which policies a pod is subject to."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.cel.values.structs import NO_INT, NO_TEXT, empty
+from fairlead.policy.compile.expression_rules import raised
+from fairlead.policy.compile.model import CompiledPolicy, ExpressionRule, Match
+from fairlead.policy.evaluate.deadline import Clock, TooSlowError
+from fairlead.policy.views.faults import RAISED, Raised, faulted
+from fairlead.policy.views.pod_and_node import PodView
+from fairlead.strategies.reads import EVERY, Path, Reads
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """A policy that a pod is subject to; `undecided` where one of its conditions could not be told."""
+
+    policy: CompiledPolicy
+    undecided: Raised | None = None
+    condition: str = ""
+    """The condition that could not be told."""
+    switched: bool = False
+    """Whether its failure policy decides in its place: its conditions were taken as true, and nobody asked them."""
+
+
+Doubt = tuple[str, Raised]
+"""What could not be told, and why."""
+Switched = Callable[[CompiledPolicy, PodView], bool]
+"""Whether a policy is switched to its failure policy for a pod."""
+
+
+def _selects(match: Match, pod: PodView) -> Doubt | bool:
+    """Whether its namespaces and selectors say so."""
+    if match.namespaces is not None and pod.namespace not in match.namespaces:
+        return False
+    doubt: Doubt | None = None
+    if match.namespace_selector is not None:
+        if not pod.knows_namespace:
+            doubt = "namespaceSelector", Raised("the namespace", "is not known yet")
+        elif not match.namespace_selector(pod.namespaceObject.metadata.labels):
+            return False
+    if match.pod_selector is not None and not match.pod_selector(pod.labels):
+        return False
+    return doubt or True
+
+
+def _holds(
+    conditions: Sequence[ExpressionRule], pod: PodView, now: int, late: Callable[[], None] | None = None
+) -> Doubt | bool:
+    """Whether all of them hold; `late` is called after each, and may raise."""
+    doubt: Doubt | None = None
+    for condition in conditions:
+        try:
+            holds = condition.expression.for_pod(pod)(None, now)
+        except RAISED as error:
+            doubt = doubt or (condition.name, raised(error, written=condition.expression.written))
+            holds = True
+        if late is not None:
+            late()
+        if not holds:
+            return False
+    return doubt or True
+
+
+@dataclass(frozen=True)
+class PolicySet:
+    """The policies that serve, in their order; immutable, known by its generation."""
+
+    policies: tuple[CompiledPolicy, ...] = ()
+    generation: str = ""
+    _by_scheduler: Mapping[str, Sequence[CompiledPolicy]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        by_scheduler: dict[str, list[CompiledPolicy]] = {}
+        for policy in self.policies:
+            if policy.enforced:
+                by_scheduler.setdefault(policy.scheduler_name, []).append(policy)
+        object.__setattr__(self, "_by_scheduler", by_scheduler)
+
+    def matching(
+        self,
+        pod: PodView,
+        scheduler_name: str,
+        now: int,
+        *,
+        clock: Clock | None = None,
+        deadline: int = 0,
+        spent: dict[str, int] | None = None,
+        switched: Switched | None = None,
+    ) -> list[Matched]:
+        """The enforced policies that a pod is subject to, in order. With a clock, raises TooSlowError.
+
+        What the conditions of each policy took is added to `spent`, also of those that are not for the pod. Conditions
+        of a policy that is switched are not asked: it is for the pods that its namespaces and selectors match.
+        """
+        found = []
+        for policy in self._by_scheduler.get(scheduler_name, ()):
+            match = policy.match
+            try:
+                verdict = _selects(match, pod)
+            except RAISED as error:
+                verdict = "match", faulted(error, "the match")
+            if verdict is False:
+                continue
+            if switched is not None and verdict is True and switched(policy, pod):
+                found.append(Matched(policy, switched=True))
+                continue
+            if match.conditions:
+                late = None if clock is None else _watch(policy.name, clock, deadline, {} if spent is None else spent)
+                holds = _holds(match.conditions, pod, now, late)
+                if holds is False:
+                    continue
+                verdict = holds if verdict is True else verdict
+            if verdict is True:
+                found.append(Matched(policy))
+            else:
+                condition, why = verdict
+                found.append(Matched(policy, why, condition))
+        return found
+
+
+def _watch(policy: str, clock: Clock, deadline: int, spent: dict[str, int]) -> Callable[[], None]:
+    """What is called after each condition of a policy: raises TooSlowError past the deadline."""
+    before = clock()
+
+    def late() -> None:
+        nonlocal before
+        at = clock()
+        spent[policy] = spent.get(policy, 0) + at - before
+        before = at
+        if at > deadline:
+            raise TooSlowError(spent)
+
+    return late
+
+
+def policy_set(policies: Iterable[CompiledPolicy]) -> PolicySet:
+    """The same set, whatever order they come in."""
+    ordered = tuple(sorted(policies, key=lambda policy: policy.order))
+    names = sorted((policy.name, policy.uid, policy.generation) for policy in ordered)
+    return PolicySet(ordered, hashlib.sha256(repr(names).encode()).hexdigest()[:12])
+
+
+IDENTITY: Final[frozenset[Path]] = frozenset(
+    {("metadata", name) for name in ("name", "uid", "creationTimestamp", "generateName", "resourceVersion")}
+)
+
+LONG: Final = 256
+"""A text with more characters is known by its digest: a key is kept as long as what is kept for its class."""
+
+Key = tuple[object, ...]
+
+
+def reads_identity(reads: Reads) -> bool:
+    """Whether every pod is a class of its own."""
+    return any(path in IDENTITY or path in ((), ("metadata",)) for path in reads.pod)
+
+
+def class_key(reads: Reads) -> Callable[[PodView], Key]:
+    """The function that gives the key of a pod's class. It raises TypeError for what is no object of the API."""
+    pod = tuple(sorted(reads.pod))
+    namespace = tuple(sorted(reads.namespace))
+    request = tuple(sorted(reads.request))
+
+    def key(view: PodView) -> Key:
+        parts = [_at(view.pod, path) for path in pod]
+        parts += [_at(view.namespaceObject, path) for path in namespace]
+        parts += _amounts(view.request, request)
+        return tuple(parts)
+
+    return key
+
+
+def _at(obj: Any, path: Path) -> object:
+    for step in path:
+        if isinstance(obj, Mapping):
+            obj = obj.get(step)
+        elif isinstance(obj, msgspec.Struct):
+            obj = getattr(obj, step)
+        else:
+            break  # a list: all of it is read
+        if obj is None:
+            return None
+    return _key(obj)
+
+
+def _key(value: object) -> object:
+    """A value that is equal to another's, and has its hash, only where no expression tells them apart."""
+    if value is NO_TEXT or value is NO_INT or value is None:
+        return None  # absent is not the same as zero
+    if isinstance(value, str):
+        return value if len(value) <= LONG else _digest(value)
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, Mapping):
+        return tuple(sorted((key, _key(item)) for key, item in value.items()))
+    if isinstance(value, list | tuple):
+        return tuple([_key(item) for item in value])
+    if isinstance(value, msgspec.Struct):
+        if value is empty(type(value).__name__):
+            return None
+        return tuple([_key(getattr(value, name)) for name in value.__struct_fields__])
+    raise TypeError(f"{type(value).__name__} is no value of an object of the API")
+
+
+def _digest(text: str) -> bytes:
+    """Equal to no text, for it is none."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).digest()
+
+
+def _amounts(request: Mapping[str, float], names: Iterable[str]) -> list[object]:
+    return [tuple(sorted(request.items())) if name == EVERY else request.get(name) for name in names]

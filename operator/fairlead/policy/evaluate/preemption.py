@@ -1,0 +1,82 @@
+"""Which candidates of a preemption survive: decision 12.
+
+A node is dropped when a filter would refuse the pod there with the victims taken away, so that nobody is evicted for a
+node that the policy vetoes; and when one of the victims is protected.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.policy.compile.expression_rules import raised
+from fairlead.policy.compile.model import ExpressionRule
+from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE, bound_filters
+from fairlead.policy.evaluate.matching import Matched
+from fairlead.policy.evaluate.rule_errors import Tally
+from fairlead.policy.views.faults import RAISED
+from fairlead.policy.views.node_data import with_data
+from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.pod_and_node import NodeView, PodView
+
+Requests = Callable[[Any], Mapping[str, float]]
+PROTECTED: Final = "a victim is protected"
+_ENDED: Final = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A candidate that is given up, and why."""
+
+    policy: str
+    rule: str
+    why: str
+
+
+def dropped(
+    pod: PodView,
+    matched: Sequence[Matched],
+    nodes: Nodes,
+    name: str,
+    victims: Collection[str],
+    *,
+    requests: Requests,
+    now: int,
+    tally: Tally,
+    took: Callable[[], None] = lambda: None,
+) -> Dropped | None:
+    """Why pods may not be evicted from this node for the pod; None if they may. Victims are given by their UIDs.
+
+    `requests` says what a pod counts for in the node's `requested`; it is not asked about pods that have ended.
+    `took` is called after each evaluation, and may raise: who has a deadline looks at the clock there.
+    """
+    view = nodes.view_of(name)
+    for each in matched:
+        policy = each.policy
+        if not policy.protections and not policy.filters:
+            continue
+        if view is None:
+            return Dropped(policy.name, "", UNKNOWN_NODE)
+        seen = with_data(view, policy.data, now)
+        gone = [placed for placed in seen.pods if placed.uid in victims]
+        for rule in policy.protections if gone else ():
+            for one in gone:
+                protects = each.undecided is not None or _protects(rule, policy.name, pod, seen.facing(one), now, tally)
+                took()
+                if protects:
+                    return Dropped(policy.name, rule.name, PROTECTED)
+        after = seen.without(victims, [requests(one) for one in gone if one.phase not in _ENDED])
+        for bound in bound_filters(each, pod, nodes, tally):
+            refusal = bound.judge(after, now)
+            took()
+            if refusal is not None:
+                return Dropped(policy.name, refusal.rule, refusal.reason)
+    return None
+
+
+def _protects(rule: ExpressionRule, policy: str, pod: PodView, faced: NodeView, now: int, tally: Tally) -> bool:
+    """In doubt it does."""
+    try:
+        return bool(rule.expression.for_pod(pod)(faced, now))
+    except RAISED as error:
+        tally.undecided(policy, rule.name, raised(error, written=rule.expression.written))
+        return True

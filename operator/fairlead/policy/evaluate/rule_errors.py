@@ -1,0 +1,58 @@
+"""How often rules were asked, and how often they could not decide: drained now and then for the status."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.cel.engine.engine_errors import said
+from fairlead.policy.views.faults import Faulted, Raised
+from fairlead.strategies.facts import Unknown
+
+MESSAGE_MAX: Final = 256
+_Rule = tuple[str, str]  # policy, rule
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Failures:
+    """What went wrong in one rule since the last time that somebody asked."""
+
+    policy: str
+    rule: str
+    count: int
+    last_message: str
+    faults: int = 0
+    """How many of these were faults of the program."""
+    fault: Exception | None = field(default=None, compare=False)
+    """The first of them."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts for each rule. It knows no time: whoever drains it does."""
+
+    evaluations: dict[_Rule, int] = field(default_factory=dict)
+    _failures: dict[_Rule, tuple[int, str]] = field(default_factory=dict)
+    _faults: dict[_Rule, tuple[int, Exception | None]] = field(default_factory=dict)
+
+    def asked(self, policy: str, rule: str, times: int) -> None:
+        """A rule was evaluated so many times."""
+        self.evaluations[policy, rule] = self.evaluations.get((policy, rule), 0) + times
+
+    def undecided(self, policy: str, rule: str, why: Unknown) -> None:
+        """A rule could not decide."""
+        count = self._failures.get((policy, rule), (0, ""))[0]
+        last = why.detail if isinstance(why, Raised) and why.detail else str(why)
+        self._failures[policy, rule] = (count + 1, last[:MESSAGE_MAX])
+        if isinstance(why, Faulted):
+            faults, first = self._faults.get((policy, rule), (0, why.error))
+            self._faults[policy, rule] = (faults + 1, first)
+
+    def drain(self) -> list[Failures]:
+        """What could not be decided since the last time, sorted; counting starts again."""
+        faults = self._faults
+        found = [
+            Failures(*rule, count, said(last), *faults.get(rule, ()))
+            for rule, (count, last) in sorted(self._failures.items())
+        ]
+        self._failures.clear()
+        faults.clear()
+        return found

@@ -1,0 +1,98 @@
+"""From raw values to what the scheduler is told.
+
+A value is brought to 0..100 by the rule's normalisation, over the nodes of one call; the rule's weight counts after
+that. A node without a value gets the mean of the others, so that not knowing is neither good nor bad; when nobody has
+one, the rule adds nothing.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Final, cast
+
+from fairlead.strategies.contract import Normalize
+
+TOP: Final = 100.0
+STEP: Final = 10.0
+"""What a point on the wire is worth: the scheduler multiplies by it."""
+_EQUAL: Final = 1e-9
+_FEW: Final = 4
+"""Where values are shared by more nodes than this, and mostly they are, each value is looked at once."""
+
+Values = Sequence[float | None]
+"""Of a rule, one for each node; None and what is not finite are no value."""
+
+
+def normalized(values: Values, how: Normalize) -> list[float] | None:
+    """Scores from 0 to 100, one for each value; None if there is no value at all."""
+    distinct = {*values}
+    if 0 < len(distinct) <= len(values) // _FEW:
+        known = _known(distinct)
+        if len(known) == len(distinct):
+            table = dict(zip(known, _scaled(known, how), strict=True))
+            return [*map(table.__getitem__, cast("Sequence[float]", values))]
+    known = _known(values)
+    if not known:
+        return None
+    scaled = _scaled(known, how)
+    if len(known) == len(values):
+        return scaled
+    mean = math.fsum(scaled) / len(scaled)
+    following = iter(scaled)
+    return [mean if value is None or value - value != 0.0 else next(following) for value in values]
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None and value - value == 0.0]
+
+
+def _scaled(values: Sequence[float], how: Normalize) -> list[float]:
+    if how == "None":
+        return [0.0 if value <= 0.0 else min(value, TOP) for value in values]
+    if how == "Rank":
+        distinct = sorted(set(values))
+        if len(distinct) == 1:
+            return [TOP] * len(values)
+        step = len(distinct) - 1
+        rank = {value: TOP * at / step for at, value in enumerate(distinct)}
+        return [rank[value] for value in values]
+    low, high = min(values), max(values)
+    if high - low < _EQUAL:
+        return [TOP] * len(values)
+    if math.isinf(high - low):  # halves, so that the span of extreme values has room
+        low, high, values = low / 2, high / 2, [value / 2 for value in values]
+    span = high - low
+    return [TOP * ((value - low) / span) for value in values]
+
+
+def weighted(scores: list[float], weight: int) -> list[float]:
+    """Points of one rule, from its scores."""
+    return scores if weight == 1 else [weight * score for score in scores]
+
+
+def totals(rules: Sequence[tuple[Values, Normalize, int]], size: int) -> list[float]:
+    """The sum of all rules for each node, the same in whatever order the rules come."""
+    scored = ((normalized(values, how), weight) for values, how, weight in rules)
+    return sums([weighted(scores, weight) for scores, weight in scored if scores is not None], size)
+
+
+def sums(columns: Sequence[list[float]], size: int) -> list[float]:
+    """The points of all rules for each node, added up."""
+    if len(columns) == 1:
+        return columns[0]
+    return [math.fsum(row) for row in zip(*columns, strict=True)] if columns else [0.0] * size
+
+
+def on_the_wire(sums: Sequence[float]) -> list[int]:
+    """What is sent: shifted so that the lowest is 0, divided by what a point is worth, rounded half up."""
+    if not sums:
+        return []
+    distinct = {*sums}
+    low = min(distinct)
+    if len(distinct) > len(sums) // _FEW:
+        return _points(sums, low)
+    points = dict(zip(distinct, _points(distinct, low), strict=True))
+    return [*map(points.__getitem__, sums)]
+
+
+def _points(sums: Iterable[float], low: float) -> list[int]:
+    return [int((total - low) // STEP) + ((total - low) % STEP >= STEP / 2) for total in sums]

@@ -1,0 +1,1 @@
+"""Why a pod is placed as it is: traces, counterfactuals and mismatches."""

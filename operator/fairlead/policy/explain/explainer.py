@@ -1,0 +1,183 @@
+"""Why a node is refused, or how many points it gets: the same compiled rules, with their trace on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from fairlead.cel.analysis.node_facts import VARIABLES
+from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression_rules import asked, with_values
+from fairlead.policy.compile.model import CompiledPolicy, FilterRule, ScoreRule
+from fairlead.policy.evaluate.evaluator import UNDECIDED, UNKNOWN_NODE
+from fairlead.policy.evaluate.matching import Matched
+from fairlead.policy.evaluate.scoring import normalized, on_the_wire, sums, weighted
+from fairlead.policy.explain.counterfactuals import closest
+from fairlead.policy.explain.engine_trace import Asked
+from fairlead.policy.explain.explanation import (
+    Doubt,
+    Flip,
+    Items,
+    NodeExplained,
+    NodeScored,
+    Outcome,
+    RuleExplained,
+    ScoreExplained,
+    Step,
+)
+from fairlead.policy.explain.trace_steps import steps
+from fairlead.policy.views.faults import RAISED, Raised
+from fairlead.policy.views.node_data import with_data
+from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.pod_and_node import NodeView, PodView
+from fairlead.strategies.contract import Pass, Timed, Value
+from fairlead.strategies.facts import Unknown
+
+
+@dataclass(slots=True)
+class Notes:
+    """The trace of a strategy."""
+
+    values: dict[str, object] = field(default_factory=dict)
+    items: list[tuple[str, dict[str, object]]] = field(default_factory=list)
+
+    def note(self, **values: object) -> None:
+        """Values of the rule as a whole."""
+        self.values.update(values)
+
+    def item(self, name: str, /, **values: object) -> None:
+        """Values of one of several things."""
+        self.items.append((name, values))
+
+    def taken(self) -> Items | None:
+        """What there is."""
+        return Items(self.values, self.items) if self.values or self.items else None
+
+
+def explain(pod: PodView, matched: Sequence[Matched], nodes: Nodes, name: str, now: int) -> NodeExplained:
+    """Everything that the policies say about a pod on a node, in their order."""
+    filters: list[RuleExplained] = []
+    scores: list[RuleExplained] = []
+    node = nodes.view_of(name)
+    for each in matched:
+        policy = each.policy
+        view = None if node is None else with_data(node, policy.data, now)
+        for rule in _sorted_filters(policy):
+            if view is None or each.undecided:
+                why = UNKNOWN_NODE if view is None else UNDECIDED
+                filters.append(RuleExplained(policy.name, rule.name, "Refused", why))
+            else:
+                filters.append(_filter(policy.name, rule, pod, view, now))
+        for score in _sorted_scores(policy):
+            if each.undecided:
+                scores.append(RuleExplained(policy.name, score.name, "LeftOut", UNDECIDED))
+            elif view is None:
+                scores.append(RuleExplained(policy.name, score.name, "Unknown", UNKNOWN_NODE))
+            else:
+                scores.append(_score(policy.name, score, pod, view, now))
+    return NodeExplained(
+        node=name,
+        known=node is not None,
+        passed=not any(rule.outcome == "Refused" for rule in filters),
+        policies=[each.policy.name for each in matched],
+        doubts=[_doubt(each, each.undecided, pod, now) for each in matched if each.undecided],
+        filters=filters,
+        scores=scores,
+    )
+
+
+def explain_scores(
+    pod: PodView, matched: Sequence[Matched], nodes: Nodes, names: Sequence[str], now: int
+) -> list[NodeScored]:
+    """What the scheduler is told when it asks about these nodes, and what it is made of."""
+    views = [nodes.view_of(name) for name in names]
+    rows: list[list[ScoreExplained]] = [[] for _ in names]
+    columns: list[list[float]] = []
+    for policy in (each.policy for each in matched if not each.undecided):
+        seen = [None if view is None else with_data(view, policy.data, now) for view in views]
+        for rule in _sorted_scores(policy):
+            said = [
+                Unknown("node", "is not known yet") if view is None else asked(rule.score, pod, rule.name, view, now)
+                for view in seen
+            ]
+            values = [_number(value) for value in said]
+            scores = normalized(values, rule.normalize)
+            points = [0.0] * len(names) if scores is None else weighted(scores, rule.weight)
+            columns.append(points)
+            for at, row in enumerate(rows):
+                score = None if scores is None else scores[at]
+                row.append(ScoreExplained(policy.name, rule.name, values[at], _why(said[at]), score, points[at]))
+    totals = sums(columns, len(names))
+    return [NodeScored(*each) for each in zip(names, totals, on_the_wire(totals), rows, strict=True)]
+
+
+def flips_of(expression: Compiled, pod: PodView, view: NodeView | None, now: int) -> list[Flip]:
+    """What would have to be otherwise for an expression to be true; without a node for one that is about the pod."""
+    is_lowered = expression.evaluation == "Lowered"
+    try:
+        return closest(expression, pod, view, now) if is_lowered else Asked(expression, pod, view, now).closest()
+    except RAISED:  # whoever asks why is told the rest
+        return []
+
+
+def steps_of(expression: Compiled, pod: PodView, view: NodeView | None, now: int) -> list[Step]:
+    """The parts of an expression and of the variables that it uses, with the values that they had."""
+    is_lowered = expression.evaluation == "Lowered"
+    try:
+        found = [*(steps(expression, pod, view, now) if is_lowered else Asked(expression, pod, view, now).steps())]
+    except RAISED as error:
+        found = [Step("raised", with_values(error))]
+    used = {full.removeprefix(VARIABLES) for full in expression.expression.checked.names.values()}
+    for name, variable in expression.variables.items():
+        if name in used:
+            parts = (replace(step, variable=step.variable or name) for step in steps_of(variable, pod, view, now))
+            found += [step for step in parts if step not in found and step.text != "raised"]
+    return found
+
+
+def _sorted_filters(policy: CompiledPolicy) -> list[FilterRule]:
+    return sorted(policy.filters, key=lambda rule: rule.name)
+
+
+def _sorted_scores(policy: CompiledPolicy) -> list[ScoreRule]:
+    return sorted(policy.scores, key=lambda rule: rule.name)
+
+
+def _doubt(matched: Matched, why: Raised, pod: PodView, now: int) -> Doubt:
+    parts = [
+        step
+        for condition in matched.policy.match.conditions
+        if condition.name == matched.condition
+        for step in steps_of(condition.expression, pod, None, now)
+    ]
+    return Doubt(matched.policy.name, matched.condition, why.detail or str(why), parts)
+
+
+def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: int) -> RuleExplained:
+    notes = Notes()
+    verdict = asked(rule.filter, pod, rule.name, view, now, notes)
+    refusal = rule.refusal(verdict)
+    outcome: Outcome = "Refused" if refusal else "Passed" if isinstance(verdict, Pass) else "Unknown"
+    reason, resolvable = refusal or (_why(verdict), False)
+    expression = rule.expression
+    parts = [] if expression is None else steps_of(expression, pod, view, now)
+    flips = flips_of(expression, pod, view, now) if expression is not None and outcome == "Refused" else []
+    return RuleExplained(policy, rule.name, outcome, reason, resolvable, steps=parts, flips=flips, noted=notes.taken())
+
+
+def _score(policy: str, rule: ScoreRule, pod: PodView, view: NodeView, now: int) -> RuleExplained:
+    notes = Notes()
+    value = asked(rule.score, pod, rule.name, view, now, notes)
+    parts = [] if rule.expression is None else steps_of(rule.expression, pod, view, now)
+    outcome: Outcome = "Unknown" if isinstance(value, Unknown) else "Scored"
+    return RuleExplained(
+        policy, rule.name, outcome, _why(value), value=_number(value), steps=parts, noted=notes.taken()
+    )
+
+
+def _why(said: object) -> str:
+    return str(said) if isinstance(said, Unknown) else ""
+
+
+def _number(value: Value) -> float | None:
+    if isinstance(value, Unknown):
+        return None
+    return value.value if isinstance(value, Timed) else value

@@ -1,0 +1,78 @@
+"""Values of the language as somebody reads them: numbers and texts, and lists of these."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.cel.functions.quantity import NANO, Quantity, canonical
+from fairlead.cel.functions.time_text import SECOND, timestamp_to_string
+from fairlead.cel.syntax.ast import DYN, Type
+from fairlead.cel.values.value_types import Duration, Nothing, Some, Timestamp, TypeName, UInt
+from fairlead.policy.views.placed_pod import PlacedPod
+
+LENGTH_MAX: Final = 10
+"""Of a list; the rest is counted."""
+
+_UNITS: Final = (("h", 3_600 * SECOND), ("m", 60 * SECOND), ("s", SECOND), ("ms", 10**6), ("us", 10**3), ("ns", 1))
+_MILLI: Final = NANO // 1000
+_SUFFIXES: Final = (
+    ("", 1),
+    *((f"{letter}i", 1024**power) for power, letter in enumerate("KMGTPE", start=1)),
+    *((letter, 1000**power) for power, letter in enumerate("kMGTPE", start=1)),
+)
+
+
+def can_be_shown(value: object) -> bool:
+    """Whether a value is more than an object that parts of the expression look into."""
+    if isinstance(value, list | tuple):
+        return all(map(can_be_shown, value))
+    if isinstance(value, Some):
+        return can_be_shown(value.value)
+    return isinstance(value, PlacedPod) or not isinstance(value, Struct | Mapping)
+
+
+def shown(value: object, type_: Type = DYN) -> object:
+    """A value that can be shown. The type tells what is a time: a number may stand for one."""
+    inner = type_.params[0] if type_.params else DYN
+    if isinstance(value, Nothing):
+        return None
+    if isinstance(value, Some):
+        return shown(value.value, inner)
+    match value:
+        case list() | tuple():
+            more = len(value) - LENGTH_MAX
+            found = [shown(each, inner) for each in value[:LENGTH_MAX]]
+            return [*found, f"and {more} more"] if more > 0 else found
+        case PlacedPod():
+            return f"{value.namespace}/{value.name}"
+        case Quantity():
+            return _quantity(value)
+        case int() if isinstance(value, Timestamp) or type_.name == "timestamp":
+            return timestamp_to_string(value)
+        case int() if isinstance(value, Duration):
+            return _duration(value)
+        case UInt():
+            return int(value)
+        case TypeName():
+            return str(value)
+    return value
+
+
+def _duration(value: int) -> str:
+    """As it is written in expressions: `1h30m`."""
+    parts, left = [], abs(value)
+    for unit, size in _UNITS:
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return ("-" if value < 0 else "") + ("".join(parts) or "0s")
+
+
+def _quantity(value: Quantity) -> str:
+    """As Kubernetes would write it: `4Gi`, `500m`."""
+    whole, rest = divmod(value.nano, NANO)
+    if rest:
+        return canonical(value) if rest % _MILLI else f"{value.nano // _MILLI}m"
+    forms = [f"{whole // size}{suffix}" for suffix, size in _SUFFIXES if whole % size == 0]
+    return min(forms, key=len)

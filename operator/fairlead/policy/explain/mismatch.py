@@ -1,0 +1,57 @@
+"""Why a policy is not for a pod: what `select.matches` decides, for people."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fairlead.policy.compile.model import CompiledPolicy, ExpressionRule
+from fairlead.policy.explain.explainer import flips_of
+from fairlead.policy.explain.explanation import Flip
+from fairlead.policy.views.faults import RAISED
+from fairlead.policy.views.pod_and_node import PodView
+
+
+@dataclass(frozen=True, slots=True)
+class Unmatched:
+    """A policy that has no say about a pod."""
+
+    policy: str
+    why: str
+    flips: Sequence[Flip] = ()
+    """What would have to be otherwise for the condition that is false."""
+
+
+def unmatched(policy: CompiledPolicy, pod: PodView, scheduler: str, now: int) -> Unmatched | None:
+    """Why it is not for the pod, the plainest reason first; None where it is, or nobody can tell."""
+    if not policy.enforced:
+        return Unmatched(policy.name, "its mode is Off")
+    if policy.scheduler_name != scheduler:
+        return Unmatched(policy.name, f"it is for pods of the scheduler {policy.scheduler_name}")
+    match = policy.match
+    if match.namespaces is not None and pod.namespace not in match.namespaces:
+        return Unmatched(policy.name, f"it is for pods in {_listed(sorted(match.namespaces))}")
+    selects = match.namespace_selector
+    if selects is not None and pod.knows_namespace and not selects(pod.namespaceObject.metadata.labels):
+        said = _labels(pod.namespaceObject.metadata.labels)
+        return Unmatched(policy.name, f"its namespaceSelector does not match the labels of {pod.namespace}: {said}")
+    if match.pod_selector is not None and not match.pod_selector(pod.labels):
+        return Unmatched(policy.name, f"its podSelector does not match the pod's labels: {_labels(pod.labels)}")
+    for condition in match.conditions:
+        if _is_false(condition, pod, now):
+            flips = flips_of(condition.expression, pod, None, now)
+            return Unmatched(policy.name, f"its condition {condition.name} is false", flips)
+    return None
+
+
+def _is_false(condition: ExpressionRule, pod: PodView, now: int) -> bool:
+    try:
+        return not condition.expression.for_pod(pod)(None, now)
+    except RAISED:
+        return False
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) or "there are none"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"the namespace{'s' if len(names) > 1 else ''} {', '.join(names)}"

@@ -1,0 +1,154 @@
+"""The parts of an expression with the values that they had."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from msgspec import Struct
+
+from fairlead.cel.analysis.trace import Place, Trace, is_loop
+from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, children, walk
+from fairlead.cel.syntax.unparse import optional_macro, text
+from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression_rules import with_values
+from fairlead.policy.explain.explanation import Element, Step
+from fairlead.policy.explain.format_value import can_be_shown, shown
+from fairlead.policy.views.placed_pod import PlacedPod
+
+_NOTHING: Final = object()
+At = Mapping[int, int]
+"""Loops, with the positions of the elements that they are at."""
+
+
+def steps(expression: Compiled, pod: Any, view: Any, now: int) -> Iterator[Step]:
+    """All parts, the whole first; what is written out is no news. In a loop, those of the element that decided."""
+    result, trace = expression.traced(pod)(view, now)
+    told = Told(expression.expression.checked, trace)
+    seen = set[tuple[str, tuple[Element, ...]]]()
+    for node, at in told.parts(told.checked.root, {}):
+        key = text(node), told.elements(node, at)
+        if told.has_value(node, at) and key not in seen:
+            seen.add(key)
+            yield Step(key[0], told.value(node, at), key[1])
+    if isinstance(result, Exception):
+        yield Step("raised", with_values(result))
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an expression told of itself."""
+
+    checked: Checked
+    trace: Trace
+    loops: Mapping[int, tuple[str, Comprehension]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "loops", _loops(self.checked.root))
+
+    def place(self, node: Node, at: At) -> Place:
+        """Where the value is kept."""
+        return node.id, *[at.get(loop, -1) for loop in self.trace.around[node.id]]
+
+    def held(self, node: Node, at: At) -> object:
+        """The value, of the language."""
+        return node.value if isinstance(node, Const) else self.trace.values.get(self.place(node, at), _NOTHING)
+
+    def has_value(self, node: Node, at: At) -> bool:
+        """Whether there is one that can be shown."""
+        value = self.held(node, at)
+        is_element = isinstance(node, Ident) and isinstance(value, PlacedPod)  # which is named already
+        return value is not _NOTHING and not is_element and can_be_shown(value)
+
+    def value(self, node: Node, at: At) -> object:
+        """The value as it is shown; None if there is none."""
+        return shown(self.held(node, at), self.checked.type_of(node)) if self.has_value(node, at) else None
+
+    def elements(self, node: Node, at: At) -> tuple[Element, ...]:
+        """The elements for which a value is the value of this part, the outermost first."""
+        found = []
+        around = self.trace.around[node.id]
+        for depth, id_ in enumerate(around):
+            come_to = self.trace.elements.get((id_, *[at.get(loop, -1) for loop in around[:depth]]), ())
+            position = at.get(id_, -1)
+            if 0 <= position < len(come_to):
+                written, loop = self.loops[id_]
+                is_key = self.checked.type_of(loop.range).name == "map"
+                found.append(Element(written, position, _name(come_to[position][0 if is_key else -1])))
+        return tuple(found)
+
+    def parts(self, node: Node, at: At) -> Iterator[tuple[Node, At]]:
+        """What is worth to be told: not what is written out, nor what macros wrote."""
+        if not _is_written_out(node) and not _is_macros_own(node):
+            yield node, at
+        macro = optional_macro(node)
+        for child in children(node) if macro is None else (macro.held, macro.body):
+            if not is_loop(node) or child is not node.step:
+                yield from self.parts(child, at)
+            elif (position := self._deciding(node, at)) is not None:
+                yield from self.parts(child, {**at, node.id: position})
+
+    def _deciding(self, loop: Comprehension, at: At) -> int | None:
+        """The element that made the loop come to what it came to; the last one if none of them did."""
+        come_to = range(len(self.trace.elements.get(self.place(loop, at), ())))
+        tested, wanted = _tested(loop)
+        if self.held(loop, at) is _NOTHING:  # it raised
+            wanted = _NOTHING
+        found = [one for one in come_to if self.held(tested, {**at, loop.id: one}) is wanted]
+        return found[-1] if found else come_to[-1] if come_to else None
+
+
+def _loops(root: Node) -> Mapping[int, tuple[str, Comprehension]]:
+    """The loops, with what each goes through as it was written."""
+    inputs: dict[str, str] = {}  # of macros that keep it under a name of their own
+    found: dict[int, tuple[str, Comprehension]] = {}
+    for node in walk(root):
+        if not isinstance(node, Comprehension):
+            continue
+        if is_loop(node):
+            written = text(node.range)
+            found[node.id] = inputs.get(written, written), node
+        elif node.accumulator.startswith("@"):
+            inputs[node.accumulator] = text(node.init)
+    return found
+
+
+def _tested(loop: Comprehension) -> tuple[Node, object]:
+    """What is asked of each element, and the answer that matters."""
+    match loop.step:
+        case Call(function="_||_", args=(_, test)):
+            return test, True
+        case Call(function="_&&_", args=(_, test)):
+            return test, False
+        case Call(function="_?_:_", args=(test, _, _)):
+            return test, True
+        case Call(function="_+_", args=(_, ListExpr(elements=(element,)))):
+            return element, None
+    return loop.step, None
+
+
+def _name(value: object) -> str:
+    match value:
+        case PlacedPod():
+            return f"{value.namespace}/{value.name}"
+        case Struct():
+            name = getattr(value, "name", None) or getattr(getattr(value, "metadata", None), "name", None)
+            return str(name or "")
+        case str() | int():
+            return str(value)
+    return ""
+
+
+def _is_written_out(node: Node) -> bool:
+    return isinstance(node, Const) or (isinstance(node, ListExpr) and all(map(_is_written_out, node.elements)))
+
+
+def _is_macros_own(node: Node) -> bool:
+    """Whether a macro wrote it, and not the user."""
+    match node:
+        case Ident(name=name):
+            return name.startswith("@")
+        case Comprehension(range=Ident(name=name)) if name.startswith("@"):
+            return True
+        case Call(args=args):
+            return any(isinstance(arg, Ident) and arg.name.startswith("@") for arg in args)
+    return False

@@ -1,0 +1,1 @@
+"""What is wrong with a policy, or will surprise its owner."""

@@ -1,0 +1,219 @@
+"""What an expression comes to where something is absent that the expression reads without asking for it.
+
+That is a key of a map, or the first of a list. Two objects are followed side by side through `!`, `&&`, `||`, `?:` and
+the macros: one without it, and one with a value that nothing in the expression names. Each part comes to true, to false
+or to an error for the one and for the other. What else the expression reads is taken to be whatever it may be, the same
+for both.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Final
+
+from fairlead.cel.syntax.ast import Call, Comprehension, Const, Ident, ListExpr, Select, children
+from fairlead.cel.syntax.unparse import text
+from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.lint.symbolic import UNKNOWN, Key, Term, TooLargeError, asked_for, read, read_optionally, term_of
+
+Outcome = bool | None
+"""None: it raises."""
+Pairs = frozenset[tuple[Outcome, Outcome]]
+"""What there may be: without the key, and with another value."""
+
+_EITHER: Final[Pairs] = frozenset({(True, True), (False, False)})
+_ALWAYS: Final[Pairs] = frozenset({(True, True)})
+_THERE: Final[Pairs] = frozenset({(False, True)})
+_UNLIKE: Final[Pairs] = frozenset({(None, False)})
+_LIKE: Final[Pairs] = frozenset({(None, True)})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of a map of texts, or of a list."""
+
+    holder: Key
+    key: str | None
+    """None: any of a list."""
+    map: str = field(compare=False)
+    """The map or the list as it is written, such as `pod.metadata.labels`."""
+    root: str = field(compare=False)
+    """What it is read from: a variable of the environment, or of a macro."""
+
+
+class _GiveUpError(Exception):
+    """It is asked for in a way that is not followed."""
+
+
+def entries(compiled: Compiled) -> list[Entry]:
+    """What it reads without asking whether it is there, each once."""
+    try:
+        return list(dict.fromkeys(_read_in(term_of(compiled))))
+    except TooLargeError:
+        return []
+
+
+def outcomes(compiled: Compiled, entry: Entry) -> Pairs:
+    """What it comes to; nothing where that is not known."""
+    try:
+        return _pairs(term_of(compiled), entry)
+    except (TooLargeError, _GiveUpError):
+        return frozenset()
+
+
+def all_of(conditions: Iterable[Pairs]) -> Pairs:
+    """What conditions come to that must all hold."""
+    whole = _ALWAYS
+    for one in conditions:
+        whole = _joined(_and, whole, one)
+    return whole
+
+
+def _read_in(term: Term) -> Iterator[Entry]:
+    if (entry := _entry(term)) is not None:
+        yield entry
+    for child in children(term.node):
+        yield from _read_in(term.at(child))
+
+
+def _entry(term: Term) -> Entry | None:
+    """The entry that is read, if reading it raises where it is not there."""
+    if found := read(term):
+        holder, key = found
+        return _made(holder, str(key)) if holder.checked.type_of(holder.node).params[1].name == "string" else None
+    if indexed := term.args("_[_]"):
+        of_list = indexed[0].checked.type_of(indexed[0].node).name == "list"
+        return _made(indexed[0], None) if of_list else None
+    return None
+
+
+def _made(holder: Term, key: str | None) -> Entry | None:
+    inner = holder.node
+    if not isinstance(inner, Select):
+        return None
+    while isinstance(inner, Select):
+        inner = inner.operand
+    root = holder.checked.names.get(inner.id, inner.name) if isinstance(inner, Ident) else ""
+    return Entry(holder.key(), key, text(holder.node), root)
+
+
+def _is(found: tuple[Term, object] | None, entry: Entry) -> bool:
+    return found is not None and found[1] == entry.key and found[0].key() == entry.holder
+
+
+def _pairs(term: Term, entry: Entry) -> Pairs:
+    """What a condition comes to."""
+    match term.node:
+        case Comprehension() as macro:
+            return _of_macro(term, macro, entry)
+        case Const(value=bool(value)):
+            return frozenset({(value, value)})
+    parts = [_pairs(one, entry) for one in term.args("!_", "_&&_", "_||_", "_?_:_")]
+    match term.function:
+        case "!_":
+            return frozenset((_not(a), _not(b)) for a, b in parts[0])
+        case "_&&_":
+            return _joined(_and, *parts)
+        case "_||_":
+            return _joined(_or, *parts)
+        case "_?_:_":
+            return _joined(_chosen, *parts)
+    if _is(asked_for(term), entry):
+        return _THERE
+    if (compared := _with_default(term, entry)) is not None:
+        return compared
+    match _raises(term, entry):
+        case True:
+            return _LIKE if term.function == "_!=_" else _UNLIKE
+        case False:
+            return _EITHER
+    return _EITHER | _LIKE | _UNLIKE
+
+
+def _of_macro(term: Term, macro: Comprehension, entry: Entry) -> Pairs:
+    if isinstance(macro.range, ListExpr) and not macro.range.elements:  # cel.bind
+        return _pairs(term.at(macro.result), entry)
+    if term.at(macro.range).key()[:3] == entry.holder[:3]:
+        raise _GiveUpError
+    if _raises(term.at(macro.range), entry):
+        return _UNLIKE
+    match macro.step:
+        case Call(function="_||_" | "_&&_" as function, args=(Ident(), condition)):  # exists, all
+            of_none = function == "_&&_"
+        case Call(function="_?_:_", args=(condition, *_)) if isinstance(macro.result, Call):  # exists_one
+            of_none = False
+        case _:
+            return _EITHER
+    return _pairs(term.at(condition), entry) | {(of_none, of_none)}
+
+
+def _with_default(term: Term, entry: Entry) -> Pairs | None:
+    """A comparison of constants with the entry, or with a default where it is absent; another value is none of them."""
+    sides = term.args("_==_", "_!=_", "@in")
+    for what, other in (sides, sides[::-1]) if sides else ():
+        if (found := what.args("orValue")) and _is(read_optionally(found[0]), entry):
+            default, wanted = found[1].constant(), _constants(other)
+            if default is UNKNOWN or UNKNOWN in wanted:
+                raise _GiveUpError
+            is_other = term.function == "_!=_"
+            return frozenset({((default in wanted) is not is_other, is_other)})
+    return None
+
+
+def _constants(term: Term) -> list[object]:
+    if isinstance(term.node, ListExpr):
+        return [term.at(one).constant() for one in term.node.elements]
+    return [term.constant()]
+
+
+def _raises(term: Term, entry: Entry) -> bool | None:
+    """Whether a part raises where the entry is absent; None: it may."""
+    if _entry(term) == entry:
+        return True
+    # Of a list there is much to ask: has(list), size(list), list.exists(...).
+    if _is(read_optionally(term), entry) or (entry.key is None and term.key()[:3] == entry.holder[:3]):
+        raise _GiveUpError
+    if term.checked.type_of(term.node).name == "bool" and (term.args(*_LOGIC) or _is(asked_for(term), entry)):
+        return _any({a is None for a, _ in _pairs(term, entry)})
+    if chosen := term.args("_?_:_"):
+        conditions = {a for a, _ in _pairs(chosen[0], entry)}
+        ways = {_raises(chosen[2 - int(way)], entry) for way in conditions if way is not None}
+        return _any(ways | ({True} if None in conditions else set()))
+    if isinstance(term.node, Comprehension):
+        inner = [_raises(term.at(part), entry) for part in (term.node.range, term.node.step, term.node.result)]
+        return None if any(one is not False for one in inner) else False
+    parts = {_raises(term.at(child), entry) for child in children(term.node)}
+    return True if True in parts else None if None in parts else False
+
+
+_LOGIC: Final = ("!_", "_&&_", "_||_")
+
+
+def _any(ways: set[bool | None] | set[bool]) -> bool | None:
+    """What is sure if one of several ways is taken."""
+    (only, *others) = ways or {False}
+    return None if others else only
+
+
+def _joined(join: Callable[..., Outcome], *parts: Pairs) -> Pairs:
+    return frozenset(
+        (join(*(one for one, _ in taken)), join(*(other for _, other in taken))) for taken in product(*parts)
+    )
+
+
+def _not(one: Outcome) -> Outcome:
+    return None if one is None else not one
+
+
+def _and(one: Outcome, other: Outcome) -> Outcome:
+    if False in (one, other):
+        return False
+    return None if None in (one, other) else True
+
+
+def _or(one: Outcome, other: Outcome) -> Outcome:
+    return _not(_and(_not(one), _not(other)))
+
+
+def _chosen(condition: Outcome, yes: Outcome, no: Outcome) -> Outcome:
+    return None if condition is None else yes if condition else no

@@ -1,0 +1,181 @@
+"""Everything that is to be said of an object at once.
+
+What the schema says, what its expressions say besides, and what is legal and hardly meant.
+
+Where a part of the object cannot be read, something harmless takes its place, so that the rest can be compiled; what is
+then said of the replacement is left out.
+"""
+
+import logging
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
+from fairlead.api.parse import parse_policy
+from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
+from fairlead.cooperative import Steps, TooLongError, finish, released, within
+from fairlead.policy.compile.compiler import Rules, compile_steps, too_long
+from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.policy_errors import Fault, PolicyError, in_field
+from fairlead.policy.lint.codes import PolicyWarning, Reason
+from fairlead.policy.lint.policy_checks import warnings_steps
+
+LOG: Final = logging.getLogger(__name__)
+_MESSAGE_MAX: Final = 1024
+_MANY: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """A policy with what is to be said of it, or what is wrong with it."""
+
+    policy: SchedulerExtenderPolicy | None
+    compiled: CompiledPolicy | None
+    faults: tuple[Fault, ...]
+    warnings: tuple[PolicyWarning, ...] = ()
+
+
+def inspect(obj: object, model: type[SchedulerExtenderPolicy], rules: Rules) -> Inspected:
+    """Read and compile an object as YAML or JSON gives it. Raises nothing."""
+    return finish(inspect_steps(obj, model, rules))
+
+
+def inspect_steps(obj: object, model: type[SchedulerExtenderPolicy], rules: Rules) -> Steps[Inspected]:
+    """The same, pausing so that others are served meanwhile."""
+    made = list[Compiled]()
+    try:
+        return (yield from within(_inspected(obj, model, rules, made), rules.clock))
+    except TooLongError as error:
+        fault = too_long(error)
+    yield from released(made)
+    return Inspected(None, None, (fault,))
+
+
+def _inspected(
+    obj: object, model: type[SchedulerExtenderPolicy], rules: Rules, made: list[Compiled]
+) -> Steps[Inspected]:
+    try:
+        policy = parse_policy(obj, model)
+    except InvalidObjectError as invalid:
+        found = tuple(Fault(error) for error in invalid.errors)
+        yield
+        rest = yield from _in_the_rest(obj, invalid.errors, model, rules, made)
+        return Inspected(None, None, (*found, *rest))
+    yield
+    try:
+        compiled = yield from compile_steps(policy, rules, made=made)
+    except PolicyError as error:
+        return Inspected(policy, None, error.faults)
+    except Exception as error:
+        LOG.exception("a policy cannot be looked at")
+        return Inspected(policy, None, (_internal(error),))
+    warned = list[PolicyWarning]()
+    try:
+        warned = yield from warnings_steps(compiled, policy)
+    except Exception:
+        LOG.exception("what is to be said of a policy cannot be found", extra={"policy": compiled.name})
+    return Inspected(policy, compiled, (), (*_of_metadata(obj), *warned))
+
+
+def _internal(error: Exception) -> Fault:
+    return in_field((), f"internal error: {type(error).__name__}: {error}"[:_MESSAGE_MAX], "the log has more")
+
+
+def _of_metadata(obj: object) -> Iterator[PolicyWarning]:
+    metadata = obj.get("metadata") if isinstance(obj, Mapping) else None
+    if isinstance(metadata, Mapping) and metadata.get("namespace"):
+        said = "policies stand in no namespace, so that this is ignored"
+        hint = "remove it; match.namespaces says of which namespaces the pods are that the policy is for"
+        yield PolicyWarning(Reason.NAMESPACE_IGNORED, ("metadata", "namespace"), said, hint)
+
+
+def _in_the_rest(
+    obj: object,
+    errors: tuple[FieldError, ...],
+    model: type[SchedulerExtenderPolicy],
+    rules: Rules,
+    made: list[Compiled],
+) -> Steps[list[Fault]]:
+    if not isinstance(obj, Mapping) or not isinstance(obj.get("spec"), Mapping) or _is_vast(obj["spec"]):
+        return []
+    # The paths of what is wrong, and of all that they stand in.
+    wrong = {error.path[:end] for error in errors for end in range(len(error.path) + 1)}
+    faulty = {error.path for error in errors}
+    spec = _repaired(obj["spec"], wrong, faulty)
+    header = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy", "metadata": {"name": "x"}}
+    try:
+        policy = parse_policy({**header, "spec": spec}, model)
+    except InvalidObjectError:
+        return []
+    unknown = {variable.name for at, variable in enumerate(policy.spec.variables) if ("spec", "variables", at) in wrong}
+    try:
+        yield from compile_steps(policy, rules, unknown=unknown, made=made)
+        yield from released(made)
+    except PolicyError as error:
+        return [fault for fault in error.faults if fault.path not in faulty]
+    except Exception as error:
+        LOG.exception("a policy cannot be looked at")
+        return [_internal(error)]
+    return []
+
+
+def _is_vast(spec: Mapping[str, Any]) -> bool:
+    """Whether some part of it is far larger than any may be: of such a one nothing more is said."""
+    if len(spec) > _MANY:
+        return True
+    parts = [*spec.values(), *(one for part in spec.values() if isinstance(part, Mapping) for one in part.values())]
+    return any(isinstance(one, list | Mapping) and len(one) > _MANY for one in parts)
+
+
+Repair = Callable[[Mapping[str, Any], int], dict[str, Any]]
+
+
+def _rule(harmless: str) -> Repair:
+    """A rule of which only the expression is left."""
+
+    def repair(item: Mapping[str, Any], at: int) -> dict[str, Any]:
+        kept = item.get("expression")
+        return {"name": f"x{at}", "expression": kept if isinstance(kept, str) and kept else harmless}
+
+    return repair
+
+
+def _entry(item: Mapping[str, Any], at: int) -> dict[str, Any]:
+    name = item.get("name")
+    return {"name": name if isinstance(name, str) else f"x{at}", "nodeLabel": {"key": "x"}}
+
+
+def _variable(item: Mapping[str, Any], at: int) -> dict[str, Any]:
+    name = item.get("name")
+    return {"name": name if isinstance(name, str) else f"x{at}", "expression": "true"}
+
+
+_REPAIRS: Final[Mapping[FieldPath, Repair]] = {
+    ("spec", "match", "conditions"): _rule("true"),
+    ("spec", "data"): _entry,
+    ("spec", "variables"): _variable,
+    ("spec", "filters"): _rule("true"),
+    ("spec", "scores"): _rule("1"),
+    ("spec", "preemption", "protect"): _rule("true"),
+    ("spec", "binding", "annotations"): lambda _, at: {"key": f"fairlead.dev/x{at}", "expression": "''"},
+}
+
+
+def _repaired(
+    value: Any, wrong: Container[FieldPath], faulty: Container[FieldPath], path: FieldPath = ("spec",)
+) -> Any:
+    """The same without what is wrong: items of lists are replaced, so that the others keep their places."""
+    if path not in wrong:
+        return value
+    if isinstance(value, Mapping):
+        kept = {key: item for key, item in value.items() if (*path, key) not in faulty or (*path, key) in _REPAIRS}
+        repaired = {key: _repaired(item, wrong, faulty, (*path, key)) for key, item in kept.items()}
+        return {key: item for key, item in repaired.items() if item is not None}
+    if isinstance(value, list) and (repair := _REPAIRS.get(path)):
+        return [
+            repair(item if isinstance(item, Mapping) else {}, at) if (*path, at) in wrong else item
+            for at, item in enumerate(value)
+        ]
+    return None

@@ -1,0 +1,299 @@
+"""What can be said of an expression without evaluating it on anything: is it constant, can it be true at all.
+
+Only what is sure is said. `possible` follows `!`, `&&`, `||` and `?:` through the policy's variables and looks for
+contradictions among what must hold together: `x == 'a' && x == 'b'`, `free['cpu'] > 4.0 && free['cpu'] < 2.0`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Final
+
+from fairlead.cel.analysis.expression_reads import reads
+from fairlead.cel.analysis.node_facts import VARIABLES, analyse
+from fairlead.cel.engine.environment import ROOTS
+from fairlead.cel.lowering.program import Program
+from fairlead.cel.syntax.ast import Call, Checked, Const, Ident, ListExpr, Node, Select, walk
+from fairlead.cel.values.errors import NotLoweredError
+from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.views.faults import RAISED
+
+_STEPS_MAX: Final = 3_000  # a variable that is used twice by the next that is used twice ... has no end
+_CONSTANT_MAX: Final = 200
+"""Nodes of a constant that is evaluated."""
+_EVALUATION: Final = 400
+"""Steps that it takes to evaluate a constant, beside some for each of its nodes and for what it may cost."""
+_OF_NODE: Final = 8
+_OF_BUDGET: Final = 2_000
+_NOT: Final = {"_==_": "_!=_", "_!=_": "_==_", "_<_": "_>=_", "_>=_": "_<_", "_>_": "_<=_", "_<=_": "_>_"}
+TURNED: Final = {"_==_": "_==_", "_!=_": "_!=_", "_<_": "_>_", "_>_": "_<_", "_<=_": "_>=_", "_>=_": "_<=_"}
+"""The same comparison with its sides exchanged."""
+UNKNOWN: Final = object()
+"""In place of a value: it is not constant, or nothing is sure."""
+
+Key = tuple[object, ...]
+
+
+class TooLargeError(Exception):
+    """Written out, the expression is too large to be looked at."""
+
+
+@dataclass(slots=True)
+class _Steps:
+    left: int = _STEPS_MAX
+
+    def take(self, count: int = 1) -> None:
+        """So many: of nodes that are looked at, or of what takes as long."""
+        self.left -= count
+        if self.left < 0:
+            raise TooLargeError
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A part of an expression, with what is needed to follow it; never inside of a loop."""
+
+    node: Node
+    checked: Checked
+    variables: Mapping[str, Checked]
+    steps: _Steps = field(default_factory=_Steps)
+
+    def at(self, node: Node) -> "Term":
+        """Another part of the same expression, or what a variable of the policy stands for."""
+        self.steps.take()
+        name = self.checked.names.get(node.id, "") if isinstance(node, Ident) else ""
+        if name.startswith(VARIABLES):
+            inner = self.variables[name.removeprefix(VARIABLES)]
+            return Term(inner.root, inner, self.variables, self.steps).at(inner.root)
+        return Term(node, self.checked, self.variables, self.steps)
+
+    def args(self, *functions: str) -> tuple["Term", ...]:
+        """The arguments, if it is a call of one of these functions."""
+        if isinstance(self.node, Call) and self.node.function in functions:
+            return tuple(self.at(arg) for arg in self.node.args)
+        return ()
+
+    @property
+    def function(self) -> str:
+        """The function that it calls, if it is a call."""
+        return self.node.function if isinstance(self.node, Call) else ""
+
+    def constant(self) -> object:
+        """Its value, if it is the same whatever there is."""
+        if isinstance(self.node, Const):
+            return self.node.value
+        size = self._size()
+        self.steps.take(size)
+        if size > _CONSTANT_MAX:
+            return UNKNOWN
+        alone = replace(self.checked, root=self.node)
+        if reads(alone, self.variables):
+            return UNKNOWN
+        try:
+            if analyse(alone, self.variables)[""].names[self.node.id] & ROOTS.keys():
+                return UNKNOWN  # it reads something and makes nothing of it
+            program = Program(alone, self.variables)
+            self.steps.take(_EVALUATION + _OF_NODE * size + (_OF_BUDGET if program.is_metered else 0))
+            return program.plain(None)(None, 0)
+        except (*RAISED, NotLoweredError):
+            return UNKNOWN
+
+    def key(self) -> Key:
+        """The same for the same expression."""
+        self.steps.take(self._size())
+        return _key(self.checked, self.node)
+
+    def _size(self) -> int:
+        return sum(1 for _ in islice(walk(self.node), _STEPS_MAX + 1))
+
+
+def term_of(compiled: Compiled) -> Term:
+    """An expression as a whole."""
+    checked = compiled.expression.checked
+    variables = {name: variable.expression.checked for name, variable in compiled.variables.items()}
+    whole = Term(checked.root, checked, variables)
+    return whole.at(checked.root)
+
+
+def possible(compiled: Compiled, *, want: bool) -> bool:
+    """Whether a condition can be so at all; True where that is not known."""
+    try:
+        return _possible([term_of(compiled)], want=want)
+    except TooLargeError:
+        return True
+
+
+def possible_together(conditions: Iterable[Compiled]) -> bool:
+    """Whether all of them can hold at once; True where that is not known."""
+    try:
+        return _possible([term_of(one) for one in conditions], want=True)
+    except TooLargeError:
+        return True
+
+
+def outcomes(compiled: Compiled) -> frozenset[float] | None:
+    """All the numbers that an expression can give, if it chooses among constants; None where that is not known."""
+    try:
+        return frozenset(_outcomes(term_of(compiled)))
+    except (TooLargeError, _NotConstantError):
+        return None
+
+
+class _NotConstantError(Exception):
+    pass
+
+
+def _outcomes(term: Term) -> Iterator[float]:
+    if chosen := term.args("_?_:_"):
+        condition, *branches = chosen
+        for want, branch in zip((True, False), branches, strict=True):
+            if _possible([condition], want=want):
+                yield from _outcomes(branch)
+        return
+    value = term.constant()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _NotConstantError
+    yield float(value)
+
+
+def _possible(terms: list[Term], *, want: bool) -> bool:
+    """Whether all of them can be so at once."""
+    allowed: dict[Key, _Allowed] = {}
+    decided: dict[Key, bool] = {}
+    for literal, wanted in (literal for term in terms for literal in _literals(term, want=want)):
+        value = literal.constant()
+        if isinstance(value, bool) and value is not wanted:
+            return False
+        if decided.setdefault(literal.key(), wanted) is not wanted:
+            return False
+        if either := literal.args("_||_" if wanted else "_&&_"):
+            if not any(_possible([one], want=wanted) for one in either):
+                return False
+        elif chosen := literal.args("_?_:_"):
+            condition, yes, no = chosen
+            ways = ((yes, True), (no, False))
+            if not any(_possible([condition], want=way) and _possible([one], want=wanted) for one, way in ways):
+                return False
+        elif compared := _comparison(literal, want=wanted):
+            what, operator, values = compared
+            if not allowed.setdefault(what, _Allowed()).narrow(operator, values):
+                return False
+    return True
+
+
+def _literals(term: Term, *, want: bool) -> Iterator[tuple[Term, bool]]:
+    """All that must hold together."""
+    if negated := term.args("!_"):
+        yield from _literals(negated[0], want=not want)
+    elif parts := term.args("_&&_" if want else "_||_"):
+        for part in parts:
+            yield from _literals(part, want=want)
+    else:
+        yield term, want
+
+
+def _comparison(term: Term, *, want: bool) -> tuple[Key, str, list[object]] | None:
+    """What is compared, how, and with which constants."""
+    if found := term.args("@in"):
+        what, among = found
+        if not isinstance(among.node, ListExpr) or among.node.optional:
+            return None
+        values = [among.at(element).constant() for element in among.node.elements]
+        return None if UNKNOWN in values else (what.key(), "in" if want else "not in", values)
+    if not (sides := term.args(*_NOT)):
+        return None
+    left, right = sides
+    operator = term.function if want else _NOT[term.function]
+    if (value := right.constant()) is not UNKNOWN:
+        return left.key(), operator, [value]
+    if (value := left.constant()) is not UNKNOWN:
+        return right.key(), TURNED[operator], [value]
+    return None
+
+
+@dataclass(slots=True)
+class _Allowed:
+    """What one thing may still be."""
+
+    among: list[object] | None = None
+    without: list[object] = field(default_factory=list)
+    low: tuple[float, bool] = (float("-inf"), False)  # the bound, and whether it is excluded
+    high: tuple[float, bool] = (float("inf"), False)
+
+    def narrow(self, operator: str, values: list[object]) -> bool:
+        """Whether anything is left."""
+        match operator:
+            case "_==_" | "in":
+                self.among = values if self.among is None else [one for one in self.among if one in values]
+            case "_!=_" | "not in":
+                self.without += values
+            case _ if isinstance(values[0], int | float) and not isinstance(values[0], bool):
+                bound = (values[0], operator in ("_<_", "_>_"))
+                if operator in ("_<_", "_<=_"):
+                    self.high = min(self.high, bound, key=lambda one: (one[0], not one[1]))
+                else:
+                    self.low = max(self.low, bound)
+        if self.among is not None:
+            return any(self._has(one) for one in self.among)
+        return self.low[0] < self.high[0] or (self.low[0] == self.high[0] and not (self.low[1] or self.high[1]))
+
+    def _has(self, value: object) -> bool:
+        if value in self.without:
+            return False
+        if not isinstance(value, int | float):
+            return True
+        (low, above), (high, below) = self.low, self.high
+        return (value > low if above else value >= low) and (value < high if below else value <= high)
+
+
+def _key(checked: Checked, node: Node) -> Key:
+    match node:
+        case Const(value=value):
+            return "const", type(value).__name__, value
+        case Ident(name=name):
+            return "name", checked.names.get(node.id, name)
+        case Select(operand=holder, field=field_, test_only=False) if checked.type_of(holder).name == "map":
+            return "call", "_[_]", _key(checked, holder), ("const", "str", field_)
+        case Select(operand=holder, field=field_, test_only=test_only):
+            return "select", _key(checked, holder), field_, test_only
+        case Call(function=function, args=args):
+            return ("call", function, *(_key(checked, arg) for arg in args))
+        case ListExpr(elements=elements):
+            return ("list", node.optional, *(_key(checked, element) for element in elements))
+    return "unlike any other", id(checked), node.id
+
+
+_OPTIONAL: Final = ("_[?_]", "_?._")
+
+Entry = tuple[Term, object]
+"""The map, and the key."""
+
+
+def read(term: Term) -> Entry | None:
+    """What is read so that it raises where it is absent: `map['key']`, `map.key`."""
+    match term.node:
+        case Select(operand=holder, field=key, test_only=False):
+            return _in_map(term.at(holder), key)
+    found = term.args("_[_]")
+    return _in_map(found[0], found[1].node.value) if found and isinstance(found[1].node, Const) else None
+
+
+def read_optionally(term: Term) -> Entry | None:
+    """What is read as an optional: `map[?'key']`, `map.?key`."""
+    found = term.args(*_OPTIONAL)
+    return (found[0], found[1].node.value) if found and isinstance(found[1].node, Const) else None
+
+
+def asked_for(term: Term) -> Entry | None:
+    """Of what it is asked whether it is there: `'key' in map`, `has(map.key)`, `map[?'key'].hasValue()`."""
+    match term.node:
+        case Select(operand=holder, field=key, test_only=True):
+            return _in_map(term.at(holder), key)
+    if found := term.args("hasValue"):
+        return read_optionally(found[0])
+    found = term.args("@in")
+    return _in_map(found[1], found[0].node.value) if found and isinstance(found[0].node, Const) else None
+
+
+def _in_map(holder: Term, key: object) -> Entry | None:
+    return (holder, key) if holder.checked.type_of(holder.node).name == "map" else None

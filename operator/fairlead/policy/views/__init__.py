@@ -1,0 +1,1 @@
+"""What rules see of pods and nodes."""

@@ -1,0 +1,28 @@
+"""Faults of rules as values: what an evaluation may raise, and what is said of it."""
+
+from typing import Final
+
+from fairlead.strategies.facts import Unknown
+
+RAISED: Final = (Exception,)
+"""What an evaluation may raise: errors of the language, and what nobody foresaw."""
+
+
+class Raised(Unknown, frozen=True):
+    """An expression raised. What it says is stable; the detail is for the status and the log: no fact is in it."""
+
+    detail: str = ""
+
+
+class Faulted(Raised, frozen=True):
+    """What was raised is a fault of the program, not of the rule or of what it read."""
+
+    error: Exception | None = None
+
+
+def faulted(
+    error: Exception, what: str = "the rule", until: int | None = None, *, why: str = "cannot be decided"
+) -> Raised:
+    """What nobody foresaw."""
+    detail = f"an internal fault ({type(error).__name__}); the log of the operator says where"
+    return Faulted(what, why, until, detail, error)

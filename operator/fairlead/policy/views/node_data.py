@@ -1,0 +1,144 @@
+"""The values of a policy's `data` on a node, and until when they hold."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from fairlead.api.data import DataEntry, NodeAnnotation
+from fairlead.api.values import parse_duration
+from fairlead.cel.functions.quantity import to_float
+from fairlead.policy.views.faults import RAISED, faulted
+from fairlead.policy.views.pod_and_node import Data, NodeView
+from fairlead.strategies.facts import Unknown
+from fairlead.strategies.reads import ANNOTATIONS, LABELS, Path, Reads
+
+LENGTH_MAX: Final = 100
+"""A number has no more characters; a text that has is none, however long it is."""
+MISSING: Final = "is missing"
+NO_NUMBER: Final = "is no number"
+STALE: Final = "is stale"
+
+_NUMBER: Final = re.compile(r"[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d{1,4})?", re.ASCII)
+_UNIX: Final = re.compile(r"\d{1,11}(\.\d{1,9})?", re.ASCII)
+_RFC_3339: Final = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE
+)
+_SECOND: Final = 1_000_000_000
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+Held = tuple[float | Unknown, int | None]
+"""A value or why there is none, and when it grows stale."""
+
+
+def reader(entries: Sequence[DataEntry]) -> Callable[[Any, int], tuple[Data, int | None]]:
+    """The function that reads all entries of a policy from a node, and says when the next of them grows stale."""
+    readers = [(entry.name, _entry(entry)) for entry in entries]
+
+    def read(node: Any, now: int) -> tuple[Data, int | None]:
+        values: dict[str, float] = {}
+        missing: dict[str, Unknown] = {}
+        until: int | None = None
+        for name, one in readers:
+            try:
+                found, end = one(node, now)
+            except RAISED as error:
+                found, end = faulted(error, f"data {name}", why="cannot be read"), None
+            if isinstance(found, Unknown):
+                missing[name] = found
+            else:
+                values[name] = found
+            if end is not None and (until is None or end < until):
+                until = end
+        return Data(values, missing), until
+
+    return read
+
+
+def with_data(view: NodeView, entries: Sequence[DataEntry], now: int) -> NodeView:
+    """A node as a policy with these entries sees it, for those who ask about one node only."""
+    return view.with_data(reader(entries)(view.node, now)[0]) if entries else view
+
+
+def reads_of(entries: Sequence[DataEntry]) -> Reads:
+    """The fields of a node from which the entries are read."""
+    paths: set[Path] = set()
+    for entry in entries:
+        if entry.node_annotation:
+            keys = (entry.node_annotation.key, entry.node_annotation.time_key)
+            paths |= {(*ANNOTATIONS, key) for key in keys if key is not None}
+        if entry.node_label:
+            paths.add((*LABELS, entry.node_label.key))
+    return Reads(node=frozenset(paths))
+
+
+def differing(one: Data | None, other: Data | None) -> frozenset[str]:
+    """The entries of which a rule may see something else."""
+    before, after = ({} if data is None else {**data.missing, **data} for data in (one, other))
+    return frozenset(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+
+
+def _entry(entry: DataEntry) -> Callable[[Any, int], Held]:
+    missing, stale = Unknown(f"data {entry.name}", MISSING), Unknown(f"data {entry.name}", STALE)
+    nothing: Held = (missing if entry.default is None else entry.default, None)
+    unread: Held = (Unknown(f"data {entry.name}", NO_NUMBER) if entry.default is None else entry.default, None)
+    annotation, source = entry.node_annotation, entry.node_annotation or entry.node_label
+    max_age = None if entry.max_age is None else parse_duration(entry.max_age) * _SECOND
+    if source is None:
+        return lambda _node, _now: nothing
+    key, form, factor = source.key, source.format, entry.factor
+
+    def read(node: Any, now: int) -> Held:
+        held: Mapping[str, str] = node.metadata.annotations if annotation else node.metadata.labels
+        text = held.get(key)
+        if text is None:
+            return nothing
+        number = _number(text, form)
+        if number is None or not _is_finite(value := number * factor):
+            return unread
+        if max_age is None or annotation is None:
+            return value, None
+        written = _written(annotation, held)
+        # One that does not say when it was written may be of any age. Times from the future count as now.
+        if written is None or now - written > max_age:
+            return stale, None
+        return value, written + max_age + 1
+
+    return read
+
+
+def _number(text: str, form: str) -> float | None:
+    if form == "ValueCommaTime":
+        text = text.partition(",")[0]
+    text = text.strip()
+    if len(text) > LENGTH_MAX:
+        return None
+    if form == "Quantity":
+        return to_float(text)
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def _is_finite(value: float) -> bool:
+    return value - value == 0.0
+
+
+def _written(source: NodeAnnotation, held: Mapping[str, str]) -> int | None:
+    if source.format == "ValueCommaTime":
+        return moment(held.get(source.key, "").partition(",")[2].strip())
+    return moment(held.get(source.time_key or "", "").strip())
+
+
+def moment(text: str) -> int | None:
+    """Nanoseconds since the epoch, from RFC 3339 or Unix seconds."""
+    if len(text) > LENGTH_MAX:
+        return None
+    if _UNIX.fullmatch(text):
+        whole, _, fraction = text.partition(".")
+        return int(whole) * _SECOND + int(fraction.ljust(9, "0") or 0)
+    if not _RFC_3339.fullmatch(text):
+        return None
+    try:
+        parsed = datetime.fromisoformat(text.upper())
+    except ValueError:
+        return None
+    return (parsed - _EPOCH) // timedelta(microseconds=1) * 1000

@@ -1,0 +1,1 @@
+"""The programs: operate, serve and uninstall."""

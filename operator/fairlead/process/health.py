@@ -1,0 +1,238 @@
+"""What a process says of itself: on /readyz in words, on /metrics in numbers."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from time import monotonic, perf_counter_ns
+from typing import Any, Final
+
+from aiohttp import web
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from fairlead import __version__
+from fairlead.kube.watch.reflector import Reflector
+from fairlead.logs import Rarely
+from fairlead.metrics import Labels, Metrics
+from fairlead.webhook.extender.circuit_breaker import REASON, Slow, version
+from fairlead.webhook.https.connection_limits import IDLE_S, PROBES, Limits
+from fairlead.webhook.https.listener import Door, Guests, Refused
+from fairlead.webhook.https.server import WebhookServer
+from fairlead.webhook.https.tls import Tls
+from fairlead.webhook.serving.last_good import Revisions
+from fairlead.webhook.serving.mirror_feed import Watching
+from fairlead.webhook.serving.policy_store import Policies
+from fairlead.webhook.serving.reloader import Current
+from fairlead.webhook.serving.rule_error_totals import Undecided
+
+_HTTP: Final = logging.getLogger(f"{__name__}.http")
+FRESH_S: Final = 1.0
+"""How old metrics may be: writing them takes time from the schedulers."""
+READY_S: Final = 0.2
+"""The same of whether it is ready: with many policies there is much to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that has to be so, and what there is to say about it."""
+
+    name: str
+    ok: bool
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"[{'+' if self.ok else '-'}] {self.name}{': ' if self.text else ''}{self.text}"
+
+
+@dataclass(slots=True, eq=False)
+class Probes:
+    """Answers to whoever watches this process."""
+
+    checks: Callable[[], Iterable[Check]]
+    metrics: Callable[[], bytes]
+    refused: Refused = lambda _reason, _peer: None
+    limits: Limits = PROBES
+    idle_s: float = IDLE_S
+    clock: Callable[[], float] = monotonic
+    _page: tuple[float, bytes] | None = None
+    _ready: tuple[float, bool, bytes] | None = None
+    _server: Guests = field(init=False)
+    _door: Door = field(init=False)
+    _rarely: Rarely = field(default_factory=Rarely)
+
+    async def start(self, host: str | None, port: int) -> int:
+        """Listen; gives the port."""
+        _HTTP.addFilter(self._rarely)
+        refused = self.refused
+        self._door = Door(None, lambda: self._server(), lambda why, peer: refused(f"probes: {why}", peer), self.limits)
+        self._server = Guests(
+            self._handle,
+            self._door.gone,
+            keepalive_timeout=self.idle_s,
+            access_log=None,
+            logger=_HTTP,
+            auto_decompress=False,
+            lingering_time=1.0,
+        )
+        return await self._door.open(host, port)
+
+    async def stop(self) -> None:
+        """Close everything."""
+        await self._door.close()
+        await self._server.shutdown(timeout=0.5)
+        _HTTP.removeFilter(self._rarely)
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        page = {"/livez": self._livez, "/readyz": self._readyz, "/metrics": self._metrics}.get(request.path)
+        if page is None:
+            return web.Response(status=404, text="only /livez, /readyz and /metrics are here\n")
+        if request.method not in ("GET", "HEAD"):
+            return web.Response(status=405, text="this is read with GET\n", headers={"Allow": "GET, HEAD"})
+        return page()
+
+    def _livez(self) -> web.Response:
+        return web.Response(text="ok\n")
+
+    def _readyz(self) -> web.Response:
+        now = self.clock()
+        if self._ready is None or now - self._ready[0] >= READY_S:
+            checks = list(self.checks())
+            ready = all(check.ok for check in checks)
+            text = "".join(f"{check}\n" for check in checks) + ("ready\n" if ready else "not ready\n")
+            self._ready = now, ready, text.encode()
+        _, ready, said = self._ready
+        return web.Response(body=said, content_type="text/plain", charset="utf-8", status=200 if ready else 503)
+
+    def _metrics(self) -> web.Response:
+        now = self.clock()
+        if self._page is None or now - self._page[0] >= FRESH_S:
+            self._page = now, self.metrics()
+        return web.Response(body=self._page[1], headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Parts:
+    """Those who have something to say."""
+
+    server: WebhookServer
+    watching: Watching
+    policies: Policies
+    current: Current
+    revisions: Revisions
+    tls: Tls
+    undecided: Undecided
+    faults: Mapping[str, str] = field(default_factory=dict)
+    """What is wrong with files of policies, by their names."""
+    certificates: str = ""
+    """What is wrong with the certificates that should be used now."""
+    leader: Callable[[], str] | None = None
+    """Who leads, and what keeps him from it."""
+    beside: Mapping[str, Reflector[Any]] = field(default_factory=dict)
+    """What is watched beside what the mirror is made of."""
+
+    @property
+    def reflectors(self) -> Mapping[str, Reflector[Any]]:
+        """All of them."""
+        return {**self.watching.reflectors, **self.beside}
+
+
+def checks(parts: Parts) -> Iterator[Check]:
+    """Whether calls can be answered, and then what else there is to know: that holds nobody up."""
+    yield Check("serving", ok=not parts.server.draining, text="stopping" if parts.server.draining else "")
+    for name, one in parts.reflectors.items():
+        text = one.state.trouble
+        if one.state.synced:
+            text = f"{len(one.objects)}, heard of {one.staleness():.0f} s ago" + (f"; {text}" if text else "")
+        yield Check(name, one.state.synced, text or "not listed yet")
+    world = parts.current.world
+    generation = "none yet" if world is None else f"generation {world.policies.generation}"
+    yield Check("policies", world is not None, generation)
+    for name, text in _remarks(parts):
+        yield Check(name, ok=True, text=text)
+
+
+def _remarks(parts: Parts) -> Iterator[tuple[str, str]]:
+    for state in parts.policies.states.values():
+        yield "policy", str(state)
+    for slow in _slow(parts):
+        yield "policy", f"{slow.policy.name}: {REASON}: {slow}"
+    for each, count in parts.current.world.conflicts.items() if parts.current.world else ():
+        yield "policy", f"{each.loser}: Conflict: {count} pods have {each.key} from {each.winner}, which comes first"
+        yield "policy", f"{each.winner}: Conflict: {each.loser} writes {each.key}, too, and comes later"
+    for one in parts.undecided:
+        yield "rule", f"{one.policy}/{one.rule}: could not decide {one.count} times, last: {one.last_message}"
+    for file, fault in parts.faults.items():
+        yield "file", f"{file}: {fault}"
+    if parts.leader is not None:
+        yield "leader", parts.leader()
+    if parts.revisions.fault:
+        yield "last good policies", f"kept in memory only: {parts.revisions.fault}"
+    expires = parts.tls.expires.values()
+    yield "certificates", parts.certificates or (f"expire {min(expires):%Y-%m-%d}" if expires else "there are none yet")
+
+
+def _slow(parts: Parts) -> list[Slow]:
+    """The policies that are switched, of those that serve: another generation starts afresh."""
+    world = parts.current.world
+    serving = {version(one) for one in world.policies.policies} if world is not None else set()
+    return [slow for slow in parts.current.pace.slow(perf_counter_ns()) if slow.policy in serving]
+
+
+def measure(parts: Parts, metrics: Metrics) -> None:
+    """Have these numbers asked for at each scrape."""
+    reflectors = parts.reflectors
+
+    def of_each(number: Callable[[str], float]) -> Callable[[], Mapping[Labels, float]]:
+        return lambda: {(name,): number(name) for name in reflectors}
+
+    def generation() -> Mapping[Labels, float]:
+        world = parts.current.world
+        return {} if world is None else {(world.policies.generation,): 1}
+
+    metrics.gauge("fairlead_build_info", "The version.", "version", ask=lambda: {(__version__,): 1})
+    metrics.gauge(
+        "fairlead_mirror_objects", "Objects held.", "kind", ask=of_each(lambda name: len(reflectors[name].objects))
+    )
+    metrics.gauge(
+        "fairlead_mirror_staleness_seconds",
+        "How long ago what is held was surely what there is.",
+        "kind",
+        ask=of_each(lambda name: reflectors[name].staleness()),
+    )
+    metrics.gauge(
+        "fairlead_mirror_relists",
+        "How often everything was listed.",
+        "kind",
+        ask=of_each(lambda name: sum(reflectors[name].state.relists.values())),
+        grows=True,
+    )
+    metrics.gauge(
+        "fairlead_mirror_differences",
+        "Objects that were found to be held otherwise than they are.",
+        "kind",
+        ask=of_each(lambda name: reflectors[name].state.differences),
+        grows=True,
+    )
+    metrics.gauge(
+        "fairlead_certificate_expiry_seconds",
+        "When it expires, in seconds since 1970.",
+        "certificate",
+        ask=lambda: {(name,): when.timestamp() for name, when in parts.tls.expires.items()},
+    )
+    metrics.gauge("fairlead_policy_set_info", "The policy set that serves.", "generation", ask=generation)
+    metrics.gauge(
+        "fairlead_policy_state",
+        "How it is with each policy: 1 for the reason that holds.",
+        "policy",
+        "reason",
+        ask=lambda: (
+            {(one.name, one.reason): 1 for one in parts.policies.states.values()}
+            | {(slow.policy.name, REASON): 1 for slow in _slow(parts) if slow.scope == "all"}
+        ),
+    )
+    metrics.gauge(
+        "fairlead_policy_slow_classes",
+        "Classes of pods of one namespace for which a policy is switched because it is too slow; 4: for all of them.",
+        "policy",
+        "part",
+        ask=lambda: {(slow.policy.name, slow.part): slow.classes for slow in _slow(parts) if slow.scope != "all"},
+    )

@@ -1,0 +1,87 @@
+"""The part of a replica that may lead: the election and what its winner does, in threads of their own."""
+
+import os
+import socket
+from typing import TYPE_CHECKING
+
+from fairlead.control.loop.assemble import LEASE, leading
+from fairlead.control.loop.assemble import Operator as Known
+from fairlead.control.loop.kopf_runtime import Runtime, session
+from fairlead.control.status.lint_cache import Linted
+from fairlead.kube.access.access import Access, find_access
+from fairlead.kube.http.client import Client
+from fairlead.kube.leader_election.election import Terms
+from fairlead.kube.leader_election.elector import LEASES, Elector, identity
+from fairlead.process.cluster_claim import Claim
+
+if TYPE_CHECKING:
+    from fairlead.process.operator import Operator
+
+
+class Leads:
+    """Of one replica."""
+
+    def __init__(self, operator: "Operator") -> None:
+        own = operator.own
+        settings, me = operator.settings, operator.settings.pod or socket.gethostname()
+        drifted = operator.metrics.counter(
+            "fairlead_drift_corrected", "Objects that somebody had changed or deleted, and that were put right.", "kind"
+        )
+
+        def access() -> Access:
+            return find_access(settings.kubeconfig, settings.context)
+
+        known = Known(
+            client=lambda: Client(access(), deadline_s=Terms().act_s, writes_for_s=lambda: self.left_s),
+            model=operator.model,
+            settings=lambda: operator.told.settings,
+            namespace=settings.namespace,
+            service=settings.service,
+            port=settings.listen.port,
+            url=f"https://{settings.service}.{settings.namespace}.svc:{settings.listen.port}",
+            selector=settings.selector,
+            instance=me,
+            context=operator.operator_context,
+            held=lambda: own.material.authority if own is not None else None,
+            requested=lambda: own is not None and own.material.requested,
+            nodes=lambda: len(operator.mirror.nodes.slots) if operator.watching.synced else None,
+            leads=lambda: self.leads,
+            warnings=Linted(operator.model, lambda: operator.policies.rules),
+            drift=drifted.add,
+        )
+        self.runtime = Runtime(
+            lambda: leading(known), lambda: session(access()), settings.namespace, lambda: self.claim.wake()
+        )
+        self.claim = Claim(access, settings.namespace, self.runtime, lambda: self.elector.wake())
+        where = LEASES.of(settings.namespace, LEASE)
+        self.elector = Elector(access, where, identity(me, settings.pod_uid or str(os.getpid())), self.claim)
+        operator.metrics.gauge(
+            "fairlead_other_operator",
+            "1 on the replica that would lead, while the operator in another namespace manages the policies.",
+            "namespace",
+            ask=lambda: {(other,): 1} if (other := self.claim.other) else {},
+        )
+
+    def start(self) -> None:
+        """Become a candidate."""
+        self.elector.start()
+
+    def stop(self, within_s: float) -> None:
+        """Stop leading and release the Lease. Waits."""
+        self.elector.stop(within_s)
+
+    @property
+    def left_s(self) -> float:
+        """For how long it leads, whatever becomes of the API server; 0 if it does not."""
+        return min(self.elector.left_s, self.claim.left_s)
+
+    @property
+    def leads(self) -> bool:
+        """Whether it does now."""
+        return self.left_s > 0
+
+    def said(self) -> str:
+        """How it is with that, for people."""
+        told = "this one" if self.elector.leads else self.elector.holder.partition("_")[0] or "nobody yet"
+        faults = [self.elector.fault, *((self.claim.fault, self.runtime.fault) if self.elector.leads else ())]
+        return "; ".join(filter(None, [told, *faults]))

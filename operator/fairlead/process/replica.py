@@ -1,0 +1,317 @@
+"""What `fairlead serve` and `fairlead operate` have in common: the mirror, the policies that serve, who is answered.
+
+They differ in where policies, certificates and callers come from.
+"""
+
+import asyncio
+import gc
+import logging
+import resource
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from time import perf_counter_ns, thread_time
+from typing import Final
+
+from fairlead import __version__
+from fairlead.api.v1alpha1 import policy_model
+from fairlead.kube.errors import ClusterError
+from fairlead.kube.http.client import Client
+from fairlead.logs import FaultError, Seldom
+from fairlead.metrics import Metrics
+from fairlead.mirror.mirror import Mirror
+from fairlead.policy.compile.compiler import Rules
+from fairlead.process.gc_tuning import collect_in_small_steps, keep_heap, tidy_up, tidy_up_all
+from fairlead.process.health import Parts, Probes, checks, measure
+from fairlead.process.settings import Address, ServingSettings
+from fairlead.strategies.registry import installed
+from fairlead.webhook.extender.call import Caller, Moment, Outcome, Verb
+from fairlead.webhook.extender.state import World
+from fairlead.webhook.https.bind_client import Binder, Bindings
+from fairlead.webhook.https.dispatch import Calls
+from fairlead.webhook.https.server import Page, Stranger, WebhookServer
+from fairlead.webhook.https.tls import Tls, TlsError
+from fairlead.webhook.https.wall_clock import TimeOfDay
+from fairlead.webhook.serving.last_good import Revisions, RevisionsOf
+from fairlead.webhook.serving.mirror_feed import Watching
+from fairlead.webhook.serving.policy_store import Policies
+from fairlead.webhook.serving.reloader import Current
+from fairlead.webhook.serving.rule_error_totals import Undecided
+
+LOG: Final = logging.getLogger(__name__)
+Work = Callable[[], Coroutine[None, None, None]]
+AGAIN_S: Final = 1.0
+_CERTIFICATES_S: Final = 10.0
+_UNDECIDED_S: Final = 5.0
+_IDLE_S: Final = 0.05
+_COLLECT_S: Final = 60.0
+_COLLECT_ALL_S: Final = 6 * 3600.0
+_LOOSE: Final = 10_000
+_IDLE_NS: Final = 2_000_000
+_DESCRIPTORS: Final = 16_384
+
+
+class Serving(ABC):
+    """One process."""
+
+    def __init__(self, settings: ServingSettings, client: Client, tls: Tls, source: str) -> None:
+        """`source`: where the policies come from, for what is kept of them."""
+        self.settings = settings
+        self.metrics = Metrics()
+        self.now = TimeOfDay()
+        self.strategies: Final = {one.name: one for one in installed()}
+        self.model: Final = policy_model(
+            {name: one.params for name, one in self.strategies.items() if one.filter},
+            {name: one.params for name, one in self.strategies.items() if one.score},
+        )
+        self.tls = tls
+        self.mirror = Mirror(self.now)
+        self.watching = Watching(client, self.mirror)
+        self.revisions = Revisions(RevisionsOf(client, settings.namespace), source)
+        self.policies = Policies(
+            self.model, Rules(self.strategies, clock=thread_time), good=self.revisions.keep, gone=self.revisions.forget
+        )
+        self.current = Current(self.policies, self.mirror, self.watching.serve)
+        self.now.went_back = self.current.anew
+        self.port = self.probes_port = 0
+        self.refused = self.metrics.counter(
+            "fairlead_webhook_turned_away", "Connections and calls that were turned away.", "reason"
+        )
+        errors = self.metrics.counter(
+            "fairlead_rule_errors", "How often a rule could not decide about a node or a pod.", "policy", "rule"
+        )
+        faults = self.metrics.counter(
+            "fairlead_rule_internal_errors",
+            "How often a rule could not decide because of a fault of Fairlead itself, which its log tells.",
+            "policy",
+            "rule",
+        )
+        self.seldom = Seldom()
+        self.bindings = Bindings(client)
+        calls = Calls(
+            Binder(self.bindings),
+            self.caller,
+            lambda: self.current.world if self.watching.synced else None,
+            settings.timeout_s,
+            self.metrics,
+            self.now,
+            self.hears(),
+        )
+        self.parts = Parts(
+            server=WebhookServer(
+                self.tls,
+                calls.routes(),
+                calls.allowed,
+                self.refuse,
+                settings.max_body,
+                max(1.0, settings.timeout_s),
+                pages=self.pages(),
+                stranger=self.stranger(),
+            ),
+            watching=self.watching,
+            policies=self.policies,
+            current=self.current,
+            revisions=self.revisions,
+            tls=self.tls,
+            undecided=Undecided(
+                lambda policy, rule, count: errors.add(policy, rule, amount=count),
+                lambda policy, rule, count: faults.add(policy, rule, amount=count),
+            ),
+        )
+        self.probes = Probes(lambda: checks(self.parts), self.metrics.exposition, self.refuse)
+
+    @abstractmethod
+    def caller(self, name: str, verb: Verb) -> Caller | None:
+        """Who has a certificate of this name; None if nothing of that is for him."""
+
+    @abstractmethod
+    async def prepare(self) -> None:
+        """What has to be there before anybody is answered."""
+
+    @abstractmethod
+    def works(self) -> Sequence[Work]:
+        """What goes on beside what both do, the serving of policies among it."""
+
+    def pages(self) -> Mapping[str, Page]:
+        """What is read on the webhook's port."""
+        return {}
+
+    def stranger(self) -> Stranger | None:
+        """Who tells whether a certificate is that of its name, where their authority signs for others, too."""
+        return None
+
+    def hears(self) -> Callable[[Outcome], None] | None:
+        """Who is told what became of each call of filter."""
+        return None
+
+    def endings(self) -> Sequence[Work]:
+        """What is done while the last calls are answered."""
+        return ()
+
+    def idles(self) -> Callable[[World, Moment], bool] | None:
+        """Who else has something to do in idle time."""
+        return None
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until it is told to stop. Raises OSError where it cannot listen, or cannot read what it is told to."""
+        settings, server = self.settings, self.parts.server
+        measure(self.parts, self.metrics)
+        _have_descriptors()
+        async with AsyncExitStack() as stack:
+            self.probes_port = await listening(self.probes.start, settings.probes)
+            stack.push_async_callback(self.probes.stop)
+            if not await _unless(stop, self.prepare()):
+                return
+            self.port = await listening(server.start, settings.listen)
+            extra = {"port": self.port, "probes": self.probes_port, "version": __version__}
+            LOG.info("listening", extra=extra)
+            async with asyncio.TaskGroup() as group:
+                works: list[Work] = [
+                    self.watching.run,
+                    self.revisions.run,
+                    self._settled,
+                    self._idle,
+                    every(_CERTIFICATES_S, self.look_for_certificates),
+                    every(_UNDECIDED_S, self.look_for_undecided),
+                    *self.works(),
+                ]
+                if settings.verify_s:
+                    works.append(every(settings.verify_s, self.verify))
+                tasks = [group.create_task(work()) for work in works]
+                await stop.wait()
+                LOG.info("stopping", extra={"drain": settings.drain_s})
+                await asyncio.gather(server.stop(settings.drain_s), *(one() for one in self.endings()))
+                for task in tasks:
+                    task.cancel()
+
+    def refuse(self, reason: str, peer: str) -> None:
+        """Somebody, or what he asked, was turned away."""
+        self.refused.add(reason)
+        if (more := self.seldom.about(reason)) is not None:
+            LOG.warning("a caller was turned away", extra={"reason": reason, "peer": peer, **more})
+
+    async def look_for_certificates(self) -> None:
+        """Use those that are there now; callers whose own have ended are answered no longer."""
+        self.parts.server.end_expired()
+        try:
+            if self.tls.reload():
+                LOG.info("new certificates are used")
+            fault = ""
+        except TlsError as error:
+            fault = str(error)
+            if self.parts.certificates != fault:
+                LOG.warning("the new certificates cannot be used", extra={"why": fault})
+        self.parts.certificates = fault
+
+    async def look_for_undecided(self) -> None:
+        """Add up what rules could not decide."""
+        self.add_up()
+
+    def add_up(self) -> None:
+        """The same at once."""
+        serving = {name: state.serving for name, state in self.policies.states.items()}
+        now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        self.parts.undecided.take(self.current.tally.drain(), serving, now)
+
+    async def verify(self) -> None:
+        """Count what is held otherwise than it is, and list that again."""
+        for one in self.parts.reflectors.values():
+            try:
+                await one.check()
+            except ClusterError as error:
+                LOG.info("what is held cannot be compared with what there is", extra={"why": str(error)})
+
+    async def _settled(self) -> None:
+        """Keep the collector from walking what is there to stay: all of it takes a third of a second."""
+        keep_heap()
+        gc.set_threshold(50_000, 20, 20)
+        seen = -1
+        while not (self.watching.synced and self.current.world is not None):
+            await asyncio.sleep(_IDLE_S)
+            if seen != self.watching.held:  # still being listed
+                seen = self.watching.held
+                gc.freeze()
+        LOG.info("ready", extra={"nodes": len(self.mirror.nodes.slots)})
+        gc.collect()
+        gc.freeze()
+        collect_in_small_steps()
+        while True:
+            for _ in range(round(_COLLECT_ALL_S / _COLLECT_S)):
+                await asyncio.sleep(_COLLECT_S)
+                tidy_up(_LOOSE)
+            tidy_up_all()
+
+    async def _idle(self) -> None:
+        """Compute beforehand what the next call will ask for."""
+        seen, also = None, self.idles()
+        while True:
+            await asyncio.sleep(_IDLE_S)
+            now = self.now()  # first: where the clock went back, it makes another world
+            world = self.current.world
+            if world is None or not self.watching.synced:
+                continue
+            state = (world, self.mirror.nodes.head)
+            when = Moment(now, perf_counter_ns, perf_counter_ns() + _IDLE_NS)
+            try:
+                if state != seen and not world.catch_up(when):
+                    continue
+                seen = state
+                if also is not None:
+                    also(world, when)
+            except Exception as error:  # a call that meets it is answered with an error; the others are to be, too
+                seen = state
+                if (more := self.seldom.about("idle")) is not None:
+                    told = "what calls will ask for cannot be computed beforehand"
+                    LOG.exception(told, exc_info=FaultError(error), extra=more)
+
+
+def every(seconds: float, work: Work) -> Work:
+    """Again and again, with a pause before each."""
+
+    async def again() -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            await work()
+
+    return again
+
+
+async def listening(start: Callable[[str | None, int], Awaitable[int]], address: Address) -> int:
+    """The port. Raises OSError that names the address."""
+    try:
+        return await start(address.host or None, address.port)
+    except (OSError, UnicodeError) as error:  # a UnicodeError is a name with two dots in a row
+        number, why = (error.errno, error.strerror) if isinstance(error, OSError) else (None, None)
+        raise OSError(number, f"cannot listen on {address}: {why or error}") from error
+
+
+async def _unless(stop: asyncio.Event, work: Coroutine[None, None, None]) -> bool:
+    """Whether it was done before somebody said stop."""
+    task, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    if task.done():
+        task.result()
+        return True
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    return False
+
+
+def _have_descriptors() -> None:
+    """Some give a container 1,024, which is less than the connections that the ports take."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def told_to_stop() -> asyncio.Event:
+    """Set by a signal."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    return stop

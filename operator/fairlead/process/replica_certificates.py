@@ -1,0 +1,159 @@
+"""What a replica shows, from the Secret of our own authority: made if there is none, followed, signed in memory."""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from fairlead.control.certificates.issuer import Certificates
+from fairlead.kube.errors import ClusterError
+from fairlead.kube.http.client import Client
+from fairlead.kube.watch.reflector import Reflector
+from fairlead.kube.watch.secrets import Secret, Secrets
+from fairlead.kube.watch.store import Key
+from fairlead.pki import authority as authorities
+from fairlead.pki import parsing
+from fairlead.pki.authority import SECRET, Authority, AuthorityError
+from fairlead.pki.identities import OPERATOR, SERVER
+from fairlead.pki.issuing import Pair
+from fairlead.pki.leaf import own_leaf, server_hosts
+from fairlead.pki.rotation import ROTATE, Replica
+from fairlead.pki.tls_context import calling
+from fairlead.process.settings import OperateSettings
+from fairlead.render.object_names import Names
+from fairlead.webhook.https.tls import Contents, InMemory, Tls, TlsError
+
+
+@dataclass(slots=True, eq=False)
+class Material:
+    """Of one replica."""
+
+    hosts: frozenset[str]
+    now: Callable[[], datetime]
+    changed: Callable[["Material"], None]
+    """Told when there is something else to show or to trust."""
+    authority: Authority | None = None
+    requested: bool = False
+    """Whether somebody asks for another authority."""
+    fault: str = ""
+    """Why the Secret cannot be used as it is, where that is so."""
+    server: Pair | None = field(default=None, repr=False)
+    operator: Pair | None = field(default=None, repr=False)
+    """What the leader shows to the other replicas."""
+
+    @property
+    def state(self) -> Replica | None:
+        """What to answer to the leader."""
+        if self.authority is None or self.server is None:
+            return None
+        trusted = self.authority.trusted
+        return Replica(parsing.digest(trusted), parsing.said(self.server.certificate, [trusted]).issuer)
+
+    def renew(self) -> None:
+        """Sign anew what it is time for; from time to time."""
+        if self.authority is not None:
+            self._try(self.authority.data(), "what is held of our authority")
+
+    def begin(self) -> None:
+        """A list begins."""
+
+    def end(self) -> None:
+        """A list is complete."""
+
+    def put(self, secret: Secret) -> None:
+        """The Secret came or changed."""
+        self.requested = ROTATE in secret.metadata.annotations
+        if self._try(secret.data, f"Secret {secret.metadata.namespace}/{secret.metadata.name}"):
+            self.fault = ""
+
+    def remove(self, key: Key) -> None:
+        """It was deleted: what it held goes on, and can be written again."""
+        self._failed(f"Secret {'/'.join(key)} was deleted")
+
+    def _try(self, data: Mapping[str, bytes], where: str) -> bool:
+        try:
+            self._use(authorities.read(data))
+        except AuthorityError as error:
+            self._failed(f"{where}, {error}")
+            return False
+        return True
+
+    def _use(self, authority: Authority) -> None:
+        now, before = self.now(), (self.authority, self.server, self.operator)
+        try:
+            server = own_leaf(authority, SERVER, "server", self.hosts, now, self.server)
+            operator = own_leaf(authority, OPERATOR, "client", frozenset(), now, self.operator)
+        except (ValueError, TypeError) as error:
+            raise AuthorityError(f"tls.crt cannot sign: {error}; delete the Secret for a new authority") from error
+        self.authority, self.server, self.operator = authority, server, operator
+        if (authority, server, operator) != before:
+            self.changed(self)
+
+    def _failed(self, why: str) -> None:
+        if why != self.fault:
+            LOG.error("our authority cannot be read", extra={"why": why})
+        self.fault = why
+
+
+LOG: Final = logging.getLogger(__name__)
+_AGAIN_S: Final = 1.0
+
+
+class OwnCertificates:
+    """Of one replica."""
+
+    def __init__(self, settings: OperateSettings, client: Client) -> None:
+        self._settings, self._secrets = settings, Secrets(client, settings.namespace)
+        self._memory = InMemory("our own authority")
+        self.tls = Tls(self._memory, later=True)
+        self.fault = ""
+        """Why there is nothing yet."""
+        addresses = frozenset({settings.address} - {""})
+        hosts = server_hosts(settings.service, settings.namespace, addresses)
+        self.material = Material(hosts, lambda: datetime.now(UTC), self._use)
+
+    async def begin(self) -> None:
+        """Until there is something to show."""
+        namespace = self._settings.namespace
+        made = Certificates(
+            self._secrets,
+            SECRET,
+            lambda name: Names(name, namespace).certificate,
+            lambda name: Names(name, namespace).labels,
+            lambda: datetime.now(UTC),
+        )
+        while self.material.server is None:
+            try:
+                self.material.put(await made.ensure())
+            except ClusterError as error:
+                if str(error) != self.fault:
+                    LOG.warning("our authority is not there yet", extra={"why": str(error)})
+                self.fault = str(error)
+            if self.material.server is None:
+                await asyncio.sleep(_AGAIN_S)
+        self.fault = ""
+
+    def follow(self) -> Reflector[Secret]:
+        """What goes on beside."""
+        return self._secrets.follow(SECRET, self.material)
+
+    def client(self) -> ssl.SSLContext:
+        """What the operator shows to its replicas, and whom it believes. From any thread."""
+        authority, shown = self.material.authority, self.material.operator
+        if authority is None or shown is None:
+            raise TlsError("there is nothing from our own authority yet")
+        return calling(authority.trusted, shown.certificate, shown.key)
+
+    def _use(self, material: Material) -> None:
+        if material.authority is None or material.server is None:
+            return
+        server = material.server
+        self._memory.contents = Contents(server.certificate, server.key, material.authority.trusted)
+        try:
+            if self.tls.reload():
+                LOG.info("new certificates are used")
+        except TlsError as error:
+            LOG.error("what our authority has signed cannot be used", extra={"why": str(error)})  # noqa: TRY400

@@ -1,0 +1,173 @@
+"""Why a pod goes where it goes: nodes that are alike together, each rule with what it compared, the closest node."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import nsmallest
+from typing import Final, Literal
+
+from fairlead.policy.evaluate.scoring import on_the_wire
+from fairlead.policy.explain.explanation import NodeExplained, NodeScored, RuleExplained
+from fairlead.policy.explain.mismatch import Unmatched, unmatched
+from fairlead.simulation.results import NodeJudged, PodJudged
+from fairlead.simulation.simulation import World, scheduler_of
+from fairlead.simulation.snapshot import Raw
+
+Verdict = Literal["Preferred", "Possible", "Refused", "Unfit"]
+LOOKED_AT: Final = 24
+"""Nodes that seem near are asked what they compared."""
+_ORDER: Final[Sequence[Verdict]] = ("Preferred", "Possible", "Refused", "Unfit")
+ASKED_MAX: Final = 50
+"""Nodes are asked what they compared, of those that are refused for different reasons."""
+Refused = tuple[str, str, str]
+"""Policy, rule and reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Nodes with the same verdict for the same reasons."""
+
+    verdict: Verdict
+    nodes: Sequence[NodeJudged]
+
+    @property
+    def first(self) -> NodeJudged:
+        """One of them, to tell what they have in common."""
+        return self.nodes[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusing:
+    """A rule that refuses nodes, and what it compared on one of them."""
+
+    count: int
+    node: str
+    told: RuleExplained
+
+
+@dataclass(frozen=True, slots=True)
+class Closest:
+    """The node that the least keeps from taking the pod, with the rules that do."""
+
+    node: NodeJudged
+    rules: Sequence[RuleExplained]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """All of it."""
+
+    judged: PodJudged
+    groups: Sequence[Group]
+    refusing: Sequence[Refusing]
+    closest: Closest | None
+    """None where no node is refused, or there is none."""
+    as_good: Sequence[str]
+    """Nodes with less than the highest score that are as good to the scheduler, who is told tenths."""
+    others: Sequence[Unmatched]
+    """Policies that have no say about the pod."""
+
+
+def explanation(world: World, raw: Raw, judged: PodJudged) -> Explanation:
+    """Why a pod that was judged goes where it goes."""
+    scheduler = scheduler_of(judged.pod)
+    others = (unmatched(policy, judged.pod, scheduler, world.now) for policy in world.policies.policies)
+    return Explanation(
+        judged,
+        groups(judged),
+        _refusing(world, raw, judged),
+        _closest(world, raw, judged),
+        _as_good(judged),
+        [one for one in others if one is not None],
+    )
+
+
+def verdict_of(node: NodeJudged, preferred: frozenset[str]) -> Verdict:
+    """In one word."""
+    if node.refusals:
+        return "Refused"
+    if node.unfit:
+        return "Unfit"
+    return "Preferred" if node.name in preferred else "Possible"
+
+
+def groups(judged: PodJudged) -> list[Group]:
+    """Nodes that are alike, the best first; of those that will not do, the most first."""
+    preferred = frozenset(judged.preferred)
+    found: dict[object, list[NodeJudged]] = {}
+    for node in judged.nodes:
+        said = [(one.policy, one.rule, one.reason) for one in node.refusals]
+        key = (verdict_of(node, preferred), (*said, *dict.fromkeys(one.what for one in node.unfit)))
+        found.setdefault(key, []).append(node)
+    made = [Group(verdict_of(nodes[0], preferred), sorted(nodes, key=_worse)) for nodes in found.values()]
+    return sorted(made, key=lambda group: (_ORDER.index(group.verdict), -len(group.nodes)))
+
+
+@dataclass(frozen=True, slots=True)
+class OneNode:
+    """Everything about one node."""
+
+    node: NodeJudged
+    verdict: Verdict
+    told: NodeExplained
+    scored: NodeScored | None
+    """None where the scheduler is told nothing, because it does not fit or is refused."""
+
+
+def one_node(world: World, raw: Raw, judged: PodJudged, node: NodeJudged) -> OneNode:
+    """Everything about one node."""
+    [told] = world.explain(raw, judged, [node.name])
+    scored = next((one for one in world.explain_scores(raw, judged) if one.node == node.name), None)
+    return OneNode(node, verdict_of(node, frozenset(judged.preferred)), told, scored)
+
+
+def _worse(node: NodeJudged) -> float:
+    return -(node.score or 0.0)
+
+
+def _refusing(world: World, raw: Raw, judged: PodJudged) -> list[Refusing]:
+    """Each rule, for each reason that it gives, with the first node that it refuses so; in the order of rules."""
+    counts: Counter[Refused] = Counter()
+    first: dict[Refused, str] = {}
+    for node in judged.nodes:
+        for one in node.refusals:
+            said = one.policy, one.rule, one.reason
+            counts[said] += 1
+            first.setdefault(said, node.name)
+    names = [*dict.fromkeys(first.values())][:ASKED_MAX]
+    told = {one.node: one.filters for one in world.explain(raw, judged, names)}
+    found = [
+        Refusing(counts[said], name, one)
+        for said, name in first.items()
+        for one in told.get(name, ())
+        if (one.policy, one.rule) == said[:2]
+    ]
+    order = {each.policy.name: at for at, each in enumerate(judged.matched)}
+    return sorted(found, key=lambda one: (order[one.told.policy], one.told.rule))
+
+
+def _closest(world: World, raw: Raw, judged: PodJudged) -> Closest | None:
+    away = [node for node in judged.nodes if not node.is_left]
+    near = nsmallest(LOOKED_AT, away, key=_far)
+    told = world.explain(raw, judged, [node.name for node in near])
+    found = [Closest(node, [*_refusals(one)]) for node, one in zip(near, told, strict=True)]
+    return min(found, key=_far_in_all, default=None)
+
+
+def _as_good(judged: PodJudged) -> list[str]:
+    left, preferred = judged.left, frozenset(judged.preferred)
+    told = on_the_wire([node.score or 0.0 for node in left])
+    best = max(told, default=0)
+    return [node.name for node, sent in zip(left, told, strict=True) if sent == best and node.name not in preferred]
+
+
+def _refusals(node: NodeExplained) -> Iterator[RuleExplained]:
+    return (one for one in node.filters if one.outcome == "Refused")
+
+
+def _far(node: NodeJudged) -> float:
+    return len(node.refusals) + sum(one.short for one in node.unfit)
+
+
+def _far_in_all(closest: Closest) -> float:
+    return sum(max(1, len(one.flips)) for one in closest.rules) + sum(one.short for one in closest.node.unfit)

@@ -1,0 +1,65 @@
+"""What becomes different for a pod when policies do."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from fairlead.policy.evaluate.columns import Refusal
+from fairlead.simulation.results import PodJudged
+from fairlead.simulation.simulation import World
+from fairlead.simulation.snapshot import Raw
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A node that a pod could go to, and cannot any more; or the other way round."""
+
+    node: str
+    by: Sequence[Refusal]
+    """What refuses it, before or after."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A pod that would be placed otherwise."""
+
+    before: PodJudged
+    after: PodJudged
+    lost: Sequence[Moved]
+    gained: Sequence[Moved]
+    by_scores: Sequence[str]
+    """Scores that are no longer what they were, as policy/rule, where others are preferred of those that stay."""
+
+    @property
+    def rules(self) -> list[str]:
+        """All that it comes from, as policy/rule."""
+        refusals = (one for moved in (*self.lost, *self.gained) for one in moved.by)
+        return [*dict.fromkeys([*(f"{one.policy}/{one.rule}" for one in refusals), *self.by_scores])]
+
+
+def changed(one: World, other: World, raw: Raw, file: str = "") -> Changed | None:
+    """What becomes different for a pod from one world to the other, which have the same nodes; None if nothing does."""
+    before, after = one.judge(raw, file), other.judge(raw, file)
+    pairs = [*zip(before.nodes, after.nodes, strict=True)]
+    lost = [Moved(was.name, now.refusals) for was, now in pairs if was.is_left and not now.is_left]
+    gained = [Moved(was.name, was.refusals) for was, now in pairs if now.is_left and not was.is_left]
+    if not lost and not gained and before.preferred == after.preferred:
+        return None
+    by_scores = [] if before.preferred == after.preferred else [*_scores(one, other, raw, before, after)]
+    return Changed(before, after, lost, gained, by_scores)
+
+
+def _scores(one: World, other: World, raw: Raw, before: PodJudged, after: PodJudged) -> Iterator[str]:
+    """Scores that give other points to some node that could be gone to before and after."""
+    was, now = (
+        {
+            (f"{score.policy}/{score.rule}", node.node): score.points
+            for node in world.explain_scores(raw, judged)
+            for score in node.scores
+        }
+        for world, judged in ((one, before), (other, after))
+    )
+    stayed = {node.name for node in before.left} & {node.name for node in after.left}
+    rules = dict.fromkeys(rule for rule, _ in (*was, *now))
+    for rule in rules:
+        if any(was.get((rule, node)) != now.get((rule, node)) for node in stayed):
+            yield rule

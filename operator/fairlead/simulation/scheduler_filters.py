@@ -1,0 +1,187 @@
+"""Whether a node has room for a pod and lets it in, by the rules of kube-scheduler 1.37 that need no policy.
+
+What its plugins NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodePorts and NodeResourcesFit filter, in
+its words. They are decided from the pod and the node with what is on it; what needs more is `NOT_SIMULATED`.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from fairlead.policy.views.pod_and_node import Amounts, NodeView, PodView
+from fairlead.simulation.node_selectors import node_affinity, tolerates
+
+UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
+NOT_SIMULATED: Final = (
+    "affinity between pods",
+    "topology spread",
+    "volumes",
+    "resource claims",
+    "other pods of a group",
+    "the scheduler's own scores",
+    "preemption",
+)
+"""What the scheduler decides besides, and nobody here does."""
+
+
+class Unfit(msgspec.Struct, frozen=True, gc=False):
+    """Why a node will not do."""
+
+    what: str
+    """In the scheduler's words: few, so that nodes can be counted by them."""
+    detail: str = ""
+    """What was compared."""
+    short: float = 1.0
+    """How far off it is: of an amount, the share that is missing."""
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.detail})" if self.detail else self.what
+
+
+Unfits = tuple[Unfit, ...]
+FITS: Final[Unfits] = ()
+
+
+class Check(NamedTuple):
+    """One thing that is looked at: pods with the same key are judged alike by it."""
+
+    key: Hashable
+    judge: Callable[[NodeView], Unfits]
+    of_pods: bool = False
+    """Whether what is on the node matters."""
+
+
+def checks(pod: PodView, *, named: bool = True) -> list[Check]:
+    """What has to be looked at for a pod, as the scheduler looks at it: it stops at the first that fails.
+
+    `named`: its nodeName is an order.
+    """
+    spec = pod.pod.spec
+    found = [_name(str(spec.nodeName))] if named and spec.nodeName else []
+    found.append(_taints(spec.tolerations))
+    required = spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution
+    if spec.nodeSelector or required:
+        found.append(_affinity(spec.nodeSelector, required))
+    if ports := sorted(set(_host_ports(pod.pod))):
+        found.append(_ports(ports))
+    found.append(_resources(pod.request))
+    return found
+
+
+def beyond(pod: Any) -> Iterator[str]:
+    """What this pod asks for that is not simulated."""
+    spec = pod.spec
+    affinity = spec.affinity
+    if affinity.podAffinity or affinity.podAntiAffinity:
+        yield "affinity between pods"
+    if spec.topologySpreadConstraints:
+        yield "topology spread"
+    if any(one.persistentVolumeClaim or one.ephemeral or one.csi for one in spec.volumes):
+        yield "volumes"
+    if spec.resourceClaims:
+        yield "resource claims"
+    if spec.schedulingGroup:
+        yield "other pods of a group"
+
+
+def _taints(tolerations: Sequence[Any]) -> Check:
+    known: dict[tuple[tuple[str, str, str], ...], Unfits] = {}
+    cordoned = (Unfit("node(s) were unschedulable", "it is cordoned"),)
+    may_cordoned = tolerates(tolerations, UNSCHEDULABLE, "", "NoSchedule")
+
+    def judge(view: NodeView) -> Unfits:
+        spec = view.node.spec
+        if spec.unschedulable and not may_cordoned:
+            return cordoned
+        if not spec.taints:
+            return FITS
+        key = tuple([(one.key, one.value, one.effect) for one in spec.taints])
+        if key not in known:
+            bad = [one for one in key if one[2] in ("NoSchedule", "NoExecute") and not tolerates(tolerations, *one)]
+            known[key] = tuple([Unfit("node(s) had untolerated taint(s)", _taint(*one)) for one in bad])
+        return known[key]
+
+    return Check(("taints", _tolerations(tolerations)), judge)
+
+
+def _tolerations(tolerations: Sequence[Any]) -> Hashable:
+    return tuple(sorted({(one.key, one.operator, one.value, one.effect) for one in tolerations}))
+
+
+def _taint(key: str, value: str, effect: str) -> str:
+    return f"{key}{f'={value}' if value else ''}:{effect}"
+
+
+def _name(name: str) -> Check:
+    other = (Unfit("node(s) didn't match the requested node name", f"spec.nodeName is {name}"),)
+    return Check(("name", name), lambda view: FITS if view.name == name else other)
+
+
+def _affinity(selector: Mapping[str, str], required: Any) -> Check:
+    matches, key = node_affinity(selector, required)
+    other = (Unfit("node(s) didn't match Pod's node affinity/selector", key),)
+    return Check(("affinity", key), lambda view: FITS if matches(view.labels, view.name) else other)
+
+
+HostPort = tuple[int, str, str]
+"""Port, protocol, address."""
+_ANY: Final = "0.0.0.0"  # noqa: S104 - nobody listens here
+
+
+def _host_ports(pod: Any) -> Iterator[HostPort]:
+    spec = pod.spec
+    sidecars = [one for one in spec.initContainers if getattr(one, "restartPolicy", "") == "Always"]
+    for container in (*spec.containers, *sidecars):
+        for port in container.ports:
+            number = port.hostPort or (port.containerPort if getattr(spec, "hostNetwork", False) else 0)
+            if number:
+                yield int(number), str(port.protocol) or "TCP", str(port.hostIP) or _ANY
+
+
+def _ports(wanted: Sequence[HostPort]) -> Check:
+    def judge(view: NodeView) -> Unfits:
+        for pod in view.pods:
+            for number, protocol, address in _host_ports(pod):
+                for mine, its, where in wanted:
+                    if (mine, its) == (number, protocol) and (address == where or _ANY in (address, where)):
+                        said = f"{protocol} {number} is taken by {pod.namespace}/{pod.name}"
+                        return (Unfit("node(s) didn't have free ports for the requested pod ports", said),)
+        return FITS
+
+    return Check(("ports", tuple(wanted)), judge, of_pods=True)
+
+
+def _resources(request: Amounts) -> Check:
+    wanted = sorted((name, amount) for name, amount in request.items() if amount > 0.0)
+    known: dict[tuple[str, float], Unfit] = {}
+
+    def judge(view: NodeView) -> Unfits:
+        free = view.free
+        lacking = [(name, free.get(name, 0.0)) for name, amount in wanted if free.get(name, 0.0) < amount]
+        return tuple([known.get(one) or known.setdefault(one, _lacks(*one, request[one[0]])) for one in lacking])
+
+    return Check(("resources", tuple(wanted)), judge, of_pods=True)
+
+
+def _lacks(name: str, free: float, asked: float) -> Unfit:
+    if name == "pods":
+        return Unfit("Too many pods", "no place for another one")
+    free = max(free, 0.0)
+    said = f"asks for {amount(name, asked)}, {amount(name, free)} is free"
+    return Unfit(f"Insufficient {name}", said, 1.0 - free / asked)
+
+
+_BYTES: Final = ("memory", "ephemeral-storage")
+_UNITS: Final = (("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
+
+
+def amount(name: str, value: float) -> str:
+    """As people write it: 250m, 1.5, 16Gi."""
+    if name == "cpu" and value < 1 and value:
+        return f"{value * 1000:.10g}m"
+    if name in _BYTES or name.startswith("hugepages-"):
+        for unit, size in _UNITS:
+            if value >= size:
+                return f"{value / size:.4g}{unit}"
+    return f"{value:.10g}"

@@ -1,0 +1,179 @@
+"""A snapshot under policies, to be asked about pods: each by itself, none is placed and takes room from another.
+
+The mirror is the operator's, the evaluator the webhook's; only time stands still. A pod that is on a node already is
+judged as if it were to be placed once more: it is taken away, asked about, and put back.
+"""
+
+from collections.abc import Callable, Hashable, ItemsView, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
+from fairlead.mirror import decode
+from fairlead.mirror.mirror import Mirror
+from fairlead.mirror.pod_entry import HeldPod
+from fairlead.mirror.resource_requests import ENDED, request_of
+from fairlead.policy.evaluate.deadline import Clock
+from fairlead.policy.evaluate.evaluator import Evaluator
+from fairlead.policy.evaluate.matching import Matched, PolicySet
+from fairlead.policy.explain.explainer import explain, explain_scores
+from fairlead.policy.explain.explanation import NodeExplained, NodeScored
+from fairlead.policy.views.pod_and_node import PodView
+from fairlead.simulation import scheduler_filters
+from fairlead.simulation.results import CLASSES, NOBODY, NodeJudged, PodJudged, Verdicts
+from fairlead.simulation.scheduler_filters import FITS, Check, Unfits
+from fairlead.simulation.snapshot import Held, Key, Raw, Snapshot, SnapshotError, spelt
+
+T = TypeVar("T")
+Each = Callable[[str, ItemsView[Key, Held]], Iterable[tuple[Key, Held]]]
+_NEVER: Final = 1 << 62
+_COLUMNS: Final = 512
+_UNREADABLE: Final = (msgspec.DecodeError, ValueError)
+
+
+class World:
+    """Policies over a snapshot at one moment, in nanoseconds since 1970."""
+
+    def __init__(
+        self, policies: PolicySet, snapshot: Snapshot, now: int, *, each: Each = lambda _, items: items
+    ) -> None:
+        """Raises SnapshotError for an object that cannot be read. `each` hands on what is read, and may tell of it."""
+        self.policies: Final = policies
+        self.now: Final = now
+        self.mirror: Final = Mirror(lambda: now)
+        self.snapshot: Final = snapshot
+        enforced = [one for one in policies.policies if one.enforced]
+        self._placed = decode.PlacedDecoder({key for one in enforced for key in one.pod_annotations})
+        for key, held in snapshot.namespaces.items():
+            with _reading("namespace", key, held):
+                self.mirror.namespace_sink.put(decode.namespace(held.raw))
+        # Pods first: a node is looked at once, when all that is on it is there.
+        for key, held in each("pods read", snapshot.pods.items()):
+            with _reading("pod", key, held):
+                self._put(held.raw)
+        for key, held in each("nodes read", snapshot.nodes.items()):
+            with _reading("node", key, held):
+                self.mirror.node_sink.put(decode.node(held.raw))
+        self.names: Final = [name for _, name in snapshot.nodes]
+        self._evaluator = Evaluator(policies, self.mirror.nodes)
+        self._at = {name: at for at, name in enumerate(self.names)}
+        self._columns: dict[Hashable, Sequence[Unfits]] = {}
+        self._known: dict[Hashable, Verdicts] = {}
+
+    def judge(self, raw: Raw, file: str = "") -> PodJudged:
+        """What every node is to a pod. Raises SnapshotError if it cannot be read."""
+        with self._asking(raw, file) as (view, home):
+            matched = self._evaluator.matching(view, scheduler_of(view), self.now)
+            # A pod that was on a node went there by its own scheduler's word.
+            checks = scheduler_filters.checks(view, named=not home and not _was_bound(view.pod))
+            verdicts = self._verdicts(view, matched, checks, home)
+        return PodJudged(view, matched, verdicts, (*scheduler_filters.beyond(view.pod),))
+
+    def explain(self, raw: Raw, judged: PodJudged, names: Sequence[str]) -> list[NodeExplained]:
+        """What every rule compared on these nodes, for a pod that was judged."""
+        with self._asking(raw) as (view, _):
+            return [explain(view, judged.matched, self.mirror.nodes, name, self.now) for name in names]
+
+    def explain_scores(self, raw: Raw, judged: PodJudged) -> list[NodeScored]:
+        """What the scores of the nodes that fit and pass are made of."""
+        left = [node.name for node in judged.left]
+        with self._asking(raw) as (view, _):
+            return explain_scores(view, judged.matched, self.mirror.nodes, left, self.now)
+
+    @contextmanager
+    def _asking(self, raw: Raw, file: str = "") -> Iterator[tuple[PodView, str]]:
+        """A pod as rules see it, and the node that it was taken from."""
+        try:
+            pod = decode.pod(raw)
+            namespace = self.mirror.namespace(str(pod.metadata.namespace) or "default")
+            view = PodView(pod, namespace, request_of(pod))
+        except _UNREADABLE as error:
+            raise SnapshotError(f"{file or 'a pod'}: it cannot be read: {error}") from None
+        placed = self._placed_as(key := (view.namespace, view.name))
+        if placed is None:
+            yield view, ""
+            return
+        self.mirror.placed_sink.remove(placed.key)
+        try:
+            yield view, placed.node
+        finally:
+            self._put(self.snapshot.pods[key].raw)
+
+    def _placed_as(self, key: Key) -> HeldPod | None:
+        """The pod of that name on its node; one that was written by hand may lack the default namespace."""
+        held = self.mirror.placed_sink.objects
+        return held.get(key) or (held.get(("", key[1])) if key[0] == "default" else None)
+
+    def _put(self, raw: Raw) -> None:
+        pod = self._placed(raw)
+        if pod.spec.nodeName and pod.status.phase not in ENDED:
+            self.mirror.placed_sink.put(pod)
+
+    def _verdicts(self, view: PodView, matched: Sequence[Matched], checks: Sequence[Check], home: str) -> Verdicts:
+        """The same for pods that are alike, but for those that were taken from a node: that one is another to them."""
+        alike = None if home else self._evaluator.class_of(view, matched)
+        key = None if alike is None else (alike, *[one.key for one in checks])
+        found = None if key is None else self._known.get(key)
+        if found is None:
+            found = self._judged(view, matched, self._unfit(checks, home))
+            if key is not None:
+                _keep(self._known, key, found, CLASSES)
+        return found
+
+    def _judged(self, view: PodView, matched: Sequence[Matched], unfit: Sequence[Unfits]) -> Verdicts:
+        evaluator, names, now = self._evaluator, self.names, self.now
+        refused = evaluator.judge(view, matched, names, now=now, clock=_stopped, deadline=_NEVER).by_all
+        pairs = [*zip(names, unfit, strict=True)]
+        left = [name for name, why in pairs if not why and name not in refused]
+        rated = evaluator.rate(view, matched, left, now=now, clock=_stopped, deadline=_NEVER)
+        scores = dict(zip(left, rated, strict=True))
+        return Verdicts([NodeJudged(name, why, refused.get(name, NOBODY), scores.get(name)) for name, why in pairs])
+
+    def _unfit(self, checks: Sequence[Check], home: str) -> Sequence[Unfits]:
+        """What the scheduler has against each node."""
+        columns = [column for column in [self._column(one, home) for one in checks] if any(column)]
+        if not columns:
+            return [FITS] * len(self.names)
+        return columns[0] if len(columns) == 1 else [sum(row, FITS) for row in zip(*columns, strict=True)]
+
+    def _column(self, check: Check, home: str) -> Sequence[Unfits]:
+        nodes, known = self.mirror.nodes, self._columns.get(check.key)
+        is_other = bool(home) and check.of_pods
+        if known is None:
+            known = [check.judge(view) for name in self.names if (view := nodes.view_of(name)) is not None]
+            if not is_other:
+                _keep(self._columns, check.key, known, _COLUMNS)
+        elif is_other and (view := nodes.view_of(home)) is not None:
+            known = [*known]
+            known[self._at[home]] = check.judge(view)
+        return known
+
+
+def scheduler_of(view: PodView) -> str:
+    """The scheduler that a pod names; the API server fills in the default one."""
+    return str(view.pod.spec.schedulerName) or CLUSTERS_OWN_SCHEDULER
+
+
+def _was_bound(pod: Any) -> bool:
+    """Whether a scheduler gave it its node, rather than whoever made it."""
+    return any(one.type == "PodScheduled" and one.status == "True" for one in pod.status.conditions)
+
+
+def _keep(kept: dict[Hashable, T], key: Hashable, value: T, most: int) -> None:
+    if len(kept) >= most:
+        kept.clear()
+    kept[key] = value
+
+
+_stopped: Final[Clock] = lambda: 0  # noqa: E731
+
+
+@contextmanager
+def _reading(kind: str, key: Key, held: Held) -> Iterator[None]:
+    try:
+        yield
+    except _UNREADABLE as error:
+        where = f"{held.file}: " if held.file else ""
+        raise SnapshotError(f"{where}{kind} {spelt(key)} cannot be read: {error}") from None

@@ -1,0 +1,205 @@
+"""Objects of a cluster out of what `kubectl get nodes,pods,namespaces -A -o json` writes, and out of YAML.
+
+Objects stay bytes, that is as small as they are: what is read of them is up to whoever reads. Kinds that nobody here
+reads are counted and passed over.
+"""
+
+import codecs
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import yaml
+
+from fairlead.plain_data import DEPTH_MAX, Loader, is_deep
+
+GET: Final = "kubectl get nodes,pods,namespaces -A -o json"
+VALUES_MAX: Final = 50_000_000
+"""Of a document of YAML, aliases counted as what they name."""
+Raw = bytes | msgspec.Raw
+Key = tuple[str, str]
+"""Namespace and name; nodes and namespaces are in none."""
+
+_TRAILING: Final = re.compile(r"trailing characters \(byte (\d+)\)")
+_BYTE: Final = re.compile(r" ?\(byte (\d+)\)")
+_TOO_DEEP: Final = f"it is nested more than {DEPTH_MAX:,} deep; no object of Kubernetes is"
+_FIRST: Final = re.compile(rb"\S")
+_NEWLINE: Final = b"\n"
+_YAML: Final = (".yaml", ".yml")
+_WIDE: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # what PowerShell makes of `>`
+
+
+class SnapshotError(ValueError):
+    """What was read is not what is needed; says in one line where, what, and what to do."""
+
+
+class Held(NamedTuple):
+    """An object, and the file that it is from."""
+
+    raw: Raw
+    file: str
+
+
+class _Meta(msgspec.Struct, gc=False):
+    name: str = ""
+    namespace: str | None = None
+
+
+class _Object(msgspec.Struct, gc=False):
+    apiVersion: str = ""  # noqa: N815 - as in the API
+    kind: str = ""
+    metadata: _Meta | None = None
+    items: list[msgspec.Raw] | None = None
+
+
+_object: Final = msgspec.json.Decoder(_Object)
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """What there is, each object once."""
+
+    nodes: dict[Key, Held] = field(default_factory=dict)
+    pods: dict[Key, Held] = field(default_factory=dict)
+    namespaces: dict[Key, Held] = field(default_factory=dict)
+    others: Counter[str] = field(default_factory=Counter)
+    """Objects of kinds that nobody here reads."""
+
+    def read(self, file: str, data: bytes) -> None:
+        """Take everything that is in a file: JSON or YAML, one document or several, lists too. Raises SnapshotError."""
+        data = _utf8(data)
+        first = _FIRST.search(data)
+        if first is None:
+            raise SnapshotError(f"{file}: there is nothing in it; write it with `{GET}`")
+        if first[0] in b"{[" and not file.lower().endswith(_YAML):
+            self._json(file, data)
+        else:
+            self._yaml(file, data)
+
+    def put(self, obj: Mapping[str, Any], file: str = "") -> None:
+        """Take one object, or a list of them. Raises SnapshotError."""
+        self.put_raw(_written(file, obj), file)
+
+    def put_raw(self, raw: Raw, file: str = "", kind: str = "") -> None:
+        """The same as JSON; `kind` is for one that does not say of which it is. Raises SnapshotError."""
+        try:
+            found = _object.decode(raw)
+        except msgspec.DecodeError as error:
+            raise SnapshotError(f"{file}: there is something in it that is no object of Kubernetes: {error}") from None
+        kind = found.kind or kind
+        if kind.endswith("List") and found.items is not None:
+            for item in found.items:
+                self.put_raw(item, file, kind.removesuffix("List"))
+            return
+        if not kind:
+            raise SnapshotError(f"{file}: an object in it has no kind: is it cut out of something else?")
+        kept = self._kept(found.apiVersion, kind)
+        if kept is None:
+            self.others[kind] += 1
+            return
+        metadata = found.metadata or _Meta()
+        if not metadata.name:
+            raise SnapshotError(f"{file}: a {kind} has no metadata.name; give it one")
+        key = (metadata.namespace or "default" if kind == "Pod" else "", metadata.name)
+        if key in kept:
+            self._refuse_twice(kind, key, kept[key].file, file)
+        kept[key] = Held(raw, file)
+
+    def _kept(self, version: str, kind: str) -> dict[Key, Held] | None:
+        if version not in ("v1", ""):  # others call their kinds Node, too
+            return None
+        return {"Node": self.nodes, "Pod": self.pods, "Namespace": self.namespaces}.get(kind)
+
+    def _refuse_twice(self, kind: str, key: Key, before: str, now: str) -> None:
+        where = f"twice in {now}" if before == now else f"in {before} and in {now}"
+        raise SnapshotError(f"{kind.lower()} {spelt(key)} is {where}; keep one of them")
+
+    def _json(self, file: str, data: bytes) -> None:
+        try:
+            for document in _documents(file, data):
+                self.put_raw(document, file)
+        except RecursionError:
+            raise SnapshotError(f"{file}: {_TOO_DEEP}") from None
+
+    def _yaml(self, file: str, data: bytes) -> None:
+        if is_deep(data):
+            raise SnapshotError(f"{file}: {_TOO_DEEP}")
+        count = 0
+        try:
+            for document in yaml.load_all(data, Loader):
+                if document is not None:
+                    count += 1
+                    self.put_raw(_written(file, document), file)
+        except (yaml.YAMLError, RecursionError) as error:
+            raise SnapshotError(f"{file}: {_said(error)}; write it anew with `{GET}`") from None
+        if not count:
+            raise SnapshotError(f"{file}: there is nothing in it; write it with `{GET}`")
+
+
+def spelt(key: Key) -> str:
+    """As people write it: ml/train-0."""
+    return "/".join(part for part in key if part)
+
+
+def _documents(file: str, data: bytes) -> Iterator[Raw]:
+    """One text of JSON after the other: kubectl appends, and a watch writes line by line."""
+    whole, begin = memoryview(data), 0
+    while True:
+        try:
+            yield msgspec.json.decode(whole[begin:], type=msgspec.Raw)
+        except msgspec.DecodeError as error:
+            trailing = _TRAILING.search(str(error))
+            if trailing is None:
+                raise SnapshotError(f"{file}: {_broken(error, data, begin)}; write it anew with `{GET}`") from None
+            end = begin + int(trailing[1]) - 1  # it counts from one
+            yield msgspec.json.decode(whole[begin:end], type=msgspec.Raw)
+            begin = end
+        else:
+            return
+
+
+def _broken(error: msgspec.DecodeError, data: bytes, begin: int) -> str:
+    said = str(error)
+    if "truncated" in said:
+        return f"the JSON ends in the middle, in line {data.rstrip().count(_NEWLINE) + 1}: the file is cut off"
+    place = _BYTE.search(said)
+    at = begin + int(place[1]) if place else begin
+    line = data.count(_NEWLINE, 0, at) + 1
+    return f"this is no JSON from line {line} on: {_BYTE.sub('', said).removeprefix('JSON is malformed: ')}"
+
+
+def _said(error: yaml.YAMLError | RecursionError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        return f"this is no YAML from line {error.problem_mark.line + 1} on: {error.problem}"
+    return f"this is no YAML: {str(error).splitlines()[0]}"
+
+
+def _written(file: str, document: object) -> bytes:
+    if not isinstance(document, Mapping):
+        raise SnapshotError(f"{file}: there is something in it that is no object of Kubernetes")
+    if _size(document, {}) > VALUES_MAX:
+        raise SnapshotError(f"{file}: aliases make more than {VALUES_MAX:,} values of it; write them out")
+    try:
+        return msgspec.json.encode(document)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise SnapshotError(f"{file}: there is something in it that JSON has no word for: {error}") from None
+
+
+def _size(value: object, known: dict[int, int]) -> int:
+    """How many values it is when aliases are written out; of what stands in itself, too many."""
+    if not isinstance(value, Mapping | list):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = VALUES_MAX + 1
+        items = value.values() if isinstance(value, Mapping) else value
+        known[id(value)] = 1 + sum(_size(item, known) for item in items)
+    return known[id(value)]
+
+
+def _utf8(data: bytes) -> bytes:
+    if data.startswith(_WIDE):
+        return data.decode("utf-16", "replace").encode()
+    return data.removeprefix(codecs.BOM_UTF8)

@@ -1,0 +1,57 @@
+"""Policies where not everything may be read: what would have to be guessed is left out, and named."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.strategies.reads import Reads
+
+Kind = Literal["pods", "namespace"]
+_WHAT: Final[dict[Kind, str]] = {"pods": "what runs on nodes", "namespace": "the pod's namespace"}
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A rule that is not judged, or a whole policy."""
+
+    policy: str
+    rule: str
+    kind: Kind
+
+    def __str__(self) -> str:
+        where = f"{self.policy}/{self.rule}" if self.rule else f"{self.policy} as a whole"
+        return f"{where}: it reads {_WHAT[self.kind]}"
+
+
+def judgeable(
+    policies: Iterable[CompiledPolicy], unread: Collection[Kind]
+) -> tuple[list[CompiledPolicy], list[LeftOut]]:
+    """The policies as far as they can be judged, and what is left out of them."""
+    found: list[CompiledPolicy] = []
+    left_out: list[LeftOut] = []
+    for policy in policies:
+        if "namespace" in unread and selects_by_namespace(policy):
+            left_out.append(LeftOut(policy.name, "", "namespace"))
+            continue
+        blind = {rule.name: kind for rule in policy.filters if (kind := _blind(rule.filter.reads, unread))}
+        blind |= {rule.name: kind for rule in policy.scores if (kind := _blind(rule.score.reads, unread))}
+        left_out += [LeftOut(policy.name, name, kind) for name, kind in blind.items()]
+        filters = tuple(rule for rule in policy.filters if rule.name not in blind)
+        scores = tuple(rule for rule in policy.scores if rule.name not in blind)
+        found.append(replace(policy, filters=filters, scores=scores) if blind else policy)
+    return found, left_out
+
+
+def _blind(reads: Reads, unread: Collection[Kind]) -> Kind | None:
+    if "pods" in unread and reads.of_pods:
+        return "pods"
+    return "namespace" if "namespace" in unread and reads.namespace else None
+
+
+def selects_by_namespace(policy: CompiledPolicy) -> bool:
+    """Whether it takes the namespace to tell if a policy is for a pod."""
+    match = policy.match
+    return match.namespace_selector is not None or any(
+        "namespaceObject" in condition.expression.roots for condition in match.conditions
+    )

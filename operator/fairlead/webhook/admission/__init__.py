@@ -1,0 +1,1 @@
+"""The answer to the API server when a policy is applied."""

@@ -1,0 +1,176 @@
+"""A port for the API server: it is told what is wrong with a policy, and nothing else.
+
+It shows no certificate unless it is told to, so that anybody may ask. Few bodies are read at once, and fewer looked at,
+in pieces between which schedulers are answered; the others wait with nothing but their heads read, and whoever asks
+from where nobody else does is next. Who waits too long is told nothing, and the API server goes on without us.
+"""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http import HTTPStatus
+from time import perf_counter
+from typing import Final
+
+from aiohttp import web
+
+from fairlead.cooperative import Share, Steps
+from fairlead.logs import Rarely, Seldom
+from fairlead.webhook.admission.review import NoReviewError
+from fairlead.webhook.admission.turns import BusyError, Turns
+from fairlead.webhook.https.connection_limits import ADMISSION, IDLE_S, Limits
+from fairlead.webhook.https.listener import Door, Guests, Refused
+from fairlead.webhook.https.peer import chain
+from fairlead.webhook.https.tls import Tls, is_of
+
+LOG: Final = logging.getLogger(__name__)
+_HTTP: Final = logging.getLogger(f"{__name__}.http")
+PATH: Final = "/validate"
+MAX_BODY: Final = 3 << 20
+"""A policy as it was, and as it is to be: etcd takes 1.5 MiB of each."""
+WITHIN_S: Final = 9.0
+"""A policy that is refused because it takes too much time has had two seconds of a processor, and a third of ours."""
+BODY_S: Final = 1.0
+"""How long a body may take to come once it is read: the API server sends it at once, and we take 16 KiB in a turn."""
+READ: Final = 4
+"""Bodies that are held at once..."""
+READ_EACH: Final = 2
+"""...of one address..."""
+AT_ONCE: Final = 2
+"""...and looked at, each of another address."""
+WAITING: Final = 28
+AGAIN_S: Final = 1
+UNKNOWN: Final = "unknown authority"
+
+
+@dataclass(slots=True, eq=False)
+class AdmissionServer:
+    """Answers reviews."""
+
+    tls: Tls
+    review: Callable[[bytes], Steps[bytes]]
+    """Raises NoReviewError."""
+    refused: Refused
+    client_ca: Callable[[], str] = str
+    """The authority of the API server's certificate, as PEM; empty: it need not show one."""
+    within_s: float = WITHIN_S
+    share: Share = field(default_factory=lambda: Share(perf_counter))
+    body_s: float = BODY_S
+    idle_s: float = IDLE_S
+    limits: Limits = ADMISSION
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _server: Guests = field(init=False)
+    _door: Door | None = None
+    _turns: Turns = field(default_factory=lambda: Turns(READ, READ_EACH, WAITING))
+    _looks: Turns = field(default_factory=lambda: Turns(AT_ONCE, 1, READ))
+    _asking: tuple[ssl.SSLContext, str, ssl.SSLContext] | None = None
+    _faults: Seldom = field(default_factory=Seldom)
+    _rarely: Rarely = field(default_factory=Rarely)
+
+    async def start(self, host: str | None, port: int) -> int:
+        """Listen; gives the port."""
+        _HTTP.addFilter(self._rarely)
+        refused = self.refused
+        door = Door(
+            self._context, lambda: self._server(), lambda why, peer: refused(f"admission: {why}", peer), self.limits
+        )
+        self._server = Guests(
+            self._handle,
+            door.gone,
+            handler_cancellation=True,  # nobody waits for the answer any more
+            keepalive_timeout=self.idle_s,
+            access_log=None,
+            logger=_HTTP,
+            auto_decompress=False,
+            lingering_time=1.0,
+        )
+        self._door = door
+        return await door.open(host, port)
+
+    async def stop(self) -> None:
+        """Close everything."""
+        if self._door is not None:
+            await self._door.close()
+            await self._server.shutdown(timeout=0.5)
+            _HTTP.removeFilter(self._rarely)
+
+    def _context(self) -> ssl.SSLContext:
+        """Made anew when either side's certificates change."""
+        anyone, authority = self.tls.anyone, self.client_ca()
+        if not authority:
+            return anyone
+        if self._asking is None or self._asking[0] is not anyone or self._asking[1] != authority:
+            self._asking = anyone, authority, self.tls.asking(authority)
+        return self._asking[2]
+
+    def _is_believed(self, transport: asyncio.BaseTransport | None) -> bool:
+        """Whether who asks would be let in now: his certificate may have ended since, or the setting changed."""
+        authority = self.client_ca()
+        return not authority or (transport is not None and is_of(authority, chain(transport), self.now()))
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.path != PATH or request.method != "POST":
+            return self._turned_away(request, 404, "no such path", f"only POST {PATH} is answered here")
+        if not self._is_believed(request.transport):
+            return self._turned_away(request, 403, UNKNOWN, "your certificate is believed no longer; connect anew")
+        if (request.content_length or 0) > MAX_BODY:
+            return self._too_large(request)
+        peer = request.remote or "?"
+        try:
+            async with asyncio.timeout(self.within_s), self._turns.of(peer):
+                body = await self._body(request)
+                if isinstance(body, web.StreamResponse):
+                    return body
+                async with self._looks.of(peer):
+                    return web.Response(body=await self._run(body), content_type="application/json")
+        except BusyError:
+            return self._turned_away(request, 503, "too many", "too many ask at once")
+        except TimeoutError:
+            return self._turned_away(request, 503, "slow", f"not answered within {self.within_s:g} s")
+        except (NoReviewError, web.RequestPayloadError) as error:
+            return self._turned_away(request, 400, "bad request", str(error))
+        except Exception:
+            if (more := self._faults.about("review")) is not None:
+                LOG.exception("a policy could not be looked at", extra=more)
+            return web.Response(status=500, text="this is a fault of the server; its log says more")
+
+    async def _run(self, body: bytes) -> bytes:
+        """Each stretch is paid for with time for the schedulers."""
+        steps = self.review(body)
+        while True:
+            began = self.share.clock()
+            try:
+                next(steps)
+            except StopIteration as done:
+                self.share.pause(began)
+                answer: bytes = done.value
+                return answer
+            await asyncio.sleep(self.share.pause(began))
+
+    async def _body(self, request: web.BaseRequest) -> bytes | web.StreamResponse:
+        parts, size = list[bytes](), 0
+        try:
+            async with asyncio.timeout(self.body_s):
+                while part := await request.content.readany():
+                    parts.append(part)
+                    size += len(part)
+                    if size > MAX_BODY:
+                        return self._too_large(request)
+        except TimeoutError:
+            return self._turned_away(request, 408, "slow body", f"the body did not come within {self.body_s:g} s")
+        return b"".join(parts)
+
+    def _too_large(self, request: web.BaseRequest) -> web.Response:
+        return self._turned_away(request, 413, "large body", f"more than {MAX_BODY} bytes")
+
+    def _turned_away(self, request: web.BaseRequest, status: int, reason: str, why: str) -> web.Response:
+        """`reason` is one of a few words: a label of a metric."""
+        self.refused(f"admission: {reason}", request.remote or "?")
+        response = web.Response(status=status, text=why)
+        if status == HTTPStatus.SERVICE_UNAVAILABLE:
+            response.headers["Retry-After"] = str(AGAIN_S)
+        response.force_close()
+        return response

@@ -1,0 +1,1 @@
+"""kube-scheduler's protocol, its verbs, and what they answer from; pure."""

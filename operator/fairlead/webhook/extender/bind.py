@@ -1,0 +1,109 @@
+"""bind: from the bytes of a request to the Binding that is to be posted, or to a refusal. Whoever posts it answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fairlead.policy.evaluate.annotations import Annotations, Conflict, annotations
+from fairlead.policy.evaluate.deadline import TooSlowError
+from fairlead.webhook.extender import replies, requests
+from fairlead.webhook.extender.call import Answer, Caller, Moment, Outcome, guarded
+from fairlead.webhook.extender.requests import BindArgs, MalformedError
+from fairlead.webhook.extender.state import World
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """A pod that goes to its node."""
+
+    asked: BindArgs
+    annotations: Mapping[str, str]
+    conflicts: tuple[Conflict, ...] = ()
+
+    @property
+    def binding(self) -> dict[str, Any]:
+        """What is posted. The UID keeps another pod of that name from being bound."""
+        asked = self.asked
+        metadata: dict[str, Any] = {"name": asked.name, "namespace": asked.namespace, "uid": asked.uid}
+        if self.annotations:
+            metadata["annotations"] = dict(self.annotations)
+        target = {"apiVersion": "v1", "kind": "Node", "name": asked.node}
+        return {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
+
+    @property
+    def bound(self) -> Answer:
+        """To be said once the API server has confirmed it."""
+        outcome = Outcome(verb="bind", gate="Fail", pod=self.asked.uid, candidates=1, conflicts=self.conflicts)
+        return Answer(replies.bound(), outcome)
+
+
+def bind(body: bytes, world: World, caller: Caller, when: Moment) -> Placing | BindArgs | Answer:
+    """What is to be done; the request itself where the mirror knows no such pod: `place` the one the API server has.
+
+    The mirror may be behind, and it does not hold pods that have a node: a call may come again after the first one
+    came through unheard.
+    """
+    try:
+        asked = requests.bind_args(body)
+    except MalformedError as error:
+        return refused("", str(error))
+    pod = world.mirror.unplaced(asked.namespace, asked.name)
+    return asked if pod is None or pod.metadata.uid != asked.uid else place(asked, pod, world, caller, when)
+
+
+def place(asked: BindArgs, pod: Any, world: World, caller: Caller, when: Moment) -> Placing | Answer:
+    """The same for a pod that was found."""
+    if (stranger := of_others(asked, pod, caller)) is not None:
+        return stranger
+    try:
+        made = _annotations(asked, pod, world, when)
+    except MalformedError as error:
+        return refused(asked.uid, str(error))
+    except TooSlowError as error:
+        answer = refused(asked.uid, str(error))
+        switched = world.missed(error.policy, "binding", pod, when.clock()) if when.fair else None
+        return replace(answer, outcome=replace(answer.outcome, too_slow=error.policy, switched=switched))
+    if made.refusal is not None:
+        return refused(asked.uid, made.refusal)
+    return Placing(asked, made.values, tuple(made.conflicts))
+
+
+def _annotations(asked: BindArgs, pod: Any, world: World, when: Moment) -> Annotations:
+    """What the policies write, computed in half of the time that there is. Raises MalformedError and TooSlowError."""
+    gate, view = world.gates["Fail"], world.view(pod)
+    clock, before = when.clock, when.clock()
+    deadline = before + (when.deadline - before) // 2
+    switched, spent = world.pace.switched("binding", before), dict[str, int]()
+    matched = gate.matching(
+        view, str(pod.spec.schedulerName), when.now, clock=clock, deadline=deadline, spent=spent, switched=switched
+    )
+    if not matched:
+        return Annotations()
+    view, before = world.whole(view), clock()
+
+    def took(policy: str) -> None:
+        nonlocal before
+        at = clock()
+        spent[policy] = spent.get(policy, 0) + at - before
+        before = at
+        if at > deadline:
+            raise TooSlowError(spent)
+
+    return annotations(view, matched, gate.nodes, asked.node, now=when.now, tally=gate.tally, took=took)
+
+
+def of_others(asked: BindArgs, pod: Any, caller: Caller) -> Answer | None:
+    """A refusal where the pod is not the one that was meant, or not one that the caller may place."""
+    if pod.metadata.uid != asked.uid:
+        return refused(asked.uid, "another pod has that name now")
+    scheduler = str(pod.spec.schedulerName)
+    if scheduler not in caller.schedulers:
+        return refused(asked.uid, f"the pod is for the scheduler {scheduler!r}, whose pods the caller may not place")
+    if (why := guarded(caller, asked.namespace)) is not None:
+        return refused(asked.uid, why)
+    return None
+
+
+def refused(pod: str, why: str) -> Answer:
+    """The pod is not bound; the scheduler tries again."""
+    return Answer(replies.failed(why), Outcome(verb="bind", gate="Fail", result="error", pod=pod, error=why))

@@ -1,0 +1,110 @@
+"""Who may call: each scheduler about its own pods, nobody else. A name says who is who where only we sign names."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.errors import InvalidObjectError
+from fairlead.pki.identities import OPERATOR, scheduler_identity
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.render.object_names import OPERATOR_SECRET, Names
+from fairlead.render.operator_settings import OperatorSettings
+from fairlead.webhook.extender.call import Caller, Verb
+
+SYSTEM: Final = "kube-system"
+
+_OPERATOR = Caller(schedulers=frozenset())
+"""It may call, to see that it can; it places nobody's pods."""
+
+
+def expected(settings: OperatorSettings, there: Collection[str], named: Iterable[str]) -> frozenset[str]:
+    """Which schedulers may call: those that are listed, those that are there, and those that policies name while one
+    that is not listed may begin.
+
+    Also without a policy: pods of a scheduler that is wired to us must be bound when its last policy went.
+    """  # noqa: D205
+    begins = named if settings.has_room(there) else ()
+    return frozenset({*there, *(one.name for one in settings.schedulers), *begins})
+
+
+def callers(
+    names: Iterable[str], settings: OperatorSettings, policies: Iterable[CompiledPolicy], namespace: str
+) -> tuple[Caller, ...]:
+    """Each of these schedulers, as it is deployed; one that must be listed and is not may not call."""
+    gates = {(one.scheduler_name, one.rejects_on_failure) for one in policies if one.enforced and _filters(one)}
+    found = []
+    for name in sorted({*names}):
+        try:
+            one = settings.scheduler(name)
+        except InvalidObjectError:
+            continue
+        managed = one.management == "Managed"
+        found.append(
+            Caller(
+                schedulers=frozenset({name}),
+                guarded=frozenset({SYSTEM, namespace}) if managed else frozenset(),
+                ignore_gate=(name, False) in gates,
+                always_reasons=not managed,
+                timeout_s=one.timeout.seconds,
+            )
+        )
+    return tuple(found)
+
+
+def _filters(policy: CompiledPolicy) -> bool:
+    return bool(policy.filters or policy.protections)
+
+
+def allowed(schedulers: Iterable[Caller]) -> Mapping[str, Caller]:
+    """By the common names of their certificates; each caller is one scheduler."""
+    return {scheduler_identity(name): caller for caller in schedulers for name in caller.schedulers}
+
+
+@dataclass(slots=True)
+class Callers:
+    """The allow-list: call it with the name that a certificate shows."""
+
+    schedulers: Callable[[], Iterable[Caller]]
+    """Those that there are now: of the settings, and of the policies."""
+    _of: Iterable[Caller] = ()
+    _allowed: Mapping[str, Caller] = field(default_factory=dict)
+
+    def __call__(self, name: str, _verb: Verb) -> Caller | None:
+        """Who has a certificate of this name; None if nothing here is for him."""
+        return _OPERATOR if name == OPERATOR else self._now().get(name)
+
+    def secret(self, name: str, namespace: str) -> str:
+        """Of which Secret somebody's certificate is, where others make it; empty: nothing here is for him."""
+        if name == OPERATOR:
+            return OPERATOR_SECRET
+        caller = self._now().get(name)
+        return "" if caller is None else Names(next(iter(caller.schedulers)), namespace).certificate
+
+    def _now(self) -> Mapping[str, Caller]:
+        if (now := self.schedulers()) is not self._of:
+            self._of, self._allowed = now, allowed(now)
+        return self._allowed
+
+
+ADDRESSES: Final = 128
+LATELY: Final = 10_000_000_000
+"""Nanoseconds."""
+
+
+@dataclass(slots=True)
+class TurnedAway:
+    """The last ones, each with its last reason. Moments are of a clock that never goes back."""
+
+    limit: int = ADDRESSES
+    _last: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def add(self, address: str, reason: str, at: int) -> None:
+        """One more."""
+        self._last.pop(address, None)
+        if len(self._last) >= self.limit:
+            del self._last[next(iter(self._last))]
+        self._last[address] = at, reason
+
+    def lately(self, at: int) -> Mapping[str, str]:
+        """Why, by their addresses."""
+        return {address: reason for address, (when, reason) in self._last.items() if at - when <= LATELY}

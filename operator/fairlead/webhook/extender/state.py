@@ -1,0 +1,112 @@
+"""What the verbs answer from: the policies by what the scheduler calls them for, and what is known of the cluster."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol
+
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.evaluate.annotations import Conflict
+from fairlead.policy.evaluate.class_cache import Classes
+from fairlead.policy.evaluate.evaluator import Evaluator
+from fairlead.policy.evaluate.matching import PolicySet
+from fairlead.policy.evaluate.rule_errors import Tally
+from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.pod_and_node import Amounts, NodeView, PodView
+from fairlead.strategies.reads import overlap
+from fairlead.webhook.extender.caches import Brought, Remembered
+from fairlead.webhook.extender.call import Gate, Moment
+from fairlead.webhook.extender.circuit_breaker import Pace, Part, Scope
+from fairlead.webhook.extender.requests import UNREADABLE, Bytes, MalformedError, unreadable
+
+_IMAGES: Final = ("status", "images")
+
+
+class Mirror(Protocol):
+    """What is known of the cluster beside the nodes."""
+
+    def namespace(self, name: str, /) -> Any | None:
+        """The namespace, if it is known."""
+
+    def request_of(self, pod: Any, /) -> Amounts:
+        """What a pod to be placed asks for. Raises ValueError for a quantity that cannot be read."""
+
+    def counted(self, placed: Any, /) -> Amounts:
+        """What a pod on a node counts for in the node's `requested`."""
+
+    def unplaced(self, namespace: str, name: str, /) -> Any | None:
+        """A pod of our schedulers that has no node yet, if it is known."""
+
+    def given(self, node: bytes, /, *, images: bool) -> Any:
+        """A node from a request, JSON; without its images where nobody reads them.
+
+        Depends on nothing else. Raises what `protocol.UNREADABLE` names if that is no node.
+        """
+
+    def view_for(self, given: Any, /) -> NodeView:
+        """Such a node, with the pods that are on the node of its name; the mirror stays as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One policy set, and what it is asked about. A new set gets a new one; pace and names live on."""
+
+    policies: PolicySet
+    mirror: Mirror
+    gates: Mapping[Gate, Evaluator]
+    scores: Evaluator
+    pace: Pace
+    names: Remembered
+    brought: Brought[Any]
+    conflicts: Counter[Conflict] = field(default_factory=Counter)
+    """The pods to which each happened."""
+
+    def view(self, pod: Any) -> PodView:
+        """The pod of a request, as far as it takes to find its policies."""
+        return PodView(pod, self.mirror.namespace(str(pod.metadata.namespace) or "default"))
+
+    def whole(self, view: PodView) -> PodView:
+        """The same for rules. Raises MalformedError."""
+        try:
+            request = self.mirror.request_of(view.pod)
+        except ValueError as error:
+            raise MalformedError(f"the pod cannot be read: {unreadable(error)}") from None
+        return PodView(view.pod, view.namespaceObject if view.knows_namespace else None, request)
+
+    def node(self, written: Bytes) -> NodeView:
+        """A node of a request. Raises MalformedError."""
+        try:
+            return self.mirror.view_for(self.brought.node(written))
+        except UNREADABLE as error:
+            raise MalformedError(f"a node cannot be read: {unreadable(error)}") from None
+
+    def missed(self, policy: str, part: Part, pod: Any, at: int) -> Scope | None:
+        """A policy was too slow about a pod of a request; for whom it is switched now, if it is."""
+        asked = (self.scores,) if part == "scores" else self.gates.values()
+        for one in (one for evaluator in asked for one in evaluator.policies.policies):
+            if one.name == policy:
+                return self.pace.missed(one, part, self.view(pod), at)
+        return None
+
+    def catch_up(self, when: Moment) -> bool:
+        """Compute in idle time what waits; whether all of it was done."""
+        now, clock, deadline, _ = when
+        return all(one.catch_up(now=now, clock=clock, deadline=deadline) for one in (*self.gates.values(), self.scores))
+
+
+def world(policies: PolicySet, nodes: Nodes, mirror: Mirror, pace: Pace, names: Remembered, tally: Tally) -> World:
+    """Each policy where it is asked, with the rules that are asked there: what is kept depends on nothing else."""
+    classes = Classes()
+
+    def asked(chosen: list[CompiledPolicy]) -> Evaluator:
+        return Evaluator(PolicySet(tuple(chosen), policies.generation), nodes, tally=tally, classes=classes)
+
+    gating = [replace(one, scores=()) for one in policies.policies if one.filters or one.protections or one.annotations]
+    rating = [replace(one, filters=(), protections=(), annotations=()) for one in policies.policies if one.scores]
+    gates: Mapping[Gate, Evaluator] = {
+        "Fail": asked([one for one in gating if one.rejects_on_failure]),
+        "Ignore": asked([one for one in gating if not one.rejects_on_failure]),
+    }
+    images = any(overlap(_IMAGES, path) for policy in policies.policies for path in policy.reads.node)
+    brought = Brought(lambda node: mirror.given(node, images=images))
+    return World(policies, mirror, gates, asked(rating), pace, names, brought)

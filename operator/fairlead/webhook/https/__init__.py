@@ -1,0 +1,1 @@
+"""TLS, HTTP, dispatch of calls, and the posting of Bindings."""

@@ -1,0 +1,181 @@
+"""Which path is which verb, asked by whom, answered within which time, and what is counted of it."""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter_ns
+from typing import Final
+
+from fairlead.logs import TRACE, Seldom
+from fairlead.metrics import Metrics
+from fairlead.policy.evaluate.annotations import Conflict
+from fairlead.policy.lint.codes import Reason
+from fairlead.webhook.extender import verbs
+from fairlead.webhook.extender.call import Answer as Reply
+from fairlead.webhook.extender.call import Caller, Gate, Moment, Outcome, Verb
+from fairlead.webhook.extender.circuit_breaker import REASON, Scope
+from fairlead.webhook.extender.state import World
+from fairlead.webhook.https.bind_client import Binder
+from fairlead.webhook.https.server import Answer, Call, Handle
+from fairlead.webhook.https.wall_clock import TimeOfDay
+
+LOG: Final = logging.getLogger(__name__)
+SHARE: Final = 0.8
+"""Of the scheduler's timeout: what comes after it is never heard."""
+_NANO: Final = 1_000_000_000
+_UNAVAILABLE: Final = 503
+_PODS: Final[Mapping[Scope, str]] = {
+    "class": "pods of its class in its namespace",
+    "namespace": "pods of its namespace",
+    "all": "all pods",
+}
+PATHS: Final[Mapping[str, Verb]] = {
+    "/filter": "filter",
+    "/ignore/filter": "filter",
+    "/preempt": "preempt",
+    "/ignore/preempt": "preempt",
+    "/prioritize": "prioritize",
+    "/bind": "bind",
+}
+
+
+@dataclass(eq=False)
+class Calls:
+    """What the server serves."""
+
+    binder: Binder
+    caller: Callable[[str, Verb], Caller | None]
+    """Who it is that has this name; None where he may not call that."""
+    world: Callable[[], World | None]
+    """What to answer from; None while it is not there yet."""
+    timeout_s: float
+    metrics: Metrics
+    now: TimeOfDay = field(default_factory=TimeOfDay)
+    filtered: Callable[[Outcome], None] | None = None
+    """Told what became of each call of filter."""
+    clock: Callable[[], int] = perf_counter_ns
+    seldom: Seldom = field(default_factory=Seldom)
+
+    def __post_init__(self) -> None:
+        metrics = self.metrics
+        self._took = metrics.histogram(
+            "fairlead_webhook_seconds", "How long calls took, from their head to the reply.", "verb", "outcome"
+        )
+        self._candidates = metrics.counter(
+            "fairlead_webhook_candidates", "Nodes that policies were asked about.", "verb"
+        )
+        self._refusals = metrics.counter(
+            "fairlead_webhook_refused_nodes",
+            "Nodes that were refused, by the rule that is the reason.",
+            "policy",
+            "rule",
+        )
+        self._unknown = metrics.counter(
+            "fairlead_webhook_unknown_nodes", "Nodes refused because they are not known yet."
+        )
+        self._missed = metrics.counter(
+            "fairlead_webhook_missed_samples", "Calls in which all nodes were refused although another one would pass."
+        )
+        self._slow = metrics.counter(
+            "fairlead_webhook_too_slow", "Calls that a policy could not answer in time.", "policy"
+        )
+        self._warnings = metrics.counter(
+            "fairlead_policy_warnings", "Pods to which happened what the reason says.", "policy", "reason"
+        )
+
+    def routes(self) -> Mapping[str, Handle]:
+        """By their paths."""
+        return {
+            "/filter": lambda call: self._gate(call, "Fail"),
+            "/ignore/filter": lambda call: self._gate(call, "Ignore"),
+            "/preempt": lambda call: self._preempt(call, "Fail"),
+            "/ignore/preempt": lambda call: self._preempt(call, "Ignore"),
+            "/prioritize": self._prioritize,
+            "/bind": self._bind,
+        }
+
+    def allowed(self, caller: str, path: str) -> bool:
+        """Whether somebody of this name may call that."""
+        return self.caller(caller, PATHS[path]) is not None
+
+    def _gate(self, call: Call, gate: Gate) -> Answer:
+        return self._answered(call, "filter", lambda world, who, when: verbs.filter(call.body, world, who, gate, when))
+
+    def _preempt(self, call: Call, gate: Gate) -> Answer:
+        return self._answered(
+            call, "preempt", lambda world, who, when: verbs.preempt(call.body, world, who, gate, when)
+        )
+
+    def _prioritize(self, call: Call) -> Answer:
+        return self._answered(
+            call, "prioritize", lambda world, who, when: verbs.prioritize(call.body, world, who, when)
+        )
+
+    async def _bind(self, call: Call) -> Answer:
+        asked = self._asked(call, "bind")
+        if isinstance(asked, Answer):
+            return asked
+        world, who, when = asked
+        reply = await self.binder.bind(call.body, world, who, when)
+        for conflict in reply.outcome.conflicts:
+            self._conflicting(conflict, world)
+        return self._counted(call, reply)
+
+    def _conflicting(self, conflict: Conflict, world: World) -> None:
+        reason = Reason.CONFLICT.value
+        for policy in (conflict.winner, conflict.loser):
+            self._warnings.add(policy, reason)
+        if conflict not in world.conflicts:
+            extra = {"reason": reason, "annotation": conflict.key, "by": conflict.winner, "not_by": conflict.loser}
+            LOG.warning("two policies write one annotation", extra=extra)
+        world.conflicts[conflict] += 1
+
+    def _answered(self, call: Call, verb: Verb, answer: Callable[[World, Caller, Moment], Reply]) -> Answer:
+        asked = self._asked(call, verb)
+        return asked if isinstance(asked, Answer) else self._counted(call, answer(*asked))
+
+    def _asked(self, call: Call, verb: Verb) -> tuple[World, Caller, Moment] | Answer:
+        """What to answer from; or an answer at once. A 503 is an error to the scheduler, which tries again."""
+        now = self.now()  # first: where the clock went back, it makes another world
+        world, who, clock = self.world(), self.caller(call.caller, verb), self.clock
+        if world is None or who is None:
+            return self._unanswered(call, verb, "unready", b"not ready yet: /readyz says why")
+        given = int(SHARE * (who.timeout_s or self.timeout_s) * _NANO)
+        deadline, at = call.begun + given, clock()
+        if at >= deadline:  # no policy is to blame for a body that came slowly
+            return self._unanswered(call, verb, "late", b"the request came too slowly to be answered in time")
+        return world, who, Moment(now, clock, deadline, fair=deadline - at > given // 2)
+
+    def _unanswered(self, call: Call, verb: Verb, outcome: str, why: bytes) -> Answer:
+        self._took.observe((self.clock() - call.begun) / _NANO, verb, outcome)
+        return Answer(why, _UNAVAILABLE)
+
+    def _counted(self, call: Call, reply: Reply) -> Answer:
+        outcome, seconds = reply.outcome, (self.clock() - call.begun) / _NANO
+        self._took.observe(seconds, outcome.verb, outcome.result)
+        if self.filtered is not None and outcome.verb == "filter":
+            self.filtered(outcome)
+        if outcome.candidates:
+            self._candidates.add(outcome.verb, amount=outcome.candidates)
+        for (policy, rule), count in outcome.refusals.items():
+            self._refusals.add(policy, rule, amount=count)
+        if outcome.unknown:
+            self._unknown.add(amount=len(outcome.unknown))
+            LOG.debug("nodes are not known yet", extra={"nodes": outcome.unknown[:10], "pod": outcome.pod})
+        if outcome.missed_sample:
+            self._missed.add()
+        if outcome.too_slow:
+            self._slow.add(outcome.too_slow)
+        if outcome.switched:
+            whom = {"for": _PODS[outcome.switched], **({"pod": outcome.pod} if outcome.switched != "all" else {})}
+            LOG.warning(
+                "a policy is switched to its failure policy",
+                extra={"policy": outcome.too_slow, "reason": REASON, **whom},
+            )
+        elif outcome.error and (more := self.seldom.about(outcome.verb)) is not None:
+            extra = {"verb": outcome.verb, "caller": call.caller, "pod": outcome.pod, "why": outcome.error, **more}
+            LOG.info("a call was answered with an error", extra=extra)
+        if LOG.isEnabledFor(TRACE):
+            extra = {"verb": outcome.verb, "result": outcome.result, "pod": outcome.pod, "seconds": f"{seconds:.6f}"}
+            LOG.log(TRACE, "a call was answered", extra=extra)
+        return Answer(reply.body, reply.status)

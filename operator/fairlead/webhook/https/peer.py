@@ -1,0 +1,65 @@
+"""Who is at the other end of a connection, as its handshake has shown, and until when that is believed.
+
+A handshake is asked for a certificate once; the certificate ends, and so may the trust in whoever has signed it.
+"""
+
+import ssl
+from asyncio import BaseTransport
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.pki import parsing
+
+_NANO: Final = 1_000_000_000
+_NEVER: Final = 1 << 63
+
+
+@dataclass(slots=True, eq=False)
+class Peer:
+    """Of one connection."""
+
+    name: str | None
+    """The common name of its certificate; None if it has none, or several."""
+    leaf: str
+    """The fingerprint of its certificate."""
+    address: str
+    ends: int
+    """When it is believed no longer, in nanoseconds of the clock that requests are timed by."""
+    why: str = "expired"
+    """...and why: one of a few words, a label of a metric."""
+
+
+def met(transport: BaseTransport, now: int, time: int) -> Peer:
+    """Who it is. `time` is that of day, in nanoseconds since 1970, when the other clock says `now`."""
+    shown: Mapping[str, Any] = transport.get_extra_info("peercert") or {}
+    end = shown.get("notAfter")
+    return Peer(
+        name=common_name(shown),
+        leaf=parsing.fingerprint(_leaf(transport)),
+        address=str((transport.get_extra_info("peername") or ("?",))[0]),
+        ends=_NEVER if end is None else now + int(ssl.cert_time_to_seconds(end)) * _NANO - time,
+    )
+
+
+def common_name(shown: Mapping[str, Any]) -> str | None:
+    """The name of the caller, from its certificate as Python gives it; None if it has none, or several."""
+    subject: Sequence[Sequence[tuple[str, str]]] = shown.get("subject", ())
+    names = [value for part in subject for key, value in part if key == "commonName"]
+    return names[0] if len(names) == 1 else None
+
+
+def chain(transport: BaseTransport) -> tuple[bytes, ...]:
+    """All that it has shown: its certificate first, in DER."""
+    secured: Any = transport.get_extra_info("ssl_object")
+    if secured is None:
+        return ()
+    if hasattr(secured, "get_unverified_chain"):  # from Python 3.13 on
+        return tuple(secured.get_unverified_chain() or ())
+    found = secured._sslobj.get_unverified_chain() or ()  # noqa: SLF001  it is there from 3.10 on
+    return tuple(ssl.PEM_cert_to_DER_cert(one.public_bytes()) for one in found)
+
+
+def _leaf(transport: BaseTransport) -> bytes:
+    secured: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
+    return (secured.getpeercert(binary_form=True) or b"") if secured is not None else b""

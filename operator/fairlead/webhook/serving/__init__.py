@@ -1,0 +1,1 @@
+"""Which policies serve, where they come from, and what a replica reports."""

@@ -1,0 +1,81 @@
+"""Policies as the API server has them: what is kept of each, and who is told."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from fairlead.api.names import API_VERSION, KIND
+from fairlead.kube.http.client import Client
+from fairlead.kube.resources import POLICIES
+from fairlead.kube.watch.reflector import Reflector
+from fairlead.kube.watch.store import Key
+
+
+class Told(Protocol):
+    """Who wants to know."""
+
+    def put(self, obj: Mapping[str, Any]) -> None:
+        """A policy came or became different."""
+
+    def remove(self, name: str) -> None:
+        """A policy went."""
+
+
+class Metadata(msgspec.Struct, frozen=True):
+    """What is kept of it; called as in the API."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resourceVersion: str = ""  # noqa: N815
+    generation: int = 0
+    deletionTimestamp: str | None = None  # noqa: N815
+
+
+class PolicyObject(msgspec.Struct, frozen=True):
+    """A policy; what its spec holds is read by others."""
+
+    metadata: Metadata = Metadata()
+    apiVersion: str = API_VERSION  # noqa: N815
+    kind: str = KIND
+    spec: Any = None
+
+    @property
+    def obj(self) -> Mapping[str, Any]:
+        """As it is compiled, and as it is kept."""
+        meta = self.metadata
+        metadata = {"name": meta.name, "uid": meta.uid, "generation": meta.generation}
+        return {"apiVersion": self.apiVersion, "kind": self.kind, "metadata": metadata, "spec": self.spec}
+
+
+class PolicySink:
+    """Tells of policies; one that is being deleted has gone, whoever still holds on to it."""
+
+    def __init__(self, told: Told) -> None:
+        self._told = told
+
+    def begin(self) -> None:
+        """A list begins."""
+
+    def end(self) -> None:
+        """A list is complete."""
+
+    def put(self, item: PolicyObject, /) -> None:
+        """A policy came or became different."""
+        if item.metadata.deletionTimestamp is None:
+            self._told.put(item.obj)
+        else:
+            self._told.remove(item.metadata.name)
+
+    def remove(self, key: Key, /) -> None:
+        """A policy went."""
+        self._told.remove(key[1])
+
+
+decode: Final[Callable[[msgspec.Raw], PolicyObject]] = msgspec.json.Decoder(PolicyObject).decode
+
+
+def policies(client: Client, told: Told) -> Reflector[PolicyObject]:
+    """Keeps somebody told of all policies."""
+    return Reflector(client, POLICIES, decode=decode, sink=PolicySink(told))

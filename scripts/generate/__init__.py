@@ -1,0 +1,1 @@
+"""Writes all that is generated: CRDs, chart, references and examples."""

@@ -1,0 +1,82 @@
+"""Writes the reference page of the command line from its parsers, so that it says what `--help` says."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from fairlead.cli.console import exits
+from fairlead.cli.main import parser
+
+PAGE = Path(__file__).parents[2] / "docs/reference/commands.md"
+BAR = "\\|"
+"""A bar within a cell, in code too."""
+HEAD = """# Commands
+
+What `fairlead --help` and `fairlead COMMAND --help` say. This page is written by `make crds`. All of it is there as
+`kubectl fairlead`, too, where `kubectl-fairlead` is on the PATH.
+
+Errors are one line on standard error that says what to do. `-o json` and `-o yaml` print the same object; fields may be
+added to it, and none goes. What is read from a cluster is read with the rights of the kubeconfig's user; only
+`fairlead operate`, `serve` and `uninstall` ever write to one.
+
+**Completion**: `source <(fairlead completion bash)`, the same with `zsh`, or `fairlead completion fish | source`, in
+what the shell reads at its start. kubectl completes `kubectl fairlead` through `kubectl_complete-fairlead`, which is
+installed beside it.
+"""
+
+
+def page() -> str:
+    """The page as it should be."""
+    (commands,) = [one for one in parser()._actions if isinstance(one, argparse._SubParsersAction)]  # noqa: SLF001
+    parts = [HEAD, *_codes()]
+    for name, command in commands.choices.items():
+        parts += _command(name, command)
+    return "\n".join(parts)
+
+
+def _codes() -> Iterator[str]:
+    yield "## Exit codes\n"
+    yield "| code | means |"
+    yield "| --- | --- |"
+    yield from (f"| {code} | {means} |" for code, means in exits.MEANINGS.items())
+    yield ""
+
+
+def _command(name: str, command: argparse.ArgumentParser) -> Iterator[str]:
+    actions = [one for one in command._actions if one.dest != "help"]  # noqa: SLF001
+    options = [one for one in actions if one.option_strings]
+    places = [one for one in actions if not one.option_strings]
+    usage = ["fairlead", name, *["[OPTIONS]"] * bool(options), *map(_place, places)]
+    yield f"## fairlead {name}\n"
+    yield f"    {' '.join(usage)}\n"
+    yield from (f"{text}\n" for text in (command.description, command.epilog) if text)
+    if actions:
+        yield "| argument | what |"
+        yield "| --- | --- |"
+        yield from (_row(_place(one), one, command) for one in places)
+        yield from (_row(_option(one), one, command) for one in options)
+        yield ""
+
+
+def _place(one: argparse.Action) -> str:
+    return _metavar(one) + ("..." if one.nargs in ("+", "*") else "")
+
+
+def _option(one: argparse.Action) -> str:
+    return ", ".join(one.option_strings) + ("" if one.nargs == 0 else f" {_metavar(one)}")
+
+
+def _metavar(one: argparse.Action) -> str:
+    return str(one.metavar or "|".join(map(str, one.choices or [one.dest.upper()])))
+
+
+def _row(what: str, one: argparse.Action, command: argparse.ArgumentParser) -> str:
+    told = (one.help or "") % {**vars(one), "prog": command.prog}
+    needed = " (required)" if one.required and one.option_strings else ""
+    cells = (f"`{what}`{needed}", told)
+    return f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |"
+
+
+def write() -> None:
+    """Write what is generated here."""
+    PAGE.write_text(page())

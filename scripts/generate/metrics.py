@@ -1,0 +1,65 @@
+"""Writes the reference page of the metrics from the operator itself: it is made, and never run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from fairlead.kube.access.access import Access
+from fairlead.kube.access.credentials import Kept
+from fairlead.kube.http.client import Client
+from fairlead.metrics import BUCKETS, Counter, Gauges, Histogram
+from fairlead.metrics import Kept as Metric
+from fairlead.process.health import measure
+from fairlead.process.leadership import Leads
+from fairlead.process.operator import Operator
+from fairlead.process.settings import Address, OperateSettings
+from fairlead.process.settings_file import SettingsFile
+
+PAGE = Path(__file__).parents[2] / "docs/reference/metrics.md"
+HEAD = """# Metrics
+
+What every replica tells at `/metrics` on port 8080, for Prometheus. This page is written by `make crds`.
+`fairlead serve` has the same ones, but for `fairlead_leader`, `fairlead_other_operator` and
+`fairlead_drift_corrected_total`.
+The chart has a ServiceMonitor, alerts and a dashboard (`metrics.*` in its values).
+"""
+
+
+def page() -> str:
+    """The page as it should be."""
+    nowhere = Address("", 0)
+    settings = OperateSettings(listen=nowhere, probes=nowhere, admission=nowhere, pod="some", pod_uid="some")
+    operator = Operator(settings, Client(Access("https://nowhere", Kept())), SettingsFile(None), Leads)
+    measure(operator.parts, operator.metrics)
+    return "\n".join([HEAD, *_table(operator.metrics.kept), "", *_buckets(), ""])
+
+
+def _table(metrics: list[Metric]) -> Iterator[str]:
+    yield "| metric | type | labels | what |"
+    yield "| --- | --- | --- | --- |"
+    for one in sorted(metrics, key=lambda one: one.name):
+        labels = ", ".join(f"`{label}`" for label in one.labels)
+        yield f"| `{_name(one)}` | {_type(one)} | {labels} | {one.help} |"
+
+
+def _name(one: Metric) -> str:
+    """As it is asked for in a query."""
+    return f"{one.name}_total" if _type(one) == "counter" else one.name
+
+
+def _type(one: Metric) -> str:
+    match one:
+        case Counter() | Gauges(grows=True):
+            return "counter"
+        case Histogram():
+            return "histogram"
+        case _:
+            return "gauge"
+
+
+def _buckets() -> Iterator[str]:
+    yield f"Histograms have these buckets, in seconds: {', '.join(f'{one:g}' for one in BUCKETS)}."
+
+
+def write() -> None:
+    """Write what is generated here."""
+    PAGE.write_text(page())

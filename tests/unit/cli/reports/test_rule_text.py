@@ -1,0 +1,56 @@
+"""What rules compared, in words."""
+
+import pytest
+
+from fairlead.cli.reports.rule_text import of_flip, of_items, of_refusal, of_step, value_of
+from fairlead.policy.explain.explanation import Element, Flip, Items, RuleExplained, Step
+
+AT = (Element("pods", 0, "ml/web"),)
+
+
+@pytest.mark.parametrize(
+    ("flip", "want"),
+    {
+        "two values": (Flip("a == b", value=False, left="x", right=""), "'x' against ''"),
+        "one is written out": (Flip("a == 'x'", value=False, left="y", right="x"), "'y'"),
+        "on the left": (Flip("2.0 <= free['cpu']", value=False, left=2.0, right=1.5), "1.5"),
+        "a number that is a part of a word": (Flip("a1 == b1", value=False, left=1, right=2), "1 against 2"),
+        "neither is known": (Flip("a == b", value=None), "cannot be told"),
+        "it has no sides": (Flip("node.spec.unschedulable", value=True), "true"),
+        "in a loop": (Flip("p.x == 'a'", value=False, left="b", right="a", at=AT), "'b', at pods[0] (ml/web)"),
+        "for all of them": (
+            Flip("p.x == 'a'", value=False, left="b", right="a", at=AT, everywhere=True),
+            "'b', and so for all, such as pods[0] (ml/web)",
+        ),
+    }.values(),
+)
+def test_a_comparison_shows_the_values_that_it_does_not_say_itself(flip: Flip, want: str) -> None:
+    assert of_flip(flip) == (flip.text, want)
+
+
+@pytest.mark.parametrize(
+    ("value", "want"),
+    [(None, "nothing"), (True, "true"), (0.1, "0.1"), (3, "3"), ("a", "'a'"), (["a", 1.0], "['a', 1]"), ((), "[]")],
+)
+def test_values_are_written_as_in_the_language(value: object, want: str) -> None:
+    assert value_of(value) == want
+
+
+def test_what_a_strategy_looked_at_is_told_in_the_terms_of_people() -> None:
+    values = {"now": 1_800_000_000_000_000_000, "holdOff": 20_000_000_000, "until": None, "choose": "x"}
+    items = Items(values, [("cilium", {"pods": 0, "state": "missing", "since": None})])
+    assert [*of_items(items)] == [
+        ("now", "2027-01-15T08:00:00Z"),
+        ("holdOff", "20s"),
+        ("choose", "'x'"),
+        ("cilium", "pods 0, state 'missing'"),
+    ]
+
+
+def test_a_refusal_tells_what_would_have_to_be_otherwise_and_else_all_there_is() -> None:
+    steps, flips = [Step("a", 1, AT)], [Flip("b", value=False)]
+    noted = Items({"x": 1}, [])
+    assert of_refusal(RuleExplained("p", "r", "Refused", steps=steps, flips=flips, noted=noted)) == [("b", "false")]
+    assert of_refusal(RuleExplained("p", "r", "Refused", steps=steps, noted=noted)) == [("x", "1")]
+    assert of_refusal(RuleExplained("p", "r", "Refused", steps=steps)) == [("a", "1, at pods[0] (ml/web)")]
+    assert of_step(steps[0]) == ("a", "1, at pods[0] (ml/web)")

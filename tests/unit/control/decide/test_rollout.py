@@ -1,0 +1,213 @@
+"""Which configuration a scheduler is to run."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.control.decide.rollout import VERIFIED_WITHIN_S, Memory, Phase, Step, Tried, step
+from fairlead.control.decide.rollout_observation import Seen
+
+NOW = 1000.0
+FINE = Seen(config="new", leads=True, unanswered="")
+TRYING = Tried(config="new", inputs="1", since=NOW - 10)
+REJECTED = replace(TRYING, why="bad plugin", since=NOW - 100)
+OLD = Memory(good="old")
+
+
+@pytest.mark.parametrize(
+    ("memory", "seen", "config", "phase", "message", "after"),
+    [
+        pytest.param(
+            Memory(),
+            Seen(),
+            "new",
+            "Rolling",
+            "about to be written",
+            Memory(trying=replace(TRYING, since=NOW)),
+            id="nothing is there",
+        ),
+        pytest.param(
+            OLD,
+            Seen(config="old"),
+            "new",
+            "Rolling",
+            "about to be written",
+            replace(OLD, trying=replace(TRYING, since=NOW)),
+            id="another one is wanted",
+        ),
+        pytest.param(
+            replace(OLD, trying=TRYING),
+            replace(FINE, waits="1 of 2 pods is ready"),
+            "new",
+            "Rolling",
+            "1 of 2 pods is ready",
+            replace(OLD, trying=TRYING),
+            id="it rolls",
+        ),
+        pytest.param(
+            replace(OLD, trying=TRYING),
+            replace(FINE, leads=False),
+            "new",
+            "Rolling",
+            "none of its pods holds the Lease",
+            replace(OLD, trying=TRYING),
+            id="nobody leads",
+        ),
+        pytest.param(
+            replace(OLD, trying=TRYING),
+            replace(FINE, unanswered=None),
+            "new",
+            "Rolling",
+            "have not been called",
+            replace(OLD, trying=TRYING),
+            id="not called yet",
+        ),
+        pytest.param(
+            replace(OLD, trying=TRYING),
+            replace(FINE, unanswered="/filter: 403"),
+            "new",
+            "Rolling",
+            "/filter: 403",
+            replace(OLD, trying=TRYING),
+            id="not answered",
+        ),
+        pytest.param(
+            replace(OLD, trying=TRYING),
+            replace(FINE, errors="x509: unknown authority"),
+            "new",
+            "Rolling",
+            "x509",
+            replace(OLD, trying=TRYING),
+            id="errors since the roll",
+        ),
+        pytest.param(replace(OLD, trying=TRYING), FINE, "new", "Steady", "", Memory(good="new"), id="verified"),
+        pytest.param(
+            replace(OLD, trying=TRYING),
+            replace(FINE, failed="no plugin x"),
+            "old",
+            "RolledBack",
+            "configuration new: no plugin x; the last good one, old, is being put back",
+            replace(OLD, rejected=replace(TRYING, why="no plugin x", since=NOW)),
+            id="it fails",
+        ),
+        pytest.param(
+            Memory(trying=TRYING),
+            replace(FINE, failed="no plugin x"),
+            "new",
+            "Rejected",
+            "configuration new: no plugin x",
+            Memory(rejected=replace(TRYING, why="no plugin x", since=NOW)),
+            id="the first one fails",
+        ),
+        pytest.param(
+            Memory(rejected=REJECTED),
+            replace(FINE, leads=False),
+            "new",
+            "Rejected",
+            "configuration new: bad plugin",
+            Memory(rejected=REJECTED),
+            id="the first one is not there yet",
+        ),
+        pytest.param(
+            Memory(rejected=REJECTED), FINE, "new", "Steady", "", Memory(good="new"), id="the first one comes late"
+        ),
+        pytest.param(
+            replace(OLD, trying=replace(TRYING, since=NOW - VERIFIED_WITHIN_S)),
+            replace(FINE, leads=False),
+            "old",
+            "RolledBack",
+            "not verified within 180 s: none of its pods holds the Lease",
+            replace(
+                OLD,
+                rejected=replace(TRYING, why="not verified within 180 s: none of its pods holds the Lease", since=NOW),
+            ),
+            id="too late",
+        ),
+        pytest.param(
+            replace(OLD, rejected=REJECTED),
+            Seen(config="old", leads=True),
+            "old",
+            "RolledBack",
+            "bad plugin; the last good one, old, runs again",
+            replace(OLD, rejected=REJECTED),
+            id="put away, and not tried again",
+        ),
+        pytest.param(
+            replace(OLD, rejected=replace(REJECTED, inputs="0")),
+            Seen(config="old"),
+            "new",
+            "Rolling",
+            "about to be written",
+            replace(OLD, trying=replace(TRYING, since=NOW)),
+            id="tried again once something changed",
+        ),
+        pytest.param(Memory(good="new"), FINE, "new", "Steady", "", Memory(good="new"), id="nothing to do"),
+        pytest.param(
+            Memory(good="new"),
+            replace(FINE, unanswered="/filter: timeout", leads=False, errors="E"),
+            "new",
+            "Steady",
+            "",
+            Memory(good="new"),
+            id="what was verified stays so",
+        ),
+        pytest.param(
+            Memory(good="new"), Seen(), "new", "Steady", "about to be put back", Memory(good="new"), id="it was deleted"
+        ),
+        pytest.param(
+            Memory(good="new", trying=replace(TRYING, config="newer")),
+            Seen(config="newer"),
+            "new",
+            "Steady",
+            "about to be put back",
+            Memory(good="new"),
+            id="a person took it back before it was verified",
+        ),
+    ],
+)
+def test_a_pass(memory: Memory, seen: Seen, config: str, phase: Phase, message: str, after: Memory) -> None:
+    found = step("new", "1", memory, seen, NOW)
+    assert (found.config, found.phase, found.memory) == (config, phase, after)
+    assert message in found.message
+    assert bool(message) == bool(found.message)
+
+
+def test_an_edit_that_changes_nothing_of_it_does_not_extend_the_time_of_a_roll() -> None:
+    found = step("new", "2", replace(OLD, trying=TRYING), replace(FINE, leads=False), NOW)
+    assert found.memory.trying == replace(TRYING, inputs="2")
+
+
+SEEN = st.builds(
+    Seen,
+    config=st.sampled_from(["", "a", "b", "c"]),
+    waits=st.sampled_from(["", "waits"]),
+    failed=st.sampled_from(["", "failed"]),
+    leads=st.booleans(),
+    unanswered=st.sampled_from([None, "", "403"]),
+    errors=st.sampled_from(["", "E"]),
+)
+PASSES = st.lists(
+    st.tuples(st.sampled_from("abc"), st.sampled_from("12"), SEEN, st.floats(0, 100)), min_size=1, max_size=40
+)
+
+
+@given(PASSES)
+def test_whatever_is_seen(passes: list[tuple[str, str, Seen, float]]) -> None:
+    """What runs is wanted or good; only what was verified is good; what was put away stays so until inputs change."""
+    memory, now, verified = Memory(), NOW, {""}
+    for wanted, inputs, seen, later in passes:
+        now += later
+        before = memory
+        found: Step = step(wanted, inputs, before, seen, now)
+        assert found.config in {wanted, before.good, found.memory.good}
+        if runs := seen.config == wanted and not seen.failed and not seen.missing:
+            verified.add(wanted)
+        assert found.memory.good in verified
+        if (old := before.rejected) and (old.config, old.inputs) == (wanted, inputs) and (before.good or not runs):
+            assert found.memory == before
+            assert found.config == (before.good or wanted)
+        # a pass whose writes all failed is followed by one that ends the same
+        assert step(wanted, inputs, before, seen, now) == found
+        memory = found.memory

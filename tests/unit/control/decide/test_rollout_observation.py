@@ -1,0 +1,114 @@
+"""What the objects of a scheduler say of its roll."""
+
+from typing import Any
+
+import pytest
+
+from fairlead.control.decide.rollout_observation import Seen, last_words, seen
+
+HASH = "fairlead.dev/config-hash"
+READY = [{"type": "Ready", "status": "True"}]
+
+
+def deployment(config: str = "new", *, observed: int = 2, conditions: Any = (), **status: int) -> dict[str, Any]:
+    counts = {"replicas": 2, "updatedReplicas": 2, "availableReplicas": 2, **status}
+    return {
+        "metadata": {"name": "d", "generation": 2, "annotations": {HASH: config}},
+        "spec": {"replicas": 2},
+        "status": {"observedGeneration": observed, "conditions": [*conditions], **counts},
+    }
+
+
+def pod(name: str, config: str = "new", *, conditions: Any = READY, **status: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "annotations": {HASH: config}}, "status": {"conditions": conditions, **status}}
+
+
+def ended(code: int, message: str = "") -> dict[str, Any]:
+    return {"terminated": {"exitCode": code, "reason": "Error", "message": message}}
+
+
+def lease(holder: str) -> dict[str, Any]:
+    return {"spec": {"holderIdentity": holder}}
+
+
+TWO = [pod("a"), pod("b")]
+WAITING = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
+UNSCHEDULED = [{"type": "PodScheduled", "status": "False", "message": "0/1 nodes"}]
+LOST = [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"}]
+
+
+@pytest.mark.parametrize(
+    ("there", "pods", "holder", "expected"),
+    [
+        pytest.param(None, [], "", Seen(waits="its Deployment is not there"), id="nothing"),
+        pytest.param(deployment(), TWO, "a_1", Seen(config="new", leads=True), id="all there"),
+        pytest.param(deployment(), TWO, "", Seen(config="new"), id="nobody leads"),
+        pytest.param(deployment(), [*TWO, pod("old", "old")], "old_1", Seen(config="new"), id="the old one leads"),
+        pytest.param(
+            deployment(observed=1), TWO, "a_1", Seen(config="new", waits="nobody has looked", leads=True), id="not seen"
+        ),
+        pytest.param(
+            deployment(replicas=3), TWO, "", Seen(config="new", waits="1 pods of before are still there"), id="old ones"
+        ),
+        pytest.param(
+            deployment(availableReplicas=1),
+            [pod("a"), pod("b", conditions=[], containerStatuses=[{"state": WAITING}])],
+            "",
+            Seen(config="new", waits="1 of 2 pods are ready: b: ImagePullBackOff: no such image"),
+            id="no image",
+        ),
+        pytest.param(
+            deployment(updatedReplicas=1, availableReplicas=1),
+            [pod("a", conditions=UNSCHEDULED)],
+            "",
+            Seen(config="new", waits="0 of 2 pods are ready: a has no node: 0/1 nodes"),
+            id="no node",
+        ),
+        pytest.param(
+            deployment(updatedReplicas=0, conditions=LOST),
+            [],
+            "",
+            Seen(config="new", waits="0 of 2 pods are ready: exceeded quota"),
+            id="no pod can be made",
+        ),
+        pytest.param(
+            deployment(availableReplicas=1),
+            [
+                pod("a"),
+                pod("b", conditions=[], initContainerStatuses=[{"state": WAITING, "lastState": ended(1, "E\nx\n")}]),
+            ],
+            "",
+            Seen(config="new", waits="1 of 2 pods are ready", failed="the scheduler refuses it: x"),
+            id="refused by the scheduler",
+        ),
+        pytest.param(
+            deployment(availableReplicas=1),
+            [pod("a"), pod("b", conditions=[], containerStatuses=[{"state": ended(137), "restartCount": 1}])],
+            "",
+            Seen(config="new", waits="1 of 2 pods are ready"),
+            id="killed once",
+        ),
+        pytest.param(
+            deployment(availableReplicas=1),
+            [pod("a"), pod("b", conditions=[], containerStatuses=[{"state": ended(2), "restartCount": 2}])],
+            "",
+            Seen(config="new", waits="1 of 2", failed="the scheduler ends with it: exit code 2, Error"),
+            id="ends again and again",
+        ),
+    ],
+)
+def test_what_is_seen(there: Any, pods: list[dict[str, Any]], holder: str, expected: Seen) -> None:
+    found = seen(there, pods, lease(holder))
+    assert (found.config, found.failed, found.leads) == (expected.config, expected.failed, expected.leads)
+    assert found.waits.startswith(expected.waits)
+    assert bool(found.waits) == bool(expected.waits)
+
+
+def test_without_a_lease_and_with_one_that_nobody_holds() -> None:
+    assert not seen(deployment(), TWO, None).leads
+    assert not seen(deployment(), TWO, {"spec": {"holderIdentity": None}}).leads
+
+
+@pytest.mark.parametrize(("text", "words"), [("", ""), ("a\n\nb \n\n", "b"), ("x" * 600, "x" * 500)])
+def test_last_words(text: str, words: str) -> None:
+    assert last_words(text) == words

@@ -1,0 +1,440 @@
+"""A leader for a while, in virtual time: what it sees, and how often it writes."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from fairlead.control.decide.desired import PAUSED
+from fairlead.control.loop.controller import Controller
+from fairlead.pki.authority import Phase
+from fairlead.render.object_names import SCHEDULER_LABEL, digest
+from faultkit.api import Happened, Key
+from faultkit.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, Cluster
+from faultkit.faults import Wire
+from faultkit.leader import tell, until
+from faultkit.life import CERTIFICATE, POLICY, STAGES, condition, made
+from faultkit.stories import begun, drifted, told, told_to
+
+SOON_S = 5.0
+STATUS = "patch schedulerextenderpolicies/status p"
+WAKES = "patch csistoragecapacities fairlead-wake-up"
+SLOW = "schedulers: [{name: s, timeout: 2s, "
+PUBLISHED = ("", "configmaps", NAMESPACE, "kube-scheduler-s")
+
+
+KINDS = (
+    "configmaps", "serviceaccounts", "deployments", "networkpolicies", "poddisruptionbudgets", "clusterrolebindings",
+    "rolebindings", "roles", "secrets",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("plural", KINDS)
+def test_what_somebody_deletes_is_back_within_seconds(plural: str) -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        there = made(cluster, plural)
+        assert there
+        for key in there:
+            cluster.api.delete(key)
+            await until(f"{' '.join(key)} to be back", lambda key=key: key in cluster.api.objects, SOON_S)  # type: ignore[misc]
+
+    told(story)
+
+
+def test_a_policy_of_which_nobody_tells_the_leader_is_found_by_what_replicas_have_seen() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        await asyncio.sleep(100)
+        STAGES["the first policy"].act(cluster)
+        await until("Ready", lambda: STAGES["the first policy"].done(cluster), 60)
+        before = cluster.api.objects[DEPLOYMENT]
+        STAGES["a wiring change"].act(cluster)
+        await until("a roll", lambda: cluster.api.objects[DEPLOYMENT] != before, 60)
+
+    with patch("faultkit.leader.tell", _of_children):
+        begun(story)
+
+
+def _of_children(controller: Controller, happened: Happened) -> None:
+    if happened.key[:2] != POLICY[:2]:
+        tell(controller, happened)
+
+
+def test_what_somebody_deletes_before_a_new_leader_watches_is_back_soon() -> None:
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        (key,) = made(cluster, "poddisruptionbudgets")
+        with patch("faultkit.leader.tell", lambda *_: None):
+            wire.died.set()
+            await asyncio.sleep(25)  # by now another one has had its first look
+            cluster.api.delete(key)
+            await until("it to be back", lambda: key in cluster.api.objects, 60)
+
+    told(story)
+
+
+def test_what_somebody_does_to_a_certificate_is_told_once_and_its_renewal_is_not() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        good = cluster.api.objects[CERTIFICATE]
+        cluster.api.delete(CERTIFICATE)
+        await until("it to be told", lambda: drifted(cluster) == ["Secret kube-scheduler-s-tls was missing"])
+        cluster.api.put(CERTIFICATE, {**good, "data": {**good["data"], "tls.crt": good["data"]["tls.key"]}})
+        await until("it to be told", lambda: "Secret kube-scheduler-s-tls was edited" in drifted(cluster))
+        STAGES["a certificate's renewal"].act(cluster)
+        await until("its renewal", lambda: STAGES["a certificate's renewal"].done(cluster))
+        STAGES["the authority's rotation"].act(cluster)
+        await until("the end of it", lambda: STAGES["the authority's rotation"].done(cluster))
+        await asyncio.sleep(1000)
+        assert len(drifted(cluster)) == 2
+
+    told(story)
+
+
+TAMPERED: Mapping[str, Mapping[str, Any]] = {
+    "clusterrolebindings": {"roleRef": {"kind": "ClusterRole", "name": "cluster-admin"}},
+    "rolebindings": {"roleRef": {"kind": "Role", "name": "another"}},
+    "configmaps": {"immutable": True, "data": {"config.yaml": "another"}},
+    "deployments": {"spec": {"selector": {}, "replicas": 0, "template": {"metadata": {"annotations": {HASH: "x"}}}}},
+}
+
+
+@pytest.mark.parametrize("plural", TAMPERED)
+def test_what_somebody_puts_in_the_place_of_ours_goes(plural: str) -> None:
+    """The API server lets nobody change what is another in it."""
+
+    async def story(cluster: Cluster, _: Wire) -> None:
+        for key in (one for one in made(cluster, plural) if not one[3].endswith(".state")):
+            good = cluster.api.objects[key]
+            cluster.api.delete(key)
+            cluster.api.put(key, {**good, **TAMPERED[plural]})
+            text = f"{good['kind']} {key[3]} was edited"
+            await until(text, lambda text=text: text in drifted(cluster))  # type: ignore[misc]
+            there = cluster.api.objects[key]
+            for part in ("roleRef", "data"):
+                assert there.get(part) == good.get(part)
+            assert there.get("spec", {}).get("selector") == good.get("spec", {}).get("selector")
+        await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"))
+
+    told(story)
+
+
+def test_counters_are_written_once_a_minute_and_the_last_ones_in_the_end() -> None:
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        time = asyncio.get_running_loop().time
+        begun, wire.writes[:] = time(), []
+        cluster.counted = lambda: int(min(time() - begun, 600))
+        await asyncio.sleep(700)
+        assert wire.writes.count(STATUS) in (10, 11, 12)
+        (rule,) = cluster.api.objects[POLICY]["status"]["rules"]
+        assert rule["errors"]["count"] == 600
+
+    told(story)
+
+
+def test_no_policy_is_held() -> None:
+    """Whoever deletes it waits for nobody, also when no operator is there any more."""
+
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        touched = "patch schedulerextenderpolicies p"
+        assert touched not in wire.writes
+        cluster.api.delete(POLICY)
+        assert POLICY not in cluster.api.objects
+
+    told(story)
+
+
+def owners(cluster: Cluster) -> dict[str, list[str]]:
+    """The UIDs of whom bindings outside of our namespace belong to."""
+    return {
+        key[3]: [one["uid"] for one in obj["metadata"].get("ownerReferences", ())]
+        for kind in ("clusterrolebindings", "rolebindings")
+        for key, obj in cluster.api.of(kind)
+        if key[2] != NAMESPACE
+    }
+
+
+def test_what_is_bound_outside_of_our_namespace_belongs_to_it() -> None:
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        uid = cluster.api.objects["", "namespaces", "", NAMESPACE]["metadata"]["uid"]
+        found = owners(cluster)
+        assert len(found) == 3
+        assert {*map(tuple, found.values())} == {(uid,)}
+        name = next(iter(made(cluster, "clusterrolebindings")))
+        cluster.api.put(name, {**cluster.api.objects[name], "metadata": {"labels": {SCHEDULER_LABEL: SCHEDULER}}})
+        await until("it to belong to it again", lambda: owners(cluster)[name[3]] == [uid], 20)
+        wire.writes.clear()
+        await asyncio.sleep(1000)
+        assert wire.writes == []
+
+    told(story)
+
+
+def test_what_came_with_the_operator_belongs_to_its_namespace() -> None:
+    group, name = "rbac.authorization.k8s.io", f"fairlead.{NAMESPACE}.operator"
+    keys: list[Key] = [
+        (group, "clusterrolebindings", "", name),
+        (group, "rolebindings", "default", f"{name}-in-default"),
+        (group, "rolebindings", "kube-system", f"{name}-in-kube-system"),
+    ]
+
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        for key in keys:
+            cluster.api.put(key, {"roleRef": {}, "metadata": {"ownerReferences": [dict(OWNER)]}})
+        wire.died.set()
+        await until("all to belong to it", lambda: all(len(owners(cluster)[key[3]]) == 2 for key in keys), 60)
+        assert all(cluster.api.objects[key]["metadata"]["ownerReferences"][0] == OWNER for key in keys)
+
+    told(story)
+
+
+OWNER = {"apiVersion": "v1", "kind": "Namespace", "name": "another", "uid": "x"}
+
+
+def test_a_paused_schedulers_certificate_is_renewed_and_nothing_else_of_it_is_written() -> None:
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
+        await until("it", lambda: condition(cluster, "Ready")[1] == "Paused")
+        before = cluster.api.objects[DEPLOYMENT]
+        wire.writes.clear()
+        STAGES["a wiring change"].act(cluster)
+        STAGES["a certificate's renewal"].act(cluster)
+        cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
+        await until("its renewal", lambda: STAGES["a certificate's renewal"].done(cluster))
+        await asyncio.sleep(1000)
+        assert {one for one in wire.writes if "secrets" not in one} - {WAKES} == {STATUS}
+        assert cluster.api.objects[DEPLOYMENT] == before
+        assert "but for its certificates" in condition(cluster, "Ready")[2]
+
+    told(story)
+
+
+def test_a_spoilt_authority_is_named_and_can_be_mended() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        good = cluster.api.objects[AUTHORITY]["data"]
+        cluster.api.put(AUTHORITY, {**cluster.api.objects[AUTHORITY], "data": {"tls.key": good["tls.key"]}})
+        STAGES["a wiring change"].act(cluster)
+        await until("it", lambda: condition(cluster, "Ready")[1] == "ReconcileFailed")
+        said = condition(cluster, "Ready")[2]
+        assert said.startswith(f"Secret {NAMESPACE}/fairlead-ca, tls.crt is missing: put it back, or delete the Secret")
+        cluster.api.put(AUTHORITY, {**cluster.api.objects[AUTHORITY], "data": good})
+        await until("Ready", lambda: STAGES["a wiring change"].done(cluster))
+
+    told(story)
+
+
+def test_a_first_configuration_that_runs_late_is_good_all_the_same() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        cluster.no_image = True
+        STAGES["the first policy"].act(cluster)
+        await until("it", lambda: condition(cluster, "Ready")[1] == "ConfigurationRejected")
+        assert "not verified within 180 s" in condition(cluster, "Stalled")[2]
+        await asyncio.sleep(1000)
+        cluster.no_image = False
+        cluster.run()
+        await until("Ready", lambda: STAGES["the first policy"].done(cluster), 60)
+
+    begun(story)
+
+
+def test_a_deployment_that_the_api_server_finds_invalid_is_put_away_and_the_last_good_one_stays() -> None:
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        before = cluster.api.objects[DEPLOYMENT]["metadata"]["resourceVersion"]
+        cluster.api.invalid = "no-such-operator"
+        with told_to(f"{SLOW}placement: {{tolerations: [{{operator: no-such-operator}}]}}}}]"):
+            await until("it", lambda: STAGES["a configuration that is refused"].done(cluster))
+            status, reason, message = condition(cluster, "Stalled")
+            assert (status, reason) == ("True", "ConfigurationRejected")
+            assert "the API server refuses it: no-such-operator cannot be had" in message
+            assert cluster.api.objects[DEPLOYMENT]["metadata"]["resourceVersion"] == before
+            wire.writes.clear()
+            await asyncio.sleep(1000)
+            assert wire.writes == []
+        with told_to(f"{SLOW}replicas: 3}}]"):
+            await until("Ready", lambda: cluster.api.objects[DEPLOYMENT]["spec"]["replicas"] == 3)
+            await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"))
+
+    told(story)
+
+
+def test_a_first_deployment_that_is_invalid_is_said_and_can_be_mended() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        cluster.api.invalid = "no-such-operator"
+        with told_to(f"{SLOW}placement: {{tolerations: [{{operator: no-such-operator}}]}}}}]"):
+            STAGES["the first policy"].act(cluster)
+            await until("it", lambda: condition(cluster, "Stalled")[:2] == ("True", "ConfigurationRejected"))
+            assert "no-such-operator cannot be had" in condition(cluster, "Ready")[2]
+        with told_to(f"{SLOW}replicas: 2}}]"):
+            await until("Ready", lambda: STAGES["the first policy"].done(cluster))
+
+    begun(story)
+
+
+def test_a_scheduler_that_nobody_needs_goes_though_its_certificate_has_gone_before() -> None:
+    """Those of others go with the settings that have named it."""
+
+    async def story(cluster: Cluster, _: Wire) -> None:
+        with told_to("tls: {mode: Provided}"):
+            cluster.api.delete(CERTIFICATE)
+            await until("it", lambda: condition(cluster, "Accepted")[1] == "SchedulerRefused")
+            cluster.api.delete(POLICY)
+            await until("its end", lambda: STAGES["the last policy's end"].done(cluster))
+
+    told(story)
+
+
+def test_of_a_scheduler_that_others_run_it_is_said_what_could_not_be_written_and_that_it_is_paused() -> None:
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        labels, template = {SCHEDULER_LABEL: SCHEDULER}, {"metadata": {"annotations": {HASH: "theirs"}}}
+        theirs = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"labels": labels},
+            "spec": {"replicas": 1, "template": template},
+        }
+        cluster.api.put(DEPLOYMENT, theirs)
+        with told_to("schedulers: [{name: s, management: ConfigOnly}]"):
+            wire.denied = "configmaps kube-scheduler-s"
+            STAGES["the first policy"].act(cluster)
+            await until("it", lambda: "on purpose" in condition(cluster, "Ready")[2])
+            assert condition(cluster, "Ready")[1] == "ReconcileFailed"
+            wire.denied = ""
+            await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"))
+            assert drifted(cluster) == []
+            cluster.api.delete(PUBLISHED)
+            await until("it to be back", lambda: PUBLISHED in cluster.api.objects)
+            await until("it to be told", lambda: drifted(cluster) == ["ConfigMap kube-scheduler-s was missing"])
+            cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
+            await until("it", lambda: condition(cluster, "Ready")[1] == "Paused")
+        assert cluster.api.objects[DEPLOYMENT]["spec"] == theirs["spec"]
+
+    begun(story)
+
+
+def test_a_scheduler_that_was_listed_stays_ours_when_it_is_not_any_more() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        with told_to("schedulers: [{name: s}]"):
+            STAGES["the first policy"].act(cluster)
+            await until("Ready", lambda: STAGES["the first policy"].done(cluster))
+            cluster.api.delete(POLICY)
+            await until("its end", lambda: POLICY not in cluster.api.objects)
+        STAGES["the first policy"].act(cluster)
+        await until("Ready", lambda: STAGES["the first policy"].done(cluster))
+
+    begun(story)
+
+
+def test_a_scheduler_of_others_is_not_taken_over_when_it_is_not_listed_any_more() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        with told_to("schedulers: [{name: s, management: ConfigOnly}]"):
+            STAGES["the first policy"].act(cluster)
+            await until("Ready", lambda: STAGES["the first policy"].done(cluster))
+            theirs = {"spec": {"schedulerName": SCHEDULER, "nodeName": "n"}, "status": {"phase": "Running"}}
+            cluster.api.put(PLACED, theirs)
+        await until("it to be refused", lambda: condition(cluster, "Accepted")[1] == "SchedulerRefused")
+        assert DEPLOYMENT not in cluster.api.objects
+
+    begun(story)
+
+
+def test_a_scheduler_that_others_run_from_now_on_leaves_what_they_need() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        with told_to("schedulers: [{name: s, management: ConfigOnly}]"):
+            await until("it", lambda: {key[1] for key in made(cluster)} == {"configmaps", "secrets"}, 60)
+            assert {CERTIFICATE, PUBLISHED} <= {*made(cluster)}
+            await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"))
+        with told_to("schedulers: [{name: s}]"):
+            await until("Ready", lambda: DEPLOYMENT in cluster.api.objects and PUBLISHED not in cluster.api.objects)
+            await until("Ready", lambda: STAGES["the first policy"].done(cluster))
+        assert drifted(cluster) == []
+
+    told(story)
+
+
+def test_a_scheduler_is_noted_as_ours_before_it_can_place_anything() -> None:
+    """Else its own pods would look like those of somebody else's scheduler to whoever leads next."""
+
+    async def story(cluster: Cluster, _: Wire) -> None:
+        noted = cluster.api.objects["", "configmaps", NAMESPACE, "fairlead-schedulers"]["metadata"]["resourceVersion"]
+        deployment = next(one for one in cluster.api.history if one.key[1] == "deployments")
+        assert int(noted) < deployment.version
+
+    told(story)
+
+
+def test_a_forged_configuration_is_not_put_back_and_goes() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        good = cluster.api.objects[DEPLOYMENT]
+        config = good["metadata"]["annotations"][HASH]
+        kept = cluster.api.objects["", "configmaps", NAMESPACE, f"kube-scheduler-s.{config}"]
+        forged = ("", "configmaps", NAMESPACE, "zz-the-last-that-is-listed")
+        data = {**kept["data"], "pod.yaml": kept["data"]["pod.yaml"].replace("kube-scheduler:", "evil:")}
+        assert data != kept["data"]
+        cluster.api.put(forged, {**kept, "data": data})
+        STAGES["a configuration that is refused"].act(cluster)
+        await until("the last good one", lambda: STAGES["a configuration that is refused"].done(cluster))
+        assert cluster.api.objects[DEPLOYMENT]["spec"] == good["spec"]
+        assert forged not in cluster.api.objects
+        said = "ConfigMap zz-the-last-that-is-listed holds another configuration than its name and hash say"
+        assert [one for one in drifted(cluster) if one.startswith(said)]
+
+    told(story)
+
+
+def test_a_paused_scheduler_learns_of_another_authority_and_of_nothing_else() -> None:
+    async def story(cluster: Cluster, _: Wire) -> None:
+        def running() -> tuple[str, Mapping[str, str]]:
+            config = cluster.api.objects[DEPLOYMENT]["metadata"]["annotations"][HASH]
+            return config, cluster.api.objects["", "configmaps", NAMESPACE, f"kube-scheduler-s.{config}"]["data"]
+
+        before, kept = running()
+        first = cluster.held
+        STAGES["a wiring change"].act(cluster)
+        cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
+        STAGES["the authority's rotation"].act(cluster)
+        await until("its begin", lambda: cluster.held is not None and cluster.held.phase is not Phase.STABLE)
+        await until("its end", lambda: cluster.held is not None and cluster.held.phase is Phase.STABLE)
+        assert first is not None
+        assert cluster.held is not None
+        assert cluster.held.signing != first.signing
+        await asyncio.sleep(1000)
+        after, now = running()
+        assert after != before
+        assert now["ca.crt"] == cluster.held.known.decode() != kept["ca.crt"]
+        assert now["config.yaml"] == kept["config.yaml"]
+        assert condition(cluster, "Ready")[1] == "Paused"
+        cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: None}})
+        await until("Ready", lambda: STAGES["a wiring change"].done(cluster))
+        assert running()[1]["config.yaml"] != kept["config.yaml"]
+
+    told(story)
+
+
+def test_so_do_others_who_run_a_paused_scheduler_themselves() -> None:
+    def published(cluster: Cluster) -> Mapping[str, str]:
+        data: Mapping[str, str] = cluster.api.objects[PUBLISHED]["data"]
+        return data
+
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        with told_to("schedulers: [{name: s, management: ConfigOnly}]"):
+            STAGES["the first policy"].act(cluster)
+            await until("it", lambda: PUBLISHED in cluster.api.objects and condition(cluster, "Ready")[1] == "Ready")
+            before = published(cluster)
+            cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
+            await until("it", lambda: condition(cluster, "Ready")[1] == "Paused")
+            STAGES["a wiring change"].act(cluster)
+            cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
+            STAGES["the authority's rotation"].act(cluster)
+            await until("another authority", lambda: published(cluster)["ca.crt"] != before["ca.crt"])
+            assert cluster.held is not None
+            assert published(cluster)["ca.crt"] == cluster.held.known.decode()
+            assert published(cluster)["config.yaml"] == before["config.yaml"]
+            annotations = cluster.api.objects[PUBLISHED]["metadata"]["annotations"]
+            assert annotations[HASH] == digest(published(cluster)["config.yaml"], published(cluster)["ca.crt"])
+            wire.writes.clear()
+            await asyncio.sleep(1000)
+            assert not [one for one in wire.writes if "configmaps" in one]
+            assert condition(cluster, "Ready")[1] == "Paused"
+            cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: None}})
+            await until("what it is to be", lambda: published(cluster)["config.yaml"] != before["config.yaml"])
+
+    begun(story)

@@ -1,0 +1,270 @@
+"""What the operator says about a policy."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.api.status import StatusCondition
+from fairlead.control.status.conditions import Condition, Known, Replica, conditions, serving_generation
+
+BEFORE, NOW = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"
+ONE, TWO = Replica(name="one", serving="7"), Replica(name="two", serving="7")
+FINE = Known(generation=7, compiled="Compiled", replicas=(ONE, TWO), phase="Steady")
+SILENT = replace(TWO, serving=None, silent="no answer within 1 s")
+
+
+def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
+    return {one["type"]: one for one in found}
+
+
+@pytest.mark.parametrize(
+    ("known", "ready", "reason", "message", "moves", "stalls"),
+    [
+        pytest.param(FINE, "True", "Ready", "its rules serve", False, False, id="fine"),
+        pytest.param(replace(FINE, enforced=False), "True", "Off", "never applied", False, False, id="off"),
+        pytest.param(
+            replace(FINE, enforced=False, phase=None), "True", "Off", "", False, False, id="off, and no scheduler"
+        ),
+        pytest.param(
+            replace(FINE, phase=None), "Unknown", "Pending", "not looked at yet", True, False, id="no scheduler yet"
+        ),
+        pytest.param(
+            replace(FINE, enforced=False, paused=True, phase=None),
+            "False",
+            "Paused",
+            "nothing of its scheduler is written",
+            False,
+            False,
+            id="off, and paused",
+        ),
+        pytest.param(
+            replace(FINE, enforced=False, missing="may not create configmaps"),
+            "False",
+            "Forbidden",
+            "configmaps",
+            False,
+            False,
+            id="off, and its scheduler cannot be kept",
+        ),
+        pytest.param(
+            replace(FINE, refused="tls.mode: no ca.crt\n  tls.mode: no tls.key\n"),
+            "False",
+            "SchedulerRefused",
+            "tls.mode: no ca.crt; tls.mode: no tls.key",
+            False,
+            True,
+            id="several things, in one line",
+        ),
+        pytest.param(Known(generation=7), "Unknown", "Pending", "being compiled", True, False, id="new"),
+        pytest.param(
+            replace(FINE, refused="default-scheduler is the cluster's own"),
+            "False",
+            "SchedulerRefused",
+            "the cluster's own",
+            False,
+            True,
+            id="no scheduler of ours",
+        ),
+        pytest.param(
+            replace(FINE, invalid="key x: no prefix of it"), "False", "InvalidSpec", "key x", False, True, id="invalid"
+        ),
+        pytest.param(
+            replace(FINE, compiled="LastGoodServes", fault="spec.filters[0]: no such field"),
+            "False",
+            "LastGoodServes",
+            "spec.filters[0]",
+            False,
+            True,
+            id="does not compile",
+        ),
+        pytest.param(
+            replace(FINE, replicas=(ONE, SILENT)),
+            "Unknown",
+            "ReplicaSilent",
+            "two: no answer",
+            False,
+            False,
+            id="silent",
+        ),
+        pytest.param(
+            replace(FINE, compiled=None, replicas=(SILENT,)),
+            "Unknown",
+            "ReplicaSilent",
+            "two: no answer",
+            False,
+            False,
+            id="all are silent",
+        ),
+        pytest.param(
+            replace(FINE, replicas=(ONE, replace(TWO, serving="6"))),
+            "False",
+            "ReplicaBehind",
+            "two: generation 6 serves",
+            True,
+            False,
+            id="behind",
+        ),
+        pytest.param(
+            replace(FINE, replicas=(ONE, replace(TWO, slow=True))), "False", "TooSlow", "two: ", False, False, id="slow"
+        ),
+        pytest.param(
+            replace(FINE, phase="Rolling", roll="1 of 2 pods"), "False", "Rolling", "1 of 2", True, False, id="rolls"
+        ),
+        pytest.param(
+            replace(FINE, phase="RolledBack", roll="no plugin x"),
+            "False",
+            "ConfigurationRejected",
+            "no plugin x",
+            False,
+            True,
+            id="rolled back",
+        ),
+        pytest.param(
+            replace(FINE, roll="0 of 2 pods are ready"),
+            "False",
+            "SchedulerUnavailable",
+            "0 of 2",
+            False,
+            False,
+            id="was fine once",
+        ),
+        pytest.param(
+            replace(FINE, paused=True), "False", "Paused", "nothing of its scheduler", False, False, id="paused"
+        ),
+        pytest.param(
+            replace(FINE, failed="create deployments: 507: disk full", paused=True),
+            "False",
+            "ReconcileFailed",
+            "create deployments: 507: disk full; it is tried again",
+            False,
+            False,
+            id="failed",
+        ),
+        pytest.param(
+            replace(FINE, missing="may not create deployments"),
+            "False",
+            "Forbidden",
+            "deployments",
+            False,
+            False,
+            id="not allowed",
+        ),
+        pytest.param(
+            replace(FINE, lacking=["events cannot be posted: may not"]),
+            "False",
+            "Forbidden",
+            "events cannot be posted: may not",
+            False,
+            False,
+            id="not allowed something beside",
+        ),
+        pytest.param(
+            replace(FINE, replicas=(ONE, replace(TWO, missing="may not list nodes", serving=None))),
+            "False",
+            "Forbidden",
+            "two: may not list nodes; two: it does not serve",
+            False,
+            False,
+            id="a replica is not allowed",
+        ),
+        pytest.param(
+            replace(FINE, phase="Rolling", roll="1 of 2 pods", replicas=(ONE, SILENT)),
+            "Unknown",
+            "ReplicaSilent",
+            "no answer within 1 s; 1 of 2 pods",
+            False,
+            False,
+            id="what does not pass by itself comes first",
+        ),
+    ],
+)
+def test_what_is_said(known: Known, ready: str, reason: str, message: str, *, moves: bool, stalls: bool) -> None:
+    found = by_type(conditions(known, (), NOW))
+    assert (found["Ready"]["status"], found["Ready"]["reason"]) == (ready, reason)
+    assert message in found["Ready"]["message"]
+    assert (found["Reconciling"]["status"], found["Stalled"]["status"]) == (str(moves), str(stalls))
+
+
+def test_a_time_changes_only_with_its_status() -> None:
+    first = conditions(replace(FINE, phase="Rolling", roll="1 of 2"), (), BEFORE)
+    second = conditions(replace(FINE, phase="Rolling", roll="2 of 2", generation=8), first, NOW)
+    assert {one["lastTransitionTime"] for one in second} == {BEFORE}
+    assert {one["observedGeneration"] for one in second} == {8}
+    third = by_type(conditions(FINE, first, NOW))
+    changed = {name for name, one in third.items() if one["lastTransitionTime"] == NOW}
+    assert changed == {"Programmed", "Ready", "Reconciling"}
+
+
+@pytest.mark.parametrize(
+    ("replicas", "serving"),
+    [
+        ((ONE, TWO), 7),
+        ((ONE, SILENT), 7),
+        ((ONE, replace(TWO, serving="6")), None),
+        ((ONE, replace(TWO, serving=None)), None),
+        ((SILENT,), None),
+        ((), None),
+    ],
+)
+def test_the_generation_that_serves(replicas: Sequence[Replica], serving: int | None) -> None:
+    assert serving_generation(replace(FINE, replicas=replicas)) == serving
+
+
+def kstatus(obj: Mapping[str, Any]) -> str:
+    """How kstatus, and with it Flux and Helm, reads an object that is not being deleted."""
+    status = obj.get("status", {})
+    if status.get("observedGeneration") != obj["metadata"]["generation"]:
+        return "InProgress"
+    found = {one["type"]: one["status"] for one in status.get("conditions", [])}
+    if found.get("Reconciling") == "True":
+        return "InProgress"
+    if found.get("Stalled") == "True":
+        return "Failed"
+    return "Current" if found.get("Ready", "True") == "True" else "InProgress"
+
+
+TEXT = st.sampled_from(["", "why"])
+KNOWN = st.builds(
+    Known,
+    generation=st.just(7),
+    enforced=st.booleans(),
+    refused=TEXT,
+    invalid=TEXT,
+    compiled=st.sampled_from([None, "Compiled", "LastGoodServes", "NothingServes"]),
+    fault=TEXT,
+    replicas=st.lists(
+        st.builds(
+            Replica, name=TEXT, silent=TEXT, serving=st.sampled_from([None, "6", "7"]), slow=st.booleans(), missing=TEXT
+        ),
+        max_size=5,
+    ),
+    phase=st.sampled_from([None, "Steady", "Rolling", "RolledBack", "Rejected"]),
+    roll=TEXT,
+    missing=TEXT,
+    lacking=st.lists(TEXT, max_size=2),
+    paused=st.booleans(),
+)
+
+
+@given(KNOWN)
+def test_whatever_is_known(known: Known) -> None:
+    """Ready is what all the others come to; tools that wait see it as done exactly then, and never as two things."""
+    listed = conditions(known, (), NOW)
+    for one in listed:
+        StatusCondition.model_validate(one)
+    found = by_type(listed)
+    parts = [found[name]["status"] for name in ("Accepted", "Compiled", "Programmed")]
+    assert (found["Ready"]["status"] == "True") == (set(parts) == {"True"})
+    assert not found["Reconciling"]["status"] == found["Stalled"]["status"] == "True"
+    read = kstatus(
+        {
+            "metadata": {"generation": 7},
+            "status": {"observedGeneration": 7, "conditions": [dict(one) for one in listed]},
+        }
+    )
+    assert (read == "Current") == (found["Ready"]["status"] == "True")
+    assert (read == "Failed") == (found["Stalled"]["status"] == "True")

@@ -1,0 +1,57 @@
+"""Events that cannot be posted, and what is said of the right to post them."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from fairlead.control.reconcile.missing_permissions import Lacking
+from fairlead.control.status.events import Announcer
+from fairlead.kube.errors import RequestError, refusal
+from fairlead.kube.resources import Where
+
+POLICY = {"metadata": {"name": "p", "uid": "u", "resourceVersion": "1"}}
+MAY_NOT = b"""{"code": 403, "reason": "Forbidden", "message":
+"User \\"x\\" cannot create resource \\"events\\" in API group \\"events.k8s.io\\" in the namespace \\"default\\""}"""
+MESSAGES = {403: MAY_NOT, 409: b'{"code": 409, "reason": "AlreadyExists"}', 503: b""}
+
+
+@pytest.mark.parametrize(
+    ("answers", "posted", "lacks"),
+    [
+        ([201, 201], 1, False),
+        ([403, 403], 2, True),
+        ([403, 201, 201], 2, False),
+        ([403, 503, 201, 201], 3, False),  # an API server that was away meanwhile
+        ([403, 409, 201], 2, False),  # it had been posted, and nobody heard of it
+        ([503, 201], 1, False),
+    ],
+)
+def test_an_event_that_we_had_no_right_to_post_is_posted_once_we_have(
+    answers: list[int], posted: int, lacks: bool
+) -> None:
+    asked = list[str]()
+
+    class Client:
+        async def create(self, where: Where, body: dict[str, Any], _: object) -> None:
+            asked.append(body["metadata"]["name"])
+            if (status := answers[len(asked) - 1]) >= 400:
+                raise said(where, status)
+
+    lacking = Lacking()
+    announcer = Announcer(cast("Any", Client()), "test", lacking)
+
+    async def story() -> None:
+        await announcer.about(POLICY, "Normal", "Ready", "all is well", "Reconcile", datetime(2026, 1, 1, tzinfo=UTC))
+        for _ in answers[1:]:
+            await announcer.again()
+
+    asyncio.run(story())
+    assert len(asked) == posted
+    assert len({*asked}) == 1
+    assert bool(lacking.said) is lacks
+
+
+def said(where: Where, status: int) -> RequestError:
+    return refusal("create", where, status, MESSAGES[status])

@@ -1,0 +1,80 @@
+"""Certificates that others have made: what is wrong with them, in words that lead to the Secret and to the cure."""
+
+from datetime import timedelta
+
+import pytest
+
+from authoritykit import DAY, NOW
+from fairlead.pki.issuing import Pair, authority, issued
+from fairlead.pki.provided import Wanted, faults
+from tlskit import between
+
+LIFE = timedelta(days=300)
+CA, STRANGE = (authority(name, NOW, LIFE) for name in ("ca", "strange"))
+HOSTS = frozenset({"fairlead.fairlead-system.svc"})
+SERVER = Wanted("fairlead-system/server", "server", hosts=HOSTS)
+CLIENT = Wanted("fairlead-system/gpu", "client", name="fairlead:scheduler:gpu")
+S = issued(CA, "x", "server", NOW, 30 * DAY, HOSTS)
+C = issued(CA, "fairlead:scheduler:gpu", "client", NOW, 30 * DAY)
+OLD = issued(CA, "x", "server", NOW - 60 * DAY, 30 * DAY, HOSTS)
+LATER = issued(CA, "x", "server", NOW + 60 * DAY, 30 * DAY, HOSTS)
+
+
+def held(pair: Pair, ca: bytes = CA.certificate) -> dict[str, bytes]:
+    return {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": ca}
+
+
+ROOT = between(now=NOW)
+BETWEEN = between(ROOT, now=NOW)
+LEAF = issued(BETWEEN, "x", "server", NOW, 30 * DAY, HOSTS)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "data"),
+    [
+        (SERVER, held(S)),
+        (CLIENT, held(C)),
+        (SERVER, held(S, STRANGE.certificate + CA.certificate)),
+        (SERVER, held(S) | {"more": b"x"}),
+        (SERVER, held(Pair(LEAF.certificate + BETWEEN.certificate, LEAF.key), ROOT.certificate)),
+        (SERVER, held(LEAF, BETWEEN.certificate)),
+    ],
+)
+def test_what_is_good(wanted: Wanted, data: dict[str, bytes]) -> None:
+    assert faults(wanted, data, NOW) == ()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "data", "said"),
+    [
+        (SERVER, None, "is not there: create it, of type kubernetes.io/tls, with tls.crt, tls.key and ca.crt"),
+        (SERVER, held(S) | {"tls.crt": b""}, "tls.crt: is missing: put the certificate there"),
+        (SERVER, held(S) | {"tls.key": b""}, "tls.key: is missing: put the certificate's key there"),
+        (SERVER, held(S) | {"ca.crt": b""}, "ca.crt: is missing: put the certificate of the authority there"),
+        (SERVER, held(S) | {"tls.crt": b"x"}, "tls.crt: holds no certificate in PEM"),
+        (SERVER, held(S) | {"ca.crt": b"x"}, "ca.crt: holds no certificate in PEM"),
+        (SERVER, held(S) | {"tls.key": b"x"}, "tls.key: is not the key of tls.crt, or has a password"),
+        (SERVER, held(S) | {"tls.key": C.key}, "tls.key: is not the key of tls.crt"),
+        (SERVER, held(S, STRANGE.certificate), "tls.crt: is not signed by the authority in ca.crt"),
+        (
+            SERVER,
+            held(LEAF, ROOT.certificate),
+            "tls.crt: is not signed by the authority in ca.crt: put its issuer there, and whatever",
+        ),
+        (SERVER, held(OLD), "tls.crt: has expired on 2026-10-22 12:00 UTC: have it issued anew"),
+        (SERVER, held(LATER), "tls.crt: is not valid before 2027-01-20 11:55 UTC: compare the clocks"),
+        (SERVER, held(issued(CA, "x", "client", NOW, DAY, HOSTS)), "tls.crt: is not for server auth: add it to"),
+        (CLIENT, held(issued(CA, CLIENT.name, "server", NOW, DAY)), "tls.crt: is not for client auth"),
+        (SERVER, held(issued(CA, "x", "server", NOW, DAY, ["a.b"])), "is not for fairlead.fairlead-system.svc: add"),
+        (CLIENT, held(issued(CA, "gpu", "client", NOW, DAY)), "its common name is gpu: it must be fairlead:scheduler:"),
+    ],
+)
+def test_what_is_wrong(wanted: Wanted, data: dict[str, bytes] | None, said: str) -> None:
+    [fault] = faults(wanted, data, NOW)
+    assert fault.startswith(f"Secret {wanted.secret}")
+    assert said in fault
+
+
+def test_an_authority_that_has_expired() -> None:
+    found = faults(SERVER, held(S), NOW + LIFE + DAY)
+    assert [one.split(",", 1)[1][:20] for one in found] == [" tls.crt: has expire", " ca.crt: has expired"]

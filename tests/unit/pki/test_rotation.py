@@ -1,0 +1,157 @@
+"""What is to be done about certificates, case by case. That nobody is cut off on the way is in test_rotation."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from authoritykit import DAY, NOW, authority
+from fairlead.pki import parsing
+from fairlead.pki.authority import LEAF_LIFE, LIFE, Authority, Phase
+from fairlead.pki.issuing import issued
+from fairlead.pki.leaf import renewed_at, scheduler_data
+from fairlead.pki.rotation import Action, Await, Become, Issue, Replica, Scheduler, plan
+
+OF = {phase: authority(phase) for phase in Phase}
+STRANGE = authority()
+
+
+def scheduler(one: Authority, *, when: datetime = NOW, rolled: bool = True) -> Scheduler:
+    """One that has all that this authority gives."""
+    return Scheduler.read(scheduler_data(one, "gpu", when), one, parsing.digest(one.known) if rolled else "")
+
+
+def replica(one: Authority) -> Replica:
+    return Replica(parsing.digest(one.trusted), parsing.said(one.signing.certificate).key)
+
+
+def behind(one: Authority) -> Replica:
+    return replace(replica(one), trusts="other")
+
+
+def planned(
+    one: Authority,
+    given: Scheduler | None = None,
+    asked: Replica | None = None,
+    now: datetime = NOW,
+    *,
+    requested: bool = False,
+) -> tuple[Action, ...]:
+    return plan(one, {"gpu": given or scheduler(one)}, {"r": asked or replica(one)}, now, requested=requested)
+
+
+@pytest.mark.parametrize(
+    ("phase", "after"),
+    [
+        (Phase.INTRODUCED, Phase.SWITCHED),
+        (Phase.SWITCHED, Phase.NARROWED),
+        (Phase.NARROWED, Phase.STABLE),
+    ],
+)
+def test_a_step_is_followed_by_the_next_when_all_have_taken_it(phase: Phase, after: Phase) -> None:
+    one = OF[phase]
+    assert planned(one) == (Become(after, f"all have taken the step {phase}"),)
+    assert planned(one, asked=behind(one)) == (Await(phase, ("r",), ()),)
+    assert plan(one, {"gpu": scheduler(one)}, {"r": None}, NOW) == (Await(phase, ("r",), ()),)
+    assert plan(one, {"gpu": scheduler(one)}, {}, NOW) == (Await(phase, (), ()),)
+    assert plan(one, {}, {"r": replica(one)}, NOW) == (Become(after, f"all have taken the step {phase}"),)
+
+
+@pytest.mark.parametrize(
+    ("phase", "waits"), [(Phase.INTRODUCED, True), (Phase.SWITCHED, False), (Phase.NARROWED, True)]
+)
+def test_which_steps_wait_for_schedulers_to_roll(phase: Phase, waits: bool) -> None:
+    actions = planned(OF[phase], scheduler(OF[phase], rolled=False))
+    assert (Await(phase, (), ("gpu",)) in actions) == waits
+
+
+def test_before_it_is_narrowed_all_show_what_the_new_one_has_signed() -> None:
+    before, one = OF[Phase.INTRODUCED], OF[Phase.INTRODUCED].becomes(Phase.SWITCHED, lambda: STRANGE.signing)
+    old = Scheduler.read(scheduler_data(before, "gpu", NOW), one, parsing.digest(one.known))
+    assert planned(one, old) == (Issue("gpu", "another authority signs now"), Await(Phase.SWITCHED, (), ("gpu",)))
+    asked = replace(replica(one), issuer=replica(before).issuer)
+    assert planned(one, asked=asked) == (Await(Phase.SWITCHED, ("r",), ()),)
+
+
+@pytest.mark.parametrize(
+    ("case", "given", "now", "why"),
+    [
+        ("all is well", scheduler(OF[Phase.STABLE]), NOW, ""),
+        ("it is new", Scheduler(), NOW, "there is none"),
+        ("half of its life is over", scheduler(OF[Phase.STABLE]), NOW + 15 * DAY, ""),
+        ("two thirds are", scheduler(OF[Phase.STABLE]), NOW + 20 * DAY, "its time is two thirds over"),
+        (
+            "somebody else signed it",
+            Scheduler.read(scheduler_data(STRANGE, "gpu", NOW), OF[Phase.STABLE], ""),
+            NOW,
+            "our authority has not signed it",
+        ),
+        (
+            "it is another's",
+            Scheduler.read(scheduler_data(OF[Phase.STABLE], "web", NOW), OF[Phase.STABLE], ""),
+            NOW,
+            "it is for fairlead:scheduler:web",
+        ),
+        ("it knows others", replace(scheduler(OF[Phase.STABLE]), bundle="other"), NOW, "the authorities are others"),
+    ],
+)
+def test_when_a_certificate_is_issued(case: str, given: Scheduler, now: datetime, why: str) -> None:
+    assert planned(OF[Phase.STABLE], given, now=now) == ((Issue("gpu", why),) if why else ()), case
+
+
+@pytest.mark.parametrize("key", ["tls.crt", "tls.key", "ca.crt"])
+@pytest.mark.parametrize("content", [None, b"", b"nonsense"])
+def test_a_secret_that_was_spoilt_is_written_anew(key: str, content: bytes | None) -> None:
+    one = OF[Phase.STABLE]
+    data = scheduler_data(one, "gpu", NOW)
+    spoilt = {name: held for name, held in data.items() if name != key} | ({} if content is None else {key: content})
+    assert planned(one, Scheduler.read(spoilt, one, "x")) == (Issue("gpu", "there is none"),)
+    assert planned(one, Scheduler.read(None, one, "x")) == (Issue("gpu", "there is none"),)
+
+
+@pytest.mark.parametrize(
+    ("now", "requested", "why"),
+    [
+        (NOW, False, ""),
+        (NOW, True, "somebody has asked for another authority"),
+        (NOW + 0.79 * LIFE, False, ""),
+        (NOW + 0.81 * LIFE, False, "the authority expires on 2036-11-18"),
+        (NOW + 1.5 * LIFE, False, "the authority expires on 2036-11-18"),
+    ],
+)
+def test_when_the_authority_is_replaced(now: datetime, requested: bool, why: str) -> None:
+    one = OF[Phase.STABLE]
+    given = scheduler(one, when=min(now, NOW + 0.9 * LIFE))
+    actions = plan(one, {"gpu": given}, {"r": replica(one)}, now, requested=requested)
+    assert actions == ((Become(Phase.INTRODUCED, why),) if why else ())
+
+
+def test_one_at_a_time() -> None:
+    one = OF[Phase.INTRODUCED]
+    assert planned(one, asked=behind(one), requested=True) == (Await(Phase.INTRODUCED, ("r",), ()),)
+
+
+@pytest.mark.parametrize("phase", [Phase.INTRODUCED, Phase.SWITCHED, Phase.NARROWED])
+def test_nobody_is_waited_for_until_the_old_one_has_expired(phase: Phase) -> None:
+    one, soon = OF[phase], NOW + LIFE - LEAF_LIFE
+    early = planned(one, asked=behind(one), now=soon - timedelta(hours=1))
+    assert Await(phase, ("r",), ()) in early
+    [late] = planned(one, asked=behind(one), now=soon)
+    assert isinstance(late, Become)
+    assert late.why == f"the old authority expires; {Await(phase, ('r',), ())}"
+
+
+def test_who_is_waited_for_is_said() -> None:
+    assert str(Await(Phase.INTRODUCED, ("r1",), ("a", "b"))) == (
+        "the rotation of the authority (Introduced) waits for replicas r1 and schedulers a, b"
+    )
+    assert str(Await(Phase.SWITCHED)).endswith("waits for any replica to answer")
+
+
+def test_certificates_do_not_all_fall_due_at_once() -> None:
+    one = OF[Phase.STABLE].signing
+    leaves = [parsing.said(issued(one, "x", "client", NOW, LEAF_LIFE).certificate) for _ in range(50)]
+    due = [renewed_at(leaf.begins, leaf.ends, leaf.serial) - NOW for leaf in leaves]
+    assert min(due) >= 0.56 * LEAF_LIFE
+    assert max(due) <= 2 / 3 * LEAF_LIFE
+    assert max(due) - min(due) > DAY

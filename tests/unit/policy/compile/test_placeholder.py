@@ -1,0 +1,75 @@
+"""What serves in place of a policy that does not compile."""
+
+from typing import Any
+
+import pytest
+
+from fairlead.policy.compile.placeholder import standing_for
+from policykit import NOW, Cluster, node, obj, pod, policy
+
+BAD: dict[str, Any] = {"filters": [{"name": "f", "expression": "nonsense("}]}
+MEANT: dict[str, tuple[Any, bool]] = {
+    "nothing said: all pods of its scheduler": ({}, True),
+    "its namespaces": ({"match": {"namespaces": ["ml"]}}, True),
+    "other namespaces": ({"match": {"namespaces": ["other"]}}, False),
+    "its namespaces by label": ({"match": {"namespaceSelector": {"matchLabels": {"team": "x"}}}}, False),
+    "its pods": ({"match": {"podSelector": {"matchLabels": {"tier": "gold"}}}}, True),
+    "other pods": ({"match": {"podSelector": {"matchLabels": {"tier": "silver"}}}}, False),
+    "conditions are taken as true": ({"match": {"conditions": [{"name": "c", "expression": "false"}]}}, True),
+    "conditions that are no list": ({"match": {"conditions": 5, "namespaces": ["other"]}}, False),
+    "a selector that cannot be read": (
+        {"match": {"namespaces": ["other"], "podSelector": {"matchExpressions": [{"key": "k", "operator": "Like"}]}}},
+        True,
+    ),
+    "a selector that is a text": ({"match": {"podSelector": "tier=gold"}}, True),
+    "namespaces that are a text": ({"match": {"namespaces": "other"}}, True),
+    "namespaces that are numbers": ({"match": {"namespaces": [1]}}, True),
+    "no namespace at all": ({"match": {"namespaces": []}}, True),
+    "a match that is a list": ({"match": ["other"]}, True),
+    "nulls are absent": ({"match": {"namespaces": None, "podSelector": None}}, True),
+    "another scheduler": ({"schedulerName": "other"}, False),
+    "Off": ({"mode": "Off"}, False),
+    "Off as YAML reads it": ({"mode": False}, False),
+    "a mode that there is not": ({"mode": "Shadow"}, True),
+    "failurePolicy Ignore": ({"failurePolicy": "Ignore"}, False),
+    "a failurePolicy that there is not": ({"failurePolicy": "Perhaps"}, True),
+}
+
+
+@pytest.mark.parametrize("name", MEANT)
+def test_its_pods_are_refused_or_pass(name: str) -> None:
+    spec, want = MEANT[name]
+    one = standing_for(obj("broken", **(BAD | spec)))
+    why = Cluster([one], [node()]).refusal(pod(labels={"tier": "gold"}, of_namespace={"team": "ml"}))
+    assert (why and why.reason) == ("policy broken does not compile" if want else None)
+
+
+SHAPES: list[Any] = [
+    None,
+    [],
+    "text",
+    5,
+    {},
+    {"metadata": None, "spec": "x"},
+    {"metadata": [], "spec": {"priority": "high"}},
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=repr)
+def test_no_object_is_too_odd(shape: Any) -> None:
+    assert standing_for({"metadata": {"name": "x"}, "spec": shape}).enforced
+    if isinstance(shape, dict):
+        assert standing_for(shape).scheduler_name == "fairlead"
+
+
+def test_it_takes_the_place_in_order_that_the_policy_has_and_others_go_on() -> None:
+    broken = standing_for(obj("z", priority=5, **BAD))
+    assert broken.order == (-5, "z")
+    assert standing_for(obj("z", priority=2.0)).priority == 2
+    assert standing_for(obj("z", priority=float("nan"))).priority == 0
+    cluster = Cluster([broken, policy("a", filters={"f": "false"})], [node()])
+    assert cluster.reasons(pod(), NOW) == {"n": "z/: policy z does not compile"}
+
+
+def test_its_generation_is_no_generation_that_compiled() -> None:
+    assert standing_for(obj("p", generation=3)).generation != policy("p", generation=3).generation

@@ -1,0 +1,186 @@
+"""Whatever happens to nodes, pods and time: what is kept equals what is computed from nothing."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from fairlead.policy.evaluate.class_cache import Classes
+from fairlead.policy.evaluate.deadline import TooSlowError
+from fairlead.policy.evaluate.evaluator import Evaluator
+from fairlead.policy.evaluate.matching import policy_set
+from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.pod_and_node import NodeView, PodView
+from fairlead.strategies.reads import Change
+from policykit import NOW, SECOND, Clock, Endless, node, placed, pod, policy
+
+NEVER = 1 << 62
+HOLD_OFF = {"labels": [{"key": "gpu"}], "conditions": [{"type": "Ready"}], "holdOff": "20s"}
+POLICIES = [
+    policy(
+        "labels",
+        filters={
+            "gpu": "node.metadata.labels[?'gpu'].orValue('') == pod.metadata.labels[?'gpu'].orValue('')",
+            "raises": {"expression": "node.metadata.labels['zone'] != 'z2'", "onError": "Pass"},
+            "ready": {"nodeReadiness": {"conditions": [{"type": "Ready"}], "holdOff": "20s"}},
+        },
+        scores={"zone": {"expression": "node.metadata.labels['zone'] == 'z1' ? 70.0 : 20.0", "weight": 3}},
+    ),
+    policy(
+        "amounts",
+        priority=5,
+        match={"conditions": {"even": "now.getSeconds() % 4 < 3"}},
+        filters={"room": "free['cpu'] >= double(pod.spec.priority)", "few": "pods.size() < 3"},
+        scores={
+            "packed": {"expression": "requested['cpu']", "normalize": "MinMax"},
+            "rank": "double(size(pods))",
+            "later": "now.getMinutes() < 2 ? 10.0 : 30.0",
+        },
+    ),
+    policy(
+        "values",
+        data=[
+            {"name": "load", "nodeAnnotation": {"key": "load", "timeKey": "load-time"}, "maxAge": "15s"},
+            {"name": "watts", "nodeLabel": {"key": "watts"}, "default": 50.0},
+        ],
+        filters={
+            "cool": "data.load < 0.8",
+            "aged": "now - timestamp(1800000000) < duration(string(size(node.metadata.labels) * 9) + 's')",
+            "young": "now < timestamp('2027-01-15T08:00:30Z') || node.metadata.labels[?'gpu'].orValue('') == 'a'",
+        },
+        scores={"idle": {"expression": "1.0 - data.load", "normalize": "Rank"}, "watts": "data.watts"},
+    ),
+    policy(
+        "owned",
+        match={"podSelector": {"matchLabels": {"own": "yes"}}},
+        filters={"own": "node.metadata.labels[?'for'].orValue('') != pod.metadata.name"},
+    ),
+    policy("never", mode="Off", filters={"no": "false"}),
+]
+PODS = [
+    pod(f"x{at}", labels=labels, priority=priority)
+    for at, (labels, priority) in enumerate(
+        [({"gpu": "a"}, 1), ({"gpu": "b"}, 1), ({}, 3), ({"gpu": "a", "other": "1"}, 1), ({"own": "yes"}, 2)]
+    )
+]
+NAMES = [f"n{at}" for at in range(5)]
+
+
+def _at(seconds: int) -> str:
+    return str(NOW // SECOND + seconds)
+
+
+class KeptEqualsFresh(RuleBasedStateMachine):
+    """Every step changes something; every question is asked of the one that keeps and of one that knows nothing."""
+
+    @initialize(journal=st.sampled_from([3, 10, 1000]), classes=st.sampled_from([1, 2, 50]))
+    def start(self, journal: int, classes: int) -> None:
+        self.now = NOW
+        self.objects: dict[str, dict[str, Any]] = {}
+        self.nodes = Nodes(limit=journal)
+        self.evaluator = Evaluator(policy_set(POLICIES), self.nodes, classes=Classes(entries=classes))
+        for name in NAMES[:3]:
+            self.nodes.put(self._seen(name, {}))
+
+    def _seen(self, name: str, changed: dict[str, Any]) -> NodeView:
+        held = self.objects.setdefault(name, {"labels": {"gpu": "a", "zone": "z1"}, "annotations": {}, "used": 1.0})
+        held.update(changed)
+        return node(name, cpu=6.0, **held)
+
+    def _change(self, name: str, change: Change, **changed: Any) -> None:
+        if name in self.nodes.slots:
+            self.nodes.put(self._seen(name, changed), change)
+
+    @rule(
+        name=st.sampled_from(NAMES), key=st.sampled_from(["gpu", "zone", "watts", "for"]), value=st.sampled_from("ab1z")
+    )
+    def label(self, name: str, key: str, value: str) -> None:
+        labels = {**self.objects.get(name, {}).get("labels", {}), key: {"1": "x1", "z": "z2"}.get(value, value)}
+        if value == "z" and key == "zone":
+            labels.pop("zone")
+        self._change(name, Change(node=frozenset({("metadata", "labels", key)})), labels=labels)
+
+    @rule(name=st.sampled_from(NAMES), load=st.sampled_from(["0.1", "0.9", "nan", ""]), age=st.integers(-20, 20))
+    def load(self, name: str, load: str, age: int) -> None:
+        seconds = (self.now - NOW) // SECOND - age
+        annotations = {"load": load, "load-time": _at(seconds)} if load else {}
+        paths = frozenset({("metadata", "annotations", "load"), ("metadata", "annotations", "load-time")})
+        self._change(name, Change(node=paths), annotations=annotations)
+
+    @rule(name=st.sampled_from(NAMES), status=st.sampled_from(["True", "False"]), late=st.booleans())
+    def condition(self, name: str, status: str, late: bool) -> None:
+        stamp = "2027-01-15T08:00:10Z" if late else "2026-05-01T00:00:00Z"
+        path = ("status", "conditions", "Ready")
+        self._change(name, Change(node=frozenset({path})), conditions={"Ready": (status, stamp)})
+
+    @rule(name=st.sampled_from(NAMES), used=st.sampled_from([0.0, 2.0, 4.5]))
+    def used(self, name: str, used: float) -> None:
+        self._change(name, Change(requested=frozenset({"cpu"})), used=used)
+
+    @rule(name=st.sampled_from(NAMES), count=st.integers(0, 4))
+    def pods(self, name: str, count: int) -> None:
+        before = self.objects.get(name, {}).get("pods", ())
+        after = tuple(placed(f"q{at}") for at in range(count))
+        self._change(name, Change(pods=(*before, *after)), pods=after)
+
+    @rule(name=st.sampled_from(NAMES), forgets=st.booleans())
+    def goes(self, name: str, forgets: bool) -> None:
+        self.nodes.remove(name)
+        if forgets:
+            self.objects.pop(name, None)
+
+    @rule(name=st.sampled_from(NAMES), told=st.booleans())
+    def comes_or_is_listed_again(self, name: str, told: bool) -> None:
+        self.nodes.put(self._seen(name, {}), Change() if told else None)
+
+    @rule(seconds=st.sampled_from([1, 5, 16, 31]))
+    def time_passes(self, seconds: int) -> None:
+        self.now += seconds * SECOND
+
+    @rule(at=st.integers(0, len(PODS) - 1), step=st.sampled_from([2_000_000, 600_000]), slices=st.integers(0, 4))
+    def is_asked_with_little_time(self, at: int, step: int, slices: int) -> None:
+        for ask in (self.evaluator.filter, self.evaluator.scores):
+            with suppress(TooSlowError):
+                ask(PODS[at], "fairlead", NAMES, now=self.now, clock=Clock(step), deadline=slices * step)
+
+    @rule(at=st.integers(0, len(PODS) - 1), names=st.lists(st.sampled_from(NAMES), unique=True))
+    def is_asked(self, at: int, names: Sequence[str]) -> None:
+        self._compare(PODS[at], names)
+
+    @rule()
+    def has_nothing_to_do(self) -> None:
+        assert self.evaluator.catch_up(now=self.now, clock=Endless(), deadline=NEVER)
+
+    @invariant()
+    def counts_are_bounded(self) -> None:
+        classes = self.evaluator.classes
+        assert len(classes) <= classes.entries
+        assert classes.size == sum(one.size for one in classes)
+        assert {*classes._named} <= {*classes}
+        assert len(self.nodes.journal) <= self.nodes.limit
+
+    def teardown(self) -> None:
+        for one in PODS:
+            self._compare(one, NAMES)
+
+    def _compare(self, one: PodView, names: Sequence[str]) -> None:
+        nothing = Nodes()
+        for view in self.nodes.views:
+            if view is not None:
+                nothing.put(view)
+        answers = []
+        for asked in (self.evaluator, Evaluator(policy_set(POLICIES), nothing)):
+            found = asked.filter(one, "fairlead", names, now=self.now, clock=Endless(), deadline=NEVER)
+            scores = asked.scores(one, "fairlead", names, now=self.now, clock=Endless(), deadline=NEVER)
+            answers.append((list(found.passed), list(found.unknown), dict(found.refused), scores))
+        kept, fresh = answers
+        assert kept == fresh
+
+
+TestKeptEqualsFresh = KeptEqualsFresh.TestCase
+TestKeptEqualsFresh.settings = settings(
+    max_examples=60, stateful_step_count=30, suppress_health_check=[HealthCheck.too_slow]
+)

@@ -1,0 +1,632 @@
+"""What is said of a policy that compiles, and of which policies nothing is said."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from generate.crds import installed_policy
+
+from fairlead.api.parse import parse_policy
+from fairlead.policy.compile.compiler import Rules, compile_policy
+from fairlead.policy.lint.policy_checks import PolicyWarning, Reason, warnings
+from fairlead.strategies.registry import installed
+
+_MODEL = installed_policy()
+_RULES = Rules({strategy.name: strategy for strategy in installed()})
+_GOOD = {"name": "good", "expression": "node.spec.unschedulable == false"}
+_L = "node.metadata.labels"
+
+
+def said_of(**spec: Any) -> list[PolicyWarning]:
+    policy = {
+        "apiVersion": "fairlead.dev/v1alpha1",
+        "kind": "SchedulerExtenderPolicy",
+        "metadata": {"name": "some"},
+        "spec": spec,
+    }
+    parsed = parse_policy(policy, _MODEL)
+    return warnings(compile_policy(parsed, _RULES), parsed)
+
+
+def of_filter(expression: str, **more: Any) -> list[PolicyWarning]:
+    return said_of(filters=[{"name": "it", "expression": expression, **more}])
+
+
+def of_score(expression: str, **more: Any) -> list[PolicyWarning]:
+    data = [{"name": "load", "nodeLabel": {"key": "load"}}] if "data.load" in expression else []
+    return said_of(data=data, scores=[{"name": "it", "expression": expression, **more}])
+
+
+def reasons(found: list[PolicyWarning]) -> list[str]:
+    return [str(warning.reason) for warning in found]
+
+
+FILTERS: dict[str, tuple[str, list[str]]] = {
+    "it is false": ("false", ["NeverPasses"]),
+    "it is true": ("true", ["AlwaysPasses"]),
+    "it comes to false": ("1 + 1 == 3", ["NeverPasses"]),
+    "it comes to true": ("['a', 'b'].exists(x, x == 'a')", ["AlwaysPasses"]),
+    "two values at once": (f"{_L}['a'] == 'x' && {_L}['a'] == 'y'", ["NeverPasses"]),
+    "two values at once, with something between": (
+        "node.spec.podCIDR == 'x' && node.spec.unschedulable && 'y' == node.spec.podCIDR",
+        ["NeverPasses"],
+    ),
+    "not one value or not another": ("node.spec.podCIDR != 'x' || node.spec.podCIDR != 'y'", ["AlwaysPasses"]),
+    "none of a list and that": ("!(node.spec.podCIDR in ['a']) && node.spec.podCIDR == 'a'", ["NeverPasses"]),
+    "neither of two lists": ("node.spec.podCIDR in ['a'] && node.spec.podCIDR in ['b', 'c']", ["NeverPasses"]),
+    "one of a list and not that": ("node.spec.podCIDR in ['a'] && node.spec.podCIDR != 'a'", ["NeverPasses"]),
+    "one of an empty list": ("node.spec.podCIDR in []", ["NeverPasses"]),
+    "more and less": ("allocatable['cpu'] > 4.0 && allocatable['cpu'] < 2.0", ["NeverPasses"]),
+    "more and less, the bounds touching": ("allocatable['cpu'] > 4.0 && allocatable['cpu'] <= 4.0", ["NeverPasses"]),
+    "a value outside of bounds": ("allocatable['cpu'] == 1.0 && 2.0 <= allocatable['cpu']", ["NeverPasses"]),
+    "less or more, all of it": ("allocatable['cpu'] < 4.0 || allocatable['cpu'] >= 4.0", ["AlwaysPasses"]),
+    "something and its opposite": ("node.spec.unschedulable && !node.spec.unschedulable", ["NeverPasses"]),
+    "something or its opposite": ("has(node.spec.podCIDR) || !has(node.spec.podCIDR)", ["AlwaysPasses"]),
+    "absorbed by false": ("node.spec.unschedulable && false", ["NeverPasses"]),
+    "absorbed by true": ("node.spec.unschedulable || 1 == 1", ["AlwaysPasses"]),
+    "either of two that cannot be": (
+        "(node.spec.podCIDR == 'a' && node.spec.podCIDR == 'b') || false && node.spec.unschedulable",
+        ["NeverPasses"],
+    ),
+    "a choice that cannot be": ("node.spec.unschedulable ? false : 1 > 2", ["NeverPasses"]),
+    "labels that cannot be": (f"!('a' in {_L}) && {_L}[?'a'].orValue('') == 'x'", ["NeverPasses"]),
+    "not the node": ("pod.spec.priority > 100", ["SameForEveryNode"]),
+    "not the node but the time": ("now.getHours() > 20", ["ReadsNow"]),
+    "the namespace only": ("'a' in namespaceObject.metadata.labels", ["SameForEveryNode"]),
+    "the pod's name": ("node.spec.podCIDR != pod.metadata.name", ["PodIdentity"]),
+    "the pod's UID": ("node.spec.podCIDR != pod.metadata.uid", ["PodIdentity"]),
+    "when the pod was made": ("node.metadata.creationTimestamp < pod.metadata.creationTimestamp", ["PodIdentity"]),
+    "the index of a pod": ("node.spec.podCIDR == pod.metadata.labels['apps.kubernetes.io/pod-index']", ["PodIdentity"]),
+    "free": ("free['cpu'] > 1.0", ["EventuallyConsistent"]),
+    "requested": ("requested['cpu'] < 1.0", ["EventuallyConsistent"]),
+    "pods": ("pods.size() < 80", ["EventuallyConsistent"]),
+    "labels of nodes": (f"{_L}['a'] == 'x'", ["InvisibleToAutoscalers"]),
+    "labels of nodes in a way that affinity has not": (f"{_L}['a'].startsWith('x')", ["InvisibleToAutoscalers"]),
+    "the name of nodes": ("node.metadata.name != 'x'", ["InvisibleToAutoscalers"]),
+    "labels of nodes against those of pods": (
+        f"{_L}['a'] == pod.metadata.labels['a']",
+        ["InvisibleToAutoscalers"],
+    ),
+    "a text that is formatted": ("'%s'.format([node.spec.podCIDR]) == pod.spec.hostname", ["RunsOnEngine"]),
+    "a pattern that is not known": ("node.spec.podCIDR.matches(pod.spec.hostname)", []),
+    # Texts that are compared as if they were numbers.
+    "memory as a text": ("node.status.allocatable[?'memory'].orValue('0') > '16Gi'", ["ComparedAsText"]),
+    "capacity as a text": ("'4' <= node.status.capacity[?'cpu'].orValue('1')", ["ComparedAsText"]),
+    "a limit of containers as a text": (
+        "!node.spec.unschedulable || pod.spec.containers.all(c, c.resources.limits[?'cpu'].orValue('0') < '500m')",
+        ["ComparedAsText"],
+    ),
+    "two quantities as texts": (
+        "node.status.allocatable[?'memory'].value() > pod.spec.containers[0].resources.requests[?'memory'].value()",
+        ["ComparedAsText"],
+    ),
+    "a number in an annotation as a text": (
+        "node.metadata.annotations[?'gen'].orValue('0') >= '10'",
+        ["ComparedAsText"],
+    ),
+    # What always raises.
+    "a division by zero": ("1 / 0 == 1 || node.spec.unschedulable", ["AlwaysRaises"]),
+    "a division of something by zero": ("node.spec.taints.size() / 0 == 1", ["AlwaysRaises"]),
+    "a place that a list has not": ("node.spec.podCIDR == ['a'][1]", ["AlwaysRaises"]),
+    "a text as a number": ("'%d'.format(['a']) == node.spec.podCIDR", ["RunsOnEngine", "AlwaysRaises"]),
+    "some text as a number": ("'%d'.format([node.spec.podCIDR]) == 'a'", ["RunsOnEngine", "AlwaysRaises"]),
+    "too few to format": ("'%s-%s'.format([node.spec.podCIDR]) == 'a'", ["RunsOnEngine", "AlwaysRaises"]),
+    # Names that mean something else.
+    "a macro's node": (
+        "!node.spec.unschedulable && pods.exists(node, node.spec.priority > 1)",
+        ["EventuallyConsistent", "Shadows"],
+    ),
+    "a macro's pod by its place": ("node.metadata.annotations.all(pods, free, pods != free)", ["Shadows"] * 2),
+    "a type by the name of the node": (
+        "{1: node.spec.unschedulable}.map(i, [int].map(node, optional.of(node))).size() == 1",
+        ["Shadows"],
+    ),
+    "a name that is bound": ("cel.bind(now, node.spec.podCIDR, now == 'a' || now == 'b')", ["Shadows"]),
+    # What raises for nodes and pods that another value would let through.
+    "not a value of a label that a node may lack": (
+        f"{_L}['env'] != 'prod'",
+        ["InvisibleToAutoscalers", "AbsentRaises"],
+    ),
+    "not one of some": (f"!({_L}['env'] in ['prod', 'qa'])", ["InvisibleToAutoscalers", "AbsentRaises"]),
+    "not a value of the pod's label": ("node.spec.podCIDR != pod.metadata.labels['app']", ["AbsentRaises"]),
+    "pods that may go everywhere but": (
+        "pod.metadata.annotations['class'] != 'batch' || 'batch' in node.metadata.annotations",
+        ["AbsentRaises"],
+    ),
+    "pods on the node that lack a label": (
+        "!pods.exists(p, p.metadata.labels['app'] == pod.metadata.labels[?'app'].orValue(''))",
+        ["EventuallyConsistent", "AbsentRaises"],
+    ),
+    "counting pods that lack a label": (
+        "pods.filter(p, p.metadata.labels['app'] == 'x').size() < 3",
+        ["EventuallyConsistent", "AbsentRaises"],
+    ),
+    # Nothing is said of these.
+    "memory as a quantity": ("quantity(node.status.allocatable['memory']).isGreaterThan(quantity('16Gi'))", []),
+    "memory in bytes": ("allocatable['memory'] > 16.0 * 1024.0 * 1024.0 * 1024.0", []),
+    "a quantity that is another": ("node.status.allocatable['memory'] != '16Gi' && 'b' in allocatable", []),
+    "a name that is given to nothing": ("cel.bind(x, pod.spec.nodeName, 5) == 5 || node.spec.unschedulable", []),
+    "texts in their order": ("node.metadata.annotations['day'] > '2026-01-31'", []),
+    "numbers of one length": ("node.metadata.annotations['rack'] > '0050'", []),
+    "an annotation as a number": ("int(node.metadata.annotations['gen']) > 10", []),
+    "texts of a list": ("node.spec.podCIDR < '10'", []),
+    "a division by something": ("node.spec.taints.size() / (node.spec.taints.size() - 1) == 1", []),
+    "a division that is never done": ("node.spec.unschedulable || (false && 1 / 0 == 1)", []),
+    "a division of doubles": ("allocatable['cpu'] / 0.0 > 1.0", []),
+    "a time zone": ("node.metadata.creationTimestamp.getHours('Europe/Berlin') == 1", ["RunsOnEngine"]),
+    "a format": ("'%s-%d'.format([node.spec.podCIDR, 1]) == 'a'", ["RunsOnEngine"]),
+    "names of their own": ("pods.exists(one, one.metadata.name == node.spec.podCIDR)", ["EventuallyConsistent"]),
+    "a victim where there is none": ("node.spec.taints.exists(victim, victim.key == 'a')", []),
+    "a value that is wanted": ("node.metadata.annotations['env'] == 'prod' && !node.spec.unschedulable", []),
+    "not a value where it is there": (
+        "'env' in node.metadata.annotations && node.metadata.annotations['env'] != 'prod'",
+        [],
+    ),
+    "not a value where it is there, the other way round": (
+        "!has(node.metadata.annotations.env) || node.metadata.annotations.env != 'prod'",
+        [],
+    ),
+    "not a value, by a choice": (
+        "node.metadata.annotations[?'env'].hasValue() ? node.metadata.annotations['env'] != 'prod' : true",
+        [],
+    ),
+    "a choice of values": (
+        "('env' in node.metadata.annotations ? node.metadata.annotations['env'] : '') != 'prod'",
+        [],
+    ),
+    "not a value, or a default that passes": (
+        "node.metadata.annotations[?'env'].orValue('') == '' || node.metadata.annotations['env'] != 'prod'",
+        [],
+    ),
+    "a label that all nodes have": (f"{_L}['kubernetes.io/os'] != 'windows'", ["InvisibleToAutoscalers"]),
+    "a resource that all nodes have": ("node.status.capacity['cpu'] != '4'", []),
+    "pods on the node that may lack a label": (
+        "!pods.exists(p, p.metadata.labels[?'app'].orValue('') == 'x')",
+        ["EventuallyConsistent"],
+    ),
+    "pods on the node that are asked first": (
+        "pods.filter(p, 'app' in p.metadata.labels && p.metadata.labels['app'] == 'x').size() < 3",
+        ["EventuallyConsistent"],
+    ),
+    "containers that are asked first": (
+        (
+            "!pod.spec.containers.exists(c, 'gpu' in c.resources.limits && c.resources.limits['gpu'] != '0')"
+            " || 'gpu' in node.metadata.annotations"
+        ),
+        [],
+    ),
+    "bounds": ("allocatable['cpu'] > 2.0 && allocatable['cpu'] < 4.0", []),
+    "either value": ("node.spec.podCIDR == 'x' || node.spec.podCIDR == 'y'", []),
+    "neither value": ("node.spec.podCIDR != 'x' && node.spec.podCIDR != 'y'", []),
+    "two labels": (f"{_L}['a'] == 'x' && node.metadata.annotations['a'] == 'y'", []),
+    "what macros make": ("node.spec.taints.exists(t, t.key == 'a') && node.spec.taints.exists(t, t.key == 'b')", []),
+    "a choice": ("node.spec.unschedulable ? node.spec.podCIDR == 'a' : node.spec.podCIDR == 'b'", []),
+    "what is made of a pod": ("node.spec.podCIDR != pod.metadata.generateName", []),
+    "the pod's labels": ("node.spec.podCIDR == pod.metadata.labels['app']", []),
+    "data": ("node.spec.taints.size() == 0", []),
+}
+
+
+@pytest.mark.parametrize(("expression", "want"), FILTERS.values(), ids=FILTERS)
+def test_of_a_filter_it_is_said(expression: str, want: list[str]) -> None:
+    found = of_filter(expression)
+    assert reasons(found) == want
+    assert all(warning.path == ("spec", "filters", 0, "expression") for warning in found)
+
+
+SCORES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
+    "a number": ("50.0", {}, ["SameForEveryNode"]),
+    "nothing": ("0", {"weight": 5}, ["ScoreIsZero"]),
+    "nothing, in other words": ("node.spec.unschedulable ? 0.0 : 1.0 - 1.0", {}, ["ScoreIsZero"]),
+    "one number in both cases": ("node.spec.unschedulable ? 7 : 7", {}, ["SameForEveryNode"]),
+    "what is the pod's": ("pod.spec.priority", {}, ["SameForEveryNode"]),
+    "what the pod asks for": ("request['cpu']", {}, ["SameForEveryNode"]),
+    "the time": ("now.getHours()", {}, ["SameForEveryNode", "ReadsNow"]),
+    "more than 100": ("node.spec.unschedulable ? 1000 : 0", {}, ["ScoreOutOfRange"]),
+    "less than 0": ("node.spec.unschedulable ? -100.0 : 0.0", {}, ["ScoreOutOfRange"]),
+    "1 at most": ("node.spec.unschedulable ? 0.0 : 1.0", {}, ["ScoreIsTiny"]),
+    "pods": ("-pods.size()", {"normalize": "Rank"}, ["EventuallyConsistent"]),
+    "fewer pods, below 0": ("-pods.size()", {}, ["ScoreOutOfRange", "EventuallyConsistent"]),
+    "fewer of some pods, below 0": (
+        "0 - pods.filter(p, p.spec.priority > 1).size()",
+        {},
+        ["ScoreOutOfRange", "EventuallyConsistent"],
+    ),
+    "less of what is left, below 0": (
+        "-free[?'example.com/gpu'].orValue(0.0)",
+        {"normalize": "None"},
+        ["ScoreOutOfRange", "EventuallyConsistent"],
+    ),
+    "bytes": ("free['memory']", {}, ["ScoreOutOfRange", "EventuallyConsistent"]),
+    "mebibytes": ("allocatable['memory'] / 1048576.0", {}, ["ScoreOutOfRange"]),
+    "bytes or more": ("math.greatest(allocatable.memory, 5.0)", {}, ["ScoreOutOfRange"]),
+    "bytes or nothing": ("node.spec.unschedulable ? -1.0 : -allocatable['memory']", {}, ["ScoreOutOfRange"]),
+    "a share of what there is": ("free['cpu'] / allocatable['cpu']", {}, ["ScoreIsTiny", "EventuallyConsistent"]),
+    # Nothing is said of these.
+    "more than 100, stretched": ("node.spec.unschedulable ? 1000 : 0", {"normalize": "MinMax"}, []),
+    "1 at most, weighed": ("node.spec.unschedulable ? 0.0 : 1.0", {"weight": 100}, []),
+    "0 or 100": ("node.spec.unschedulable ? 0 : 100", {}, []),
+    "labels of nodes": (f"'a' in {_L} ? 100 : 0", {}, []),
+    "what a node has": ("allocatable['cpu']", {}, []),
+    "what is left, turned round and stretched": ("-free['cpu']", {"normalize": "MinMax"}, ["EventuallyConsistent"]),
+    "a percentage": ("100.0 * free['cpu'] / allocatable['cpu']", {}, ["EventuallyConsistent"]),
+    "a share in percent": ("free['memory'] / allocatable['memory'] * 100.0", {}, ["EventuallyConsistent"]),
+    "the share that is not requested": (
+        "100.0 - 100.0 * (requested['memory'] / allocatable['memory'])",
+        {},
+        ["EventuallyConsistent"],
+    ),
+    "gibibytes": ("allocatable['memory'] / 1073741824.0", {}, []),
+    "fewer pods": ("100 - pods.size()", {}, ["EventuallyConsistent"]),
+    "what is kept within bounds": (
+        "math.greatest(0.0, math.least(100.0, free['cpu'] - 5.0, 200.0))",
+        {},
+        ["EventuallyConsistent"],
+    ),
+    "a share, weighed": ("free['cpu'] / allocatable['cpu']", {"weight": 100}, ["EventuallyConsistent"]),
+    "a value from outside": ("-data.load", {}, []),
+}
+
+
+@pytest.mark.parametrize(("expression", "more", "want"), SCORES.values(), ids=SCORES)
+def test_of_a_score_it_is_said(expression: str, more: dict[str, Any], want: list[str]) -> None:
+    assert reasons(of_score(expression, **more)) == want
+
+
+CONDITIONS: dict[str, tuple[str, list[str]]] = {
+    "never": ("pod.spec.priority > 3 && pod.spec.priority < 2", ["NeverPasses"]),
+    "always": ("pod.spec.priority > 3 || pod.spec.priority <= 3", ["AlwaysPasses"]),
+    "identity": ("pod.metadata.name.startsWith('a')", ["PodIdentity"]),
+    "a label that a pod may lack": ("pod.metadata.labels['team'] == 'x'", ["AbsentRaises"]),
+    "an annotation that a pod may lack": ("pod.metadata.annotations.team != 'x'", ["AbsentRaises"]),
+    "a label that a namespace may lack": ("namespaceObject.metadata.labels['team'] == 'x'", ["AbsentRaises"]),
+    "a label that only urgent pods are asked for": (
+        "pod.spec.priority > 3 && pod.metadata.labels['team'].startsWith('x')",
+        ["AbsentRaises"],
+    ),
+    "one label asked for, and another read": (
+        "'team' in pod.metadata.labels && pod.metadata.labels['tier'] == 'x'",
+        ["AbsentRaises"],
+    ),
+    "a limit that a container may lack": (
+        "pod.spec.containers.exists(c, c.resources.limits['gpu'] != '0')",
+        ["AbsentRaises"],
+    ),
+    "containers counted that may lack a limit": (
+        "pod.spec.containers.filter(c, c.resources.limits['gpu'] != '0').size() > 0",
+        ["AbsentRaises"],
+    ),
+    "a quantity as a text": (
+        "pod.spec.containers.exists(c, c.resources.limits[?'cpu'].orValue('0') > '1')",
+        ["ComparedAsText"],
+    ),
+    "a macro's pod": ("pod.spec.containers.exists(pod, pod.name == 'a')", ["Shadows"]),
+    "a macro's node, where there is no node": ("pod.spec.containers.exists(node, node.name == 'a')", []),
+    "a label with a default": ("pod.metadata.labels[?'team'].orValue('') == 'x'", []),
+    "a label that is asked for": ("'team' in pod.metadata.labels && pod.metadata.labels['team'] == 'x'", []),
+    "a label, the other way round": ("pod.metadata.labels['team'] == 'x' && has(pod.metadata.labels.team)", []),
+    "labels that are looked through": (
+        "pod.metadata.labels.exists(k, k == 'team') && pod.metadata.labels['team'] == 'x'",
+        [],
+    ),
+    "the label that every namespace has": ("namespaceObject.metadata.labels['kubernetes.io/metadata.name'] == 'a'", []),
+    "a limit that is asked for": ("pod.spec.containers.exists(c, 'gpu' in c.resources.limits)", []),
+    "nothing": ("pod.spec.priority > 3", []),
+}
+
+
+@pytest.mark.parametrize(("expression", "want"), CONDITIONS.values(), ids=CONDITIONS)
+def test_of_a_condition_it_is_said(expression: str, want: list[str]) -> None:
+    match = {"conditions": [{"name": "it", "expression": expression}]}
+    assert reasons(said_of(match=match, filters=[_GOOD])) == want
+
+
+def test_a_label_that_is_surely_there_may_be_read() -> None:
+    reads = {"name": "it", "expression": "pod.metadata.labels['team'] != 'x' || node.spec.unschedulable"}
+    assert reasons(said_of(filters=[reads])) == ["AbsentRaises"]
+    for match in (
+        {"podSelector": {"matchLabels": {"team": "y"}}},
+        {"podSelector": {"matchExpressions": [{"key": "team", "operator": "Exists"}]}},
+        {"podSelector": {"matchExpressions": [{"key": "team", "operator": "In", "values": ["y", "z"]}]}},
+        {"conditions": [{"name": "a", "expression": "'team' in pod.metadata.labels"}]},
+        {"conditions": [{"name": "a", "expression": "pod.metadata.labels[?'team'].orValue('x') != 'x'"}]},
+    ):
+        assert said_of(match=match, filters=[reads]) == []
+    both = [
+        {"name": "a", "expression": "pod.metadata.labels['team'] != 'x'"},
+        {"name": "b", "expression": "'team' in pod.metadata.labels"},
+    ]
+    assert said_of(match={"conditions": both}, filters=[_GOOD]) == []
+
+
+def test_what_a_condition_that_raises_does_depends_on_the_rules() -> None:
+    match = {"conditions": [{"name": "it", "expression": "pod.metadata.labels['team'] == 'x'"}]}
+    [of_filters] = said_of(match=match, filters=[_GOOD], scores=[{"name": "b", "expression": "allocatable['cpu']"}])
+    assert of_filters.message == (
+        "this raises for a pod without the label 'team', and the policy's filters then refuse it on every node"
+    )
+    assert of_filters.hint == (
+        "write `pod.metadata.labels[?'team'].orValue('')`, or ask `'team' in pod.metadata.labels` first"
+    )
+    [of_protections] = said_of(match=match, preemption={"protect": [{"name": "a", "expression": "true"}]})
+    assert of_protections.message.endswith("and the policy's protections then hold for every victim")
+    assert said_of(match=match, scores=[{"name": "b", "expression": "allocatable['cpu']"}]) == []
+
+
+def test_a_filter_that_passes_what_it_cannot_decide_on_may_read_what_is_absent() -> None:
+    assert reasons(of_filter("node.metadata.annotations['env'] != 'prod'")) == ["AbsentRaises"]
+    assert of_filter("node.metadata.annotations['env'] != 'prod'", onError="Pass") == []
+
+
+def test_what_is_absent_is_named_with_its_cure() -> None:
+    for expression, want in {
+        "pod.spec.containers.exists(c, c.resources.limits['gpu'] != '0')": (
+            "this raises where c.resources.limits has no 'gpu', and the policy's filters then refuse it on every node",
+            "write `c.resources.limits[?'gpu'].orValue('0')`, or ask `'gpu' in c.resources.limits` first",
+        ),
+        "pod.metadata.ownerReferences[0].kind == 'Job'": (
+            (
+                "this raises where pod.metadata.ownerReferences is empty, and the policy's filters then refuse it on "
+                "every node"
+            ),
+            "ask `pod.metadata.ownerReferences.size() > 0` first, or use `pod.metadata.ownerReferences.exists(...)`",
+        ),
+        "'x' == namespaceObject.metadata.annotations['a']": (
+            (
+                "this raises for a namespace without the annotation 'a', and the policy's filters then refuse it on "
+                "every node"
+            ),
+            (
+                "write `namespaceObject.metadata.annotations[?'a'].orValue('')`, or ask `'a' in "
+                "namespaceObject.metadata.annotations` first"
+            ),
+        ),
+    }.items():
+        [warning] = said_of(match={"conditions": [{"name": "it", "expression": expression}]}, filters=[_GOOD])
+        assert (warning.message, warning.hint) == want
+
+
+PROTECTIONS: dict[str, tuple[str, list[str]]] = {
+    "always": ("true", []),
+    "never": ("victim.spec.priority > 2 && victim.spec.priority < 1", ["NeverPasses"]),
+    "a label that a victim may lack": ("victim.metadata.labels['keep'] == 'true'", ["AbsentRaises"]),
+    "a label with a default": ("victim.metadata.labels[?'keep'].orValue('') == 'true'", []),
+    "all but those with a value": ("victim.metadata.labels['cheap'] != 'true'", []),
+    "a victim of its own": ("pods.exists(victim, victim.spec.priority > 3)", ["Shadows"]),
+}
+
+
+@pytest.mark.parametrize(("expression", "want"), PROTECTIONS.values(), ids=PROTECTIONS)
+def test_of_a_protection_it_is_said(expression: str, want: list[str]) -> None:
+    assert reasons(said_of(preemption={"protect": [{"name": "a", "expression": expression}]})) == want
+
+
+WORDS: dict[str, tuple[str, tuple[int, int], str, str]] = {
+    "memory": (
+        "node.status.allocatable[?'memory'].orValue('0') > '16Gi'",
+        (1, 49),
+        "quantities are texts, and `>` compares them letter by letter",
+        (
+            "write `quantity(node.status.allocatable[?'memory'].orValue('0')).compareTo(quantity('16Gi')) > 0`, or "
+            "`allocatable['memory'] > 17179869184.0`"
+        ),
+    ),
+    "a capacity": (
+        "'4' <= node.status.capacity[?'cpu'].orValue('1')",
+        (1, 5),
+        "quantities are texts, and `<=` compares them letter by letter",
+        "write `quantity('4').compareTo(quantity(node.status.capacity[?'cpu'].orValue('1'))) <= 0`",
+    ),
+    "a number in an annotation": (
+        "node.metadata.annotations['gen'] > '10'",
+        (1, 34),
+        "annotations are texts, and `>` compares them letter by letter",
+        "write `int(node.metadata.annotations['gen']) > 10`",
+    ),
+    "a fraction": (
+        "'1.5' < node.metadata.annotations['gen']",
+        (1, 7),
+        "annotations are texts, and `<` compares them letter by letter",
+        "write `1.5 < double(node.metadata.annotations['gen'])`; of versions, compare the parts as numbers",
+    ),
+    "a division": (
+        "node.spec.unschedulable\n|| node.spec.taints.size() / 0 == 1",
+        (2, 28),
+        "`node.spec.taints.size() / 0` always raises: divide by zero",
+        "divide by something else",
+    ),
+    "a rest": (
+        "node.spec.taints.size() % 0 == 1",
+        (1, 25),
+        "`node.spec.taints.size() % 0` always raises: modulus by zero",
+        "divide by something else",
+    ),
+    "a macro's node": (
+        "!node.spec.taints.exists(node, node.key == 'a')",
+        (1, 26),
+        "inside of this macro `node` is what the macro goes over, and not the rule's `node`",
+        "call it otherwise, such as `n`",
+    ),
+}
+
+
+@pytest.mark.parametrize(("expression", "place", "message", "hint"), WORDS.values(), ids=WORDS)
+def test_a_part_is_named_with_its_place_and_its_cure(
+    expression: str, place: tuple[int, int], message: str, hint: str
+) -> None:
+    assert (place, message, hint) in [(one.place, one.message, one.hint) for one in of_filter(expression)]
+
+
+def test_of_a_great_deal_only_some_is_said() -> None:
+    everything = f"[{', '.join(['1 / 0'] * 300)}].size() == node.spec.taints.size()"
+    assert reasons(of_filter(everything)) == ["AlwaysRaises"] * 8
+    labels = " && ".join(f"node.metadata.annotations.k{at} != 'x'" for at in range(90))
+    assert reasons(of_filter(labels)) == ["AbsentRaises"] * 8
+
+
+def test_what_a_variable_says_is_said_where_it_stands() -> None:
+    found = said_of(
+        variables=[
+            {"name": "bad", "expression": "1 / 0"},
+            {"name": "memory", "expression": "node.status.allocatable[?'memory'].orValue('0')"},
+        ],
+        filters=[{"name": "a", "expression": "variables.bad == 1 || variables.memory > '16Gi'"}],
+    )
+    assert [(str(one.reason), one.path) for one in found] == [
+        ("AlwaysRaises", ("spec", "variables", 0, "expression")),
+        ("ComparedAsText", ("spec", "filters", 0, "expression")),
+    ]
+
+
+def test_a_scheduler_that_is_not_ours_is_noted() -> None:
+    [note] = said_of(schedulerName="default-scheduler", filters=[_GOOD])
+    assert (note.reason, note.severity, note.path) == (
+        Reason.DEFAULT_SCHEDULER,
+        "note",
+        ("spec", "schedulerName"),
+    )
+
+
+_IN_A = {"key": "a", "operator": "In", "values": ["x"]}
+MATCHES: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "two values of one label": (
+        {"podSelector": {"matchLabels": {"a": "x"}, "matchExpressions": [{**_IN_A, "values": ["y"]}]}},
+        ["MatchesNothing"],
+    ),
+    "a value that is ruled out": (
+        {"podSelector": {"matchExpressions": [_IN_A, {**_IN_A, "operator": "NotIn"}]}},
+        ["MatchesNothing"],
+    ),
+    "there and not there": (
+        {
+            "namespaceSelector": {
+                "matchExpressions": [{"key": "a", "operator": "Exists"}, {"key": "a", "operator": "DoesNotExist"}]
+            }
+        },
+        ["MatchesNothing"],
+    ),
+    "another namespace by its label": (
+        {"namespaces": ["a"], "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "b"}}},
+        ["MatchesNothing"],
+    ),
+    "the same namespace by its label": (
+        {"namespaces": ["a"], "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "a"}}},
+        [],
+    ),
+    "there, and not a value": (
+        {"podSelector": {"matchExpressions": [{"key": "a", "operator": "Exists"}, {**_IN_A, "operator": "NotIn"}]}},
+        [],
+    ),
+    "two labels": ({"podSelector": {"matchLabels": {"a": "x", "b": "y"}}}, []),
+    "all": ({"podSelector": {}}, []),
+}
+
+
+@pytest.mark.parametrize(("match", "want"), MATCHES.values(), ids=MATCHES)
+def test_of_what_is_matched_it_is_said(match: dict[str, Any], want: list[str]) -> None:
+    assert reasons(said_of(match=match, filters=[_GOOD])) == want
+
+
+def test_a_filter_that_cannot_decide_may_pass_a_node_all_the_same() -> None:
+    [warning] = of_filter(f"{_L}['a'] == 'x' && {_L}['a'] == 'y'", onError="Pass")
+    assert warning.hint == "only nodes on which it fails are left"
+
+
+def test_what_filters_on_labels_would_be_as_affinity_is_printed() -> None:
+    [warning] = of_filter(f"{_L}['a'] == 'x'")
+    assert "- key: a\n          operator: In\n          values:\n          - x\n" in warning.hint
+    [warning] = of_filter(f"{_L}['a'] == pod.metadata.labels['a']")
+    assert "depends on the pod" in warning.hint
+    [warning] = of_filter(f"{_L}['a'].startsWith('x')")
+    assert "no nodeAffinity says the same" in warning.hint
+    [warning, _] = of_filter(f"{_L}['a'] == 'x' && now.getHours() > 3")
+    assert "no nodeAffinity says the same" in warning.hint
+
+
+def test_of_what_autoscalers_do_not_see_it_is_said_what_is_read() -> None:
+    for expression, want in {
+        f"{_L}['a'] == 'x'": "this reads only labels of nodes, ",
+        "node.metadata.name != 'x'": "this reads only the name of nodes, ",
+        f"{_L}['a'] == 'x' || node.metadata.name in ['x', 'y']": "this reads only labels and the name of nodes, ",
+    }.items():
+        [note] = of_filter(expression)
+        assert note.message.startswith(want)
+
+
+def test_of_what_reads_now_it_is_said_whether_results_are_kept() -> None:
+    [note] = of_filter("now - node.metadata.creationTimestamp > duration('1h')")
+    assert note.message == "this reads now: what it gives may change with the time alone"
+    [note] = of_filter("[now].size() > 0 && now in [node.metadata.creationTimestamp]")
+    assert note.message.endswith("it is evaluated at each call")
+
+
+def test_resolvable_has_no_effect_yet_or_none_at_all() -> None:
+    [warning, _] = of_filter("free['cpu'] > 1.0", resolvable=True)
+    assert (warning.reason, warning.path) == (Reason.RESOLVABLE_NOT_HONOURED, ("spec", "filters", 0, "resolvable"))
+    [warning] = of_filter("node.spec.unschedulable", resolvable=True)
+    assert warning.reason == Reason.RESOLVABLE_CANNOT_HELP
+    assert of_filter("node.spec.unschedulable", resolvable=False) == []
+
+
+def test_variables_and_data_that_nothing_uses_are_named() -> None:
+    found = said_of(
+        variables=[
+            {"name": "used", "expression": "node.spec.unschedulable"},
+            {"name": "through", "expression": "variables.used"},
+            {"name": "idle", "expression": "variables.used"},
+        ],
+        data=[
+            {"name": "read", "nodeLabel": {"key": "a"}},
+            {"name": "asked", "nodeLabel": {"key": "b"}},
+            {"name": "never", "nodeLabel": {"key": "c"}},
+        ],
+        filters=[{"name": "a", "expression": "variables.through && data.read > 1.0"}],
+        scores=[{"name": "b", "expression": "data[?'asked'].orValue(0.0)"}],
+    )
+    assert [(str(one.reason), one.path) for one in found] == [
+        ("UnusedData", ("spec", "data", 2, "name")),
+        ("UnusedVariable", ("spec", "variables", 2, "name")),
+    ]
+
+
+def test_data_of_which_all_is_read_is_used() -> None:
+    data = [{"name": "a", "nodeLabel": {"key": "a"}}]
+    assert said_of(data=data, filters=[{"name": "a", "expression": "data.size() == 1"}]) == []
+
+
+def test_a_variable_that_decides_is_followed() -> None:
+    found = said_of(
+        variables=[{"name": "low", "expression": "allocatable['cpu'] < 2.0"}, {"name": "two", "expression": "2.0"}],
+        filters=[{"name": "a", "expression": "variables.low && allocatable['cpu'] > variables.two"}],
+    )
+    assert reasons(found) == ["NeverPasses"]
+
+
+def test_variables_that_double_at_each_step_are_followed_as_far_as_they_may_be_written() -> None:
+    variables = [{"name": "v0", "expression": "node.spec.unschedulable"}]
+    variables += [{"name": f"v{at}", "expression": f"variables.v{at - 1} && variables.v{at - 1}"} for at in range(1, 8)]
+    found = said_of(variables=variables, filters=[{"name": "a", "expression": "variables.v7 && !variables.v0"}])
+    assert reasons(found) == ["NeverPasses"]
+
+
+def test_a_policy_that_is_off_or_empty_says_so() -> None:
+    [warning] = said_of(mode="Off", filters=[_GOOD])
+    assert (warning.reason, warning.severity) == (Reason.SWITCHED_OFF, "note")
+    [warning] = said_of()
+    assert (warning.reason, warning.severity) == (Reason.DOES_NOTHING, "warning")
+
+
+def test_a_strategy_is_looked_at_only_for_what_is_written_beside_it() -> None:
+    strategy = {"name": "a", "nodeReadiness": {"conditions": [{"type": "X"}]}}
+    assert said_of(filters=[strategy]) == []
+    assert reasons(said_of(filters=[{**strategy, "resolvable": True}])) == ["ResolvableCannotHelp"]
+
+
+def test_the_reasons_are_words_of_an_api() -> None:
+    assert all(reason.value == reason.name.title().replace("_", "") for reason in Reason)
+    assert {reason.value for reason in Reason} >= {want for _, wants in FILTERS.values() for want in wants}
+
+
+def test_every_reason_is_explained() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "reference" / "lint.md").read_text()
+    assert [reason.value for reason in Reason if f"`{reason.value}`" not in page] == []

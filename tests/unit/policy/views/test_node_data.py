@@ -1,0 +1,154 @@
+"""Values that stand on nodes: how they are read, and until when they hold."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.api.data import DataEntry
+from fairlead.policy.views.node_data import differing, moment, reader, with_data
+from fairlead.policy.views.pod_and_node import Data
+from fairlead.strategies.facts import Unknown
+from policykit import NOW, SECOND, Cluster, node, pod, policy
+
+Fields = dict[str, Any]
+
+AT = str(NOW // SECOND)
+ANNOTATION: Fields = {"nodeAnnotation": {"key": "v"}}
+TIMED: Fields = {"nodeAnnotation": {"key": "v", "timeKey": "t"}, "maxAge": "60s"}
+COMMA: Fields = {"nodeAnnotation": {"key": "v", "format": "ValueCommaTime"}, "maxAge": "60s"}
+QUANTITY: Fields = {"nodeAnnotation": {"key": "v", "format": "Quantity"}}
+LABEL: Fields = {"nodeLabel": {"key": "v"}}
+
+READ: dict[str, tuple[dict[str, Any], dict[str, str], float | str]] = {
+    "a number": (ANNOTATION, {"v": "0.5"}, 0.5),
+    "with a sign and an exponent": (ANNOTATION, {"v": "-1.5E3"}, -1500.0),
+    "with blanks around it": (ANNOTATION, {"v": " 7\n"}, 7.0),
+    "with a factor": (ANNOTATION | {"factor": 0.001}, {"v": "250"}, 0.25),
+    "nothing there": (ANNOTATION, {}, "data d is missing"),
+    "nothing there and a default": (ANNOTATION | {"default": 3.0}, {}, 3.0),
+    "the default is not multiplied": (ANNOTATION | {"default": 3.0, "factor": 10.0}, {}, 3.0),
+    "an empty text": (ANNOTATION, {"v": ""}, "data d is no number"),
+    "no number": (ANNOTATION, {"v": "high"}, "data d is no number"),
+    "no number counts as missing, also for the default": (ANNOTATION | {"default": 1.0}, {"v": "high"}, 1.0),
+    "NaN": (ANNOTATION, {"v": "NaN"}, "data d is no number"),
+    "infinity": (ANNOTATION, {"v": "-inf"}, "data d is no number"),
+    "an exponent beyond all numbers": (ANNOTATION, {"v": "1e999"}, "data d is no number"),
+    "a factor that makes it so": (ANNOTATION | {"factor": 1e18}, {"v": "1e300"}, "data d is no number"),
+    "as programmers write it": (ANNOTATION, {"v": "1_000"}, "data d is no number"),
+    "in digits of another script": (ANNOTATION, {"v": "٣"}, "data d is no number"),
+    "with a comma": (ANNOTATION, {"v": "0,5"}, "data d is no number"),
+    "250 KiB of digits": (ANNOTATION, {"v": "9" * 250_000}, "data d is no number"),
+    "a quantity": (QUANTITY, {"v": "250m"}, 0.25),
+    "a large quantity": (QUANTITY, {"v": "2Gi"}, 2.0 * 2**30),
+    "a quantity that overflows": (QUANTITY, {"v": "1e999"}, "data d is no number"),
+    "no quantity": (QUANTITY, {"v": "1Zi"}, "data d is no number"),
+    "250 KiB of a quantity": (QUANTITY, {"v": "9" * 250_000 + "Gi"}, "data d is no number"),
+    "a label": (LABEL, {"v": "300"}, 300.0),
+    "a label as quantity": ({"nodeLabel": {"key": "v", "format": "Quantity"}}, {"v": "4k"}, 4000.0),
+    "fresh": (TIMED, {"v": "1", "t": AT}, 1.0),
+    "written in RFC 3339": (TIMED, {"v": "1", "t": "2027-01-15T07:59:30Z"}, 1.0),
+    "and with an offset": (TIMED, {"v": "1", "t": "2027-01-15T08:59:30.123456789+01:00"}, 1.0),
+    "stale": (TIMED, {"v": "1", "t": "2027-01-15T07:58:59Z"}, "data d is stale"),
+    "never a default for a stale one": (TIMED | {"default": 9.0}, {"v": "1", "t": "0"}, "data d is stale"),
+    "from the future": (TIMED, {"v": "1", "t": "2100-01-01T00:00:00Z"}, 1.0),
+    "without a time": (TIMED | {"default": 9.0}, {"v": "1"}, "data d is stale"),
+    "with a time that is none": (TIMED, {"v": "1", "t": "yesterday"}, "data d is stale"),
+    "a time without a value": (TIMED | {"default": 9.0}, {"t": "0"}, 9.0),
+    "value comma time": (COMMA, {"v": f"0.25,{AT}"}, 0.25),
+    "value comma old time": (COMMA, {"v": "0.25,2020-01-01T00:00:00Z"}, "data d is stale"),
+    "value comma nothing": (COMMA, {"v": "0.25,"}, "data d is stale"),
+    "comma time": (COMMA, {"v": f",{AT}"}, "data d is no number"),
+}
+
+
+def entry(name: str = "d", **fields: Any) -> DataEntry:
+    return DataEntry.model_validate({"name": name} | fields)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_value_is_read_or_said_to_be_missing_or_stale(name: str) -> None:
+    fields, held, want = READ[name]
+    where: dict[str, Any] = {"labels": held} if "nodeLabel" in fields else {"annotations": held}
+    found = with_data(node(**where), [entry(**fields)], NOW).data("d")
+    assert (str(found) if isinstance(found, Unknown) else found) == want
+
+
+def test_a_node_without_labels_annotations_and_status_has_no_data() -> None:
+    assert isinstance(with_data(node(), [entry(**LABEL)], NOW).data("d"), Unknown)
+
+
+MOMENTS = {
+    "Unix seconds": ("1800000000", NOW),
+    "with a fraction": ("1800000000.5", NOW + SECOND // 2),
+    "RFC 3339": ("2027-01-15T08:00:00Z", NOW),
+    "in small letters": ("2027-01-15t08:00:00z", NOW),
+    "with an offset": ("2027-01-15T10:00:00+02:00", NOW),
+    "the first moment there is": ("0001-01-01T00:00:00+14:00", -62135647200 * SECOND),
+    "the last one": ("9999-12-31T23:59:59-14:00", 253402351199 * SECOND),
+    "without a zone": ("2027-01-15T08:00:00", None),
+    "a date": ("2027-01-15", None),
+    "a week": ("2027-W02-5T08:00:00Z", None),
+    "no such day": ("2027-02-30T08:00:00Z", None),
+    "milliseconds": ("1800000000000", None),
+    "other digits": ("١٨٠٠٠٠٠٠٠٠", None),
+    "nothing": ("", None),
+    "very long": ("1" * 1_000_000, None),
+}
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+def test_a_time_is_read(name: str) -> None:
+    text, want = MOMENTS[name]
+    assert moment(text) == want
+
+
+@given(st.text(max_size=40))
+def test_no_text_raises(text: str) -> None:
+    for fields in [TIMED, COMMA, QUANTITY]:
+        one = entry(**fields)
+        found = with_data(node(annotations={"v": text, "t": text}), [one], NOW).data("d")
+        assert isinstance(found, Unknown | float)
+
+
+@given(age=st.integers(-100, 100), later=st.integers(0, 200))
+def test_until_is_the_moment_of_the_next_change(age: int, later: int) -> None:
+    read = reader([entry(**TIMED), entry("other", **COMMA)])
+    one = node(annotations={"v": "1", "t": str(NOW // SECOND - age)}).node
+    data, until = read(one, NOW)
+    after, _ = read(one, NOW + later * SECOND)
+    if until is None or NOW + later * SECOND < until:
+        assert not differing(data, after)
+    else:
+        assert differing(data, after) == {"d"}
+        assert not differing(data, read(one, until - 1)[0])
+
+
+def test_data_differ_where_a_rule_could_see_it() -> None:
+    missing, stale = Unknown("data a", "is missing"), Unknown("data a", "is stale")
+    assert differing(Data({"a": 1.0}), Data({"a": 1.0})) == frozenset()
+    assert differing(Data({"a": 1.0}), Data({"a": 2.0, "b": 0.0})) == {"a", "b"}
+    assert differing(Data({}, {"a": missing}), Data({}, {"a": stale})) == {"a"}
+    assert differing(None, Data({"a": 1.0})) == {"a"}
+
+
+def test_an_entry_that_grows_stale_touches_only_the_rules_that_read_it() -> None:
+    data = [{"name": "load", **TIMED}, {"name": "watts", **LABEL}]
+    cluster = Cluster(
+        [policy(data=data, filters={"cool": "data.load < 1.0", "rich": "data.watts > 1.0", "any": "true"})],
+        [node(f"n{at}", annotations={"v": "0", "t": str(NOW // SECOND + at)}, labels={"v": "5"}) for at in range(3)],
+    )
+    assert cluster.reasons(pod()) == {}
+    before = dict(cluster.evaluator.tally.evaluations)
+    assert cluster.reasons(pod(), NOW + 61 * SECOND) == {"n0": "p/cool: data load is stale"}
+    evaluated = {
+        rule: count - before[policy_, rule] for (policy_, rule), count in cluster.evaluator.tally.evaluations.items()
+    }
+    assert evaluated == {"cool": 1, "rich": 0, "any": 0}
+
+
+def test_a_policy_sees_its_own_data_only() -> None:
+    data = [[{"name": "x", "nodeLabel": {"key": key}}] for key in "ab"]
+    made = [policy(f"p{at}", data=one, filters={"f": "data.x == 1.0"}) for at, one in enumerate(data)]
+    assert Cluster(made, [node(labels={"a": "1", "b": "2"})]).reasons(pod()) == {"n": "p1/f: f"}

@@ -1,0 +1,55 @@
+"""What is hidden from the collector, and what is not."""
+
+import gc
+import weakref
+
+import pytest
+
+from fairlead.process.gc_tuning import collect_in_small_steps, tidy_up, tidy_up_all
+
+
+class Connection:
+    """Refers to itself, as those of asyncio do."""
+
+    def __init__(self) -> None:
+        self.read = self.reads
+
+    def reads(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("most", "freed"), [(10**9, True), (0, False)])
+def test_what_goes_later_is_freed_at_once_unless_there_is_much(most: int, freed: bool) -> None:
+    one = Connection()
+    seen = weakref.ref(one)
+    try:
+        tidy_up(most)
+        del one
+        tidy_up(most)
+        assert (seen() is None) is freed
+        tidy_up_all()
+        assert seen() is None
+    finally:
+        gc.unfreeze()
+
+
+def test_the_collector_never_walks_much_at_once() -> None:
+    before, walked = gc.get_threshold(), list[int]()
+
+    def told(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            walked.append(sum(len(gc.get_objects(generation=one)) for one in range(info["generation"] + 1)))
+
+    gc.collect()
+    gc.freeze()
+    try:
+        collect_in_small_steps()
+        gc.callbacks.append(told)
+        kept = [[at] for at in range(100_000)]
+    finally:
+        gc.callbacks.remove(told)
+        gc.set_threshold(*before)
+        gc.unfreeze()
+    assert len(kept) == 100_000
+    assert len(walked) > 10
+    assert max(walked) <= 10_000

@@ -1,0 +1,54 @@
+"""What a replica that leads is given: a client that is fenced by both Leases."""
+
+from typing import Any
+
+import pytest
+
+from fairlead.control.loop.assemble import Operator as Known
+from fairlead.kube.access.access import Access
+from fairlead.kube.access.credentials import Kept
+from fairlead.kube.http.client import Client
+from fairlead.kube.leader_election.election import Terms
+from fairlead.process import leadership
+from fairlead.process.operator import Operator
+from fairlead.process.settings import Address, OperateSettings
+from fairlead.process.settings_file import SettingsFile
+
+NOWHERE = Access("https://nowhere", Kept())
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> tuple[Known, leadership.Leads]:
+    """What the leader's part knows."""
+    told: list[Known] = []
+
+    def keep(**fields: Any) -> Known:
+        told.append(Known(**fields))
+        return told[-1]
+
+    monkeypatch.setattr(leadership, "Known", keep)
+    monkeypatch.setattr(leadership, "find_access", lambda *_: NOWHERE)
+    nowhere = Address("", 0)
+    settings = OperateSettings(listen=nowhere, probes=nowhere, admission=nowhere, pod="some", pod_uid="some")
+    made = leadership.Leads(Operator(settings, Client(NOWHERE), SettingsFile(None)))
+    return told[0], made
+
+
+def test_a_leaders_requests_do_not_outlast_its_lease(known: tuple[Known, leadership.Leads]) -> None:
+    client = known[0].client()
+    assert client._deadline_s <= Terms().act_s
+    assert client._writes_for_s is not None
+    assert client._writes_for_s() == 0, "it has no Lease yet"
+
+
+@pytest.mark.parametrize(("own", "cluster", "leads_for"), [(0, 0, 0), (9, 0, 0), (0, 30, 0), (9, 30, 9), (9, 2, 2)])
+def test_it_leads_while_it_has_both_leases(
+    known: tuple[Known, leadership.Leads], own: float, cluster: float, leads_for: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, made = known
+    monkeypatch.setattr(type(made.elector), "left_s", own)
+    monkeypatch.setattr(type(made.claim), "left_s", cluster)
+    assert (made.left_s, made.leads, told.leads()) == (leads_for, leads_for > 0, leads_for > 0)
+    client = told.client()
+    assert client._writes_for_s is not None
+    assert client._writes_for_s() == leads_for

@@ -1,0 +1,92 @@
+"""What a replica shows and trusts follows the Secret; what spoils the Secret changes nothing."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import pytest
+
+from authoritykit import DAY, NOW, authority, handshake
+from fairlead.kube.watch.secrets import Metadata, Secret
+from fairlead.pki import parsing
+from fairlead.pki.authority import LEAF_LIFE, Authority, Phase
+from fairlead.pki.issuing import issued
+from fairlead.pki.leaf import server_hosts
+from fairlead.pki.rotation import Replica
+from fairlead.process.replica_certificates import Material
+
+HOSTS = server_hosts("fairlead", "fairlead-system", frozenset({"10.0.0.7", "fd00::7"}))
+
+
+@dataclass
+class One:
+    now: datetime = NOW
+    changes: int = 0
+    material: Material = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.material = Material(HOSTS, lambda: self.now, self.count)
+
+    def count(self, _: Material) -> None:
+        self.changes += 1
+
+    def put(self, held: Authority | dict[str, bytes]) -> None:
+        data = held.data() if isinstance(held, Authority) else held
+        self.material.put(Secret(Metadata("fairlead-ca", "fairlead-system"), data=data))
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_it_shows_what_the_one_that_signs_has_signed_and_trusts_all(phase: Phase) -> None:
+    held, one = authority(phase), One()
+    one.put(held)
+    assert one.material.state == Replica(parsing.digest(held.trusted), parsing.said(held.signing.certificate).key)
+    server, operator = one.material.server, one.material.operator
+    assert server is not None
+    assert operator is not None
+    scheduler = issued(held.signing, "s", "client", NOW, LEAF_LIFE)
+    for client in (operator, scheduler):
+        for host in HOSTS:
+            handshake(server, held.trusted, client, held.known, host)
+    assert parsing.said(operator.certificate).name == "fairlead:operator"
+
+
+def test_the_same_once_more_is_no_change() -> None:
+    one, held = One(), authority()
+    one.put(held)
+    before = one.material.server
+    one.put(held)
+    one.material.renew()
+    assert (one.changes, one.material.server) == (1, before)
+
+
+def test_it_is_renewed_at_two_thirds_of_its_life() -> None:
+    one = One()
+    one.put(authority())
+    before = one.material.server
+    one.now = NOW + 17 * DAY
+    one.material.renew()
+    assert one.material.server == before
+    one.now = NOW + 20 * DAY
+    one.material.renew()
+    assert one.material.server != before
+    assert one.changes == 2
+
+
+@pytest.mark.parametrize("key", ["tls.crt", "tls.key"])
+def test_a_secret_that_is_spoilt_or_goes_changes_nothing(key: str) -> None:
+    one, held = One(), authority()
+    one.put(held)
+    before = one.material.state
+    one.put(held.data() | {key: b"x"})
+    assert one.material.fault.startswith("Secret fairlead-system/fairlead-ca, tls.")
+    one.material.remove(("fairlead-system", "fairlead-ca"))
+    assert one.material.fault == "Secret fairlead-system/fairlead-ca was deleted"
+    assert (one.material.state, one.changes, one.material.authority) == (before, 1, held)
+    one.put(held)
+    assert one.material.fault == ""
+
+
+def test_an_authority_that_has_expired_signs_nothing_and_says_so() -> None:
+    one = One(now=NOW + 4000 * DAY)
+    one.put(authority())
+    assert "tls.crt cannot sign: it has expired, on 2036-11-18; delete the Secret" in one.material.fault
+    assert one.material.state is None

@@ -1,0 +1,65 @@
+"""The end, as far as it is about the operator that still leads."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from fairlead.control.reconcile.object_client import Objects
+from fairlead.kube.leader_election.election import Terms
+from fairlead.process.cluster_claim import CLAIM
+from fairlead.process.uninstaller import Uninstall
+from faultkit import virtual
+from faultkit.api import Happened
+from faultkit.cluster import DEPLOYMENT, NAMESPACE, Cluster
+from faultkit.faults import Wire
+
+LEASE = ("coordination.k8s.io", "leases", NAMESPACE, "fairlead")
+LABELS = {"fairlead.dev/scheduler": "s", "app.kubernetes.io/managed-by": "fairlead"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "waits"),
+    [
+        ({"holderIdentity": "fairlead-1_u"}, Terms().act_s),
+        ({"holderIdentity": ""}, 0),
+        ({"holderIdentity": "fairlead-uninstall"}, 0),
+        ({}, 0),
+        (None, 0),
+    ],
+)
+def test_nothing_is_deleted_before_a_leader_has_stopped(spec: dict[str, Any] | None, waits: float) -> None:
+    cluster, happened = Cluster(), dict[str, float]()
+    cluster.api.put(DEPLOYMENT, {"metadata": {"labels": LABELS}, "spec": {"selector": {}}})
+    if spec is not None:
+        cluster.api.put(LEASE, {"spec": spec})
+
+    async def end() -> None:
+        time = asyncio.get_running_loop().time
+
+        def hear(one: Happened) -> None:
+            happened.setdefault(f"{one.type} {one.key[3]}", time())
+
+        cluster.api.heard.append(hear)
+        async with Wire(cluster.api).client() as client:
+            await Uninstall(
+                objects=Objects(client), namespace=NAMESPACE, operator="x=y", lasts_s=100, say=lambda _: None
+            ).run()
+
+    virtual.run(end())
+    assert happened["DELETED kube-scheduler-s"] - happened.get("MODIFIED fairlead", 0.0) == waits
+
+
+@pytest.mark.parametrize(("holder", "stays"), [(NAMESPACE, False), ("another", True)])
+def test_another_operator_may_manage_the_policies_once_ours_does_not(holder: str, *, stays: bool) -> None:
+    claim, cluster = ("coordination.k8s.io", "leases", "kube-system", CLAIM.name), Cluster()
+    cluster.api.put(claim, {"spec": {"holderIdentity": holder}})
+
+    async def end() -> None:
+        async with Wire(cluster.api).client() as client:
+            await Uninstall(
+                objects=Objects(client), namespace=NAMESPACE, operator="x=y", lasts_s=100, say=lambda _: None
+            ).run()
+
+    virtual.run(end())
+    assert (claim in cluster.api.objects) is stays

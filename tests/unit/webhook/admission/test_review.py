@@ -1,0 +1,183 @@
+"""What is said of a policy that somebody applies."""
+
+import json
+from typing import Any
+
+import pytest
+
+from fairlead.api.v1alpha1 import RULES_MAX
+from fairlead.policy.compile.compiler import Rules
+from fairlead.webhook.admission import review as admission
+from fairlead.webhook.admission.admission_server import MAX_BODY
+from fairlead.webhook.admission.review import MESSAGE_MAX, PIECE, PIECES, NoReviewError, review, review_steps
+from policykit import obj
+from policykit.building import INSTALLED, MODEL
+
+GOOD = {"f": "node.metadata.name == 'a'"}
+BAD = {"f": "node.metadata.nam == 'a'"}
+DOUBTFUL = {"f": "pod.metadata.labels['gpu'] == 'x'"}
+
+
+def asked(new: Any, old: Any = None, operation: str = "CREATE", **more: Any) -> bytes:
+    kind = {"group": "fairlead.dev", "version": "v1alpha1", "kind": "SchedulerExtenderPolicy"}
+    request = {"uid": "r-1", "kind": kind, "operation": operation, "object": new, "oldObject": old, "dryRun": False}
+    return json.dumps(
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request | more}
+    ).encode()
+
+
+def answer(body: bytes) -> dict[str, Any]:
+    reply = json.loads(review(body, MODEL, Rules(INSTALLED)))
+    assert {key: reply[key] for key in ("apiVersion", "kind")} == {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+    }
+    found: dict[str, Any] = reply["response"]
+    assert found.pop("uid") == "r-1"
+    return found
+
+
+def test_a_good_one_is_let_through() -> None:
+    assert answer(asked(obj(filters=GOOD, match={"namespaces": ["ml"]}))) == {"allowed": True}
+
+
+@pytest.mark.parametrize("operation", ["CREATE", "UPDATE"])
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_bad_one_is_denied_with_field_column_and_cure(operation: str, dry: bool) -> None:
+    said = answer(asked(obj(filters=BAD), obj(filters=GOOD), operation, dryRun=dry))
+    assert (said["allowed"], said["status"]["code"], said["status"]["reason"]) == (False, 422, "Invalid")
+    message = said["status"]["message"]
+    assert message.startswith("spec.filters[0].expression: line 1, column 15: ")
+    assert "did you mean `name`" in message
+
+
+def test_all_that_is_wrong_is_said() -> None:
+    said = answer(asked(obj(filters={"a": "nod", "b": "tru"}, mode="Maybe")))["status"]["message"].splitlines()
+    assert [line.partition(":")[0] for line in said] == [
+        "spec.mode",
+        "spec.filters[0].expression",
+        "spec.filters[1].expression",
+    ]
+
+
+def test_an_answer_has_an_end() -> None:
+    filters = {f"f{number}": "x" * 200 for number in range(32)}
+    message = answer(asked(obj(filters=filters)))["status"]["message"]
+    assert len(message) < MESSAGE_MAX + 100
+    assert message.endswith("fairlead lint says the rest")
+
+
+def test_warnings_come_in_pieces_that_are_not_cut() -> None:
+    said = answer(asked(obj(filters=DOUBTFUL)))
+    assert said["allowed"]
+    assert said["warnings"][0].startswith("spec.filters[0].expression: ")
+    assert 0 < len(said["warnings"]) <= PIECES
+    assert max(map(len, said["warnings"])) <= PIECE
+
+
+def test_there_are_not_too_many_of_them() -> None:
+    filters = {f"f{number}": f"pod.metadata.labels['l{number}'] == 'x'" for number in range(16)}
+    warnings = answer(asked(obj(filters=filters)))["warnings"]
+    assert len(warnings) == PIECES
+    assert warnings[-1] == "there are more: ask fairlead lint"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        asked(obj(filters=BAD) | {"status": {"x": 1}}, obj(filters=BAD), "UPDATE"),
+        asked(None, obj(filters=BAD), "DELETE"),
+        asked({"spec": 1}, kind={"group": "apps", "kind": "Deployment"}),
+    ],
+)
+def test_what_is_none_of_our_business_is_let_through(body: bytes) -> None:
+    assert answer(body) == {"allowed": True}
+
+
+@pytest.mark.parametrize("new", [None, 1, [], {}, {"spec": None}, {"spec": {"filters": {"a": 1}}}])
+def test_an_object_that_is_none_is_denied(new: Any) -> None:
+    assert answer(asked(new))["allowed"] is False
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"null", b"[" * 10_000, b'{"request": {"uid": 1}}', b"\xff"])
+def test_what_is_no_review_is_no_answer(body: bytes) -> None:
+    with pytest.raises(NoReviewError):
+        review(body, MODEL, Rules(INSTALLED))
+
+
+@pytest.mark.parametrize("body", [b"[" * (3 << 20), b"]" * (3 << 20), asked({}, uid="u" * 300)])
+def test_what_is_long_and_no_review_is_no_answer(body: bytes) -> None:
+    with pytest.raises(NoReviewError):
+        review(body, MODEL, Rules(INSTALLED))
+
+
+@pytest.mark.parametrize("text", ["[" * 10_000, "{,}" * 10_000, '"[' * 10_000, '\\"[,' * 10_000, '\\\\"[' * 9_000])
+def test_what_stands_in_a_text_is_not_counted(text: str) -> None:
+    said = answer(asked(obj(filters={"f": text})))
+    assert said["status"]["message"].startswith("spec.filters[0].expression")
+
+
+def test_the_largest_policy_is_looked_at() -> None:
+    """With as many rules as there may be, each as long and with as many conditions and lists as it may have."""
+    listed = [
+        {"key": f"k{number}", "operator": "In", "values": [f"v{one}" for one in range(16)]} for number in range(6)
+    ]
+    match = {"namespaces": [f"n{number}" for number in range(64)], "podSelector": {"matchExpressions": listed}}
+    one = {"expression": f"node.metadata.name in [{','.join(['0'] * 2000)}]"}
+    rules = [{"name": f"r{number}", **one} for number in range(RULES_MAX)]
+    whole = {"match": match, "filters": rules, "scores": rules, "variables": rules}
+    managed: Any = {"managedFields": [{"fieldsV1": {f"f:{number}": {} for number in range(500)}} for _ in range(3)]}
+    body = asked({"metadata": managed, "spec": whole}, {"metadata": managed, "spec": whole}, "UPDATE")
+    assert len(body) < MAX_BODY
+    found = admission._read(admission._decode(body).request.object)
+    assert found is not None
+    assert not admission._is_excessive(found.spec)
+
+
+def test_it_pauses_after_each_rule() -> None:
+    filters = {f"f{number}": "node.metadata.name == 'a'" for number in range(10)}
+    assert sum(1 for _ in review_steps(asked(obj(filters=filters)), MODEL, Rules(INSTALLED))) > 20
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"a": [[1]] * 600_000},
+        {f"k{at}": 1 for at in range(250_000)},
+        {"a": [""] * 250_000},
+        {"a": '"' * 1_400_000},
+        {"a": [1] * 10_000},
+    ],
+    ids=["lists", "fields", "texts", "a text", "numbers"],
+)
+def test_of_what_is_far_beyond_any_policy_nothing_is_made(spec: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairlead.webhook.admission.review.inspect_steps", None)
+    reply = answer(asked(obj() | {"spec": spec}))
+    assert reply["status"]["message"] == (
+        "spec: is too large: 1 MiB and 10,000 values are allowed; split it into several policies"
+    )
+
+
+def test_what_nobody_reads_may_be_as_long_as_it_likes() -> None:
+    whole = obj(filters={"f": "node.metadata.name == pod.metadata.name"})
+    whole["status"] = {"conditions": [[1]] * 100_000}
+    whole["metadata"]["annotations"] = {f"k{at}": "x" for at in range(50_000)}
+    assert answer(asked(whole))["allowed"] is True
+
+
+def test_what_is_nested_without_end_is_denied() -> None:
+    deep: Any = 1
+    for _ in range(900):
+        deep = [deep]
+    assert answer(asked(obj() | {"spec": {"filters": deep}}))["allowed"] is False
+
+
+def test_what_takes_too_long_is_denied() -> None:
+    now = [0.0]
+
+    def clock() -> float:
+        now[0] += 1.0
+        return now[0]
+
+    reply = json.loads(review(asked(obj(filters={"f": "true"})), MODEL, Rules(INSTALLED, clock=clock)))
+    assert "takes too long to compile" in reply["response"]["status"]["message"]

@@ -1,0 +1,248 @@
+"""Pods that were refused: when one of them could be placed, that is told, and not again and again."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.evaluate import matching
+from fairlead.webhook.extender.call import Outcome
+from fairlead.webhook.extender.rejected_pods import AGAIN, CONDITIONS, PAUSE, UNSEEN, Waiting
+from fairlead.webhook.extender.state import World
+from policykit import NOW, SECOND, node, pod, policy
+from webhookkit import Asking, at, body
+
+LABEL = "node.metadata.labels[?'pool'].orValue('') == 'ours'"
+OTHER = "node.metadata.labels[?'other'].orValue('') == ''"
+NAMES = ["a", "b"]
+
+
+class Ground:
+    """A replica with idle time."""
+
+    def __init__(self, *policies: CompiledPolicy, limit: int = 512) -> None:
+        nodes = [node(name) for name in NAMES]
+        self.asking = Asking(policies, nodes, unplaced=[pod(schedulerName="fairlead").pod])
+        self.waiting = Waiting(limit=limit)
+        self.time, self.step, self.now = 0, 0, NOW
+
+    def clock(self) -> int:
+        self.time += self.step
+        return self.time
+
+    def filter(self, name: str = "x", gate: Any = "Fail", names: Iterable[str] = NAMES, **more: Any) -> str:
+        asked = body([*names], pod={"name": name, "uid": f"u-{name}"}, **more)
+        outcome = self.asking.filter(asked, gate).outcome
+        self.waiting.filtered(outcome, self.time)
+        return outcome.result
+
+    def look(self, budget: int = 10**15) -> bool:
+        """Whether all was looked at."""
+        when = at(self.now, self.clock, self.time + budget)
+        return self.waiting.look(self.asking.world, when)
+
+    @property
+    def freed(self) -> bool:
+        """Whether it is told of now; whoever asks is told once."""
+        assert self.look()
+        found, self.waiting.freed = self.waiting.freed, False
+        return found
+
+    def label(self, name: str, **labels: str) -> None:
+        self.asking.nodes.put(node(name, labels=labels))
+
+
+def test_a_pod_is_told_of_when_a_node_becomes_good() -> None:
+    ground = Ground(policy(filters={"f": LABEL}))
+    assert ground.filter() == "empty"
+    assert not ground.freed
+    assert ground.waiting.refused() == {"p": 1}
+    ground.label("a", pool="theirs")
+    assert not ground.freed
+    ground.label("b", pool="ours")
+    assert ground.freed
+    assert not ground.freed
+
+
+def test_and_when_the_rule_does() -> None:
+    ground = Ground(policy(filters={"f": LABEL}))
+    ground.filter()
+    assert not ground.freed
+    ground.asking.serve([policy(filters={"f": "true"}, generation=2)])
+    assert ground.freed
+
+
+def test_and_when_its_policy_goes() -> None:
+    ground = Ground(policy(filters={"f": LABEL}))
+    ground.filter()
+    ground.asking.serve([])
+    assert ground.freed
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"filters": {"f": f"now > timestamp({(NOW // SECOND) + 60})"}},
+        {"filters": {"f": f"string(now) > string(timestamp({(NOW // SECOND) + 60}))"}},
+        {"filters": {"f": "false"}, "match": {"conditions": {"c": f"now < timestamp({(NOW // SECOND) + 60})"}}},
+        {"filters": {"f": f"pod.metadata.name == 'x' && now > timestamp({(NOW // SECOND) + 60})"}},
+    ],
+)
+def test_and_when_the_time_has_come(spec: dict[str, Any]) -> None:
+    ground = Ground(policy(**spec))
+    assert ground.filter() == "empty"
+    assert not ground.freed
+    ground.now += 120 * SECOND
+    assert not ground.freed, "nobody looks all the time"
+    ground.time += AGAIN
+    assert ground.freed
+
+
+def test_and_when_a_node_becomes_known() -> None:
+    ground = Ground(policy(filters={"f": "node.metadata.name == 'c'"}))
+    assert ground.filter(names=["c"]) == "empty"
+    assert not ground.freed
+    assert ground.waiting.refused() == {}, "no policy has refused it"
+    ground.label("c")
+    assert ground.freed
+
+
+def test_one_that_could_be_placed_and_is_not_is_told_of_seldom() -> None:
+    ground = Ground(policy(filters={"f": LABEL}))
+    ground.filter()
+    ground.label("a", pool="ours")
+    assert ground.freed
+    told = []
+    for _ in range(120):
+        ground.time += SECOND
+        told.append(ground.freed)
+    assert told.count(True) == 3  # after about 10, 30 and 70 seconds
+    assert not any(told[: PAUSE // SECOND - 1])
+    ground.label("b", pool="ours")
+    assert ground.freed, "another node is news"
+    ground.label("a")
+    ground.label("b")
+    assert not ground.freed
+    ground.label("a", pool="ours")
+    assert ground.freed, "what was bad meanwhile is news, too"
+
+
+def test_both_gates_have_to_leave_the_same_node() -> None:
+    ignore = policy("q", filters={"g": OTHER}, failurePolicy="Ignore")
+    ground = Ground(policy(filters={"f": LABEL}), ignore)
+    ground.label("a", other="x", pool="ours")
+    assert ground.filter(gate="Ignore", names=["a"]) == "empty"
+    assert not ground.freed, "b passes one gate, and a the other one"
+    ground.label("b", pool="ours")
+    assert ground.freed
+
+
+def test_pods_that_are_placed_or_let_pass_are_forgotten() -> None:
+    ground = Ground(policy(filters={"f": LABEL}))
+    ground.filter()
+    assert ground.filter(gate="Ignore") == "passed"
+    assert ground.waiting.refused() == {"p": 1}, "the other gate has not refused it"
+    assert ground.look()
+    ground.asking.mirror.waiting.clear()
+    ground.time += AGAIN
+    assert ground.look()
+    assert ground.waiting.refused() == {}
+    ground.filter()
+    ground.label("a", pool="ours")
+    assert ground.filter() == "refused"
+    assert ground.waiting.refused() == {}
+
+
+def test_one_that_the_mirror_does_not_know_yet_stays_for_a_while() -> None:
+    ground = Ground(policy(filters={"f": LABEL}))
+    ground.filter("y")
+    for left in ({"p": 1}, {}):
+        ground.look()
+        assert ground.waiting.refused() == left
+        ground.time += UNSEEN + 1
+        ground.look()
+
+
+def test_what_nobody_mends_or_means_is_not_remembered() -> None:
+    ground = Ground(policy(filters={"f": "false"}))
+    outcome = ground.asking.filter(body(nodes=[{"metadata": {"name": "a"}}])).outcome
+    assert (outcome.result, outcome.simulated) == ("empty", True)
+    ground.waiting.filtered(outcome, 0)
+    ground.asking.caller = replace(ground.asking.caller, guarded=frozenset({"ml"}))
+    assert ground.filter() == "empty"
+    assert ground.waiting.refused() == {}
+
+
+def test_several_policies_refuse_together_and_none_alone() -> None:
+    ground = Ground(policy(filters={"f": "node.metadata.name == 'a'"}), policy("q", filters={"f": "false"}))
+    assert ground.filter() == "empty"
+    assert ground.waiting.refused() == {}
+
+
+def test_there_is_room_for_so_many() -> None:
+    ground = Ground(policy(filters={"f": LABEL}), limit=3)
+    for number in range(9):
+        ground.filter(str(number))
+    assert ground.waiting.refused() == {"p": 3}
+
+
+@pytest.mark.parametrize("rule", [LABEL, f"{LABEL} && pod.metadata.name != 'z'"])
+def test_it_goes_on_where_its_time_was_over(rule: str) -> None:
+    ground = Ground(policy(filters={"f": rule}))
+    for number in range(2000):
+        ground.asking.nodes.put(node(f"n{number}"))
+    ground.filter()
+    ground.asking.serve([policy(filters={"f": rule}, generation=2)])
+    ground.label("n1000", pool="ours")
+    ground.step, slices = 500_000, 1
+    while not ground.look(budget=2_000_000):
+        slices += 1
+    assert slices > 5
+    assert ground.waiting.freed
+
+
+def test_a_pod_that_raises_does_not_keep_the_others_from_being_woken(monkeypatch: pytest.MonkeyPatch) -> None:
+    ground = Ground(policy(filters={"f": LABEL}))
+    ground.filter()
+    ground.filter("odd")
+    held = ground.asking.mirror.waiting
+    held["ml", "odd"] = pod("odd", schedulerName="fairlead").pod
+    before = World.view
+
+    def view(self: World, one: Any) -> Any:
+        if one.metadata.name == "odd":
+            raise ValueError("nobody foresaw it")
+        return before(self, one)
+
+    monkeypatch.setattr(World, "view", view)
+    ground.label("b", pool="ours")
+    assert ground.freed
+
+
+def test_conditions_that_take_too_long_are_left_and_the_others_are_woken() -> None:
+    slow = policy(match={"conditions": {"c": "pod.metadata.name == 'slow'", "d": "true"}}, filters={"f": LABEL})
+    ground = Ground(slow, policy("q", filters={"f": LABEL}))
+    ground.filter()
+    ground.filter("slow")
+    ground.asking.mirror.waiting["ml", "slow"] = pod("slow", schedulerName="fairlead").pod
+    ground.label("b", pool="ours")
+    ground.step = CONDITIONS // 2 + 1
+    looks = 0
+    while not ground.look(0):
+        looks += 1
+        assert looks < 20, "whoever is slow is passed over"
+    slow_one = ground.waiting._pods["u-slow"]
+    assert slow_one.left_alone > ground.time
+    assert not ground.asking.pace.slow(ground.time), "nobody waits for an answer in idle time"
+
+
+def test_conditions_of_a_policy_that_is_switched_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = policy(match={"conditions": {"c": "pod.metadata.name != ''"}}, filters={"f": "true"})
+    ground = Ground(one)
+    ground.waiting.filtered(Outcome(verb="filter", pod="u-x", waits=("ml", "x"), gate="Fail"), 0)
+    for _ in range(2):
+        ground.asking.pace.missed(one, "gate", pod(), 0)
+    monkeypatch.setattr(matching, "_holds", lambda *_: pytest.fail("its failure policy decides"))
+    assert not ground.freed

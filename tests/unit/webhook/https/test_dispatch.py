@@ -1,0 +1,191 @@
+"""From a call to its answer: who is asked, what is counted, and what is said when nothing can be."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from fairlead import logs
+from fairlead.cel.values.structs import from_json
+from fairlead.metrics import Metrics
+from fairlead.policy.evaluate.annotations import Conflict
+from fairlead.webhook.extender.call import Caller, Verb
+from fairlead.webhook.extender.state import World
+from fairlead.webhook.https.bind_client import Binder
+from fairlead.webhook.https.dispatch import PATHS, Calls
+from fairlead.webhook.https.server import Answer, Call
+from fairlead.webhook.https.wall_clock import BACK, TimeOfDay
+from policykit import SECOND, node, policy
+from webhookkit import Asking, body, go
+
+
+class Nobody:
+    """An API server that is asked for bindings alone, and makes them."""
+
+    async def bind(self, namespace: str, name: str, binding: bytes, within_s: float) -> None:
+        pass
+
+    async def pod(self, namespace: str, name: str, within_s: float) -> bytes:
+        raise AssertionError
+
+
+@dataclass
+class Ground:
+    asking: Asking
+    ready: bool = True
+    time: int = 10 * SECOND
+    step: int = 0
+
+    def __post_init__(self) -> None:
+        self.metrics = Metrics()
+        self.calls = Calls(Binder(Nobody()), self.caller, self.world, 1.0, self.metrics, clock=self.clock)
+
+    def caller(self, name: str, verb: Verb) -> Caller | None:
+        return self.asking.caller if name == "all" or (name, verb) == ("half", "filter") else None
+
+    def world(self) -> World | None:
+        return self.asking.world if self.ready else None
+
+    def clock(self) -> int:
+        self.time += self.step
+        return self.time
+
+    def ask(self, path: str, sent: bytes, ago_s: float = 0) -> Answer:
+        async def asked() -> Answer:
+            answer = self.calls.routes()[path](Call("all", sent, self.time - int(ago_s * SECOND)))
+            return answer if isinstance(answer, Answer) else await answer
+
+        return asyncio.run(asked())
+
+    def counted(self) -> dict[tuple[str, ...], float]:
+        return dict(samples(self.metrics))
+
+
+def samples(metrics: Metrics) -> Iterator[tuple[tuple[str, ...], float]]:
+    for family in text_string_to_metric_families(metrics.exposition().decode()):
+        for one in family.samples:
+            yield (one.name.removeprefix("fairlead_webhook_"), *one.labels.values()), one.value
+
+
+def ground(**spec: Any) -> Ground:
+    return Ground(Asking([policy(**spec)] if spec else [], [node("a"), node("b")]))
+
+
+MANY = [f"n{at}" for at in range(500)]
+NEVER_KEPT = {"f": "pod.metadata.name != node.metadata.name"}
+FILTER = {"f": "node.metadata.name == 'a'"}
+
+
+def test_each_path_asks_its_verb_and_its_gate() -> None:
+    hard, soft = ground(filters=FILTER), ground(filters=FILTER, failurePolicy="Ignore")
+    names = {
+        (path, which): go.decode("filter", one.ask(path, body(["a", "b"])).body)["NodeNames"]
+        for path in ("/filter", "/ignore/filter")
+        for which, one in (("hard", hard), ("soft", soft))
+    }
+    assert names == {
+        ("/filter", "hard"): ["a"],
+        ("/filter", "soft"): ["a", "b"],
+        ("/ignore/filter", "hard"): ["a", "b"],
+        ("/ignore/filter", "soft"): ["a"],
+    }
+    for path in ("/preempt", "/ignore/preempt"):
+        assert go.decode("preempt", hard.ask(path, body(victims={"a": []})).body)
+    scored = ground(scores={"s": "node.metadata.name == 'a' ? 100.0 : 0.0"})
+    assert go.decode("prioritize", scored.ask("/prioritize", body(["a", "b"])).body) == [{"Host": "a", "Score": 10}]
+    assert "PodName" in go.decode("bind", hard.ask("/bind", b"{}").body)["Error"]
+    assert {*hard.calls.routes()} == {*PATHS}
+
+
+def test_callers_are_allowed_by_verb() -> None:
+    allowed = ground().calls.allowed
+    assert [path for path in PATHS if allowed("half", path)] == ["/filter", "/ignore/filter"]
+    assert [path for path in PATHS if allowed("nobody", path)] == []
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_before_everything_is_there_the_scheduler_is_told_to_try_again(path: str) -> None:
+    one = ground()
+    one.ready = False
+    answer = one.ask(path, body(["a"]))
+    assert (answer.status, b"/readyz" in answer.body) == (503, True)
+    assert one.counted()["seconds_count", "unready", PATHS[path]] == 1
+
+
+def test_a_clock_goes_back_by_much_or_not_at_all() -> None:
+    told: list[str] = []
+    shown = iter([5 * BACK, 4 * BACK, 6 * BACK, BACK, 2 * BACK])
+    now = TimeOfDay(lambda: next(shown), lambda: told.append("back"))
+    assert [now() // BACK for _ in range(5)] == [5, 5, 6, 1, 2]
+    assert told == ["back"]
+
+
+def test_a_body_that_came_too_slowly_blames_no_policy() -> None:
+    one = Ground(Asking([policy(filters=NEVER_KEPT)], [node(name) for name in MANY]))
+    answer = one.ask("/filter", body(MANY), ago_s=0.8)
+    assert (answer.status, one.counted()["seconds_count", "late", "filter"]) == (503, 1)
+    one.step = SECOND // 2  # the policy misses what little is left, again and again
+    for _ in range(5):
+        assert "too slow" in go.decode("filter", one.ask("/filter", body(MANY), ago_s=0.1).body)["Error"]
+    assert not one.asking.pace.slow(one.time)
+    one.step = int(0.39 * SECOND)
+    for _ in range(2):
+        one.ask("/filter", body(MANY))
+    assert one.asking.pace.slow(one.time), "but one that had time enough is switched"
+
+
+def test_what_is_counted() -> None:
+    one = ground(filters=FILTER)
+    for sent in (body(["a", "b", "new"]), body(["a"]), b"{"):
+        one.ask("/filter", sent)
+    counted = one.counted()
+    assert {key: value for key, value in counted.items() if not key[0].startswith("seconds_")} == {
+        ("candidates_total", "filter"): 4,
+        ("refused_nodes_total", "p", "f"): 1,
+        ("unknown_nodes_total",): 1,
+    }
+    assert {key[1]: value for key, value in counted.items() if key[0] == "seconds_count"} == {
+        "passed": 1,
+        "refused": 1,
+        "error": 1,
+    }
+    assert counted["seconds_bucket", "0.0001", "passed", "filter"] == 1
+
+
+def test_errors_that_come_again_and_again_are_few_lines(caplog: pytest.LogCaptureFixture) -> None:
+    one = ground()
+    with caplog.at_level(logging.INFO, "fairlead"):
+        for _ in range(500):
+            one.ask("/bind", b"{}")
+    assert 1 <= len(caplog.records) <= 10
+
+
+def test_each_call_is_a_line_at_trace_and_none_at_info(caplog: pytest.LogCaptureFixture) -> None:
+    one = ground(filters=FILTER)
+    for level, want in ((logging.INFO, 0), (logs.TRACE, 1)):
+        caplog.clear()
+        with caplog.at_level(level, "fairlead"):
+            one.ask("/filter", body(["a", "b"]))
+        assert len(caplog.records) == want
+
+
+def test_an_annotation_that_two_policies_write_is_told_of_both(caplog: pytest.LogCaptureFixture) -> None:
+    rules = [policy(name, annotations={"fairlead.dev/a": f"'{name}'"}) for name in ("one", "two")]
+    metadata = {"name": "x", "namespace": "ml", "uid": "u-x"}
+    waiting = from_json("Pod", {"metadata": metadata, "spec": {"schedulerName": "fairlead"}})
+    one = Ground(Asking(rules, [node("n")], unplaced=[waiting]))
+    asked = json.dumps({"PodName": "x", "PodNamespace": "ml", "PodUID": "u-x", "Node": "n"}).encode()
+    for _ in range(2):
+        assert go.decode("bind", one.ask("/bind", asked).body) == {"Error": ""}
+    counted = {key[1:]: value for key, value in one.counted().items() if "warnings" in key[0]}
+    assert counted == {("one", "Conflict"): 2, ("two", "Conflict"): 2}
+    assert one.asking.world.conflicts == {Conflict("fairlead.dev/a", "one", "two"): 2}
+    (line,) = caplog.records
+    assert {"reason": "Conflict", "annotation": "fairlead.dev/a", "by": "one", "not_by": "two"}.items() <= vars(
+        line
+    ).items()

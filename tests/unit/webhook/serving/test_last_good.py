@@ -1,0 +1,154 @@
+"""What is kept of good generations, by several who do not know of each other."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fairlead.webhook.serving.last_good import LABEL, REFUSALS, Revisions
+from fairlead.webhook.serving.policy_store import Good
+
+
+class Api:
+    """ControllerRevisions in memory."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, dict[str, Any]] = {}
+        self.calls: list[str] = []
+        self.broken: OSError | None = None
+        self.idle = asyncio.Event()
+
+    async def list(self, selector: str) -> Sequence[Mapping[str, Any]]:
+        await self._asked(f"list {selector}")
+        label, _, value = selector.partition("=")
+        return [one for one in self.held.values() if one["metadata"]["labels"].get(label) == value]
+
+    async def create(self, obj: Mapping[str, Any]) -> bool:
+        name = obj["metadata"]["name"]
+        await self._asked("create")
+        if name in self.held:
+            return False
+        self.held[name] = {**obj, "metadata": {**obj["metadata"], "uid": f"uid-{name}"}}
+        return True
+
+    async def delete(self, name: str, uid: str) -> None:
+        await self._asked("delete")
+        if self.held.get(name, {}).get("metadata", {}).get("uid") == uid:
+            del self.held[name]
+
+    async def _asked(self, what: str) -> None:
+        self.calls.append(what)
+        await asyncio.sleep(0)
+        if self.broken:
+            raise self.broken
+
+
+def good(generation: str, uid: str = "u", name: str = "p") -> Good:
+    metadata = {"name": name, "uid": uid, "generation": int(generation), "labels": {}}
+    return Good(name, uid, generation, {"kind": "X", "metadata": metadata, "spec": {}})
+
+
+def of_file(generation: str) -> Good:
+    return Good("p", "", generation, {"kind": "X", "metadata": {"name": "p"}, "spec": {}})
+
+
+def written(*steps: Good | str, api: Api | None = None, source: str = "files") -> Api:
+    """What is there after these were kept, or forgotten, one after the other."""
+
+    async def story() -> Api:
+        held = api or Api()
+        revisions = Revisions(held, source)
+        writer = asyncio.ensure_future(revisions.run())
+        for step in steps:
+            if isinstance(step, str):
+                revisions.forget(step)
+            else:
+                revisions.keep(step)
+            while revisions._waiting or revisions._wake.is_set():
+                await asyncio.sleep(0)
+            for _ in range(20):  # the calls that are still under way give way once each
+                await asyncio.sleep(0)
+        writer.cancel()
+        return held
+
+    return asyncio.run(story())
+
+
+def generations(api: Api) -> list[str]:
+    found = asyncio.run(Revisions(api, "files").found()) or {}
+    return [f"{one.name}/{one.uid}/{one.generation}" for one in found.values()]
+
+
+def test_the_newest_generation_is_kept_and_the_older_ones_are_gone() -> None:
+    api = written(good("1"), good("2"), good("1", name="q"))
+    assert sorted(generations(api)) == ["p/u/2", "q/u/1"]
+    assert len(api.held) == 2
+    (one,) = (one for one in api.held.values() if one["revision"] == 2)
+    assert one["data"] == {"kind": "X", "metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": {}}
+
+
+def test_who_is_late_deletes_nothing_newer() -> None:
+    api = written(good("5"))
+    written(good("4"), api=api)
+    assert generations(api) == ["p/u/5"]
+
+
+def test_a_policy_made_anew_begins_again_and_a_deleted_one_is_forgotten() -> None:
+    api = written(good("5"), good("1", uid="other"))
+    assert generations(api) == ["p/other/1"]
+    written("p", api=api)
+    assert generations(api) == []
+
+
+def test_generations_of_files_have_no_order() -> None:
+    for last in ("01ab", "0012"):
+        assert generations(written(of_file("fe12"), of_file("999999999999"), of_file(last))) == [f"p//{last}"]
+
+
+def test_policies_of_files_and_those_of_the_api_server_know_nothing_of_each_other() -> None:
+    api = written(good("5"), source="cluster")
+    written(of_file("fe12"), api=api)
+    assert (generations(api), len(api.held)) == (["p//fe12"], 2)
+    written("p", api=api)
+    assert [one["revision"] for one in api.held.values()] == [5]
+
+
+def test_what_is_written_twice_is_there_once() -> None:
+    api = written(good("1"), good("1"))
+    assert len(api.held) == 1
+
+
+def test_where_nothing_can_be_kept_that_is_said_once_and_forgotten_when_it_heals() -> None:
+    async def story() -> list[tuple[str, str]]:
+        api = Api()
+        revisions = Revisions(api, "files")
+        writer = asyncio.ensure_future(revisions.run())
+        faults = []
+        for broken in (OSError("no room"), PermissionError("no rights"), None):
+            api.broken = broken
+            revisions.keep(good("1"))
+            for _ in range(30):
+                await asyncio.sleep(0)
+            faults.append((revisions.fault, revisions.missing))
+        writer.cancel()
+        return faults
+
+    assert asyncio.run(story()) == [("no room", ""), ("no rights", "no rights"), ("", "")]
+
+
+def test_who_may_not_read_what_is_kept_is_not_believed_at_once() -> None:
+    api = written(good("1"))
+    api.broken = PermissionError("no rights")
+
+    async def story() -> list[object]:
+        heals, lacks = Revisions(api, "files"), Revisions(api, "files")
+        said: list[object] = [await one.found() for one in (heals, *[lacks] * REFUSALS)]
+        api.broken = None
+        return [*said, [*(await heals.found() or ())], heals.fault]
+
+    assert asyncio.run(story()) == [*[None] * REFUSALS, {}, [("p", "u")], ""]
+
+
+def test_what_others_have_labelled_so_is_passed_over() -> None:
+    api = Api()
+    api.held["x"] = {"metadata": {"name": "x", "labels": {LABEL: "files"}}, "revision": 9, "data": {"spec": {}}}
+    assert generations(api) == []

@@ -1,0 +1,136 @@
+"""What a replica says of itself, from what its parts know."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.placeholder import standing_for
+from fairlead.policy.evaluate.annotations import Conflict
+from fairlead.policy.evaluate.matching import policy_set
+from fairlead.policy.evaluate.rule_errors import Failures
+from fairlead.replica_state import PolicyState, ReplicaState, RuleState, decode, encode
+from fairlead.webhook.extender.circuit_breaker import Slow, Version
+from fairlead.webhook.serving.policy_store import State
+from fairlead.webhook.serving.replica_report import Known, report
+from fairlead.webhook.serving.rule_error_totals import Undecided
+from policykit import obj, policy
+
+FILTER = {"f": "node.metadata.name == 'a'"}
+WIRED = ("fails", "ignores", "scores", "binds")
+
+
+def known(*policies: CompiledPolicy, states: dict[str, State] | None = None, **more: Any) -> Known:
+    compiled = {one.name: State(one.name, one.generation, one.generation, "Compiled", uid=one.uid) for one in policies}
+    undecided = more.pop("undecided", None) or Undecided(lambda *_: None)
+    return Known(states=states or compiled, serving=policy_set(policies), undecided=undecided, **more)
+
+
+@pytest.mark.parametrize(
+    ("spec", "wired"),
+    [
+        ({"filters": FILTER}, {"fails"}),
+        ({"filters": FILTER, "failurePolicy": "Ignore"}, {"ignores"}),
+        ({"protect": {"p": "true"}, "failurePolicy": "Ignore"}, {"ignores"}),
+        ({"scores": {"s": "1.0"}, "failurePolicy": "Ignore"}, {"scores"}),
+        ({"scores": {"s": "1.0"}}, {"fails", "scores"}),
+        ({"annotations": {"fairlead.dev/a": "'x'"}}, {"fails", "binds"}),
+        ({"filters": FILTER, "scores": {"s": "1.0"}, "mode": "Off"}, set()),
+    ],
+)
+def test_what_of_the_wiring_it_needs(spec: dict[str, Any], wired: set[str]) -> None:
+    said = report(known(policy(schedulerName="batch", **spec))).policies["p"]
+    assert said.scheduler == "batch"
+    assert {name for name in WIRED if getattr(said, name)} == wired
+
+
+def test_what_each_rule_reads_and_what_was_wrong_with_it() -> None:
+    undecided = Undecided(lambda *_: None)
+    undecided.take([Failures("p", "f", 3, "no such key")], {"p": "1"}, "2026-11-21T12:00:00Z")
+    said = report(known(policy(filters=FILTER, scores={"s": "now == now ? 1.0 : 2.0"}), undecided=undecided))
+    assert said.policies["p"].rules == (
+        RuleState(
+            kind="Filter",
+            name="f",
+            uses=("node.metadata.name",),
+            evaluation="Lowered",
+            errors=3,
+            last_error="no such key",
+            last_error_at="2026-11-21T12:00:00Z",
+        ),
+        RuleState(kind="Score", name="s", uses=("now",), evaluation="Lowered"),
+    )
+
+
+def test_one_that_does_not_compile() -> None:
+    stands = standing_for(obj("p", generation=2, filters={"f": "nonsense"}))
+    state = State("p", "2", None, "NothingServes", "spec: wrong", "u-p")
+    said = report(known(stands, states={"p": state})).policies["p"]
+    assert said == PolicyState(
+        uid="u-p", generation="2", reason="NothingServes", message="spec: wrong", scheduler="fairlead", fails=True
+    )
+
+
+def test_one_whose_last_good_generation_serves() -> None:
+    state = State("p", "2", "1", "LastGoodServes", "spec: wrong", "u-p")
+    said = report(known(policy(filters=FILTER), states={"p": state})).policies["p"]
+    assert (said.generation, said.serving, said.reason) == ("2", "1", "LastGoodServes")
+
+
+@pytest.mark.parametrize("serving", [(), (policy(uid="another", filters=FILTER),)])
+def test_one_that_is_about_to_serve(serving: tuple[CompiledPolicy, ...]) -> None:
+    state = State("p", "1", "1", "Compiled", uid="u-p")
+    said = report(known(*serving, states={"p": state})).policies["p"]
+    assert said == PolicyState(uid="u-p", generation="1", reason="Compiled")
+
+
+def test_before_there_is_a_set_nothing_serves() -> None:
+    said = report(replace(known(policy(filters=FILTER)), serving=None))
+    assert (said.policy_set, said.policies["p"].serving) == ("", "")
+
+
+def test_both_sides_of_a_conflict_are_told() -> None:
+    key = "fairlead.dev/a"
+    policies = [policy(name, annotations={key: "'x'"}) for name in ("p", "q")]
+    said = report(known(*policies, conflicts={Conflict(key, "p", "q"): 7})).policies
+    assert said["p"].conflicts == (f"{key} is written by q, too, which comes later and is left out (7 pods so far)",)
+    assert said["q"].conflicts == (f"{key} is written by p, too, which comes first: ours is left out (7 pods so far)",)
+
+
+def test_what_counts_and_what_is_said_of_the_replica() -> None:
+    given = known(
+        policy(filters=FILTER),
+        policy("q", filters=FILTER),
+        slow=[
+            Slow(Version("p", "u-p", "1"), "gate", "all"),
+            Slow(Version("q", "u-q", "0"), "scores", "all"),
+            Slow(Version("q", "u-q", "1"), "scores", "class", 2),
+        ],
+        refused={"p": 4},
+        missed={"q": 2},
+        turned_away={"10.0.0.1": "expired"},
+        authorities="aa",
+        issuer="bb",
+        process="cc",
+        freed=True,
+    )
+    said = report(given)
+    one, other = said.policies["p"], said.policies["q"]
+    assert (one.slow, one.refused_pods, one.missed_samples) == (True, 4, 0)
+    assert (other.slow, other.refused_pods, other.missed_samples) == (False, 0, 2)
+    assert (one.slow_for, other.slow_for) == ((), ("its scores are left out for 2 classes of pods of one namespace",))
+    assert given.serving is not None
+    assert replace_policies(said) == ReplicaState(
+        policy_set=given.serving.generation,
+        authorities="aa",
+        issuer="bb",
+        process="cc",
+        turned_away={"10.0.0.1": "expired"},
+        freed=True,
+    )
+    assert decode(encode(said)) == said
+
+
+def replace_policies(said: ReplicaState) -> ReplicaState:
+    return ReplicaState(**{name: getattr(said, name) for name in said.__struct_fields__} | {"policies": {}})
