@@ -9,7 +9,7 @@ import msgspec
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, policy_model
 from fairlead.cel.values.structs import from_json
-from fairlead.policy.compile.compiler import Rules, compile_policy
+from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.filter_result import Filtered
@@ -53,7 +53,7 @@ def written(obj: dict[str, Any]) -> SchedulerExtenderPolicy:
 
 def policy(filters: Sequence[str], scores: Sequence[str] = ()) -> CompiledPolicy:
     """The same, compiled."""
-    return compile_policy(written(plain(filters, scores)), Rules())
+    return compile_policy(written(plain(filters, scores)), CompileOptions())
 
 
 def policies(filters: Sequence[str], scores: Sequence[str] = ()) -> PolicySet:

@@ -10,7 +10,7 @@ from bench.measure import MILLI, Benchmark, Benchmarks, Size, steady, timed
 from bench.report import main
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cel.check import MAX_BYTES
-from fairlead.policy.compile.compiler import Rules, compile_steps
+from fairlead.policy.compile.compiler import CompileOptions, compile_steps
 
 _FILTERS: Final = (
     *cluster.FILTERS,
@@ -65,7 +65,7 @@ def _looks(size: Size) -> list[list[float]]:
 
 def _once(filters: Sequence[str] = _FILTERS) -> list[float]:
     """When it began, paused and ended."""
-    steps = compile_steps(_parse(filters), Rules())
+    steps = compile_steps(_parse(filters), CompileOptions())
     return [thread_time(), *(thread_time() for _ in steps), thread_time()]
 
 

@@ -7,7 +7,7 @@ from bench import cluster
 from bench.measure import Benchmark, Benchmarks, Size, timed
 from bench.report import main
 from fairlead.cel.engine import evaluate
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression import CompiledExpression
 
 
 def simple_rule(size: Size) -> list[float]:
@@ -19,7 +19,7 @@ def simple_rule(size: Size) -> list[float]:
 def times_prepared(size: Size) -> list[float]:
     """How many times faster than the engine, if the engine's data were free."""
     expression = _simple().expression.compiled
-    prepared = [evaluate.facts({"node": view.node}) for view in _views(size)[:1000]]
+    prepared = [evaluate.engine_inputs({"node": view.node}) for view in _views(size)[:1000]]
     return _times(size, lambda data: evaluate.evaluate(expression, data).value(), prepared)
 
 
@@ -28,12 +28,12 @@ def times_converted(size: Size) -> list[float]:
     expression = _simple().expression.compiled
 
     def ask(view: Any) -> object:
-        return evaluate.evaluate(expression, evaluate.facts({"node": view.node})).value()
+        return evaluate.evaluate(expression, evaluate.engine_inputs({"node": view.node})).value()
 
     return _times(size, ask, _views(size)[:100])
 
 
-def _simple() -> Compiled:
+def _simple() -> CompiledExpression:
     found = cluster.policy([cluster.SIMPLE]).filters[0].expression
     assert found is not None  # noqa: S101 - for mypy
     return found

@@ -32,7 +32,7 @@ from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
 from fairlead.pki.authority import LEAF_LIFE, read
 from fairlead.pki.identities import OPERATOR
-from fairlead.pki.issuing import issued
+from fairlead.pki.issuing import issue_leaf
 from fairlead.pki.tls_context import load_pair
 from fairlead.replica_state import PATH, decode
 from testbed import node_template, nodes
@@ -162,7 +162,7 @@ async def _context(kubeconfig: Path) -> ssl.SSLContext:
             raise RuntimeError("there is no authority")
         authority = read(secret.data)
     context = ssl.create_default_context(cadata=authority.known.decode())
-    pair = issued(authority.signing, OPERATOR, "client", now(), LEAF_LIFE)
+    pair = issue_leaf(authority.signing, OPERATOR, "client", now(), LEAF_LIFE)
     load_pair(context, pair.certificate, pair.key)
     return context
 

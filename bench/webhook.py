@@ -12,16 +12,16 @@ from bench.measure import Benchmark, Benchmarks, Size, timed
 from bench.report import main
 from fairlead.mirror import decode
 from fairlead.policy.evaluate.matching import PolicySet
-from fairlead.policy.evaluate.rule_errors import Tally
+from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.pod_and_node import NodeView
 from fairlead.webhook.extender import verbs
-from fairlead.webhook.extender.caches import Remembered
-from fairlead.webhook.extender.call import Answer, Caller, Moment
-from fairlead.webhook.extender.circuit_breaker import Pace
-from fairlead.webhook.extender.state import World, world
+from fairlead.webhook.extender.caches import NodeNameCache
+from fairlead.webhook.extender.call import CallClock, Caller, Reply
+from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
+from fairlead.webhook.extender.state import ServingState, build_serving_state
 
 CALLER: Final = Caller(schedulers=frozenset({cluster.SCHEDULER}), ignore_gate=True)
-WHEN: Final = Moment(cluster.NOW, monotonic_ns, cluster.NEVER)
+WHEN: Final = CallClock(cluster.NOW, monotonic_ns, cluster.NEVER)
 KEEPING: Final = ("variables.wants != ''", *cluster.FILTERS[1:])
 """Three filters that refuse nobody; of those of `cluster` the first refuses a quarter."""
 BYTES: Final = 5000  # of a node in a request
@@ -97,12 +97,14 @@ def _filtered(size: Size, many: int, policies: PolicySet) -> list[float]:
     return _micro(lambda body: verbs.filter(body, asked, CALLER, "Fail", WHEN), size.rounds, _bodies(many))
 
 
-def _micro(call: Callable[[Any], Answer], rounds: int, prepare: Callable[[], Any]) -> list[float]:
+def _micro(call: Callable[[Any], Reply], rounds: int, prepare: Callable[[], Any]) -> list[float]:
     return [1000 * sample for sample in timed(call, rounds, prepare)]
 
 
-def _world(size: Size, policies: PolicySet) -> World:
-    return world(policies, cluster.nodes(size.nodes), Known(), Pace(), Remembered(), Tally())
+def _world(size: Size, policies: PolicySet) -> ServingState:
+    return build_serving_state(
+        policies, cluster.nodes(size.nodes), Known(), CircuitBreaker(), NodeNameCache(), RuleErrorTally()
+    )
 
 
 def _bodies(many: int) -> Callable[[], bytes]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from fairlead.kube.access.access import Access, from_kubeconfig
-from fairlead.render.rbac import Grant, named
+from fairlead.render.rbac import RoleGrant, named
 from testbed.api import Api
 from testbed.fixtures import Cluster
 
@@ -29,7 +29,7 @@ def access_of(cluster: Cluster, namespace: str, account: str, folder: Path) -> A
     return from_kubeconfig([kubeconfig_of(cluster, namespace, account, folder)])
 
 
-def give(api: Api, namespace: str, account: str, grants: Iterable[Grant]) -> None:
+def give(api: Api, namespace: str, account: str, grants: Iterable[RoleGrant]) -> None:
     """Have a service account have these rights, and no others that it was given so."""
     subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
     for grant in named(grants, namespace):
@@ -48,7 +48,7 @@ def give(api: Api, namespace: str, account: str, grants: Iterable[Grant]) -> Non
         api.apply(f"{_RBAC}{within}/{kind.lower()}bindings/{name}", {**binding, "subjects": [subject]})
 
 
-def take(api: Api, namespace: str, account: str, grants: Iterable[Grant]) -> None:
+def take(api: Api, namespace: str, account: str, grants: Iterable[RoleGrant]) -> None:
     """Have it have none of them."""
     for grant in grants:
         kind = "clusterrole" if grant.place == "cluster" else "role"
@@ -57,7 +57,7 @@ def take(api: Api, namespace: str, account: str, grants: Iterable[Grant]) -> Non
             api.delete(f"{_RBAC}{within}/{plural}/{namespace}.{account}")
 
 
-def _namespace(grant: Grant, own: str) -> str:
+def _namespace(grant: RoleGrant, own: str) -> str:
     return own if grant.place == "own" else grant.place
 
 

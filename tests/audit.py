@@ -8,7 +8,7 @@ from http import HTTPStatus
 from itertools import product
 from pathlib import Path
 
-from fairlead.render.rbac import Grant, Place, Request, Rule, allowed
+from fairlead.render.rbac import ApiRequest, Place, RbacRule, RoleGrant, allowed
 from testbed.api import Object
 
 WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
@@ -98,10 +98,10 @@ def writes(asked: Iterable[Asked], *, but: Collection[str] = ()) -> list[Asked]:
     return [one for one in asked if one.is_write and f"{one.resource} {one.name}" not in but]
 
 
-def rights(grants: Iterable[Grant]) -> set[Request]:
+def rights(grants: Iterable[RoleGrant]) -> set[ApiRequest]:
     """Everything that roles allow, one by one."""
     return {
-        Request(verb, rule.group, resource, grant.place, name)
+        ApiRequest(verb, rule.group, resource, grant.place, name)
         for grant in grants
         for rule in grant.rules
         for resource in rule.resources
@@ -110,10 +110,10 @@ def rights(grants: Iterable[Grant]) -> set[Request]:
     }
 
 
-def used(grants: Iterable[Grant], requests: Iterable[Request]) -> set[Request]:
+def used(grants: Iterable[RoleGrant], requests: Iterable[ApiRequest]) -> set[ApiRequest]:
     """What of them it takes for these requests."""
     return {
-        Request(asked.verb, rule.group, asked.resource, grant.place, asked.name if rule.names else "")
+        ApiRequest(asked.verb, rule.group, asked.resource, grant.place, asked.name if rule.names else "")
         for asked in requests
         for grant in grants
         for rule in grant.rules
@@ -121,26 +121,26 @@ def used(grants: Iterable[Grant], requests: Iterable[Request]) -> set[Request]:
     }
 
 
-def _alone(grant: Grant, rule: Rule, asked: Request) -> bool:
-    return allowed([Grant(grant.place, (rule,))], asked)
+def _alone(grant: RoleGrant, rule: RbacRule, asked: ApiRequest) -> bool:
+    return allowed([RoleGrant(grant.place, (rule,))], asked)
 
 
-def needed(asked: Iterable[Asked], own: str) -> Iterator[Request]:
+def needed(asked: Iterable[Asked], own: str) -> Iterator[ApiRequest]:
     """The rights that it took: who applies what is not there yet must be allowed to create it, too."""
     for one in asked:
         for verb in {one.verb, "create"} if one.is_write and one.code == HTTPStatus.CREATED else {one.verb}:
-            yield Request(verb, one.group, one.resource, _place(one.namespace, own), one.name)
+            yield ApiRequest(verb, one.group, one.resource, _place(one.namespace, own), one.name)
 
 
-def granted(made: Iterable[Object], own: str) -> Iterator[Request]:
+def granted(made: Iterable[Object], own: str) -> Iterator[ApiRequest]:
     """The rights that it takes to make roles and bindings, which are asked for beside the request and never logged."""
     for one in made:
         place = _place(one["metadata"].get("namespace", ""), own)
         for rule in one.get("rules", ()):
             for group, resource, verb in product(rule["apiGroups"], rule["resources"], rule["verbs"]):
-                yield Request(verb, group, resource, place)
+                yield ApiRequest(verb, group, resource, place)
         if role := one.get("roleRef"):
-            yield Request("bind", role["apiGroup"], f"{role['kind'].lower()}s", place, role["name"])
+            yield ApiRequest("bind", role["apiGroup"], f"{role['kind'].lower()}s", place, role["name"])
 
 
 def _place(namespace: str, own: str) -> Place:

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import policy_set
-from fairlead.simulation.results import PodJudged
-from fairlead.simulation.simulation import World
+from fairlead.simulation.results import PodResult
+from fairlead.simulation.simulation import Simulation
 from fairlead.simulation.snapshot import Snapshot
 from policykit import NOW
 
@@ -64,11 +64,11 @@ def snapshot(*objects: Object) -> Snapshot:
     return found
 
 
-def world(*objects: Object, policies: Iterable[CompiledPolicy] = (), now: int = NOW) -> World:
-    return World(policy_set(policies), snapshot(*objects), now)
+def world(*objects: Object, policies: Iterable[CompiledPolicy] = (), now: int = NOW) -> Simulation:
+    return Simulation(policy_set(policies), snapshot(*objects), now)
 
 
-def judged(asked: Object, *objects: Object, policies: Iterable[CompiledPolicy] = ()) -> PodJudged:
+def judged(asked: Object, *objects: Object, policies: Iterable[CompiledPolicy] = ()) -> PodResult:
     return world(*objects, policies=policies).judge(written(asked))
 
 

@@ -23,7 +23,7 @@ from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
 from fairlead.pki.authority import LEAF_LIFE, Authority, read
 from fairlead.pki.identities import OPERATOR, scheduler_identity
-from fairlead.pki.issuing import issued
+from fairlead.pki.issuing import issue_leaf
 from fairlead.pki.tls_context import load_pair
 from fairlead.process.cluster_claim import CLAIM
 from fairlead.replica_state import PATH, ReplicaState, decode
@@ -101,7 +101,7 @@ class Operating:
         """What a caller of this name shows."""
         authority = self.authority()
         context = ssl.create_default_context(cadata=authority.known.decode())
-        pair = issued(authority.signing, name, "client", now(), LEAF_LIFE)
+        pair = issue_leaf(authority.signing, name, "client", now(), LEAF_LIFE)
         load_pair(context, pair.certificate, pair.key)
         return context
 
@@ -146,7 +146,7 @@ class Operating:
     def entries(self) -> list[Object]:
         """The gates of a scheduler's `extenders`, with a certificate of its own."""
         authority = self.authority()
-        pair = issued(authority.signing, scheduler_identity(self.namespace), "client", now(), LEAF_LIFE)
+        pair = issue_leaf(authority.signing, scheduler_identity(self.namespace), "client", now(), LEAF_LIFE)
         files = {"ca.crt": authority.known, "tls.crt": pair.certificate, "tls.key": pair.key}
         for file, content in files.items():
             (self.folder / file).write_bytes(content)

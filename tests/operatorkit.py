@@ -15,8 +15,8 @@ from aiohttp import web
 from generate.crds import installed_policy
 
 from crdkit import POLICIES
-from fairlead.control.certificates.issuer import Certificates
-from fairlead.control.loop.assemble import AUTHORITY, Operator, leading, now
+from fairlead.control.certificates.issuer import SchedulerCertificates
+from fairlead.control.loop.assemble import AUTHORITY, LeaderContext, leader_controller, now
 from fairlead.control.loop.kopf_runtime import Runtime, session
 from fairlead.kube.access.access import from_kubeconfig
 from fairlead.kube.http.client import Client
@@ -24,9 +24,9 @@ from fairlead.kube.watch.secrets import Secrets
 from fairlead.pki.authority import Authority, read
 from fairlead.pki.identities import OPERATOR, SERVER
 from fairlead.pki.issuing import Pair
-from fairlead.pki.leaf import own_leaf, server_hosts
-from fairlead.pki.parsing import digest, said
-from fairlead.pki.rotation import Replica
+from fairlead.pki.leaf import current_leaf, server_hosts
+from fairlead.pki.parsing import digest, read_certificate
+from fairlead.pki.rotation import ReplicaTrust
 from fairlead.pki.tls_context import load_pair
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.replica_state import PolicyState, ReplicaState, encode
@@ -51,13 +51,15 @@ class Stub:
 
     @cached_property
     def server(self) -> Pair:
-        return own_leaf(self.authority, SERVER, "server", server_hosts(SERVICE, self.namespace, ADDRESSES), now(), None)
+        return current_leaf(
+            self.authority, SERVER, "server", server_hosts(SERVICE, self.namespace, ADDRESSES), now(), None
+        )
 
     namespace: str = ""
 
     def state(self) -> ReplicaState:
         trusted = self.authority.trusted
-        taken = Replica(digest(trusted), said(self.server.certificate, [trusted]).issuer)
+        taken = ReplicaTrust(digest(trusted), read_certificate(self.server.certificate, [trusted]).issuer)
         return ReplicaState(
             policy_set=self.policy_set, policies=dict(self.policies), authorities=taken.trusts, issuer=taken.issuer
         )
@@ -82,7 +84,7 @@ class Ground:
     cluster: Cluster
     namespace: str
     stub: Stub
-    operator: Operator
+    operator: LeaderContext
     runtime: Runtime
     settings: OperatorSettings
     drifted: list[str] = field(default_factory=list)
@@ -144,7 +146,7 @@ class Ground:
 def context_of(authority: Authority, name: str) -> ssl.SSLContext:
     """A client of this name."""
     made = ssl.create_default_context(cadata=authority.known.decode())
-    pair = own_leaf(authority, name, "client", frozenset(), now(), None)
+    pair = current_leaf(authority, name, "client", frozenset(), now(), None)
     load_pair(made, pair.certificate, pair.key)
     return made
 
@@ -163,7 +165,7 @@ def ground(
     _replica_pod(cluster, namespace)
     with _serving(stub):
         ground = Ground.__new__(Ground)
-        operator = Operator(
+        operator = LeaderContext(
             client=lambda: Client(from_kubeconfig([ground.kubeconfig])),
             model=installed_policy(),
             settings=lambda: ground.settings,
@@ -182,7 +184,7 @@ def ground(
             drift=lambda kind: ground.drifted.append(kind),
         )
         over = threading.Event()
-        runtime = Runtime(lambda: leading(operator), lambda: ground.login(), namespace, over.set)
+        runtime = Runtime(lambda: leader_controller(operator), lambda: ground.login(), namespace, over.set)
         Ground.__init__(ground, cluster, namespace, stub, operator, runtime, settings or OperatorSettings())
         ground.over, ground.kubeconfig = over, kubeconfig or cluster.kubeconfig
         runtime.begin()
@@ -194,7 +196,7 @@ def ground(
 
 async def _authority(cluster: Cluster, namespace: str) -> Authority:
     async with Client(from_kubeconfig([cluster.kubeconfig])) as client:
-        made = Certificates(Secrets(client, namespace), AUTHORITY, str, lambda _: {}, now)
+        made = SchedulerCertificates(Secrets(client, namespace), AUTHORITY, str, lambda _: {}, now)
         return read((await made.ensure()).data)
 
 

@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.api.parse import parse_params
-from fairlead.render.cluster_facts import Facts
+from fairlead.render.cluster_facts import ClusterFacts
 from fairlead.render.extenders import Wiring
 from fairlead.render.operator_settings import SchedulerSettings
 from fairlead.render.plan import Plan, plan
 from fairlead.render.shipped_templates import templates
-from fairlead.render.templates import Engine, written
+from fairlead.render.templates import TemplateEngine, written
 
-ENGINE = Engine(templates())
+ENGINE = TemplateEngine(templates())
 ALL = Wiring(fails=True, ignores=True, scores=True, binds=True)
 GOLDEN = Path(__file__).parent / "data" / "render"
 CA = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
@@ -54,7 +54,7 @@ EVERYTHING: dict[str, Any] = {
 }
 
 
-def facts(**changes: Any) -> Facts:
+def facts(**changes: Any) -> ClusterFacts:
     """A cluster, but for what is said of it."""
     known: dict[str, Any] = {
         "namespace": "fairlead-system",
@@ -63,7 +63,7 @@ def facts(**changes: Any) -> Facts:
         "server_versions": ("v1.37.1",),
         "nodes": 100,
     }
-    return Facts(**(known | changes))
+    return ClusterFacts(**(known | changes))
 
 
 def settings(**fields: Any) -> SchedulerSettings:
@@ -71,7 +71,7 @@ def settings(**fields: Any) -> SchedulerSettings:
     return parse_params({"name": "fairlead"} | fields, SchedulerSettings)
 
 
-def planned(wiring: Wiring = ALL, cluster: Facts | None = None, **fields: Any) -> Plan:
+def planned(wiring: Wiring = ALL, cluster: ClusterFacts | None = None, **fields: Any) -> Plan:
     """The manifests of a scheduler."""
     return plan(ENGINE, settings(**fields), wiring, cluster or facts())
 

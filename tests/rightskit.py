@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from accountkit import give, kubeconfig_of, may, take
-from fairlead.render.rbac import OPERATOR, Grant, Place, Rule
+from fairlead.render.rbac import OPERATOR, Place, RbacRule, RoleGrant
 from testbed.api import wait_for
 from testbed.fixtures import Cluster
 
@@ -32,7 +32,7 @@ def an_account(cluster: Cluster, folder: Path) -> Iterator[tuple[str, Path]]:
     api.delete(f"/api/v1/namespaces/{name}")
 
 
-def without(rule: Rule) -> list[Grant]:
+def without(rule: RbacRule) -> list[RoleGrant]:
     """All rights but that."""
     return [replace(grant, rules=tuple(one for one in grant.rules if one is not rule)) for grant in OPERATOR]
 

@@ -15,7 +15,7 @@ from aiohttp import web
 from fairlead.kube.http.client import Client
 from fairlead.process.health import FRESH_S
 from fairlead.process.settings import Address, Settings
-from fairlead.process.standalone import App
+from fairlead.process.standalone import StandaloneReplica
 from scripted.server import Server
 from scripted.steps import answer, refuse
 from tlskit import Connection, Ground, connect
@@ -81,7 +81,7 @@ def waiting(name: str, uid: str = "u-x") -> dict[str, Any]:
 class Running:
     """One that runs."""
 
-    app: App
+    app: StandaloneReplica
     ground: Ground
     folder: Path
     world: World
@@ -137,7 +137,7 @@ async def running(folder: Path, world: World | None = None, *, drain_s: float = 
         drain_s=drain_s,
     )
     async with Server(world.serve) as server, Client(server.access()) as client:
-        app, stop = App(settings, client), asyncio.Event()
+        app, stop = StandaloneReplica(settings, client), asyncio.Event()
         task = asyncio.create_task(app.run(stop))
         one = Running(app, ground, policies, world, stop, task)
         try:

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from cryptography.x509.oid import NameOID
 
-from fairlead.pki.issuing import Pair, authority, issued
+from fairlead.pki.issuing import Pair, create_authority, issue_leaf
 from fairlead.webhook.https.tls import Files
 
 NOW = datetime.now(UTC)
@@ -26,13 +26,13 @@ class Ground:
     """A folder with certificates in it."""
 
     folder: Path
-    ca: Pair = field(default_factory=lambda: authority("ca", NOW, YEAR))
+    ca: Pair = field(default_factory=lambda: create_authority("ca", NOW, YEAR))
 
     @property
     def files(self) -> Files:
         if not (self.folder / "server.crt").exists():
             self.write("ca", self.ca)
-            self.write("server", issued(self.ca, "fairlead", "server", NOW, YEAR, HOSTS))
+            self.write("server", issue_leaf(self.ca, "fairlead", "server", NOW, YEAR, HOSTS))
         return Files(*(self.folder / name for name in ("server.crt", "server.key", "ca.crt")))
 
     def write(self, name: str, pair: Pair) -> tuple[Path, Path]:
@@ -45,7 +45,7 @@ class Ground:
         """What a caller uses; without a name it has no certificate."""
         context = ssl.create_default_context(cadata=self.ca.certificate.decode())
         if name is not None:
-            pair = issued(by or self.ca, name, "client", when, timedelta(days=1))
+            pair = issue_leaf(by or self.ca, name, "client", when, timedelta(days=1))
             context.load_cert_chain(*self.write(f"client-{name}", pair))
         return context
 

@@ -54,7 +54,7 @@ def set_up(level: str, form: Format, stream: TextIO | None = None) -> None:
 
 
 @dataclass(slots=True)
-class Seldom:
+class RateLimiter:
     """Of what may happen again and again, ten lines a minute are written; the next one says how many were not.
 
     Whoever asks sees to it that there are few kinds.
@@ -75,12 +75,12 @@ class Seldom:
         return {"unsaid": unsaid} if unsaid else {}
 
 
-class Rarely(logging.Filter):
+class RateLimitFilter(logging.Filter):
     """The same for a logger of others: errors that its callers provoke."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._seldom = Seldom()
+        self._seldom = RateLimiter()
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the line is written."""

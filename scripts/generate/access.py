@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from fairlead.render.rbac import OPERATOR, UNINSTALL, Grant, Place, Rule
+from fairlead.render.rbac import OPERATOR, UNINSTALL, Place, RbacRule, RoleGrant
 
 TEMPLATES = Path(__file__).parents[2] / "charts" / "fairlead" / "templates"
 _HEAD: Final = "{{- /* Written by `make crds` from operator/fairlead/render/rbac.py. Do not edit. */ -}}\n"
@@ -25,13 +25,13 @@ def uninstall() -> str:
     return f"{_HEAD}{{{{- if .Values.uninstall.enabled }}}}\n{body}{{{{- end }}}}\n"
 
 
-def _documents(grants: Iterable[Grant], what: str, account: str, weight: int) -> str:
+def _documents(grants: Iterable[RoleGrant], what: str, account: str, weight: int) -> str:
     return "---\n".join(
         _role(grant, what, weight) + "---\n" + _binding(grant, what, account, weight) for grant in grants
     )
 
 
-def _head(kind: str, grant: Grant, what: str, weight: int) -> str:
+def _head(kind: str, grant: RoleGrant, what: str, weight: int) -> str:
     lines = ["apiVersion: rbac.authorization.k8s.io/v1", f"kind: {kind}", "metadata:", f"  name: {_name(grant, what)}"]
     if grant.place in _NAMESPACES:
         lines.append(f"  namespace: {_NAMESPACES[grant.place]}")
@@ -41,18 +41,18 @@ def _head(kind: str, grant: Grant, what: str, weight: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _name(grant: Grant, what: str) -> str:
+def _name(grant: RoleGrant, what: str) -> str:
     """Outside our namespace there may be another operator's; ours may be one of the others."""
     elsewhere = "" if grant.place in ("cluster", "own") else f"-in-{grant.place}"
     return f"fairlead.{_OWN}.{what}{elsewhere}"
 
 
-def _role(grant: Grant, what: str, weight: int) -> str:
+def _role(grant: RoleGrant, what: str, weight: int) -> str:
     kind = "ClusterRole" if grant.place == "cluster" else "Role"
     return _head(kind, grant, what, weight) + "rules:\n" + "".join(map("".join, map(_rule, grant.rules)))
 
 
-def _rule(rule: Rule) -> Iterator[str]:
+def _rule(rule: RbacRule) -> Iterator[str]:
     if rule.self_managed:
         yield '{{- if eq .Values.tls.mode "SelfManaged" }}\n'
     if rule.unlisted:
@@ -68,7 +68,7 @@ def _rule(rule: Rule) -> Iterator[str]:
         yield "{{- end }}\n"
 
 
-def _binding(grant: Grant, what: str, account: str, weight: int) -> str:
+def _binding(grant: RoleGrant, what: str, account: str, weight: int) -> str:
     kind = "ClusterRole" if grant.place == "cluster" else "Role"
     return _head(f"{kind}Binding", grant, what, weight) + (
         f"roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {kind}, name: {_name(grant, what)}}}\n"

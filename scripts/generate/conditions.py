@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from fairlead.control.status.reasons import CURES
+from fairlead.control.status.reasons import REASONS
 
 PAGE = Path(__file__).parents[2] / "docs/reference/conditions.md"
 HEAD = """# Conditions
@@ -37,7 +37,7 @@ def page() -> str:
 def _reasons() -> Iterator[str]:
     yield "| reason | of | means | what to do |"
     yield "| --- | --- | --- | --- |"
-    for reason, one in CURES.items():
+    for reason, one in REASONS.items():
         yield f"| `{reason}` | {one.on} | {one.means} | {one.cure or 'nothing'} |"
     yield ""
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fairlead.cel.check import VALUE, Environment, ExpressionError, check
 from fairlead.cel.engine.environment import RULE
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression import CompiledExpression
 from generate.language_functions import FUNCTIONS, MACROS, Entry
 from generate.signatures import signatures
 
@@ -98,7 +98,9 @@ def evaluation(text: str) -> str:
     wants = check("pod.metadata.labels[?'gpu'].orValue('any')", Environment(RULE), VALUE)
     environment = Environment(RULE, {"wants": wants.type}, ("load",))
     try:
-        return Compiled(check(text, environment, VALUE), {"wants": Compiled(wants)}).evaluation.lower()
+        return CompiledExpression(
+            check(text, environment, VALUE), {"wants": CompiledExpression(wants)}
+        ).evaluation.lower()
     except ExpressionError:
         return "refused"
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fairlead.kube.access.access import Access
-from fairlead.kube.access.credentials import Kept
+from fairlead.kube.access.credentials import StaticCredentials
 from fairlead.kube.http.client import Client
 from fairlead.metrics import BUCKETS, Counter, Gauges, Histogram
 from fairlead.metrics import Kept as Metric
-from fairlead.process.health import measure
-from fairlead.process.leadership import Leads
-from fairlead.process.operator import Operator
+from fairlead.process.health import register_gauges
+from fairlead.process.leadership import Leadership
+from fairlead.process.operator import OperatorReplica
 from fairlead.process.settings import Address, OperateSettings
 from fairlead.process.settings_file import SettingsFile
 
@@ -28,8 +28,10 @@ def page() -> str:
     """The page as it should be."""
     nowhere = Address("", 0)
     settings = OperateSettings(listen=nowhere, probes=nowhere, admission=nowhere, pod="some", pod_uid="some")
-    operator = Operator(settings, Client(Access("https://nowhere", Kept())), SettingsFile(None), Leads)
-    measure(operator.parts, operator.metrics)
+    operator = OperatorReplica(
+        settings, Client(Access("https://nowhere", StaticCredentials())), SettingsFile(None), Leadership
+    )
+    register_gauges(operator.parts, operator.metrics)
     return "\n".join([HEAD, *_table(operator.metrics.kept), "", *_buckets(), ""])
 
 

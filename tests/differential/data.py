@@ -7,7 +7,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from fairlead.cel.engine.evaluate import facts
+from fairlead.cel.engine.evaluate import engine_inputs
 from fairlead.cel.lowering.program import OF_NODE, OF_POD
 from fairlead.cel.values.schema import element, messages
 from fairlead.cel.values.structs import from_json
@@ -58,7 +58,7 @@ class Facts:
 
     @cached_property
     def for_engine(self) -> Mapping[str, Any]:
-        return facts(self.roots)
+        return engine_inputs(self.roots)
 
 
 @cache

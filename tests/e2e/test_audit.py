@@ -16,7 +16,7 @@ from crdkit import POLICIES
 from extender import Stage
 from fairlead.api.names import GROUP, PLURAL
 from fairlead.pki.rotation import ROTATE
-from fairlead.render.rbac import CLAIM, IN, OPERATOR, ROLE, UNINSTALL, Request, named
+from fairlead.render.rbac import CLAIM, IN, OPERATOR, ROLE, UNINSTALL, ApiRequest, named
 from helmkit import DEPLOYMENT, Release, document, kwok_nodes, refused
 from testbed import nodes
 from testbed.api import Object, wait_for
@@ -44,9 +44,9 @@ _SPEC: dict[str, Any] = {
     "scores": [{"name": "points", "weight": 20, "expression": "double(node.metadata.labels['points'])"}],
 }
 _BINDING = {"annotations": [{"key": "fairlead.dev/class", "expression": "'x'"}]}
-_NEVER_USED: dict[Request, str] = {
-    Request("patch", GROUP, PLURAL, "cluster"): "an uninstall takes off the finalizer of a version before",
-    Request(
+_NEVER_USED: dict[ApiRequest, str] = {
+    ApiRequest("patch", GROUP, PLURAL, "cluster"): "an uninstall takes off the finalizer of a version before",
+    ApiRequest(
         "delete",
         "rbac.authorization.k8s.io",
         "rolebindings",
@@ -175,7 +175,7 @@ def test_it_was_denied_nothing_and_has_no_right_that_it_does_not_need(
     everybody = audit.by(found, audit.account(NAMESPACE, "*"))
     LOG.info("%d requests by service accounts of %s", len(everybody), NAMESPACE)
     assert [str(one) for one in audit.denied(everybody)] == []
-    unused = set[Request]()
+    unused = set[ApiRequest]()
     for user, grants, also in ((_OPERATOR, OPERATOR, granted), (_UNINSTALL, UNINSTALL, [])):
         roles = named(grants, NAMESPACE)
         asked = audit.by(everybody, user, since=begun)

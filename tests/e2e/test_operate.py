@@ -16,7 +16,7 @@ import yaml
 
 from crdkit import POLICIES, let_all_go, policies_served
 from extender import Stage
-from fairlead.control.loop.waker import Waking, wake
+from fairlead.control.loop.waker import WakeState, wake
 from fairlead.kube.access.access import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.pki.identities import OPERATOR, scheduler_identity
@@ -142,7 +142,7 @@ def leading(operating: Operating) -> Iterator[None]:
     stop, failed = threading.Event(), list[BaseException]()
 
     async def lead() -> None:
-        waking = Waking(served=(await asyncio.to_thread(operating.state)).policy_set)
+        waking = WakeState(served=(await asyncio.to_thread(operating.state)).policy_set)
         async with Client(from_kubeconfig([operating.cluster.kubeconfig])) as client:
             while not stop.is_set():
                 waking = waking.heard([await asyncio.to_thread(operating.state)])

@@ -11,7 +11,7 @@ from uuid import uuid4
 import msgspec
 
 from fairlead.kube.errors import refusal
-from fairlead.kube.http.transport import Ask
+from fairlead.kube.http.transport import Request
 
 Object = dict[str, Any]
 Key = tuple[str, str, str, str]
@@ -56,7 +56,7 @@ class Api:
         objects = {key: _copied(one) for key, one in self.objects.items()}
         return Api(self.now, objects, {key: _copied(one) for key, one in self.applied.items()}, self.version)
 
-    def answer(self, ask: Ask) -> bytes:
+    def answer(self, ask: Request) -> bytes:
         """As the API server does. Raises RequestError."""
         at, body = ask.where, msgspec.json.decode(ask.body) if ask.body else {}
         if at.resource.plural == "version":
@@ -125,13 +125,13 @@ class Api:
         """All of a kind."""
         return iter([(key, one) for key, one in sorted(self.objects.items()) if key[1] == plural])
 
-    def _created(self, ask: Ask, key: Key, body: Object) -> Object:
+    def _created(self, ask: Request, key: Key, body: Object) -> Object:
         if key in self.objects:
             raise refused(ask, 409, "AlreadyExists", "it is there already")
         kind = {"apiVersion": f"{ask.where.resource.group or ''}/{ask.where.resource.version}".lstrip("/")}
         return self.put(key, {**kind, "kind": _BUILT_IN.get(key[1], ""), **body})
 
-    def _changed(self, ask: Ask, key: Key, live: Object, body: Object) -> Object:
+    def _changed(self, ask: Request, key: Key, live: Object, body: Object) -> Object:
         given = body.get("preconditions", {}) if ask.verb == "delete" else body.get("metadata", {})
         for one in ("uid", "resourceVersion"):
             if given.get(one, live["metadata"][one]) != live["metadata"][one]:
@@ -156,7 +156,7 @@ class Api:
             self.applied[key, ask.query["fieldManager"]] = _copied(body)
         return done
 
-    def _check(self, ask: Ask, live: Object, made: Object) -> None:
+    def _check(self, ask: Request, live: Object, made: Object) -> None:
         fixed = {
             "what is immutable": live.get("immutable") and live.get("data") != made.get("data"),
             "a roleRef": live.get("roleRef") != made.get("roleRef"),
@@ -166,7 +166,7 @@ class Api:
             if changed:
                 raise refused(ask, 422, "Invalid", f"{what} cannot be changed")
 
-    def _list(self, ask: Ask, key: Key) -> bytes:
+    def _list(self, ask: Request, key: Key) -> bytes:
         found = [
             one if key[0] == "fairlead.dev" else {name: one[name] for name in one if name not in ("apiVersion", "kind")}
             for at, one in sorted(self.objects.items())
@@ -236,6 +236,6 @@ def _merged(live: Any, given: Any) -> Any:
     return found
 
 
-def refused(ask: Ask, status: int, reason: str, message: str) -> Exception:
+def refused(ask: Request, status: int, reason: str, message: str) -> Exception:
     body = msgspec.json.encode({"code": status, "reason": reason, "message": message})
     return refusal(ask.verb, ask.where, status, body)

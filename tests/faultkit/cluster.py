@@ -10,7 +10,7 @@ import msgspec
 
 from fairlead.kube.watch.secrets import Metadata, Secret
 from fairlead.pki.authority import Authority
-from fairlead.process.replica_certificates import Material
+from fairlead.process.replica_certificates import ReplicaCertificates
 from fairlead.render.object_names import CONFIG_HASH
 from fairlead.replica_state import PolicyState, ReplicaState, RuleState
 from faultkit.api import Api, Happened, Key, Object
@@ -36,7 +36,7 @@ class Cluster:
     """What a configuration must not hold."""
     no_image: bool = False
     """Whether its pods wait for what they are made of."""
-    material: Material | None = None
+    material: ReplicaCertificates | None = None
     counted: Callable[[], int] = lambda: 0
     """How often its rule could not decide, and how many pods it alone refuses."""
     api: Api = field(init=False)
@@ -61,7 +61,7 @@ class Cluster:
 
     def begin(self) -> Callable[[], None]:
         """From now on; ends when what it gives is called."""
-        self.material = Material(frozenset({"x"}), self.now, lambda _: None)
+        self.material = ReplicaCertificates(frozenset({"x"}), self.now, lambda _: None)
         if AUTHORITY in self.api.objects:
             self._authority(self.api.objects[AUTHORITY])
         self._soon()

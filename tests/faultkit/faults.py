@@ -10,7 +10,7 @@ import msgspec
 
 from fairlead.kube.errors import UnreachableError
 from fairlead.kube.http.client import Client, Clock
-from fairlead.kube.http.transport import Ask, Transport
+from fairlead.kube.http.transport import Request, Transport
 from faultkit.api import WRITES, Api, Happened, chosen, refused
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Fault:
     dies: bool = False
     """Whether who asked is not there any more."""
 
-    def error(self, ask: Ask) -> Exception:
+    def error(self, ask: Request) -> Exception:
         if self.status:
             return refused(ask, self.status, self.reason, self.said)
         return UnreachableError(ask.verb, ask.where, "the connection broke on purpose")
@@ -72,7 +72,7 @@ class Wire:
         client.wire = self
         return client
 
-    async def once(self, ask: Ask, *_: Any, **__: float) -> bytes:
+    async def once(self, ask: Request, *_: Any, **__: float) -> bytes:
         """One request."""
         await asyncio.sleep(0)
         fault = self._befalls(ask) if ask.verb in WRITES and ask.where.resource.plural != "events" else None
@@ -85,7 +85,7 @@ class Wire:
             await asyncio.Event().wait()
         raise fault.error(ask)
 
-    def _befalls(self, ask: Ask) -> Fault | None:
+    def _befalls(self, ask: Request) -> Fault | None:
         body = msgspec.json.decode(ask.body) if ask.body else {}
         name = ask.where.name or body.get("metadata", {}).get("name", "")
         what = f"{ask.verb} {ask.where.what} {name}"
@@ -103,11 +103,11 @@ class Wire:
         return self.fault if len(self.writes) - 1 == self.at else None
 
     @asynccontextmanager
-    async def stream(self, ask: Ask, *_: Any) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, ask: Request, *_: Any) -> AsyncIterator[AsyncIterator[bytes]]:
         """A watch."""
         yield self._lines(ask, int(ask.query["resourceVersion"]))
 
-    async def _lines(self, ask: Ask, version: int) -> AsyncIterator[bytes]:
+    async def _lines(self, ask: Request, version: int) -> AsyncIterator[bytes]:
         told, kind = asyncio.Event(), (ask.where.resource.group, ask.where.resource.plural)
         self.api.heard.append(hear := lambda _: told.set())
         try:

@@ -8,34 +8,34 @@ from unittest.mock import patch
 
 from generate.crds import installed_policy
 
-from fairlead.control.loop.assemble import AUTHORITY, Operator, leading
+from fairlead.control.loop.assemble import AUTHORITY, LeaderContext, leader_controller
 from fairlead.control.loop.controller import Controller
 from fairlead.control.loop.kopf_runtime import CHILDREN
-from fairlead.control.reconcile.replicas import Replicas
+from fairlead.control.reconcile.replicas import ReplicaClient
 from fairlead.pki import authority as authorities
 from fairlead.pki.issuing import Pair
-from fairlead.render.cluster_facts import Facts
+from fairlead.render.cluster_facts import ClusterFacts
 from fairlead.render.extenders import Wiring
 from fairlead.render.object_names import SCHEDULER_LABEL
 from fairlead.render.operator_settings import OperatorSettings, SchedulerSettings
 from fairlead.render.plan import Plan, plan
 from fairlead.render.shipped_templates import templates
-from fairlead.render.templates import Engine
+from fairlead.render.templates import TemplateEngine
 from faultkit.api import Happened
 from faultkit.cluster import NAMESPACE, Cluster
 from faultkit.faults import Wire, telling
 
 MODEL, SETTINGS = installed_policy(), OperatorSettings()
-ENGINE = Engine(templates())
+ENGINE = TemplateEngine(templates())
 """It takes a while to read them, and there are many leaders."""
 _KINDS = {(group, plural) for group, _, plural in CHILDREN}
 _PAIRS: list[Pair] = []
-_PLANS: dict[tuple[str, Wiring, Facts], Plan] = {}
+_PLANS: dict[tuple[str, Wiring, ClusterFacts], Plan] = {}
 _AFTER_S = 20.0
 
 
-def _operator(cluster: Cluster, wire: Wire) -> Operator:
-    return Operator(
+def _operator(cluster: Cluster, wire: Wire) -> LeaderContext:
+    return LeaderContext(
         client=wire.client,
         model=MODEL,
         settings=lambda: SETTINGS,
@@ -55,7 +55,7 @@ def _operator(cluster: Cluster, wire: Wire) -> Operator:
     )
 
 
-def _planned(engine: Engine, settings: SchedulerSettings, wiring: Wiring, facts: Facts) -> Plan:
+def _planned(engine: TemplateEngine, settings: SchedulerSettings, wiring: Wiring, facts: ClusterFacts) -> Plan:
     """It is a function, and what takes longest of a pass."""
     asked = settings.model_dump_json(), wiring, facts
     if asked not in _PLANS:
@@ -67,7 +67,7 @@ def _planned(engine: Engine, settings: SchedulerSettings, wiring: Wiring, facts:
 def around(cluster: Cluster) -> Iterator[None]:
     """What a leader asks of others than the API server, and chance: the same authorities each time."""
 
-    async def ask(replicas: Replicas) -> object:
+    async def ask(replicas: ReplicaClient) -> object:
         await asyncio.sleep(0)
         replicas.answers = cluster.state()
         return replicas.answers
@@ -83,10 +83,10 @@ def around(cluster: Cluster) -> Iterator[None]:
     if not _PAIRS:
         _PAIRS.extend(authorities.new(cluster.now()) for _ in range(2))
     with (
-        patch.object(Replicas, "ask", ask),
-        patch("fairlead.control.reconcile.reconciler.unanswered", answered),
+        patch.object(ReplicaClient, "ask", ask),
+        patch("fairlead.control.reconcile.reconciler.probe_extender_urls", answered),
         patch("fairlead.control.decide.decide.plan", _planned),
-        patch("fairlead.control.loop.assemble.Engine", lambda _: ENGINE),
+        patch("fairlead.control.loop.assemble.TemplateEngine", lambda _: ENGINE),
         patch("fairlead.control.decide.retention.SCHEDULER_S", 60.0),
         patch("fairlead.control.loop.assemble.now", cluster.now),
         patch("fairlead.pki.authority.new", new),
@@ -125,7 +125,7 @@ async def _lead(cluster: Cluster, wire: Wire) -> None:
 
 
 async def _once(cluster: Cluster, wire: Wire) -> None:
-    async with leading(_operator(cluster, wire)) as controller:
+    async with leader_controller(_operator(cluster, wire)) as controller:
         end = telling(cluster.api, lambda one: tell(controller, one))
         for key, obj in [*cluster.api.objects.items()]:
             tell(controller, Happened(0, "", key, obj))

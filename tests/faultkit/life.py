@@ -61,7 +61,7 @@ def _authority(cluster: Cluster) -> Phase | None:
 
 def _renewed(cluster: Cluster) -> bool:
     leaf = msgspec.convert(cluster.api.objects[CERTIFICATE]["data"]["tls.crt"], bytes)
-    return parsing.said(leaf).ends > cluster.now() + timedelta(days=25)
+    return parsing.read_certificate(leaf).ends > cluster.now() + timedelta(days=25)
 
 
 def _rotated(cluster: Cluster) -> bool:
@@ -148,7 +148,7 @@ def _plain(key: Key, obj: Object) -> Object:
         obj["metadata"]["annotations"] = {}
     if key[1] == "secrets" and key != AUTHORITY:
         data = msgspec.convert(obj["data"], dict[str, bytes])
-        said = {name: parsing.said(one).name for name, one in data.items() if name.endswith(".crt")}
+        said = {name: parsing.read_certificate(one).name for name, one in data.items() if name.endswith(".crt")}
         obj["data"] = said | ({"ca.crt": data["ca.crt"]} if "ca.crt" in data else {})
     if key[3] == "fairlead-schedulers":
         obj["data"] = [*obj["data"]]

@@ -10,11 +10,11 @@ import msgspec
 
 from fairlead.cel.values.structs import from_json
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.compile.placeholder import standing_for
+from fairlead.policy.compile.placeholder import placeholder_policy
 from fairlead.webhook.extender import bind
 from fairlead.webhook.extender import requests as protocol
-from fairlead.webhook.extender.bind import Placing
-from fairlead.webhook.extender.call import Answer, Gate, Moment
+from fairlead.webhook.extender.bind import BindDecision
+from fairlead.webhook.extender.call import CallClock, FailurePolicy, Reply
 from fairlead.webhook.extender.requests import BindArgs
 from fuzz.mutate import mutated
 from fuzz.seeds import VERBS, Seed, Verb, seeds
@@ -24,6 +24,8 @@ from webhookkit.go import strictly
 
 SCHEDULERS: Final = ("fairlead", "wire-names", "wire-nodes")
 NEXT_SET: Final = 5_000
+BAD_EACH, BAD_TIME = 800, 100
+"""Of so many requests so many meet policies that nearly always miss the deadline."""
 """A new policy set comes after so many requests."""
 
 
@@ -67,7 +69,7 @@ def _policies(scheduler: str) -> list[CompiledPolicy]:
             filters={"now": "now.getFullYear() > 2000", "tolerates": "!pod.spec.tolerations.exists(t, t.key == 'no')"},
             protect=keep,
         ),
-        standing_for(obj(f"{scheduler}-broken", schedulerName=scheduler, match={"namespaces": ["other"]})),
+        placeholder_policy(obj(f"{scheduler}-broken", schedulerName=scheduler, match={"namespaces": ["other"]})),
     ]
 
 
@@ -133,18 +135,18 @@ class Fuzz:
         except Exception as error:
             raise Broken(f"{verb}, request {self.asked}: {error!r}\n{body!r}") from error
 
-    def _answer(self, verb: Verb, body: bytes) -> Answer:
+    def _answer(self, verb: Verb, body: bytes) -> Reply:
         """What bind would post is looked at here."""
-        when = Moment(NOW + self.time, self.clock, self.time + SECOND)
-        gate: Gate = "Fail" if self.random.random() < 0.6 else "Ignore"
+        when = CallClock(NOW + self.time, self.clock, self.time + SECOND)
+        gate: FailurePolicy = "Fail" if self.random.random() < 0.6 else "Ignore"
         if verb == "bind":
             bound = self.asking.bind(body, when)
             if isinstance(bound, BindArgs):  # what the API server would say
                 pod = _waiting(
                     self.random.choice((*SCHEDULERS, "another")), bound.name, self.random.choice((bound.uid, ""))
                 )
-                bound = bind.place(bound, pod, self.asking.world, self.asking.caller, when)
-            if isinstance(bound, Placing):
+                bound = bind.decide_bind_for(bound, pod, self.asking.world, self.asking.caller, when)
+            if isinstance(bound, BindDecision):
                 msgspec.json.encode(bound.binding)
                 return bound.bound
             return bound
@@ -155,11 +157,12 @@ class Fuzz:
     def _pass_time(self) -> None:
         self.asked += 1
         self.time += self.random.choice((0, SECOND // 1000, SECOND))
-        self.step = 2 * SECOND if self.random.random() < 0.03 else 0
+        is_bad_time = self.asked % BAD_EACH < BAD_TIME  # for a policy, until it is asked no more
+        self.step = 2 * SECOND if self.random.random() < (0.7 if is_bad_time else 0.03) else 0
         if self.asked % NEXT_SET == 0:
             self.asking.serve(self.policies)
         elif self.random.random() < 0.01:
-            _ = [*map(str, self.asking.pace.slow(self.time))]
+            _ = [f"{one}: {one.pods}" for one in self.asking.pace.slow(self.time)]
             name = f"n{self.random.randrange(4)}"
             self.asking.nodes.put(node(name, labels={"gpu": self.random.choice("xy")}, used=self.random.randrange(8)))
 
@@ -167,7 +170,7 @@ class Fuzz:
 STATUS: Final = {"filter": {200}, "prioritize": {200, 400, 503}, "preempt": {200, 400, 503}, "bind": {200}}
 
 
-def check(verb: str, body: bytes, answer: Answer) -> None:
+def check(verb: str, body: bytes, answer: Reply) -> None:
     """Raises Broken."""
     if answer.status not in STATUS[verb]:
         raise Broken(f"status {answer.status}")
@@ -187,13 +190,13 @@ def check(verb: str, body: bytes, answer: Answer) -> None:
     _CHECKS[verb](body, reply, answer)
 
 
-def _check_filter(body: bytes, reply: Any, answer: Answer) -> None:
+def _check_filter(body: bytes, reply: Any, answer: Reply) -> None:
     if answer.outcome.result == "error":
         _holds(reply["NodeNames"] is None and reply["Nodes"] is None, answer)
         return
-    asked = protocol.args(body)
+    asked = protocol.decode_filter_args(body)
     if asked.names is not None:
-        names = protocol.names(asked.names)
+        names = protocol.decode_names(asked.names)
         _holds({*reply["NodeNames"]} <= {*names} and reply["Nodes"] is None, answer)
         refused = {*(reply["FailedNodes"] or ()), *(reply["FailedAndUnresolvableNodes"] or ())}
         _holds(refused <= {*names} and refused.isdisjoint(reply["NodeNames"]), answer)
@@ -207,26 +210,26 @@ def _check_filter(body: bytes, reply: Any, answer: Answer) -> None:
         )
 
 
-def _check_prioritize(body: bytes, reply: Any, answer: Answer) -> None:
+def _check_prioritize(body: bytes, reply: Any, answer: Reply) -> None:
     if reply:
-        asked = protocol.args(body)
+        asked = protocol.decode_filter_args(body)
         if asked.names is not None:
-            _holds({each["Host"] for each in reply} <= {*protocol.names(asked.names)}, answer)
+            _holds({each["Host"] for each in reply} <= {*protocol.decode_names(asked.names)}, answer)
         _holds(all(each["Score"] > 0 for each in reply), answer)
 
 
-def _check_preempt(body: bytes, reply: Any, answer: Answer) -> None:
-    proposed = protocol.preempt_args(body).victims
+def _check_preempt(body: bytes, reply: Any, answer: Reply) -> None:
+    proposed = protocol.decode_preempt_args(body).victims
     for name, victims in reply["NodeNameToMetaVictims"].items():
         _holds([pod["UID"] for pod in victims["Pods"]] == [pod.UID for pod in proposed[name].Pods], answer)
 
 
-def _holds(condition: bool, answer: Answer) -> None:
+def _holds(condition: bool, answer: Reply) -> None:
     if not condition:
         raise Broken(f"{answer}")
 
 
-_CHECKS: Final[dict[str, Callable[[bytes, Any, Answer], None]]] = {
+_CHECKS: Final[dict[str, Callable[[bytes, Any, Reply], None]]] = {
     "filter": _check_filter,
     "prioritize": _check_prioritize,
     "preempt": _check_preempt,

@@ -14,7 +14,7 @@ from fairlead.cel.lowering.program import translated
 from fairlead.cel.lowering.pyast import CAUGHT
 from fairlead.cel.values.errors import Abort
 from fairlead.cel.values.value_types import Timestamp
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.views.pod_and_node import NodeView, PodView
 from fuzz.against import Broken
 from fuzz.grammar import Grammar, Kind
@@ -29,7 +29,7 @@ _DATA = ("load",)
 _OF_VARIABLES: tuple[Kind, ...] = ("text", "list", "map", "number", "bool")
 
 
-def evaluate(rule: Compiled, pod: PodView, node: NodeView) -> str:
+def evaluate(rule: CompiledExpression, pod: PodView, node: NodeView) -> str:
     """What comes of one evaluation; an error that is none of the language goes through."""
     try:
         rule.for_pod(pod)(node, _NOW)
@@ -62,9 +62,9 @@ class Evaluations:
                 self._one(rule, pod, node)
                 done += 1
 
-    def _rule(self) -> Compiled | None:
+    def _rule(self) -> CompiledExpression | None:
         """One that a policy may have, with variables or without."""
-        grammar, variables = Grammar(self.random), dict[str, Compiled]()
+        grammar, variables = Grammar(self.random), dict[str, CompiledExpression]()
         for at in range(self.random.choice((0, 0, 0, 1, 3))):
             kind = self.random.choice(_OF_VARIABLES)
             made = self._compiled(grammar.of(kind, self.random.randrange(1, 4)), variables)
@@ -81,18 +81,18 @@ class Evaluations:
         self.outcomes["too much for the engine"] += 1
         return None
 
-    def _compiled(self, text: str, variables: Mapping[str, Compiled]) -> Compiled | None:
+    def _compiled(self, text: str, variables: Mapping[str, CompiledExpression]) -> CompiledExpression | None:
         if len(text) > TEXT_MAX:
             return None
         types = {name: one.expression.type for name, one in variables.items()}
         environment = Environment(RULE, types, _DATA) if types else self._environment
         try:
-            return Compiled(check(text, environment, VALUE), dict(variables))
+            return CompiledExpression(check(text, environment, VALUE), dict(variables))
         except ExpressionError:
             self.outcomes["refused"] += 1
             return None
 
-    def _one(self, rule: Compiled, pod: PodView, node: NodeView) -> None:
+    def _one(self, rule: CompiledExpression, pod: PodView, node: NodeView) -> None:
         text = _told(rule)
         traced = self.random.random() < 0.1
         if traced:
@@ -116,12 +116,12 @@ class Evaluations:
         if took > TIME_MS:
             raise Broken(f"{took:.1f} ms for {text}")
 
-    def _timed(self, rule: Compiled, pod: PodView, node: NodeView) -> float:
+    def _timed(self, rule: CompiledExpression, pod: PodView, node: NodeView) -> float:
         begun = time.thread_time_ns()
         self.outcomes[f"{rule.evaluation}: {evaluate(rule, pod, node)}"] += 1
         return (time.thread_time_ns() - begun) / 1e6
 
 
-def _told(rule: Compiled) -> str:
+def _told(rule: CompiledExpression) -> str:
     given = "".join(f"; {name} = {one.expression.text}" for name, one in rule.variables.items())
     return f"{rule.expression.text}{given}"

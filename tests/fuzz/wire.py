@@ -13,10 +13,10 @@ from random import Random
 from typing import Final
 
 from fairlead.metrics import Metrics
-from fairlead.pki.issuing import authority
+from fairlead.pki.issuing import create_authority
 from fairlead.webhook.extender.call import Caller, Verb
 from fairlead.webhook.https.bind_client import Binder
-from fairlead.webhook.https.dispatch import PATHS, Calls
+from fairlead.webhook.https.dispatch import PATHS, Dispatcher
 from fairlead.webhook.https.server import WebhookServer
 from fairlead.webhook.https.tls import Tls
 from fuzz.against import Broken, Fuzz
@@ -71,7 +71,7 @@ class Wire:
     right: Connection | None = None
 
     def __post_init__(self) -> None:
-        ground, stranger = self.ground, authority("ca", NOW, YEAR)
+        ground, stranger = self.ground, create_authority("ca", NOW, YEAR)
         self.context = ground.client("scheduler")
         self.wrong = {
             "no certificate": ground.client(None),
@@ -213,7 +213,7 @@ async def wire(folder: Path, seed: str, *, idle: int = 0) -> AsyncIterator[Wire]
     def caller(name: str, _: Verb) -> Caller | None:
         return fuzz.asking.caller if name == "scheduler" else None
 
-    calls = Calls(Binder(Api()), caller, lambda: fuzz.asking.world, 10.0, Metrics())
+    calls = Dispatcher(Binder(Api()), caller, lambda: fuzz.asking.world, 10.0, Metrics())
     server = WebhookServer(Tls(ground.files), calls.routes(), calls.allowed, lambda *_: None, MAX_BODY, body_s=1.0)
     one = Wire(Random(seed), server, ground, fuzz)
     one.port = await server.start("127.0.0.1", 0)

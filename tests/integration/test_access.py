@@ -12,15 +12,15 @@ from chartkit import NAMESPACE
 from crdkit import POLICIES
 from fairlead.api.names import GROUP
 from fairlead.control.loop.assemble import now
-from fairlead.control.reconcile.managed_schedulers import Ever
-from fairlead.control.reconcile.object_client import Objects, resource
-from fairlead.control.reconcile.observe import look
+from fairlead.control.reconcile.managed_schedulers import ManagedSchedulers
+from fairlead.control.reconcile.object_client import ObjectClient, resource
+from fairlead.control.reconcile.observe import observe
 from fairlead.kube.errors import ForbiddenError
 from fairlead.kube.http.client import Client, Clock
-from fairlead.kube.resources import Where
+from fairlead.kube.resources import ObjectRef
 from fairlead.kube.watch.secrets import Secrets
-from fairlead.process.uninstaller import FINALIZER, Uninstall
-from fairlead.render.rbac import OPERATOR, UNINSTALL, Grant, named
+from fairlead.process.uninstaller import FINALIZER, Uninstaller
+from fairlead.render.rbac import OPERATOR, UNINSTALL, RoleGrant, named
 from fairlead.render.templates import written
 from renderkit import facts, planned
 from testbed.api import Object, wait_for
@@ -52,7 +52,7 @@ def test_each_rule_holds_where_it_is_said_and_nowhere_else(control_plane: Cluste
         assert [one for one in never if may(control_plane, NAMESPACE, account, one)] == []
 
 
-def _reviews(grants: tuple[Grant, ...]) -> Iterator[dict[str, str]]:
+def _reviews(grants: tuple[RoleGrant, ...]) -> Iterator[dict[str, str]]:
     for grant in grants:
         namespace = {"cluster": {}, "own": {"namespace": NAMESPACE}}.get(grant.place, {"namespace": grant.place})
         for rule in grant.rules:
@@ -78,18 +78,18 @@ def _as(cluster: Cluster, account: str, folder: Path, do: Callable[[Client], Awa
 
 async def _made(client: Client) -> None:
     """What the operator makes, as it does, twice over."""
-    objects, secrets = Objects(client), Secrets(client, NAMESPACE)
+    objects, secrets = ObjectClient(client), Secrets(client, NAMESPACE)
     plan = planned()
     for state in ("missing", ""):
         for one in plan.objects:
             # the garbage collector and the controllers write, too; what is left as it was says nothing
             assert await objects.put(one) in (state, ""), one["metadata"]
-    looked = await look(objects, plan.names, counts=True)
+    looked = await observe(objects, plan.names, counts=True)
     assert {one["kind"] for one in looked.objects} == {one["kind"] for one in plan.objects}
     await secrets.ensure("fairlead-ca", lambda: {"tls.crt": b"a", "tls.key": b"b"})
     await secrets.ensure(plan.names.certificate, lambda: {"tls.crt": b"a", "tls.key": b"b"}, labels=plan.names.labels)
-    await Ever(objects, NAMESPACE).note("fairlead", now())
-    lease = Where(resource("Lease"), NAMESPACE)
+    await ManagedSchedulers(objects, NAMESPACE).note("fairlead", now())
+    lease = ObjectRef(resource("Lease"), NAMESPACE)
     body = {"metadata": {"name": "fairlead", "namespace": NAMESPACE}, "spec": {"holderIdentity": "somebody"}}
     await client.create(lease, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", **body}, bytes)
 
@@ -103,7 +103,7 @@ def test_it_makes_all_that_it_makes_and_cannot_grant_more(control_plane: Cluster
 
     subject = [{"kind": "ServiceAccount", "name": "fairlead", "namespace": NAMESPACE}]
 
-    def binding(kind: str, role_kind: str, role: str, namespace: str = "") -> tuple[Where, Object]:
+    def binding(kind: str, role_kind: str, role: str, namespace: str = "") -> tuple[ObjectRef, Object]:
         metadata = {"name": "more", "namespace": namespace} if namespace else {"name": "more"}
         reference = {"apiGroup": _RBAC, "kind": role_kind, "name": role}
         body = {
@@ -113,12 +113,12 @@ def test_it_makes_all_that_it_makes_and_cannot_grant_more(control_plane: Cluster
             "roleRef": reference,
             "subjects": subject,
         }
-        return Where(resource(kind), namespace, "more"), body
+        return ObjectRef(resource(kind), namespace, "more"), body
 
-    def role(**rule: Any) -> tuple[Where, Object]:
+    def role(**rule: Any) -> tuple[ObjectRef, Object]:
         metadata = {"name": "more", "namespace": NAMESPACE}
         body = {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": [rule]}
-        return Where(resource("Role"), NAMESPACE, "more"), body
+        return ObjectRef(resource("Role"), NAMESPACE, "more"), body
 
     more = [
         binding("ClusterRoleBinding", "ClusterRole", "cluster-admin"),
@@ -135,7 +135,9 @@ def test_it_makes_all_that_it_makes_and_cannot_grant_more(control_plane: Cluster
             with pytest.raises(ForbiddenError, match="attempting to grant RBAC permissions not currently held"):
                 await client.apply(at, body, bytes, manager="fairlead")
         with pytest.raises(ForbiddenError, match="attempting to grant RBAC permissions not currently held"):
-            await client.merge(Where(resource("ClusterRoleBinding"), "", "cluster-admin"), {"subjects": subject}, bytes)
+            await client.merge(
+                ObjectRef(resource("ClusterRoleBinding"), "", "cluster-admin"), {"subjects": subject}, bytes
+            )
 
     _as(control_plane, "fairlead", tmp_path, tried)
 
@@ -150,8 +152,8 @@ def test_everything_goes_but_the_resource_and_the_policies(
     said: list[str] = []
 
     async def uninstall(client: Client) -> None:
-        work = Uninstall(
-            objects=Objects(client),
+        work = Uninstaller(
+            objects=ObjectClient(client),
             namespace=NAMESPACE,
             operator="app.kubernetes.io/name=fairlead,app.kubernetes.io/component=operator",
             lasts_s=60,

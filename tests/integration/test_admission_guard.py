@@ -11,17 +11,17 @@ import pytest
 
 from accountkit import access_of
 from chartkit import CHART, NAMESPACE
-from fairlead.control.certificates.ca_bundle import CONFIGURATIONS, trust
+from fairlead.control.certificates.ca_bundle import CONFIGURATIONS, patch_ca_bundle
 from fairlead.control.reconcile.object_client import resource
 from fairlead.kube.errors import ForbiddenError
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import Where
+from fairlead.kube.resources import ObjectRef
 from fairlead.render.rbac import ADMISSION, ROLE
 from testbed.api import ApiError, Object
 from testbed.fixtures import Cluster, Kubectl
 
 _NAME = ADMISSION.format(namespace=NAMESPACE)
-_AT = Where(CONFIGURATIONS, "", _NAME)
+_AT = ObjectRef(CONFIGURATIONS, "", _NAME)
 _PATH = f"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/{_NAME}"
 _OWNER = {"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": "x"}
 _DENIED = "ValidatingAdmissionPolicy .* denied request: the operator may change nothing of"
@@ -90,12 +90,12 @@ def test_whom_the_operator_gives_its_rights_may_change_no_more(control_plane: Cl
     async def tried() -> None:
         async with Client(access_of(control_plane, NAMESPACE, "fairlead", tmp_path)) as client:
             await _guarded(client)
-            await client.create(Where(resource("ClusterRoleBinding")), binding, bytes)
+            await client.create(ObjectRef(resource("ClusterRoleBinding")), binding, bytes)
         async with Client(access_of(control_plane, NAMESPACE, "default", tmp_path)) as client:
             for change in REFUSED.values():
                 with pytest.raises(ForbiddenError, match=_DENIED):
                     await client.merge(_AT, _changed(before, change), bytes)
-            await trust(client, NAMESPACE, b"whose service it is, answers")
+            await patch_ca_bundle(client, NAMESPACE, b"whose service it is, answers")
 
     try:
         asyncio.run(tried())
@@ -121,8 +121,8 @@ def test_the_operator_may_say_whom_to_believe_and_change_nothing_else(
             body |= {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
             with pytest.raises(ForbiddenError, match=_DENIED):  # as the operator itself writes
                 await client.apply(_AT, body, bytes, manager="fairlead-admission", force=True)
-            await trust(client, NAMESPACE, b"an authority")
-            await trust(client, NAMESPACE, b"another authority")
+            await patch_ca_bundle(client, NAMESPACE, b"an authority")
+            await patch_ca_bundle(client, NAMESPACE, b"another authority")
 
     asyncio.run(tried())
     after = control_plane.api.get(_PATH)

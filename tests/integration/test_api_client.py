@@ -16,12 +16,12 @@ import yaml
 from fairlead.kube.access.access import Access, find_access, from_kubeconfig
 from fairlead.kube.errors import ConflictError, ForbiddenError, NotFoundError, RequestError
 from fairlead.kube.http.client import Client, Clock
-from fairlead.kube.resources import NODES, PODS, Page, Resource, Where
+from fairlead.kube.resources import NODES, PODS, ObjectRef, Page, Resource
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.reflector_status import Relist
-from fairlead.kube.watch.store import Key, Known, Stamp, known
+from fairlead.kube.watch.store import Key, ObjectVersion, PartialObject, partial_object
 from fairlead.mirror.mirror import Mirror
-from fairlead.webhook.serving.mirror_feed import Watching
+from fairlead.webhook.serving.mirror_feed import MirrorFeed
 from scripted.loop import in_loop
 from testbed import layout as layouts
 from testbed import process
@@ -29,7 +29,7 @@ from testbed.api import Api, wait_for
 from testbed.fixtures import Cluster
 
 Object = dict[str, Any]
-CONFIG_MAPS = Where(Resource("", "v1", "configmaps"))
+CONFIG_MAPS = ObjectRef(Resource("", "v1", "configmaps"))
 anything = msgspec.json.decode
 
 
@@ -139,7 +139,7 @@ async def test_a_pod_may_ask_for_more_than_a_float_holds(access: Access, namespa
     mirror = Mirror(time_ns)
     async with Client(access) as client:
         await client.create(PODS.of(namespace, ""), body, anything)
-        watching = Watching(client, mirror)
+        watching = MirrorFeed(client, mirror)
         await watching.serve((), ())
         running = asyncio.create_task(watching.run())
         while not watching.synced and not running.done():
@@ -154,7 +154,7 @@ async def test_a_pod_may_ask_for_more_than_a_float_holds(access: Access, namespa
 @in_loop
 async def test_a_list_comes_in_pages(access: Access, namespace: str) -> None:
     here = CONFIG_MAPS.of(namespace, "")
-    pages = msgspec.json.Decoder(Page[Known]).decode
+    pages = msgspec.json.Decoder(Page[PartialObject]).decode
     async with Client(access) as client:
         for number in range(5):
             await client.create(here, config_map(f"c{number}"), anything)
@@ -246,7 +246,7 @@ def _may(api: Api, namespace: str, rule: Object) -> bool:
 
 def _who(client: Client) -> Any:
     review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-    return client.create(Where(Resource("authentication.k8s.io", "v1", "selfsubjectreviews")), review, anything)
+    return client.create(ObjectRef(Resource("authentication.k8s.io", "v1", "selfsubjectreviews")), review, anything)
 
 
 @in_loop
@@ -289,7 +289,7 @@ class _Mirror:
     def begin(self) -> None:
         pass
 
-    def put(self, item: Known) -> None:
+    def put(self, item: PartialObject) -> None:
         self.names.add(item.metadata.name)
         self.told.set()
 
@@ -340,7 +340,7 @@ async def test_what_is_held_is_what_there_is_after_the_api_server_has_died(
     async with Client(access) as client, Client(access, clock=clock) as watching:
         mirror = _Mirror()
         query = {"fieldSelector": "metadata.name!=kube-root-ca.crt"}
-        reflector = Reflector(watching, here, decode=known.decode, sink=mirror, query=query, clock=clock)
+        reflector = Reflector(watching, here, decode=partial_object.decode, sink=mirror, query=query, clock=clock)
         running = asyncio.create_task(reflector.run())
 
         async def make(name: str) -> None:
@@ -372,7 +372,7 @@ async def test_what_is_held_is_what_there_is_after_the_api_server_has_died(
 
         assert await reflector.check() == 0
         held: Any = reflector.objects
-        held[namespace, "d"] = Stamp("another", "1")
+        held[namespace, "d"] = ObjectVersion("another", "1")
         assert await reflector.check() == 1
         await mirror.until("c", "d")
         while not reflector.state.relists[Relist.DIFFERS] or reflector.objects[namespace, "d"].uid == "another":

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from fairlead.control.certificates.issuer import Certificates
+from fairlead.control.certificates.issuer import SchedulerCertificates
 from fairlead.kube.access.access import Access, from_kubeconfig
 from fairlead.kube.errors import ConflictError
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
 from fairlead.pki.authority import Phase, read
 from fairlead.pki.parsing import digest
-from fairlead.pki.rotation import ROTATE, Replica
-from fairlead.process.replica_certificates import Material
+from fairlead.pki.rotation import ROTATE, ReplicaTrust
+from fairlead.process.replica_certificates import ReplicaCertificates
 from scripted.loop import in_loop
 from testbed.fixtures import Cluster
 
@@ -30,8 +30,8 @@ def access(control_plane: Cluster) -> Access:
     return from_kubeconfig([control_plane.kubeconfig])
 
 
-def certificates(client: Client, namespace: str) -> Certificates:
-    return Certificates(Secrets(client, namespace), CA, lambda name: f"{name}-client", lambda _: {}, now)
+def certificates(client: Client, namespace: str) -> SchedulerCertificates:
+    return SchedulerCertificates(Secrets(client, namespace), CA, lambda name: f"{name}-client", lambda _: {}, now)
 
 
 @in_loop
@@ -68,13 +68,13 @@ async def test_a_rotation_to_its_end_and_an_authority_that_is_deleted(
         first = read((await leader.ensure()).data)
         await leader.step({"gpu": ""}, {})
         changed = asyncio.Event()
-        material = Material(frozenset({"a.svc"}), now, lambda _: changed.set())
+        material = ReplicaCertificates(frozenset({"a.svc"}), now, lambda _: changed.set())
         following = asyncio.create_task(leader.secrets.follow(CA, material).run())
         path = f"/api/v1/namespaces/{namespace}/secrets/{CA}"
         control_plane.api.patch(path, {"metadata": {"annotations": {ROTATE: "now"}}})
         authority, seen = first, []
 
-        async def loaded() -> Replica | None:
+        async def loaded() -> ReplicaTrust | None:
             while material.authority != authority:
                 await changed.wait()
                 changed.clear()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from crdkit import POLICIES
 from fairlead.control.loop.assemble import now
 from fairlead.pki.identities import OPERATOR, SERVER, scheduler_identity
-from fairlead.pki.leaf import own_leaf, server_hosts
+from fairlead.pki.leaf import current_leaf, server_hosts
 from fairlead.render.operator_settings import parse_settings
 from operatorkit import ADDRESSES, SERVICE, Ground
 from schedulerkit import FILTER, child, config_of, message, run_until_ready, told, versions
@@ -52,9 +52,9 @@ def test_certificates_of_others_are_asked_for_and_used(at_work: Callable[..., Gr
     wait_for("what is missing", lambda: "kube-scheduler-o-tls is not there" in message())
     authority, hosts = ground.stub.authority, server_hosts(SERVICE, ground.namespace, ADDRESSES)
     shown = {
-        "kube-scheduler-o-tls": own_leaf(authority, scheduler_identity("o"), "client", frozenset(), now(), None),
-        "fairlead-operator-tls": own_leaf(authority, OPERATOR, "client", frozenset(), now(), None),
-        "fairlead-webhook-tls": own_leaf(authority, SERVER, "server", hosts, now(), None),
+        "kube-scheduler-o-tls": current_leaf(authority, scheduler_identity("o"), "client", frozenset(), now(), None),
+        "fairlead-operator-tls": current_leaf(authority, OPERATOR, "client", frozenset(), now(), None),
+        "fairlead-webhook-tls": current_leaf(authority, SERVER, "server", hosts, now(), None),
     }
     for name, pair in shown.items():
         data = {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": authority.trusted}

@@ -14,8 +14,8 @@ from accountkit import kubeconfig_of
 from crdkit import POLICIES, policies_served
 from fairlead.cli.main import main
 from fairlead.policy.evaluate.matching import PolicySet
-from fairlead.simulation.results import NodeJudged
-from fairlead.simulation.simulation import World
+from fairlead.simulation.results import NodeResult
+from fairlead.simulation.simulation import Simulation
 from fairlead.simulation.snapshot import Snapshot
 from testbed.api import Api, Object, wait_for
 from testbed.fixtures import Cluster, Kubectl, MakeNodes
@@ -108,7 +108,7 @@ def test_nodes_fit_as_the_scheduler_says(ground: Cluster, nodes: list[str], name
         for one in ground.api.items(f"/api/v1/{kind.lower()}s"):
             snapshot.put(one | {"kind": kind, "apiVersion": "v1"})
     seen = _scheduled(ground.api, namespace, asked)
-    judged = World(PolicySet(), snapshot, 0).judge(json.dumps(seen).encode())
+    judged = Simulation(PolicySet(), snapshot, 0).judge(json.dumps(seen).encode())
     fitting = [node.name for node in judged.nodes if node.fits]
     if where := seen["spec"].get("nodeName"):
         assert where in fitting
@@ -142,7 +142,7 @@ def _counted(message: str) -> Counter[str]:
     return Counter({reason: int(count) for count, _, reason in parts})
 
 
-def _first(node: NodeJudged) -> list[str]:
+def _first(node: NodeResult) -> list[str]:
     """What the scheduler says, who stops at the first plugin that refuses."""
     first = node.unfit[0].what
     amounts = [one.what for one in node.unfit if one.what.startswith(("Insufficient ", "Too many "))]

@@ -12,8 +12,8 @@ import pytest
 
 from fairlead.control.loop.assemble import now
 from fairlead.pki.identities import OPERATOR, scheduler_identity
-from fairlead.pki.issuing import Pair, authority, issued
-from fairlead.pki.tls_context import calling
+from fairlead.pki.issuing import Pair, create_authority, issue_leaf
+from fairlead.pki.tls_context import client_context
 from fairlead.process.peer_certificates import REMEMBERED
 from fairlead.render.object_names import OPERATOR_SECRET, Names
 from fairlead.replica_state import PATH
@@ -34,7 +34,7 @@ class Given(Operating):
 
     def signed(self, name: str) -> Pair:
         """As their authority gives it to anybody who asks."""
-        return issued(self.by, name, "client", now(), LIFE)
+        return issue_leaf(self.by, name, "client", now(), LIFE)
 
     def put(self, secret: str, pair: Pair) -> None:  # type: ignore[override]
         """Have this in a Secret."""
@@ -48,12 +48,12 @@ class Given(Operating):
             self.cluster.api.create(path, made)
 
     def connect(self, pair: Pair) -> "Caller":
-        self.callers.append(Caller(self.ports[0], calling(self.by.certificate, pair.certificate, pair.key)))
+        self.callers.append(Caller(self.ports[0], client_context(self.by.certificate, pair.certificate, pair.key)))
         return self.callers[-1]
 
     def _component(self) -> Component:
         made = super()._component()
-        server = issued(self.by, "fairlead", "server", now(), LIFE, [HOST])
+        server = issue_leaf(self.by, "fairlead", "server", now(), LIFE, [HOST])
         files = {"--tls-cert": server.certificate, "--tls-key": server.key, "--client-ca": self.by.certificate}
         for option, content in files.items():
             (self.folder / option.strip("-")).write_bytes(content)
@@ -77,7 +77,7 @@ class Caller:
 @pytest.fixture
 def replica(with_crd: Cluster, namespace: str, tmp_path: Path) -> Iterator[Given]:
     made = Given(with_crd, namespace, tmp_path, f"schedulers: [{{name: {namespace}}}]\ntls: {{mode: Provided}}\n")
-    made.by, made.callers = authority("shared", now(), LIFE), []
+    made.by, made.callers = create_authority("shared", now(), LIFE), []
     made.start()
     yield made
     for one in made.callers:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from crdkit import POLICIES
-from fairlead.control.reconcile.object_client import Objects
+from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.access.access import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.process.cluster_claim import CLAIM
-from fairlead.process.uninstaller import Uninstall
+from fairlead.process.uninstaller import Uninstaller
 from operatekit import Operating
 from testbed import process
 from testbed.api import wait_for
@@ -77,6 +77,6 @@ def _has_scheduler(cluster: Cluster, namespace: str) -> bool:
 
 async def _uninstall(cluster: Cluster, namespace: str) -> None:
     async with Client(from_kubeconfig([cluster.kubeconfig])) as client:
-        await Uninstall(
-            objects=Objects(client), namespace=namespace, operator="none=none", lasts_s=60, say=lambda _: None
+        await Uninstaller(
+            objects=ObjectClient(client), namespace=namespace, operator="none=none", lasts_s=60, say=lambda _: None
         ).run()

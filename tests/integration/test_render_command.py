@@ -13,7 +13,7 @@ import yaml
 
 from crdkit import policies_served
 from fairlead.cli.main import main
-from fairlead.control.decide.drift import APPLIED, holds, to_apply
+from fairlead.control.decide.drift import APPLIED, includes, to_apply
 from fairlead.control.reconcile.object_client import KINDS
 from fairlead.render.object_names import SCHEDULER_LABEL
 from fairlead.render.operator_settings import parse_settings
@@ -82,7 +82,7 @@ def test_what_is_applied_is_what_is_rendered(at_work: Ground, policies: Path, ku
         assert {_key(one) for one in found} == {*there}
         for one in found:
             live = there[_key(one)]
-            parts = {key: (one[key], live.get(key)) for key in one if not holds(one[key], live.get(key), key)}
+            parts = {key: (one[key], live.get(key)) for key in one if not includes(one[key], live.get(key), key)}
             assert parts == {}
             assert one["metadata"]["labels"] == live["metadata"]["labels"]
     assert [one for one in bare if one["kind"] != "Secret"] == [one for one in full if one["kind"] != "Secret"]

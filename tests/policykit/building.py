@@ -7,7 +7,7 @@ from fairlead import strategies
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import policy_model
 from fairlead.cel.values.structs import from_json
-from fairlead.policy.compile.compiler import Rules, compile_policy
+from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.policy.views.placed_pod import PlacedPod, placed_pod
@@ -48,11 +48,11 @@ def _listed(field: str, value: Any) -> Any:
     return [{key: name} | ({"expression": one} if isinstance(one, str) else one) for name, one in value.items()]
 
 
-def policy(name: str = "p", *, rules: Rules | None = None, **spec: Any) -> CompiledPolicy:
-    return compile_policy(parse_policy(obj(name, **spec), MODEL), rules or Rules(INSTALLED))
+def policy(name: str = "p", *, rules: CompileOptions | None = None, **spec: Any) -> CompiledPolicy:
+    return compile_policy(parse_policy(obj(name, **spec), MODEL), rules or CompileOptions(INSTALLED))
 
 
-def faults(rules: Rules | None = None, **spec: Any) -> dict[str, str]:
+def faults(rules: CompileOptions | None = None, **spec: Any) -> dict[str, str]:
     """What is wrong with a policy, by field."""
     try:
         policy(rules=rules, **spec)

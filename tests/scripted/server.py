@@ -10,7 +10,7 @@ from typing import Any, Self
 from aiohttp import web
 
 from fairlead.kube.access.access import Access
-from fairlead.kube.access.credentials import Kept
+from fairlead.kube.access.credentials import StaticCredentials
 from fairlead.kube.access.tls_trust import Trust
 
 Step = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -62,9 +62,9 @@ class Server:
         """Its address."""
         return f"http{'s' if self.tls else ''}://127.0.0.1:{self.port}"
 
-    def access(self, kept: Kept | None = None, trust: Trust | None = None) -> Access:
+    def access(self, kept: StaticCredentials | None = None, trust: Trust | None = None) -> Access:
         """How it is reached."""
-        return Access(self.url, kept or Kept(), trust)
+        return Access(self.url, kept or StaticCredentials(), trust)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         body = await request.read()

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from fairlead.api.params import Params
 from fairlead.strategies.contract import (
+    CompiledFilter,
     Filter,
-    FilterOf,
     NodeFacts,
     Pass,
     PodFacts,
@@ -53,7 +53,7 @@ def _ask(rule: Filter | Score, pod: PodFacts, node: NodeFacts, now: int, trace: 
 def _sound(rule: Filter | Score, answer: Verdict | Value) -> None:
     if isinstance(answer, Unknown):
         return
-    if not isinstance(rule, FilterOf):
+    if not isinstance(rule, CompiledFilter):
         assert not isinstance(answer, Pass | Reject), f"a score answered {answer}"
         value = answer.value if isinstance(answer, Timed) else answer
         assert math.isfinite(value), f"the score {value} is not finite"
@@ -93,7 +93,7 @@ def _timeless(answer: Verdict | Value) -> Pass | Reject | Unknown | float:
 
 
 def _resolvable(rule: Filter | Score, scene: Scene, answer: Verdict | Value) -> None:
-    if not isinstance(rule, FilterOf) or not rule.resolvable:
+    if not isinstance(rule, CompiledFilter) or not rule.resolvable:
         return
     assert rule.reads.of_pods, "no eviction can change what does not read pods"
     if isinstance(answer, Pass):

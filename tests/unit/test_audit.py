@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import audit
-from fairlead.render.rbac import Grant, Request, Rule
+from fairlead.render.rbac import ApiRequest, RbacRule, RoleGrant
 
 _ME = audit.account("ours", "me")
 
@@ -54,9 +54,9 @@ def test_who_asked_what_was_refused_and_what_changes_something() -> None:
 
 
 _GRANTS = (
-    Grant("cluster", (Rule("", "", ("pods",), ("get",)),)),
-    Grant("own", (Rule("", "", ("pods",), ("create", "patch", "delete")),)),
-    Grant("own", (Rule("", "r", ("roles",), ("bind",), ("a", "b")),)),
+    RoleGrant("cluster", (RbacRule("", "", ("pods",), ("get",)),)),
+    RoleGrant("own", (RbacRule("", "", ("pods",), ("create", "patch", "delete")),)),
+    RoleGrant("own", (RbacRule("", "r", ("roles",), ("bind",), ("a", "b")),)),
 )
 
 
@@ -86,7 +86,7 @@ def test_who_makes_roles_needs_what_is_in_them_and_who_makes_bindings_may_bind()
     }
     binding = {"metadata": {}, "roleRef": {"apiGroup": "r", "kind": "ClusterRole", "name": "a"}}
     assert {*audit.granted([role, binding], "ours")} == {
-        Request("get", "r", "x", "own"),
-        Request("update", "r", "x", "own"),
-        Request("bind", "r", "clusterroles", "cluster", "a"),
+        ApiRequest("get", "r", "x", "own"),
+        ApiRequest("update", "r", "x", "own"),
+        ApiRequest("bind", "r", "clusterroles", "cluster", "a"),
     }

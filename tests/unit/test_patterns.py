@@ -11,7 +11,7 @@ from patternkit.steps import Matcher, Tree
 _FOUND = [*held(), *inline()]
 _MADE = {  # where patterns are made of what is given; all that come of it are held by some module
     "self.pattern": "api.values",
-    "types": "cel.cure_tables",
+    "types": "cel.hints.type_table",
 }
 _PATTERNS = {
     (one.pattern.pattern, one.pattern.flags, one.how): one
@@ -70,9 +70,13 @@ def test_no_hard_text_is_found_where_there_is_none(pattern: str, how: str) -> No
 
 def test_patterns_of_all_kinds_are_found() -> None:
     places = {one.where.removeprefix("fairlead.") for one in _FOUND}
-    assert {"cel.elsewhere.SLIPS", "cel.cure_tables.OPERATORS", "cel.functions.conversions._DECIMAL"} <= places
-    assert {"cli.slips._HINTS", "cluster.yaml_text._IN_A_ROW", "webhook.direct._HEAD"} <= places
-    assert any(place.startswith("cel.cures:") for place in places)
+    assert {
+        "cel.hints.foreign_syntax.FOREIGN_PATTERNS",
+        "cel.hints.suggestions.OPERATORS",
+        "cel.functions.conversions._DECIMAL",
+    } <= places
+    assert {"cli.yaml.parse_errors._HINTS", "plain_data._IN_A_ROW", "webhook.https.fast_path._HEAD"} <= places
+    assert any(place.startswith("cel.hints.suggestions:") for place in places)
     assert len(_PATTERNS) > 300
 
 

@@ -10,26 +10,26 @@ import msgspec
 from fairlead.cel.values.structs import from_json
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import policy_set
-from fairlead.policy.evaluate.rule_errors import Tally
+from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.placed_pod import PlacedPod
 from fairlead.policy.views.pod_and_node import NodeView
 from fairlead.webhook.extender import bind as placing
 from fairlead.webhook.extender import verbs
-from fairlead.webhook.extender.bind import Placing
-from fairlead.webhook.extender.caches import Remembered
-from fairlead.webhook.extender.call import Answer, Caller, Gate, Moment
-from fairlead.webhook.extender.circuit_breaker import Pace
+from fairlead.webhook.extender.bind import BindDecision
+from fairlead.webhook.extender.caches import NodeNameCache
+from fairlead.webhook.extender.call import CallClock, Caller, FailurePolicy, Reply
+from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
 from fairlead.webhook.extender.requests import BindArgs
-from fairlead.webhook.extender.state import world
+from fairlead.webhook.extender.state import build_serving_state
 from policykit import NOW, SECOND, Clock, Endless
 from policykit.asking import NEVER
 
 SCHEDULER: Final = "fairlead"
 
 
-def at(now: int = NOW, clock: Endless | Any = None, deadline: int = NEVER) -> Moment:
-    return Moment(now, clock or Endless(), deadline)
+def at(now: int = NOW, clock: Endless | Any = None, deadline: int = NEVER) -> CallClock:
+    return CallClock(now, clock or Endless(), deadline)
 
 
 class Known:
@@ -82,27 +82,29 @@ class Asking:
         self.nodes = Nodes()
         for one in nodes:
             self.nodes.put(one)
-        self.tally = Tally()
-        self.pace = Pace()
+        self.tally = RuleErrorTally()
+        self.pace = CircuitBreaker()
         self.caller = replace(Caller(schedulers=frozenset(schedulers)), **caller)
         self.mirror = Known(self.nodes, namespaces, unplaced)
         self.serve(policies)
 
     def serve(self, policies: Iterable[CompiledPolicy]) -> None:
         """A new set."""
-        self.world = world(policy_set(policies), self.nodes, self.mirror, self.pace, Remembered(), self.tally)
+        self.world = build_serving_state(
+            policy_set(policies), self.nodes, self.mirror, self.pace, NodeNameCache(), self.tally
+        )
 
-    def filter(self, asked: bytes, gate: Gate = "Fail", when: Moment | None = None) -> Answer:
+    def filter(self, asked: bytes, gate: FailurePolicy = "Fail", when: CallClock | None = None) -> Reply:
         return verbs.filter(asked, self.world, self.caller, gate, when or at())
 
-    def prioritize(self, asked: bytes, when: Moment | None = None) -> Answer:
+    def prioritize(self, asked: bytes, when: CallClock | None = None) -> Reply:
         return verbs.prioritize(asked, self.world, self.caller, when or at())
 
-    def preempt(self, asked: bytes, gate: Gate = "Fail", when: Moment | None = None) -> Answer:
+    def preempt(self, asked: bytes, gate: FailurePolicy = "Fail", when: CallClock | None = None) -> Reply:
         return verbs.preempt(asked, self.world, self.caller, gate, when or at())
 
-    def bind(self, asked: bytes, when: Moment | None = None) -> Placing | BindArgs | Answer:
-        return placing.bind(asked, self.world, self.caller, when or at())
+    def bind(self, asked: bytes, when: CallClock | None = None) -> BindDecision | BindArgs | Reply:
+        return placing.decide_bind(asked, self.world, self.caller, when or at())
 
 
 def body(
@@ -126,7 +128,7 @@ def body(
     return json.dumps(asked, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def names_of(answer: Answer) -> list[str]:
+def names_of(answer: Reply) -> list[str]:
     """Who passed, in either form."""
     reply = json.loads(answer.body)
     if reply["NodeNames"] is not None:
@@ -138,8 +140,8 @@ class Passing(Clock):
     """A clock for calls that miss their deadline, or do not."""
 
     def ask(
-        self, asking: Asking, verb: str, names: Sequence[str], gate: Gate = "Fail", *, slow: bool, **more: Any
-    ) -> Answer:
+        self, asking: Asking, verb: str, names: Sequence[str], gate: FailurePolicy = "Fail", *, slow: bool, **more: Any
+    ) -> Reply:
         """With each look at the clock taking a second and a deadline in the past, or no time at all."""
         self.step = SECOND if slow else 0
         when = at(NOW, self, self.time if slow else self.time + SECOND)

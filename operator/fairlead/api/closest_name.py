@@ -7,7 +7,7 @@ from typing import Final
 NAME_MAX: Final = 60
 
 
-def nearest(name: str, names: Iterable[str], *, cutoff: float = 0.6) -> str:
+def closest_name(name: str, names: Iterable[str], *, cutoff: float = 0.6) -> str:
     """The name that was probably meant, empty if none is near; neither capitals nor `_` count."""
     known = {one.lower(): one for one in sorted(names, reverse=True)}
     found = get_close_matches(name[:NAME_MAX].lower().replace("_", ""), sorted(known), n=1, cutoff=cutoff)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from fairlead.api import parse_hints
-from fairlead.api.closest_name import nearest
+from fairlead.api.closest_name import closest_name
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.api.params import Params
 from fairlead.api.v1alpha1 import Metadata, SchedulerExtenderPolicy
@@ -185,5 +185,5 @@ def _quoted(value: object, allowed: list[str]) -> str:
 
 
 def _meant(value: str, allowed: list[str]) -> str:
-    near = nearest(value, allowed)
+    near = closest_name(value, allowed)
     return f"did you mean {near}?" if near else parse_hints.for_template(value)

@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic.fields import FieldInfo
 
-from fairlead.api.closest_name import NAME_MAX, nearest
+from fairlead.api.closest_name import NAME_MAX, closest_name
 from fairlead.api.errors import FieldPath
 from fairlead.api.params import Params
 from fairlead.api.values import Shape
@@ -45,9 +45,11 @@ def for_field(path: FieldPath, model: type[Params]) -> str:
         return f"here it is called {other}"
     if "matchLabels" in fields:
         return (
-            "labels stand under matchLabels" if not nearest(name, fields) else f"did you mean {nearest(name, fields)}?"
+            "labels stand under matchLabels"
+            if not closest_name(name, fields)
+            else f"did you mean {closest_name(name, fields)}?"
         )
-    near = nearest(name, fields)
+    near = closest_name(name, fields)
     return f"did you mean {near}?" if near else f"the fields here are {', '.join(fields)}"
 
 

@@ -12,13 +12,13 @@ _Count = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
 _Time = Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"})]
 
 
-class Observed(Params):
+class StatusPart(Params):
     """The base of what is read back."""
 
     model_config = ConfigDict(extra="ignore")
 
 
-class StatusCondition(Observed):
+class StatusCondition(StatusPart):
     """One thing that is true of the policy, or is not, or is not known."""
 
     list_keys: ClassVar[tuple[str, ...]] = ("type",)
@@ -37,7 +37,7 @@ class StatusCondition(Observed):
     """Why, in a sentence for people."""
 
 
-class SchedulerStatus(Observed):
+class SchedulerStatus(StatusPart):
     """The scheduler that the policy is for."""
 
     name: Annotated[str, Field(max_length=63)] | None = None
@@ -48,7 +48,7 @@ class SchedulerStatus(Observed):
     """The configuration that last ran and was verified."""
 
 
-class RuleErrors(Observed):
+class RuleErrors(StatusPart):
     """The errors that a rule raised while it was evaluated."""
 
     count: _Count | None = None
@@ -59,7 +59,7 @@ class RuleErrors(Observed):
     """When the last one was."""
 
 
-class RuleStatus(Observed):
+class RuleStatus(StatusPart):
     """What became of one rule."""
 
     list_keys: ClassVar[tuple[str, ...]] = ("kind", "name")
@@ -77,7 +77,7 @@ class RuleStatus(Observed):
     """The errors it raised."""
 
 
-class Warned(Observed):
+class StatusWarning(StatusPart):
     """Something that works and is probably not what was meant."""
 
     list_keys: ClassVar[tuple[str, ...]] = ("reason",)
@@ -90,7 +90,7 @@ class Warned(Observed):
     """What it is, in a sentence for people."""
 
 
-class Status(Observed):
+class Status(StatusPart):
     """What the operator says about the policy."""
 
     observed_generation: _Count | None = None
@@ -103,5 +103,5 @@ class Status(Observed):
     """The scheduler that the policy is for."""
     rules: Annotated[Listed[RuleStatus], Field(max_length=128)] = ()
     """What became of each rule."""
-    warnings: Annotated[Listed[Warned], Field(max_length=32)] = ()
+    warnings: Annotated[Listed[StatusWarning], Field(max_length=32)] = ()
     """What works and is probably not what was meant."""

@@ -23,7 +23,7 @@ from fairlead.cli.commands import (
     version,
 )
 from fairlead.cli.console import exits
-from fairlead.cli.console.exits import ended
+from fairlead.cli.console.exits import exit_code_of
 from fairlead.cli.console.output import complain, output
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     name = "kubectl fairlead" if Path(sys.argv[0]).name == _PLUGIN else "fairlead"
     made = parser(name)
     if asked[:1] == [completion.ASK]:
-        return ended(name, lambda: completion.answer(made, asked[1:]))
+        return exit_code_of(name, lambda: completion.answer(made, asked[1:]))
 
     def run() -> int:
         given, unknown = made.parse_known_args(asked)
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = given.run(given)
         return code
 
-    return ended(" ".join([name, *(one for one in asked[:1] if not one.startswith("-"))]), run)
+    return exit_code_of(" ".join([name, *(one for one in asked[:1] if not one.startswith("-"))]), run)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -60,7 +60,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """With where it is said what would be right."""
         complain(self.prog, f"{message}; `{self.prog} --help` says what there is")
-        raise SystemExit(exits.NOT_ASKED)
+        raise SystemExit(exits.USAGE)
 
     def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
         """On standard output."""

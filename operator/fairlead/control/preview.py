@@ -11,25 +11,25 @@ from typing import Any, Final
 
 from fairlead.api.errors import FieldError, InvalidObjectError
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.control.decide.decide import Asked, There, decide
-from fairlead.control.decide.desired import Gathered, Obj, paused, scheduler_of
+from fairlead.control.decide.decide import DesiredScheduler, ObservedScheduler, decide
+from fairlead.control.decide.desired import Obj, PolicyIndex, is_paused, scheduler_of
 from fairlead.control.decide.drift import APPLIED, to_apply
-from fairlead.control.decide.unlisted_schedulers import denied, in_turn
+from fairlead.control.decide.unlisted_schedulers import denial_reason, in_order_of_request
 from fairlead.kube.watch.secrets import TLS, Metadata, Secret, body
-from fairlead.render.cluster_facts import ALL_UP_TO, Facts
+from fairlead.render.cluster_facts import ALL_UP_TO, ClusterFacts
 from fairlead.render.operator_settings import OperatorSettings, SchedulerSettings
 from fairlead.render.plan import Plan
-from fairlead.render.templates import Engine, Object
+from fairlead.render.templates import Object, TemplateEngine
 
 TAG: Final = "<version: of the API server>"
 CA_HASH: Final = "<ca-hash>"
 APPLIED_HASH: Final = "<applied-hash>"
-_NOTHING: Final = There(config_maps={})
+_NOTHING: Final = ObservedScheduler(config_maps={})
 _SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class PreviewInputs:
     """What is known beside policies and settings."""
 
     namespace: str
@@ -43,7 +43,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rendering:
+class Preview:
     """What it comes to."""
 
     schedulers: Sequence[str]
@@ -55,15 +55,15 @@ class Rendering:
     """What else there is to know."""
 
 
-def rendering(
-    engine: Engine,
+def render_preview(
+    engine: TemplateEngine,
     model: type[SchedulerExtenderPolicy],
     policies: Iterable[Obj],
     settings: OperatorSettings,
-    given: Given,
-) -> Rendering:
+    given: PreviewInputs,
+) -> Preview:
     """All of it; the order of the policies does not matter. Raises InvalidObjectError for what cannot be had."""
-    gathered = Gathered(model)
+    gathered = PolicyIndex(model)
     for one in policies:
         # what a policy has once it was applied, and nothing that is rendered depends on
         gathered.tell(None, {**one, "metadata": {**one["metadata"], "uid": "", "generation": 0}})
@@ -83,16 +83,16 @@ def rendering(
         objects += [named.applied(one) for one in plan.objects]
         meanings |= {mark: told for mark, told in named.meanings().items() if any(_holds(one, mark) for one in objects)}
         notes += _notes(name, asked, gathered.of(name))
-    return Rendering(schedulers=names, objects=objects, placeholders=meanings, notes=notes)
+    return Preview(schedulers=names, objects=objects, placeholders=meanings, notes=notes)
 
 
 def _refuse(names: Sequence[str], settings: OperatorSettings) -> None:
     """Raise for schedulers that there may not be, of a cluster in which there are none yet."""
     asked = dict.fromkeys(names, "")
     for name in names:
-        if why := denied(name, settings):
+        if why := denial_reason(name, settings):
             raise InvalidObjectError([FieldError(("unlistedSchedulers",), why)])
-    new = in_turn(asked, settings)
+    new = in_order_of_request(asked, settings)
     if len(new) > settings.max_unlisted_schedulers:
         most = settings.max_unlisted_schedulers
         why = f"is {most}, and {len(new)} schedulers are not listed: {', '.join(new[:_SHOWN])}"
@@ -100,11 +100,11 @@ def _refuse(names: Sequence[str], settings: OperatorSettings) -> None:
         raise InvalidObjectError([FieldError(("maxUnlistedSchedulers",), why + more, "list them under schedulers")])
 
 
-def _plan(engine: Engine, asked: Asked, given: Given, authority: str) -> Plan:
+def _plan(engine: TemplateEngine, asked: DesiredScheduler, given: PreviewInputs, authority: str) -> Plan:
     settings = asked.settings
     if not _is_image_known(settings, given):
         settings = settings.model_copy(update={"image": settings.image.model_copy(update={"tag": TAG})})
-    facts = Facts(
+    facts = ClusterFacts(
         namespace=given.namespace,
         url=f"https://{given.service}.{given.namespace}.svc:{given.port}",
         ca_bundle=given.ca or authority,
@@ -117,7 +117,7 @@ def _plan(engine: Engine, asked: Asked, given: Given, authority: str) -> Plan:
     return plan
 
 
-def _is_image_known(settings: SchedulerSettings, given: Given) -> bool:
+def _is_image_known(settings: SchedulerSettings, given: PreviewInputs) -> bool:
     image = settings.image
     return bool(settings.management == "ConfigOnly" or given.version or image.tag or image.digest)
 
@@ -127,7 +127,7 @@ class _Named:
     """The objects of a scheduler, with names in place of what is not known."""
 
     plan: Plan
-    given: Given
+    given: PreviewInputs
     authority: str
     settings: SchedulerSettings
 
@@ -182,10 +182,10 @@ def _authority(settings: OperatorSettings) -> str:
     return f"<ca.crt: of the Secret {'fairlead-ca' if own else 'fairlead-webhook-tls'}>"
 
 
-def _notes(name: str, asked: Asked, policies: Sequence[Obj]) -> Iterator[str]:
+def _notes(name: str, asked: DesiredScheduler, policies: Sequence[Obj]) -> Iterator[str]:
     if asked.settings.node_sample == "Auto":
         yield f"{name}: of a cluster with more than {ALL_UP_TO} nodes the configuration has no percentageOfNodesToScore"
-    if paused(policies):
+    if is_paused(policies):
         yield f"{name}: nothing of it is written while one of its policies is paused, but for its certificates"
 
 

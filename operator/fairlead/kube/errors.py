@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from fairlead.kube.resources import Where
+from fairlead.kube.resources import ObjectRef
 
 ERROR_BYTES_MAX: Final = 64 << 10
 _TEXT_MAX: Final = 500
@@ -40,7 +40,7 @@ class RequestError(ClusterError):
     def __init__(
         self,
         verb: str,
-        where: Where,
+        where: ObjectRef,
         message: str,
         *,
         status: int = 0,
@@ -61,7 +61,7 @@ class RequestError(ClusterError):
 class UnreachableError(RequestError):
     """No answer, or half of one. What was asked for may have happened all the same, unless `not_sent`."""
 
-    def __init__(self, verb: str, where: Where, message: str, *, not_sent: bool = False) -> None:
+    def __init__(self, verb: str, where: ObjectRef, message: str, *, not_sent: bool = False) -> None:
         self.not_sent = not_sent
         super().__init__(verb, where, message)
 
@@ -120,7 +120,7 @@ _RULE: Final = re.compile(r'cannot (\S+) resource "([^"]+)" in API group "([^"]*
 _status: Final = msgspec.json.Decoder(Status)
 
 
-def refusal(verb: str, where: Where, status: int, body: bytes, *, retry_after: str | None = None) -> RequestError:
+def refusal(verb: str, where: ObjectRef, status: int, body: bytes, *, retry_after: str | None = None) -> RequestError:
     """The error that an answer stands for."""
     said = status_of(body)
     message = said.message or body[:_TEXT_MAX].decode(errors="replace").strip() or "nothing was said"

@@ -21,7 +21,7 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class ObjectRef:
     """What a request is about; without a namespace it is about all of them, or about what has none."""
 
     resource: Resource
@@ -44,7 +44,7 @@ class Where:
         """The resource as an RBAC rule names it."""
         return f"{self.resource.plural}/{self.subresource}" if self.subresource else self.resource.plural
 
-    def of(self, namespace: str, name: str, subresource: str = "") -> "Where":
+    def of(self, namespace: str, name: str, subresource: str = "") -> "ObjectRef":
         """One object of this kind."""
         return replace(self, namespace=namespace, name=name, subresource=subresource)
 
@@ -70,13 +70,13 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
     items: list[T] | None = None  # a list that Go has left empty is null
 
 
-PODS: Final = Where(Resource("", "v1", "pods"))
-NAMESPACES: Final = Where(Resource("", "v1", "namespaces"))
-NODES: Final = Where(Resource("", "v1", "nodes"))
-POLICIES: Final = Where(Resource(names.GROUP, names.VERSION, names.PLURAL))
+PODS: Final = ObjectRef(Resource("", "v1", "pods"))
+NAMESPACES: Final = ObjectRef(Resource("", "v1", "namespaces"))
+NODES: Final = ObjectRef(Resource("", "v1", "nodes"))
+POLICIES: Final = ObjectRef(Resource(names.GROUP, names.VERSION, names.PLURAL))
 
 
-class _Version(Where):
+class _Version(ObjectRef):
     """What the API server says of itself; it is no resource, and everybody may read it."""
 
     @property

@@ -12,8 +12,8 @@ import msgspec
 
 from fairlead.mirror import decode
 from fairlead.mirror.interning import shared_node
-from fairlead.mirror.node_entry import GivenNode, HeldNode
-from fairlead.mirror.pod_entry import HeldPod, Key, held
+from fairlead.mirror.node_entry import FullNode, NodeEntry
+from fairlead.mirror.pod_entry import Key, PodEntry, entry_of
 from fairlead.mirror.resource_requests import ENDED, Amounts, request_of
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.pod_and_node import NodeView
@@ -34,7 +34,7 @@ class Mirror:
     """
 
     def __init__(self, clock: Callable[[], int], schedulers: Iterable[str] = ()) -> None:
-        held: dict[str, HeldNode] = {}
+        held: dict[str, NodeEntry] = {}
         self.nodes: Final = Nodes()
         self.node_sink: Final = NodeSink(self.nodes, held, clock)
         self.placed_sink: Final = PlacedSink(self.nodes, held)
@@ -60,16 +60,16 @@ class Mirror:
         found = self.placed_sink.objects.get((placed.metadata.namespace, placed.metadata.name))
         return {} if found is None or found.pod.uid != placed.uid else found.request.amounts
 
-    def given(self, node: bytes | msgspec.Raw, *, images: bool = True) -> GivenNode:
+    def given(self, node: bytes | msgspec.Raw, *, images: bool = True) -> FullNode:
         """A node that a caller brings along. Whether its images are read is up to the rules.
 
         Raises msgspec.DecodeError or ValueError if it is none.
         """
-        return GivenNode.of(decode.node(node) if images else decode.node_without_images(node))
+        return FullNode.of(decode.node(node) if images else decode.node_without_images(node))
 
-    def view_for(self, given: GivenNode) -> NodeView:
+    def view_for(self, given: FullNode) -> NodeView:
         """Such a node, with the pods that are known to be on one of its name; none of it is kept."""
-        here = self._held.get(given.node.metadata.name) or HeldNode()
+        here = self._held.get(given.node.metadata.name) or NodeEntry()
         return here.view_of(given, self._clock())
 
 
@@ -84,14 +84,14 @@ class _Sink:
 class NodeSink(_Sink):
     """Takes nodes."""
 
-    def __init__(self, nodes: Nodes, held: dict[str, HeldNode], clock: Callable[[], int]) -> None:
+    def __init__(self, nodes: Nodes, held: dict[str, NodeEntry], clock: Callable[[], int]) -> None:
         self._nodes, self._held, self._clock = nodes, held, clock
 
     def put(self, node: Any, /) -> None:
         """A node came or became different."""
         here = self._held.get(node.metadata.name)
         if here is None:
-            here = self._held[node.metadata.name] = HeldNode()
+            here = self._held[node.metadata.name] = NodeEntry()
         change = here.see(shared_node(node), self._clock())
         if change != _NO_CHANGE:
             self._nodes.put(here.view(), change)
@@ -108,9 +108,9 @@ class NodeSink(_Sink):
 class PlacedSink(_Sink):
     """Takes pods that are bound to a node."""
 
-    def __init__(self, nodes: Nodes, held: dict[str, HeldNode]) -> None:
+    def __init__(self, nodes: Nodes, held: dict[str, NodeEntry]) -> None:
         self._nodes, self._held = nodes, held
-        self.objects: Final[dict[Key, HeldPod]] = {}
+        self.objects: Final[dict[Key, PodEntry]] = {}
 
     def put(self, one: decode.WirePod, /) -> None:
         """A pod came or became different."""
@@ -119,7 +119,7 @@ class PlacedSink(_Sink):
             if before is not None:
                 self.remove(before.key)
             return
-        after = held(one)
+        after = entry_of(one)
         if before is not None and after.is_as(before):
             return
         self.objects[after.key] = after
@@ -133,10 +133,10 @@ class PlacedSink(_Sink):
         if (before := self.objects.pop(key, None)) is not None:
             self._swap(before.node, before, None)
 
-    def _swap(self, node: str, before: HeldPod | None, after: HeldPod | None) -> None:
+    def _swap(self, node: str, before: PodEntry | None, after: PodEntry | None) -> None:
         here = self._held.get(node)
         if here is None:
-            here = self._held[node] = HeldNode()
+            here = self._held[node] = NodeEntry()
         change = here.swap(before, after)
         if here.node is not None:
             self._nodes.put(here.view(), change)

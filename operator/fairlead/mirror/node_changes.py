@@ -62,7 +62,7 @@ class _Stamp(NamedTuple):
 _WHERE: Final[Mapping[Path, Stamped]] = {LABELS: "labels", ANNOTATIONS: "annotations"}
 
 
-class Stamps:
+class ChangeTimes:
     """The stamps of one state of a node; never changed once made."""
 
     __slots__ = ("_node", "_stamps")
@@ -71,7 +71,7 @@ class Stamps:
         self._node = node
         self._stamps = stamps or {}
 
-    def after(self, node: Any, changes: Iterable[Path], now: int) -> "Stamps":
+    def after(self, node: Any, changes: Iterable[Path], now: int) -> "ChangeTimes":
         """The stamps of the state that follows, which differs in these paths."""
         stamps = dict(self._stamps)
         for path in changes:
@@ -86,7 +86,7 @@ class Stamps:
             else:
                 before = stamps.get((where, key))
                 stamps[where, key] = _Stamp(before and before.came, now)
-        return Stamps(node, stamps)
+        return ChangeTimes(node, stamps)
 
     def get(self, asked: tuple[Stamped, str, str | None], /) -> int | None:
         """When the key got this value, or with None when it came; None when that is not so now."""

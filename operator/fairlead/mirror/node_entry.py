@@ -2,8 +2,8 @@
 
 from typing import Any, Final, NamedTuple
 
-from fairlead.mirror.node_changes import Stamps, node_changes
-from fairlead.mirror.pod_entry import HeldPod, Key
+from fairlead.mirror.node_changes import ChangeTimes, node_changes
+from fairlead.mirror.pod_entry import Key, PodEntry
 from fairlead.mirror.resource_requests import COUNTED, Amounts, allocatable_of, as_amounts
 from fairlead.policy.views.pod_and_node import NodeView
 from fairlead.strategies.reads import Change
@@ -11,37 +11,37 @@ from fairlead.strategies.reads import Change
 _NOTHING: Final[Amounts] = {}
 
 
-class GivenNode(NamedTuple):
+class FullNode(NamedTuple):
     """A node that somebody else knows, and what it has for pods."""
 
     node: Any
     allocatable: Amounts
 
     @classmethod
-    def of(cls, node: Any) -> "GivenNode":
+    def of(cls, node: Any) -> "FullNode":
         """Raises ValueError for a quantity that cannot be read."""
         return cls(node, as_amounts(allocatable_of(node)))
 
 
-class HeldNode:
+class NodeEntry:
     """A node, or a place for one that is not known yet: its pods may be told first."""
 
     __slots__ = ("_allocatable", "_requested", "_stamps", "_totals", "node", "pods")
 
     def __init__(self) -> None:
         self.node: Any = None
-        self.pods: dict[Key, HeldPod] = {}
+        self.pods: dict[Key, PodEntry] = {}
         self._totals: dict[str, int] = {}
         self._allocatable = _NOTHING
         self._requested = _NOTHING
-        self._stamps = Stamps(None)
+        self._stamps = ChangeTimes(None)
 
     def see(self, node: Any, now: int) -> Change | None:
         """The node came (nothing is said then), or became different. Raises ValueError, and is then as it was."""
         before, allocatable = self.node, as_amounts(allocatable_of(node))
         self.node = node
         if before is None or before.metadata.uid != node.metadata.uid:
-            self._stamps = Stamps(node)
+            self._stamps = ChangeTimes(node)
             self._allocatable = allocatable
             self._recount()
             return None
@@ -54,9 +54,9 @@ class HeldNode:
         """The node went; its pods may still be there."""
         self.node = None
         self._allocatable = _NOTHING
-        self._stamps = Stamps(None)
+        self._stamps = ChangeTimes(None)
 
-    def swap(self, before: HeldPod | None, after: HeldPod | None) -> Change:
+    def swap(self, before: PodEntry | None, after: PodEntry | None) -> Change:
         """A pod came, changed or went."""
         for pod, sign in ((before, -1), (after, 1)):
             if pod is not None:
@@ -78,7 +78,7 @@ class HeldNode:
             since=self._stamps,
         )
 
-    def view_of(self, given: "GivenNode", now: int) -> NodeView:
+    def view_of(self, given: "FullNode", now: int) -> NodeView:
         """The same, were the node this one; nothing is kept of it."""
         node, allocatable = given
         known = self.node is not None and self.node.metadata.uid == node.metadata.uid
@@ -87,10 +87,10 @@ class HeldNode:
             pods=[held.pod for held in self.pods.values()],
             allocatable=allocatable,
             requested=_requested(allocatable, self._totals),
-            since=self._stamps.after(node, node_changes(self.node, node), now) if known else Stamps(node),
+            since=self._stamps.after(node, node_changes(self.node, node), now) if known else ChangeTimes(node),
         )
 
-    def _add(self, pod: HeldPod, sign: int) -> None:
+    def _add(self, pod: PodEntry, sign: int) -> None:
         totals = self._totals
         for name, amount in pod.request.exact.items():
             total = totals.get(name, 0) + sign * amount

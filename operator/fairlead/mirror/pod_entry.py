@@ -27,7 +27,7 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     amounts: Amounts
 
 
-class HeldPod(msgspec.Struct, frozen=True, gc=False):
+class PodEntry(msgspec.Struct, frozen=True, gc=False):
     """A pod on a node, and what it counts for."""
 
     pod: Any  # a PlacedPod
@@ -44,7 +44,7 @@ class HeldPod(msgspec.Struct, frozen=True, gc=False):
         name: str = self.pod.spec.nodeName
         return name
 
-    def is_as(self, other: "HeldPod") -> bool:
+    def is_as(self, other: "PodEntry") -> bool:
         """Whether rules see no difference, nor amounts."""
         one: Any = self.pod
         its: Any = other.pod
@@ -119,7 +119,7 @@ def _same_fields(one: Any, other: Any) -> bool:
     return all(map(_same, astuple(one), astuple(other)))
 
 
-def held(one: WirePod) -> HeldPod:
+def entry_of(one: WirePod) -> PodEntry:
     """What is kept of it."""
     metadata, spec, status = one.metadata, one.spec, one.status
     made = _shapes(_shape(one))
@@ -145,7 +145,7 @@ def held(one: WirePod) -> HeldPod:
         ),
         status=_Status(conditions=shared_conditions(status.conditions), phase=shared_text(status.phase)),
     )
-    return HeldPod(pod, made.request)
+    return PodEntry(pod, made.request)
 
 
 def _shape(one: WirePod) -> bytes:

@@ -95,7 +95,7 @@ class Authority:
 
 def new(now: datetime) -> Pair:
     """Another authority. The day is for people: what counts is the key."""
-    return issuing.authority(f"fairlead-ca {now:%Y-%m-%d}", now, LIFE)
+    return issuing.create_authority(f"fairlead-ca {now:%Y-%m-%d}", now, LIFE)
 
 
 def read(data: Mapping[str, bytes]) -> Authority:

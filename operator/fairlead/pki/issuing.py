@@ -28,7 +28,7 @@ class Pair:
     key: bytes = field(repr=False)
 
 
-def authority(name: str, now: datetime, life: timedelta) -> Pair:
+def create_authority(name: str, now: datetime, life: timedelta) -> Pair:
     """A certificate authority that signs itself."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = _subject(name)
@@ -43,7 +43,9 @@ def authority(name: str, now: datetime, life: timedelta) -> Pair:
     return _pair(made, key)
 
 
-def issued(by: Pair, name: str, purpose: Purpose, now: datetime, life: timedelta, hosts: Iterable[str] = ()) -> Pair:
+def issue_leaf(
+    by: Pair, name: str, purpose: Purpose, now: datetime, life: timedelta, hosts: Iterable[str] = ()
+) -> Pair:
     """A certificate for a server that is reached under these hosts, or for a client that is known by its name."""
     issuer = x509.load_pem_x509_certificate(by.certificate)
     signer = serialization.load_pem_private_key(by.key, None)

@@ -4,8 +4,8 @@ from datetime import datetime
 
 from fairlead.pki.authority import LEAF_LIFE, Authority
 from fairlead.pki.identities import scheduler_identity
-from fairlead.pki.issuing import Pair, Purpose, issued
-from fairlead.pki.parsing import Said, said
+from fairlead.pki.issuing import Pair, Purpose, issue_leaf
+from fairlead.pki.parsing import CertificateInfo, read_certificate
 
 
 def renewed_at(begins: datetime, ends: datetime, serial: int) -> datetime:
@@ -16,11 +16,13 @@ def renewed_at(begins: datetime, ends: datetime, serial: int) -> datetime:
     return begins + (ends - begins) * (2 / 3 - (serial % 1000) / 10_000)
 
 
-def why_another(leaf: Said | None, authority: Authority, name: str, hosts: frozenset[str], now: datetime) -> str:
+def renewal_reason(
+    leaf: CertificateInfo | None, authority: Authority, name: str, hosts: frozenset[str], now: datetime
+) -> str:
     """Why it has to be issued anew; empty: it need not."""
     if leaf is None:
         return "there is none"
-    if leaf.issuer != said(authority.signing.certificate).key:
+    if leaf.issuer != read_certificate(authority.signing.certificate).key:
         return "another authority signs now" if leaf.issuer else "our authority has not signed it"
     if leaf.name != name:
         return f"it is for {leaf.name}"
@@ -31,19 +33,19 @@ def why_another(leaf: Said | None, authority: Authority, name: str, hosts: froze
     return ""
 
 
-def own_leaf(
+def current_leaf(
     authority: Authority, name: str, purpose: Purpose, hosts: frozenset[str], now: datetime, held: Pair | None
 ) -> Pair:
     """What a replica shows as a server, or the operator as a client: what it has, while that is good."""
-    leaf = said(held.certificate, [authority.trusted]) if held is not None else None
-    if held is not None and not why_another(leaf, authority, name, hosts, now):
+    leaf = read_certificate(held.certificate, [authority.trusted]) if held is not None else None
+    if held is not None and not renewal_reason(leaf, authority, name, hosts, now):
         return held
-    return issued(authority.signing, name, purpose, now, LEAF_LIFE, sorted(hosts))
+    return issue_leaf(authority.signing, name, purpose, now, LEAF_LIFE, sorted(hosts))
 
 
 def scheduler_data(authority: Authority, scheduler: str, now: datetime) -> dict[str, bytes]:
     """What a scheduler's Secret holds: what it shows, and whom it is to know."""
-    pair = issued(authority.signing, scheduler_identity(scheduler), "client", now, LEAF_LIFE)
+    pair = issue_leaf(authority.signing, scheduler_identity(scheduler), "client", now, LEAF_LIFE)
     return {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": authority.known}
 
 

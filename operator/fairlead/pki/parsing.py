@@ -15,7 +15,7 @@ _LONGEST: Final = 5  # certificates between a leaf and its authority
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CertificateInfo:
     """What a certificate says."""
 
     key: str
@@ -29,11 +29,11 @@ class Said:
     ends: datetime
 
 
-def said(pem: bytes, authorities: Sequence[bytes] = ()) -> Said:
+def read_certificate(pem: bytes, authorities: Sequence[bytes] = ()) -> CertificateInfo:
     """Of the first certificate. Raises ValueError if there is none."""
     one = x509.load_pem_x509_certificates(pem)[0]
     names = one.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    return Said(
+    return CertificateInfo(
         _key(one),
         _issuer(one, authorities),
         str(names[0].value) if len(names) == 1 else "",

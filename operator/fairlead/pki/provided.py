@@ -21,7 +21,7 @@ _PURPOSES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CertificateRequirements:
     """What a Secret has to hold."""
 
     secret: str
@@ -35,7 +35,7 @@ class Wanted:
     """How else it can be made."""
 
 
-def faults(wanted: Wanted, data: Mapping[str, bytes] | None, now: datetime) -> tuple[str, ...]:
+def find_faults(wanted: CertificateRequirements, data: Mapping[str, bytes] | None, now: datetime) -> tuple[str, ...]:
     """What is wrong with it; nothing: it can be used. `data` is None where there is no such Secret."""
     where = f"Secret {wanted.secret}"
     if data is None:
@@ -57,13 +57,13 @@ _WHAT: Final = {
 
 
 def _of_leaf(
-    wanted: Wanted,
+    wanted: CertificateRequirements,
     data: Mapping[str, bytes],
     chain: list[x509.Certificate],
     authorities: list[x509.Certificate],
     now: datetime,
 ) -> list[str]:
-    leaf, said = chain[0], parsing.said(data["tls.crt"])
+    leaf, said = chain[0], parsing.read_certificate(data["tls.crt"])
     faults = []
     if not belong_together(Pair(data["tls.crt"], data["tls.key"])):
         faults.append("tls.key: is not the key of tls.crt, or has a password: write both anew, together")

@@ -21,7 +21,7 @@ from fairlead.pki import parsing
 from fairlead.pki.authority import LEAF_LIFE, LIFE, Authority, Phase
 from fairlead.pki.identities import scheduler_identity
 from fairlead.pki.issuing import Pair, belong_together
-from fairlead.pki.leaf import why_another
+from fairlead.pki.leaf import renewal_reason
 
 ROTATE: Final = f"{GROUP}/rotate"
 """An annotation on the authority's Secret, with any value: replace the authority. It goes when that has begun."""
@@ -32,10 +32,10 @@ LATEST: Final[timedelta] = LEAF_LIFE
 
 
 @dataclass(frozen=True, slots=True)
-class Scheduler:
+class SchedulerTrust:
     """What is known of one."""
 
-    leaf: parsing.Said | None = None
+    leaf: parsing.CertificateInfo | None = None
     """The certificate in its Secret."""
     bundle: str = ""
     """Which authorities are in its Secret: a digest."""
@@ -48,19 +48,21 @@ class Scheduler:
         return self.leaf is not None and bool(self.leaf.issuer)
 
     @classmethod
-    def read(cls, data: Mapping[str, bytes] | None, authority: Authority, rolled: str) -> "Scheduler":
+    def read(cls, data: Mapping[str, bytes] | None, authority: Authority, rolled: str) -> "SchedulerTrust":
         """From its Secret, which somebody may have spoilt: then it is as good as none."""
         try:
             held = data or {}
             if not belong_together(Pair(held["tls.crt"], held["tls.key"])):
                 return cls(rolled=rolled)
-            return cls(parsing.said(held["tls.crt"], [authority.trusted]), parsing.digest(held["ca.crt"]), rolled)
+            return cls(
+                parsing.read_certificate(held["tls.crt"], [authority.trusted]), parsing.digest(held["ca.crt"]), rolled
+            )
         except (KeyError, ValueError):
             return cls(rolled=rolled)
 
 
 @dataclass(frozen=True, slots=True)
-class Replica:
+class ReplicaTrust:
     """What one has answered."""
 
     trusts: str
@@ -70,7 +72,7 @@ class Replica:
 
 
 @dataclass(frozen=True, slots=True)
-class Become:
+class Advance:
     """The authority has to be the next phase; `why` is for people."""
 
     phase: Phase
@@ -86,7 +88,7 @@ class Issue:
 
 
 @dataclass(frozen=True, slots=True)
-class Await:
+class WaitFor:
     """Nothing is done until these have taken the last step."""
 
     phase: Phase
@@ -101,29 +103,29 @@ class Await:
         return ("replicas", self.replicas), ("schedulers", self.schedulers)
 
 
-Action = Become | Issue | Await
+Action = Advance | Issue | WaitFor
 
 
 def plan(
     authority: Authority,
-    schedulers: Mapping[str, Scheduler],
-    replicas: Mapping[str, Replica | None],
+    schedulers: Mapping[str, SchedulerTrust],
+    replicas: Mapping[str, ReplicaTrust | None],
     now: datetime,
     *,
     requested: bool = False,
 ) -> tuple[Action, ...]:
     """In this order. `replicas` are all pods of the operator, None for one that does not answer."""
-    waits: Await | None = None
+    waits: WaitFor | None = None
     if authority.phase is Phase.STABLE:
         if why := _why_rotate(authority, now, requested=requested):
-            return (Become(Phase.INTRODUCED, why),)
+            return (Advance(Phase.INTRODUCED, why),)
     else:
         after = _AFTER[authority.phase]
         waits = _waits(authority, schedulers, replicas)
         if waits is None:
-            return (Become(after, f"all have taken the step {authority.phase}"),)
-        if now >= parsing.said(authority.leaving).ends - LATEST:
-            return (Become(after, f"the old authority expires; {waits}"),)
+            return (Advance(after, f"all have taken the step {authority.phase}"),)
+        if now >= parsing.read_certificate(authority.leaving).ends - LATEST:
+            return (Advance(after, f"the old authority expires; {waits}"),)
     return (*_issues(authority, schedulers, now), *([waits] if waits else []))
 
 
@@ -135,16 +137,16 @@ _AFTER: Final = {
 
 
 def _why_rotate(authority: Authority, now: datetime, *, requested: bool) -> str:
-    ends = parsing.said(authority.signing.certificate).ends
+    ends = parsing.read_certificate(authority.signing.certificate).ends
     if requested:
         return "somebody has asked for another authority"
     return f"the authority expires on {ends:%Y-%m-%d}" if now >= ends - LIFE * (1 - ROTATED_AT) else ""
 
 
-def _issues(authority: Authority, schedulers: Mapping[str, Scheduler], now: datetime) -> Iterator[Issue]:
+def _issues(authority: Authority, schedulers: Mapping[str, SchedulerTrust], now: datetime) -> Iterator[Issue]:
     known = parsing.digest(authority.known)
     for name, one in sorted(schedulers.items()):
-        why = why_another(one.leaf, authority, scheduler_identity(name), frozenset(), now)
+        why = renewal_reason(one.leaf, authority, scheduler_identity(name), frozenset(), now)
         if not why and one.bundle != known:
             why = "the authorities are others"
         if why:
@@ -152,19 +154,19 @@ def _issues(authority: Authority, schedulers: Mapping[str, Scheduler], now: date
 
 
 def _waits(
-    authority: Authority, schedulers: Mapping[str, Scheduler], replicas: Mapping[str, Replica | None]
-) -> Await | None:
+    authority: Authority, schedulers: Mapping[str, SchedulerTrust], replicas: Mapping[str, ReplicaTrust | None]
+) -> WaitFor | None:
     trusted, known = parsing.digest(authority.trusted), parsing.digest(authority.known)
-    signing = parsing.said(authority.signing.certificate).key
+    signing = parsing.read_certificate(authority.signing.certificate).key
     phase = authority.phase
 
-    def has_taken(one: Replica | None) -> bool:
+    def has_taken(one: ReplicaTrust | None) -> bool:
         return one is not None and one.trusts == trusted and (phase is Phase.INTRODUCED or one.issuer == signing)
 
-    def has_rolled(one: Scheduler) -> bool:
+    def has_rolled(one: SchedulerTrust) -> bool:
         shows = one.leaf is not None and one.leaf.issuer == signing
         return (phase is Phase.SWITCHED or one.rolled == known) and (phase is Phase.INTRODUCED or shows)
 
     late = tuple(sorted(name for name, one in replicas.items() if not has_taken(one)))
     behind = tuple(sorted(name for name, one in schedulers.items() if not has_rolled(one)))
-    return Await(phase, late, behind) if late or behind or not replicas else None
+    return WaitFor(phase, late, behind) if late or behind or not replicas else None

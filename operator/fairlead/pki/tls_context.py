@@ -21,7 +21,7 @@ def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
         context.load_cert_chain(path, password="")
 
 
-def calling(trusted: bytes, certificate: bytes, key: bytes) -> ssl.SSLContext:
+def client_context(trusted: bytes, certificate: bytes, key: bytes) -> ssl.SSLContext:
     """What a caller of the webhook's port shows, and whom it believes: as that port, it knows nothing older than 1.3.
 
     What stands between certificates of a bundle is nobody's business, as with the port.

@@ -11,29 +11,29 @@ from typing import Final
 
 from fairlead.api.names import GROUP, PLURAL
 from fairlead.kube.access.access import Access
-from fairlead.kube.leader_election.election import Terms
-from fairlead.kube.leader_election.elector import LEASES, Duty, Elector
+from fairlead.kube.leader_election.election import LeaseTimings
+from fairlead.kube.leader_election.elector import LEASES, Elector, LeaderTask
 
 LOG: Final = logging.getLogger(__name__)
 CLAIM: Final = LEASES.of("kube-system", f"{PLURAL}.{GROUP}")
 """Where those who may write into the namespace of one operator cannot."""
-TERMS: Final = Terms(lease_s=60.0, act_s=40.0, retry_s=5.0, absent_s=6.0)
+TERMS: Final = LeaseTimings(lease_s=60.0, act_s=40.0, retry_s=5.0, absent_s=6.0)
 """It lasts longer than it takes that another replica of the same namespace leads. One that is deleted its holder makes
 anew with the next renewal."""
 _CURE: Final = "there can be one operator in a cluster: uninstall one of them"
 
 
-class Claim:
+class ClusterClaim:
     """The duty of the replica that leads in its namespace: to have another duty only while the claim is ours."""
 
     def __init__(
         self,
         access: Callable[[], Access],
         namespace: str,
-        duty: Duty,
+        duty: LeaderTask,
         ended: Callable[[], object],
         *,
-        terms: Terms = TERMS,
+        terms: LeaseTimings = TERMS,
     ) -> None:
         """`ended` is called when nothing goes on of what was begun."""
         self._access, self._namespace, self._duty, self._ended, self._terms = access, namespace, duty, ended, terms

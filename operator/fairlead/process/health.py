@@ -11,18 +11,18 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from fairlead import __version__
 from fairlead.kube.watch.reflector import Reflector
-from fairlead.logs import Rarely
+from fairlead.logs import RateLimitFilter
 from fairlead.metrics import Labels, Metrics
-from fairlead.webhook.extender.circuit_breaker import REASON, Slow, version
+from fairlead.webhook.extender.circuit_breaker import REASON, OpenCircuit, version
 from fairlead.webhook.https.connection_limits import IDLE_S, PROBES, Limits
-from fairlead.webhook.https.listener import Door, Guests, Refused
+from fairlead.webhook.https.listener import CountedConnection, Refused, TlsListener
 from fairlead.webhook.https.server import WebhookServer
 from fairlead.webhook.https.tls import Tls
-from fairlead.webhook.serving.last_good import Revisions
-from fairlead.webhook.serving.mirror_feed import Watching
-from fairlead.webhook.serving.policy_store import Policies
-from fairlead.webhook.serving.reloader import Current
-from fairlead.webhook.serving.rule_error_totals import Undecided
+from fairlead.webhook.serving.last_good import LastGoodStore
+from fairlead.webhook.serving.mirror_feed import MirrorFeed
+from fairlead.webhook.serving.policy_store import PolicyStore
+from fairlead.webhook.serving.reloader import PolicyReloader
+from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
 
 _HTTP: Final = logging.getLogger(f"{__name__}.http")
 FRESH_S: Final = 1.0
@@ -55,16 +55,18 @@ class Probes:
     clock: Callable[[], float] = monotonic
     _page: tuple[float, bytes] | None = None
     _ready: tuple[float, bool, bytes] | None = None
-    _server: Guests = field(init=False)
-    _door: Door = field(init=False)
-    _rarely: Rarely = field(default_factory=Rarely)
+    _server: CountedConnection = field(init=False)
+    _door: TlsListener = field(init=False)
+    _rarely: RateLimitFilter = field(default_factory=RateLimitFilter)
 
     async def start(self, host: str | None, port: int) -> int:
         """Listen; gives the port."""
         _HTTP.addFilter(self._rarely)
         refused = self.refused
-        self._door = Door(None, lambda: self._server(), lambda why, peer: refused(f"probes: {why}", peer), self.limits)
-        self._server = Guests(
+        self._door = TlsListener(
+            None, lambda: self._server(), lambda why, peer: refused(f"probes: {why}", peer), self.limits
+        )
+        self._server = CountedConnection(
             self._handle,
             self._door.gone,
             keepalive_timeout=self.idle_s,
@@ -110,16 +112,16 @@ class Probes:
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Parts:
+class Components:
     """Those who have something to say."""
 
     server: WebhookServer
-    watching: Watching
-    policies: Policies
-    current: Current
-    revisions: Revisions
+    watching: MirrorFeed
+    policies: PolicyStore
+    current: PolicyReloader
+    revisions: LastGoodStore
     tls: Tls
-    undecided: Undecided
+    undecided: RuleErrorTotals
     faults: Mapping[str, str] = field(default_factory=dict)
     """What is wrong with files of policies, by their names."""
     certificates: str = ""
@@ -135,7 +137,7 @@ class Parts:
         return {**self.watching.reflectors, **self.beside}
 
 
-def checks(parts: Parts) -> Iterator[Check]:
+def checks(parts: Components) -> Iterator[Check]:
     """Whether calls can be answered, and then what else there is to know: that holds nobody up."""
     yield Check("serving", ok=not parts.server.draining, text="stopping" if parts.server.draining else "")
     for name, one in parts.reflectors.items():
@@ -150,7 +152,7 @@ def checks(parts: Parts) -> Iterator[Check]:
         yield Check(name, ok=True, text=text)
 
 
-def _remarks(parts: Parts) -> Iterator[tuple[str, str]]:
+def _remarks(parts: Components) -> Iterator[tuple[str, str]]:
     for state in parts.policies.states.values():
         yield "policy", str(state)
     for slow in _slow(parts):
@@ -170,14 +172,14 @@ def _remarks(parts: Parts) -> Iterator[tuple[str, str]]:
     yield "certificates", parts.certificates or (f"expire {min(expires):%Y-%m-%d}" if expires else "there are none yet")
 
 
-def _slow(parts: Parts) -> list[Slow]:
+def _slow(parts: Components) -> list[OpenCircuit]:
     """The policies that are switched, of those that serve: another generation starts afresh."""
     world = parts.current.world
     serving = {version(one) for one in world.policies.policies} if world is not None else set()
     return [slow for slow in parts.current.pace.slow(perf_counter_ns()) if slow.policy in serving]
 
 
-def measure(parts: Parts, metrics: Metrics) -> None:
+def register_gauges(parts: Components, metrics: Metrics) -> None:
     """Have these numbers asked for at each scrape."""
     reflectors = parts.reflectors
 

@@ -4,24 +4,23 @@ import os
 import socket
 from typing import TYPE_CHECKING
 
-from fairlead.control.loop.assemble import LEASE, leading
-from fairlead.control.loop.assemble import Operator as Known
+from fairlead.control.loop.assemble import LEASE, LeaderContext, leader_controller
 from fairlead.control.loop.kopf_runtime import Runtime, session
-from fairlead.control.status.lint_cache import Linted
+from fairlead.control.status.lint_cache import LintCache
 from fairlead.kube.access.access import Access, find_access
 from fairlead.kube.http.client import Client
-from fairlead.kube.leader_election.election import Terms
+from fairlead.kube.leader_election.election import LeaseTimings
 from fairlead.kube.leader_election.elector import LEASES, Elector, identity
-from fairlead.process.cluster_claim import Claim
+from fairlead.process.cluster_claim import ClusterClaim
 
 if TYPE_CHECKING:
-    from fairlead.process.operator import Operator
+    from fairlead.process.operator import OperatorReplica
 
 
-class Leads:
+class Leadership:
     """Of one replica."""
 
-    def __init__(self, operator: "Operator") -> None:
+    def __init__(self, operator: "OperatorReplica") -> None:
         own = operator.own
         settings, me = operator.settings, operator.settings.pod or socket.gethostname()
         drifted = operator.metrics.counter(
@@ -31,8 +30,8 @@ class Leads:
         def access() -> Access:
             return find_access(settings.kubeconfig, settings.context)
 
-        known = Known(
-            client=lambda: Client(access(), deadline_s=Terms().act_s, writes_for_s=lambda: self.left_s),
+        known = LeaderContext(
+            client=lambda: Client(access(), deadline_s=LeaseTimings().act_s, writes_for_s=lambda: self.left_s),
             model=operator.model,
             settings=lambda: operator.told.settings,
             namespace=settings.namespace,
@@ -46,13 +45,13 @@ class Leads:
             requested=lambda: own is not None and own.material.requested,
             nodes=lambda: len(operator.mirror.nodes.slots) if operator.watching.synced else None,
             leads=lambda: self.leads,
-            warnings=Linted(operator.model, lambda: operator.policies.rules),
+            warnings=LintCache(operator.model, lambda: operator.policies.rules),
             drift=drifted.add,
         )
         self.runtime = Runtime(
-            lambda: leading(known), lambda: session(access()), settings.namespace, lambda: self.claim.wake()
+            lambda: leader_controller(known), lambda: session(access()), settings.namespace, lambda: self.claim.wake()
         )
-        self.claim = Claim(access, settings.namespace, self.runtime, lambda: self.elector.wake())
+        self.claim = ClusterClaim(access, settings.namespace, self.runtime, lambda: self.elector.wake())
         where = LEASES.of(settings.namespace, LEASE)
         self.elector = Elector(access, where, identity(me, settings.pod_uid or str(os.getpid())), self.claim)
         operator.metrics.gauge(

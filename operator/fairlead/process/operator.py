@@ -24,22 +24,22 @@ from fairlead.kube.errors import ClusterError
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
 from fairlead.pki.identities import OPERATOR
-from fairlead.policy.compile.compiler import Rules
-from fairlead.process.peer_certificates import REMEMBERED, Leaves
-from fairlead.process.replica import AGAIN_S, Serving, Work, every, listening, told_to_stop
-from fairlead.process.replica_certificates import OwnCertificates
+from fairlead.policy.compile.compiler import CompileOptions
+from fairlead.process.peer_certificates import REMEMBERED, PeerCertificates
+from fairlead.process.replica import AGAIN_S, Replica, Work, every, listening, told_to_stop
+from fairlead.process.replica_certificates import CertificateRefresher
 from fairlead.process.settings import OperateSettings
 from fairlead.process.settings_file import SettingsError, SettingsFile
 from fairlead.webhook.admission.admission_server import AdmissionServer
 from fairlead.webhook.admission.review import review_steps
-from fairlead.webhook.extender.call import Caller, Moment, Outcome, Verb
-from fairlead.webhook.extender.callers import Callers, TurnedAway, callers, expected
-from fairlead.webhook.extender.rejected_pods import Waiting
-from fairlead.webhook.extender.state import World
+from fairlead.webhook.extender.call import CallClock, Caller, Outcome, Verb
+from fairlead.webhook.extender.callers import Callers, RefusedConnections, callers, expected
+from fairlead.webhook.extender.rejected_pods import RejectedPods
+from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.server import Stranger
 from fairlead.webhook.https.tls import Tls, TlsError
-from fairlead.webhook.serving.policy_watch import policies
-from fairlead.webhook.serving.replica_report import Known, report
+from fairlead.webhook.serving.policy_watch import watch_policies
+from fairlead.webhook.serving.replica_report import ReportInputs, report
 
 if TYPE_CHECKING:
     from fairlead.kube.watch.reflector import Reflector
@@ -50,7 +50,7 @@ SWITCH_S: Final = 0.0005
 _SETTINGS_S: Final = 2.0
 
 
-class Candidate(Protocol):
+class LeaderCandidate(Protocol):
     """Whoever holds the Lease, and does what only its holder may do, in threads of its own."""
 
     def start(self) -> None:
@@ -67,21 +67,25 @@ class Candidate(Protocol):
         """How it is with that, for people."""
 
 
-Lead = Callable[["Operator"], Candidate]
+Lead = Callable[["OperatorReplica"], LeaderCandidate]
 
 
-class Operator(Serving):
+class OperatorReplica(Replica):
     """One replica."""
 
     settings: OperateSettings
 
     def __init__(self, settings: OperateSettings, client: Client, told: SettingsFile, lead: Lead | None = None) -> None:
-        self.own = OwnCertificates(settings, client) if settings.tls is None else None
+        self.own = CertificateRefresher(settings, client) if settings.tls is None else None
         super().__init__(settings, client, self.own.tls if self.own else Tls(settings.tls), "cluster")  # type: ignore[arg-type]
         self.told = told
         self.policies.use(self._rules())
         self.callers = Callers(self._schedulers)
-        self.waiting, self.turned_away, self.ever = Waiting(), TurnedAway(), managed_schedulers.EverManaged()
+        self.waiting, self.turned_away, self.ever = (
+            RejectedPods(),
+            RefusedConnections(),
+            managed_schedulers.ManagedSchedulersSink(),
+        )
         self.admission = AdmissionServer(
             self.tls,
             lambda body: review_steps(body, self.model, self.policies.rules),
@@ -90,9 +94,9 @@ class Operator(Serving):
         )
         self.admission_port = 0
         self.current.stays = self._stays
-        self.objects = policies(client, self.current)
-        self._known = managed_schedulers.follow(client, settings.namespace, self.ever)
-        self.leaves = Leaves(lambda: datetime.now(UTC))
+        self.objects = watch_policies(client, self.current)
+        self._known = managed_schedulers.watch_managed_schedulers(client, settings.namespace, self.ever)
+        self.leaves = PeerCertificates(lambda: datetime.now(UTC))
         self._secrets = Secrets(client, settings.namespace)
         self._followed: Reflector[Any] = self.own.follow() if self.own else self._secrets.follow_shown(self.leaves)
         self.parts.beside = {"policy objects": self.objects} | ({} if self.own else {"certificates": self._followed})
@@ -120,7 +124,7 @@ class Operator(Serving):
         """Others sign names for others, too: who calls shows what is in the Secret of his name."""
         return self._stranger if self.own is None else None
 
-    def idles(self) -> Callable[[World, Moment], bool]:
+    def idles(self) -> Callable[[ServingState, CallClock], bool]:
         """Whether pods that were refused could be placed by now."""
         return self.waiting.look
 
@@ -218,8 +222,8 @@ class Operator(Serving):
             raise TlsError("certificates that others make hold none of the operator's own")
         return self.own.client()
 
-    def _rules(self) -> Rules:
-        return Rules(self.strategies, self.told.settings.annotation_prefixes, clock=thread_time)
+    def _rules(self) -> CompileOptions:
+        return CompileOptions(self.strategies, self.told.settings.annotation_prefixes, clock=thread_time)
 
     def _schedulers(self) -> Iterable[Caller]:
         """The same as before while nothing that they are made of is another."""
@@ -251,7 +255,7 @@ class Operator(Serving):
         now, world = perf_counter_ns(), self.current.world
         taken = self.own.material.state if self.own is not None else None
         said = report(
-            Known(
+            ReportInputs(
                 process=self._process,
                 states=self.policies.states,
                 serving=world.policies if world is not None and self.watching.synced else None,
@@ -286,4 +290,4 @@ async def operate(settings: OperateSettings, lead: Lead | None = None) -> None:
     except SettingsError as error:
         raise SettingsError(f"{told.path}: {error}") from None
     async with Client(find_access(settings.kubeconfig, settings.context)) as client:
-        await Operator(settings, client, told, lead).run(told_to_stop())
+        await OperatorReplica(settings, client, told, lead).run(told_to_stop())

@@ -30,7 +30,7 @@ _remembered: Final = msgspec.json.Decoder(_Before).decode
 
 
 @dataclass(slots=True)
-class Leaves:
+class PeerCertificates:
     """By the names of Secrets: the fingerprints of their certificates, the last one first, and until when each counts.
 
     A Secret that is deleted takes them with it at once; one in which no certificate can be read changes nothing.

@@ -19,26 +19,26 @@ from fairlead import __version__
 from fairlead.api.v1alpha1 import policy_model
 from fairlead.kube.errors import ClusterError
 from fairlead.kube.http.client import Client
-from fairlead.logs import FaultError, Seldom
+from fairlead.logs import FaultError, RateLimiter
 from fairlead.metrics import Metrics
 from fairlead.mirror.mirror import Mirror
-from fairlead.policy.compile.compiler import Rules
+from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.process.gc_tuning import collect_in_small_steps, keep_heap, tidy_up, tidy_up_all
-from fairlead.process.health import Parts, Probes, checks, measure
+from fairlead.process.health import Components, Probes, checks, register_gauges
 from fairlead.process.settings import Address, ServingSettings
 from fairlead.strategies.registry import installed
-from fairlead.webhook.extender.call import Caller, Moment, Outcome, Verb
-from fairlead.webhook.extender.state import World
-from fairlead.webhook.https.bind_client import Binder, Bindings
-from fairlead.webhook.https.dispatch import Calls
+from fairlead.webhook.extender.call import CallClock, Caller, Outcome, Verb
+from fairlead.webhook.extender.state import ServingState
+from fairlead.webhook.https.bind_client import Binder, BindingClient
+from fairlead.webhook.https.dispatch import Dispatcher
 from fairlead.webhook.https.server import Page, Stranger, WebhookServer
 from fairlead.webhook.https.tls import Tls, TlsError
 from fairlead.webhook.https.wall_clock import TimeOfDay
-from fairlead.webhook.serving.last_good import Revisions, RevisionsOf
-from fairlead.webhook.serving.mirror_feed import Watching
-from fairlead.webhook.serving.policy_store import Policies
-from fairlead.webhook.serving.reloader import Current
-from fairlead.webhook.serving.rule_error_totals import Undecided
+from fairlead.webhook.serving.last_good import LastGoodStore, RevisionClient
+from fairlead.webhook.serving.mirror_feed import MirrorFeed
+from fairlead.webhook.serving.policy_store import PolicyStore
+from fairlead.webhook.serving.reloader import PolicyReloader
+from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
 
 LOG: Final = logging.getLogger(__name__)
 Work = Callable[[], Coroutine[None, None, None]]
@@ -53,7 +53,7 @@ _IDLE_NS: Final = 2_000_000
 _DESCRIPTORS: Final = 16_384
 
 
-class Serving(ABC):
+class Replica(ABC):
     """One process."""
 
     def __init__(self, settings: ServingSettings, client: Client, tls: Tls, source: str) -> None:
@@ -68,12 +68,15 @@ class Serving(ABC):
         )
         self.tls = tls
         self.mirror = Mirror(self.now)
-        self.watching = Watching(client, self.mirror)
-        self.revisions = Revisions(RevisionsOf(client, settings.namespace), source)
-        self.policies = Policies(
-            self.model, Rules(self.strategies, clock=thread_time), good=self.revisions.keep, gone=self.revisions.forget
+        self.watching = MirrorFeed(client, self.mirror)
+        self.revisions = LastGoodStore(RevisionClient(client, settings.namespace), source)
+        self.policies = PolicyStore(
+            self.model,
+            CompileOptions(self.strategies, clock=thread_time),
+            good=self.revisions.keep,
+            gone=self.revisions.forget,
         )
-        self.current = Current(self.policies, self.mirror, self.watching.serve)
+        self.current = PolicyReloader(self.policies, self.mirror, self.watching.serve)
         self.now.went_back = self.current.anew
         self.port = self.probes_port = 0
         self.refused = self.metrics.counter(
@@ -88,9 +91,9 @@ class Serving(ABC):
             "policy",
             "rule",
         )
-        self.seldom = Seldom()
-        self.bindings = Bindings(client)
-        calls = Calls(
+        self.seldom = RateLimiter()
+        self.bindings = BindingClient(client)
+        calls = Dispatcher(
             Binder(self.bindings),
             self.caller,
             lambda: self.current.world if self.watching.synced else None,
@@ -99,7 +102,7 @@ class Serving(ABC):
             self.now,
             self.hears(),
         )
-        self.parts = Parts(
+        self.parts = Components(
             server=WebhookServer(
                 self.tls,
                 calls.routes(),
@@ -115,7 +118,7 @@ class Serving(ABC):
             current=self.current,
             revisions=self.revisions,
             tls=self.tls,
-            undecided=Undecided(
+            undecided=RuleErrorTotals(
                 lambda policy, rule, count: errors.add(policy, rule, amount=count),
                 lambda policy, rule, count: faults.add(policy, rule, amount=count),
             ),
@@ -150,14 +153,14 @@ class Serving(ABC):
         """What is done while the last calls are answered."""
         return ()
 
-    def idles(self) -> Callable[[World, Moment], bool] | None:
+    def idles(self) -> Callable[[ServingState, CallClock], bool] | None:
         """Who else has something to do in idle time."""
         return None
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until it is told to stop. Raises OSError where it cannot listen, or cannot read what it is told to."""
         settings, server = self.settings, self.parts.server
-        measure(self.parts, self.metrics)
+        register_gauges(self.parts, self.metrics)
         _have_descriptors()
         async with AsyncExitStack() as stack:
             self.probes_port = await listening(self.probes.start, settings.probes)
@@ -253,7 +256,7 @@ class Serving(ABC):
             if world is None or not self.watching.synced:
                 continue
             state = (world, self.mirror.nodes.head)
-            when = Moment(now, perf_counter_ns, perf_counter_ns() + _IDLE_NS)
+            when = CallClock(now, perf_counter_ns, perf_counter_ns() + _IDLE_NS)
             try:
                 if state != seen and not world.catch_up(when):
                     continue

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from fairlead.control.certificates.issuer import Certificates
+from fairlead.control.certificates.issuer import SchedulerCertificates
 from fairlead.kube.errors import ClusterError
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.reflector import Reflector
@@ -19,21 +19,21 @@ from fairlead.pki import parsing
 from fairlead.pki.authority import SECRET, Authority, AuthorityError
 from fairlead.pki.identities import OPERATOR, SERVER
 from fairlead.pki.issuing import Pair
-from fairlead.pki.leaf import own_leaf, server_hosts
-from fairlead.pki.rotation import ROTATE, Replica
-from fairlead.pki.tls_context import calling
+from fairlead.pki.leaf import current_leaf, server_hosts
+from fairlead.pki.rotation import ROTATE, ReplicaTrust
+from fairlead.pki.tls_context import client_context
 from fairlead.process.settings import OperateSettings
 from fairlead.render.object_names import Names
 from fairlead.webhook.https.tls import Contents, InMemory, Tls, TlsError
 
 
 @dataclass(slots=True, eq=False)
-class Material:
+class ReplicaCertificates:
     """Of one replica."""
 
     hosts: frozenset[str]
     now: Callable[[], datetime]
-    changed: Callable[["Material"], None]
+    changed: Callable[["ReplicaCertificates"], None]
     """Told when there is something else to show or to trust."""
     authority: Authority | None = None
     requested: bool = False
@@ -45,12 +45,14 @@ class Material:
     """What the leader shows to the other replicas."""
 
     @property
-    def state(self) -> Replica | None:
+    def state(self) -> ReplicaTrust | None:
         """What to answer to the leader."""
         if self.authority is None or self.server is None:
             return None
         trusted = self.authority.trusted
-        return Replica(parsing.digest(trusted), parsing.said(self.server.certificate, [trusted]).issuer)
+        return ReplicaTrust(
+            parsing.digest(trusted), parsing.read_certificate(self.server.certificate, [trusted]).issuer
+        )
 
     def renew(self) -> None:
         """Sign anew what it is time for; from time to time."""
@@ -84,8 +86,8 @@ class Material:
     def _use(self, authority: Authority) -> None:
         now, before = self.now(), (self.authority, self.server, self.operator)
         try:
-            server = own_leaf(authority, SERVER, "server", self.hosts, now, self.server)
-            operator = own_leaf(authority, OPERATOR, "client", frozenset(), now, self.operator)
+            server = current_leaf(authority, SERVER, "server", self.hosts, now, self.server)
+            operator = current_leaf(authority, OPERATOR, "client", frozenset(), now, self.operator)
         except (ValueError, TypeError) as error:
             raise AuthorityError(f"tls.crt cannot sign: {error}; delete the Secret for a new authority") from error
         self.authority, self.server, self.operator = authority, server, operator
@@ -102,7 +104,7 @@ LOG: Final = logging.getLogger(__name__)
 _AGAIN_S: Final = 1.0
 
 
-class OwnCertificates:
+class CertificateRefresher:
     """Of one replica."""
 
     def __init__(self, settings: OperateSettings, client: Client) -> None:
@@ -113,12 +115,12 @@ class OwnCertificates:
         """Why there is nothing yet."""
         addresses = frozenset({settings.address} - {""})
         hosts = server_hosts(settings.service, settings.namespace, addresses)
-        self.material = Material(hosts, lambda: datetime.now(UTC), self._use)
+        self.material = ReplicaCertificates(hosts, lambda: datetime.now(UTC), self._use)
 
     async def begin(self) -> None:
         """Until there is something to show."""
         namespace = self._settings.namespace
-        made = Certificates(
+        made = SchedulerCertificates(
             self._secrets,
             SECRET,
             lambda name: Names(name, namespace).certificate,
@@ -145,9 +147,9 @@ class OwnCertificates:
         authority, shown = self.material.authority, self.material.operator
         if authority is None or shown is None:
             raise TlsError("there is nothing from our own authority yet")
-        return calling(authority.trusted, shown.certificate, shown.key)
+        return client_context(authority.trusted, shown.certificate, shown.key)
 
-    def _use(self, material: Material) -> None:
+    def _use(self, material: ReplicaCertificates) -> None:
         if material.authority is None or material.server is None:
             return
         server = material.server

@@ -11,7 +11,7 @@ from fairlead.webhook.https.tls import Files
 
 NAMESPACE: Final = "fairlead-system"
 VERBS: Final[frozenset[Verb]] = frozenset(("filter", "prioritize", "preempt", "bind"))
-Allowed = Mapping[str, frozenset[Verb]]
+AllowedCallers = Mapping[str, frozenset[Verb]]
 """What somebody may ask about the pods of each scheduler."""
 
 
@@ -60,7 +60,7 @@ class Settings(ServingSettings):
 
     policies: Path
     tls: Files
-    callers: Mapping[str, Allowed | None]
+    callers: Mapping[str, AllowedCallers | None]
     """By the names of their certificates; None: everything about every scheduler that policies name."""
 
 

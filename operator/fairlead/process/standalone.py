@@ -8,7 +8,7 @@ from typing import Any, Final
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
 from fairlead.kube.access.access import find_access
 from fairlead.kube.http.client import Client
-from fairlead.process.replica import AGAIN_S, Serving, Work, every, told_to_stop
+from fairlead.process.replica import AGAIN_S, Replica, Work, every, told_to_stop
 from fairlead.process.settings import Settings
 from fairlead.webhook.extender.call import Caller, Verb
 from fairlead.webhook.https.tls import Tls
@@ -18,7 +18,7 @@ LOG: Final = logging.getLogger(__name__)
 _FILES_S: Final = 1.0
 
 
-class App(Serving):
+class StandaloneReplica(Replica):
     """One process."""
 
     def __init__(self, settings: Settings, client: Client) -> None:
@@ -100,4 +100,4 @@ class App(Serving):
 async def serve(settings: Settings) -> None:
     """Serve until a signal says to stop."""
     async with Client(find_access(settings.kubeconfig, settings.context)) as client:
-        await App(settings, client).run(told_to_stop())
+        await StandaloneReplica(settings, client).run(told_to_stop())

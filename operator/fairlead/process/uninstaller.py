@@ -11,14 +11,14 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME, GROUP
-from fairlead.control.decide.decide import in_order
+from fairlead.control.decide.decide import deletion_order
 from fairlead.control.loop.assemble import AUTHORITY, LEASE
 from fairlead.control.reconcile.managed_schedulers import NAME as EVER
-from fairlead.control.reconcile.object_client import KINDS, Objects, resource
+from fairlead.control.reconcile.object_client import KINDS, ObjectClient, resource
 from fairlead.kube.errors import ConflictError, NotFoundError
 from fairlead.kube.http.client import Clock
-from fairlead.kube.leader_election.election import Terms
-from fairlead.kube.resources import PODS, POLICIES, Resource, Where
+from fairlead.kube.leader_election.election import LeaseTimings
+from fairlead.kube.resources import PODS, POLICIES, ObjectRef, Resource
 from fairlead.process.cluster_claim import CLAIM
 from fairlead.process.peer_certificates import REMEMBERED
 from fairlead.render.object_names import MANAGED_BY, MANAGER, SCHEDULER_LABEL
@@ -32,20 +32,20 @@ _OURS: Final = f"{MANAGED_BY}={MANAGER}"
 _UNLABELLED: Final = (("Lease", LEASE), ("Secret", AUTHORITY), ("Secret", REMEMBERED), ("ConfigMap", EVER))
 _NAME: Final = "fairlead-uninstall"
 _CAPACITIES: Final = Resource("storage.k8s.io", "v1", "csistoragecapacities")
-_ELSEWHERE: Final = {"ClusterRoleBinding": "", "RoleBinding": "kube-system"}
+_EXTERNAL: Final = {"ClusterRoleBinding": "", "RoleBinding": "kube-system"}
 _HERE: Final = [kind for kind in KINDS if kind != "ClusterRoleBinding"]
 _AGAIN_S: Final = 1.0
-_HEARD_S: Final = Terms().act_s
+_HEARD_S: Final = LeaseTimings().act_s
 """So long a leader acts at most after the last renewal that was confirmed."""
 _SHOWN: Final = 20
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Uninstall:
+class Uninstaller:
     """Of one operator."""
 
-    objects: Objects
+    objects: ObjectClient
     namespace: str
     operator: str
     """A selector that finds the operator's Deployment, and its pods."""
@@ -76,7 +76,7 @@ class Uninstall:
 
         If this fails half-way, the operator leads again when that time is over, and puts everything back.
         """
-        at = Where(resource("Lease"), self.namespace, LEASE)
+        at = ObjectRef(resource("Lease"), self.namespace, LEASE)
         while (lease := await self.objects.get(at)) is not None:
             before = lease.get("spec") or {}
             holder = before.get("holderIdentity") not in (None, "", _NAME)
@@ -94,8 +94,8 @@ class Uninstall:
 
     async def _gone(self, what: str, selector: str) -> None:
         """Delete Deployments until neither they nor their pods are there."""
-        deployments = Where(resource("Deployment"), self.namespace)
-        pods = Where(PODS.resource, self.namespace)
+        deployments = ObjectRef(resource("Deployment"), self.namespace)
+        pods = ObjectRef(PODS.resource, self.namespace)
         while True:
             found = await self.objects.all(deployments, labelSelector=selector)
             for one in found:
@@ -114,17 +114,17 @@ class Uninstall:
     async def _sweep(self) -> None:
         """What is left of schedulers, and what the operator has kept for itself."""
         found = await self.objects.labelled(_HERE, (self.namespace,), _OURS)
-        for kind, namespace in _ELSEWHERE.items():
-            items = await self.objects.all(Where(resource(kind), namespace), labelSelector=_OURS)
+        for kind, namespace in _EXTERNAL.items():
+            items = await self.objects.all(ObjectRef(resource(kind), namespace), labelSelector=_OURS)
             # there may be another operator in another namespace
             ours = [one for one in items if one["metadata"]["name"].startswith(f"{MANAGER}.{self.namespace}.")]
             found += [{**one, "kind": kind} for one in ours]
-        for one in in_order(found):
+        for one in deletion_order(found):
             await self.objects.remove(one)
         for kind, name in _UNLABELLED:
-            await self._delete(Where(resource(kind), self.namespace, name))
-        kept = Where(REVISIONS, self.namespace)
-        others = Where(_CAPACITIES, self.namespace)
+            await self._delete(ObjectRef(resource(kind), self.namespace, name))
+        kept = ObjectRef(REVISIONS, self.namespace)
+        others = ObjectRef(_CAPACITIES, self.namespace)
         # those of `fairlead serve` are not the operator's
         for at, selector in ((kept, f"{LAST_GOOD},{LAST_GOOD}!=files"), (others, _OURS)):
             for one in await self.objects.all(at, labelSelector=selector):
@@ -134,7 +134,7 @@ class Uninstall:
             await self.objects.remove({**claim, "kind": "Lease"})
         self.say("what they were made of: gone")
 
-    async def _delete(self, at: Where) -> None:
+    async def _delete(self, at: ObjectRef) -> None:
         try:
             await self.objects.client.delete(at)
         except NotFoundError:

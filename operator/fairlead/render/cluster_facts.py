@@ -11,7 +11,10 @@ ALL_AGAIN_UP_TO: Final = 800
 
 
 def percentage(wanted: str, nodes: int | None, before: bool | None) -> int | None:  # noqa: FBT001 - a state, not a switch
-    """The percentageOfNodesToScore for a setting; None: what the scheduler thinks best. `before` is of `asked_all`."""
+    """Return the percentageOfNodesToScore for a setting, or None for the scheduler's own choice.
+
+    `before` is what `samples_all_nodes` returned last.
+    """
     if wanted != "Auto":
         return int(wanted.removesuffix("%"))
     if nodes is None:
@@ -19,7 +22,7 @@ def percentage(wanted: str, nodes: int | None, before: bool | None) -> int | Non
     return 100 if nodes <= (ALL_AGAIN_UP_TO if before is False else ALL_UP_TO) else None
 
 
-def asked_all(config: Mapping[str, Any] | None) -> bool | None:
+def samples_all_nodes(config: Mapping[str, Any] | None) -> bool | None:
     """Whether a scheduler that has this configuration asks all nodes; None where `Auto` has not decided yet."""
     if config is None:
         return None
@@ -27,7 +30,7 @@ def asked_all(config: Mapping[str, Any] | None) -> bool | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class ClusterFacts:
     """All of it."""
 
     namespace: str

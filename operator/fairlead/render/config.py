@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fairlead.render.cluster_facts import Facts, percentage
+from fairlead.render.cluster_facts import ClusterFacts, percentage
 from fairlead.render.extenders import Wiring
 from fairlead.render.object_names import Names
 from fairlead.render.operator_settings import SchedulerSettings
-from fairlead.render.templates import Engine, Object
+from fairlead.render.templates import Object, TemplateEngine
 
 CONFIG_FOLDER: Final = "/etc/fairlead/config"
 """Where a scheduler finds config.yaml and ca.crt..."""
@@ -16,7 +16,7 @@ TLS_FOLDER: Final = "/etc/fairlead/tls"
 _FIT: Final = "NodeResourcesFit"
 
 
-def configuration(engine: Engine, settings: SchedulerSettings, wiring: Wiring, facts: Facts) -> Object:
+def configuration(engine: TemplateEngine, settings: SchedulerSettings, wiring: Wiring, facts: ClusterFacts) -> Object:
     """The configuration of a scheduler."""
     (config,) = engine.render(
         "scheduler/config.yaml",

@@ -11,7 +11,7 @@ from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ExtenderEntry:
     """One extender of the scheduler's configuration."""
 
     filters: bool = False
@@ -49,13 +49,13 @@ class Wiring:
         )
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[ExtenderEntry, ...]:
         """The extenders, in the order in which the scheduler asks them."""
         # The first is always there, and does not prioritize: because of it every node has a zero, and lots are drawn
         # between equals. Nobody needs to wait for it where no policy says so.
-        gate = Entry(filters=True, binds=self.binds, ignorable=not (self.fails or self.binds))
-        ignore = Entry(path="/ignore", filters=True, ignorable=True)
-        scores = Entry(scores=True)
+        gate = ExtenderEntry(filters=True, binds=self.binds, ignorable=not (self.fails or self.binds))
+        ignore = ExtenderEntry(path="/ignore", filters=True, ignorable=True)
+        scores = ExtenderEntry(scores=True)
         return (gate, *[ignore] * self.ignores, *[scores] * self.scores)
 
 

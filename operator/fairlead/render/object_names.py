@@ -80,7 +80,7 @@ class Names:
         return {"app.kubernetes.io/component": "scheduler", SCHEDULER_LABEL: self.scheduler}
 
 
-def scheduler_elsewhere(name: str, namespace: str) -> str:
+def scheduler_of_external(name: str, namespace: str) -> str:
     """Whose object is called so outside our namespace; empty if it is none of ours."""
     parts = name.split(".")
     return parts[2] if len(parts) == 4 and parts[:2] == [MANAGER, namespace] else ""

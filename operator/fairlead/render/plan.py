@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fairlead.api.errors import FieldError, InvalidObjectError
-from fairlead.render.cluster_facts import Facts, image_tag
+from fairlead.render.cluster_facts import ClusterFacts, image_tag
 from fairlead.render.config import CONFIG_FOLDER, TLS_FOLDER, configuration, urls
 from fairlead.render.extenders import Wiring
 from fairlead.render.object_names import CA_HASH, CONFIG_HASH, HASH_VERSION, Names, digest
 from fairlead.render.operator_settings import Resources, SchedulerSettings
-from fairlead.render.templates import Engine, Object, read, written
+from fairlead.render.templates import Object, TemplateEngine, read, written
 
 HASHED_AS: Final = "1"
 """The way in which hashes are made: those of different ways say nothing about each other."""
@@ -133,7 +133,7 @@ def renewed(config_map: Mapping[str, Any], names: Names, ca_bundle: str) -> Mapp
     }
 
 
-def plan(engine: Engine, settings: SchedulerSettings, wiring: Wiring, facts: Facts) -> Plan:
+def plan(engine: TemplateEngine, settings: SchedulerSettings, wiring: Wiring, facts: ClusterFacts) -> Plan:
     """The manifests of a scheduler. Raises InvalidObjectError, with the setting to change."""
     names = Names(settings.name, facts.namespace)
     config = configuration(engine, settings, wiring, facts)
@@ -195,7 +195,7 @@ def _pinned(pod: Object, config_map: str, config_hash: str) -> Object:
     }
 
 
-def _image(settings: SchedulerSettings, facts: Facts) -> str:
+def _image(settings: SchedulerSettings, facts: ClusterFacts) -> str:
     image = settings.image
     if image.digest:
         return f"{image.repository}@{image.digest}"

@@ -24,7 +24,7 @@ _LEASES: Final = "coordination.k8s.io"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RbacRule:
     """One rule of a role."""
 
     why: str
@@ -40,15 +40,15 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class RoleGrant:
     """A role in one place."""
 
     place: Place
-    rules: tuple[Rule, ...]
+    rules: tuple[RbacRule, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ApiRequest:
     """Something that is asked of the API server."""
 
     verb: str
@@ -59,20 +59,20 @@ class Request:
     name: str = ""
 
 
-def allowed(grants: Iterable[Grant], asked: Request) -> bool:
+def allowed(grants: Iterable[RoleGrant], asked: ApiRequest) -> bool:
     """Whether it would be done."""
     return any(
         _covers(rule, asked) for grant in grants if grant.place in ("cluster", asked.place) for rule in grant.rules
     )
 
 
-def _covers(rule: Rule, asked: Request) -> bool:
+def _covers(rule: RbacRule, asked: ApiRequest) -> bool:
     if rule.names and asked.name not in rule.names:
         return False
     return asked.group == rule.group and asked.resource in rule.resources and asked.verb in rule.verbs
 
 
-def named(grants: Iterable[Grant], namespace: str) -> tuple[Grant, ...]:
+def named(grants: Iterable[RoleGrant], namespace: str) -> tuple[RoleGrant, ...]:
     """As they are for an operator in a namespace."""
     return tuple(
         replace(
@@ -93,44 +93,46 @@ _MAKE: Final = ("create",)
 _HELD: Final = ("get", "patch")
 
 OPERATOR: Final = (
-    Grant(
+    RoleGrant(
         "cluster",
         (
-            Rule("policies are decided by nodes and namespaces", "", ("nodes", "namespaces"), ("list", "watch")),
-            Rule("...and by pods; bind looks at the pod that it is told of", "", ("pods",), ("get", "list", "watch")),
-            Rule(
+            RbacRule("policies are decided by nodes and namespaces", "", ("nodes", "namespaces"), ("list", "watch")),
+            RbacRule(
+                "...and by pods; bind looks at the pod that it is told of", "", ("pods",), ("get", "list", "watch")
+            ),
+            RbacRule(
                 "bind, for policies that write annotations; pods cannot be written", "", ("pods/binding",), ("create",)
             ),
-            Rule("policies, of which only the status is ever written", GROUP, (PLURAL,), ("list", "watch")),
-            Rule("what is said of policies", GROUP, (f"{PLURAL}/status",), ("patch",)),
-            Rule(
+            RbacRule("policies, of which only the status is ever written", GROUP, (PLURAL,), ("list", "watch")),
+            RbacRule("what is said of policies", GROUP, (f"{PLURAL}/status",), ("patch",)),
+            RbacRule(
                 "a scheduler is bound to built-in roles; how its bindings are called is not known beforehand",
                 _RBAC,
                 ("clusterrolebindings",),
                 _FOLLOWED,
             ),
-            Rule(
+            RbacRule(
                 "...to these and no others; what is in them nobody has by this, but whoever may bind may bind himself",
                 _RBAC,
                 ("clusterroles",),
                 ("bind",),
                 ("system:kube-scheduler", "system:volume-scheduler"),
             ),
-            Rule(
+            RbacRule(
                 "whether a scheduler that is new is somebody else's: by Leases of its name",
                 _LEASES,
                 ("leases",),
                 ("list",),
                 unlisted=True,
             ),
-            Rule(
+            RbacRule(
                 "...and by what is told its name in arguments",
                 "apps",
                 ("deployments", "statefulsets", "daemonsets"),
                 ("list",),
                 unlisted=True,
             ),
-            Rule(
+            RbacRule(
                 "the authority by which the API server knows who answers for our kind",
                 "admissionregistration.k8s.io",
                 ("validatingwebhookconfigurations",),
@@ -140,35 +142,35 @@ OPERATOR: Final = (
             ),
         ),
     ),
-    Grant(
+    RoleGrant(
         "own",
         (
-            Rule("configurations, and what is remembered of each scheduler", "", ("configmaps",), _FOLLOWED),
-            Rule("who schedulers are", "", ("serviceaccounts",), _FOLLOWED),
-            Rule(
+            RbacRule("configurations, and what is remembered of each scheduler", "", ("configmaps",), _FOLLOWED),
+            RbacRule("who schedulers are", "", ("serviceaccounts",), _FOLLOWED),
+            RbacRule(
                 "our authority and the certificates of schedulers, replaced only as they were seen",
                 "",
                 ("secrets",),
                 ("get", "list", "watch", "create", "update", "delete"),
             ),
-            Rule("what a scheduler that was rolled complains of", "", ("pods/log",), ("get",)),
-            Rule("the schedulers", "apps", ("deployments",), _FOLLOWED),
-            Rule(
+            RbacRule("what a scheduler that was rolled complains of", "", ("pods/log",), ("get",)),
+            RbacRule("the schedulers", "apps", ("deployments",), _FOLLOWED),
+            RbacRule(
                 "the last good generation of each policy",
                 "apps",
                 ("controllerrevisions",),
                 ("list", "create", "delete"),
             ),
-            Rule("what schedulers may be called by", "networking.k8s.io", ("networkpolicies",), _FOLLOWED),
-            Rule("how many of their pods may be away", "policy", ("poddisruptionbudgets",), _FOLLOWED),
-            Rule(
+            RbacRule("what schedulers may be called by", "networking.k8s.io", ("networkpolicies",), _FOLLOWED),
+            RbacRule("how many of their pods may be away", "policy", ("poddisruptionbudgets",), _FOLLOWED),
+            RbacRule(
                 "which replica leads, and the Leases of schedulers; update is held to be given to them, for theirs",
                 _LEASES,
                 ("leases",),
                 (*_MADE, "update"),
             ),
-            Rule("what schedulers may do here: about their Lease", _RBAC, ("roles", "rolebindings"), _FOLLOWED),
-            Rule(
+            RbacRule("what schedulers may do here: about their Lease", _RBAC, ("roles", "rolebindings"), _FOLLOWED),
+            RbacRule(
                 "one object that is touched to wake up pods that were refused",
                 "storage.k8s.io",
                 ("csistoragecapacities",),
@@ -176,11 +178,11 @@ OPERATOR: Final = (
             ),
         ),
     ),
-    Grant(
+    RoleGrant(
         "default",
         (
-            Rule("events about policies, which have no namespace", "events.k8s.io", ("events",), ("create",)),
-            Rule(
+            RbacRule("events about policies, which have no namespace", "events.k8s.io", ("events",), ("create",)),
+            RbacRule(
                 "its own binding here belongs to its namespace, and goes with it",
                 _RBAC,
                 ("rolebindings",),
@@ -189,60 +191,62 @@ OPERATOR: Final = (
             ),
         ),
     ),
-    Grant(
+    RoleGrant(
         "kube-system",
         (
-            Rule(
+            RbacRule(
                 "a scheduler reads here who may ask it",
                 _RBAC,
                 ("rolebindings",),
                 _FOLLOWED,
             ),
-            Rule(
+            RbacRule(
                 "...by this role and no other",
                 _RBAC,
                 ("roles",),
                 ("bind",),
                 ("extension-apiserver-authentication-reader",),
             ),
-            Rule("one operator manages the policies; RBAC cannot name what is to be", _LEASES, ("leases",), _MAKE),
-            Rule("...but the Lease that it holds then", _LEASES, ("leases",), _HELD, (CLAIM,)),
+            RbacRule("one operator manages the policies; RBAC cannot name what is to be", _LEASES, ("leases",), _MAKE),
+            RbacRule("...but the Lease that it holds then", _LEASES, ("leases",), _HELD, (CLAIM,)),
         ),
     ),
 )
 
 UNINSTALL: Final = (
-    Grant(
+    RoleGrant(
         "cluster",
         (
-            Rule("a finalizer of versions before is taken from each policy", GROUP, (PLURAL,), ("list", "patch")),
-            Rule("which pods go on naming a scheduler that is gone", "", ("pods",), ("list",)),
-            Rule("what schedulers were allowed", _RBAC, ("clusterrolebindings",), ("list", "delete")),
+            RbacRule("a finalizer of versions before is taken from each policy", GROUP, (PLURAL,), ("list", "patch")),
+            RbacRule("which pods go on naming a scheduler that is gone", "", ("pods",), ("list",)),
+            RbacRule("what schedulers were allowed", _RBAC, ("clusterrolebindings",), ("list", "delete")),
         ),
     ),
-    Grant(
+    RoleGrant(
         "own",
         (
-            Rule("the schedulers, and then the operator", "apps", ("deployments",), ("list", "delete")),
-            Rule(
+            RbacRule("the schedulers, and then the operator", "apps", ("deployments",), ("list", "delete")),
+            RbacRule(
                 "the operator stops writing when another has its Lease",
                 _LEASES,
                 ("leases",),
                 ("get", "list", "update", "delete"),
             ),
-            Rule("what schedulers are made of", "", ("configmaps", "secrets", "serviceaccounts"), ("list", "delete")),
-            Rule("...and", "networking.k8s.io", ("networkpolicies",), ("list", "delete")),
-            Rule("...and", "policy", ("poddisruptionbudgets",), ("list", "delete")),
-            Rule("...and", _RBAC, ("roles", "rolebindings"), ("list", "delete")),
-            Rule("what was kept of policies", "apps", ("controllerrevisions",), ("list", "delete")),
-            Rule("what woke pods up", "storage.k8s.io", ("csistoragecapacities",), ("list", "delete")),
+            RbacRule(
+                "what schedulers are made of", "", ("configmaps", "secrets", "serviceaccounts"), ("list", "delete")
+            ),
+            RbacRule("...and", "networking.k8s.io", ("networkpolicies",), ("list", "delete")),
+            RbacRule("...and", "policy", ("poddisruptionbudgets",), ("list", "delete")),
+            RbacRule("...and", _RBAC, ("roles", "rolebindings"), ("list", "delete")),
+            RbacRule("what was kept of policies", "apps", ("controllerrevisions",), ("list", "delete")),
+            RbacRule("what woke pods up", "storage.k8s.io", ("csistoragecapacities",), ("list", "delete")),
         ),
     ),
-    Grant(
+    RoleGrant(
         "kube-system",
         (
-            Rule("what schedulers read here", _RBAC, ("rolebindings",), ("list", "delete")),
-            Rule("another operator may manage the policies", _LEASES, ("leases",), ("get", "delete"), (CLAIM,)),
+            RbacRule("what schedulers read here", _RBAC, ("rolebindings",), ("list", "delete")),
+            RbacRule("another operator may manage the policies", _LEASES, ("leases",), ("get", "delete"), (CLAIM,)),
         ),
     ),
 )

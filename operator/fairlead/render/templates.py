@@ -25,7 +25,7 @@ class RenderError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class TemplateEngine:
     """Templates, by their names."""
 
     sources: Mapping[str, str]

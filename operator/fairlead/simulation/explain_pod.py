@@ -9,8 +9,8 @@ from typing import Final, Literal
 from fairlead.policy.evaluate.scoring import on_the_wire
 from fairlead.policy.explain.explanation import NodeExplained, NodeScored, RuleExplained
 from fairlead.policy.explain.mismatch import Unmatched, unmatched
-from fairlead.simulation.results import NodeJudged, PodJudged
-from fairlead.simulation.simulation import World, scheduler_of
+from fairlead.simulation.results import NodeResult, PodResult
+from fairlead.simulation.simulation import Simulation, scheduler_of
 from fairlead.simulation.snapshot import Raw
 
 Verdict = Literal["Preferred", "Possible", "Refused", "Unfit"]
@@ -28,10 +28,10 @@ class Group:
     """Nodes with the same verdict for the same reasons."""
 
     verdict: Verdict
-    nodes: Sequence[NodeJudged]
+    nodes: Sequence[NodeResult]
 
     @property
-    def first(self) -> NodeJudged:
+    def first(self) -> NodeResult:
         """One of them, to tell what they have in common."""
         return self.nodes[0]
 
@@ -49,7 +49,7 @@ class Refusing:
 class Closest:
     """The node that the least keeps from taking the pod, with the rules that do."""
 
-    node: NodeJudged
+    node: NodeResult
     rules: Sequence[RuleExplained]
 
 
@@ -57,7 +57,7 @@ class Closest:
 class Explanation:
     """All of it."""
 
-    judged: PodJudged
+    judged: PodResult
     groups: Sequence[Group]
     refusing: Sequence[Refusing]
     closest: Closest | None
@@ -68,7 +68,7 @@ class Explanation:
     """Policies that have no say about the pod."""
 
 
-def explanation(world: World, raw: Raw, judged: PodJudged) -> Explanation:
+def explanation(world: Simulation, raw: Raw, judged: PodResult) -> Explanation:
     """Why a pod that was judged goes where it goes."""
     scheduler = scheduler_of(judged.pod)
     others = (unmatched(policy, judged.pod, scheduler, world.now) for policy in world.policies.policies)
@@ -82,7 +82,7 @@ def explanation(world: World, raw: Raw, judged: PodJudged) -> Explanation:
     )
 
 
-def verdict_of(node: NodeJudged, preferred: frozenset[str]) -> Verdict:
+def verdict_of(node: NodeResult, preferred: frozenset[str]) -> Verdict:
     """In one word."""
     if node.refusals:
         return "Refused"
@@ -91,10 +91,10 @@ def verdict_of(node: NodeJudged, preferred: frozenset[str]) -> Verdict:
     return "Preferred" if node.name in preferred else "Possible"
 
 
-def groups(judged: PodJudged) -> list[Group]:
+def groups(judged: PodResult) -> list[Group]:
     """Nodes that are alike, the best first; of those that will not do, the most first."""
     preferred = frozenset(judged.preferred)
-    found: dict[object, list[NodeJudged]] = {}
+    found: dict[object, list[NodeResult]] = {}
     for node in judged.nodes:
         said = [(one.policy, one.rule, one.reason) for one in node.refusals]
         key = (verdict_of(node, preferred), (*said, *dict.fromkeys(one.what for one in node.unfit)))
@@ -107,25 +107,25 @@ def groups(judged: PodJudged) -> list[Group]:
 class OneNode:
     """Everything about one node."""
 
-    node: NodeJudged
+    node: NodeResult
     verdict: Verdict
     told: NodeExplained
     scored: NodeScored | None
     """None where the scheduler is told nothing, because it does not fit or is refused."""
 
 
-def one_node(world: World, raw: Raw, judged: PodJudged, node: NodeJudged) -> OneNode:
+def one_node(world: Simulation, raw: Raw, judged: PodResult, node: NodeResult) -> OneNode:
     """Everything about one node."""
     [told] = world.explain(raw, judged, [node.name])
     scored = next((one for one in world.explain_scores(raw, judged) if one.node == node.name), None)
     return OneNode(node, verdict_of(node, frozenset(judged.preferred)), told, scored)
 
 
-def _worse(node: NodeJudged) -> float:
+def _worse(node: NodeResult) -> float:
     return -(node.score or 0.0)
 
 
-def _refusing(world: World, raw: Raw, judged: PodJudged) -> list[Refusing]:
+def _refusing(world: Simulation, raw: Raw, judged: PodResult) -> list[Refusing]:
     """Each rule, for each reason that it gives, with the first node that it refuses so; in the order of rules."""
     counts: Counter[Refused] = Counter()
     first: dict[Refused, str] = {}
@@ -146,7 +146,7 @@ def _refusing(world: World, raw: Raw, judged: PodJudged) -> list[Refusing]:
     return sorted(found, key=lambda one: (order[one.told.policy], one.told.rule))
 
 
-def _closest(world: World, raw: Raw, judged: PodJudged) -> Closest | None:
+def _closest(world: Simulation, raw: Raw, judged: PodResult) -> Closest | None:
     away = [node for node in judged.nodes if not node.is_left]
     near = nsmallest(LOOKED_AT, away, key=_far)
     told = world.explain(raw, judged, [node.name for node in near])
@@ -154,7 +154,7 @@ def _closest(world: World, raw: Raw, judged: PodJudged) -> Closest | None:
     return min(found, key=_far_in_all, default=None)
 
 
-def _as_good(judged: PodJudged) -> list[str]:
+def _as_good(judged: PodResult) -> list[str]:
     left, preferred = judged.left, frozenset(judged.preferred)
     told = on_the_wire([node.score or 0.0 for node in left])
     best = max(told, default=0)
@@ -165,7 +165,7 @@ def _refusals(node: NodeExplained) -> Iterator[RuleExplained]:
     return (one for one in node.filters if one.outcome == "Refused")
 
 
-def _far(node: NodeJudged) -> float:
+def _far(node: NodeResult) -> float:
     return len(node.refusals) + sum(one.short for one in node.unfit)
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fairlead.policy.evaluate.columns import Refusal
-from fairlead.simulation.results import PodJudged
-from fairlead.simulation.simulation import World
+from fairlead.simulation.results import PodResult
+from fairlead.simulation.simulation import Simulation
 from fairlead.simulation.snapshot import Raw
 
 
@@ -22,8 +22,8 @@ class Moved:
 class Changed:
     """A pod that would be placed otherwise."""
 
-    before: PodJudged
-    after: PodJudged
+    before: PodResult
+    after: PodResult
     lost: Sequence[Moved]
     gained: Sequence[Moved]
     by_scores: Sequence[str]
@@ -36,7 +36,7 @@ class Changed:
         return [*dict.fromkeys([*(f"{one.policy}/{one.rule}" for one in refusals), *self.by_scores])]
 
 
-def changed(one: World, other: World, raw: Raw, file: str = "") -> Changed | None:
+def changed(one: Simulation, other: Simulation, raw: Raw, file: str = "") -> Changed | None:
     """What becomes different for a pod from one world to the other, which have the same nodes; None if nothing does."""
     before, after = one.judge(raw, file), other.judge(raw, file)
     pairs = [*zip(before.nodes, after.nodes, strict=True)]
@@ -48,7 +48,7 @@ def changed(one: World, other: World, raw: Raw, file: str = "") -> Changed | Non
     return Changed(before, after, lost, gained, by_scores)
 
 
-def _scores(one: World, other: World, raw: Raw, before: PodJudged, after: PodJudged) -> Iterator[str]:
+def _scores(one: Simulation, other: Simulation, raw: Raw, before: PodResult, after: PodResult) -> Iterator[str]:
     """Scores that give other points to some node that could be gone to before and after."""
     was, now = (
         {

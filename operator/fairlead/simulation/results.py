@@ -10,21 +10,21 @@ import msgspec
 from fairlead.policy.evaluate.columns import Refusal
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.views.pod_and_node import PodView
-from fairlead.simulation.scheduler_filters import FITS, Unfits
+from fairlead.simulation.scheduler_filters import FITS, FitFailures
 
 Refusals = Sequence[Refusal]
-NOBODY: Refusals = ()
+NO_REJECTIONS: Refusals = ()
 CLASSES: Final = 128
 """Of pods that are alike, that are kept at a time: each takes a megabyte where there are thousands of nodes."""
 
 
-class NodeJudged(msgspec.Struct, frozen=True, gc=False):
+class NodeResult(msgspec.Struct, frozen=True, gc=False):
     """One node."""
 
     name: str
-    unfit: Unfits = FITS
+    unfit: FitFailures = FITS
     """Why the scheduler itself would not take it."""
-    refusals: Refusals = NOBODY
+    refusals: Refusals = NO_REJECTIONS
     """The rules that refuse it, in order: the scheduler is told the first."""
     score: float | None = None
     """The exact total of all policies, normalised over the nodes that fit and pass; None for the others."""
@@ -59,11 +59,11 @@ class NodeJudged(msgspec.Struct, frozen=True, gc=False):
 class Verdicts:
     """All nodes for one pod, and for those that are like it."""
 
-    nodes: Sequence[NodeJudged]
+    nodes: Sequence[NodeResult]
     """In the order of the snapshot."""
 
     @cached_property
-    def left(self) -> Sequence[NodeJudged]:
+    def left(self) -> Sequence[NodeResult]:
         """The nodes that fit and pass."""
         return [node for node in self.nodes if node.score is not None]
 
@@ -75,7 +75,7 @@ class Verdicts:
 
 
 @dataclass(frozen=True, slots=True)
-class PodJudged:
+class PodResult:
     """A pod, and what every node is to it."""
 
     pod: PodView
@@ -90,12 +90,12 @@ class PodJudged:
         return [each.policy.name for each in self.matched]
 
     @property
-    def nodes(self) -> Sequence[NodeJudged]:
+    def nodes(self) -> Sequence[NodeResult]:
         """All nodes, in the order of the snapshot."""
         return self.verdicts.nodes
 
     @property
-    def left(self) -> Sequence[NodeJudged]:
+    def left(self) -> Sequence[NodeResult]:
         """The nodes that fit and pass."""
         return self.verdicts.left
 
@@ -104,7 +104,7 @@ class PodJudged:
         """All nodes with the highest score among those that fit and pass."""
         return self.verdicts.preferred
 
-    def node(self, name: str) -> NodeJudged | None:
+    def node(self, name: str) -> NodeResult | None:
         """The node of that name."""
         return next((node for node in self.nodes if node.name == name), None)
 
@@ -130,7 +130,7 @@ class PodShown(msgspec.Struct, gc=False):
     preferred: Sequence[str]
 
 
-def shown(judged: PodJudged) -> PodShown:
+def shown(judged: PodResult) -> PodShown:
     """For programs."""
     pod = judged.pod
     return PodShown(pod.namespace, pod.name, judged.policies, _written(judged.verdicts), judged.preferred)

@@ -25,7 +25,7 @@ NOT_SIMULATED: Final = (
 """What the scheduler decides besides, and nobody here does."""
 
 
-class Unfit(msgspec.Struct, frozen=True, gc=False):
+class FitFailure(msgspec.Struct, frozen=True, gc=False):
     """Why a node will not do."""
 
     what: str
@@ -39,15 +39,15 @@ class Unfit(msgspec.Struct, frozen=True, gc=False):
         return f"{self.what} ({self.detail})" if self.detail else self.what
 
 
-Unfits = tuple[Unfit, ...]
-FITS: Final[Unfits] = ()
+FitFailures = tuple[FitFailure, ...]
+FITS: Final[FitFailures] = ()
 
 
 class Check(NamedTuple):
     """One thing that is looked at: pods with the same key are judged alike by it."""
 
     key: Hashable
-    judge: Callable[[NodeView], Unfits]
+    judge: Callable[[NodeView], FitFailures]
     of_pods: bool = False
     """Whether what is on the node matters."""
 
@@ -69,7 +69,7 @@ def checks(pod: PodView, *, named: bool = True) -> list[Check]:
     return found
 
 
-def beyond(pod: Any) -> Iterator[str]:
+def unsimulated_constraints(pod: Any) -> Iterator[str]:
     """What this pod asks for that is not simulated."""
     spec = pod.spec
     affinity = spec.affinity
@@ -86,11 +86,11 @@ def beyond(pod: Any) -> Iterator[str]:
 
 
 def _taints(tolerations: Sequence[Any]) -> Check:
-    known: dict[tuple[tuple[str, str, str], ...], Unfits] = {}
-    cordoned = (Unfit("node(s) were unschedulable", "it is cordoned"),)
+    known: dict[tuple[tuple[str, str, str], ...], FitFailures] = {}
+    cordoned = (FitFailure("node(s) were unschedulable", "it is cordoned"),)
     may_cordoned = tolerates(tolerations, UNSCHEDULABLE, "", "NoSchedule")
 
-    def judge(view: NodeView) -> Unfits:
+    def judge(view: NodeView) -> FitFailures:
         spec = view.node.spec
         if spec.unschedulable and not may_cordoned:
             return cordoned
@@ -99,7 +99,7 @@ def _taints(tolerations: Sequence[Any]) -> Check:
         key = tuple([(one.key, one.value, one.effect) for one in spec.taints])
         if key not in known:
             bad = [one for one in key if one[2] in ("NoSchedule", "NoExecute") and not tolerates(tolerations, *one)]
-            known[key] = tuple([Unfit("node(s) had untolerated taint(s)", _taint(*one)) for one in bad])
+            known[key] = tuple([FitFailure("node(s) had untolerated taint(s)", _taint(*one)) for one in bad])
         return known[key]
 
     return Check(("taints", _tolerations(tolerations)), judge)
@@ -114,13 +114,13 @@ def _taint(key: str, value: str, effect: str) -> str:
 
 
 def _name(name: str) -> Check:
-    other = (Unfit("node(s) didn't match the requested node name", f"spec.nodeName is {name}"),)
+    other = (FitFailure("node(s) didn't match the requested node name", f"spec.nodeName is {name}"),)
     return Check(("name", name), lambda view: FITS if view.name == name else other)
 
 
 def _affinity(selector: Mapping[str, str], required: Any) -> Check:
     matches, key = node_affinity(selector, required)
-    other = (Unfit("node(s) didn't match Pod's node affinity/selector", key),)
+    other = (FitFailure("node(s) didn't match Pod's node affinity/selector", key),)
     return Check(("affinity", key), lambda view: FITS if matches(view.labels, view.name) else other)
 
 
@@ -140,13 +140,13 @@ def _host_ports(pod: Any) -> Iterator[HostPort]:
 
 
 def _ports(wanted: Sequence[HostPort]) -> Check:
-    def judge(view: NodeView) -> Unfits:
+    def judge(view: NodeView) -> FitFailures:
         for pod in view.pods:
             for number, protocol, address in _host_ports(pod):
                 for mine, its, where in wanted:
                     if (mine, its) == (number, protocol) and (address == where or _ANY in (address, where)):
                         said = f"{protocol} {number} is taken by {pod.namespace}/{pod.name}"
-                        return (Unfit("node(s) didn't have free ports for the requested pod ports", said),)
+                        return (FitFailure("node(s) didn't have free ports for the requested pod ports", said),)
         return FITS
 
     return Check(("ports", tuple(wanted)), judge, of_pods=True)
@@ -154,9 +154,9 @@ def _ports(wanted: Sequence[HostPort]) -> Check:
 
 def _resources(request: Amounts) -> Check:
     wanted = sorted((name, amount) for name, amount in request.items() if amount > 0.0)
-    known: dict[tuple[str, float], Unfit] = {}
+    known: dict[tuple[str, float], FitFailure] = {}
 
-    def judge(view: NodeView) -> Unfits:
+    def judge(view: NodeView) -> FitFailures:
         free = view.free
         lacking = [(name, free.get(name, 0.0)) for name, amount in wanted if free.get(name, 0.0) < amount]
         return tuple([known.get(one) or known.setdefault(one, _lacks(*one, request[one[0]])) for one in lacking])
@@ -164,12 +164,12 @@ def _resources(request: Amounts) -> Check:
     return Check(("resources", tuple(wanted)), judge, of_pods=True)
 
 
-def _lacks(name: str, free: float, asked: float) -> Unfit:
+def _lacks(name: str, free: float, asked: float) -> FitFailure:
     if name == "pods":
-        return Unfit("Too many pods", "no place for another one")
+        return FitFailure("Too many pods", "no place for another one")
     free = max(free, 0.0)
     said = f"asks for {amount(name, asked)}, {amount(name, free)} is free"
-    return Unfit(f"Insufficient {name}", said, 1.0 - free / asked)
+    return FitFailure(f"Insufficient {name}", said, 1.0 - free / asked)
 
 
 _BYTES: Final = ("memory", "ephemeral-storage")

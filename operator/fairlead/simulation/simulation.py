@@ -13,7 +13,7 @@ import msgspec
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
 from fairlead.mirror import decode
 from fairlead.mirror.mirror import Mirror
-from fairlead.mirror.pod_entry import HeldPod
+from fairlead.mirror.pod_entry import PodEntry
 from fairlead.mirror.resource_requests import ENDED, request_of
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.evaluator import Evaluator
@@ -22,18 +22,18 @@ from fairlead.policy.explain.explainer import explain, explain_scores
 from fairlead.policy.explain.explanation import NodeExplained, NodeScored
 from fairlead.policy.views.pod_and_node import PodView
 from fairlead.simulation import scheduler_filters
-from fairlead.simulation.results import CLASSES, NOBODY, NodeJudged, PodJudged, Verdicts
-from fairlead.simulation.scheduler_filters import FITS, Check, Unfits
-from fairlead.simulation.snapshot import Held, Key, Raw, Snapshot, SnapshotError, spelt
+from fairlead.simulation.results import CLASSES, NO_REJECTIONS, NodeResult, PodResult, Verdicts
+from fairlead.simulation.scheduler_filters import FITS, Check, FitFailures
+from fairlead.simulation.snapshot import Key, Raw, Snapshot, SnapshotError, SnapshotObject, spelt
 
 T = TypeVar("T")
-Each = Callable[[str, ItemsView[Key, Held]], Iterable[tuple[Key, Held]]]
+Each = Callable[[str, ItemsView[Key, SnapshotObject]], Iterable[tuple[Key, SnapshotObject]]]
 _NEVER: Final = 1 << 62
 _COLUMNS: Final = 512
 _UNREADABLE: Final = (msgspec.DecodeError, ValueError)
 
 
-class World:
+class Simulation:
     """Policies over a snapshot at one moment, in nanoseconds since 1970."""
 
     def __init__(
@@ -59,24 +59,24 @@ class World:
         self.names: Final = [name for _, name in snapshot.nodes]
         self._evaluator = Evaluator(policies, self.mirror.nodes)
         self._at = {name: at for at, name in enumerate(self.names)}
-        self._columns: dict[Hashable, Sequence[Unfits]] = {}
+        self._columns: dict[Hashable, Sequence[FitFailures]] = {}
         self._known: dict[Hashable, Verdicts] = {}
 
-    def judge(self, raw: Raw, file: str = "") -> PodJudged:
+    def judge(self, raw: Raw, file: str = "") -> PodResult:
         """What every node is to a pod. Raises SnapshotError if it cannot be read."""
         with self._asking(raw, file) as (view, home):
             matched = self._evaluator.matching(view, scheduler_of(view), self.now)
             # A pod that was on a node went there by its own scheduler's word.
             checks = scheduler_filters.checks(view, named=not home and not _was_bound(view.pod))
             verdicts = self._verdicts(view, matched, checks, home)
-        return PodJudged(view, matched, verdicts, (*scheduler_filters.beyond(view.pod),))
+        return PodResult(view, matched, verdicts, (*scheduler_filters.unsimulated_constraints(view.pod),))
 
-    def explain(self, raw: Raw, judged: PodJudged, names: Sequence[str]) -> list[NodeExplained]:
+    def explain(self, raw: Raw, judged: PodResult, names: Sequence[str]) -> list[NodeExplained]:
         """What every rule compared on these nodes, for a pod that was judged."""
         with self._asking(raw) as (view, _):
             return [explain(view, judged.matched, self.mirror.nodes, name, self.now) for name in names]
 
-    def explain_scores(self, raw: Raw, judged: PodJudged) -> list[NodeScored]:
+    def explain_scores(self, raw: Raw, judged: PodResult) -> list[NodeScored]:
         """What the scores of the nodes that fit and pass are made of."""
         left = [node.name for node in judged.left]
         with self._asking(raw) as (view, _):
@@ -101,7 +101,7 @@ class World:
         finally:
             self._put(self.snapshot.pods[key].raw)
 
-    def _placed_as(self, key: Key) -> HeldPod | None:
+    def _placed_as(self, key: Key) -> PodEntry | None:
         """The pod of that name on its node; one that was written by hand may lack the default namespace."""
         held = self.mirror.placed_sink.objects
         return held.get(key) or (held.get(("", key[1])) if key[0] == "default" else None)
@@ -122,23 +122,25 @@ class World:
                 _keep(self._known, key, found, CLASSES)
         return found
 
-    def _judged(self, view: PodView, matched: Sequence[Matched], unfit: Sequence[Unfits]) -> Verdicts:
+    def _judged(self, view: PodView, matched: Sequence[Matched], unfit: Sequence[FitFailures]) -> Verdicts:
         evaluator, names, now = self._evaluator, self.names, self.now
         refused = evaluator.judge(view, matched, names, now=now, clock=_stopped, deadline=_NEVER).by_all
         pairs = [*zip(names, unfit, strict=True)]
         left = [name for name, why in pairs if not why and name not in refused]
         rated = evaluator.rate(view, matched, left, now=now, clock=_stopped, deadline=_NEVER)
         scores = dict(zip(left, rated, strict=True))
-        return Verdicts([NodeJudged(name, why, refused.get(name, NOBODY), scores.get(name)) for name, why in pairs])
+        return Verdicts(
+            [NodeResult(name, why, refused.get(name, NO_REJECTIONS), scores.get(name)) for name, why in pairs]
+        )
 
-    def _unfit(self, checks: Sequence[Check], home: str) -> Sequence[Unfits]:
+    def _unfit(self, checks: Sequence[Check], home: str) -> Sequence[FitFailures]:
         """What the scheduler has against each node."""
         columns = [column for column in [self._column(one, home) for one in checks] if any(column)]
         if not columns:
             return [FITS] * len(self.names)
         return columns[0] if len(columns) == 1 else [sum(row, FITS) for row in zip(*columns, strict=True)]
 
-    def _column(self, check: Check, home: str) -> Sequence[Unfits]:
+    def _column(self, check: Check, home: str) -> Sequence[FitFailures]:
         nodes, known = self.mirror.nodes, self._columns.get(check.key)
         is_other = bool(home) and check.of_pods
         if known is None:
@@ -171,7 +173,7 @@ _stopped: Final[Clock] = lambda: 0  # noqa: E731
 
 
 @contextmanager
-def _reading(kind: str, key: Key, held: Held) -> Iterator[None]:
+def _reading(kind: str, key: Key, held: SnapshotObject) -> Iterator[None]:
     try:
         yield
     except _UNREADABLE as error:

@@ -36,7 +36,7 @@ class SnapshotError(ValueError):
     """What was read is not what is needed; says in one line where, what, and what to do."""
 
 
-class Held(NamedTuple):
+class SnapshotObject(NamedTuple):
     """An object, and the file that it is from."""
 
     raw: Raw
@@ -62,9 +62,9 @@ _object: Final = msgspec.json.Decoder(_Object)
 class Snapshot:
     """What there is, each object once."""
 
-    nodes: dict[Key, Held] = field(default_factory=dict)
-    pods: dict[Key, Held] = field(default_factory=dict)
-    namespaces: dict[Key, Held] = field(default_factory=dict)
+    nodes: dict[Key, SnapshotObject] = field(default_factory=dict)
+    pods: dict[Key, SnapshotObject] = field(default_factory=dict)
+    namespaces: dict[Key, SnapshotObject] = field(default_factory=dict)
     others: Counter[str] = field(default_factory=Counter)
     """Objects of kinds that nobody here reads."""
 
@@ -106,9 +106,9 @@ class Snapshot:
         key = (metadata.namespace or "default" if kind == "Pod" else "", metadata.name)
         if key in kept:
             self._refuse_twice(kind, key, kept[key].file, file)
-        kept[key] = Held(raw, file)
+        kept[key] = SnapshotObject(raw, file)
 
-    def _kept(self, version: str, kind: str) -> dict[Key, Held] | None:
+    def _kept(self, version: str, kind: str) -> dict[Key, SnapshotObject] | None:
         if version not in ("v1", ""):  # others call their kinds Node, too
             return None
         return {"Node": self.nodes, "Pod": self.pods, "Namespace": self.namespaces}.get(kind)

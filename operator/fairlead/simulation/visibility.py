@@ -12,7 +12,7 @@ _WHAT: Final[dict[Kind, str]] = {"pods": "what runs on nodes", "namespace": "the
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class SkippedRule:
     """A rule that is not judged, or a whole policy."""
 
     policy: str
@@ -26,17 +26,17 @@ class LeftOut:
 
 def judgeable(
     policies: Iterable[CompiledPolicy], unread: Collection[Kind]
-) -> tuple[list[CompiledPolicy], list[LeftOut]]:
+) -> tuple[list[CompiledPolicy], list[SkippedRule]]:
     """The policies as far as they can be judged, and what is left out of them."""
     found: list[CompiledPolicy] = []
-    left_out: list[LeftOut] = []
+    left_out: list[SkippedRule] = []
     for policy in policies:
         if "namespace" in unread and selects_by_namespace(policy):
-            left_out.append(LeftOut(policy.name, "", "namespace"))
+            left_out.append(SkippedRule(policy.name, "", "namespace"))
             continue
         blind = {rule.name: kind for rule in policy.filters if (kind := _blind(rule.filter.reads, unread))}
         blind |= {rule.name: kind for rule in policy.scores if (kind := _blind(rule.score.reads, unread))}
-        left_out += [LeftOut(policy.name, name, kind) for name, kind in blind.items()]
+        left_out += [SkippedRule(policy.name, name, kind) for name, kind in blind.items()]
         filters = tuple(rule for rule in policy.filters if rule.name not in blind)
         scores = tuple(rule for rule in policy.scores if rule.name not in blind)
         found.append(replace(policy, filters=filters, scores=scores) if blind else policy)

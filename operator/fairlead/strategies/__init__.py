@@ -1,4 +1,4 @@
-"""Built-in filters and scores, one module each: pure functions from facts to verdicts. `seam` says how one is made."""
+"""Built-in filters and scores, one module each: pure functions from facts to verdicts; `contract` says how."""
 
 from fairlead.strategies.registry import StrategyError, installed
 

@@ -27,13 +27,15 @@ __all__ = [
     "CONDITIONS",
     "LABELS",
     "PASS",
+    "CompiledFilter",
+    "CompiledScore",
     "Condition",
     "Controller",
     "Decide",
-    "DecideOf",
     "Filter",
-    "FilterOf",
     "NodeFacts",
+    "NodeFilter",
+    "NodeScorer",
     "Normalize",
     "Pass",
     "Path",
@@ -41,11 +43,9 @@ __all__ = [
     "PodOnNode",
     "PodsRead",
     "Rate",
-    "RateOf",
     "Reads",
     "Reject",
     "Score",
-    "ScoreOf",
     "Stamped",
     "Strategy",
     "Timed",
@@ -101,14 +101,14 @@ _Pod = TypeVar("_Pod", bound=PodFacts, contravariant=True)
 _Node = TypeVar("_Node", bound=NodeFacts, contravariant=True)
 
 
-class DecideOf(Protocol[_Node]):
+class NodeFilter(Protocol[_Node]):
     """A filter for one class of pods."""
 
     def __call__(self, node: _Node, now: int, trace: Trace | None = None, /) -> Verdict:
         """Judge a node."""
 
 
-class RateOf(Protocol[_Node]):
+class NodeScorer(Protocol[_Node]):
     """A score for one class of pods."""
 
     def __call__(self, node: _Node, now: int, trace: Trace | None = None, /) -> Value:
@@ -117,11 +117,11 @@ class RateOf(Protocol[_Node]):
 
 # Without slots: Python 3.11 cannot make a frozen dataclass with slots through an alias of its generic.
 @dataclass(frozen=True, kw_only=True)
-class FilterOf(Generic[_Pod, _Node]):
+class CompiledFilter(Generic[_Pod, _Node]):
     """A compiled filter that needs facts of these types; one that needs less stands in for one that needs more."""
 
     reads: Reads
-    for_pod: Callable[[_Pod], DecideOf[_Node]]
+    for_pod: Callable[[_Pod], NodeFilter[_Node]]
     reasons: tuple[str, ...]
     """Every text it may reject with: short, and the same for every node."""
     resolvable: bool = False
@@ -129,19 +129,19 @@ class FilterOf(Generic[_Pod, _Node]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreOf(Generic[_Pod, _Node]):
-    """A compiled score; types as in `FilterOf`."""
+class CompiledScore(Generic[_Pod, _Node]):
+    """A compiled score; types as in `CompiledFilter`."""
 
     reads: Reads
-    for_pod: Callable[[_Pod], RateOf[_Node]]
+    for_pod: Callable[[_Pod], NodeScorer[_Node]]
     normalize: Normalize = "None"
     """What is done to the raw values where the policy does not say."""
 
 
-Filter: TypeAlias = FilterOf[PodFacts, NodeFacts]
-Decide: TypeAlias = DecideOf[NodeFacts]
-Score: TypeAlias = ScoreOf[PodFacts, NodeFacts]
-Rate: TypeAlias = RateOf[NodeFacts]
+Filter: TypeAlias = CompiledFilter[PodFacts, NodeFacts]
+Decide: TypeAlias = NodeFilter[NodeFacts]
+Score: TypeAlias = CompiledScore[PodFacts, NodeFacts]
+Rate: TypeAlias = NodeScorer[NodeFacts]
 
 _P = TypeVar("_P", bound=Params)
 _R = TypeVar("_R")

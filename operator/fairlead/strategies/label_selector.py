@@ -7,7 +7,7 @@ from fairlead.api.selectors import LabelSelector, Requirement
 Labels = Mapping[str, str]
 
 
-def matcher(selector: LabelSelector) -> Callable[[Labels], bool]:
+def compile_selector(selector: LabelSelector) -> Callable[[Labels], bool]:
     """Whether labels match, as Kubernetes has it: NotIn also matches where the label is not there at all."""
     exact = tuple(selector.match_labels.items())
     conditions = tuple(_condition(one) for one in selector.match_expressions)

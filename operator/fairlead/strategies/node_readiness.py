@@ -30,7 +30,7 @@ from fairlead.strategies.contract import (
     Unknown,
     Verdict,
 )
-from fairlead.strategies.label_selector import matcher
+from fairlead.strategies.label_selector import compile_selector
 from fairlead.strategies.node_readiness_params import (
     ConditionItem,
     DaemonSetItem,
@@ -170,7 +170,7 @@ def _daemon(wanted: DaemonSetItem) -> _Item:
 
 
 def _pods(wanted: PodsItem) -> _Item:
-    name, namespace, matches = wanted.name, wanted.namespace, matcher(wanted.selector)
+    name, namespace, matches = wanted.name, wanted.namespace, compile_selector(wanted.selector)
 
     def probe(node: NodeFacts, trace: Trace | None) -> _State | int:
         found = [pod for pod in node.pods if pod.namespace == namespace and matches(pod.labels)]

@@ -36,7 +36,7 @@ class Protecting:
 
 
 @dataclass(frozen=True, slots=True)
-class Spared:
+class EvictionVerdict:
     """Why a pod is not evicted; no rule: it may be."""
 
     policy: str = ""
@@ -61,13 +61,13 @@ Outcome = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Actual:
     """All of it."""
 
     policies: Sequence[str]
     nodes: Mapping[str, OnNode]
     preferred: Sequence[str]
-    spared: Mapping[str, Spared]
+    spared: Mapping[str, EvictionVerdict]
     """By pod on a node, as far as the case speaks of it."""
     annotations: Mapping[str, Annotated]
     """By node, the same."""
@@ -99,7 +99,7 @@ class Difference:
     """What else there is to know."""
 
 
-def differences(expect: Expect, answer: Answer) -> list[Difference]:
+def differences(expect: Expect, answer: Actual) -> list[Difference]:
     """Everything that is not as expected."""
     return [
         *_policies(expect, answer),
@@ -113,19 +113,19 @@ def differences(expect: Expect, answer: Answer) -> list[Difference]:
     ]
 
 
-def _policies(expect: Expect, answer: Answer) -> Iterator[Difference]:
+def _policies(expect: Expect, answer: Actual) -> Iterator[Difference]:
     if expect.policies is not None and {*expect.policies} != {*answer.policies}:
         wanted, got = _listed(expect.policies), _listed(answer.policies)
         others = [one for one in answer.others if one.policy in expect.policies]
         yield Difference(("policies",), "", wanted, got, others=others, notes=_doubts(answer))
 
 
-def _doubts(answer: Answer) -> tuple[str, ...]:
+def _doubts(answer: Actual) -> tuple[str, ...]:
     doubts = {doubt.policy: doubt for node in answer.nodes.values() for doubt in node.explained.doubts}
     return tuple(f"{one.policy}: cannot tell if it is for the pod: {one.why}" for one in doubts.values())
 
 
-def _passed(expect: Expect, answer: Answer) -> Iterator[Difference]:
+def _passed(expect: Expect, answer: Actual) -> Iterator[Difference]:
     if expect.passed is None:
         return
     for name, node in answer.nodes.items():
@@ -137,7 +137,7 @@ def _passed(expect: Expect, answer: Answer) -> Iterator[Difference]:
             yield Difference(("passed",), name, wanted, _fate(node), node.explained.filters)
 
 
-def _refused(expect: Expect, answer: Answer) -> Iterator[Difference]:
+def _refused(expect: Expect, answer: Actual) -> Iterator[Difference]:
     for name, wanted in expect.refused.items():
         node = answer.nodes[name]
         refusal = node.refusal
@@ -181,7 +181,7 @@ def _said(rule: RuleExplained) -> str:
     return f"refused: {rule.reason}, by {rule.policy}/{rule.rule}"
 
 
-def _scores(expect: Expect, answer: Answer) -> Iterator[Difference]:
+def _scores(expect: Expect, answer: Actual) -> Iterator[Difference]:
     for name, wanted in expect.scores.items():
         node = answer.nodes[name]
         if node.score is None or abs(node.score - wanted) > _HUNDREDTH:
@@ -196,7 +196,7 @@ def _score(node: OnNode) -> str:
     return f"score {number(node.score)}"
 
 
-def _order(expect: Expect, answer: Answer) -> Iterator[Difference]:
+def _order(expect: Expect, answer: Actual) -> Iterator[Difference]:
     if expect.order is None:
         return
     names = [name for group in expect.order for name in group]
@@ -208,7 +208,7 @@ def _order(expect: Expect, answer: Answer) -> Iterator[Difference]:
         yield Difference(("order",), "", wanted, got or "no scores", notes=said)
 
 
-def _groups(names: Iterable[str], answer: Answer) -> list[list[str]]:
+def _groups(names: Iterable[str], answer: Actual) -> list[list[str]]:
     """Nodes of one score together, the highest first."""
     found: list[tuple[float, list[str]]] = []
     scored = [(node.score, name) for name in names if (node := answer.nodes[name]).score is not None]
@@ -220,13 +220,13 @@ def _groups(names: Iterable[str], answer: Answer) -> list[list[str]]:
     return [sorted(group) for _, group in found]
 
 
-def _preferred(expect: Expect, answer: Answer) -> Iterator[Difference]:
+def _preferred(expect: Expect, answer: Actual) -> Iterator[Difference]:
     if expect.preferred is not None and {*expect.preferred} != {*answer.preferred}:
         said = tuple(f"{name}: {_score(node)}" for name, node in answer.nodes.items())
         yield Difference(("preferred",), "", _listed(expect.preferred), _listed(answer.preferred), notes=said)
 
 
-def _spared(expect: Expect, answer: Answer) -> Iterator[Difference]:
+def _spared(expect: Expect, answer: Actual) -> Iterator[Difference]:
     for pod, rule in expect.protected.items():
         found = answer.spared[pod]
         if not found.protected or not is_called(found.policy, found.rule, rule):
@@ -240,7 +240,7 @@ def _spared(expect: Expect, answer: Answer) -> Iterator[Difference]:
             yield Difference(("evictable",), pod, "may be evicted", _spared_by(answer, pod), protections=protections)
 
 
-def _spared_by(answer: Answer, pod: str) -> str:
+def _spared_by(answer: Actual, pod: str) -> str:
     found = answer.spared[pod]
     if not found.rule:
         return "may be evicted"
@@ -249,7 +249,7 @@ def _spared_by(answer: Answer, pod: str) -> str:
     return f"not evicted, because its node would be refused without it: {found.why}, by {found.policy}/{found.rule}"
 
 
-def _annotations(expect: Expect, answer: Answer) -> Iterator[Difference]:
+def _annotations(expect: Expect, answer: Actual) -> Iterator[Difference]:
     for node, wanted in expect.annotations.items():
         found = answer.annotations[node]
         if found.refusal or dict(found.values) != wanted:

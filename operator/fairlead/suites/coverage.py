@@ -9,12 +9,12 @@ from fairlead.policy.compile.model import CompiledPolicy, Match
 from fairlead.suites.compare import Outcome
 
 MATCHED: Final = "matched"
-LEFT: Final = "left alone"
+NOT_MATCHED: Final = "left alone"
 PASSED: Final = "passed"
 REFUSED: Final = "refused"
 SCORED: Final = "scored"
 PROTECTED: Final = "protected"
-LET_GO: Final = "let go"
+EVICTABLE: Final = "let go"
 WRITTEN: Final = "written"
 
 
@@ -60,12 +60,12 @@ class Coverage:
 
 def _rules(policy: CompiledPolicy) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     if policy.match != Match():
-        yield "Match", "match", (MATCHED, LEFT)
+        yield "Match", "match", (MATCHED, NOT_MATCHED)
     for filter_ in policy.filters:
         yield "Filter", filter_.name, (PASSED, REFUSED)
     for score in policy.scores:
         yield "Score", score.name, (SCORED,)
     for protection in policy.protections:
-        yield "Protection", protection.name, (PROTECTED, LET_GO)
+        yield "Protection", protection.name, (PROTECTED, EVICTABLE)
     for annotation in policy.annotations:
         yield "Annotation", annotation.key, (WRITTEN,)

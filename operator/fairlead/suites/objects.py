@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-from fairlead.api.closest_name import nearest
+from fairlead.api.closest_name import closest_name
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.cel.functions.time_text import SECOND, string_to_timestamp, timestamp_to_string
 from fairlead.cel.values.errors import CelError
@@ -27,7 +27,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CaseInputs:
     """A pod, and the cluster that it is asked about, as objects of the API."""
 
     pod: Object
@@ -37,7 +37,7 @@ class Asked:
     now: int
 
 
-def asked(suite: Suite, at: int, scheduler: str) -> Asked:
+def case_inputs(suite: Suite, at: int, scheduler: str) -> CaseInputs:
     """What a case asks about. Raises InvalidObjectError."""
     case = suite.cases[at]
     here: FieldPath = ("cases", at)
@@ -48,7 +48,7 @@ def asked(suite: Suite, at: int, scheduler: str) -> Asked:
     pod = _whole_pod(_resolved(case.pod, suite, (*here, "pod")), scheduler, now)
     _refuse_lost(placed, nodes, case)
     spaces = {name: None for _, name in listed} | {_namespace(pod): None} | {space: None for space, _ in placed}
-    return Asked(
+    return CaseInputs(
         pod=pod,
         nodes=[_whole_node(name, one, now) for (_, name), (one, _) in nodes.items()],
         pods=[_whole_placed(key, one, now) for key, (one, _) in placed.items()],
@@ -131,7 +131,7 @@ def _resolved(written: Object, suite: Suite, path: FieldPath) -> Object:
     own = {key: value for key, value in written.items() if key not in OURS}
     if template is not None:
         if not isinstance(template, str) or template not in suite.templates:
-            near = nearest(str(template), suite.templates)
+            near = closest_name(str(template), suite.templates)
             hint = f"did you mean {near}?" if near else f"the templates are {', '.join(suite.templates) or 'none'}"
             _refuse((*path, "from"), f"there is no template {template!r}", hint)
         own = layered(suite.templates[template], own)
@@ -189,7 +189,7 @@ def _refuse_lost(placed: _Gathered, nodes: _Gathered, case: Case) -> None:
         if not node:
             _refuse(where, "is missing", f"say on which node the pod {name} is")
         if node not in names:
-            near = nearest(str(node), names)
+            near = closest_name(str(node), names)
             hint = f"did you mean {near}?" if near else f"the nodes are {', '.join(names) or 'none'}"
             _refuse(where, f"there is no node {node!r} in the case {case.name!r}", hint)
 

@@ -12,28 +12,37 @@ from fairlead.policy.compile.model import CompiledPolicy, ExpressionRule
 from fairlead.policy.evaluate.annotations import annotations
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.preemption import PROTECTED, dropped
-from fairlead.policy.evaluate.rule_errors import Tally
+from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.explain.explainer import steps_of
 from fairlead.policy.explain.explanation import NodeExplained
 from fairlead.policy.explain.mismatch import Unmatched, unmatched
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.node_data import with_data
 from fairlead.policy.views.pod_and_node import NodeView, PodView
-from fairlead.simulation.results import NodeJudged, PodJudged
-from fairlead.simulation.simulation import World
+from fairlead.simulation.results import NodeResult, PodResult
+from fairlead.simulation.simulation import Simulation
 from fairlead.simulation.snapshot import Snapshot, SnapshotError
 from fairlead.suites import coverage, validate
-from fairlead.suites.compare import Annotated, Answer, Difference, OnNode, Outcome, Protecting, Spared, differences
-from fairlead.suites.objects import Asked, asked
+from fairlead.suites.compare import (
+    Actual,
+    Annotated,
+    Difference,
+    EvictionVerdict,
+    OnNode,
+    Outcome,
+    Protecting,
+    differences,
+)
+from fairlead.suites.objects import CaseInputs, case_inputs
 from fairlead.suites.suite import Case, Expect, Suite
 
 
-def ask(policies: Sequence[CompiledPolicy], about: Asked, expect: Expect) -> Answer:
+def ask(policies: Sequence[CompiledPolicy], about: CaseInputs, expect: Expect) -> Actual:
     """Everything that a case may expect. Raises SnapshotError for an object that cannot be read."""
     snapshot = Snapshot()
     for one in (*about.namespaces, *about.nodes, *about.pods):
         snapshot.put(one)
-    world = World(policy_set(policies), snapshot, about.now)
+    world = Simulation(policy_set(policies), snapshot, about.now)
     raw = msgspec.json.encode(about.pod)
     judged = world.judge(raw)
     explained = world.explain(raw, judged, world.names)
@@ -45,7 +54,7 @@ def ask(policies: Sequence[CompiledPolicy], about: Asked, expect: Expect) -> Ans
         *(_of_protection(said) for one in spared.values() for said in one.protections),
         *_of_annotations(judged, bound),
     ]
-    return Answer(
+    return Actual(
         policies=judged.policies,
         nodes={
             said.node: OnNode(said, [str(one) for one in node.unfit], node.score)
@@ -59,12 +68,12 @@ def ask(policies: Sequence[CompiledPolicy], about: Asked, expect: Expect) -> Ans
     )
 
 
-def _annotated(world: World, judged: PodJudged, node: str) -> Annotated:
-    made = annotations(judged.pod, judged.matched, world.mirror.nodes, node, now=world.now, tally=Tally())
+def _annotated(world: Simulation, judged: PodResult, node: str) -> Annotated:
+    made = annotations(judged.pod, judged.matched, world.mirror.nodes, node, now=world.now, tally=RuleErrorTally())
     return Annotated(made.values, made.refusal or "")
 
 
-def _spared(world: World, judged: PodJudged, name: str, about: Asked) -> Spared:
+def _spared(world: Simulation, judged: PodResult, name: str, about: CaseInputs) -> EvictionVerdict:
     node, uid = _victim(name, about)
     found = dropped(
         judged.pod,
@@ -74,30 +83,30 @@ def _spared(world: World, judged: PodJudged, name: str, about: Asked) -> Spared:
         {uid},
         requests=world.mirror.counted,
         now=world.now,
-        tally=Tally(),
+        tally=RuleErrorTally(),
     )
     said = [*_protections(world, judged, node, uid)]
     if found is None:
-        return Spared(protections=said)
-    return Spared(found.policy, found.rule, found.why, found.why == PROTECTED, said)
+        return EvictionVerdict(protections=said)
+    return EvictionVerdict(found.policy, found.rule, found.why, found.why == PROTECTED, said)
 
 
-def _victim(name: str, about: Asked) -> tuple[str, str]:
+def _victim(name: str, about: CaseInputs) -> tuple[str, str]:
     """The node of a pod, and its UID."""
     key = validate.key_of(name, about)
     [found] = [pod for pod in about.pods if (pod["metadata"]["namespace"], pod["metadata"]["name"]) == key]
     return str(found["spec"]["nodeName"]), str(found["metadata"]["uid"])
 
 
-def _of_match(policies: Sequence[CompiledPolicy], judged: PodJudged, about: Asked) -> Iterator[Outcome]:
+def _of_match(policies: Sequence[CompiledPolicy], judged: PodResult, about: CaseInputs) -> Iterator[Outcome]:
     scheduler = about.pod["spec"]["schedulerName"]
     for policy in policies:
         if policy.scheduler_name == scheduler:
             is_for = policy.name in judged.policies
-            yield policy.name, "Match", "match", coverage.MATCHED if is_for else coverage.LEFT
+            yield policy.name, "Match", "match", coverage.MATCHED if is_for else coverage.NOT_MATCHED
 
 
-def _of_node(node: NodeJudged, said: NodeExplained) -> Iterator[Outcome]:
+def _of_node(node: NodeResult, said: NodeExplained) -> Iterator[Outcome]:
     """A refusal counts for the rule whose reason is given: behind another one, nobody would miss it."""
     refused = False
     for rule in said.filters:
@@ -111,7 +120,7 @@ def _of_node(node: NodeJudged, said: NodeExplained) -> Iterator[Outcome]:
             yield rule.policy, "Score", rule.rule, coverage.SCORED
 
 
-def _protections(world: World, judged: PodJudged, node: str, uid: str) -> Iterator[Protecting]:
+def _protections(world: Simulation, judged: PodResult, node: str, uid: str) -> Iterator[Protecting]:
     """Each by itself: the scheduler is told of the first only."""
     view = world.mirror.nodes.view_of(node)
     if view is None:
@@ -134,14 +143,14 @@ def _protects(rule: ExpressionRule, pod: PodView, faced: NodeView, now: int) -> 
 
 
 def _of_protection(said: Protecting) -> Outcome:
-    return said.policy, "Protection", said.rule, coverage.PROTECTED if said.protects else coverage.LET_GO
+    return said.policy, "Protection", said.rule, coverage.PROTECTED if said.protects else coverage.EVICTABLE
 
 
-def _unmatched(judged: PodJudged, about: Asked, policy: CompiledPolicy) -> Unmatched | None:
+def _unmatched(judged: PodResult, about: CaseInputs, policy: CompiledPolicy) -> Unmatched | None:
     return unmatched(policy, judged.pod, str(about.pod["spec"]["schedulerName"]), about.now)
 
 
-def _of_annotations(judged: PodJudged, bound: dict[str, Annotated]) -> Iterator[Outcome]:
+def _of_annotations(judged: PodResult, bound: dict[str, Annotated]) -> Iterator[Outcome]:
     written = {key for one in bound.values() for key in one.values}
     for each in judged.matched:
         for rule in each.policy.annotations:
@@ -153,7 +162,7 @@ def _of_annotations(judged: PodJudged, bound: dict[str, Annotated]) -> Iterator[
 class Ask(Protocol):
     """What tells what policies say of a pod."""
 
-    def __call__(self, policies: Sequence[CompiledPolicy], about: Asked, expect: Expect, /) -> Answer:
+    def __call__(self, policies: Sequence[CompiledPolicy], about: CaseInputs, expect: Expect, /) -> Actual:
         """Everything that a case may expect. Raises SnapshotError for an object that cannot be read."""
 
 
@@ -177,7 +186,7 @@ def run_case(suite: Suite, at: int, policies: Sequence[CompiledPolicy], ask: Ask
     """Ask, and compare."""
     case = suite.cases[at]
     try:
-        about = asked(suite, at, _scheduler(case, at, policies))
+        about = case_inputs(suite, at, _scheduler(case, at, policies))
     except InvalidObjectError as error:
         return Result(case.name, faults=error.errors)
     if faults := [*validate.name_errors(case.expect, about, policies, ("cases", at, "expect"))]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from fairlead.api.closest_name import nearest
+from fairlead.api.closest_name import closest_name
 from fairlead.api.errors import FieldError, FieldPath
 from fairlead.api.parse import shown
 from fairlead.cel.functions.time_text import string_to_timestamp
@@ -11,14 +11,14 @@ from fairlead.cel.values.errors import CelError
 from fairlead.cel.values.schema import NAMESPACE, NODE, POD, element, messages
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.suites.compare import is_called
-from fairlead.suites.objects import AMOUNTS, OURS, Asked, Key
+from fairlead.suites.objects import AMOUNTS, OURS, CaseInputs, Key
 from fairlead.suites.suite import Case, Expect, Object, Suite
 
 _NAMES_MAX = 10
 
 
 def name_errors(
-    expect: Expect, asked: Asked, policies: Sequence[CompiledPolicy], path: FieldPath
+    expect: Expect, asked: CaseInputs, policies: Sequence[CompiledPolicy], path: FieldPath
 ) -> Iterator[FieldError]:
     """Everything that is not there."""
     nodes = [str(node["metadata"]["name"]) for node in asked.nodes]
@@ -38,7 +38,7 @@ def name_errors(
         yield from _lost(name, asked, (*path, *where))
 
 
-def key_of(name: str, asked: Asked) -> Key | None:
+def key_of(name: str, asked: CaseInputs) -> Key | None:
     """The pod on a node that a case calls so, if there is one and only one."""
     keys = _keys(name, asked)
     return keys[0] if len(keys) == 1 else None
@@ -65,13 +65,13 @@ def _pods(expect: Expect) -> Iterator[tuple[FieldPath, str]]:
     yield from ((("evictable", at), name) for at, name in enumerate(expect.evictable))
 
 
-def _keys(name: str, asked: Asked) -> list[Key]:
+def _keys(name: str, asked: CaseInputs) -> list[Key]:
     space, _, own = name.rpartition("/")
     keys = [(str(pod["metadata"]["namespace"]), str(pod["metadata"]["name"])) for pod in asked.pods]
     return [key for key in keys if key[1] == own and space in ("", key[0])]
 
 
-def _lost(name: str, asked: Asked, path: FieldPath) -> Iterator[FieldError]:
+def _lost(name: str, asked: CaseInputs, path: FieldPath) -> Iterator[FieldError]:
     keys = _keys(name, asked)
     if not keys:
         yield from _unknown("pod on a node", name, [str(pod["metadata"]["name"]) for pod in asked.pods], path)
@@ -93,7 +93,7 @@ def _unknown_rule(what: str, name: str, rules: Sequence[tuple[str, str]], path: 
 
 
 def _meant(name: str, names: Sequence[str]) -> str:
-    near = nearest(name, names)
+    near = closest_name(name, names)
     if near:
         return f"did you mean {near}?"
     more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
@@ -174,7 +174,7 @@ def _of_entry(key: str, item: object, type_: str, path: FieldPath) -> Iterator[F
         if key in known:
             yield from _of(item, known[key], here)
         elif key not in _NOT_READ:
-            near = nearest(key, known)
+            near = closest_name(key, known)
             yield FieldError(here, "there is no such field", f"did you mean {near}?" if near else _fields_of(type_))
     elif not (path[-1] in AMOUNTS and isinstance(item, int | float) and not isinstance(item, bool)):
         yield from _of(item, element(type_) or "", here)

@@ -13,7 +13,7 @@ from fairlead.cel.engine import evaluate
 from fairlead.cel.engine.environment import RULE
 from fairlead.cel.functions.overloads import FUNCTIONS as OVERLOADS
 from fairlead.cel.functions.overloads import LEFT_TO_THE_ENGINE, PATTERN_METHODS
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression import CompiledExpression
 
 ENTRIES: Final = {name: entry for group in (*FUNCTIONS.values(), MACROS) for name, entry in group.items()}
 WRITTEN_OTHERWISE: Final = ("add_", "subtract_", "@mapInsert", "select_optional_field")
@@ -28,7 +28,7 @@ def test_the_reference_tells_of_functions_and_of_what_is_lowered() -> None:
 def test_the_example_gives_what_is_stated(entry: Entry) -> None:
     expression = check(f"({entry.example}) == ({entry.gives})", Environment(RULE), BOOL)
     assert evaluate.evaluate(expression.compiled, {}).value() is True
-    assert Compiled(expression).for_pod(None)(None, 0) is True
+    assert CompiledExpression(expression).for_pod(None)(None, 0) is True
 
 
 SAID: Final = {

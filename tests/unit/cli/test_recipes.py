@@ -13,10 +13,10 @@ from fairlead.cel.check import VALUE, Environment, ExpressionError, check
 from fairlead.cel.engine.environment import RULE
 from fairlead.cel.functions.time_text import string_to_timestamp
 from fairlead.cel.values.structs import from_json
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.evaluate.annotations import annotations
 from fairlead.policy.evaluate.preemption import dropped
-from fairlead.policy.evaluate.rule_errors import Tally
+from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.pod_and_node import NodeView, PodView
 from lintkit import report_of, said, spec
@@ -54,7 +54,7 @@ def test_an_expression_is_what_the_page_says(row: str) -> None:
         with pytest.raises(ExpressionError):
             check(text, Environment(RULE), VALUE)
         return
-    expression = Compiled(check(text if otherwise else f"({text}) == ({value})", Environment(RULE), VALUE))
+    expression = CompiledExpression(check(text if otherwise else f"({text}) == ({value})", Environment(RULE), VALUE))
     assert expression.evaluation == "Lowered"
     now = string_to_timestamp(OBJECTS["now"])
     facts = PodView(from_json("Pod", OBJECTS["pod"]), None, _amounts("request"))
@@ -105,13 +105,20 @@ def test_what_an_annotation_can_do_besides() -> None:
 
 
 def bound(cluster: Cluster, who: PodView, where: str) -> tuple[Mapping[str, str], str | None]:
-    found = annotations(who, cluster.matched(who), cluster.nodes, where, now=NOW, tally=Tally())
+    found = annotations(who, cluster.matched(who), cluster.nodes, where, now=NOW, tally=RuleErrorTally())
     return found.values, found.refusal
 
 
 def victim_of(cluster: Cluster, who: PodView) -> str | None:
     found = dropped(
-        who, cluster.matched(who), cluster.nodes, "plain", {"u-q"}, requests=lambda _: {}, now=NOW, tally=Tally()
+        who,
+        cluster.matched(who),
+        cluster.nodes,
+        "plain",
+        {"u-q"},
+        requests=lambda _: {},
+        now=NOW,
+        tally=RuleErrorTally(),
     )
     return None if found is None else found.rule
 

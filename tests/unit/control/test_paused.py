@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, cast
 
 from authoritykit import DAY, NOW, KeptSecrets, at_once
-from fairlead.control.certificates.issuer import Certificates, Passed
+from fairlead.control.certificates.issuer import CertificateStep, SchedulerCertificates
 
 if TYPE_CHECKING:
     from fairlead.kube.watch.secrets import Secrets
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 AFTER = NOW + 21 * DAY
 
 
-def step(secrets: KeptSecrets, when: object, *paused: str) -> Passed:
-    made = Certificates(cast("Secrets", secrets), "ca", str, lambda _: {}, lambda: when)  # type: ignore[arg-type,return-value]
+def step(secrets: KeptSecrets, when: object, *paused: str) -> CertificateStep:
+    made = SchedulerCertificates(cast("Secrets", secrets), "ca", str, lambda _: {}, lambda: when)  # type: ignore[arg-type,return-value]
     return at_once(made.step({"a": "", "b": ""}, {}, None, paused))
 
 

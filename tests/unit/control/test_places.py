@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from fairlead.control.decide.desired import PAUSED
-from fairlead.kube.http.transport import Ask
+from fairlead.kube.http.transport import Request
 from fairlead.kube.resources import VERSION
 from faultkit.api import Key, Object
 from faultkit.cluster import NAMESPACE, Cluster
@@ -102,11 +102,11 @@ def test_whoever_is_refused_for_another_reason_takes_nobodys_place() -> None:
     begun(story)
 
 
-def slow(wire: Wire, holds: Callable[[Ask], bool]) -> None:
+def slow(wire: Wire, holds: Callable[[Request], bool]) -> None:
     """Have such requests take their time."""
     once = wire.once
 
-    async def late(ask: Ask, *more: Any, **others: Any) -> bytes:
+    async def late(ask: Request, *more: Any, **others: Any) -> bytes:
         if holds(ask):
             await asyncio.sleep(10)
         return await once(ask, *more, **others)

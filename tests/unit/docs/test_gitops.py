@@ -8,14 +8,16 @@ import pytest
 import yaml
 from lupa import LuaRuntime
 
-from fairlead.control.status.conditions import Known, Replica, conditions
+from fairlead.control.status.conditions import ConditionInputs, ReplicaSummary, conditions
 from pagekit import CHECKOUT, Page
 
 _PAGE = Page(CHECKOUT / "docs" / "guide" / "gitops.md")
 _KEY = "resource.customizations.health.fairlead.dev_SchedulerExtenderPolicy"
-_FINE = Known(generation=7, compiled="Compiled", replicas=(Replica(name="a", serving="7"),), phase="Steady")
+_FINE = ConditionInputs(
+    generation=7, compiled="Compiled", replicas=(ReplicaSummary(name="a", serving="7"),), phase="Steady"
+)
 
-CASES: dict[str, tuple[Known | None, str]] = {
+CASES: dict[str, tuple[ConditionInputs | None, str]] = {
     "nobody has seen it yet": (None, "Progressing"),
     "it serves": (_FINE, "Healthy"),
     "it is off": (replace(_FINE, enforced=False), "Healthy"),
@@ -24,7 +26,7 @@ CASES: dict[str, tuple[Known | None, str]] = {
     "its configuration was refused": (replace(_FINE, phase="RolledBack", roll="no such plugin"), "Degraded"),
     "somebody else has its scheduler": (replace(_FINE, refused="it is not ours"), "Degraded"),
     "it is paused": (replace(_FINE, paused=True), "Suspended"),
-    "a replica is silent": (replace(_FINE, replicas=(Replica(name="a", silent="no answer"),)), "Progressing"),
+    "a replica is silent": (replace(_FINE, replicas=(ReplicaSummary(name="a", silent="no answer"),)), "Progressing"),
 }
 
 
@@ -46,7 +48,7 @@ def health(policy: Mapping[str, Any]) -> tuple[str, str]:
     return str(said["status"]), str(said["message"])
 
 
-def policy(known: Known | None, *, generation: int = 7) -> dict[str, Any]:
+def policy(known: ConditionInputs | None, *, generation: int = 7) -> dict[str, Any]:
     if known is None:  # what the API server fills in
         ready = {"type": "Ready", "status": "Unknown", "reason": "Pending", "message": "Waiting for the operator"}
         return {"metadata": {"generation": generation}, "status": {"conditions": [ready]}}
@@ -55,7 +57,7 @@ def policy(known: Known | None, *, generation: int = 7) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("known", "want"), CASES.values(), ids=CASES)
-def test_health_is_what_the_status_says(known: Known | None, want: str) -> None:
+def test_health_is_what_the_status_says(known: ConditionInputs | None, want: str) -> None:
     assert health(policy(known))[0] == want
 
 

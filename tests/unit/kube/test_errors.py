@@ -13,10 +13,10 @@ from fairlead.kube.errors import (
     may_not_bind,
     refusal,
 )
-from fairlead.kube.resources import PODS, Resource, Where
+from fairlead.kube.resources import PODS, ObjectRef, Resource
 
 BINDING = PODS.of("default", "web-1", "binding")
-LEASES = Where(Resource("coordination.k8s.io", "v1", "leases"))
+LEASES = ObjectRef(Resource("coordination.k8s.io", "v1", "leases"))
 
 
 def status(reason: str, message: str) -> bytes:
@@ -30,7 +30,7 @@ HELD = (
     '{APIGroups:["coordination.k8s.io"], Resources:["leases"], ResourceNames:["r"], Verbs:["get" "update"]}\n'
     '{APIGroups:[""], Resources:["pods"], Verbs:["get"]}'
 )
-CASES: dict[str, tuple[Where, int, bytes, type[RequestError], str]] = {
+CASES: dict[str, tuple[ObjectRef, int, bytes, type[RequestError], str]] = {
     "what RBAC refuses in a namespace": (
         BINDING,
         403,
@@ -52,7 +52,7 @@ CASES: dict[str, tuple[Where, int, bytes, type[RequestError], str]] = {
         ),
     ),
     "what nobody grants who has it not": (
-        Where(Resource("rbac.authorization.k8s.io", "v1", "roles"), "ours", "r"),
+        ObjectRef(Resource("rbac.authorization.k8s.io", "v1", "roles"), "ours", "r"),
         403,
         status("Forbidden", GRANT + HELD),
         ForbiddenError,
@@ -91,7 +91,9 @@ CASES: dict[str, tuple[Where, int, bytes, type[RequestError], str]] = {
 
 
 @pytest.mark.parametrize(("where", "code", "body", "kind", "text"), CASES.values(), ids=CASES)
-def test_an_answer_becomes_an_error(where: Where, code: int, body: bytes, kind: type[RequestError], text: str) -> None:
+def test_an_answer_becomes_an_error(
+    where: ObjectRef, code: int, body: bytes, kind: type[RequestError], text: str
+) -> None:
     error = refusal("create", where, code, body)
     assert type(error) is kind
     assert text in str(error)
@@ -107,18 +109,18 @@ PATHS = {
     "/api/v1/pods": PODS,
     "/api/v1/namespaces/default/pods/web-1/binding": BINDING,
     "/apis/coordination.k8s.io/v1/leases": LEASES,
-    "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode%2F%3F": Where(
+    "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode%2F%3F": ObjectRef(
         Resource("rbac.authorization.k8s.io", "v1", "clusterroles"), name="system:node/?"
     ),
 }
 
 
 @pytest.mark.parametrize(("path", "where"), PATHS.items())
-def test_a_path_is(path: str, where: Where) -> None:
+def test_a_path_is(path: str, where: ObjectRef) -> None:
     assert where.path == path
 
 
-BINDINGS = Where(Resource("rbac.authorization.k8s.io", "v1", "rolebindings"), "kube-system", "b")
+BINDINGS = ObjectRef(Resource("rbac.authorization.k8s.io", "v1", "rolebindings"), "kube-system", "b")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.cel.values.structs import from_json
 from fairlead.mirror import decode as wire
-from fairlead.mirror.pod_entry import HeldPod, held
+from fairlead.mirror.pod_entry import PodEntry, entry_of
 from fairlead.policy.views.placed_pod import placed_pod
 from mirrorkit import node, pod, written
 
@@ -49,8 +49,8 @@ _PODS: dict[str, dict[str, Any]] = {
 }
 
 
-def _held(obj: dict[str, Any], *annotations: str) -> HeldPod:
-    return held(wire.PlacedDecoder(annotations)(written(obj)))
+def _held(obj: dict[str, Any], *annotations: str) -> PodEntry:
+    return entry_of(wire.PlacedDecoder(annotations)(written(obj)))
 
 
 @pytest.mark.parametrize("case", _PODS)

@@ -5,12 +5,12 @@ import pytest
 from authoritykit import NOW, authority
 from fairlead.pki import authority as authorities
 from fairlead.pki.authority import LEAF_LIFE, AuthorityError, Phase, read
-from fairlead.pki.issuing import issued
+from fairlead.pki.issuing import issue_leaf
 
 HELD = authority()
 OTHER = authority()
 GOOD = HELD.data()
-LEAF = issued(HELD.signing, "x", "client", NOW, LEAF_LIFE)
+LEAF = issue_leaf(HELD.signing, "x", "client", NOW, LEAF_LIFE)
 
 
 @pytest.mark.parametrize("phase", Phase)

@@ -5,19 +5,19 @@ from datetime import timedelta
 import pytest
 
 from authoritykit import DAY, NOW
-from fairlead.pki.issuing import Pair, authority, issued
-from fairlead.pki.provided import Wanted, faults
+from fairlead.pki.issuing import Pair, create_authority, issue_leaf
+from fairlead.pki.provided import CertificateRequirements, find_faults
 from tlskit import between
 
 LIFE = timedelta(days=300)
-CA, STRANGE = (authority(name, NOW, LIFE) for name in ("ca", "strange"))
+CA, STRANGE = (create_authority(name, NOW, LIFE) for name in ("ca", "strange"))
 HOSTS = frozenset({"fairlead.fairlead-system.svc"})
-SERVER = Wanted("fairlead-system/server", "server", hosts=HOSTS)
-CLIENT = Wanted("fairlead-system/gpu", "client", name="fairlead:scheduler:gpu")
-S = issued(CA, "x", "server", NOW, 30 * DAY, HOSTS)
-C = issued(CA, "fairlead:scheduler:gpu", "client", NOW, 30 * DAY)
-OLD = issued(CA, "x", "server", NOW - 60 * DAY, 30 * DAY, HOSTS)
-LATER = issued(CA, "x", "server", NOW + 60 * DAY, 30 * DAY, HOSTS)
+SERVER = CertificateRequirements("fairlead-system/server", "server", hosts=HOSTS)
+CLIENT = CertificateRequirements("fairlead-system/gpu", "client", name="fairlead:scheduler:gpu")
+S = issue_leaf(CA, "x", "server", NOW, 30 * DAY, HOSTS)
+C = issue_leaf(CA, "fairlead:scheduler:gpu", "client", NOW, 30 * DAY)
+OLD = issue_leaf(CA, "x", "server", NOW - 60 * DAY, 30 * DAY, HOSTS)
+LATER = issue_leaf(CA, "x", "server", NOW + 60 * DAY, 30 * DAY, HOSTS)
 
 
 def held(pair: Pair, ca: bytes = CA.certificate) -> dict[str, bytes]:
@@ -26,7 +26,7 @@ def held(pair: Pair, ca: bytes = CA.certificate) -> dict[str, bytes]:
 
 ROOT = between(now=NOW)
 BETWEEN = between(ROOT, now=NOW)
-LEAF = issued(BETWEEN, "x", "server", NOW, 30 * DAY, HOSTS)
+LEAF = issue_leaf(BETWEEN, "x", "server", NOW, 30 * DAY, HOSTS)
 
 
 @pytest.mark.parametrize(
@@ -40,8 +40,8 @@ LEAF = issued(BETWEEN, "x", "server", NOW, 30 * DAY, HOSTS)
         (SERVER, held(LEAF, BETWEEN.certificate)),
     ],
 )
-def test_what_is_good(wanted: Wanted, data: dict[str, bytes]) -> None:
-    assert faults(wanted, data, NOW) == ()
+def test_what_is_good(wanted: CertificateRequirements, data: dict[str, bytes]) -> None:
+    assert find_faults(wanted, data, NOW) == ()
 
 
 @pytest.mark.parametrize(
@@ -63,18 +63,26 @@ def test_what_is_good(wanted: Wanted, data: dict[str, bytes]) -> None:
         ),
         (SERVER, held(OLD), "tls.crt: has expired on 2026-10-22 12:00 UTC: have it issued anew"),
         (SERVER, held(LATER), "tls.crt: is not valid before 2027-01-20 11:55 UTC: compare the clocks"),
-        (SERVER, held(issued(CA, "x", "client", NOW, DAY, HOSTS)), "tls.crt: is not for server auth: add it to"),
-        (CLIENT, held(issued(CA, CLIENT.name, "server", NOW, DAY)), "tls.crt: is not for client auth"),
-        (SERVER, held(issued(CA, "x", "server", NOW, DAY, ["a.b"])), "is not for fairlead.fairlead-system.svc: add"),
-        (CLIENT, held(issued(CA, "gpu", "client", NOW, DAY)), "its common name is gpu: it must be fairlead:scheduler:"),
+        (SERVER, held(issue_leaf(CA, "x", "client", NOW, DAY, HOSTS)), "tls.crt: is not for server auth: add it to"),
+        (CLIENT, held(issue_leaf(CA, CLIENT.name, "server", NOW, DAY)), "tls.crt: is not for client auth"),
+        (
+            SERVER,
+            held(issue_leaf(CA, "x", "server", NOW, DAY, ["a.b"])),
+            "is not for fairlead.fairlead-system.svc: add",
+        ),
+        (
+            CLIENT,
+            held(issue_leaf(CA, "gpu", "client", NOW, DAY)),
+            "its common name is gpu: it must be fairlead:scheduler:",
+        ),
     ],
 )
-def test_what_is_wrong(wanted: Wanted, data: dict[str, bytes] | None, said: str) -> None:
-    [fault] = faults(wanted, data, NOW)
+def test_what_is_wrong(wanted: CertificateRequirements, data: dict[str, bytes] | None, said: str) -> None:
+    [fault] = find_faults(wanted, data, NOW)
     assert fault.startswith(f"Secret {wanted.secret}")
     assert said in fault
 
 
 def test_an_authority_that_has_expired() -> None:
-    found = faults(SERVER, held(S), NOW + LIFE + DAY)
+    found = find_faults(SERVER, held(S), NOW + LIFE + DAY)
     assert [one.split(",", 1)[1][:20] for one in found] == [" tls.crt: has expire", " ca.crt: has expired"]

@@ -8,31 +8,31 @@ import pytest
 from authoritykit import DAY, NOW, authority
 from fairlead.pki import parsing
 from fairlead.pki.authority import LEAF_LIFE, LIFE, Authority, Phase
-from fairlead.pki.issuing import issued
+from fairlead.pki.issuing import issue_leaf
 from fairlead.pki.leaf import renewed_at, scheduler_data
-from fairlead.pki.rotation import Action, Await, Become, Issue, Replica, Scheduler, plan
+from fairlead.pki.rotation import Action, Advance, Issue, ReplicaTrust, SchedulerTrust, WaitFor, plan
 
 OF = {phase: authority(phase) for phase in Phase}
 STRANGE = authority()
 
 
-def scheduler(one: Authority, *, when: datetime = NOW, rolled: bool = True) -> Scheduler:
+def scheduler(one: Authority, *, when: datetime = NOW, rolled: bool = True) -> SchedulerTrust:
     """One that has all that this authority gives."""
-    return Scheduler.read(scheduler_data(one, "gpu", when), one, parsing.digest(one.known) if rolled else "")
+    return SchedulerTrust.read(scheduler_data(one, "gpu", when), one, parsing.digest(one.known) if rolled else "")
 
 
-def replica(one: Authority) -> Replica:
-    return Replica(parsing.digest(one.trusted), parsing.said(one.signing.certificate).key)
+def replica(one: Authority) -> ReplicaTrust:
+    return ReplicaTrust(parsing.digest(one.trusted), parsing.read_certificate(one.signing.certificate).key)
 
 
-def behind(one: Authority) -> Replica:
+def behind(one: Authority) -> ReplicaTrust:
     return replace(replica(one), trusts="other")
 
 
 def planned(
     one: Authority,
-    given: Scheduler | None = None,
-    asked: Replica | None = None,
+    given: SchedulerTrust | None = None,
+    asked: ReplicaTrust | None = None,
     now: datetime = NOW,
     *,
     requested: bool = False,
@@ -50,11 +50,11 @@ def planned(
 )
 def test_a_step_is_followed_by_the_next_when_all_have_taken_it(phase: Phase, after: Phase) -> None:
     one = OF[phase]
-    assert planned(one) == (Become(after, f"all have taken the step {phase}"),)
-    assert planned(one, asked=behind(one)) == (Await(phase, ("r",), ()),)
-    assert plan(one, {"gpu": scheduler(one)}, {"r": None}, NOW) == (Await(phase, ("r",), ()),)
-    assert plan(one, {"gpu": scheduler(one)}, {}, NOW) == (Await(phase, (), ()),)
-    assert plan(one, {}, {"r": replica(one)}, NOW) == (Become(after, f"all have taken the step {phase}"),)
+    assert planned(one) == (Advance(after, f"all have taken the step {phase}"),)
+    assert planned(one, asked=behind(one)) == (WaitFor(phase, ("r",), ()),)
+    assert plan(one, {"gpu": scheduler(one)}, {"r": None}, NOW) == (WaitFor(phase, ("r",), ()),)
+    assert plan(one, {"gpu": scheduler(one)}, {}, NOW) == (WaitFor(phase, (), ()),)
+    assert plan(one, {}, {"r": replica(one)}, NOW) == (Advance(after, f"all have taken the step {phase}"),)
 
 
 @pytest.mark.parametrize(
@@ -62,40 +62,40 @@ def test_a_step_is_followed_by_the_next_when_all_have_taken_it(phase: Phase, aft
 )
 def test_which_steps_wait_for_schedulers_to_roll(phase: Phase, waits: bool) -> None:
     actions = planned(OF[phase], scheduler(OF[phase], rolled=False))
-    assert (Await(phase, (), ("gpu",)) in actions) == waits
+    assert (WaitFor(phase, (), ("gpu",)) in actions) == waits
 
 
 def test_before_it_is_narrowed_all_show_what_the_new_one_has_signed() -> None:
     before, one = OF[Phase.INTRODUCED], OF[Phase.INTRODUCED].becomes(Phase.SWITCHED, lambda: STRANGE.signing)
-    old = Scheduler.read(scheduler_data(before, "gpu", NOW), one, parsing.digest(one.known))
-    assert planned(one, old) == (Issue("gpu", "another authority signs now"), Await(Phase.SWITCHED, (), ("gpu",)))
+    old = SchedulerTrust.read(scheduler_data(before, "gpu", NOW), one, parsing.digest(one.known))
+    assert planned(one, old) == (Issue("gpu", "another authority signs now"), WaitFor(Phase.SWITCHED, (), ("gpu",)))
     asked = replace(replica(one), issuer=replica(before).issuer)
-    assert planned(one, asked=asked) == (Await(Phase.SWITCHED, ("r",), ()),)
+    assert planned(one, asked=asked) == (WaitFor(Phase.SWITCHED, ("r",), ()),)
 
 
 @pytest.mark.parametrize(
     ("case", "given", "now", "why"),
     [
         ("all is well", scheduler(OF[Phase.STABLE]), NOW, ""),
-        ("it is new", Scheduler(), NOW, "there is none"),
+        ("it is new", SchedulerTrust(), NOW, "there is none"),
         ("half of its life is over", scheduler(OF[Phase.STABLE]), NOW + 15 * DAY, ""),
         ("two thirds are", scheduler(OF[Phase.STABLE]), NOW + 20 * DAY, "its time is two thirds over"),
         (
             "somebody else signed it",
-            Scheduler.read(scheduler_data(STRANGE, "gpu", NOW), OF[Phase.STABLE], ""),
+            SchedulerTrust.read(scheduler_data(STRANGE, "gpu", NOW), OF[Phase.STABLE], ""),
             NOW,
             "our authority has not signed it",
         ),
         (
             "it is another's",
-            Scheduler.read(scheduler_data(OF[Phase.STABLE], "web", NOW), OF[Phase.STABLE], ""),
+            SchedulerTrust.read(scheduler_data(OF[Phase.STABLE], "web", NOW), OF[Phase.STABLE], ""),
             NOW,
             "it is for fairlead:scheduler:web",
         ),
         ("it knows others", replace(scheduler(OF[Phase.STABLE]), bundle="other"), NOW, "the authorities are others"),
     ],
 )
-def test_when_a_certificate_is_issued(case: str, given: Scheduler, now: datetime, why: str) -> None:
+def test_when_a_certificate_is_issued(case: str, given: SchedulerTrust, now: datetime, why: str) -> None:
     assert planned(OF[Phase.STABLE], given, now=now) == ((Issue("gpu", why),) if why else ()), case
 
 
@@ -105,8 +105,8 @@ def test_a_secret_that_was_spoilt_is_written_anew(key: str, content: bytes | Non
     one = OF[Phase.STABLE]
     data = scheduler_data(one, "gpu", NOW)
     spoilt = {name: held for name, held in data.items() if name != key} | ({} if content is None else {key: content})
-    assert planned(one, Scheduler.read(spoilt, one, "x")) == (Issue("gpu", "there is none"),)
-    assert planned(one, Scheduler.read(None, one, "x")) == (Issue("gpu", "there is none"),)
+    assert planned(one, SchedulerTrust.read(spoilt, one, "x")) == (Issue("gpu", "there is none"),)
+    assert planned(one, SchedulerTrust.read(None, one, "x")) == (Issue("gpu", "there is none"),)
 
 
 @pytest.mark.parametrize(
@@ -123,34 +123,34 @@ def test_when_the_authority_is_replaced(now: datetime, requested: bool, why: str
     one = OF[Phase.STABLE]
     given = scheduler(one, when=min(now, NOW + 0.9 * LIFE))
     actions = plan(one, {"gpu": given}, {"r": replica(one)}, now, requested=requested)
-    assert actions == ((Become(Phase.INTRODUCED, why),) if why else ())
+    assert actions == ((Advance(Phase.INTRODUCED, why),) if why else ())
 
 
 def test_one_at_a_time() -> None:
     one = OF[Phase.INTRODUCED]
-    assert planned(one, asked=behind(one), requested=True) == (Await(Phase.INTRODUCED, ("r",), ()),)
+    assert planned(one, asked=behind(one), requested=True) == (WaitFor(Phase.INTRODUCED, ("r",), ()),)
 
 
 @pytest.mark.parametrize("phase", [Phase.INTRODUCED, Phase.SWITCHED, Phase.NARROWED])
 def test_nobody_is_waited_for_until_the_old_one_has_expired(phase: Phase) -> None:
     one, soon = OF[phase], NOW + LIFE - LEAF_LIFE
     early = planned(one, asked=behind(one), now=soon - timedelta(hours=1))
-    assert Await(phase, ("r",), ()) in early
+    assert WaitFor(phase, ("r",), ()) in early
     [late] = planned(one, asked=behind(one), now=soon)
-    assert isinstance(late, Become)
-    assert late.why == f"the old authority expires; {Await(phase, ('r',), ())}"
+    assert isinstance(late, Advance)
+    assert late.why == f"the old authority expires; {WaitFor(phase, ('r',), ())}"
 
 
 def test_who_is_waited_for_is_said() -> None:
-    assert str(Await(Phase.INTRODUCED, ("r1",), ("a", "b"))) == (
+    assert str(WaitFor(Phase.INTRODUCED, ("r1",), ("a", "b"))) == (
         "the rotation of the authority (Introduced) waits for replicas r1 and schedulers a, b"
     )
-    assert str(Await(Phase.SWITCHED)).endswith("waits for any replica to answer")
+    assert str(WaitFor(Phase.SWITCHED)).endswith("waits for any replica to answer")
 
 
 def test_certificates_do_not_all_fall_due_at_once() -> None:
     one = OF[Phase.STABLE].signing
-    leaves = [parsing.said(issued(one, "x", "client", NOW, LEAF_LIFE).certificate) for _ in range(50)]
+    leaves = [parsing.read_certificate(issue_leaf(one, "x", "client", NOW, LEAF_LIFE).certificate) for _ in range(50)]
     due = [renewed_at(leaf.begins, leaf.ends, leaf.serial) - NOW for leaf in leaves]
     assert min(due) >= 0.56 * LEAF_LIFE
     assert max(due) <= 2 / 3 * LEAF_LIFE

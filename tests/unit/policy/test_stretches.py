@@ -19,8 +19,8 @@ from fairlead.cel.lowering import program
 from fairlead.cel.values.meter import Meter
 from fairlead.cooperative import Share, Steps, TooLongError, about, within
 from fairlead.policy.compile import expression_compiler
-from fairlead.policy.compile.compiler import Rules, compile_policy
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.compiler import CompileOptions, compile_policy
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.policy.lint.inspection import Inspected, inspect, inspect_steps
 from policykit import MODEL, hostile
@@ -32,7 +32,7 @@ CODE: Final = 12_000
 """Nodes of the code that Python compiles at once."""
 ERRORS: Final = 200
 OBJECTS: Final = dict(hostile.objects())
-RULES: Final = Rules(INSTALLED)
+RULES: Final = CompileOptions(INSTALLED)
 
 
 def stretches(obj: Any) -> tuple[Inspected, int]:
@@ -114,12 +114,12 @@ def test_a_whole_policy_goes_as_it_came_in_short_stretches(
     """To free all of it at once takes as long as dozens of calls."""
     freed = [0]
 
-    class Counted(Compiled):
+    class Counted(CompiledExpression):
         def __del__(self) -> None:
             freed[-1] += 1
 
-    monkeypatch.setattr(expression_compiler, "Compiled", Counted)
-    rules = Rules(INSTALLED, clock=Clock(step_s))
+    monkeypatch.setattr(expression_compiler, "CompiledExpression", Counted)
+    rules = CompileOptions(INSTALLED, clock=Clock(step_s))
     steps = inspect_steps(hostile.everywhere(hostile.EXPRESSIONS[name]), MODEL, rules)
     calls = longest = 0
     found: Inspected | None = None
@@ -210,7 +210,7 @@ class Clock:
 
 def test_a_policy_that_takes_too_long_is_given_up_with_the_field_that_took_most() -> None:
     slow = hostile.policy({"filters": [{"name": "f", "expression": "true"}, {"name": "g", "expression": "false"}]})
-    found = inspect(slow, MODEL, Rules(INSTALLED, clock=Clock(0.15)))
+    found = inspect(slow, MODEL, CompileOptions(INSTALLED, clock=Clock(0.15)))
     [said] = map(str, found.faults)
     assert said.startswith(
         "spec.filters[0].expression: takes too long to compile: a policy may take 2 s of a processor"
@@ -218,9 +218,9 @@ def test_a_policy_that_takes_too_long_is_given_up_with_the_field_that_took_most(
     assert said.endswith("; most of it went here; split it into several policies")
     assert found.faults[0].is_too_long
     with pytest.raises(PolicyError) as refused:
-        compile_policy(parse_policy(slow, MODEL), Rules(INSTALLED, clock=Clock(0.5)))
+        compile_policy(parse_policy(slow, MODEL), CompileOptions(INSTALLED, clock=Clock(0.5)))
     assert refused.value.is_too_long
-    assert inspect(slow, MODEL, Rules(INSTALLED, clock=Clock(0.0001))).faults == ()
+    assert inspect(slow, MODEL, CompileOptions(INSTALLED, clock=Clock(0.0001))).faults == ()
 
 
 def test_time_is_counted_for_the_field_that_a_pause_tells() -> None:

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from fairlead.kube.leader_election.election import Terms
-from fairlead.process.cluster_claim import CLAIM, Claim
+from fairlead.kube.leader_election.election import LeaseTimings
+from fairlead.process.cluster_claim import CLAIM, ClusterClaim
 from fairlead.process.cluster_claim import TERMS as LONG
 from fairlead.render import rbac
 from scripted.loop import in_loop
 from scripted.server import Server
 from scripted.steps import answer, refuse
 
-QUICK = Terms(lease_s=5, act_s=4, retry_s=0.05, absent_s=0.1)
+QUICK = LeaseTimings(lease_s=5, act_s=4, retry_s=0.05, absent_s=0.1)
 COLLECTION = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 
@@ -83,16 +83,16 @@ class Work:
 class Scene:
     kept: Kept
     server: Server
-    claims: dict[str, Claim] = field(default_factory=dict)
+    claims: dict[str, ClusterClaim] = field(default_factory=dict)
     works: dict[str, Work] = field(default_factory=dict)
     overs: list[str] = field(default_factory=list)
 
-    def begin(self, replica: str) -> Claim:
+    def begin(self, replica: str) -> ClusterClaim:
         """A replica `namespace/name` has the Lease of its namespace."""
         namespace = replica.partition("/")[0]
         work = self.works[replica] = Work()
         over = lambda: self.overs.append(replica)  # noqa: E731
-        made = self.claims[replica] = Claim(self.server.access, namespace, work, over, terms=QUICK)
+        made = self.claims[replica] = ClusterClaim(self.server.access, namespace, work, over, terms=QUICK)
         made.begin()
         return made
 
@@ -131,7 +131,7 @@ def test_it_is_the_lease_that_the_roles_name() -> None:
 
 def test_another_replica_of_the_namespace_leads_before_another_namespace_does() -> None:
     assert LONG.lease_s > LONG.act_s > LONG.retry_s
-    assert LONG.act_s > 2 * Terms().lease_s
+    assert LONG.act_s > 2 * LeaseTimings().lease_s
     assert LONG.absent_s is not None
     assert LONG.lease_s > LONG.absent_s > LONG.retry_s
 

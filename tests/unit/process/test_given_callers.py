@@ -10,8 +10,8 @@ from pathlib import Path
 
 from fairlead.kube.http.client import Client
 from fairlead.pki.identities import OPERATOR, scheduler_identity
-from fairlead.pki.issuing import Pair, issued
-from fairlead.process.operator import Operator
+from fairlead.pki.issuing import Pair, issue_leaf
+from fairlead.process.operator import OperatorReplica
 from fairlead.process.settings import Address, OperateSettings
 from fairlead.process.settings_file import SettingsFile
 from fairlead.render.object_names import Names
@@ -31,14 +31,14 @@ class Running:
 
     def __init__(self, folder: Path) -> None:
         self.ground, self.world = Ground(folder), World({"nodes": [node("a")]})
-        self.operator: Operator
+        self.operator: OperatorReplica
         self.server: Server
         self.opened: list[Connection] = []
         self.version = 0
 
     def signed(self, name: str) -> Pair:
         """By the authority that all believe."""
-        return issued(self.ground.ca, name, "client", NOW, timedelta(days=30))
+        return issue_leaf(self.ground.ca, name, "client", NOW, timedelta(days=30))
 
     async def put(self, secret: str, pair: Pair | None) -> None:
         """Have this in a Secret, or no Secret; once the replica has seen it."""
@@ -77,7 +77,7 @@ async def running(folder: Path) -> AsyncIterator[Running]:
     )
     async with Server(one.world.serve) as server, Client(server.access()) as client:
         one.server = server
-        one.operator, stop = Operator(settings, client, told), asyncio.Event()
+        one.operator, stop = OperatorReplica(settings, client, told), asyncio.Event()
         task = asyncio.create_task(one.operator.run(stop))
         try:
             while not (one.operator.port and one.operator.watching.synced and one.operator.current.world is not None):

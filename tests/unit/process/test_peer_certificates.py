@@ -9,13 +9,13 @@ import pytest
 
 from fairlead.kube.watch.secrets import Certificate, Metadata, Shown
 from fairlead.pki import parsing
-from fairlead.pki.issuing import Pair, authority, issued
-from fairlead.process.peer_certificates import BEFORE, MOST, REMEMBERED, Leaves
+from fairlead.pki.issuing import Pair, create_authority, issue_leaf
+from fairlead.process.peer_certificates import BEFORE, MOST, REMEMBERED, PeerCertificates
 from tlskit import NOW, YEAR, of_no_version
 
-CA = authority("ca", NOW, YEAR)
-A, B, *OTHERS = (issued(CA, "gpu", "client", NOW, timedelta(days=30)) for _ in range(8))
-SHORT = issued(CA, "gpu", "client", NOW, timedelta(hours=1))
+CA = create_authority("ca", NOW, YEAR)
+A, B, *OTHERS = (issue_leaf(CA, "gpu", "client", NOW, timedelta(days=30)) for _ in range(8))
+SHORT = issue_leaf(CA, "gpu", "client", NOW, timedelta(hours=1))
 
 
 class Held:
@@ -23,7 +23,7 @@ class Held:
 
     def __init__(self) -> None:
         self.now: datetime = NOW
-        self.leaves = Leaves(lambda: self.now)
+        self.leaves = PeerCertificates(lambda: self.now)
 
     def put(self, pair: Pair | bytes, name: str = "s") -> None:
         certificate = pair if isinstance(pair, bytes) else pair.certificate

@@ -9,10 +9,10 @@ from authoritykit import DAY, NOW, authority, handshake
 from fairlead.kube.watch.secrets import Metadata, Secret
 from fairlead.pki import parsing
 from fairlead.pki.authority import LEAF_LIFE, Authority, Phase
-from fairlead.pki.issuing import issued
+from fairlead.pki.issuing import issue_leaf
 from fairlead.pki.leaf import server_hosts
-from fairlead.pki.rotation import Replica
-from fairlead.process.replica_certificates import Material
+from fairlead.pki.rotation import ReplicaTrust
+from fairlead.process.replica_certificates import ReplicaCertificates
 
 HOSTS = server_hosts("fairlead", "fairlead-system", frozenset({"10.0.0.7", "fd00::7"}))
 
@@ -21,12 +21,12 @@ HOSTS = server_hosts("fairlead", "fairlead-system", frozenset({"10.0.0.7", "fd00
 class One:
     now: datetime = NOW
     changes: int = 0
-    material: Material = field(init=False)
+    material: ReplicaCertificates = field(init=False)
 
     def __post_init__(self) -> None:
-        self.material = Material(HOSTS, lambda: self.now, self.count)
+        self.material = ReplicaCertificates(HOSTS, lambda: self.now, self.count)
 
-    def count(self, _: Material) -> None:
+    def count(self, _: ReplicaCertificates) -> None:
         self.changes += 1
 
     def put(self, held: Authority | dict[str, bytes]) -> None:
@@ -38,15 +38,17 @@ class One:
 def test_it_shows_what_the_one_that_signs_has_signed_and_trusts_all(phase: Phase) -> None:
     held, one = authority(phase), One()
     one.put(held)
-    assert one.material.state == Replica(parsing.digest(held.trusted), parsing.said(held.signing.certificate).key)
+    assert one.material.state == ReplicaTrust(
+        parsing.digest(held.trusted), parsing.read_certificate(held.signing.certificate).key
+    )
     server, operator = one.material.server, one.material.operator
     assert server is not None
     assert operator is not None
-    scheduler = issued(held.signing, "s", "client", NOW, LEAF_LIFE)
+    scheduler = issue_leaf(held.signing, "s", "client", NOW, LEAF_LIFE)
     for client in (operator, scheduler):
         for host in HOSTS:
             handshake(server, held.trusted, client, held.known, host)
-    assert parsing.said(operator.certificate).name == "fairlead:operator"
+    assert parsing.read_certificate(operator.certificate).name == "fairlead:operator"
 
 
 def test_the_same_once_more_is_no_change() -> None:

@@ -14,10 +14,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from fairlead.kube.errors import AccessError, RequestError
 from fairlead.kube.resources import NODES
 from fairlead.kube.watch import reflector, verify
-from fairlead.pki.issuing import issued
+from fairlead.pki.issuing import issue_leaf
 from fairlead.process.replica import listening
 from fairlead.process.settings import Address, Settings
-from fairlead.process.standalone import App
+from fairlead.process.standalone import StandaloneReplica
 from fairlead.webhook.extender import state as world
 from policykit import SECOND, pod
 from scripted.loop import in_loop
@@ -167,7 +167,7 @@ async def test_certificates_are_followed_and_bad_ones_are_not(tmp_path: Path) ->
         await one.ready()
         kept = await one.connect()
         before = one.app.tls.expires["server"]
-        one.ground.write("server", issued(one.ground.ca, "fairlead", "server", NOW, YEAR / 2, HOSTS))
+        one.ground.write("server", issue_leaf(one.ground.ca, "fairlead", "server", NOW, YEAR / 2, HOSTS))
         await one.app.look_for_certificates()
         assert one.app.tls.expires["server"] < before
         (one.ground.folder / "server.key").write_bytes(b"nonsense")
@@ -221,7 +221,7 @@ async def test_what_goes_wrong_in_idle_time_ends_nothing(
 
     async with running(tmp_path) as one:
         await one.ready()
-        monkeypatch.setattr(world.World, "catch_up", fails)
+        monkeypatch.setattr(world.ServingState, "catch_up", fails)
         await one.served(GOOD)
         await one.until(lambda: any("beforehand" in record.getMessage() for record in caplog.records))
         assert await names(await one.connect()) == ["a"]
@@ -298,7 +298,7 @@ async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
         settings = one.app.settings
         for other in ("listen", "probes"):
             changed = {name: getattr(settings, name) for name in settings.__dataclass_fields__} | {other: taken}
-            app = App(Settings(**changed), one.app.watching.client)
+            app = StandaloneReplica(Settings(**changed), one.app.watching.client)
             with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{taken.port}: "):
                 await app.run(asyncio.Event())
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.control.reconcile.object_client import Objects
-from fairlead.kube.leader_election.election import Terms
+from fairlead.control.reconcile.object_client import ObjectClient
+from fairlead.kube.leader_election.election import LeaseTimings
 from fairlead.process.cluster_claim import CLAIM
-from fairlead.process.uninstaller import Uninstall
+from fairlead.process.uninstaller import Uninstaller
 from faultkit import virtual
 from faultkit.api import Happened
 from faultkit.cluster import DEPLOYMENT, NAMESPACE, Cluster
@@ -21,7 +21,7 @@ LABELS = {"fairlead.dev/scheduler": "s", "app.kubernetes.io/managed-by": "fairle
 @pytest.mark.parametrize(
     ("spec", "waits"),
     [
-        ({"holderIdentity": "fairlead-1_u"}, Terms().act_s),
+        ({"holderIdentity": "fairlead-1_u"}, LeaseTimings().act_s),
         ({"holderIdentity": ""}, 0),
         ({"holderIdentity": "fairlead-uninstall"}, 0),
         ({}, 0),
@@ -42,8 +42,8 @@ def test_nothing_is_deleted_before_a_leader_has_stopped(spec: dict[str, Any] | N
 
         cluster.api.heard.append(hear)
         async with Wire(cluster.api).client() as client:
-            await Uninstall(
-                objects=Objects(client), namespace=NAMESPACE, operator="x=y", lasts_s=100, say=lambda _: None
+            await Uninstaller(
+                objects=ObjectClient(client), namespace=NAMESPACE, operator="x=y", lasts_s=100, say=lambda _: None
             ).run()
 
     virtual.run(end())
@@ -57,8 +57,8 @@ def test_another_operator_may_manage_the_policies_once_ours_does_not(holder: str
 
     async def end() -> None:
         async with Wire(cluster.api).client() as client:
-            await Uninstall(
-                objects=Objects(client), namespace=NAMESPACE, operator="x=y", lasts_s=100, say=lambda _: None
+            await Uninstaller(
+                objects=ObjectClient(client), namespace=NAMESPACE, operator="x=y", lasts_s=100, say=lambda _: None
             ).run()
 
     virtual.run(end())

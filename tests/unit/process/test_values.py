@@ -14,11 +14,11 @@ import pytest
 from aiohttp import web
 
 from fairlead import logs
-from fairlead.control.reconcile.reconciler import Passed
-from fairlead.control.status.build import About, status
+from fairlead.control.reconcile.reconciler import ReconcileResult
+from fairlead.control.status.build import StatusInputs, build_status
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.replica_state import encode
-from fairlead.webhook.serving.replica_report import Known, report
+from fairlead.webhook.serving.replica_report import ReportInputs, report
 from scripted.loop import in_loop
 from scripted.steps import answer
 from servingkit import Running, World, running
@@ -170,7 +170,7 @@ async def told(one: Running) -> str:
     """Whatever people see, but for the log."""
     app = one.app
     app.add_up()
-    known = Known(
+    known = ReportInputs(
         states=app.policies.states,
         serving=app.current.world.policies if app.current.world else None,
         undecided=app.parts.undecided,
@@ -180,8 +180,8 @@ async def told(one: Running) -> str:
     found = [encode(state).decode()]
     for name, compiled in app.policies.states.items():
         policy = {"metadata": {"name": name, "uid": compiled.uid, "generation": 1}, "spec": {}}
-        about = About(policy=policy, answers={"one": state}, passed=Passed(), paused=False)
-        found.append(json.dumps(status(about, datetime(2026, 1, 1, tzinfo=UTC))))
+        about = StatusInputs(policy=policy, answers={"one": state}, passed=ReconcileResult(), paused=False)
+        found.append(json.dumps(build_status(about, datetime(2026, 1, 1, tzinfo=UTC))))
     return "\n".join([*found, *[(await one.probe(path))[1] for path in ("/readyz", "/livez", "/metrics")]])
 
 

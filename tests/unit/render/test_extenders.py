@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.render.extenders import Entry, Wiring, wire
+from fairlead.render.extenders import ExtenderEntry, Wiring, wire
 from fairlead.webhook.https.dispatch import PATHS
 from renderkit import ALL, planned
 
@@ -21,13 +21,13 @@ BINDS = {"binding": {"annotations": [{"key": "fairlead.dev/a", "expression": "'x
 IGNORE = {"failurePolicy": "Ignore"}
 NO_CEL = {"filters": [{"name": "a", "expression": "not an expression ("}]}
 
-GATE = Entry(filters=True)
-LOOSE = Entry(filters=True, ignorable=True)
-BINDER = Entry(filters=True, binds=True)
-IGNORED = Entry(filters=True, ignorable=True, path="/ignore")
-RATES = Entry(scores=True)
+GATE = ExtenderEntry(filters=True)
+LOOSE = ExtenderEntry(filters=True, ignorable=True)
+BINDER = ExtenderEntry(filters=True, binds=True)
+IGNORED = ExtenderEntry(filters=True, ignorable=True, path="/ignore")
+RATES = ExtenderEntry(scores=True)
 
-TABLE: Mapping[str, tuple[Sequence[Mapping[str, Any]], Sequence[Entry]]] = {
+TABLE: Mapping[str, tuple[Sequence[Mapping[str, Any]], Sequence[ExtenderEntry]]] = {
     "no policy: a gate that nobody waits for": ([], [LOOSE]),
     "a filter": ([FILTERS], [GATE]),
     "nothing but a match, which may be about pods that must wait": ([{}], [GATE]),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fairlead.control.reconcile.managed_schedulers import NAME as EVER
 from fairlead.pki.authority import SECRET as AUTHORITY
-from fairlead.render.object_names import OPERATOR_SECRET, SERVER_SECRET, Names, digest, scheduler_elsewhere
+from fairlead.render.object_names import OPERATOR_SECRET, SERVER_SECRET, Names, digest, scheduler_of_external
 from renderkit import LONGEST, SCENES
 
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -95,15 +95,15 @@ def test_all_that_a_scheduler_is_made_of_is_called_so(scene: str) -> None:
     here = [one for one in plan.objects if one["metadata"].get("namespace") == names.namespace]
     assert {(one["kind"], one["metadata"]["name"]) for one in here} <= may_be
     outside = [one["metadata"]["name"] for one in plan.objects if one not in here]
-    assert all(scheduler_elsewhere(one, names.namespace) == names.scheduler for one in outside)
+    assert all(scheduler_of_external(one, names.namespace) == names.scheduler for one in outside)
 
 
 @given(labels, labels)
 def test_outside_the_namespace_a_name_says_whose_it_is(scheduler: str, namespace: str) -> None:
     name = Names(scheduler, namespace).elsewhere("authentication-reader")
-    assert scheduler_elsewhere(name, namespace) == scheduler
-    assert scheduler_elsewhere(name, f"{namespace}x") == ""
-    assert scheduler_elsewhere("system:kube-scheduler", namespace) == ""
+    assert scheduler_of_external(name, namespace) == scheduler
+    assert scheduler_of_external(name, f"{namespace}x") == ""
+    assert scheduler_of_external("system:kube-scheduler", namespace) == ""
 
 
 def test_two_operators_have_no_name_in_common_outside_their_namespaces() -> None:

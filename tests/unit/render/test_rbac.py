@@ -10,7 +10,7 @@ from fairlead.control.loop.kopf_runtime import CHILDREN
 from fairlead.control.reconcile.external_watch import PLACES
 from fairlead.control.reconcile.foreign_owner import WORKLOADS
 from fairlead.control.reconcile.object_client import KINDS
-from fairlead.render.rbac import CLAIM, OPERATOR, UNINSTALL, Grant, Place, Request, allowed, named
+from fairlead.render.rbac import CLAIM, OPERATOR, UNINSTALL, ApiRequest, Place, RoleGrant, allowed, named
 from renderkit import SCENES, planned
 
 RBAC = "rbac.authorization.k8s.io"
@@ -18,7 +18,7 @@ STATUS = f"{PLURAL}/status"
 ELSEWHERE: list[tuple[str, Place]] = [("clusterrolebindings", "cluster"), ("rolebindings", "kube-system")]
 
 
-def of_objects() -> Iterator[Request]:
+def of_objects() -> Iterator[ApiRequest]:
     """What `control.objects` asks, to have all that schedulers are made of."""
     for kind, (version, plural) in KINDS.items():
         group = version.rpartition("/")[0]
@@ -27,67 +27,71 @@ def of_objects() -> Iterator[Request]:
         verbs = ("get", "list", "create", "patch", "delete")
         for place in places:
             # certificates are written elsewhere
-            yield from (Request(v, group, plural, place) for v in verbs if (kind, v) != ("Secret", "patch"))
+            yield from (ApiRequest(v, group, plural, place) for v in verbs if (kind, v) != ("Secret", "patch"))
 
 
-REQUESTS: dict[str, list[Request]] = {
+REQUESTS: dict[str, list[ApiRequest]] = {
     "cluster/watching": [
-        Request(verb, "", kind, "cluster") for kind in ("pods", "nodes", "namespaces") for verb in ("list", "watch")
+        ApiRequest(verb, "", kind, "cluster") for kind in ("pods", "nodes", "namespaces") for verb in ("list", "watch")
     ],
     "cluster/writes: bindings": [
-        Request("get", "", "pods", "cluster"),
-        Request("create", "", "pods/binding", "cluster"),
+        ApiRequest("get", "", "pods", "cluster"),
+        ApiRequest("create", "", "pods/binding", "cluster"),
     ],
     "cluster/writes: revisions": [
-        Request(verb, "apps", "controllerrevisions", "own") for verb in ("list", "create", "delete")
+        ApiRequest(verb, "apps", "controllerrevisions", "own") for verb in ("list", "create", "delete")
     ],
-    "cluster/lease": [Request(verb, "coordination.k8s.io", "leases", "own") for verb in ("get", "create", "update")],
+    "cluster/lease": [ApiRequest(verb, "coordination.k8s.io", "leases", "own") for verb in ("get", "create", "update")],
     "cluster/claim": [
-        Request("create", "coordination.k8s.io", "leases", "kube-system"),
-        *(Request(verb, "coordination.k8s.io", "leases", "kube-system", CLAIM) for verb in ("get", "patch")),
+        ApiRequest("create", "coordination.k8s.io", "leases", "kube-system"),
+        *(ApiRequest(verb, "coordination.k8s.io", "leases", "kube-system", CLAIM) for verb in ("get", "patch")),
     ],
     # where owner references are guarded, who sets one must hold delete
     "control/belonging": [
-        Request(verb, RBAC, "rolebindings", "default", "fairlead.system.operator-in-default")
+        ApiRequest(verb, RBAC, "rolebindings", "default", "fairlead.system.operator-in-default")
         for verb in ("get", "patch", "delete")
     ],
-    "cluster/secrets": [Request(verb, "", "secrets", "own") for verb in ("get", "list", "watch", "create", "update")],
+    "cluster/secrets": [
+        ApiRequest(verb, "", "secrets", "own") for verb in ("get", "list", "watch", "create", "update")
+    ],
     "control/objects": [*of_objects()],
-    "control/ever": [Request(verb, "", "configmaps", "own") for verb in ("get", "create", "patch")],
-    "control/asking": [Request("get", "", "pods/log", "own")],
+    "control/ever": [ApiRequest(verb, "", "configmaps", "own") for verb in ("get", "create", "patch")],
+    "control/asking": [ApiRequest("get", "", "pods/log", "own")],
     "control/runtime": [
-        *(Request(verb, GROUP, PLURAL, "cluster") for verb in ("list", "watch")),
-        *(Request(verb, group, plural, "own") for group, _, plural in CHILDREN for verb in ("list", "watch")),
+        *(ApiRequest(verb, GROUP, PLURAL, "cluster") for verb in ("list", "watch")),
+        *(ApiRequest(verb, group, plural, "own") for group, _, plural in CHILDREN for verb in ("list", "watch")),
     ],
     "control/elsewhere": [
-        Request(verb, RBAC, plural, place) for plural, place in ELSEWHERE for verb in ("list", "watch")
+        ApiRequest(verb, RBAC, plural, place) for plural, place in ELSEWHERE for verb in ("list", "watch")
     ],
-    "control/statuses": [Request("patch", GROUP, STATUS, "cluster")],
-    "control/announce": [Request("create", "events.k8s.io", "events", "default")],
+    "control/statuses": [ApiRequest("patch", GROUP, STATUS, "cluster")],
+    "control/announce": [ApiRequest("create", "events.k8s.io", "events", "default")],
     "control/foreign": [
-        Request("list", "coordination.k8s.io", "leases", "cluster"),
-        *(Request("list", one.group, one.plural, "cluster") for one in WORKLOADS.values()),
+        ApiRequest("list", "coordination.k8s.io", "leases", "cluster"),
+        *(ApiRequest("list", one.group, one.plural, "cluster") for one in WORKLOADS.values()),
     ],
-    "wake-ups": [Request(verb, "storage.k8s.io", "csistoragecapacities", "own") for verb in ("create", "patch")],
+    "wake-ups": [ApiRequest(verb, "storage.k8s.io", "csistoragecapacities", "own") for verb in ("create", "patch")],
     "admission": [
-        Request(verb, "admissionregistration.k8s.io", "validatingwebhookconfigurations", "cluster", "fairlead.system")
+        ApiRequest(
+            verb, "admissionregistration.k8s.io", "validatingwebhookconfigurations", "cluster", "fairlead.system"
+        )
         for verb in ("get", "patch")
     ],
     "what is bound": [
-        Request("bind", RBAC, "clusterroles", "cluster", "system:kube-scheduler"),
-        Request("bind", RBAC, "clusterroles", "cluster", "system:volume-scheduler"),
-        Request("bind", RBAC, "roles", "kube-system", "extension-apiserver-authentication-reader"),
+        ApiRequest("bind", RBAC, "clusterroles", "cluster", "system:kube-scheduler"),
+        ApiRequest("bind", RBAC, "clusterroles", "cluster", "system:volume-scheduler"),
+        ApiRequest("bind", RBAC, "roles", "kube-system", "extension-apiserver-authentication-reader"),
     ],
 }
-ENDS: list[Request] = [
-    Request("list", GROUP, PLURAL, "cluster"),
-    Request("patch", GROUP, PLURAL, "cluster"),
-    Request("list", "", "pods", "cluster"),
+ENDS: list[ApiRequest] = [
+    ApiRequest("list", GROUP, PLURAL, "cluster"),
+    ApiRequest("patch", GROUP, PLURAL, "cluster"),
+    ApiRequest("list", "", "pods", "cluster"),
     *(one for one in of_objects() if one.verb in ("list", "delete")),
-    *(Request(verb, "coordination.k8s.io", "leases", "own") for verb in ("get", "update")),
-    *(Request(verb, "coordination.k8s.io", "leases", "kube-system", CLAIM) for verb in ("get", "delete")),
-    *(Request(verb, "apps", "controllerrevisions", "own") for verb in ("list", "delete")),
-    *(Request(verb, "storage.k8s.io", "csistoragecapacities", "own") for verb in ("list", "delete")),
+    *(ApiRequest(verb, "coordination.k8s.io", "leases", "own") for verb in ("get", "update")),
+    *(ApiRequest(verb, "coordination.k8s.io", "leases", "kube-system", CLAIM) for verb in ("get", "delete")),
+    *(ApiRequest(verb, "apps", "controllerrevisions", "own") for verb in ("list", "delete")),
+    *(ApiRequest(verb, "storage.k8s.io", "csistoragecapacities", "own") for verb in ("list", "delete")),
 ]
 GRANTS = named(OPERATOR, "system")
 
@@ -113,12 +117,12 @@ def test_what_the_end_asks_is_allowed() -> None:
     [(GRANTS, [one for all_of_them in REQUESTS.values() for one in all_of_them]), (UNINSTALL, ENDS)],
     ids=["operator", "uninstall"],
 )
-def test_nothing_is_allowed_that_nobody_asks(grants: tuple[Grant, ...], asked: list[Request]) -> None:
+def test_nothing_is_allowed_that_nobody_asks(grants: tuple[RoleGrant, ...], asked: list[ApiRequest]) -> None:
     assert [one for one in _each(grants) if one not in asked] == []
 
 
 @pytest.mark.parametrize("grants", [OPERATOR, UNINSTALL], ids=["operator", "uninstall"])
-def test_nothing_is_wide(grants: tuple[Grant, ...]) -> None:
+def test_nothing_is_wide(grants: tuple[RoleGrant, ...]) -> None:
     for one in _each(grants):
         assert "*" not in (one.verb, one.group, one.resource)
         assert one.verb not in ("escalate", "impersonate", "deletecollection")
@@ -140,20 +144,22 @@ def test_what_schedulers_are_granted_the_operator_has_or_may_bind() -> None:
                 for verb in rule["verbs"]:
                     for resource in rule["resources"]:
                         (group,) = rule["apiGroups"]
-                        assert allowed(GRANTS, Request(verb, group, resource, "own"))
+                        assert allowed(GRANTS, ApiRequest(verb, group, resource, "own"))
         for one in made.objects:
             if one["kind"].endswith("Binding") and one["roleRef"]["name"] not in own:
                 reference = one["roleRef"]
                 place: Place = "kube-system" if one["kind"] == "RoleBinding" else "cluster"
                 plural = f"{reference['kind'].lower()}s"
-                assert allowed(GRANTS, Request("bind", RBAC, plural, place, reference["name"]))
+                assert allowed(GRANTS, ApiRequest("bind", RBAC, plural, place, reference["name"]))
                 if place == "kube-system":
                     assert one["metadata"]["namespace"] == place
 
 
-def _each(grants: tuple[Grant, ...]) -> Iterator[Request]:
+def _each(grants: tuple[RoleGrant, ...]) -> Iterator[ApiRequest]:
     for grant in grants:
         for rule in grant.rules:
             for resource in rule.resources:
                 for verb in rule.verbs:
-                    yield from (Request(verb, rule.group, resource, grant.place, name) for name in rule.names or ("",))
+                    yield from (
+                        ApiRequest(verb, rule.group, resource, grant.place, name) for name in rule.names or ("",)
+                    )

@@ -6,7 +6,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fairlead.render.templates import Engine, RenderError, as_value, read, written
+from fairlead.render.templates import RenderError, TemplateEngine, as_value, read, written
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | text
@@ -26,7 +26,7 @@ values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=4) | st.di
 @example({"<<": "a", "": None})
 @example({"k" * 2000: {"k" * 2000: "v" * 2000}})
 def test_whatever_goes_into_a_template_comes_out_as_it_is(value: Any) -> None:
-    engine = Engine({"a": "before: 1\nhere: {{ value }}\nlist:\n- {name: {{ value }}}\nafter: 2\n"})
+    engine = TemplateEngine({"a": "before: 1\nhere: {{ value }}\nlist:\n- {name: {{ value }}}\nafter: 2\n"})
     (got,) = engine.render("a", value=value)
     assert got == {"before": 1, "here": value, "list": [{"name": value}], "after": 2}
     assert repr(got["here"]) == repr(value)  # true is not 1
@@ -67,10 +67,10 @@ def test_what_is_the_same_twice_is_written_twice() -> None:
 )
 def test_a_template_that_is_wrong_is_never_rendered(template: str, values: dict[str, object], want: str) -> None:
     with pytest.raises(RenderError, match=want) as error:
-        Engine({"some.yaml": template}).render("some.yaml", **values)
+        TemplateEngine({"some.yaml": template}).render("some.yaml", **values)
     assert str(error.value).startswith("some.yaml: ")
 
 
 def test_a_template_that_is_not_there_is_said_by_its_name() -> None:
     with pytest.raises(RenderError, match=r"gone\.yaml"):
-        Engine({}).render("gone.yaml")
+        TemplateEngine({}).render("gone.yaml")

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.simulation.results import PodJudged, shown
+from fairlead.simulation.results import PodResult, shown
 from fairlead.simulation.snapshot import SnapshotError
 from offlinekit import judged, namespace, node, pod, world, written
 from policykit import policy
@@ -75,7 +75,7 @@ def test_pods_that_are_alike_are_judged_once_and_others_by_themselves() -> None:
     own = policy("own", filters={"own": "pod.metadata.labels[?'a'].orValue('') != node.metadata.name"})
     there = world(node("n1"), node("n2"), pod("on", on="n1", asks={"cpu": "7"}), policies=[own])
 
-    def ask(**said: Any) -> PodJudged:
+    def ask(**said: Any) -> PodResult:
         return there.judge(written(pod(**said)))
 
     first = ask(name="a")

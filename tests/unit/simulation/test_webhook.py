@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from fairlead.policy.evaluate.rule_errors import Tally
+from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.scoring import on_the_wire
-from fairlead.simulation.simulation import World
+from fairlead.simulation.simulation import Simulation
 from fairlead.webhook.extender import verbs
-from fairlead.webhook.extender.caches import Remembered
-from fairlead.webhook.extender.call import Caller, Gate, Moment
-from fairlead.webhook.extender.circuit_breaker import Pace
-from fairlead.webhook.extender.state import world as answering
+from fairlead.webhook.extender.caches import NodeNameCache
+from fairlead.webhook.extender.call import CallClock, Caller, FailurePolicy
+from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
+from fairlead.webhook.extender.state import build_serving_state as answering
 from offlinekit import Object, node, pod, world, written
 from policykit import NOW, Endless, policy
 from policykit.asking import NEVER
 
-GATES: tuple[Gate, ...] = ("Fail", "Ignore")
+GATES: tuple[FailurePolicy, ...] = ("Fail", "Ignore")
 CALLER = Caller(schedulers=frozenset({"fairlead"}), always_reasons=True)
 POLICIES = [
     policy(
@@ -43,8 +43,10 @@ POLICIES = [
 @pytest.mark.parametrize("seed", range(12))
 def test_the_webhook_says_the_same_of_random_clusters(seed: int) -> None:
     there, asked = _random(random.Random(seed))  # noqa: S311
-    when = Moment(NOW, Endless(), NEVER)
-    asking = answering(there.policies, there.mirror.nodes, there.mirror, Pace(), Remembered(), Tally())
+    when = CallClock(NOW, Endless(), NEVER)
+    asking = answering(
+        there.policies, there.mirror.nodes, there.mirror, CircuitBreaker(), NodeNameCache(), RuleErrorTally()
+    )
     judged = there.judge(written(asked))
 
     left, refused = there.names, dict[str, list[str]]()
@@ -66,7 +68,7 @@ def test_the_webhook_says_the_same_of_random_clusters(seed: int) -> None:
     assert [sent.get(name, 0) for name in fitting] == wanted
 
 
-def _random(chance: random.Random) -> tuple[World, Object]:
+def _random(chance: random.Random) -> tuple[Simulation, Object]:
     nodes = [
         node(
             f"n{at}{'x' * chance.randrange(3)}",

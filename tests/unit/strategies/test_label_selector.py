@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fairlead.api.selectors import LabelSelector
-from fairlead.strategies.label_selector import matcher
+from fairlead.strategies.label_selector import compile_selector
 
 
 def where(operator: str, *values: str) -> dict[str, Any]:
@@ -34,4 +34,4 @@ _CASES: dict[str, tuple[dict[str, Any], dict[str, str], bool]] = {
 
 @pytest.mark.parametrize(("selector", "labels", "want"), _CASES.values(), ids=_CASES)
 def test_a_selector(selector: dict[str, Any], labels: dict[str, str], want: bool) -> None:
-    assert matcher(LabelSelector.model_validate(selector))(labels) is want
+    assert compile_selector(LabelSelector.model_validate(selector))(labels) is want

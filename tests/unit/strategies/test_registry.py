@@ -14,7 +14,7 @@ from fairlead.strategies.contract import Filter, Reads, Strategy
 
 _STRATEGY = """
 from fairlead.api.params import Params
-from fairlead.strategies.seam import Reads, Score, Strategy
+from fairlead.strategies.contract import Reads, Score, Strategy
 STRATEGY = Strategy(
     name="{name}",
     params=Params,

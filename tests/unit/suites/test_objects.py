@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.api.errors import InvalidObjectError
 from fairlead.api.parse import parse_params
-from fairlead.suites.objects import Asked, asked, patched
+from fairlead.suites.objects import CaseInputs, case_inputs, patched
 from fairlead.suites.suite import Suite
 
 # RFC 7386, appendix A, as far as it is about maps.
@@ -27,10 +27,10 @@ def test_objects_are_laid_over_each_other_as_kubectl_does_it(under: Any, over: A
     assert patched(under, over) == want
 
 
-def of(case: dict[str, Any] | None = None, **suite: Any) -> Asked:
+def of(case: dict[str, Any] | None = None, **suite: Any) -> CaseInputs:
     """The world of a suite with one case."""
     one = {"name": "case", "pod": {}, "expect": {}, **(case or {})}
-    return asked(parse_params({"policies": ["x"], "cases": [one], **suite}, Suite), 0, "fairlead")
+    return case_inputs(parse_params({"policies": ["x"], "cases": [one], **suite}, Suite), 0, "fairlead")
 
 
 def test_what_nobody_says_is_as_in_most_clusters() -> None:

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from fairlead.webhook.extender import circuit_breaker, requests, verbs
-from fairlead.webhook.extender.call import Answer, Outcome
+from fairlead.webhook.extender.call import Outcome, Reply
 from fuzz.against import Broken, Fuzz, check
 from fuzz.reached import reached
 from fuzz.seeds import seeds
@@ -46,28 +46,28 @@ def test_the_seeds_and_their_mutations_reach_nearly_every_line() -> None:
 
 SOUND = b'{"Nodes":null,"NodeNames":%s,"FailedNodes":null,"FailedAndUnresolvableNodes":null,"Error":"%s"}'
 PASSED, FAILED = Outcome(verb="filter"), Outcome(verb="filter", result="error", error="x")
-BROKEN: dict[str, Answer] = {
-    "a name that nobody asked about": Answer(SOUND % (b'["z"]', b""), PASSED),
-    "a name that is lost": Answer(SOUND % (b"[]", b""), PASSED),
-    "no JSON": Answer(SOUND % (b'["a"', b""), PASSED),
-    "a key that is missing": Answer(b'{"NodeNames":["a"]}', PASSED),
-    "another status": Answer(SOUND % (b'["a"]', b""), PASSED, 500),
-    "an error that is not told": Answer(SOUND % (b"null", b""), FAILED),
-    "an error that is none": Answer(SOUND % (b"null", b"x"), PASSED),
-    "an error beside names": Answer(SOUND % (b'["a"]', b"x"), FAILED),
+BROKEN: dict[str, Reply] = {
+    "a name that nobody asked about": Reply(SOUND % (b'["z"]', b""), PASSED),
+    "a name that is lost": Reply(SOUND % (b"[]", b""), PASSED),
+    "no JSON": Reply(SOUND % (b'["a"', b""), PASSED),
+    "a key that is missing": Reply(b'{"NodeNames":["a"]}', PASSED),
+    "another status": Reply(SOUND % (b'["a"]', b""), PASSED, 500),
+    "an error that is not told": Reply(SOUND % (b"null", b""), FAILED),
+    "an error that is none": Reply(SOUND % (b"null", b"x"), PASSED),
+    "an error beside names": Reply(SOUND % (b'["a"]', b"x"), FAILED),
 }
 
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_answer_is_found(case: str) -> None:
-    check("filter", body(["a"]), Answer(SOUND % (b'["a"]', b""), PASSED))
+    check("filter", body(["a"]), Reply(SOUND % (b'["a"]', b""), PASSED))
     with pytest.raises(Exception, match=r".") as found:
         check("filter", body(["a"]), BROKEN[case])
     assert not isinstance(found.value, KeyError)
 
 
 def test_an_exception_is_found_with_the_request_that_raised_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requests, "args", lambda *_: 1 // 0)
+    monkeypatch.setattr(requests, "decode_filter_args", lambda *_: 1 // 0)
     fuzz = Fuzz(Random(0))
     with pytest.raises(Broken, match=r"ZeroDivisionError[^\n]*\nb'\{\"Pod\""):
         fuzz.ask("filter", body(["a"]))

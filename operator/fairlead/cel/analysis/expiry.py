@@ -15,7 +15,7 @@ from fairlead.cel.values.errors import CelError
 from fairlead.cel.values.value_types import INT_MAX, INT_MIN
 
 Note = Callable[[int], None]
-Noting = Callable[..., Any]
+ExpiringFunction = Callable[..., Any]
 """A function of the language that takes a `Note` before its operands."""
 
 MILLISECOND: Final = 1_000_000
@@ -50,7 +50,7 @@ UNITS: Final[Mapping[str, int]] = {
 """Functions of one time, and what it has to pass for their value to change."""
 
 
-class Ends:
+class ExpiryTracker:
     """The earliest of what was noted while something was evaluated."""
 
     __slots__ = ("_after",)
@@ -69,7 +69,7 @@ class Ends:
         return now + after if after else None
 
 
-def comparison(function: str, rate: int) -> Noting:
+def comparison(function: str, rate: int) -> ExpiringFunction:
     """`left < right` and the like, where their difference has this rate."""
     holds, speed = _SIGNS[function], abs(rate)
     is_equality = function in ("_==_", "_!=_")
@@ -88,7 +88,7 @@ def comparison(function: str, rate: int) -> Noting:
     return compared
 
 
-def arithmetic(overload: str, rate: int) -> Noting:
+def arithmetic(overload: str, rate: int) -> ExpiringFunction:
     """A sum or difference that has this rate; one day it may have no room any more, or room at last."""
     function = FUNCTIONS[overload]
     is_moment = overload in ("add_timestamp_duration", "add_duration_timestamp", "subtract_timestamp_duration")
@@ -107,7 +107,7 @@ def arithmetic(overload: str, rate: int) -> Noting:
     return moved
 
 
-def field(overload: str, unit: int, rate: int) -> Noting:
+def field(overload: str, unit: int, rate: int) -> ExpiringFunction:
     """The hours, or another field, of a time that moves at this rate, which is 1 or -1."""
     function = FUNCTIONS[overload]
 

@@ -15,20 +15,22 @@ from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Ident, ListExp
 NOW: Final = "now"
 _TIMES: Final = frozenset({"timestamp", "duration"})
 _Rates = Mapping[str, int]
-Watched = Mapping[tuple[int, int], expiry.Noting]
+Watched = Mapping[tuple[int, int], expiry.ExpiringFunction]
 """By the tree and the node in it: what notes until when its value holds."""
 
 
-class _EndlessError(Exception):
+class _UnknownExpiryError(Exception):
     """Nobody can say until when it holds."""
 
 
-def watched(checked: Checked, variables: Mapping[str, Checked], analyses: Mapping[str, Analysis]) -> Watched | None:
+def expiring_calls(
+    checked: Checked, variables: Mapping[str, Checked], analyses: Mapping[str, Analysis]
+) -> Watched | None:
     """Calls of an expression and of its variables that have to note until when they hold; None if that is not all."""
     pass_ = _Pass(variables, analyses)
     try:
         return pass_.found if pass_.rate_of_root("", checked) == 0 else None
-    except _EndlessError:
+    except _UnknownExpiryError:
         return None
 
 
@@ -54,7 +56,7 @@ def _is_now(tree: Checked, node: Node) -> bool:
 class _Pass:
     variables: Mapping[str, Checked]
     analyses: Mapping[str, Analysis]
-    found: dict[tuple[int, int], expiry.Noting] = field(default_factory=dict)
+    found: dict[tuple[int, int], expiry.ExpiringFunction] = field(default_factory=dict)
     _rates: dict[str, int] = field(default_factory=dict)
 
     def rate_of_root(self, name: str, tree: Checked) -> int:
@@ -77,7 +79,7 @@ class _Tree:
                 self.still(test, bound)
                 rate = self.rate(then, bound)
                 if self.rate(otherwise, bound) != rate:
-                    raise _EndlessError
+                    raise _UnknownExpiryError
                 return rate
             case Call():
                 return self.call(node, [self.rate(arg, bound) for arg in node.args])
@@ -89,7 +91,7 @@ class _Tree:
 
     def still(self, node: Node, bound: _Rates) -> None:
         if self.rate(node, bound) != 0:
-            raise _EndlessError
+            raise _UnknownExpiryError
 
     def ident(self, node: Ident, name: str, bound: _Rates) -> int:
         if name in bound:
@@ -106,8 +108,8 @@ class _Tree:
         types = [self.analysis.types[arg.id].name for arg in node.args]
         overloads = self.checked.overloads.get(node.id, ())
         if not _TIMES.issuperset(types) or len(overloads) > 1:
-            raise _EndlessError
-        noting: expiry.Noting
+            raise _UnknownExpiryError
+        noting: expiry.ExpiringFunction
         if node.function in expiry.COMPARISONS and types[0] == types[1]:
             rate, moves = 0, rates[0] - rates[1]
             noting = expiry.comparison(node.function, moves)
@@ -118,7 +120,7 @@ class _Tree:
             rate, moves = 0, rates[0]
             noting = expiry.field(overloads[0], expiry.UNITS[node.function], moves)
         else:
-            raise _EndlessError
+            raise _UnknownExpiryError
         if moves:
             self.all.found[id(self.checked), node.id] = noting
         return rate

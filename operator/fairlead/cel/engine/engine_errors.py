@@ -59,7 +59,7 @@ def kind_of(message: str) -> Kind:
     return next((kind for words, kind in _WORDS if words in message), Kind.ARGUMENT)
 
 
-def said(message: str) -> str:
+def clean_message(message: str) -> str:
     """The same without what only the engine's authors know: codes of status and names of operators."""
     for pattern, word in _SAID:
         message = pattern.sub(word, message)

@@ -6,7 +6,7 @@ from typing import Any
 from cel_expr_python import cel
 
 from fairlead.cel.analysis.expression_reads import Path
-from fairlead.cel.engine.engine_errors import kind_of, said
+from fairlead.cel.engine.engine_errors import clean_message, kind_of
 from fairlead.cel.engine.protobuf import Room, Wanted, timestamp, to_engine
 from fairlead.cel.values.errors import Abort, CelError
 from fairlead.cel.values.schema import NAMESPACE, NODE, PLACED_POD, POD
@@ -15,7 +15,7 @@ from fairlead.cel.values.value_types import BoolKey, Timestamp
 _MESSAGES = {"pod": POD, "node": NODE, "namespaceObject": NAMESPACE, "victim": PLACED_POD}
 
 
-def wanted(paths: Iterable[Path]) -> dict[str, Wanted]:
+def needed_fields(paths: Iterable[Path]) -> dict[str, Wanted]:
     """What has to be converted for an expression that reads these paths, by variable of the environment."""
     tree: dict[str, Any] = {}
     for path in sorted(paths):
@@ -31,7 +31,7 @@ def wanted(paths: Iterable[Path]) -> dict[str, Wanted]:
     return tree
 
 
-def facts(
+def engine_inputs(
     roots: Mapping[str, object], tree: Mapping[str, Wanted] | None = None, room: Room | None = None
 ) -> dict[str, Any]:
     """The variables of the environment as the engine takes them. Raises Abort where there is no room for them."""
@@ -69,8 +69,8 @@ def evaluate(expression: cel.Expression, data: Mapping[str, Any]) -> cel.Value:
     try:
         value = expression.eval(data=data)
     except (RuntimeError, ValueError, MemoryError) as error:
-        raise Abort(kind_of(str(error)), said(str(error))) from error
+        raise Abort(kind_of(str(error)), clean_message(str(error))) from error
     if value.type() == cel.Type.ERROR:
         text = str(value.value())
-        raise CelError(kind_of(text), said(text))
+        raise CelError(kind_of(text), clean_message(text))
     return value

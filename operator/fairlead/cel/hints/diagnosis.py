@@ -8,7 +8,13 @@ from collections.abc import Callable
 from typing import Final
 
 from fairlead.cel.hints import suggestions
-from fairlead.cel.hints.engine_messages import UNDECLARED, Complaint, complaints, unquoted_keys, without_echoes
+from fairlead.cel.hints.engine_messages import (
+    UNDECLARED,
+    EngineMessage,
+    drop_follow_ups,
+    engine_messages,
+    unquoted_keys,
+)
 from fairlead.cel.hints.excerpt import Excerpt
 from fairlead.cel.hints.foreign_syntax import RESERVED
 from fairlead.cel.hints.syntax_errors import of_syntax
@@ -23,7 +29,7 @@ def diagnostics(error: str, source: str, names: Names) -> list[Diagnostic]:
     """What the engine said, one by one."""
     if "recursion" in error:
         return [Diagnostic(1, 1, "the expression is nested more than 32 deep", "split it with variables")]
-    said = complaints(error, source)
+    said = engine_messages(error, source)
     if not said:
         return [Diagnostic(1, 1, error.splitlines()[0])]
     syntax = [one for one in said if one.message.startswith("Syntax error")]
@@ -31,11 +37,11 @@ def diagnostics(error: str, source: str, names: Names) -> list[Diagnostic]:
         at, text, hint = of_syntax(syntax[0].message, Excerpt(source, syntax[0].at))
         return [Diagnostic(*place(source, at), text, hint)]
     keys, rest = unquoted_keys(source, said)
-    found = [_worded(one, source, names) for one in without_echoes(rest, source)]
+    found = [_worded(one, source, names) for one in drop_follow_ups(rest, source)]
     return sorted({*keys, *found})[:_KEPT]
 
 
-def _worded(said: Complaint, source: str, names: Names) -> Diagnostic:
+def _worded(said: EngineMessage, source: str, names: Names) -> Diagnostic:
     for pattern, handler in _HANDLERS:
         if match := pattern.match(said.message):
             offset, text, hint = handler(match, Excerpt(source, said.at), names)

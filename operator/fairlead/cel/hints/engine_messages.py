@@ -21,17 +21,17 @@ _READ: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
+class EngineMessage:
     """Where, and what."""
 
     at: int
     message: str
 
 
-def complaints(error: str, source: str) -> list[Complaint]:
+def engine_messages(error: str, source: str) -> list[EngineMessage]:
     """The first of them, but for those that name another fault."""
     return [
-        Complaint(_offset(source, int(found[1]), int(found[2])), found[3])
+        EngineMessage(_offset(source, int(found[1]), int(found[2])), found[3])
         for found in islice(_ERROR.finditer(error), _LOOKED_AT)
         if int(found[1]) > 0 and "*error*" not in found[3]
     ]
@@ -42,7 +42,7 @@ def _offset(source: str, line: int, column: int) -> int:
     return min(sum(len(one) + 1 for one in lines[: line - 1]) + column - 1, len(source))
 
 
-def unquoted_keys(source: str, said: list[Complaint]) -> tuple[list[Diagnostic], list[Complaint]]:
+def unquoted_keys(source: str, said: list[EngineMessage]) -> tuple[list[Diagnostic], list[EngineMessage]]:
     """Keys that are read as fields, and what else is wrong."""
     found, rest = list[Diagnostic](), said
     for start, name in _written_as_fields(Excerpt(source, 0).code):
@@ -66,7 +66,7 @@ def _written_as_fields(code: str) -> Iterator[tuple[int, str]]:
             yield found.start(2 if of_labels else 4), name
 
 
-def without_echoes(said: list[Complaint], source: str) -> list[Complaint]:
+def drop_follow_ups(said: list[EngineMessage], source: str) -> list[EngineMessage]:
     """Once a call is wrong, what it would have bound, and what is called on its result, are no news."""
     kept = list(said)
     for call in [one for one in said if called(one, source)]:
@@ -86,14 +86,14 @@ def without_echoes(said: list[Complaint], source: str) -> list[Complaint]:
     return kept
 
 
-def called(one: Complaint, source: str) -> str:
+def called(one: EngineMessage, source: str) -> str:
     """The name of the function, if it is one that there is not."""
     found = UNDECLARED.match(one.message)
     is_call = found and source.startswith("(", one.at) and source[: one.at].rstrip().endswith(found[1])
     return found[1] if found and is_call else ""
 
 
-def _root(one: Complaint) -> str:
+def _root(one: EngineMessage) -> str:
     """The variable, if it is one that there is not."""
     found = UNDECLARED.match(one.message)
     return found[1].split(".")[0] if found else ""

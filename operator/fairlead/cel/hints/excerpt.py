@@ -173,7 +173,7 @@ class Excerpt:
         return 0
 
 
-def held(text: str) -> str:
+def parenthesised(text: str) -> str:
     """A text that a `.` can follow."""
     return text if Excerpt(text, len(text)).target_span == (0, len(text)) else f"({text})"
 

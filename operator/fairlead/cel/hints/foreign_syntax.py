@@ -125,7 +125,7 @@ FOREIGN_MACROS: Final[Mapping[str, str]] = {
 _TEXT: Final = "a text stands between two `'`"
 
 # A pattern that fits nothing that is right, what is said where it fits, and the cure.
-SLIPS: Final[tuple[tuple[re.Pattern[str], str, str], ...]] = tuple(
+FOREIGN_PATTERNS: Final[tuple[tuple[re.Pattern[str], str, str], ...]] = tuple(
     (re.compile(pattern), fault, cure)
     for pattern, fault, cure in (
         (r"\{\{", "`{{` is a template that nobody has filled in", "let Helm render the file first"),

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from fairlead.api.closest_name import nearest
+from fairlead.api.closest_name import closest_name
 from fairlead.cel.functions.overloads import FUNCTIONS, PATTERN_METHODS
 from fairlead.cel.functions.regex import compiled
 from fairlead.cel.hints.time_zones import refused_zones
@@ -76,7 +76,7 @@ def _resource_of_no_node(text: str, checked: Checked, node: Node) -> Iterator[Di
     of = checked.names.get(holder.id)
     if of not in _AMOUNTS or "/" in key or key in _RESOURCES or key.startswith(("hugepages-", "attachable-volumes-")):
         return
-    near = _NICKNAMES.get(key.lower()) or nearest(key, _RESOURCES, cutoff=0.8)
+    near = _NICKNAMES.get(key.lower()) or closest_name(key, _RESOURCES, cutoff=0.8)
     if near or of in ("request", "requested"):
         hint = f"did you mean `{near}`?" if near else "but for Kubernetes' own, all have a prefix, as nvidia.com/gpu"
         yield Diagnostic(*place(text, at), f"no pod can request a resource `{key}`", hint)

@@ -10,7 +10,7 @@ from math import isfinite
 from typing import Final
 
 from fairlead.cel.functions.quantity import to_float
-from fairlead.cel.hints.excerpt import Excerpt, has_comment, held, short, side
+from fairlead.cel.hints.excerpt import Excerpt, has_comment, parenthesised, short, side
 from fairlead.cel.hints.type_table import INDICES, METHODS, OPERATORS, RESULTS, Cure
 from fairlead.cel.syntax.source_refs import code
 from fairlead.cel.values.schema import messages
@@ -41,7 +41,7 @@ def of_call(name: str, types: list[str], place: Excerpt) -> str:
         "name": name,
         "target": target,
         "arguments": arguments,
-        "argument": held(arguments),
+        "argument": parenthesised(arguments),
         "item": item(target),
         "key": _key(_item_of(types[0])),
         "arguments_quoted": quoted(arguments),
@@ -64,7 +64,7 @@ def of_result(wanted: str, type_: str, text: str) -> str:
     values = {
         "text": text,
         "read": "" if "?" in code(text) else text,
-        "held": held(text),
+        "held": parenthesised(text),
         "side": side(text, of="=="),
         "test": side(text, of="?"),
         "zero": zero(type_.removeprefix("optional_type<").removesuffix(">")),
@@ -80,7 +80,7 @@ def of_field(field: str, type_: str, place: Excerpt) -> str:
     if target == "request" or target.startswith("request."):
         return ADMISSION
     if field in ("length", "size", "len", "count"):
-        return f"write `{held(target)}.size()`"
+        return f"write `{parenthesised(target)}.size()`"
     if inside.endswith("Condition"):
         return f"write `{target}.exists({here}, {here}.type == '{field}' && {here}.status == 'True')`"
     if field in messages().get(inside, {}):
@@ -169,8 +169,8 @@ def _operands(function: str, types: list[str], place: Excerpt) -> dict[str, str]
         "left": left,
         "right": right,
         "sign": sign,
-        "target": held(left),
-        "other": held(right),
+        "target": parenthesised(left),
+        "other": parenthesised(right),
         "item": item(right),
         "key": _key(_item_of(types[-1])),
         "first": left if middle else "",

@@ -5,8 +5,8 @@ import unicodedata
 from typing import Final
 
 from fairlead.cel.hints import suggestions
-from fairlead.cel.hints.excerpt import Excerpt, held
-from fairlead.cel.hints.foreign_syntax import SLIPS
+from fairlead.cel.hints.excerpt import Excerpt, parenthesised
+from fairlead.cel.hints.foreign_syntax import FOREIGN_PATTERNS
 
 _Worded = tuple[int, str, str]
 _SHOWN: Final = 20
@@ -80,7 +80,7 @@ def _slip(place: Excerpt) -> _Worded | None:
     """The slip that is nearest to where the engine stopped."""
     found = [
         (-1 if at == 0 else max(match.start() - place.at, place.at - match.end(), 0), at, match, fault, cure)
-        for at, (pattern, fault, cure) in enumerate(SLIPS)
+        for at, (pattern, fault, cure) in enumerate(FOREIGN_PATTERNS)
         for match in pattern.finditer(place.code)
     ]
     if not found:
@@ -97,7 +97,7 @@ def _slip(place: Excerpt) -> _Worded | None:
         "name": (re.findall(r"\w+", match[0]) or [""])[0],
         "character": f"{match[0]!r} ({unicodedata.name(match[0][:1], '')})" if len(match[0]) == 1 else "",
         "left": here.left,
-        "target": held(here.left),
+        "target": parenthesised(here.left),
         "right": Excerpt(place.source, match.end()).operand,
         "pattern": re.sub(r"^/(.*)/$", r"'\1'", Excerpt(place.source, match.end()).operand),
         "there": suggestions.presence(here.left),

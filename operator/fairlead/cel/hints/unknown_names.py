@@ -5,10 +5,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.api.closest_name import nearest
+from fairlead.api.closest_name import closest_name
 from fairlead.cel.engine.environment import ROOTS, Scope
 from fairlead.cel.hints import suggestions
-from fairlead.cel.hints.engine_messages import Complaint, called
+from fairlead.cel.hints.engine_messages import EngineMessage, called
 from fairlead.cel.hints.excerpt import Excerpt
 from fairlead.cel.hints.foreign_syntax import (
     CONVERSIONS,
@@ -54,14 +54,14 @@ def undefined_field(match: re.Match[str], place: Excerpt, _: Names) -> Worded:
 def _below(name: str, fields: Mapping[str, str], cutoff: float) -> str:
     """The nearest name among the fields of the fields: the way to it was cut short."""
     deeper = {inner: f"{field}.{inner}" for field, type_ in fields.items() for inner in messages().get(type_, ())}
-    near = nearest(name, deeper, cutoff=cutoff)
+    near = closest_name(name, deeper, cutoff=cutoff)
     return f"did you mean `{deeper[near]}`?" if near else ""
 
 
 def undeclared(match: re.Match[str], place: Excerpt, names: Names) -> Worded:
     """A variable or a function that there is not."""
     name = match[1].lstrip(".")
-    if called(Complaint(place.at, match.string), place.source):
+    if called(EngineMessage(place.at, match.string), place.source):
         return _undeclared_function(name, place)
     root = name.split(".")[0]
     if root == "variables":
@@ -165,7 +165,7 @@ def _near_function(name: str, *, call: str) -> str:
 
 def did_you_mean(name: str, candidates: Collection[str], *, call: str = "") -> str:
     """The nearest name, as a question."""
-    near = nearest(name, candidates)
+    near = closest_name(name, candidates)
     return f"did you mean `{near}{call}`?" if near else ""
 
 

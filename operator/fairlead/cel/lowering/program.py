@@ -18,7 +18,7 @@ from typing import Any, Final
 from fairlead.cel.analysis.estimate import Estimate
 from fairlead.cel.analysis.expiry import Note
 from fairlead.cel.analysis.node_facts import Analysis, Names, analyse
-from fairlead.cel.analysis.time_dependence import Watched, watched
+from fairlead.cel.analysis.time_dependence import Watched, expiring_calls
 from fairlead.cel.analysis.trace import Place, Trace, loops_around
 from fairlead.cel.lowering.lowerer import Lowerer
 from fairlead.cel.lowering.pyast import attribute, const, load
@@ -76,7 +76,7 @@ class Program:
     @cached_property
     def watched(self) -> Watched | None:
         """What notes until when the whole holds; None where that cannot be said."""
-        return watched(self.checked, self.variables, self._analyses)
+        return expiring_calls(self.checked, self.variables, self._analyses)
 
     def noting(self, facts: object, note: Note) -> One:
         """The same, and it notes after how many nanoseconds its result may be another though no fact changed."""

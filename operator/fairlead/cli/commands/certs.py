@@ -42,7 +42,7 @@ def add_to(commands: "Commands") -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Make them; 0 if they are there."""
-    from fairlead.pki.issuing import Pair, authority, is_host, issued
+    from fairlead.pki.issuing import Pair, create_authority, is_host, issue_leaf
 
     folder: Path = given.out
     now = datetime.now(UTC)
@@ -60,11 +60,11 @@ def run(given: argparse.Namespace) -> int:
             complain(_COMMAND, f"{there} is there, but not {missing.name}: put it back, or remove both")
             return 1
         else:
-            ca = authority("fairlead-ca", now, AUTHORITY_LIFE)
+            ca = create_authority("fairlead-ca", now, AUTHORITY_LIFE)
             _write(folder, "ca", ca.certificate, ca.key)
-        server = issued(ca, "fairlead", "server", now, LEAF_LIFE, [*_LOCAL, *given.host])
+        server = issue_leaf(ca, "fairlead", "server", now, LEAF_LIFE, [*_LOCAL, *given.host])
         _write(folder, "server", server.certificate, server.key)
-        client = issued(ca, CLIENT_NAME, "client", now, LEAF_LIFE)
+        client = issue_leaf(ca, CLIENT_NAME, "client", now, LEAF_LIFE)
         _write(folder, "scheduler", client.certificate, client.key)
     except OSError as error:
         complain(_COMMAND, f"{error.filename or folder}: {error.strerror}")

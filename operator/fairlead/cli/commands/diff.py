@@ -40,30 +40,30 @@ def add_to(commands: "Commands") -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Compare."""
-    from fairlead.cli.console.exits import told
+    from fairlead.cli.console.exits import run_command
 
-    return told(_NAME, lambda: _run(given))
+    return run_command(_NAME, lambda: _run(given))
 
 
 def _run(given: argparse.Namespace) -> int:
     from fairlead.cli.console import progress
-    from fairlead.cli.console.whole_output import Spool
+    from fairlead.cli.console.whole_output import ListWriter
     from fairlead.cli.inputs.caveats import of_schedulers
-    from fairlead.cli.inputs.cluster_source import asked, look, seen
+    from fairlead.cli.inputs.cluster_source import judgeable_policies, open_source, pods_to_check
     from fairlead.cli.inputs.simulation_inputs import moment_of, policies_of
     from fairlead.cli.reports import diff_text
     from fairlead.policy.evaluate.matching import PolicySet
     from fairlead.simulation.placement_diff import changed
-    from fairlead.simulation.simulation import World
+    from fairlead.simulation.simulation import Simulation
 
     now = moment_of(given.now)
     before, after = policies_of(given.before), policies_of(given.after)
     both = PolicySet((*before.policies, *after.policies))
-    sight = look(given)
-    pods = asked(given, sight, both)
-    (before, blind), (after, more) = seen(before, sight), seen(after, sight)
-    one = World(before, sight.snapshot, now, each=progress.shown)
-    other = World(after, sight.snapshot, now, each=progress.shown)
+    sight = open_source(given)
+    pods = pods_to_check(given, sight, both)
+    (before, blind), (after, more) = judgeable_policies(before, sight), judgeable_policies(after, sight)
+    one = Simulation(before, sight.snapshot, now, each=progress.shown)
+    other = Simulation(after, sight.snapshot, now, each=progress.shown)
     others = of_schedulers((pod.scheduler for pod in pods), both.policies)
     notes = [*sight.notes(both.policies, pods, given), *others, *dict.fromkeys([*blind, *more])]
     found = (changed(one, other, pod.raw, pod.file) for pod in progress.shown("pods", pods))
@@ -74,8 +74,8 @@ def _run(given: argparse.Namespace) -> int:
         count = len(rows)
         for line in diff_text.lines(rows, len(pods), notes, colour=wants_colour(out)):
             print(line, file=out)
-        return exits.NOT_WELL if count else exits.DONE
-    with Spool(given.output, "pods") as spool:
+        return exits.FAILED if count else exits.DONE
+    with ListWriter(given.output, "pods") as spool:
         for each in found:
             if each is not None:
                 count += 1
@@ -84,4 +84,4 @@ def _run(given: argparse.Namespace) -> int:
         spool.end(out, rest)
     for note in notes:
         complain(_NAME, note)
-    return exits.NOT_WELL if count else exits.DONE
+    return exits.FAILED if count else exits.DONE

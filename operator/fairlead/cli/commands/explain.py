@@ -9,10 +9,10 @@ from fairlead.cli.console.output import TABLE, add_output, dumped, output, wants
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
-    from fairlead.cli.inputs.cluster_source import Sight
+    from fairlead.cli.inputs.cluster_source import ClusterSource
     from fairlead.cli.inputs.simulation_inputs import Pod
     from fairlead.policy.evaluate.matching import PolicySet
-    from fairlead.simulation.results import NodeJudged, PodJudged
+    from fairlead.simulation.results import NodeResult, PodResult
 
 _NAME: Final = "fairlead explain"
 _KINDS: Final = ("pod", "pods", "po")
@@ -45,30 +45,30 @@ def add_to(commands: "Commands") -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Explain."""
-    from fairlead.cli.console.exits import told
+    from fairlead.cli.console.exits import run_command
 
-    return told(_NAME, lambda: _run(given))
+    return run_command(_NAME, lambda: _run(given))
 
 
 def _run(given: argparse.Namespace) -> int:
     from fairlead.cli.console import progress
     from fairlead.cli.inputs.caveats import of_judged
-    from fairlead.cli.inputs.cluster_source import seen
+    from fairlead.cli.inputs.cluster_source import judgeable_policies
     from fairlead.cli.inputs.simulation_inputs import moment_of
     from fairlead.cli.reports import explain_data, explain_text
-    from fairlead.cli.reports.explain_context import About
+    from fairlead.cli.reports.explain_context import ExplainContext
     from fairlead.simulation.explain_pod import explanation, one_node
-    from fairlead.simulation.simulation import World
+    from fairlead.simulation.simulation import Simulation
 
     now = moment_of(given.now)
     given_policies = _policies(given)
     sight, pod = _sight(given)
     policies = given_policies or _of_cluster(sight)
-    judgeable, blind = seen(policies, sight)
-    world = World(judgeable, sight.snapshot, now, each=progress.shown)
+    judgeable, blind = judgeable_policies(policies, sight)
+    world = Simulation(judgeable, sight.snapshot, now, each=progress.shown)
     judged = world.judge(pod.raw, pod.file)
     notes = [*sight.notes(policies.policies, [pod], given), *blind, *of_judged(judged)]
-    about = About(judged, now, sight.live.policies, notes, len(world.names))
+    about = ExplainContext(judged, now, sight.live.policies, notes, len(world.names))
     out = output()
     if given.node:
         one = one_node(world, pod.raw, judged, _node(judged, given.node))
@@ -96,17 +96,17 @@ def _policies(given: argparse.Namespace) -> "PolicySet | None":
     return None
 
 
-def _of_cluster(sight: "Sight") -> "PolicySet":
+def _of_cluster(sight: "ClusterSource") -> "PolicySet":
     from fairlead.cli.inputs.live_policies import compiled_of
     from fairlead.policy.evaluate.matching import policy_set
 
     return policy_set(compiled_of(sight.live.policies))
 
 
-def _sight(given: argparse.Namespace) -> "tuple[Sight, Pod]":
+def _sight(given: argparse.Namespace) -> "tuple[ClusterSource, Pod]":
     """The cluster, and the pod in it."""
     from fairlead.cli.console.exits import CommandError
-    from fairlead.cli.inputs.cluster_source import look
+    from fairlead.cli.inputs.cluster_source import open_source
     from fairlead.cli.inputs.simulation_inputs import LIVE, pod_of
     from fairlead.kube.access.access import find_access
 
@@ -116,18 +116,18 @@ def _sight(given: argparse.Namespace) -> "tuple[Sight, Pod]":
     namespace = given.namespace
     if given.cluster == [LIVE]:
         namespace = namespace or find_access(given.kubeconfig, given.context).namespace
-        sight = look(given, policies=not given.policies, pod=(namespace, name))
+        sight = open_source(given, policies=not given.policies, pod=(namespace, name))
     else:
-        sight = look(given)
+        sight = open_source(given)
     return sight, pod_of(sight.snapshot, namespace, name, sight.where)
 
 
-def _node(judged: "PodJudged", name: str) -> "NodeJudged":
-    from fairlead.api.closest_name import nearest
+def _node(judged: "PodResult", name: str) -> "NodeResult":
+    from fairlead.api.closest_name import closest_name
     from fairlead.cli.console.exits import CommandError
 
     found = judged.node(name)
     if found is None:
-        near = nearest(name, (node.name for node in judged.nodes))
+        near = closest_name(name, (node.name for node in judged.nodes))
         raise CommandError(f"there is no node {name!r}" + (f": did you mean {near}?" if near else ""))
     return found

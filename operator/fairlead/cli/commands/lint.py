@@ -57,5 +57,5 @@ def run(given: argparse.Namespace) -> int:
     else:
         out.write(dumped(as_data(report), given.output))
     if unreadable:
-        return exits.NOT_ASKED
-    return exits.NOT_WELL if report.count("error") else exits.DONE
+        return exits.USAGE
+    return exits.FAILED if report.count("error") else exits.DONE

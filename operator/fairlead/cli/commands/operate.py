@@ -59,10 +59,12 @@ def add_to(commands: "Commands") -> None:
 def run(given: argparse.Namespace) -> int:
     """Operate until told to stop."""
     from fairlead.cli.console.exits import run_until_stopped
-    from fairlead.process.leadership import Leads
+    from fairlead.process.leadership import Leadership
     from fairlead.process.operator import operate
 
-    return run_until_stopped("operate", given.log_format, lambda: _settings(given), lambda read: operate(read, Leads))
+    return run_until_stopped(
+        "operate", given.log_format, lambda: _settings(given), lambda read: operate(read, Leadership)
+    )
 
 
 def _settings(given: argparse.Namespace) -> "OperateSettings":

@@ -11,7 +11,7 @@ from fairlead.cli.console.output import add_output, clean, complain, counted, du
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
     from fairlead.cli.inputs.checker import Checker
-    from fairlead.control.preview import Given, Rendering
+    from fairlead.control.preview import Preview, PreviewInputs
     from fairlead.render.operator_settings import ChartValues
 
 _NAME = "fairlead render"
@@ -51,9 +51,9 @@ def add_to(commands: "Commands") -> None:
 def run(given: argparse.Namespace) -> int:
     """Render."""
     from fairlead.api.errors import InvalidObjectError
-    from fairlead.control.preview import rendering
+    from fairlead.control.preview import render_preview
     from fairlead.render.shipped_templates import templates
-    from fairlead.render.templates import Engine
+    from fairlead.render.templates import TemplateEngine
     from fairlead.strategies.registry import installed_policy
 
     try:
@@ -61,7 +61,7 @@ def run(given: argparse.Namespace) -> int:
         known = _known(given, values)
     except _NotAskedError as error:
         complain(_NAME, str(error))
-        return exits.NOT_ASKED
+        return exits.USAGE
     checker, code = _checked(given.files)
     if code != exits.DONE:
         return code
@@ -69,10 +69,10 @@ def run(given: argparse.Namespace) -> int:
     if not policies:
         complain(_NAME, f"no SchedulerExtenderPolicy found in {', '.join(given.files)}")
     try:
-        made = rendering(Engine(templates()), installed_policy(), policies, values.settings, known)
+        made = render_preview(TemplateEngine(templates()), installed_policy(), policies, values.settings, known)
     except InvalidObjectError as error:
         complain(_NAME, "; ".join(str(error).splitlines()))
-        return exits.NOT_WELL
+        return exits.FAILED
     _print(made, len(policies), given.output)
     return exits.DONE
 
@@ -87,8 +87,8 @@ def _values(file: Path | None) -> "ChartValues":
         raise _NotAskedError(f"{file}: {'; '.join(str(error).splitlines())}") from None
 
 
-def _known(given: argparse.Namespace, values: "ChartValues") -> "Given":
-    from fairlead.control.preview import Given
+def _known(given: argparse.Namespace, values: "ChartValues") -> "PreviewInputs":
+    from fairlead.control.preview import PreviewInputs
     from fairlead.pki import parsing
     from fairlead.render.cluster_facts import image_tag
 
@@ -107,7 +107,7 @@ def _known(given: argparse.Namespace, values: "ChartValues") -> "Given":
             raise _NotAskedError(f"{given.ca}: holds no certificate in PEM") from None
         if values.settings.tls.mode == "SelfManaged":
             ca = parsing.bundle([ca])
-    return Given(
+    return PreviewInputs(
         namespace=given.namespace,
         service=values.fullname,
         port=_PORT,
@@ -140,11 +140,11 @@ def _checked(names: list[str]) -> "tuple[Checker, int]":
         for line in finding_lines(finding, colour=False):
             print(line, file=errors())
     if unreadable:
-        return checker, exits.NOT_ASKED
-    return checker, exits.NOT_WELL if wrong else exits.DONE
+        return checker, exits.USAGE
+    return checker, exits.FAILED if wrong else exits.DONE
 
 
-def _print(made: "Rendering", policies: int, form: str) -> None:
+def _print(made: "Preview", policies: int, form: str) -> None:
     from fairlead.render.templates import written
 
     head = list(_head(made, policies))
@@ -157,7 +157,7 @@ def _print(made: "Rendering", policies: int, form: str) -> None:
     output().write("".join(f"# {clean(line)}\n" for line in head) + written(made.objects))
 
 
-def _head(made: "Rendering", policies: int) -> Iterator[str]:
+def _head(made: "Preview", policies: int) -> Iterator[str]:
     schedulers = f": {', '.join(made.schedulers)}" if made.schedulers else ""
     what = f"{counted(policies, 'policy', 'policies')}, {counted(len(made.schedulers), 'scheduler')}{schedulers}"
     yield f"What Fairlead's operator would create for {what}."

@@ -38,28 +38,28 @@ def add_to(commands: "Commands") -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Simulate."""
-    from fairlead.cli.console.exits import told
+    from fairlead.cli.console.exits import run_command
 
-    return told(_NAME, lambda: _run(given))
+    return run_command(_NAME, lambda: _run(given))
 
 
 def _run(given: argparse.Namespace) -> int:
     from fairlead.cli.console import progress
-    from fairlead.cli.console.whole_output import Spool
+    from fairlead.cli.console.whole_output import ListWriter
     from fairlead.cli.inputs.caveats import of_schedulers
-    from fairlead.cli.inputs.cluster_source import asked, look, seen
+    from fairlead.cli.inputs.cluster_source import judgeable_policies, open_source, pods_to_check
     from fairlead.cli.inputs.simulation_inputs import moment_of, policies_of
     from fairlead.cli.reports import simulate_text
     from fairlead.simulation.results import shown
-    from fairlead.simulation.simulation import World
+    from fairlead.simulation.simulation import Simulation
 
     now, policies = moment_of(given.now), policies_of(given.policies)
-    sight = look(given)
-    pods = asked(given, sight, policies)
-    judgeable, blind = seen(policies, sight)
+    sight = open_source(given)
+    pods = pods_to_check(given, sight, policies)
+    judgeable, blind = judgeable_policies(policies, sight)
     others = of_schedulers((pod.scheduler for pod in pods), policies.policies)
     notes = [*sight.notes(policies.policies, pods, given), *others, *blind]
-    world = World(judgeable, sight.snapshot, now, each=progress.shown)
+    world = Simulation(judgeable, sight.snapshot, now, each=progress.shown)
     out = output()
     judged = (world.judge(pod.raw, pod.file) for pod in progress.shown("pods", pods))
     if given.output == TABLE:
@@ -67,7 +67,7 @@ def _run(given: argparse.Namespace) -> int:
         for line in simulate_text.lines(rows, len(world.names), notes, colour=wants_colour(out)):
             print(line, file=out)
         return exits.DONE
-    with Spool(given.output, "pods") as spool:
+    with ListWriter(given.output, "pods") as spool:
         for one in judged:
             spool.add(shown(one))
         spool.end(out, {"notSimulated": [*simulate_text.NOT_SIMULATED], "notes": notes})

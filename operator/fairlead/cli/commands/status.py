@@ -47,16 +47,16 @@ def run(given: argparse.Namespace) -> int:
         found = overview(asyncio.run(_look(given)))
     except NotFoundError:
         complain(_NAME, "this cluster does not know policies: `fairlead crd | kubectl apply --server-side -f -`")
-        return exits.NOT_ASKED
+        return exits.USAGE
     except ClusterError as error:
         complain(_NAME, f"{error}; {REACH}" if isinstance(error, UnreachableError) else str(error))
-        return exits.NOT_ASKED
+        return exits.USAGE
     out = output()
     if given.output == TABLE:
         out.writelines(f"{line}\n" for line in as_text(found, colour=wants_colour(out)))
     else:
         out.write(dumped(as_data(found), given.output))
-    return exits.DONE if found.ready else exits.NOT_WELL
+    return exits.DONE if found.ready else exits.FAILED
 
 
 async def _look(given: argparse.Namespace) -> "Survey":

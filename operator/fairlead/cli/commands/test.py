@@ -47,7 +47,7 @@ def run(given: argparse.Namespace) -> int:
 
     if given.watch and STDIN in given.files:
         complain("fairlead test", "--watch needs files: standard input can be read only once")
-        return exits.NOT_ASKED
+        return exits.USAGE
     while True:
         suites = Suites()
         suites.load(given.files)
@@ -82,10 +82,10 @@ def _once(given: argparse.Namespace, suites: "Suites") -> int:
         out.write(dumped(as_data(report), given.output))
     unwritten = given.junit and not _write_junit(given.junit, report)
     if report.findings or unwritten:
-        return exits.NOT_ASKED
+        return exits.USAGE
     seen, all_ = report.outcomes
     if report.count("failed") or (given.require_coverage and seen < all_):
-        return exits.NOT_WELL
+        return exits.FAILED
     return exits.DONE
 
 

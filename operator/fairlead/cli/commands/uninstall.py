@@ -43,11 +43,11 @@ def run(given: argparse.Namespace) -> int:
     import asyncio
 
     from fairlead.cli.console.options import seconds
-    from fairlead.control.reconcile.object_client import Objects
+    from fairlead.control.reconcile.object_client import ObjectClient
     from fairlead.kube.access.access import find_access
     from fairlead.kube.errors import AccessError, ClusterError
     from fairlead.kube.http.client import Client
-    from fairlead.process.uninstaller import Uninstall
+    from fairlead.process.uninstaller import Uninstaller
 
     def say(text: str) -> None:
         print(text, flush=True)
@@ -55,8 +55,8 @@ def run(given: argparse.Namespace) -> int:
     async def take_away(lasts_s: float) -> str:
         async with Client(find_access(given.kubeconfig, given.context)) as client:
             namespace = given.namespace or client.access.namespace
-            work = Uninstall(
-                objects=Objects(client), namespace=namespace, operator=given.operator, lasts_s=lasts_s, say=say
+            work = Uninstaller(
+                objects=ObjectClient(client), namespace=namespace, operator=given.operator, lasts_s=lasts_s, say=say
             )
             try:
                 async with asyncio.timeout(lasts_s):

@@ -14,30 +14,30 @@ if TYPE_CHECKING:
 
 
 DONE: Final = 0
-NOT_WELL: Final = 1
-NOT_ASKED: Final = 2
+FAILED: Final = 1
+USAGE: Final = 2
 FAULT: Final = 70
 INTERRUPTED: Final = 130
-NOT_READ: Final = 141
+BROKEN_PIPE: Final = 141
 
 MEANINGS: Final = {
     DONE: "done, and all is well",
-    NOT_WELL: "it was looked at and is not well, or what was to be done failed; what was printed says what",
-    NOT_ASKED: "it was not asked for rightly, or a file cannot be read, output not written, the cluster not asked",
+    FAILED: "it was looked at and is not well, or what was to be done failed; what was printed says what",
+    USAGE: "it was not asked for rightly, or a file cannot be read, output not written, the cluster not asked",
     FAULT: "a fault of Fairlead's own; please report the line that it has printed",
     INTERRUPTED: "Ctrl-C, as a shell tells it",
-    NOT_READ: "whoever read the output did not read to its end: the result is not known",
+    BROKEN_PIPE: "whoever read the output did not read to its end: the result is not known",
 }
 
 
-def ended(name: str, run: Callable[[], int]) -> int:
+def exit_code_of(name: str, run: Callable[[], int]) -> int:
     """The exit code of a command. What it has printed is out by then, or it is known that it is not."""
     try:
         return _guarded(name, run)
     except BrokenPipeError:
-        return NOT_READ
+        return BROKEN_PIPE
     except OSError:  # nor can it be said
-        return NOT_ASKED
+        return USAGE
     finally:
         _let_go(sys.stdout)
         _let_go(sys.stderr)
@@ -57,7 +57,7 @@ def _guarded(name: str, run: Callable[[], int]) -> int:
         return INTERRUPTED
     except OSError as error:
         complain(name, ": ".join(str(one) for one in (error.filename, error.strerror or error) if one))
-        return NOT_ASKED
+        return USAGE
     except Exception as error:  # noqa: BLE001 - somebody has to say it
         complain(name, f"a fault of ours, please report it: {type(error).__name__}: {error}{_place(error)}")
         return FAULT
@@ -85,12 +85,12 @@ REACH: Final = "see that the cluster is up, and that --kubeconfig and --context 
 class CommandError(Exception):
     """Says in one line what is wrong and what to do."""
 
-    def __init__(self, message: str, code: int = NOT_ASKED) -> None:
+    def __init__(self, message: str, code: int = USAGE) -> None:
         super().__init__(message)
         self.code = code
 
 
-def told(command: str, work: Callable[[], int]) -> int:
+def run_command(command: str, work: Callable[[], int]) -> int:
     """The exit code of some work; where it cannot be done, that is said."""
     from fairlead.kube.errors import ClusterError, UnreachableError
     from fairlead.simulation.snapshot import SnapshotError
@@ -102,10 +102,10 @@ def told(command: str, work: Callable[[], int]) -> int:
         return error.code
     except UnreachableError as error:
         complain(command, f"{error}; {REACH}")
-        return NOT_ASKED
+        return USAGE
     except (ClusterError, SnapshotError) as error:
         complain(command, str(error))
-        return NOT_ASKED
+        return USAGE
 
 
 S = TypeVar("S")

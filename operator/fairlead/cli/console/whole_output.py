@@ -13,7 +13,7 @@ import msgspec
 _IN_MEMORY: Final = 64 << 20
 
 
-class Spool:
+class ListWriter:
     """An object with one long list, of which the rest comes last."""
 
     def __init__(self, output: str, name: str) -> None:

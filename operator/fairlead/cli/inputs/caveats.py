@@ -6,7 +6,7 @@ from typing import Final
 
 from fairlead.cli.console.output import counted
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.simulation.results import PodJudged
+from fairlead.simulation.results import PodResult
 from fairlead.simulation.snapshot import GET, Key, Snapshot
 from fairlead.simulation.visibility import Kind, selects_by_namespace
 
@@ -51,7 +51,7 @@ def of_schedulers(asked: Iterable[str], policies: Iterable[CompiledPolicy]) -> I
         yield f"{said}, which no policy here is for: {cure}"
 
 
-def of_judged(judged: PodJudged) -> Iterator[str]:
+def of_judged(judged: PodResult) -> Iterator[str]:
     """What is only nearly so."""
     rules = [
         f"{each.policy.name}/{name}"

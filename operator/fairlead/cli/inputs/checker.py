@@ -7,19 +7,20 @@ from typing import Any, Final
 from fairlead.api.errors import FieldPath, render_path
 from fairlead.api.names import KIND
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, policy_model
-from fairlead.cli.inputs.cross_policy import Across
+from fairlead.cli.inputs.cross_policy import CrossPolicyChecks
 from fairlead.cli.inputs.findings import Finding, Report, Rule
-from fairlead.cli.inputs.locations import Place
+from fairlead.cli.inputs.locations import PolicyLocation
 from fairlead.cli.yaml.documents import Mapping, Node, Scalar, Sequence, documents
 from fairlead.cli.yaml.plain_values import VALUES_MAX, find, text_at, to_data
 from fairlead.cli.yaml.scalar_positions import cut_off
 from fairlead.cli.yaml.source import BrokenError, Source, decode, refuse_unprintable, so_far
 from fairlead.cooperative import Clock
-from fairlead.policy.compile.compiler import Rules
+from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.compile.model import AnnotationRule, CompiledPolicy, ExpressionRule, FilterRule, ScoreRule
 from fairlead.policy.compile.policy_errors import Fault
+from fairlead.policy.lint.codes import LintWarning
 from fairlead.policy.lint.inspection import inspect
-from fairlead.policy.lint.policy_checks import PolicyWarning, why_on_engine
+from fairlead.policy.lint.rule_checks import why_on_engine
 from fairlead.strategies.registry import installed
 
 Object = dict[str, Any]
@@ -35,18 +36,18 @@ class Checker:
     report: Report = field(default_factory=Report)
     compiled: list[CompiledPolicy] = field(default_factory=list)
     """The policies that compile, in the order in which they were read."""
-    policies: list[tuple[Place, Object]] = field(default_factory=list)
+    policies: list[tuple[PolicyLocation, Object]] = field(default_factory=list)
     """Those that can be read, with where they stand, as plain data."""
     clock: Clock = lambda: 0.0
     """What tells how long a policy has taken."""
-    _across: Across = field(default_factory=Across)
+    _across: CrossPolicyChecks = field(default_factory=CrossPolicyChecks)
     _files: dict[str, int] = field(default_factory=dict)
-    _rules: Rules = field(init=False)
+    _rules: CompileOptions = field(init=False)
     _model: type[SchedulerExtenderPolicy] = field(init=False)
 
     def __post_init__(self) -> None:
         strategies = {strategy.name: strategy for strategy in installed()}
-        self._rules = Rules(strategies, known={}, clock=self.clock)
+        self._rules = CompileOptions(strategies, known={}, clock=self.clock)
         self._model = policy_model(
             {name: one.params for name, one in strategies.items() if one.filter},
             {name: one.params for name, one in strategies.items() if one.score},
@@ -96,11 +97,11 @@ class Checker:
             for item in items.items if isinstance(items, Sequence) else ():
                 self._document(file, source, item)
         elif _is_ours(document):
-            self._policy(Place(file, source, document, text_at(document, "metadata", "name")))
+            self._policy(PolicyLocation(file, source, document, text_at(document, "metadata", "name")))
         else:
             self.report.ignored += 1
 
-    def _policy(self, place: Place) -> None:
+    def _policy(self, place: PolicyLocation) -> None:
         report = self.report
         report.policies += 1
         data, misread = to_data(place.root, place.source)
@@ -120,7 +121,7 @@ class Checker:
         report.findings += self._across.same_name(place)
 
 
-def _fault(place: Place, fault: Fault) -> Finding:
+def _fault(place: PolicyLocation, fault: Fault) -> Finding:
     error, at = fault.error, fault.at
     if at is not None and place.within(error.path, (at.line, at.column)):
         _, node, _ = find(place.root, error.path)
@@ -130,7 +131,7 @@ def _fault(place: Place, fault: Fault) -> Finding:
     return place.finding(error.path, error.message, error.hint, at=where)
 
 
-def _warning(place: Place, said: PolicyWarning) -> Finding:
+def _warning(place: PolicyLocation, said: LintWarning) -> Finding:
     reason = said.reason.value
     return place.finding(said.path, said.message, said.hint, severity=said.severity, reason=reason, part=said.place)
 
@@ -147,7 +148,7 @@ def _is_list(document: Node) -> bool:
     return there and isinstance(items, Sequence)
 
 
-def _rules(place: Place, policy: SchedulerExtenderPolicy, compiled: CompiledPolicy) -> Iterator[Rule]:
+def _rules(place: PolicyLocation, policy: SchedulerExtenderPolicy, compiled: CompiledPolicy) -> Iterator[Rule]:
     """The rules of a policy, in the order in which they were compiled."""
     annotations = policy.spec.binding.annotations if policy.spec.binding else ()
     paths: list[FieldPath] = [

@@ -16,7 +16,7 @@ from fairlead.cli.inputs.simulation_inputs import LIVE, Pod, nodes_of, pods_of, 
 from fairlead.kube.access.access import Access, find_access
 from fairlead.kube.errors import ForbiddenError, GoneError, NotFoundError
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import NODES, PODS, POLICIES, VERSION, Page, Resource, Where
+from fairlead.kube.resources import NODES, PODS, POLICIES, VERSION, ObjectRef, Page, Resource
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.simulation.snapshot import Key, Snapshot
@@ -25,7 +25,7 @@ from fairlead.simulation.visibility import Kind, judgeable
 REACHED_S: Final = 3.0
 WITHIN_S: Final = 30.0
 HERE: Final = "the cluster"
-NAMESPACES: Final = Where(Resource("", "v1", "namespaces"))
+NAMESPACES: Final = ObjectRef(Resource("", "v1", "namespaces"))
 RUNNING: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 _PAGE: Final = 500
 _TRIES: Final = 3
@@ -112,7 +112,7 @@ async def _policies(client: Client, live: Live) -> None:
     live.policies += compiled(found)
 
 
-async def _get(client: Client, where: Where, kind: str, snapshot: Snapshot) -> None:
+async def _get(client: Client, where: ObjectRef, kind: str, snapshot: Snapshot) -> None:
     """One object, if it is there."""
     try:
         raw = await client.get(where, bytes)
@@ -122,7 +122,7 @@ async def _get(client: Client, where: Where, kind: str, snapshot: Snapshot) -> N
 
 
 async def _list(
-    client: Client, where: Where, kind: str, snapshot: Snapshot, query: Mapping[str, str] | None = None
+    client: Client, where: ObjectRef, kind: str, snapshot: Snapshot, query: Mapping[str, str] | None = None
 ) -> None:
     """All of a kind; from the beginning where it took so long that the API server has forgotten where it was."""
     for left in reversed(range(_TRIES)):
@@ -143,7 +143,7 @@ _page: Final = msgspec.json.Decoder(Page[msgspec.Raw]).decode
 
 
 @dataclass(slots=True)
-class Sight:
+class ClusterSource:
     """A cluster, as far as it can be seen."""
 
     where: str
@@ -166,20 +166,20 @@ class Sight:
             yield from caveats.of_policies(policies, self.snapshot, keys, self.where, is_now=is_now)
 
 
-def look(given: argparse.Namespace, *, policies: bool = False, pod: Key | None = None) -> Sight:
+def open_source(given: argparse.Namespace, *, policies: bool = False, pod: Key | None = None) -> ClusterSource:
     """The cluster that is meant; of one that is live also its policies. Raises CommandError and others."""
     names: list[str] = given.cluster
     if LIVE not in names:
-        sight = Sight(", ".join(names), Live(snapshot_of(names)))
+        sight = ClusterSource(", ".join(names), Live(snapshot_of(names)))
     elif names != [LIVE]:
         raise CommandError(f"--cluster {' '.join(names)}: give files, or {LIVE}")
     else:
-        sight = Sight(HERE, asyncio.run(_cluster(given, policies=policies, pod=pod)), is_live=True)
+        sight = ClusterSource(HERE, asyncio.run(_cluster(given, policies=policies, pod=pod)), is_live=True)
     nodes_of(sight.snapshot, sight.where)
     return sight
 
 
-def asked(given: argparse.Namespace, sight: Sight, policies: PolicySet) -> list[Pod]:
+def pods_to_check(given: argparse.Namespace, sight: ClusterSource, policies: PolicySet) -> list[Pod]:
     """The pods that are meant. Raises CommandError and others."""
     names: list[str] = given.pods
     if LIVE not in names:
@@ -190,7 +190,7 @@ def asked(given: argparse.Namespace, sight: Sight, policies: PolicySet) -> list[
     return waiting_pods(there, policies)
 
 
-def seen(policies: PolicySet, sight: Sight) -> tuple[PolicySet, list[str]]:
+def judgeable_policies(policies: PolicySet, sight: ClusterSource) -> tuple[PolicySet, list[str]]:
     """The policies as far as they can be judged from what may be read, and what cannot."""
     if not sight.live.unread:
         return policies, []

@@ -9,9 +9,9 @@ import msgspec
 from fairlead.api.errors import InvalidObjectError
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.api.parse import parse_policy
-from fairlead.policy.compile.compiler import Rules, compile_policy
+from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.compile.placeholder import standing_for
+from fairlead.policy.compile.placeholder import placeholder_policy
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.strategies.registry import installed, installed_policy
 
@@ -63,7 +63,7 @@ class LivePolicy:
 
 def compiled(found: Sequence[Written]) -> Iterator[LivePolicy]:
     """The operator's settings may allow other prefixes of annotations than its defaults: nothing is said of these."""
-    model, rules = installed_policy(), Rules({one.name: one for one in installed()}, ("",))
+    model, rules = installed_policy(), CompileOptions({one.name: one for one in installed()}, ("",))
     for one in found:
         meta, serving = one.metadata, one.status.servingGeneration if one.status else None
         metadata = {"name": meta.name, "uid": meta.uid, "generation": meta.generation}
@@ -71,8 +71,8 @@ def compiled(found: Sequence[Written]) -> Iterator[LivePolicy]:
         try:
             made = compile_policy(parse_policy(obj, model), rules)
         except (InvalidObjectError, PolicyError) as error:
-            stands = standing_for(obj) if serving is None else None
-            why, scheduler = "; ".join(str(error).splitlines()), standing_for(obj).scheduler_name
+            stands = placeholder_policy(obj) if serving is None else None
+            why, scheduler = "; ".join(str(error).splitlines()), placeholder_policy(obj).scheduler_name
             yield LivePolicy(meta.name, meta.generation, serving, stands, why, scheduler)
         else:
             yield LivePolicy(meta.name, meta.generation, serving, made, scheduler=made.scheduler_name)

@@ -11,7 +11,7 @@ from fairlead.cli.yaml.source import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PolicyLocation:
     """A policy in a file."""
 
     file: str

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from fairlead.control.reconcile.object_client import Objects, resource
+from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.kube.errors import ForbiddenError, RequestError
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import PODS, POLICIES, Where
+from fairlead.kube.resources import PODS, POLICIES, ObjectRef
 from fairlead.pki.identities import REPLICAS
 from fairlead.process.settings import NAMESPACE
 from fairlead.render.object_names import SCHEDULER_LABEL
@@ -47,7 +47,7 @@ class Survey:
     unread: Sequence[Unread] = ()
 
 
-class _Metrics(Where):
+class _Metrics(ObjectRef):
     """Of a pod, through the API server."""
 
     @property
@@ -58,11 +58,11 @@ class _Metrics(Where):
 
 async def survey(client: Client, namespace: str = "") -> Survey:
     """Read everything. Raises ClusterError where not even the policies can be read."""
-    objects = Objects(client)
+    objects = ObjectClient(client)
     policies = await objects.all(POLICIES)
     unread = list[Unread]()
 
-    async def read(what: str, at: Where, selector: str) -> list[Obj]:
+    async def read(what: str, at: ObjectRef, selector: str) -> list[Obj]:
         try:
             return [*await objects.all(at, labelSelector=selector)]
         except RequestError as error:
@@ -72,11 +72,11 @@ async def survey(client: Client, namespace: str = "") -> Survey:
     homes = await _homes(objects)
     home = namespace or (NAMESPACE if NAMESPACE in homes or not homes else homes[0])
     operator, pods, deployments, config_maps, leases = await asyncio.gather(
-        read("pods of the operator", Where(PODS.resource, home), REPLICAS),
-        read("pods of schedulers", Where(PODS.resource, home), SCHEDULER_LABEL),
-        read("deployments", Where(resource("Deployment"), home), SCHEDULER_LABEL),
-        read("configmaps", Where(resource("ConfigMap"), home), SCHEDULER_LABEL),
-        read("leases", Where(resource("Lease"), home), ""),
+        read("pods of the operator", ObjectRef(PODS.resource, home), REPLICAS),
+        read("pods of schedulers", ObjectRef(PODS.resource, home), SCHEDULER_LABEL),
+        read("deployments", ObjectRef(resource("Deployment"), home), SCHEDULER_LABEL),
+        read("configmaps", ObjectRef(resource("ConfigMap"), home), SCHEDULER_LABEL),
+        read("leases", ObjectRef(resource("Lease"), home), ""),
     )
     metrics = await _all_metrics(client, operator, unread.append)
     return Survey(
@@ -93,7 +93,7 @@ async def survey(client: Client, namespace: str = "") -> Survey:
     )
 
 
-async def _homes(objects: Objects) -> list[str]:
+async def _homes(objects: ObjectClient) -> list[str]:
     """Where operators are. Where that may not be asked, or there is none, it is where the chart's README puts it."""
     try:
         return sorted({one["metadata"]["namespace"] for one in await objects.all(PODS, labelSelector=REPLICAS)})

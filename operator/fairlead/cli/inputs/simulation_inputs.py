@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from fairlead.api.closest_name import nearest
+from fairlead.api.closest_name import closest_name
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER, KIND
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.cli.console import exits
@@ -17,7 +17,7 @@ from fairlead.cli.inputs.files import BYTES_MAX, File, files
 from fairlead.cli.inputs.findings import Finding
 from fairlead.mirror.resource_requests import ENDED
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
-from fairlead.policy.lint.codes import Reason
+from fairlead.policy.lint.codes import LintCode
 from fairlead.policy.views.node_data import moment
 from fairlead.simulation.snapshot import GET, Key, Raw, Snapshot, spelt
 
@@ -44,10 +44,10 @@ def policies_of(names: Sequence[str]) -> PolicySet:
         if not file.empty:
             checker.check(file.name, _data(file, BYTES_MAX))
     found = checker.finish()
-    wrong = [one for one in found.findings if one.severity == "error" or one.reason == Reason.SAME_NAME]
+    wrong = [one for one in found.findings if one.severity == "error" or one.reason == LintCode.SAME_NAME]
     if wrong:
         more = f" (`fairlead lint` says {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-        raise CommandError(_said(wrong[0]) + more, exits.NOT_WELL)
+        raise CommandError(_said(wrong[0]) + more, exits.FAILED)
     if not checker.compiled:
         raise CommandError(f"no {KIND} found in {', '.join(names)}; name the files that hold policies")
     return policy_set(checker.compiled)
@@ -99,7 +99,7 @@ def _meant(snapshot: Snapshot, namespace: str, name: str) -> str:
     elsewhere = [key[0] for key in snapshot.pods if key[1] == name]
     if elsewhere:
         return f"; there is one in {_listed(elsewhere)}: say so with -n"
-    near = nearest(name, (key[1] for key in snapshot.pods if not namespace or key[0] == namespace))
+    near = closest_name(name, (key[1] for key in snapshot.pods if not namespace or key[0] == namespace))
     if near:
         return f": did you mean {near}?"
     return "" if snapshot.pods else f": it holds no pods; `{GET}` writes them"

@@ -12,7 +12,7 @@ from fairlead.api.parse import parse_params
 from fairlead.cli.inputs.checker import Checker
 from fairlead.cli.inputs.files import BYTES_MAX, STDIN, File, files
 from fairlead.cli.inputs.findings import Finding
-from fairlead.cli.inputs.locations import Place
+from fairlead.cli.inputs.locations import PolicyLocation
 from fairlead.cli.yaml.documents import Node, Scalar, documents
 from fairlead.cli.yaml.plain_values import to_data
 from fairlead.cli.yaml.source import BrokenError, Source, decode, refuse_unprintable, so_far
@@ -35,7 +35,7 @@ class Loaded:
     file: str
     suite: Suite
     policies: Sequence[CompiledPolicy]
-    place: Place
+    place: PolicyLocation
 
     def finding(self, fault: FieldError) -> Finding:
         """A fault with its place in the file."""
@@ -96,7 +96,7 @@ class Suites:
         self.findings.append(Finding(file, line, column, "error", "", broken.message, broken.hint))
 
     def _document(self, file: str, source: Source, document: Node) -> None:
-        place = Place(file, source, document, "")
+        place = PolicyLocation(file, source, document, "")
         data, misread = to_data(document, source)
         for fault in misread[:_FAULTS_MAX]:
             at = source.place(fault.index)
@@ -119,7 +119,7 @@ class Suites:
             name = suite.name or _stem(file)
             self.loaded.append(Loaded(name, file, suite, policies, place))
 
-    def _policies_of(self, suite: Suite, place: Place) -> list[CompiledPolicy] | None:
+    def _policies_of(self, suite: Suite, place: PolicyLocation) -> list[CompiledPolicy] | None:
         """The policies of a suite; None if they cannot all be had."""
         folder = Path() if place.file == _STDIN else Path(place.file).parent
         found: dict[str, CompiledPolicy] = {}
@@ -145,7 +145,7 @@ class Suites:
                 complete = False
         return [*found.values()] if complete else None
 
-    def _read_policies(self, file: File, place: Place, path: FieldPath) -> list[CompiledPolicy] | None:
+    def _read_policies(self, file: File, place: PolicyLocation, path: FieldPath) -> list[CompiledPolicy] | None:
         """Those of a file; it is looked at once, whoever names it."""
         fault = file.empty or _fault_of(file)
         if fault:
@@ -160,11 +160,11 @@ class Suites:
             self._policies[key] = checker.compiled[before:] if is_good else None
         return self._policies[key]
 
-    def _wrong(self, place: Place, path: FieldPath, message: str, hint: str) -> None:
+    def _wrong(self, place: PolicyLocation, path: FieldPath, message: str, hint: str) -> None:
         self.findings.append(_finding(place, FieldError(path, message, hint)))
 
 
-def _finding(place: Place, fault: FieldError) -> Finding:
+def _finding(place: PolicyLocation, fault: FieldError) -> Finding:
     where = place.of(fault.path, key=fault.message == _NO_SUCH_FIELD)
     return place.finding(fault.path, fault.message, fault.hint, at=where)
 

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairlead.cli.inputs.live_policies import LivePolicy
-from fairlead.simulation.results import PodJudged
+from fairlead.simulation.results import PodResult
 from fairlead.simulation.scheduler_filters import amount
 from fairlead.simulation.simulation import scheduler_of
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class ExplainContext:
     """All of that."""
 
-    judged: PodJudged
+    judged: PodResult
     now: int
     live: Sequence[LivePolicy]
     """The policies of the cluster, where it was asked for them."""

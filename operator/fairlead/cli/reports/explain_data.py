@@ -7,12 +7,12 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.cel.functions.time_text import timestamp_to_string
-from fairlead.cli.reports.explain_context import About
+from fairlead.cli.reports.explain_context import ExplainContext
 from fairlead.cli.reports.rule_text import in_words, of_unmatched
 from fairlead.policy.explain.explanation import RuleExplained
 from fairlead.simulation.explain_pod import Explanation, OneNode, Verdict, verdict_of
-from fairlead.simulation.results import NodeJudged
-from fairlead.simulation.scheduler_filters import NOT_SIMULATED, Unfit
+from fairlead.simulation.results import NodeResult
+from fairlead.simulation.scheduler_filters import NOT_SIMULATED, FitFailure
 
 _WORDS: Final[Mapping[Verdict, str]] = {
     "Preferred": "Preferred",
@@ -23,7 +23,7 @@ _WORDS: Final[Mapping[Verdict, str]] = {
 Data = dict[str, Any]
 
 
-def of_all(about: About, found: Explanation) -> Data:
+def of_all(about: ExplainContext, found: Explanation) -> Data:
     """Every node, each rule that refuses some with what it compared on one, and the closest node."""
     preferred = frozenset(found.judged.preferred)
     closest = found.closest
@@ -45,7 +45,7 @@ def of_all(about: About, found: Explanation) -> Data:
     }
 
 
-def of_node(about: About, one: OneNode) -> Data:
+def of_node(about: ExplainContext, one: OneNode) -> Data:
     """Every rule on one node."""
     scored = one.scored
     return {
@@ -61,7 +61,7 @@ def of_node(about: About, one: OneNode) -> Data:
     }
 
 
-def _about(about: About) -> Data:
+def _about(about: ExplainContext) -> Data:
     judged = about.judged
     return {
         "pod": {
@@ -87,11 +87,11 @@ def _about(about: About) -> Data:
     }
 
 
-def _rest(about: About) -> Data:
+def _rest(about: ExplainContext) -> Data:
     return {"asksBeyond": [*about.judged.beyond], "notSimulated": [*NOT_SIMULATED], "notes": [*about.notes]}
 
 
-def _node(node: NodeJudged, verdict: Verdict) -> Data:
+def _node(node: NodeResult, verdict: Verdict) -> Data:
     return {
         "name": node.name,
         "verdict": _WORDS[verdict],
@@ -105,11 +105,11 @@ def _node(node: NodeJudged, verdict: Verdict) -> Data:
     }
 
 
-def _unfit(node: NodeJudged) -> list[Data]:
+def _unfit(node: NodeResult) -> list[Data]:
     return [_one_unfit(one) for one in node.unfit]
 
 
-def _one_unfit(one: Unfit) -> Data:
+def _one_unfit(one: FitFailure) -> Data:
     return {"what": one.what, "detail": one.detail}
 
 

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from fairlead.cli.console.output import clean, columns, counted, painted
-from fairlead.cli.reports.explain_context import About
+from fairlead.cli.reports.explain_context import ExplainContext
 from fairlead.cli.reports.rows import some
 from fairlead.cli.reports.rule_text import indented, of_flip, of_items, of_refusal, of_step, of_unmatched
 from fairlead.policy.evaluate.columns import Refusal
 from fairlead.policy.explain.explanation import RuleExplained, ScoreExplained
 from fairlead.policy.explain.mismatch import Unmatched
 from fairlead.simulation.explain_pod import Closest, Explanation, Group, OneNode, Refusing, Verdict
-from fairlead.simulation.results import NodeJudged
+from fairlead.simulation.results import NodeResult
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED
 
 _GREEN: Final = "\x1b[1;32m"
@@ -34,7 +34,7 @@ _OTHERS_MAX: Final = 8
 _STEPS_MAX: Final = 12
 
 
-def of_all(about: About, found: Explanation, *, colour: bool) -> Iterator[str]:
+def of_all(about: ExplainContext, found: Explanation, *, colour: bool) -> Iterator[str]:
     """Line by line."""
     left = found.judged.left
     yield from _head(about)
@@ -68,7 +68,7 @@ def of_all(about: About, found: Explanation, *, colour: bool) -> Iterator[str]:
     yield from _tail(about, found.others)
 
 
-def of_node(about: About, one: OneNode, *, colour: bool) -> Iterator[str]:
+def of_node(about: ExplainContext, one: OneNode, *, colour: bool) -> Iterator[str]:
     """Line by line."""
     yield from _head(about)
     good = one.verdict in ("Preferred", "Possible")
@@ -92,7 +92,7 @@ def of_node(about: About, one: OneNode, *, colour: bool) -> Iterator[str]:
     yield from _tail(about, ())
 
 
-def _head(about: About) -> Iterator[str]:
+def _head(about: ExplainContext) -> Iterator[str]:
     yield clean(f"pod {about.name}, scheduler {about.scheduler}, asks for {about.asks}")
     if about.gates:
         yield clean(f"It waits for its scheduling gates, {', '.join(about.gates)}: no scheduler looks at it before.")
@@ -117,7 +117,7 @@ def _why(group: Group) -> str:
     return "; ".join(_reasons(first))
 
 
-def _reasons(node: NodeJudged) -> Iterator[str]:
+def _reasons(node: NodeResult) -> Iterator[str]:
     for one in node.refusals:
         yield f"{_rule(one)}: {one.reason}"
     yield from dict.fromkeys(one.what for one in node.unfit)
@@ -169,7 +169,7 @@ def _titled(title: str, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is 
     yield painted(title, _BOLD, colour)
 
 
-def _tail(about: About, others: Sequence[Unmatched]) -> Iterator[str]:
+def _tail(about: ExplainContext, others: Sequence[Unmatched]) -> Iterator[str]:
     yield ""
     same = [one for one in others if "of the scheduler" not in one.why]
     for one in same[:_OTHERS_MAX]:

@@ -5,7 +5,7 @@ from typing import Final
 
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.cel.values.value_types import Duration
-from fairlead.policy.explain.explanation import Element, Flip, Items, RuleExplained, Step
+from fairlead.policy.explain.explanation import Change, Element, Items, RuleExplained, Step
 from fairlead.policy.explain.format_value import shown
 from fairlead.policy.explain.mismatch import Unmatched
 
@@ -14,7 +14,7 @@ _MOMENTS: Final = frozenset({"now", "since", "until"})
 _DURATIONS: Final = frozenset({"holdOff"})
 
 
-def of_flip(flip: Flip) -> tuple[str, str]:
+def of_flip(flip: Change) -> tuple[str, str]:
     """A comparison, and the values that it had; what is written out in it is not said again."""
     values = [value for value in (flip.left, flip.right) if value is not None and not _is_written(value, flip.text)]
     said = " against ".join(map(value_of, values))

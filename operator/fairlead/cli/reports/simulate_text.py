@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from fairlead.cli.console.output import clean, columns, counted, painted
 from fairlead.cli.reports.rows import alike, some
 from fairlead.policy.views.pod_and_node import PodView
-from fairlead.simulation.results import CLASSES, NodeJudged, PodJudged, Verdicts
+from fairlead.simulation.results import CLASSES, NodeResult, PodResult, Verdicts
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED
 
 __all__ = ["NOT_SIMULATED", "Row", "lines", "row"]
@@ -34,7 +34,7 @@ class Row(NamedTuple):
     gates: str
 
 
-def row(judged: PodJudged) -> Row:
+def row(judged: PodResult) -> Row:
     """What is said of a pod."""
     left = judged.left
     best = next((node.score for node in left if judged.preferred and node.name == judged.preferred[0]), None)
@@ -103,7 +103,7 @@ def _asking(rows: Sequence[tuple[PodView, Row]]) -> str:
     return f" (asked for are {said})" if said else ""
 
 
-def _first(node: NodeJudged) -> str:
+def _first(node: NodeResult) -> str:
     """In few words."""
     said = node.refusals[0].reason if node.refusals else node.unfit[0].what
     return said.removeprefix("node(s) ")

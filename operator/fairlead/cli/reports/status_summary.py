@@ -10,8 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from fairlead.cli.inputs.operator_survey import Obj, Survey
 from fairlead.cli.reports.status_data import NotRead, Overview, Policy, Replica, Rule, Scheduler, Warned, Wrong
 from fairlead.control.decide.desired import scheduler_of
-from fairlead.control.decide.rollout_observation import is_ready, obstacles, seen
-from fairlead.control.status.reasons import CURES
+from fairlead.control.decide.rollout_observation import is_ready, observe_rollout, pending_pod_reasons
+from fairlead.control.status.reasons import REASONS
 from fairlead.render.object_names import CONFIG_HASH, SCHEDULER_LABEL, Names
 
 STALE_S: Final = 120.0
@@ -124,7 +124,7 @@ def _schedulers(found: Survey) -> Iterator[Scheduler]:
         management, ready, message, counted = "", None, "", ""
         if deployment is not None:
             management, ready = "Managed", True
-            state = seen(deployment, pods, leases.get(child))
+            state = observe_rollout(deployment, pods, leases.get(child))
             message = state.failed or state.waits
             if not message and leases and not state.leads:
                 message = "none of its pods holds the Lease"
@@ -165,7 +165,7 @@ def _replicas(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Replica
 
 
 def _obstacle(pod: Obj) -> str:
-    found = next(obstacles([pod]), "see its log and its /readyz")
+    found = next(pending_pod_reasons([pod]), "see its log and its /readyz")
     return found.removeprefix(f"{pod['metadata']['name']}: ")
 
 
@@ -212,7 +212,7 @@ def _wrong_schedulers(schedulers: Iterable[Scheduler]) -> Iterator[Wrong]:
 def _wrong_policies(policies: Iterable[Policy]) -> Iterator[Wrong]:
     for one in policies:
         if not one.ready:
-            cure = CURES[one.reason].cure if one.reason in CURES else ""  # type: ignore[index]
+            cure = REASONS[one.reason].cure if one.reason in REASONS else ""  # type: ignore[index]
             yield Wrong(kind="policy", name=one.name, reason=one.reason, message=one.message, cure=cure)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from fairlead.api.errors import render_path
 from fairlead.cli.console.output import clean, columns, counted, painted
 from fairlead.cli.inputs.findings import Finding
-from fairlead.cli.inputs.locations import Place
+from fairlead.cli.inputs.locations import PolicyLocation
 from fairlead.cli.reports.rule_text import indented, of_items, of_refusal, of_step, of_unmatched
 from fairlead.suites.compare import Difference, number
 from fairlead.suites.coverage import Covered
@@ -138,7 +138,7 @@ def as_data(report: Report) -> dict[str, Any]:
     }
 
 
-def place_of(place: Place, at: int) -> int:
+def place_of(place: PolicyLocation, at: int) -> int:
     """The line of a case."""
     return place.of(("cases", at, "name"))[0]
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import yaml
 
-from fairlead.cli.yaml.parse_errors import explained
+from fairlead.cli.yaml.parse_errors import explain_parse_error
 from fairlead.cli.yaml.source import BrokenError, Source
 
 DEPTH_MAX: Final = 200
@@ -68,7 +68,7 @@ def documents(source: Source) -> Iterator[Node]:
             else:
                 builder.take(event)
     except yaml.MarkedYAMLError as error:
-        raise explained(error, source, builder.quoted) from None
+        raise explain_parse_error(error, source, builder.quoted) from None
     except yaml.YAMLError as error:
         raise BrokenError(0, f"this is no YAML: {str(error).splitlines()[0]}") from None
 

@@ -57,7 +57,7 @@ _STRANGE: Final = (
 )
 
 
-def explained(error: yaml.MarkedYAMLError, source: Source, quoted: tuple[int, int] | None) -> BrokenError:
+def explain_parse_error(error: yaml.MarkedYAMLError, source: Source, quoted: tuple[int, int] | None) -> BrokenError:
     """What is wrong, and where. `quoted` is where the last text in quotes began and ended."""
     said, context = error.problem or error.context or "this is no YAML", error.context or ""
     marks = (

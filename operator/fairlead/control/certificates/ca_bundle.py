@@ -12,7 +12,7 @@ import msgspec
 
 from fairlead.kube.errors import NotFoundError
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import Resource, Where
+from fairlead.kube.resources import ObjectRef, Resource
 from fairlead.pki.authority import Authority
 from fairlead.render.rbac import ADMISSION
 
@@ -22,10 +22,10 @@ _MANAGER: Final = "fairlead-admission"
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-async def trust(client: Client, namespace: str, authority: bytes) -> None:
+async def patch_ca_bundle(client: Client, namespace: str, authority: bytes) -> None:
     """Have these certificates believed; nothing where there is no such configuration. Raises ClusterError."""
     name, bundle = ADMISSION.format(namespace=namespace), base64.b64encode(authority).decode()
-    at = Where(CONFIGURATIONS, "", name)
+    at = ObjectRef(CONFIGURATIONS, "", name)
     try:
         there = await client.get(at, _decode)
     except NotFoundError:
@@ -43,7 +43,7 @@ async def trust(client: Client, namespace: str, authority: bytes) -> None:
 
 
 @dataclass(slots=True, eq=False)
-class Believed:
+class WebhookCABundle:
     """Whom the API server is to believe."""
 
     client: Client
@@ -60,4 +60,4 @@ class Believed:
     async def again(self) -> None:
         """The chart may have made its configuration anew, which tells nobody else."""
         if self.authority is not None and self.is_ours():
-            await trust(self.client, self.namespace, self.authority.trusted)
+            await patch_ca_bundle(self.client, self.namespace, self.authority.trusted)

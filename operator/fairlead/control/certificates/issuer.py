@@ -10,24 +10,24 @@ from fairlead.kube.watch.secrets import Secret, Secrets
 from fairlead.pki import authority as authorities
 from fairlead.pki.authority import Authority, AuthorityError, Phase
 from fairlead.pki.leaf import scheduler_data
-from fairlead.pki.rotation import ROTATE, Await, Become, Issue, Replica, Scheduler, plan
+from fairlead.pki.rotation import ROTATE, Advance, Issue, ReplicaTrust, SchedulerTrust, WaitFor, plan
 
 LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class CertificateStep:
     """What there is after a pass."""
 
     authority: Authority
     """Schedulers are rendered so that they know `authority.known`."""
-    waits: Await | None
+    waits: WaitFor | None
     restored: Mapping[str, str]
     """Of schedulers that run: what somebody had done to their certificates."""
 
 
 @dataclass(frozen=True, slots=True)
-class Certificates:
+class SchedulerCertificates:
     """Of one operator."""
 
     secrets: Secrets
@@ -46,10 +46,10 @@ class Certificates:
     async def step(
         self,
         rolled: Mapping[str, str],
-        replicas: Mapping[str, Replica | None],
+        replicas: Mapping[str, ReplicaTrust | None],
         held: Authority | None = None,
         paused: Collection[str] = (),
-    ) -> Passed:
+    ) -> CertificateStep:
         """Do what can be done now. `rolled`: of all schedulers, which authorities their pods were started with.
 
         Those that are paused get no certificate if they have none; one that they have is renewed.
@@ -63,12 +63,12 @@ class Certificates:
         secrets = {name: await self.secrets.get(self.secret_of(name)) for name in rolled}
         while True:
             schedulers = {
-                name: Scheduler.read(one.data if one else None, authority, rolled[name])
+                name: SchedulerTrust.read(one.data if one else None, authority, rolled[name])
                 for name, one in secrets.items()
             }
             requested = ROTATE in kept.metadata.annotations
             actions = plan(authority, schedulers, replicas, self.now(), requested=requested)
-            become = next((one for one in actions if isinstance(one, Become)), None)
+            become = next((one for one in actions if isinstance(one, Advance)), None)
             if become is None:
                 break
             authority = authority.becomes(become.phase, lambda: authorities.new(self.now()))
@@ -83,8 +83,8 @@ class Certificates:
                     state = "missing" if secrets[action.scheduler] is None else "edited"
                     restored[action.scheduler] = f"Secret {self.secret_of(action.scheduler)} was {state}"
                 LOG.info("a certificate is issued", extra={"scheduler": action.scheduler, "why": action.why})
-        waits = next((one for one in actions if isinstance(one, Await)), None)
-        return Passed(authority, waits, restored)
+        waits = next((one for one in actions if isinstance(one, WaitFor)), None)
+        return CertificateStep(authority, waits, restored)
 
     async def _issue(self, scheduler: str, seen: Secret | None, authority: Authority) -> None:
         data = scheduler_data(authority, scheduler, self.now())

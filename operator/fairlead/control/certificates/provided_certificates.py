@@ -12,15 +12,15 @@ from typing import Final
 from fairlead.api.errors import FieldError, InvalidObjectError
 from fairlead.kube.watch.secrets import Secret, Secrets
 from fairlead.pki.identities import OPERATOR, scheduler_identity
-from fairlead.pki.provided import Wanted, faults
-from fairlead.pki.tls_context import calling
+from fairlead.pki.provided import CertificateRequirements, find_faults
+from fairlead.pki.tls_context import client_context
 from fairlead.render.object_names import OPERATOR_SECRET, SERVER_SECRET, Names
 
 _LISTED: Final = "; cert-manager makes it where the operator's setting schedulers lists the scheduler"
 
 
 @dataclass(frozen=True, slots=True)
-class OfOthers:
+class ProvidedCertificates:
     """Those of one operator. Everything raises InvalidObjectError for what cannot be used."""
 
     secrets: Secrets
@@ -30,23 +30,25 @@ class OfOthers:
 
     async def authority(self) -> bytes:
         """Whom schedulers believe."""
-        wanted = Wanted(self._where(SERVER_SECRET), "server", hosts=frozenset({self.host}))
+        wanted = CertificateRequirements(self._where(SERVER_SECRET), "server", hosts=frozenset({self.host}))
         return (await self._read(SERVER_SECRET, wanted)).data["ca.crt"]
 
     async def scheduler(self, name: str) -> None:
         """Whether a scheduler has what it shows."""
         secret = Names(name, self.secrets.namespace).certificate
-        wanted = Wanted(self._where(secret), "client", scheduler_identity(name), otherwise=_LISTED)
+        wanted = CertificateRequirements(self._where(secret), "client", scheduler_identity(name), otherwise=_LISTED)
         await self._read(secret, wanted)
 
     async def context(self) -> ssl.SSLContext:
         """What the leader shows to replicas, and whom it believes."""
-        shown = (await self._read(OPERATOR_SECRET, Wanted(self._where(OPERATOR_SECRET), "client", OPERATOR))).data
-        return calling(await self.authority(), shown["tls.crt"], shown["tls.key"])
+        shown = (
+            await self._read(OPERATOR_SECRET, CertificateRequirements(self._where(OPERATOR_SECRET), "client", OPERATOR))
+        ).data
+        return client_context(await self.authority(), shown["tls.crt"], shown["tls.key"])
 
-    async def _read(self, name: str, wanted: Wanted) -> Secret:
+    async def _read(self, name: str, wanted: CertificateRequirements) -> Secret:
         secret = await self.secrets.get(name)
-        wrong = faults(wanted, None if secret is None else secret.data, self.now())
+        wrong = find_faults(wanted, None if secret is None else secret.data, self.now())
         if wrong or secret is None:
             raise InvalidObjectError([FieldError(("tls", "mode"), one) for one in wrong])
         return secret

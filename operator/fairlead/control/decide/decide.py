@@ -5,30 +5,30 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.control.decide.persisted_state import Remembered
-from fairlead.control.decide.retention import goes, needed
-from fairlead.control.decide.rollout import Phase, step
-from fairlead.control.decide.rollout_observation import Seen
-from fairlead.render.cluster_facts import Facts, asked_all
+from fairlead.control.decide.persisted_state import PersistedState
+from fairlead.control.decide.retention import retained_wiring, retention_decision
+from fairlead.control.decide.rollout import Phase, next_step
+from fairlead.control.decide.rollout_observation import RolloutObservation
+from fairlead.render.cluster_facts import ClusterFacts, samples_all_nodes
 from fairlead.render.extenders import Wiring, wire
 from fairlead.render.object_names import Names, digest
 from fairlead.render.operator_settings import SchedulerSettings
 from fairlead.render.plan import Plan, plan, renewed
-from fairlead.render.templates import Engine, Object, read
+from fairlead.render.templates import Object, TemplateEngine, read
 
-Fate = Literal["Stays", "Waits", "Goes"]
+Lifecycle = Literal["Stays", "Waits", "Goes"]
 CONFIG_MAPS_KEPT: Final = 3
 _ENDS_S: Final = 2.0
 """Pods of a scheduler that others are to run from now on."""
 _LATE_S: Final = 10.0
 """What was put away and runs all the same may come late: an image that could not be pulled, a node that was missing."""
-_UNSEEN: Final = Seen()
+_UNSEEN: Final = RolloutObservation()
 _NO_WIRING: Final = Wiring()
-_NOTHING: Final = Remembered()
+_NOTHING: Final = PersistedState()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class DesiredScheduler:
     """What is asked of the operator about one scheduler."""
 
     settings: SchedulerSettings
@@ -48,15 +48,15 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class There:
+class ObservedScheduler:
     """What is there."""
 
-    seen: Seen = _UNSEEN
+    seen: RolloutObservation = _UNSEEN
     config_maps: Mapping[str, Mapping[str, Any]]
     """The configurations that are kept, by their hashes."""
     published: Mapping[str, Any] | None = None
     """What others were given who run the scheduler themselves; None where somebody has edited it."""
-    remembered: Remembered = _NOTHING
+    remembered: PersistedState = _NOTHING
     pods: int = 0
     """Its own."""
     unbound: int = 0
@@ -67,10 +67,10 @@ class There:
 class Decision:
     """What follows."""
 
-    fate: Fate
+    fate: Lifecycle
     plan: Plan | None = None
     """What is to be there; None: nothing is written."""
-    remembered: Remembered = _NOTHING
+    remembered: PersistedState = _NOTHING
     """To be written before the plan is."""
     phase: Phase | None = None
     message: str = ""
@@ -78,37 +78,41 @@ class Decision:
     """When to look again though nothing happens."""
 
 
-def fated(asked: Asked, there: There, now: float) -> Decision:
+def decide_lifecycle(asked: DesiredScheduler, there: ObservedScheduler, now: float) -> Decision:
     """What follows whatever is known of the cluster: whether there is to be a scheduler at all."""
     if not (asked.exists or asked.listed or there.seen.config or there.remembered != _NOTHING):
         return Decision(fate="Goes", message="it has gone, but for what is left of it")
     uses = wire(asked.policies) | asked.serving if asked.exists else None
-    need = needed(uses, there.remembered.lasting, now)
-    fate, why = goes(listed=asked.listed, lasting=need.lasting, unbound=there.unbound, now=now)
+    need = retained_wiring(uses, there.remembered.lasting, now)
+    fate, why = retention_decision(listed=asked.listed, lasting=need.lasting, unbound=there.unbound, now=now)
     if fate == "Goes":
         return Decision(fate=fate, message=why)
-    remembered = Remembered(rollout=there.remembered.rollout, lasting=need.lasting)
+    remembered = PersistedState(rollout=there.remembered.rollout, lasting=need.lasting)
     return Decision(fate=fate, remembered=remembered, message=why, again_s=need.again_s)
 
 
-def decide(engine: Engine, asked: Asked, facts: Facts, there: There, now: float) -> Decision:
+def decide(
+    engine: TemplateEngine, asked: DesiredScheduler, facts: ClusterFacts, there: ObservedScheduler, now: float
+) -> Decision:
     """One pass over one scheduler. Raises InvalidObjectError where the settings cannot be had."""
-    first = fated(asked, there, now)
+    first = decide_lifecycle(asked, there, now)
     if first.fate == "Goes":
         return first
     lasting = first.remembered.lasting
     running = there.config_maps.get(there.seen.config)
-    facts = replace(facts, asked_all=asked_all(None if running is None else read(running["data"]["config.yaml"])))
+    facts = replace(
+        facts, asked_all=samples_all_nodes(None if running is None else read(running["data"]["config.yaml"]))
+    )
     wanted = plan(engine, asked.settings, lasting.wiring or _NO_WIRING, facts)
     if asked.settings.management == "ConfigOnly":
         if asked.paused and there.published is not None:
             wanted = wanted.with_configuration_of(there.published)
         again_s = _ENDS_S if there.pods else first.again_s
-        return replace(first, plan=wanted, remembered=Remembered(lasting=lasting), phase="Steady", again_s=again_s)
+        return replace(first, plan=wanted, remembered=PersistedState(lasting=lasting), phase="Steady", again_s=again_s)
     if asked.paused and running is not None:
         wanted = wanted.with_pods_of(renewed(running, wanted.names, facts.ca_bundle))
     inputs = digest(asked.settings.model_dump_json(), *sorted(asked.versions))
-    done = step(wanted.config_hash, inputs, there.remembered.rollout, there.seen, now)
+    done = next_step(wanted.config_hash, inputs, there.remembered.rollout, there.seen, now)
     chosen: Plan | None = wanted
     message = done.message or first.message
     if done.config != wanted.config_hash:
@@ -119,14 +123,16 @@ def decide(engine: Engine, asked: Asked, facts: Facts, there: There, now: float)
     return replace(
         first,
         plan=chosen,
-        remembered=Remembered(rollout=done.memory, lasting=lasting),
+        remembered=PersistedState(rollout=done.memory, lasting=lasting),
         phase=done.phase,
         message=message,
         again_s=_LATE_S if done.phase == "Rejected" and not there.seen.failed else first.again_s,
     )
 
 
-def surplus(names: Names, decided: Decision, there: There, found: Sequence[Object]) -> list[Object]:
+def objects_to_prune(
+    names: Names, decided: Decision, there: ObservedScheduler, found: Sequence[Object]
+) -> list[Object]:
     """Of the objects with our label those that are not wanted any more, in the order in which they go.
 
     While pods are there that are not wanted either, they keep what they call with and may do.
@@ -140,7 +146,7 @@ def surplus(names: Names, decided: Decision, there: There, found: Sequence[Objec
         there.config_maps, key=lambda one: (one in hashes, there.config_maps[one]["metadata"]["creationTimestamp"])
     )[-CONFIG_MAPS_KEPT:]
     kept = {there.config_maps[one]["metadata"]["name"] for one in newest} | {names.memory}
-    gone = in_order(
+    gone = deletion_order(
         [
             one
             for one in found
@@ -153,7 +159,7 @@ def surplus(names: Names, decided: Decision, there: There, found: Sequence[Objec
     return [one for one in gone if one["kind"] == "Deployment"] if ends else gone
 
 
-def in_order(objects: Sequence[Object]) -> list[Object]:
+def deletion_order(objects: Sequence[Object]) -> list[Object]:
     """Who calls goes before what it calls with, and what it may do goes last of all."""
     return sorted(objects, key=lambda one: _FIRST.index(one["kind"]) if one["kind"] in _FIRST else len(_FIRST))
 

@@ -9,7 +9,7 @@ from fairlead.api.errors import InvalidObjectError
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME, GROUP
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.control.decide.decide import Asked
+from fairlead.control.decide.decide import DesiredScheduler
 from fairlead.render.extenders import Wiring
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.replica_state import ReplicaState
@@ -19,7 +19,7 @@ PAUSED: Final = f"{GROUP}/paused"
 
 
 @dataclass(slots=True, eq=False)
-class Gathered:
+class PolicyIndex:
     """As the API server has told."""
 
     model: type[SchedulerExtenderPolicy]
@@ -41,7 +41,9 @@ class Gathered:
         names = [name for name, one in self.policies.items() if scheduler_of(one) == scheduler]
         return [self.policies[name] for name in sorted(names)]
 
-    def asked(self, scheduler: str, settings: OperatorSettings, answers: Mapping[str, ReplicaState | str]) -> Asked:
+    def asked(
+        self, scheduler: str, settings: OperatorSettings, answers: Mapping[str, ReplicaState | str]
+    ) -> DesiredScheduler:
         """What is asked about a scheduler. Raises InvalidObjectError for one that cannot be had."""
         living = [one for one in self.of(scheduler) if not is_leaving(one)]
         parsed, unreadable = list[SchedulerExtenderPolicy](), False
@@ -54,13 +56,13 @@ class Gathered:
         for policy in _serving(answers):
             if policy.scheduler == scheduler and living:
                 serving |= Wiring(policy.fails, policy.ignores, policy.scores, policy.binds)
-        return Asked(
+        return DesiredScheduler(
             settings=settings.scheduler(scheduler),
             listed=settings.lists(scheduler),
             policies=parsed,
             serving=serving,
             exists=bool(living),
-            versions=[__version__, *map(version, living)],
+            versions=[__version__, *map(edit_id, living)],
         )
 
 
@@ -75,7 +77,7 @@ def is_leaving(policy: Obj) -> bool:
     return "deletionTimestamp" in policy["metadata"]
 
 
-def paused(policies: Sequence[Obj]) -> bool:
+def is_paused(policies: Sequence[Obj]) -> bool:
     """Whether one of them says that its scheduler is to stay as it is; one that is off, or goes, has no say in it."""
     return any(
         one["metadata"].get("annotations", {}).get(PAUSED) == "true"
@@ -90,6 +92,6 @@ def _serving(answers: Mapping[str, ReplicaState | str]) -> Iterator[Any]:
             yield from one.policies.values()
 
 
-def version(policy: Obj) -> str:
+def edit_id(policy: Obj) -> str:
     """Becomes another with all that a person writes into a policy."""
     return f"{policy['metadata']['uid']}/{policy['metadata']['generation']}"

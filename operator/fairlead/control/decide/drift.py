@@ -27,7 +27,7 @@ def to_apply(wanted: Object) -> Object:
     return {**wanted, "metadata": {**metadata, "annotations": annotations}}
 
 
-def state_of(wanted: Object, live: Mapping[str, Any] | None) -> str:
+def compare(wanted: Object, live: Mapping[str, Any] | None) -> str:
     """What has to be said of it: `missing`, `changed` by us, `edited` by somebody; empty if nothing has to be done."""
     if live is None:
         return "missing"
@@ -35,10 +35,10 @@ def state_of(wanted: Object, live: Mapping[str, Any] | None) -> str:
     before = live["metadata"].get("annotations", {}).get(APPLIED)
     if before != meant["metadata"]["annotations"][APPLIED]:
         return "changed"
-    return "" if holds(meant, live) else "edited"
+    return "" if includes(meant, live) else "edited"
 
 
-def is_another(wanted: Object, live: Mapping[str, Any]) -> bool:
+def must_recreate(wanted: Object, live: Mapping[str, Any]) -> bool:
     """Whether it is another in what nobody can change: somebody has deleted ours, and put his own in its place."""
     if live.get("immutable") and wanted.get("data") != live.get("data"):
         return True
@@ -47,7 +47,7 @@ def is_another(wanted: Object, live: Mapping[str, Any]) -> bool:
     return bool(wanted.get("roleRef") != live.get("roleRef"))
 
 
-def holds(wanted: Any, live: Any, field: str = "") -> bool:
+def includes(wanted: Any, live: Any, field: str = "") -> bool:
     """Whether all that is wanted is there."""
     if isinstance(wanted, Mapping):
         return isinstance(live, Mapping) and all(_holds_field(key, one, live) for key, one in wanted.items())
@@ -58,16 +58,16 @@ def holds(wanted: Any, live: Any, field: str = "") -> bool:
 
 def _holds_field(key: str, wanted: Any, live: Mapping[str, Any]) -> bool:
     if key in live:
-        return holds(wanted, live[key], key)
+        return includes(wanted, live[key], key)
     return not wanted and wanted is not False and not isinstance(wanted, int)  # the API leaves out what is empty
 
 
 def _holds_list(wanted: Sequence[Any], live: Sequence[Any], field: str) -> bool:
     key = None if field in _ATOMIC else next((key for key in _KEYS if all(_has(one, key) for one in wanted)), None)
     if key is None or not wanted:
-        return len(wanted) == len(live) and all(holds(one, other) for one, other in zip(wanted, live, strict=True))
+        return len(wanted) == len(live) and all(includes(one, other) for one, other in zip(wanted, live, strict=True))
     by_key = {one[key]: one for one in live if _has(one, key)}
-    return all(holds(one, by_key.get(one[key])) for one in wanted)
+    return all(includes(one, by_key.get(one[key])) for one in wanted)
 
 
 def _has(one: Any, key: str) -> bool:

@@ -5,30 +5,30 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.control.decide.retention import Lasting
-from fairlead.control.decide.rollout import Memory
+from fairlead.control.decide.retention import RetentionState
+from fairlead.control.decide.rollout import RolloutState
 from fairlead.render.object_names import Names
 from fairlead.render.templates import Object
 
 _KEY: Final = "state.json"
 
 
-class Remembered(msgspec.Struct, frozen=True, kw_only=True):
+class PersistedState(msgspec.Struct, frozen=True, kw_only=True):
     """All of it."""
 
-    rollout: Memory = msgspec.field(default_factory=Memory)
-    lasting: Lasting = msgspec.field(default_factory=Lasting)
+    rollout: RolloutState = msgspec.field(default_factory=RolloutState)
+    lasting: RetentionState = msgspec.field(default_factory=RetentionState)
 
 
-def remembered(config_map: Mapping[str, Any] | None) -> Remembered:
+def load(config_map: Mapping[str, Any] | None) -> PersistedState:
     """What it holds. One that somebody has spoilt holds nothing: whatever runs is then verified once more."""
     try:
-        return msgspec.json.decode(((config_map or {}).get("data") or {})[_KEY], type=Remembered)
+        return msgspec.json.decode(((config_map or {}).get("data") or {})[_KEY], type=PersistedState)
     except (KeyError, TypeError, msgspec.DecodeError):
-        return Remembered()
+        return PersistedState()
 
 
-def as_config_map(names: Names, what: Remembered) -> Object:
+def to_config_map(names: Names, what: PersistedState) -> Object:
     """To be applied."""
     metadata = {"name": names.memory, "namespace": names.namespace, "labels": dict(names.labels)}
     return {

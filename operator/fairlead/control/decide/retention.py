@@ -13,7 +13,7 @@ SCHEDULER_S: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lasting:
+class RetentionState:
     """What has to be known after a restart; times in seconds since 1970."""
 
     wiring: Wiring | None = None
@@ -25,32 +25,34 @@ class Lasting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Needed:
+class RetainedWiring:
     """What follows."""
 
     wiring: Wiring
-    lasting: Lasting
+    lasting: RetentionState
     again_s: float | None = None
     """When this may become another without any event."""
 
 
-def needed(uses: Wiring | None, before: Lasting, now: float) -> Needed:
+def retained_wiring(uses: Wiring | None, before: RetentionState, now: float) -> RetainedWiring:
     """What a scheduler is wired with whose policies use this; None: it has no policies."""
     empty_since = None if uses is not None else before.empty_since if before.empty_since is not None else now
     used = Wiring() if uses is None else uses
     if before.wiring is None or before.wiring | used == used:
-        lasting = Lasting(wiring=used, empty_since=empty_since)
-        return Needed(wiring=used, lasting=lasting)
+        lasting = RetentionState(wiring=used, empty_since=empty_since)
+        return RetainedWiring(wiring=used, lasting=lasting)
     since = before.narrower_since if before.narrower_since is not None else now
     left = since + (SCHEDULER_S if uses is None else VERB_S) - now
     if left <= 0:
-        return Needed(wiring=used, lasting=Lasting(wiring=used, empty_since=empty_since))
+        return RetainedWiring(wiring=used, lasting=RetentionState(wiring=used, empty_since=empty_since))
     kept = before.wiring | used
-    lasting = Lasting(wiring=kept, narrower_since=since, empty_since=empty_since)
-    return Needed(wiring=kept, lasting=lasting, again_s=left)
+    lasting = RetentionState(wiring=kept, narrower_since=since, empty_since=empty_since)
+    return RetainedWiring(wiring=kept, lasting=lasting, again_s=left)
 
 
-def goes(*, listed: bool, lasting: Lasting, unbound: int, now: float) -> tuple[Literal["Stays", "Waits", "Goes"], str]:
+def retention_decision(
+    *, listed: bool, lasting: RetentionState, unbound: int, now: float
+) -> tuple[Literal["Stays", "Waits", "Goes"], str]:
     """Whether a scheduler that has no policies is taken away, and why not yet."""
     if listed or lasting.empty_since is None:
         return "Stays", ""

@@ -7,7 +7,7 @@ last good one is put back, and it is not tried again until something that decide
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from fairlead.control.decide.rollout_observation import Seen
+from fairlead.control.decide.rollout_observation import RolloutObservation
 
 VERIFIED_WITHIN_S: Final = 180.0
 
@@ -16,7 +16,7 @@ Phase = Literal["Steady", "Rolling", "RolledBack", "Rejected"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class RolloutAttempt:
     """A configuration that is on its way, or was put away."""
 
     config: str
@@ -30,13 +30,13 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class RolloutState:
     """What has to be known after a restart."""
 
     good: str = ""
     """The hash of the configuration that was last verified."""
-    trying: Tried | None = None
-    rejected: Tried | None = None
+    trying: RolloutAttempt | None = None
+    rejected: RolloutAttempt | None = None
 
     @property
     def unverified(self) -> str:
@@ -46,23 +46,23 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class RolloutStep:
     """What follows."""
 
     config: str
     """The hash to apply."""
-    memory: Memory
+    memory: RolloutState
     """To be written before that is applied."""
     phase: Phase
     message: str = ""
 
 
-def step(wanted: str, inputs: str, memory: Memory, seen: Seen, now: float) -> Step:
+def next_step(wanted: str, inputs: str, memory: RolloutState, seen: RolloutObservation, now: float) -> RolloutStep:
     """One pass."""
     rejected = memory.rejected
     if rejected is not None and (rejected.config, rejected.inputs) == (wanted, inputs):
         runs = not (memory.good or seen.failed or seen.missing) and seen.config == wanted
-        return _steady(Memory(good=wanted), seen) if runs else _put_away(wanted, memory, seen)
+        return _steady(RolloutState(good=wanted), seen) if runs else _rolled_back_step(wanted, memory, seen)
     memory = replace(memory, rejected=None)
     if wanted == memory.good:
         return _steady(replace(memory, trying=None), seen)
@@ -70,33 +70,35 @@ def step(wanted: str, inputs: str, memory: Memory, seen: Seen, now: float) -> St
     if trying is None or (trying.config, trying.inputs) != (wanted, inputs):
         # The time that a roll may take begins anew only with another configuration: edits of rules must not extend it.
         since = trying.since if trying is not None and trying.config == wanted else now
-        trying = Tried(config=wanted, inputs=inputs, since=since)
+        trying = RolloutAttempt(config=wanted, inputs=inputs, since=since)
     memory = replace(memory, trying=trying)
     if seen.config != wanted:
-        return Step(config=wanted, memory=memory, phase="Rolling", message="its Deployment is about to be written")
+        return RolloutStep(
+            config=wanted, memory=memory, phase="Rolling", message="its Deployment is about to be written"
+        )
     if seen.failed:
         return _reject(memory, trying, seen.failed, now, seen)
     if not (missing := seen.missing):
-        return _steady(Memory(good=wanted), seen)
+        return _steady(RolloutState(good=wanted), seen)
     if now - trying.since >= VERIFIED_WITHIN_S:
         return _reject(memory, trying, f"not verified within {VERIFIED_WITHIN_S:g} s: {missing}", now, seen)
-    return Step(config=wanted, memory=memory, phase="Rolling", message=missing)
+    return RolloutStep(config=wanted, memory=memory, phase="Rolling", message=missing)
 
 
-def _steady(memory: Memory, seen: Seen) -> Step:
+def _steady(memory: RolloutState, seen: RolloutObservation) -> RolloutStep:
     message = seen.failed or seen.waits if seen.config == memory.good else "its Deployment is about to be put back"
-    return Step(config=memory.good, memory=memory, phase="Steady", message=message)
+    return RolloutStep(config=memory.good, memory=memory, phase="Steady", message=message)
 
 
-def _reject(memory: Memory, tried: Tried, why: str, now: float, seen: Seen) -> Step:
+def _reject(memory: RolloutState, tried: RolloutAttempt, why: str, now: float, seen: RolloutObservation) -> RolloutStep:
     rejected = replace(tried, why=why, since=now)
-    return _put_away(tried.config, replace(memory, trying=None, rejected=rejected), seen)
+    return _rolled_back_step(tried.config, replace(memory, trying=None, rejected=rejected), seen)
 
 
-def _put_away(wanted: str, memory: Memory, seen: Seen) -> Step:
+def _rolled_back_step(wanted: str, memory: RolloutState, seen: RolloutObservation) -> RolloutStep:
     why = memory.rejected.why if memory.rejected is not None else ""
     if not memory.good:
-        return Step(config=wanted, memory=memory, phase="Rejected", message=f"configuration {wanted}: {why}")
+        return RolloutStep(config=wanted, memory=memory, phase="Rejected", message=f"configuration {wanted}: {why}")
     back = "runs again" if seen.config == memory.good and not seen.waits else "is being put back"
     message = f"configuration {wanted}: {why}; the last good one, {memory.good}, {back}"
-    return Step(config=memory.good, memory=memory, phase="RolledBack", message=message)
+    return RolloutStep(config=memory.good, memory=memory, phase="RolledBack", message=message)

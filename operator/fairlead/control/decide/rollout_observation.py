@@ -8,7 +8,7 @@ from fairlead.render.object_names import CONFIG_HASH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class RolloutObservation:
     """What is there."""
 
     config: str = ""
@@ -42,22 +42,22 @@ _CRASHES: Final = 2
 """So often a scheduler may end before its configuration is to blame."""
 
 
-def seen(deployment: Obj | None, pods: Iterable[Obj], lease: Obj | None) -> Seen:
+def observe_rollout(deployment: Obj | None, pods: Iterable[Obj], lease: Obj | None) -> RolloutObservation:
     """All that can be told without asking anybody: neither URLs nor logs."""
     if deployment is None:
-        return Seen(waits="its Deployment is not there")
+        return RolloutObservation(waits="its Deployment is not there")
     config = deployment["metadata"].get("annotations", {}).get(CONFIG_HASH, "")
     new = [pod for pod in pods if _annotation(pod) == config and "deletionTimestamp" not in pod["metadata"]]
     holder = ((lease or {}).get("spec") or {}).get("holderIdentity") or ""
-    return Seen(
+    return RolloutObservation(
         config=config,
-        waits=_waits(deployment, new),
+        waits=_pending_reason(deployment, new),
         failed=next(_failures(new), ""),
         leads=any(holder.startswith(f"{pod['metadata']['name']}_") for pod in new),
     )
 
 
-def last_words(text: str) -> str:
+def last_log_line(text: str) -> str:
     """The end of what a program wrote: its last line says why it ended."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][-_WORDS_MAX:] if lines else ""
@@ -68,7 +68,7 @@ def _annotation(pod: Obj) -> str:
     return found
 
 
-def _waits(deployment: Obj, new: Sequence[Obj]) -> str:
+def _pending_reason(deployment: Obj, new: Sequence[Obj]) -> str:
     status, wanted = deployment.get("status", {}), deployment["spec"]["replicas"]
     if status.get("observedGeneration", 0) < deployment["metadata"]["generation"]:
         return "nobody has looked at its Deployment yet: is the controller manager running?"
@@ -76,7 +76,7 @@ def _waits(deployment: Obj, new: Sequence[Obj]) -> str:
     updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
     ready = sum(is_ready(pod) for pod in new)
     if updated < wanted or ready < wanted or available < wanted:
-        why = fault or next(obstacles(new), "")
+        why = fault or next(pending_pod_reasons(new), "")
         return f"{min(ready, updated)} of {wanted} pods are ready{f': {why}' if why else ''}"
     if old := status.get("replicas", 0) - updated:
         return f"{old} pods of before are still there"
@@ -97,7 +97,7 @@ def _containers(pod: Obj) -> Iterator[Obj]:
     yield from pod["status"].get("containerStatuses", [])
 
 
-def obstacles(pods: Iterable[Obj]) -> Iterator[str]:
+def pending_pod_reasons(pods: Iterable[Obj]) -> Iterator[str]:
     """Why pods are not ready yet, where they say so."""
     for pod in pods:
         name = pod["metadata"]["name"]
@@ -107,7 +107,7 @@ def obstacles(pods: Iterable[Obj]) -> Iterator[str]:
         for container in _containers(pod):
             waiting = container.get("state", {}).get("waiting", {})
             if waiting.get("reason") not in (None, "PodInitializing", "ContainerCreating"):
-                yield f"{name}: {waiting['reason']}: {last_words(waiting.get('message', ''))}"
+                yield f"{name}: {waiting['reason']}: {last_log_line(waiting.get('message', ''))}"
 
 
 def _failures(pods: Iterable[Obj]) -> Iterator[str]:
@@ -129,5 +129,7 @@ def _ended(container: Obj) -> str:
     for state in (container.get("state", {}), container.get("lastState", {})):
         ended = state.get("terminated")
         if ended is not None and ended["exitCode"] != 0:
-            return last_words(ended.get("message", "")) or f"exit code {ended['exitCode']}, {ended.get('reason', '')}"
+            return (
+                last_log_line(ended.get("message", "")) or f"exit code {ended['exitCode']}, {ended.get('reason', '')}"
+            )
     return ""

@@ -24,14 +24,14 @@ def asked_since(policies: Iterable[Mapping[str, Any]]) -> Mapping[str, str]:
     return found
 
 
-def denied(scheduler: str, settings: OperatorSettings) -> str:
+def denial_reason(scheduler: str, settings: OperatorSettings) -> str:
     """Why it may not be there, whether it is or not; empty if it may."""
     if settings.lists(scheduler) or settings.unlisted_schedulers == "Allow":
         return ""
     return f"{_unlisted(scheduler)}, and unlistedSchedulers is Deny: {_CURE}"
 
 
-def full(
+def no_room_reason(
     scheduler: str, settings: OperatorSettings, there: Collection[str], asked: Callable[[], Mapping[str, str]]
 ) -> str:
     """Why it may not begin beside those that are there; empty if it may.
@@ -43,7 +43,7 @@ def full(
         return ""
     placed, before, most = sum(one not in listed for one in there), 0, settings.max_unlisted_schedulers
     if placed < most:
-        waiting = [one for one in in_turn(asked(), settings) if one not in there]
+        waiting = [one for one in in_order_of_request(asked(), settings) if one not in there]
         before = waiting.index(scheduler) if scheduler in waiting else len(waiting)
     if placed + before < most:
         return ""
@@ -51,7 +51,7 @@ def full(
     return f"{_unlisted(scheduler)}, and maxUnlistedSchedulers is {most}: {others}; {_CURE}"
 
 
-def in_turn(asked: Mapping[str, str], settings: OperatorSettings) -> Sequence[str]:
+def in_order_of_request(asked: Mapping[str, str], settings: OperatorSettings) -> Sequence[str]:
     """Those of them that need a place, as they are to have one."""
     left_out = _listed(settings) | {CLUSTERS_OWN_SCHEDULER}
     return sorted(asked.keys() - left_out, key=lambda one: (asked[one], one))

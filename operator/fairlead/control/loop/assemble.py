@@ -9,36 +9,36 @@ from datetime import UTC, datetime
 from typing import Final
 
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.control.certificates.ca_bundle import Believed
-from fairlead.control.certificates.issuer import Certificates
-from fairlead.control.certificates.provided_certificates import OfOthers
-from fairlead.control.decide.desired import Gathered, Obj
+from fairlead.control.certificates.ca_bundle import WebhookCABundle
+from fairlead.control.certificates.issuer import SchedulerCertificates
+from fairlead.control.certificates.provided_certificates import ProvidedCertificates
+from fairlead.control.decide.desired import Obj, PolicyIndex
 from fairlead.control.loop.controller import Controller
-from fairlead.control.loop.poller import Rounds
-from fairlead.control.loop.queue import Schedulers
+from fairlead.control.loop.poller import ReplicaPoller
+from fairlead.control.loop.queue import SchedulerQueue
 from fairlead.control.loop.waker import Waker
-from fairlead.control.reconcile.external_watch import followed
-from fairlead.control.reconcile.facts_gatherer import Knowing
-from fairlead.control.reconcile.foreign_owner import Foreign
-from fairlead.control.reconcile.managed_schedulers import Ever
-from fairlead.control.reconcile.missing_permissions import Lacking
-from fairlead.control.reconcile.object_client import Objects
-from fairlead.control.reconcile.owner_references import Belonging
-from fairlead.control.reconcile.reconciler import Passes
-from fairlead.control.reconcile.replicas import Replicas
-from fairlead.control.status.events import Announcer
+from fairlead.control.reconcile.external_watch import watch_external_objects
+from fairlead.control.reconcile.facts_gatherer import FactsGatherer
+from fairlead.control.reconcile.foreign_owner import ForeignSchedulers
+from fairlead.control.reconcile.managed_schedulers import ManagedSchedulers
+from fairlead.control.reconcile.missing_permissions import MissingPermissions
+from fairlead.control.reconcile.object_client import ObjectClient
+from fairlead.control.reconcile.owner_references import NamespaceOwner
+from fairlead.control.reconcile.reconciler import Reconciler
+from fairlead.control.reconcile.replicas import ReplicaClient
+from fairlead.control.status.events import EventRecorder
 from fairlead.control.status.lint_cache import Warnings
-from fairlead.control.status.writer import Statuses
+from fairlead.control.status.writer import StatusWriter
 from fairlead.kube.errors import ClusterError
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
 from fairlead.pki import authority as authorities
 from fairlead.pki.authority import Authority, AuthorityError
-from fairlead.pki.tls_context import calling
+from fairlead.pki.tls_context import client_context
 from fairlead.render.object_names import Names
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.render.shipped_templates import templates
-from fairlead.render.templates import Engine
+from fairlead.render.templates import TemplateEngine
 
 AUTHORITY: Final = authorities.SECRET
 LEASE: Final = "fairlead"
@@ -46,7 +46,7 @@ LEASE: Final = "fairlead"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operator:
+class LeaderContext:
     """What a replica knows of itself, and hands to what it does when it leads."""
 
     client: Callable[[], Client]
@@ -86,10 +86,10 @@ def now() -> datetime:
 
 
 @asynccontextmanager
-async def leading(operator: Operator) -> AsyncIterator[Controller]:
+async def leader_controller(operator: LeaderContext) -> AsyncIterator[Controller]:
     """A controller; it is told, and runs, in this loop."""
     async with operator.client() as client:
-        objects, secrets = Objects(client), Secrets(client, operator.namespace)
+        objects, secrets = ObjectClient(client), Secrets(client, operator.namespace)
         certificates, believed = _certificates(operator, secrets), _believed(operator, client)
         with suppress(ClusterError, AuthorityError):  # each pass does it again; this is for the first policy of all
             if believed.is_ours():
@@ -101,19 +101,19 @@ async def leading(operator: Operator) -> AsyncIterator[Controller]:
 
 
 def _controller(
-    operator: Operator,
+    operator: LeaderContext,
     client: Client,
-    objects: Objects,
+    objects: ObjectClient,
     secrets: Secrets,
-    certificates: Certificates,
-    believed: Believed,
+    certificates: SchedulerCertificates,
+    believed: WebhookCABundle,
 ) -> Controller:
     settings, leads, namespace = operator.settings, operator.leads, operator.namespace
-    gathered, lacking, belonging = Gathered(operator.model), Lacking(), Belonging(objects, namespace)
-    announcer = Announcer(client, operator.instance, lacking)
-    others = OfOthers(secrets, operator.host, now)
+    gathered, lacking, belonging = PolicyIndex(operator.model), MissingPermissions(), NamespaceOwner(objects, namespace)
+    announcer = EventRecorder(client, operator.instance, lacking)
+    others = ProvidedCertificates(secrets, operator.host, now)
     replicas = _replicas(operator, objects, others, believed)
-    knowing = Knowing(
+    knowing = FactsGatherer(
         client=client,
         namespace=namespace,
         url=operator.url,
@@ -126,7 +126,7 @@ def _controller(
         nodes=operator.nodes,
         now=now,
     )
-    statuses = Statuses(
+    statuses = StatusWriter(
         gathered=gathered,
         answers=lambda: replicas.answers,
         announcer=announcer,
@@ -136,13 +136,13 @@ def _controller(
         told=lambda kind, policy: controller.policy(kind, policy),
         now=now,
     )
-    foreign = Foreign(objects=objects, namespace=namespace, lacking=lacking, now=now)
-    schedulers = Schedulers(
+    foreign = ForeignSchedulers(objects=objects, namespace=namespace, lacking=lacking, now=now)
+    schedulers = SchedulerQueue(
         gathered=gathered,
         passes=_passes(operator, objects, belonging, secrets, replicas, foreign),
         statuses=statuses,
         announcer=announcer,
-        ever=Ever(objects, namespace),
+        ever=ManagedSchedulers(objects, namespace),
         answers=lambda: replicas.answers,
         settings=settings,
         facts=knowing.facts,
@@ -151,7 +151,7 @@ def _controller(
         drift=operator.drift,
         now=now,
     )
-    rounds = Rounds(
+    rounds = ReplicaPoller(
         gathered=gathered,
         schedulers=schedulers,
         statuses=statuses,
@@ -174,16 +174,18 @@ def _controller(
         schedulers=schedulers,
         rounds=rounds,
         lacking=lacking,
-        beside=[foreign.run, *(one.run for one in followed(client, namespace, schedulers.due))],
+        beside=[foreign.run, *(one.run for one in watch_external_objects(client, namespace, schedulers.due))],
     )
     return controller
 
 
-def _replicas(operator: Operator, objects: Objects, others: OfOthers, believed: Believed) -> Replicas:
+def _replicas(
+    operator: LeaderContext, objects: ObjectClient, others: ProvidedCertificates, believed: WebhookCABundle
+) -> ReplicaClient:
     async def context() -> ssl.SSLContext:
         return operator.context() if believed.is_ours() else await others.context()
 
-    return Replicas(
+    return ReplicaClient(
         objects=objects,
         namespace=operator.namespace,
         selector=operator.selector,
@@ -194,38 +196,38 @@ def _replicas(operator: Operator, objects: Objects, others: OfOthers, believed: 
 
 
 def _passes(
-    operator: Operator,
-    objects: Objects,
-    belonging: Belonging,
+    operator: LeaderContext,
+    objects: ObjectClient,
+    belonging: NamespaceOwner,
     secrets: Secrets,
-    replicas: Replicas,
-    foreign: Foreign,
-) -> Passes:
+    replicas: ReplicaClient,
+    foreign: ForeignSchedulers,
+) -> Reconciler:
     async def context(scheduler: str) -> ssl.SSLContext | None:
         """What it shows and whom it knows, out of its Secret."""
         secret = await secrets.get(Names(scheduler, operator.namespace).certificate)
         if secret is None:
             return None
-        return calling(secret.data["ca.crt"], secret.data["tls.crt"], secret.data["tls.key"])
+        return client_context(secret.data["ca.crt"], secret.data["tls.crt"], secret.data["tls.key"])
 
-    return Passes(
+    return Reconciler(
         objects=objects,
         foreign=foreign,
         belonging=belonging,
         namespace=operator.namespace,
-        engine=Engine(templates()),
+        engine=TemplateEngine(templates()),
         context=context,
         turned_away=lambda addresses: replicas.turned_away([*addresses]),
         now=lambda: now().timestamp(),
     )
 
 
-def _believed(operator: Operator, client: Client) -> Believed:
-    return Believed(client, operator.namespace, lambda: operator.settings().tls.mode == "SelfManaged")
+def _believed(operator: LeaderContext, client: Client) -> WebhookCABundle:
+    return WebhookCABundle(client, operator.namespace, lambda: operator.settings().tls.mode == "SelfManaged")
 
 
-def _certificates(operator: Operator, secrets: Secrets) -> Certificates:
-    return Certificates(
+def _certificates(operator: LeaderContext, secrets: Secrets) -> SchedulerCertificates:
+    return SchedulerCertificates(
         secrets=secrets,
         name=AUTHORITY,
         secret_of=lambda name: Names(name, operator.namespace).certificate,

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlead.api.names import API_VERSION, KIND
-from fairlead.control.decide.desired import Gathered, Obj
-from fairlead.control.loop.poller import LOOKING, STAYING, Rounds
-from fairlead.control.loop.queue import Schedulers
-from fairlead.control.reconcile.missing_permissions import Lacking
-from fairlead.control.reconcile.object_client import Objects, resource
-from fairlead.control.reconcile.owner_references import Belonging
+from fairlead.control.decide.desired import Obj, PolicyIndex
+from fairlead.control.loop.poller import LOOKING, STAYING, ReplicaPoller
+from fairlead.control.loop.queue import SchedulerQueue
+from fairlead.control.reconcile.missing_permissions import MissingPermissions
+from fairlead.control.reconcile.object_client import ObjectClient, resource
+from fairlead.control.reconcile.owner_references import NamespaceOwner
 from fairlead.kube.errors import ClusterError, ForbiddenError
-from fairlead.kube.resources import POLICIES, Where
+from fairlead.kube.resources import POLICIES, ObjectRef
 from fairlead.render.object_names import SCHEDULER_LABEL
 
 
@@ -24,13 +24,13 @@ from fairlead.render.object_names import SCHEDULER_LABEL
 class Controller:
     """While this replica leads. All of it runs in one loop, which is not the one that serves."""
 
-    gathered: Gathered
-    objects: Objects
+    gathered: PolicyIndex
+    objects: ObjectClient
     namespace: str
-    belonging: Belonging
-    schedulers: Schedulers
-    rounds: Rounds
-    lacking: Lacking
+    belonging: NamespaceOwner
+    schedulers: SchedulerQueue
+    rounds: ReplicaPoller
+    lacking: MissingPermissions
     beside: Sequence[Callable[[], Awaitable[None]]] = ()
     """What else goes on."""
 
@@ -60,7 +60,7 @@ class Controller:
             if self.gathered.policies.get(name) is not before.get(name):
                 continue  # something was told meanwhile, which is newer
             self.policy(None, found[name]) if name in found else self.policy("DELETED", before[name])
-        kept = Where(resource("ConfigMap"), self.namespace)
+        kept = ObjectRef(resource("ConfigMap"), self.namespace)
         try:
             for one in await self.objects.all(kept, labelSelector=SCHEDULER_LABEL):
                 self.due(one["metadata"]["labels"][SCHEDULER_LABEL])

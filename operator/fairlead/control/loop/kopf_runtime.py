@@ -37,7 +37,7 @@ _GOODBYE_S: Final = 0.5
 """For connections that kopf has dropped: TLS ends them with an answer."""
 
 
-class Told(Protocol):
+class EventHandler(Protocol):
     """Who is told of what happens."""
 
     def policy(self, kind: str | None, policy: Mapping[str, Any]) -> None:
@@ -51,7 +51,7 @@ class Told(Protocol):
 
 
 Login = Callable[[], Awaitable[kopf.ConnectionInfo | kopf.AiohttpSession]]
-Leading = Callable[[], AbstractAsyncContextManager[Told]]
+Leading = Callable[[], AbstractAsyncContextManager[EventHandler]]
 
 
 def settings() -> kopf.OperatorSettings:
@@ -69,7 +69,7 @@ def settings() -> kopf.OperatorSettings:
     return made
 
 
-def registry(told: Callable[[], Told], login: Login) -> kopf.OperatorRegistry:
+def registry(told: Callable[[], EventHandler], login: Login) -> kopf.OperatorRegistry:
     """Handlers that only tell."""
     made = kopf.OperatorRegistry()
 

@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.control.decide.desired import Gathered, scheduler_of
-from fairlead.control.loop.queue import RESYNC_S, Schedulers
+from fairlead.control.decide.desired import PolicyIndex, scheduler_of
+from fairlead.control.loop.queue import RESYNC_S, SchedulerQueue
 from fairlead.control.loop.waker import Waker
-from fairlead.control.reconcile.missing_permissions import Lacking
-from fairlead.control.reconcile.replicas import Replicas
-from fairlead.control.status.events import Announcer
-from fairlead.control.status.writer import Statuses
+from fairlead.control.reconcile.missing_permissions import MissingPermissions
+from fairlead.control.reconcile.replicas import ReplicaClient
+from fairlead.control.status.events import EventRecorder
+from fairlead.control.status.writer import StatusWriter
 from fairlead.kube.errors import ClusterError
 from fairlead.pki.authority import AuthorityError
 from fairlead.render.operator_settings import OperatorSettings
@@ -30,16 +30,16 @@ _BELIEVED: Final = "the API server cannot be told whom to believe"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Rounds:
+class ReplicaPoller:
     """While this replica leads."""
 
-    gathered: Gathered
-    schedulers: Schedulers
-    statuses: Statuses
-    replicas: Replicas
+    gathered: PolicyIndex
+    schedulers: SchedulerQueue
+    statuses: StatusWriter
+    replicas: ReplicaClient
     waker: Waker
-    announcer: Announcer
-    lacking: Lacking
+    announcer: EventRecorder
+    lacking: MissingPermissions
     settings: Callable[[], OperatorSettings]
     rotates: Callable[[], bool]
     """Whether the authority is to be replaced, or is being: nothing tells of it when others have done their part."""
@@ -132,7 +132,7 @@ class Rounds:
             or self.lacking.changes != self._lacked
             or len(answers) < len(self.replicas.answers)
             or any(
-                _seen(one, name) != str(policy["metadata"]["generation"])
+                _known_to_replicas(one, name) != str(policy["metadata"]["generation"])
                 for name, policy in self.gathered.policies.items()
                 for one in answers
             )
@@ -153,6 +153,6 @@ class Rounds:
         )
 
 
-def _seen(state: ReplicaState, name: str) -> str:
+def _known_to_replicas(state: ReplicaState, name: str) -> str:
     one = state.policies.get(name)
     return one.generation if one is not None else ""

@@ -10,16 +10,16 @@ from typing import Final
 
 from fairlead.api.errors import FieldError, InvalidObjectError
 from fairlead.control.decide import unlisted_schedulers
-from fairlead.control.decide.decide import Asked
-from fairlead.control.decide.desired import Gathered, is_leaving, paused, scheduler_of
-from fairlead.control.reconcile.managed_schedulers import Ever
-from fairlead.control.reconcile.reconciler import Passed, Passes
-from fairlead.control.status.events import Announcer
-from fairlead.control.status.writer import Statuses
+from fairlead.control.decide.decide import DesiredScheduler
+from fairlead.control.decide.desired import PolicyIndex, is_leaving, is_paused, scheduler_of
+from fairlead.control.reconcile.managed_schedulers import ManagedSchedulers
+from fairlead.control.reconcile.reconciler import Reconciler, ReconcileResult
+from fairlead.control.status.events import EventRecorder
+from fairlead.control.status.writer import StatusWriter
 from fairlead.kube.errors import ClusterError, ConflictError, ForbiddenError
 from fairlead.kube.resources import PODS
 from fairlead.pki.authority import AuthorityError
-from fairlead.render.cluster_facts import Facts
+from fairlead.render.cluster_facts import ClusterFacts
 from fairlead.render.extenders import Wiring
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.replica_state import ReplicaState
@@ -29,7 +29,7 @@ RESYNC_S: Final = 300.0
 _QUIET_S: Final = 10.0
 _AGAIN_S: Final = 2.0
 _MOST_AGAIN_S: Final = 30.0
-NOTHING: Final = Passed()
+NOTHING: Final = ReconcileResult()
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -37,13 +37,13 @@ class Worker:
     """Of one scheduler."""
 
     scheduler: str
-    once: Callable[[], Awaitable[Passed]]
+    once: Callable[[], Awaitable[ReconcileResult]]
     """One pass. Raises ClusterError or AuthorityError where it has to be done again."""
-    say: Callable[[Passed], Awaitable[None]]
+    say: Callable[[ReconcileResult], Awaitable[None]]
     """Told what came of each."""
-    is_over: Callable[[Passed], bool]
+    is_over: Callable[[ReconcileResult], bool]
     """Whether there is nothing more to do for it."""
-    passed: Passed = NOTHING
+    passed: ReconcileResult = NOTHING
     """What the last pass came to, or the one before those that failed."""
     _due: asyncio.Event = field(default_factory=asyncio.Event)
     _failures: int = 0
@@ -87,10 +87,10 @@ class Worker:
             LOG.exception("a pass failed, and it is a fault of ours", extra={"scheduler": self.scheduler})
             return _MOST_AGAIN_S
         self._failures = 0
-        return rest_s(self.passed)
+        return requeue_after_s(self.passed)
 
 
-def rest_s(passed: Passed) -> float:
+def requeue_after_s(passed: ReconcileResult) -> float:
     """How long nothing has to be looked at."""
     decision = passed.decision
     if passed.refused:
@@ -114,18 +114,18 @@ _LIVING: Final = ",status.phase!=Succeeded,status.phase!=Failed"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Schedulers:
+class SchedulerQueue:
     """Of one operator."""
 
-    gathered: Gathered
-    passes: Passes
-    statuses: Statuses
-    announcer: Announcer
-    ever: Ever
+    gathered: PolicyIndex
+    passes: Reconciler
+    statuses: StatusWriter
+    announcer: EventRecorder
+    ever: ManagedSchedulers
     answers: Callable[[], Mapping[str, ReplicaState | str]]
     """What the replicas said last."""
     settings: Callable[[], OperatorSettings]
-    facts: Callable[[str, Mapping[str, str], Collection[str]], Awaitable[Facts]]
+    facts: Callable[[str, Mapping[str, str], Collection[str]], Awaitable[ClusterFacts]]
     """What is known of the cluster, once certificates are as they have to be; told of a scheduler, of all that there
     are with the authorities that these were started with, and of those that are not to begin. Raises
     InvalidObjectError."""
@@ -158,7 +158,7 @@ class Schedulers:
             self._tasks[scheduler] = asyncio.get_running_loop().create_task(work, name=f"scheduler {scheduler}")
         self._workers[scheduler].due()
 
-    def passed(self, scheduler: str) -> Passed:
+    def passed(self, scheduler: str) -> ReconcileResult:
         """What the last pass over it came to."""
         worker = self._workers.get(scheduler)
         return NOTHING if worker is None else worker.passed
@@ -188,17 +188,17 @@ class Schedulers:
         await self._workers[scheduler].run()
         del self._workers[scheduler], self._tasks[scheduler]
 
-    async def _once(self, scheduler: str) -> Passed:
+    async def _once(self, scheduler: str) -> ReconcileResult:
         if not self.leads():
             return self.passed(scheduler)
         await self.ever.read()
         try:
             asked = self.gathered.asked(scheduler, self.settings(), self.answers())
         except InvalidObjectError as error:
-            return Passed(refused=str(error))
-        denied = unlisted_schedulers.denied(scheduler, self.settings()) if asked.exists else ""
+            return ReconcileResult(refused=str(error))
+        denied = unlisted_schedulers.denial_reason(scheduler, self.settings()) if asked.exists else ""
         if not self._is_there(scheduler) and (why := denied or self._full(scheduler)):
-            return Passed(refused=why, full=not denied)
+            return ReconcileResult(refused=why, full=not denied)
         if denied:
             asked = replace(asked, policies=(), serving=_NO_WIRING, exists=False, denied=True)
         passed = await self._pass(scheduler, asked)
@@ -210,10 +210,10 @@ class Schedulers:
             rest = "" if passed.gone else "; its scheduler goes 10 minutes after that was set"
             return replace(passed, refused=denied + rest)
         if passed.refused and not self._is_there(scheduler) and (why := self._full(scheduler)):
-            return Passed(refused=why, full=True)
+            return ReconcileResult(refused=why, full=True)
         return passed
 
-    async def _pass(self, scheduler: str, asked: Asked) -> Passed:
+    async def _pass(self, scheduler: str, asked: DesiredScheduler) -> ReconcileResult:
         drifted = list[str]()
         try:
             return await self.passes.run(
@@ -246,7 +246,7 @@ class Schedulers:
             if one.passed.full:
                 one.due()
 
-    async def _facts(self, scheduler: str) -> Facts:
+    async def _facts(self, scheduler: str) -> ClusterFacts:
         there = {
             name: one.passed
             for name, one in self._workers.items()
@@ -261,12 +261,14 @@ class Schedulers:
         """Why it may not begin beside the others; empty if it may, and where no policy asks for it."""
         if all(map(is_leaving, self.gathered.of(scheduler))):
             return ""
-        return unlisted_schedulers.full(scheduler, self.settings(), self.ever.there, lambda: self._begin_too(scheduler))
+        return unlisted_schedulers.no_room_reason(
+            scheduler, self.settings(), self.ever.there, lambda: self._begin_too(scheduler)
+        )
 
     def _begin_too(self, scheduler: str) -> Mapping[str, str]:
         """Whoever is refused for something else, and whoever is paused before it began, keeps nobody waiting."""
         policies = self.gathered.policies.values()
-        idle = {scheduler_of(one) for one in policies if paused([one])}
+        idle = {scheduler_of(one) for one in policies if is_paused([one])}
         idle |= {name for name, one in self._workers.items() if one.passed.refused and not one.passed.full}
         asked = unlisted_schedulers.asked_since(policies)
         return {name: since for name, since in asked.items() if name == scheduler or name not in idle}
@@ -275,9 +277,9 @@ class Schedulers:
         return scheduler in self.ever.there or self._was_managed(scheduler)
 
     def _is_paused(self, scheduler: str) -> bool:
-        return paused(self.gathered.of(scheduler))
+        return is_paused(self.gathered.of(scheduler))
 
-    def _is_over(self, scheduler: str, passed: Passed) -> bool:
+    def _is_over(self, scheduler: str, passed: ReconcileResult) -> bool:
         over = passed.gone or (passed.refused and not self._is_listed(scheduler))
         return bool(over) and not self.gathered.of(scheduler)
 

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.control.reconcile.missing_permissions import Lacking
+from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.kube.errors import ClusterError, ConflictError, NotFoundError
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import Resource, Where
+from fairlead.kube.resources import ObjectRef, Resource
 from fairlead.render.object_names import MANAGER
 from fairlead.replica_state import ReplicaState
 
@@ -28,7 +28,7 @@ _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waking:
+class WakeState:
     """What has to be known from one look to the next."""
 
     served: str = ""
@@ -38,7 +38,7 @@ class Waking:
     last: float = float("-inf")
     """When somebody was, by a clock that never goes back."""
 
-    def heard(self, answers: Iterable[ReplicaState | str], *, lost: bool = False) -> "Waking":
+    def heard(self, answers: Iterable[ReplicaState | str], *, lost: bool = False) -> "WakeState":
         """Each replica has answered, or has not; a replica says of pods once only that they could be placed.
 
         `lost`: one that did before is not there any more. What it knew of pods that it had refused, nobody else does.
@@ -56,7 +56,7 @@ class Waking:
         """How long to wait before somebody is woken; None: nobody has to be."""
         return max(0.0, self.last + PAUSE_S - now) if self.owed else None
 
-    def woke(self, now: float) -> "Waking":
+    def woke(self, now: float) -> "WakeState":
         """It was done."""
         return replace(self, owed=False, last=now)
 
@@ -64,7 +64,7 @@ class Waking:
 async def wake(client: Client, namespace: str, now: datetime) -> None:
     """Touch the object, or make it. Raises ClusterError."""
     annotations = {WOKEN: now.isoformat(timespec="milliseconds")}
-    at = Where(CAPACITIES, namespace, NAME)
+    at = ObjectRef(CAPACITIES, namespace, NAME)
     try:
         await client.merge(at, {"metadata": {"annotations": annotations}}, _decode)
     except NotFoundError:
@@ -73,7 +73,7 @@ async def wake(client: Client, namespace: str, now: datetime) -> None:
         made = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIStorageCapacity", "metadata": metadata}
         try:
             # Of a class that there is not: no scheduler takes it for room on a node.
-            await client.create(Where(CAPACITIES, namespace), {**made, "storageClassName": NAME}, _decode)
+            await client.create(ObjectRef(CAPACITIES, namespace), {**made, "storageClassName": NAME}, _decode)
         except ConflictError:
             return
 
@@ -86,8 +86,8 @@ class Waker:
     namespace: str
     today: Callable[[], datetime]
     clock: Callable[[], float]
-    lacking: Lacking
-    waking: Waking = field(default_factory=Waking)
+    lacking: MissingPermissions
+    waking: WakeState = field(default_factory=WakeState)
     _answered: frozenset[tuple[str, str]] = frozenset()
     """Names of replicas, each with its process."""
 

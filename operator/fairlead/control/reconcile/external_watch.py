@@ -9,22 +9,24 @@ from typing import Final
 
 from fairlead.control.reconcile.object_client import resource
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import Where
+from fairlead.kube.resources import ObjectRef
 from fairlead.kube.watch.reflector import Reflector
-from fairlead.kube.watch.store import Key, Known, known
-from fairlead.render.object_names import SCHEDULER_LABEL, scheduler_elsewhere
+from fairlead.kube.watch.store import Key, PartialObject, partial_object
+from fairlead.render.object_names import SCHEDULER_LABEL, scheduler_of_external
 
 PLACES: Final = (("ClusterRoleBinding", ""), ("RoleBinding", "kube-system"))
 
 
-def followed(client: Client, namespace: str, due: Callable[[str], None]) -> Sequence[Reflector[Known]]:
+def watch_external_objects(
+    client: Client, namespace: str, due: Callable[[str], None]
+) -> Sequence[Reflector[PartialObject]]:
     """`due` is told of the scheduler."""
     return [
         Reflector(
             client,
-            Where(resource(kind), place),
-            decode=known.decode,
-            sink=_Told(namespace, due),
+            ObjectRef(resource(kind), place),
+            decode=partial_object.decode,
+            sink=_ExternalObjectSink(namespace, due),
             query={"labelSelector": SCHEDULER_LABEL},
         )
         for kind, place in PLACES
@@ -32,14 +34,14 @@ def followed(client: Client, namespace: str, due: Callable[[str], None]) -> Sequ
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _ExternalObjectSink:
     namespace: str
     due: Callable[[str], None]
 
     def begin(self) -> None:
         """A list begins."""
 
-    def put(self, item: Known) -> None:
+    def put(self, item: PartialObject) -> None:
         """One came or became different."""
         self._tell(item.metadata.name)
 
@@ -51,5 +53,5 @@ class _Told:
         """The list is complete."""
 
     def _tell(self, name: str) -> None:
-        if scheduler := scheduler_elsewhere(name, self.namespace):
+        if scheduler := scheduler_of_external(name, self.namespace):
             self.due(scheduler)

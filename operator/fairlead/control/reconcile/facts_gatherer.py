@@ -9,17 +9,17 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.control.certificates.ca_bundle import Believed
-from fairlead.control.certificates.issuer import Certificates
-from fairlead.control.certificates.provided_certificates import OfOthers
-from fairlead.control.reconcile.replicas import Replicas
+from fairlead.control.certificates.ca_bundle import WebhookCABundle
+from fairlead.control.certificates.issuer import SchedulerCertificates
+from fairlead.control.certificates.provided_certificates import ProvidedCertificates
+from fairlead.control.reconcile.replicas import ReplicaClient
 from fairlead.kube.errors import ForbiddenError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import VERSION
 from fairlead.pki import parsing
 from fairlead.pki.authority import Authority, Phase
-from fairlead.pki.rotation import Await, Replica
-from fairlead.render.cluster_facts import Facts
+from fairlead.pki.rotation import ReplicaTrust, WaitFor
+from fairlead.render.cluster_facts import ClusterFacts
 from fairlead.replica_state import ReplicaState
 
 LOG: Final = logging.getLogger(__name__)
@@ -35,24 +35,24 @@ _version: Final = msgspec.json.Decoder(_Version).decode
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Knowing:
+class FactsGatherer:
     """While this replica leads."""
 
     client: Client
     namespace: str
     url: str
     """Where schedulers call the operator."""
-    certificates: Certificates
-    others: OfOthers
-    believed: Believed
-    replicas: Replicas
+    certificates: SchedulerCertificates
+    others: ProvidedCertificates
+    believed: WebhookCABundle
+    replicas: ReplicaClient
     held: Callable[[], Authority | None]
     """Our authority, as this replica knows it: its Secret may be deleted."""
     requested: Callable[[], bool]
     """Whether somebody asks for another one."""
     nodes: Callable[[], int | None]
     now: Callable[[], datetime]
-    _waits: Await | None = None
+    _waits: WaitFor | None = None
     _restored: dict[str, str] = field(default_factory=dict)
     _versions: dict[str, datetime] = field(default_factory=dict)
 
@@ -66,7 +66,7 @@ class Knowing:
         """What somebody had done to the certificate of a scheduler, told once; empty if nobody had."""
         return self._restored.pop(scheduler, "")
 
-    async def facts(self, scheduler: str, rolled: Mapping[str, str], paused: Collection[str]) -> Facts:
+    async def facts(self, scheduler: str, rolled: Mapping[str, str], paused: Collection[str]) -> ClusterFacts:
         """Told of a scheduler, of all that there are with the authorities that these were started with, and of those
         that are not to begin. Raises InvalidObjectError.
         """  # noqa: D205
@@ -77,7 +77,7 @@ class Knowing:
             known = await self.others.authority()
         now = self.now()
         self._versions[(await self.client.get(VERSION, _version)).gitVersion] = now
-        return Facts(
+        return ClusterFacts(
             namespace=self.namespace,
             url=self.url,
             ca_bundle=known.decode(),
@@ -103,5 +103,5 @@ class Knowing:
         return passed.authority.known
 
 
-def _replica(said: Any) -> Replica | None:
-    return Replica(said.authorities, said.issuer) if isinstance(said, ReplicaState) else None
+def _replica(said: Any) -> ReplicaTrust | None:
+    return ReplicaTrust(said.authorities, said.issuer) if isinstance(said, ReplicaState) else None

@@ -14,10 +14,10 @@ from typing import Final
 import msgspec
 
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
-from fairlead.control.reconcile.missing_permissions import Lacking
-from fairlead.control.reconcile.object_client import Objects, resource
+from fairlead.control.reconcile.missing_permissions import MissingPermissions
+from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.kube.errors import ClusterError, ForbiddenError
-from fairlead.kube.resources import PODS, Page, Resource, Where
+from fairlead.kube.resources import PODS, ObjectRef, Page, Resource
 from fairlead.render.object_names import MANAGED_BY, MANAGER, Names
 from fairlead.render.templates import Object
 
@@ -108,12 +108,12 @@ _placed: Final = msgspec.json.Decoder(Page[_Placed]).decode
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Foreign:
+class ForeignSchedulers:
     """Asks for one operator, while it leads."""
 
-    objects: Objects
+    objects: ObjectClient
     namespace: str
-    lacking: Lacking
+    lacking: MissingPermissions
     now: Callable[[], datetime]
     _looked: dict[str, tuple[datetime, str]] = field(default_factory=dict)
     """When workloads were looked through for a name, and whose it was."""
@@ -128,7 +128,7 @@ class Foreign:
         """
         # A Lease that somebody deleted is made anew by its scheduler, without our label.
         for kind in ("Deployment",) if known else ("Deployment", "Lease"):
-            at = Where(resource(kind), names.namespace, names.child)
+            at = ObjectRef(resource(kind), names.namespace, names.child)
             one = await self.objects.get(at)
             if one is not None and one["metadata"].get("labels", {}).get(MANAGED_BY) != MANAGER:
                 return f"{at} is there and not ours: remove it, or give the policy another schedulerName"
@@ -179,15 +179,15 @@ class Foreign:
 
     async def _any(self, *kinds: Resource) -> str:
         for kind in kinds:
-            await self.objects.any(Where(kind))
+            await self.objects.any(ObjectRef(kind))
         return ""
 
     async def _leased(self, scheduler: str) -> str:
         """A Lease of its name that somebody holds: a scheduler that elects a leader calls it so, wherever it is."""
-        for one in await self.objects.all(Where(resource("Lease")), fieldSelector=f"metadata.name={scheduler}"):
+        for one in await self.objects.all(ObjectRef(resource("Lease")), fieldSelector=f"metadata.name={scheduler}"):
             namespace = one["metadata"]["namespace"]
             by_operators = scheduler == DEFAULT_SCHEDULER_NAME  # they elect theirs by a Lease of that name
-            if not by_operators and namespace not in (self.namespace, _NODES) and is_held(one, self.now()):
+            if not by_operators and namespace not in (self.namespace, _NODES) and is_lease_held(one, self.now()):
                 return f"Lease {namespace}/{scheduler}"
         return ""
 
@@ -203,7 +203,7 @@ class Foreign:
     async def _workload(self, scheduler: str) -> str:
         """The first that is told to be it."""
         for kind, plural in WORKLOADS.items():
-            async for page in self.objects.client.pages(Where(plural), _page):
+            async for page in self.objects.client.pages(ObjectRef(plural), _page):
                 for one in page.items or ():
                     if scheduler in _named(one) and not self._is_ours(one.metadata):
                         return f"{kind} {one.metadata.namespace}/{one.metadata.name}"
@@ -213,7 +213,7 @@ class Foreign:
         return metadata.namespace == self.namespace and (metadata.labels or {}).get(MANAGED_BY) == MANAGER
 
 
-def is_held(lease: Object, now: datetime) -> bool:
+def is_lease_held(lease: Object, now: datetime) -> bool:
     """Whether somebody renews it."""
     spec = lease.get("spec") or {}
     try:

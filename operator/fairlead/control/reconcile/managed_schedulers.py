@@ -14,10 +14,10 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.errors import FieldError, InvalidObjectError
-from fairlead.control.reconcile.object_client import Objects, resource
+from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.kube.errors import NotFoundError
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import Resource, Where
+from fairlead.kube.resources import ObjectRef, Resource
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.store import Key, Meta
 from fairlead.render.object_names import MANAGER
@@ -38,7 +38,7 @@ def is_gone(said: str) -> bool:
     return said.startswith(GONE)
 
 
-class EverManaged:
+class ManagedSchedulersSink:
     """What the leader's ConfigMap says."""
 
     def __init__(self) -> None:
@@ -59,11 +59,11 @@ class EverManaged:
         """Somebody has deleted it: who could call goes on."""
 
 
-def follow(client: Client, namespace: str, ever: EverManaged) -> Reflector[_ConfigMap]:
+def watch_managed_schedulers(client: Client, namespace: str, ever: ManagedSchedulersSink) -> Reflector[_ConfigMap]:
     """Keeps it told."""
     query = {"fieldSelector": f"metadata.name={NAME}"}
     decode = msgspec.json.Decoder(_ConfigMap).decode
-    return Reflector(client, Where(CONFIG_MAPS, namespace), decode=decode, sink=ever, query=query)
+    return Reflector(client, ObjectRef(CONFIG_MAPS, namespace), decode=decode, sink=ever, query=query)
 
 
 MOST: Final = 1000
@@ -75,10 +75,10 @@ _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @dataclass(slots=True, eq=False)
-class Ever:
+class ManagedSchedulers:
     """A ConfigMap that outlives them."""
 
-    objects: Objects
+    objects: ObjectClient
     namespace: str
     _held: dict[str, str] = field(default_factory=dict)
     _is_read: bool = False
@@ -139,13 +139,13 @@ class Ever:
 
     async def _read(self) -> None:
         if not self._is_read:
-            found = await self.objects.get(Where(resource("ConfigMap"), self.namespace, NAME))
+            found = await self.objects.get(ObjectRef(resource("ConfigMap"), self.namespace, NAME))
             data: Mapping[str, str] = (found or {}).get("data") or {}
             self._held = {name: said for name, said in data.items() if _NAME.fullmatch(name)}
             self._is_read = True
 
     async def _write(self, changes: Mapping[str, str | None]) -> None:
-        at = Where(resource("ConfigMap"), self.namespace, NAME)
+        at = ObjectRef(resource("ConfigMap"), self.namespace, NAME)
         data = {name: said for name, said in {**self._held, **changes}.items() if said is not None}
         try:
             await self.objects.client.merge(at, {"data": changes}, _decode)
@@ -153,7 +153,7 @@ class Ever:
             labels = {"app.kubernetes.io/managed-by": MANAGER}
             metadata = {"name": NAME, "namespace": self.namespace, "labels": labels}
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-            await self.objects.client.create(Where(resource("ConfigMap"), self.namespace), body, _decode)
+            await self.objects.client.create(ObjectRef(resource("ConfigMap"), self.namespace), body, _decode)
         self._held = data
 
 

@@ -11,7 +11,7 @@ LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
-class Lacking:
+class MissingPermissions:
     """What could not be done, by what it was."""
 
     changes: int = 0

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.control.decide.drift import holds, is_another, state_of, to_apply
+from fairlead.control.decide.drift import compare, includes, must_recreate, to_apply
 from fairlead.kube.errors import ConflictError, ForbiddenError, NotFoundError, may_not_bind
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import Page, Resource, Where
+from fairlead.kube.resources import ObjectRef, Page, Resource
 from fairlead.render.object_names import MANAGER, digest
 from fairlead.render.templates import Object
 
@@ -39,35 +39,35 @@ def resource(kind: str) -> Resource:
     return Resource(group, version, plural)
 
 
-def where(obj: Mapping[str, Any]) -> Where:
+def ref_of(obj: Mapping[str, Any]) -> ObjectRef:
     """Where an object is."""
     metadata = obj["metadata"]
-    return Where(resource(obj["kind"]), metadata.get("namespace", ""), metadata["name"])
+    return ObjectRef(resource(obj["kind"]), metadata.get("namespace", ""), metadata["name"])
 
 
 @dataclass(slots=True, eq=False)
-class Objects:
+class ObjectClient:
     """Asks and writes as the operator."""
 
     client: Client
-    _odd: dict[Where, str] = field(default_factory=dict)
+    _odd: dict[ObjectRef, str] = field(default_factory=dict)
     """Objects that never become what was applied, because somebody else forms them, by the form they then had."""
 
-    async def get(self, at: Where) -> Object | None:
+    async def get(self, at: ObjectRef) -> Object | None:
         """One; None if it is not there."""
         try:
             return await self.client.get(at, _decode)
         except NotFoundError:
             return None
 
-    async def all(self, at: Where, **query: str) -> list[Object]:
+    async def all(self, at: ObjectRef, **query: str) -> list[Object]:
         """All that a query gives."""
         found: list[Object] = []
         async for page in self.client.pages(at, _page, query=query):
             found += page.items or []
         return found
 
-    async def any(self, at: Where, **query: str) -> bool:
+    async def any(self, at: ObjectRef, **query: str) -> bool:
         """Whether a query gives any at all."""
         async for page in self.client.pages(at, _page, query=query, limit=1):
             if page.items:
@@ -79,18 +79,18 @@ class Objects:
         found: list[Object] = []
         for kind in kinds:
             for namespace in ("",) if kind.startswith("Cluster") else namespaces:
-                items = await self.all(Where(resource(kind), namespace), labelSelector=selector)
+                items = await self.all(ObjectRef(resource(kind), namespace), labelSelector=selector)
                 found += [{**one, "kind": kind} for one in items]
         return found
 
     async def put(self, wanted: Object) -> str:
         """Have it as it is meant to be: what had to be done, as `drift.state_of` says."""
-        at = where(wanted)
+        at = ref_of(wanted)
         live = await self.get(at)
-        state, meant = state_of(wanted, live), to_apply(wanted)
-        if not state or (state == "edited" and live is not None and self._odd.get(at) == _form(meant, live)):
+        state, meant = compare(wanted, live), to_apply(wanted)
+        if not state or (state == "edited" and live is not None and self._odd.get(at) == _fingerprint(meant, live)):
             return ""
-        if live is not None and is_another(wanted, live):
+        if live is not None and must_recreate(wanted, live):
             state = "edited"
             await self.remove(live)
         try:
@@ -98,20 +98,20 @@ class Objects:
         except ForbiddenError as error:
             role = wanted.get("roleRef")
             raise may_not_bind(error, role["kind"], role["name"]) if role else error from None
-        if not holds(meant, made):
+        if not includes(meant, made):
             LOG.info("an object is formed by somebody else, too", extra={"object": str(at)})
-            self._odd[at] = _form(meant, made)
+            self._odd[at] = _fingerprint(meant, made)
         return state
 
     async def remove(self, obj: Mapping[str, Any]) -> None:
         """Gone, if it is still that one."""
         try:
-            await self.client.delete(where(obj), uid=obj["metadata"].get("uid", ""))
+            await self.client.delete(ref_of(obj), uid=obj["metadata"].get("uid", ""))
         except (NotFoundError, ConflictError):
             return
 
 
-def _form(meant: Mapping[str, Any], live: Mapping[str, Any]) -> str:
+def _fingerprint(meant: Mapping[str, Any], live: Mapping[str, Any]) -> str:
     """What an object is like but for its status, and for annotations of others: these change all the time."""
     metadata = live["metadata"]
     annotations = {key: metadata.get("annotations", {}).get(key) for key in meant["metadata"]["annotations"]}

@@ -4,26 +4,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.control.decide.decide import There
-from fairlead.control.decide.persisted_state import remembered
-from fairlead.control.decide.rollout_observation import seen
-from fairlead.control.reconcile.object_client import KINDS, Objects
-from fairlead.kube.resources import PODS, Where
+from fairlead.control.decide.decide import ObservedScheduler
+from fairlead.control.decide.persisted_state import load
+from fairlead.control.decide.rollout_observation import observe_rollout
+from fairlead.control.reconcile.object_client import KINDS, ObjectClient
+from fairlead.kube.resources import PODS, ObjectRef
 from fairlead.render.object_names import CONFIG_HASH, MANAGED_BY, MANAGER, SCHEDULER_LABEL, Names
 from fairlead.render.plan import is_published, is_whole
 from fairlead.render.templates import Object
 
-_ELSEWHERE: Final = "kube-system"
-_ALSO_ELSEWHERE: Final = ("ClusterRoleBinding", "RoleBinding")
+_EXTERNAL: Final = "kube-system"
+_ALSO_EXTERNAL: Final = ("ClusterRoleBinding", "RoleBinding")
 _HERE: Final = [kind for kind in KINDS if kind != "ClusterRoleBinding"]
 _WAITS: Final = "spec.nodeName=,status.phase=Pending,spec.schedulerName="
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class ObservedObjects:
     """What was found."""
 
-    there: There
+    there: ObservedScheduler
     objects: list[Object]
     """All with the scheduler's label."""
     pods: list[Object]
@@ -32,30 +32,30 @@ class Looked:
     """ConfigMaps that pass for configurations, and hold something else than their names and hashes say."""
 
 
-async def look(objects: Objects, names: Names, *, counts: bool) -> Looked:
+async def observe(objects: ObjectClient, names: Names, *, counts: bool) -> ObservedObjects:
     """One look; `counts`: how many pods wait for it is to be known."""
     namespace, selector = names.namespace, f"{SCHEDULER_LABEL}={names.scheduler}"
     found = await objects.labelled(_HERE, (namespace,), selector)
     # elsewhere there may be those of another operator, in another namespace
-    others = await objects.labelled(_ALSO_ELSEWHERE, (_ELSEWHERE,), selector)
+    others = await objects.labelled(_ALSO_EXTERNAL, (_EXTERNAL,), selector)
     found += [one for one in others if one["metadata"]["name"].startswith(names.elsewhere(""))]
     found = [
         one for one in found if one["kind"] != "Deployment" or one["metadata"]["labels"].get(MANAGED_BY) == MANAGER
     ]
     labels = ",".join(f"{key}={value}" for key, value in names.selector.items())
-    pods = await objects.all(Where(PODS.resource, namespace), labelSelector=labels)
+    pods = await objects.all(ObjectRef(PODS.resource, namespace), labelSelector=labels)
     by_name = {(one["kind"], one["metadata"]["name"]): one for one in found}
     lease = by_name.get(("Lease", names.child))
     kept = [one for one in found if one["kind"] == "ConfigMap" and "pod.yaml" in (one.get("data") or ())]
     whole = [one for one in kept if is_whole(one, names)]
     published = by_name.get(("ConfigMap", names.child))
-    there = There(
-        seen=seen(by_name.get(("Deployment", names.child)), pods, lease),
+    there = ObservedScheduler(
+        seen=observe_rollout(by_name.get(("Deployment", names.child)), pods, lease),
         config_maps={one["metadata"]["annotations"][CONFIG_HASH]: one for one in whole},
         published=published if published is not None and is_published(published) else None,
-        remembered=remembered(by_name.get(("ConfigMap", names.memory))),
+        remembered=load(by_name.get(("ConfigMap", names.memory))),
         pods=sum(CONFIG_HASH in one["metadata"].get("annotations", {}) for one in pods),
         unbound=len(await objects.all(PODS, fieldSelector=_WAITS + names.scheduler)) if counts else 0,
     )
     forged = [one["metadata"]["name"] for one in kept if one not in whole]
-    return Looked(there=there, objects=found, pods=pods, lease=lease, forged=forged)
+    return ObservedObjects(there=there, objects=found, pods=pods, lease=lease, forged=forged)

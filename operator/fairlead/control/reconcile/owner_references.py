@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.control.reconcile.object_client import Objects, resource
+from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.kube.errors import NotFoundError
-from fairlead.kube.resources import NAMESPACES, Where
+from fairlead.kube.resources import NAMESPACES, ObjectRef
 from fairlead.render.rbac import IN, ROLE
 from fairlead.render.templates import Object
 
@@ -20,10 +20,10 @@ _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @dataclass(frozen=True, slots=True)
-class Belonging:
+class NamespaceOwner:
     """Of the operator in one namespace."""
 
-    objects: Objects
+    objects: ObjectClient
     namespace: str
 
     async def own(self) -> None:
@@ -31,7 +31,7 @@ class Belonging:
         role = ROLE.format(namespace=self.namespace)
         found = [("ClusterRoleBinding", "", role)]
         found += [("RoleBinding", place, f"{role}{IN}{place}") for place in ("default", "kube-system")]
-        there = [(kind, await self.objects.get(Where(resource(kind), place, name))) for kind, place, name in found]
+        there = [(kind, await self.objects.get(ObjectRef(resource(kind), place, name))) for kind, place, name in found]
         await self.have({**one, "kind": kind} for kind, one in there if one is not None)
 
     async def have(self, there: Iterable[Object]) -> None:
@@ -56,7 +56,7 @@ class Belonging:
         """Without blockOwnerDeletion: that takes a right on namespaces, and nothing has to wait for it."""
         metadata = obj["metadata"]
         place, name = metadata.get("namespace", ""), metadata["name"]
-        at = Where(resource(obj["kind"]), place, name)
+        at = ObjectRef(resource(obj["kind"]), place, name)
         reference = {"apiVersion": "v1", "kind": "Namespace", "name": self.namespace, "uid": uid}
         references = [*(metadata.get("ownerReferences") or ()), reference]
         body = {"metadata": {"ownerReferences": references, "resourceVersion": metadata["resourceVersion"]}}

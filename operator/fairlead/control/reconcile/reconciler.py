@@ -8,19 +8,27 @@ from datetime import datetime
 from typing import Final
 
 from fairlead.api.errors import InvalidObjectError
-from fairlead.control.decide.decide import Asked, Decision, There, decide, fated, in_order, surplus
-from fairlead.control.decide.persisted_state import as_config_map
-from fairlead.control.decide.rollout_observation import Seen
-from fairlead.control.reconcile.foreign_owner import Foreign
-from fairlead.control.reconcile.object_client import Objects, resource
-from fairlead.control.reconcile.observe import Looked, look
-from fairlead.control.reconcile.owner_references import Belonging
-from fairlead.control.reconcile.verify_rollout import complaints, unanswered
+from fairlead.control.decide.decide import (
+    Decision,
+    DesiredScheduler,
+    ObservedScheduler,
+    decide,
+    decide_lifecycle,
+    deletion_order,
+    objects_to_prune,
+)
+from fairlead.control.decide.persisted_state import to_config_map
+from fairlead.control.decide.rollout_observation import RolloutObservation
+from fairlead.control.reconcile.foreign_owner import ForeignSchedulers
+from fairlead.control.reconcile.object_client import ObjectClient, resource
+from fairlead.control.reconcile.observe import ObservedObjects, observe
+from fairlead.control.reconcile.owner_references import NamespaceOwner
+from fairlead.control.reconcile.verify_rollout import probe_extender_urls, recent_scheduler_errors
 from fairlead.kube.errors import RequestError
-from fairlead.render.cluster_facts import Facts
+from fairlead.render.cluster_facts import ClusterFacts
 from fairlead.render.config import urls
 from fairlead.render.object_names import CONFIG_HASH, Names
-from fairlead.render.templates import Engine, read
+from fairlead.render.templates import TemplateEngine, read
 
 LOG: Final = logging.getLogger(__name__)
 _WORDS_MAX: Final = 500
@@ -30,7 +38,7 @@ _OF_PODS: Final = frozenset({"ConfigMap", "Deployment"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passed:
+class ReconcileResult:
     """What a pass came to."""
 
     decision: Decision | None = None
@@ -52,14 +60,14 @@ class Passed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passes:
+class Reconciler:
     """Who does them."""
 
-    objects: Objects
-    foreign: Foreign
-    belonging: Belonging
+    objects: ObjectClient
+    foreign: ForeignSchedulers
+    belonging: NamespaceOwner
     namespace: str
-    engine: Engine
+    engine: TemplateEngine
     context: Callable[[str], Awaitable[ssl.SSLContext | None]]
     """What the scheduler of this name shows to those whom it calls; None: it has no certificate yet."""
     turned_away: Callable[[Sequence[str]], str]
@@ -68,8 +76,8 @@ class Passes:
 
     async def run(
         self,
-        asked: Asked,
-        facts: Callable[[], Awaitable[Facts]],
+        asked: DesiredScheduler,
+        facts: Callable[[], Awaitable[ClusterFacts]],
         *,
         paused: bool,
         known: bool,
@@ -78,7 +86,7 @@ class Passes:
         before: Decision | None,
         begin: Callable[[], Awaitable[None]],
         drifted: Callable[[str], None],
-    ) -> Passed:
+    ) -> ReconcileResult:
         """One pass. Raises ClusterError where it has to be done again.
 
         `facts` are asked for only where there is to be a scheduler: a certificate comes with them. `begin` is called
@@ -90,11 +98,11 @@ class Passes:
         try:
             managed = asked.settings.management == "Managed"
             if managed and (refused := await self.foreign.why(names, known=known, gone=gone)):
-                return Passed(refused=refused)
-            looked = await look(self.objects, names, counts=not (asked.exists or asked.denied))
+                return ReconcileResult(refused=refused)
+            looked = await observe(self.objects, names, counts=not (asked.exists or asked.denied))
             if not (asked.exists or asked.listed or looked.objects or looked.pods):
-                return Passed(gone=True)
-            _say_forged(looked, names, drifted)
+                return ReconcileResult(gone=True)
+            _report_forged(looked, names, drifted)
             looked = await self._verified(looked, names)
             decide_on = await self._decider(names, asked, looked, facts, paused=paused)
             decision = decide_on(looked.there)
@@ -106,23 +114,31 @@ class Passes:
                     ended = await self._write(names, looked, decision, before, drifted, paused=paused)
                 except RequestError as error:
                     decision = await self._without(error, names, looked, decision, decide_on)
-            return Passed(decision=decision, about=asked.versions, gone=ended, paused=idle, rolled=_rolled(looked))
+            return ReconcileResult(
+                decision=decision, about=asked.versions, gone=ended, paused=idle, rolled=_started_with_ca(looked)
+            )
         except InvalidObjectError as error:
-            return Passed(refused=str(error))
+            return ReconcileResult(refused=str(error))
 
     async def _decider(
-        self, names: Names, asked: Asked, looked: Looked, facts: Callable[[], Awaitable[Facts]], *, paused: bool
-    ) -> Callable[[There], Decision]:
+        self,
+        names: Names,
+        asked: DesiredScheduler,
+        looked: ObservedObjects,
+        facts: Callable[[], Awaitable[ClusterFacts]],
+        *,
+        paused: bool,
+    ) -> Callable[[ObservedScheduler], Decision]:
         """What decides. Facts that cannot be had keep no scheduler that nobody needs any more."""
         now = self.now()
-        first = fated(asked, looked.there, now)
+        first = decide_lifecycle(asked, looked.there, now)
         if first.fate == "Goes":
             return lambda _: first
         try:
             known = await facts()
         except InvalidObjectError:
             if not (asked.exists or asked.listed or paused or first.remembered == looked.there.remembered):
-                await self.objects.put(as_config_map(names, first.remembered))  # since when nobody does
+                await self.objects.put(to_config_map(names, first.remembered))  # since when nobody does
             raise
         return lambda there: decide(self.engine, asked, known, there, now)
 
@@ -130,9 +146,9 @@ class Passes:
         self,
         error: RequestError,
         names: Names,
-        looked: Looked,
+        looked: ObservedObjects,
         decision: Decision,
-        decide_on: Callable[[There], Decision],
+        decide_on: Callable[[ObservedScheduler], Decision],
     ) -> Decision:
         """What follows where the API server finds the new Deployment invalid: it is put away as one that failed.
 
@@ -142,7 +158,7 @@ class Passes:
             raise error
         if decision.plan is None or decision.phase not in ("Rolling", "Rejected"):
             raise error
-        failed = Seen(
+        failed = RolloutObservation(
             config=decision.plan.config_hash, failed=f"the API server refuses it: {error.message}"[:_WORDS_MAX]
         )
         looked = replace(looked, there=replace(looked.there, seen=failed))
@@ -150,10 +166,10 @@ class Passes:
         if after.phase == "RolledBack":
             await self._write(names, looked, after, None, lambda _: None)
         elif after.remembered != looked.there.remembered:
-            await self.objects.put(as_config_map(names, after.remembered))
+            await self.objects.put(to_config_map(names, after.remembered))
         return after
 
-    async def _verified(self, looked: Looked, names: Names) -> Looked:
+    async def _verified(self, looked: ObservedObjects, names: Names) -> ObservedObjects:
         """With what only asking can tell, where there is something to verify."""
         there, seen = looked.there, looked.there.seen
         unverified = there.remembered.rollout.unverified
@@ -162,16 +178,16 @@ class Passes:
         kept, context = there.config_maps.get(seen.config), await self.context(names.scheduler)
         if kept is None or context is None:
             return looked
-        said = await unanswered(urls(read(kept["data"]["config.yaml"])), context, names.scheduler)
+        said = await probe_extender_urls(urls(read(kept["data"]["config.yaml"])), context, names.scheduler)
         new = [one for one in looked.pods if one["metadata"].get("annotations", {}).get(CONFIG_HASH) == seen.config]
         errors = self.turned_away([one["status"].get("podIP", "") for one in new])
-        errors = errors or await complaints(self.objects.client, new)
+        errors = errors or await recent_scheduler_errors(self.objects.client, new)
         return replace(looked, there=replace(there, seen=replace(seen, unanswered=said, errors=errors)))
 
     async def _write(
         self,
         names: Names,
-        looked: Looked,
+        looked: ObservedObjects,
         decision: Decision,
         before: Decision | None,
         drifted: Callable[[str], None],
@@ -187,7 +203,7 @@ class Passes:
         if decision.fate == "Goes":
             return await self._take_away(names, looked)
         if decision.remembered != there.remembered:
-            await self.objects.put(as_config_map(names, decision.remembered))
+            await self.objects.put(to_config_map(names, decision.remembered))
         if (plan := decision.plan) is None:
             return False
         settled = decision.remembered.rollout.good == plan.config_hash
@@ -200,27 +216,27 @@ class Passes:
                 text = f"{obj['kind']} {obj['metadata']['name']} was {state}"
                 LOG.warning("somebody changed what is managed", extra={"scheduler": names.scheduler, "what": text})
                 drifted(text)
-        extra = () if paused else surplus(names, decision, there, looked.objects)
+        extra = () if paused else objects_to_prune(names, decision, there, looked.objects)
         for obj in extra:
             await self.objects.remove(obj)
         if not paused:  # what is made here is owned in the next pass
             await self.belonging.have(one for one in looked.objects if one not in extra)
         return False
 
-    async def _take_away(self, names: Names, looked: Looked) -> bool:
+    async def _take_away(self, names: Names, looked: ObservedObjects) -> bool:
         """Whether it is gone. While one of its pods is there, it keeps what it calls with and may do."""
         deployments = [one for one in looked.objects if one["kind"] == "Deployment"]
         for one in deployments:
             await self.objects.remove(one)
         if deployments or looked.pods:
             return False
-        rest = in_order(looked.objects)
+        rest = deletion_order(looked.objects)
         for one in sorted(rest, key=lambda one: one["metadata"]["name"] == names.memory):  # the memory goes last
             await self.objects.remove(one)
         return True
 
 
-def _renews(decision: Decision, there: There, *, managed: bool) -> bool:
+def _renews(decision: Decision, there: ObservedScheduler, *, managed: bool) -> bool:
     """Whether the pods of one that is paused are to know other authorities, or are about to."""
     if decision.fate == "Goes" or decision.plan is None:
         return False
@@ -232,7 +248,7 @@ def _renews(decision: Decision, there: There, *, managed: bool) -> bool:
     return decision.plan.config_hash != there.seen.config or there.remembered.rollout.trying is not None
 
 
-def _say_forged(looked: Looked, names: Names, drifted: Callable[[str], None]) -> None:
+def _report_forged(looked: ObservedObjects, names: Names, drifted: Callable[[str], None]) -> None:
     if looked.forged:
         shown = ", ".join(sorted(looked.forged)[:_SHOWN])
         text = f"ConfigMap {shown} holds another configuration than its name and hash say: it is not used"
@@ -240,7 +256,7 @@ def _say_forged(looked: Looked, names: Names, drifted: Callable[[str], None]) ->
         drifted(text)
 
 
-def _rolled(looked: Looked) -> str:
+def _started_with_ca(looked: ObservedObjects) -> str:
     found = {one["metadata"].get("annotations", {}).get(CONFIG_HASH, "") for one in looked.pods}
     kept = looked.there.config_maps.get(found.pop()) if len(found) == 1 else None
     return kept["data"]["ca.crt"] if kept is not None else ""

@@ -12,20 +12,20 @@ import msgspec
 
 from fairlead import replica_state
 from fairlead.api.errors import InvalidObjectError
-from fairlead.control.reconcile.object_client import Objects
-from fairlead.kube.resources import PODS, Where
+from fairlead.control.reconcile.object_client import ObjectClient
+from fairlead.kube.resources import PODS, ObjectRef
 from fairlead.replica_state import ReplicaState
 
 WITHIN_S: Final = 1.0
-BEGINS: Final = timedelta(minutes=2)
+STARTING: Final = timedelta(minutes=2)
 """A replica that was never ready in this time has something to say, or to hide."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Replicas:
+class ReplicaClient:
     """Those of one operator."""
 
-    objects: Objects
+    objects: ObjectClient
     namespace: str
     selector: str
     """The labels of their pods."""
@@ -40,13 +40,13 @@ class Replicas:
 
     async def ask(self) -> Mapping[str, ReplicaState | str]:
         """Ask all that there are, ready or not; but those that have not begun yet: nobody calls them."""
-        pods = await self.objects.all(Where(PODS.resource, self.namespace), labelSelector=self.selector)
+        pods = await self.objects.all(ObjectRef(PODS.resource, self.namespace), labelSelector=self.selector)
         living = {
             pod["metadata"]["name"]: pod["status"].get("podIP", "")
             for pod in pods
             if "deletionTimestamp" not in pod["metadata"]
             and pod["status"].get("phase") in ("Pending", "Running")
-            and not begins(pod, self.now())
+            and not is_starting(pod, self.now())
         }
         try:
             context = await self.context()
@@ -85,7 +85,7 @@ class Replicas:
         return ""
 
 
-def begins(pod: Mapping[str, Any], now: datetime) -> bool:
+def is_starting(pod: Mapping[str, Any], now: datetime) -> bool:
     """Whether it has started a moment ago, and was never ready since."""
     status = pod["status"]
     ready = next((one for one in status.get("conditions", ()) if one["type"] == "Ready"), None)
@@ -93,8 +93,8 @@ def begins(pod: Mapping[str, Any], now: datetime) -> bool:
         return False
     started = [one.get("state", {}).get("running", {}).get("startedAt") for one in status.get("containerStatuses", ())]
     if not started or not all(started):
-        return now - datetime.fromisoformat(pod["metadata"]["creationTimestamp"]) < BEGINS
+        return now - datetime.fromisoformat(pod["metadata"]["creationTimestamp"]) < STARTING
     last = max(map(datetime.fromisoformat, started), default=None)
-    if last is None or now - last >= BEGINS:
+    if last is None or now - last >= STARTING:
         return False
     return ready is None or datetime.fromisoformat(ready["lastTransitionTime"]) <= last

@@ -20,7 +20,7 @@ _ERRORS: Final = ("extender", "x509", "tls:")
 _QUOTED: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"')
 
 
-async def unanswered(urls: Sequence[str], context: ssl.SSLContext, scheduler: str) -> str:
+async def probe_extender_urls(urls: Sequence[str], context: ssl.SSLContext, scheduler: str) -> str:
     """The first URL that does not answer as it should, and why; empty if all do."""
     timeout = aiohttp.ClientTimeout(total=_WITHIN_S)
     async with aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(ssl=context)) as session:
@@ -57,7 +57,7 @@ _ASKED: Final[Mapping[str, Callable[[str], Mapping[str, Any]]]] = {
 }
 
 
-async def complaints(client: Client, pods: Iterable[Mapping[str, Any]]) -> str:
+async def recent_scheduler_errors(client: Client, pods: Iterable[Mapping[str, Any]]) -> str:
     """The last error about extenders that one of these schedulers logged lately. Raises ForbiddenError."""
     for pod in pods:
         metadata = pod["metadata"]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, cast
 
-from fairlead.control.decide.desired import scheduler_of, version
-from fairlead.control.reconcile.reconciler import Passed
-from fairlead.control.status.conditions import Known, Reason, Replica, conditions, serving_generation
+from fairlead.control.decide.desired import edit_id, scheduler_of
+from fairlead.control.reconcile.reconciler import ReconcileResult
+from fairlead.control.status.conditions import ConditionInputs, Reason, ReplicaSummary, conditions, serving_generation
 from fairlead.replica_state import PolicyState, ReplicaState, RuleState
 
 Obj = Mapping[str, Any]
@@ -19,12 +19,12 @@ _COUNTED: Final = frozenset({"PodsOnlyWeRefuse", "SampleMissed", "TooSlowForSome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class About:
+class StatusInputs:
     """All that a status is made from."""
 
     policy: Obj
     answers: Mapping[str, ReplicaState | str]
-    passed: Passed
+    passed: ReconcileResult
     lacking: Sequence[str] = ()
     """Permissions that are missing for something else."""
     paused: bool
@@ -33,7 +33,7 @@ class About:
     """Reasons and sentences, of what was found when it was checked."""
 
 
-def status(about: About, now: datetime) -> dict[str, Any]:
+def build_status(about: StatusInputs, now: datetime) -> dict[str, Any]:
     """What the status is to be."""
     policy, decision = about.policy, about.passed.decision
     before, uid = policy.get("status", {}), policy["metadata"]["uid"]
@@ -42,7 +42,7 @@ def status(about: About, now: datetime) -> dict[str, Any]:
     lacks = {pod: one.missing for pod, one in about.answers.items() if isinstance(one, ReplicaState)}
     found = [one for one in said.values() if isinstance(one, PolicyState)]
     current = [one for one in found if one.generation == str(generation)]
-    known = Known(
+    known = ConditionInputs(
         generation=generation,
         enforced=policy["spec"].get("mode", "Enforce") == "Enforce",
         refused=about.passed.refused,
@@ -50,7 +50,7 @@ def status(about: About, now: datetime) -> dict[str, Any]:
         compiled=cast("Reason", current[0].reason) if current else None,
         fault=current[0].message if current else "",
         replicas=[_replica(pod, one, lacks.get(pod, "")) for pod, one in said.items()],
-        phase=decision.phase if decision is not None and version(policy) in about.passed.about else None,
+        phase=decision.phase if decision is not None and edit_id(policy) in about.passed.about else None,
         roll=decision.message if decision is not None else "",
         missing=about.passed.missing,
         failed=about.passed.failed,
@@ -69,7 +69,7 @@ def status(about: About, now: datetime) -> dict[str, Any]:
     return made
 
 
-def difference(before: Obj, after: Obj) -> Literal["", "counters", "all"]:
+def status_change(before: Obj, after: Obj) -> Literal["", "counters", "all"]:
     """What of a status has become another."""
     if before == after:
         return ""
@@ -84,13 +84,13 @@ def _of(answer: ReplicaState | str, name: str, uid: str) -> PolicyState | str:
     return one if one is not None and one.uid == uid else PolicyState(uid=uid, generation="", reason="")
 
 
-def _replica(pod: str, said: PolicyState | str, missing: str) -> Replica:
+def _replica(pod: str, said: PolicyState | str, missing: str) -> ReplicaSummary:
     if isinstance(said, str):
-        return Replica(name=pod, silent=said)
-    return Replica(name=pod, serving=said.serving or None, slow=said.slow, missing=missing)
+        return ReplicaSummary(name=pod, silent=said)
+    return ReplicaSummary(name=pod, serving=said.serving or None, slow=said.slow, missing=missing)
 
 
-def _hashes(about: About) -> dict[str, str]:
+def _hashes(about: StatusInputs) -> dict[str, str]:
     decision = about.passed.decision
     if decision is None or decision.plan is None:
         return {}
@@ -124,7 +124,7 @@ def _when(rule: RuleState) -> str:
     return rule.last_error_at
 
 
-def _warnings(about: About, found: Sequence[PolicyState]) -> Iterator[dict[str, Any]]:
+def _warnings(about: StatusInputs, found: Sequence[PolicyState]) -> Iterator[dict[str, Any]]:
     by_reason: dict[str, list[str]] = {}
     for reason, sentence in about.warnings:
         by_reason.setdefault(reason, []).append(sentence)

@@ -28,7 +28,7 @@ _OFF: Final = "it is off: its rules are compiled and never applied"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replica:
+class ReplicaSummary:
     """What a replica says of one policy."""
 
     name: str
@@ -43,7 +43,7 @@ class Replica:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class ConditionInputs:
     """What is known of one policy."""
 
     generation: int
@@ -56,7 +56,7 @@ class Known:
     """What the replica that leads made of this generation; None: nothing yet."""
     fault: str = ""
     """Why it does not compile."""
-    replicas: Sequence[Replica] = ()
+    replicas: Sequence[ReplicaSummary] = ()
     phase: Phase | None = None
     """Of the scheduler's configuration; None until it was looked at."""
     roll: str = ""
@@ -71,36 +71,44 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _ConditionValue:
     value: Value
     reason: Reason
     message: str = ""
 
 
-def serving_generation(known: Known) -> int | None:
+def serving_generation(known: ConditionInputs) -> int | None:
     """The generation that serves on every replica that answered; None if there is none, or they differ."""
     found = {one.serving for one in known.replicas if not one.silent}
     (serving,) = found if len(found) == 1 else (None,)
     return int(serving) if serving is not None and serving.isdecimal() else None
 
 
-def conditions(known: Known, before: Iterable[Condition], now: str) -> list[Condition]:
+def conditions(known: ConditionInputs, before: Iterable[Condition], now: str) -> list[Condition]:
     """All of them, in the order in which they come true; `now` is a time as the API writes it."""
     accepted, compiled, programmed = _accepted(known), _compiled(known), _programmed(known)
     wrong = next((one for one in (accepted, compiled, programmed) if one.value != "True"), None)
     if wrong is None:
-        ready = _Said("True", "Ready", "its rules serve") if known.enforced else _Said("True", "Off", _OFF)
+        ready = (
+            _ConditionValue("True", "Ready", "its rules serve")
+            if known.enforced
+            else _ConditionValue("True", "Off", _OFF)
+        )
     else:
         ready = wrong
     moves = wrong is not None and wrong.reason in _MOVING
     stalls = wrong is not None and wrong.reason in _HOPELESS
-    said: dict[str, _Said] = {
+    said: dict[str, _ConditionValue] = {
         "Accepted": accepted,
         "Compiled": compiled,
         "Programmed": programmed,
         "Ready": ready,
-        "Reconciling": _Said("True", "Progressing", ready.message) if moves else _Said("False", ready.reason),
-        "Stalled": _Said("True", ready.reason, ready.message) if stalls else _Said("False", ready.reason),
+        "Reconciling": _ConditionValue("True", "Progressing", ready.message)
+        if moves
+        else _ConditionValue("False", ready.reason),
+        "Stalled": _ConditionValue("True", ready.reason, ready.message)
+        if stalls
+        else _ConditionValue("False", ready.reason),
     }
     old = {one["type"]: one for one in before}
     return [_condition(name, one, known.generation, old.get(name), now) for name, one in said.items()]
@@ -114,30 +122,30 @@ _HOPELESS: Final[frozenset[Reason]] = frozenset(
 """They stay until somebody changes something."""
 
 
-def _accepted(known: Known) -> _Said:
+def _accepted(known: ConditionInputs) -> _ConditionValue:
     if known.refused:
-        return _Said("False", "SchedulerRefused", known.refused)
+        return _ConditionValue("False", "SchedulerRefused", known.refused)
     if known.invalid:
-        return _Said("False", "InvalidSpec", known.invalid)
-    return _Said("True", "Accepted")
+        return _ConditionValue("False", "InvalidSpec", known.invalid)
+    return _ConditionValue("True", "Accepted")
 
 
-def _compiled(known: Known) -> _Said:
+def _compiled(known: ConditionInputs) -> _ConditionValue:
     if known.compiled is None and known.replicas and all(one.silent for one in known.replicas):
         return _silent(known.replicas)
     if known.compiled is None:
-        return _Said("Unknown", "Pending", "it is being compiled")
-    return _Said("True" if known.compiled == "Compiled" else "False", known.compiled, known.fault)
+        return _ConditionValue("Unknown", "Pending", "it is being compiled")
+    return _ConditionValue("True" if known.compiled == "Compiled" else "False", known.compiled, known.fault)
 
 
-def _programmed(known: Known) -> _Said:
+def _programmed(known: ConditionInputs) -> _ConditionValue:
     """Whether what was written is what happens: in every replica, and in the scheduler that asks them."""
-    problems = [*_lacking(known), *_replicas(known), *_scheduler(known)]
+    problems = [*_missing_permission(known), *_replicas(known), *_scheduler(known)]
     if problems:
         first = min(problems, key=lambda one: _ORDER.index(one.reason))
         rest = [one.message for one in problems if one is not first]
-        return _Said(first.value, first.reason, "; ".join([first.message, *rest]))
-    return _Said("True", "Programmed") if known.enforced else _Said("True", "Off")
+        return _ConditionValue(first.value, first.reason, "; ".join([first.message, *rest]))
+    return _ConditionValue("True", "Programmed") if known.enforced else _ConditionValue("True", "Off")
 
 
 _ORDER: Final[Sequence[Reason]] = (
@@ -155,59 +163,61 @@ _ORDER: Final[Sequence[Reason]] = (
 """What is said first: what does not pass by itself."""
 
 
-def _lacking(known: Known) -> Iterator[_Said]:
+def _missing_permission(known: ConditionInputs) -> Iterator[_ConditionValue]:
     for one in known.lacking:
-        yield _Said("False", "Forbidden", one)
+        yield _ConditionValue("False", "Forbidden", one)
     if lacking := [one for one in known.replicas if one.missing]:
-        yield _Said("False", "Forbidden", f"{_named(lacking)}: {lacking[0].missing}")
+        yield _ConditionValue("False", "Forbidden", f"{_named(lacking)}: {lacking[0].missing}")
 
 
-def _replicas(known: Known) -> Iterator[_Said]:
+def _replicas(known: ConditionInputs) -> Iterator[_ConditionValue]:
     if not known.replicas:
-        yield _Said("Unknown", "Pending", "no replica was asked yet")
+        yield _ConditionValue("Unknown", "Pending", "no replica was asked yet")
     if silent := [one for one in known.replicas if one.silent]:
         yield _silent(silent)
     if behind := [one for one in known.replicas if not one.silent and one.serving != str(known.generation)]:
         serving = behind[0].serving
         what = f"generation {serving} serves" if serving is not None else "it does not serve"
-        yield _Said("False", "ReplicaBehind", f"{_named(behind)}: {what}")
+        yield _ConditionValue("False", "ReplicaBehind", f"{_named(behind)}: {what}")
     if slow := [one for one in known.replicas if one.slow]:
         message = "it missed the deadline twice in a minute, and is replaced by its failurePolicy for 5 minutes"
-        yield _Said("False", "TooSlow", f"{_named(slow)}: {message}; make its rules cheaper, or raise the timeout")
+        yield _ConditionValue(
+            "False", "TooSlow", f"{_named(slow)}: {message}; make its rules cheaper, or raise the timeout"
+        )
 
 
-def _scheduler(known: Known) -> Iterator[_Said]:
+def _scheduler(known: ConditionInputs) -> Iterator[_ConditionValue]:
     if known.missing:
-        yield _Said("False", "Forbidden", known.missing)
+        yield _ConditionValue("False", "Forbidden", known.missing)
     elif known.failed:
-        yield _Said("False", "ReconcileFailed", f"{known.failed}; it is tried again")
+        yield _ConditionValue("False", "ReconcileFailed", f"{known.failed}; it is tried again")
     elif known.paused:
         serves = "its rules serve; " if known.enforced else ""
         message = f"{serves}nothing of its scheduler is written while it is paused, but for its certificates"
-        yield _Said("False", "Paused", message)
+        yield _ConditionValue("False", "Paused", message)
     elif not known.enforced:  # its scheduler does nothing for it
         return
     elif known.phase in ("RolledBack", "Rejected"):
-        yield _Said("False", "ConfigurationRejected", known.roll)
+        yield _ConditionValue("False", "ConfigurationRejected", known.roll)
     elif known.phase == "Rolling":
-        yield _Said("False", "Rolling", known.roll)
+        yield _ConditionValue("False", "Rolling", known.roll)
     elif known.phase is None:
-        yield _Said("Unknown", "Pending", "its scheduler was not looked at yet")
+        yield _ConditionValue("Unknown", "Pending", "its scheduler was not looked at yet")
     elif known.roll:
-        yield _Said("False", "SchedulerUnavailable", known.roll)
+        yield _ConditionValue("False", "SchedulerUnavailable", known.roll)
 
 
-def _silent(replicas: Sequence[Replica]) -> _Said:
-    return _Said("Unknown", "ReplicaSilent", f"{_named(replicas)}: {replicas[0].silent}")
+def _silent(replicas: Sequence[ReplicaSummary]) -> _ConditionValue:
+    return _ConditionValue("Unknown", "ReplicaSilent", f"{_named(replicas)}: {replicas[0].silent}")
 
 
-def _named(replicas: Sequence[Replica]) -> str:
+def _named(replicas: Sequence[ReplicaSummary]) -> str:
     names = [one.name for one in replicas]
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _condition(kind: str, said: _Said, generation: int, before: Condition | None, now: str) -> Condition:
+def _condition(kind: str, said: _ConditionValue, generation: int, before: Condition | None, now: str) -> Condition:
     same = before is not None and before.get("status") == said.value
     return {
         "type": kind,

@@ -10,10 +10,10 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.names import API_VERSION, KIND
-from fairlead.control.reconcile.missing_permissions import Lacking
+from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.kube.errors import ClusterError, ConflictError, ForbiddenError
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import Resource, Where
+from fairlead.kube.resources import ObjectRef, Resource
 
 EVENTS: Final = Resource("events.k8s.io", "v1", "events")
 NAMESPACE: Final = "default"
@@ -23,18 +23,18 @@ _POSTING: Final = "events cannot be posted"
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-def transition(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, str, str] | None:
+def ready_event(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, str, str] | None:
     """Type, reason and note of the event about a status that became another; None: there is nothing to say."""
     old, new = _ready(before), _ready(after)
     if new is None or (old is not None and (old["status"], old["reason"]) == (new["status"], new["reason"])):
         return None
     if new["status"] == "True":
         return "Normal", new["reason"], new["message"]
-    passing = after_type(after, "Reconciling") == "True"
+    passing = condition_status(after, "Reconciling") == "True"
     return "Normal" if passing else "Warning", new["reason"], new["message"]
 
 
-def after_type(status: Mapping[str, Any], kind: str) -> str:
+def condition_status(status: Mapping[str, Any], kind: str) -> str:
     """The status of a condition."""
     return next((one["status"] for one in status.get("conditions", ()) if one["type"] == kind), "")
 
@@ -44,13 +44,13 @@ def _ready(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 @dataclass(slots=True, eq=False)
-class Announcer:
+class EventRecorder:
     """Posts them."""
 
     client: Client
     instance: str
     """Which replica."""
-    lacking: Lacking
+    lacking: MissingPermissions
     _refused: Mapping[str, Any] | None = None
     """The last one that we were not allowed to post: whether we are by now only posting tells."""
 
@@ -92,7 +92,7 @@ class Announcer:
     async def _post(self, event: Mapping[str, Any]) -> None:
         try:
             with suppress(ConflictError):  # it is there: an answer was lost
-                await self.client.create(Where(EVENTS, NAMESPACE), event, _decode)
+                await self.client.create(ObjectRef(EVENTS, NAMESPACE), event, _decode)
         except ClusterError as error:
             self.lacking.failed(_POSTING, error)
             if isinstance(error, ForbiddenError):

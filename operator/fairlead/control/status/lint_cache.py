@@ -14,8 +14,8 @@ from typing import Any, Final
 from fairlead.api.errors import render_path
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cooperative import Share
-from fairlead.policy.compile.compiler import Rules
-from fairlead.policy.lint.codes import PolicyWarning
+from fairlead.policy.compile.compiler import CompileOptions
+from fairlead.policy.lint.codes import LintWarning
 from fairlead.policy.lint.inspection import inspect_steps
 
 LOG: Final = logging.getLogger(__name__)
@@ -26,21 +26,21 @@ Warnings = list[tuple[str, str]]
 
 
 @dataclass(slots=True, eq=False)
-class _Look:
+class _LintRun:
     generation: int
-    rules: Rules
+    rules: CompileOptions
     found: Warnings | None = None
     rest: asyncio.Task[None] | None = None
 
 
 @dataclass(slots=True, eq=False)
-class Linted:
+class LintCache:
     """Warnings, by the UIDs of policies."""
 
     model: type[SchedulerExtenderPolicy]
-    rules: Callable[[], Rules]
+    rules: Callable[[], CompileOptions]
     share: Share = field(default_factory=lambda: Share(perf_counter, PART))
-    _looks: dict[str, _Look] = field(default_factory=dict)
+    _looks: dict[str, _LintRun] = field(default_factory=dict)
 
     def __call__(self, policy: Mapping[str, Any], found: Callable[[], None]) -> Warnings | None:
         """Of a policy as the API server has it; None while it is being looked at: then `found` is told of the end."""
@@ -48,7 +48,7 @@ class Linted:
         look = self._looks.get(uid)
         if look is None or look.generation != generation or look.rules is not rules:
             self._forget(uid if look is not None or len(self._looks) < _MOST else next(iter(self._looks)))
-            look = self._looks[uid] = _Look(generation, rules)
+            look = self._looks[uid] = _LintRun(generation, rules)
             self._begin(look, policy, found)
         return look.found
 
@@ -57,14 +57,14 @@ class Linted:
         if look is not None and look.rest is not None:
             look.rest.cancel()
 
-    def _begin(self, look: _Look, policy: Mapping[str, Any], found: Callable[[], None]) -> None:
+    def _begin(self, look: _LintRun, policy: Mapping[str, Any], found: Callable[[], None]) -> None:
         """Most are looked at in less time than may be taken at once."""
         pauses = self._pauses(look, policy)
         if pause := next(filter(None, pauses), 0.0):
             uid, rest = policy["metadata"]["uid"], itertools.chain((pause,), pauses)
             look.rest = asyncio.get_running_loop().create_task(self._go_on(uid, look, rest, found))
 
-    async def _go_on(self, uid: str, look: _Look, pauses: Iterable[float], found: Callable[[], None]) -> None:
+    async def _go_on(self, uid: str, look: _LintRun, pauses: Iterable[float], found: Callable[[], None]) -> None:
         try:
             for each in pauses:
                 await asyncio.sleep(each)
@@ -74,7 +74,7 @@ class Linted:
             raise
         found()
 
-    def _pauses(self, look: _Look, policy: Mapping[str, Any]) -> Iterator[float]:
+    def _pauses(self, look: _LintRun, policy: Mapping[str, Any]) -> Iterator[float]:
         """Look at it, and tell after each piece for how long to give the time to others."""
         steps = inspect_steps(policy, self.model, look.rules)
         while True:
@@ -83,7 +83,7 @@ class Linted:
                 next(steps)
             except StopIteration as done:
                 look.found = [
-                    (one.reason.value, _said(one)) for one in done.value.warnings if one.severity == "warning"
+                    (one.reason.value, _as_text(one)) for one in done.value.warnings if one.severity == "warning"
                 ]
                 self.share.pause(began)
                 return
@@ -94,5 +94,5 @@ class Linted:
             yield self.share.pause(began)
 
 
-def _said(one: PolicyWarning) -> str:
+def _as_text(one: LintWarning) -> str:
     return f"{render_path(one.path)}: {one.message}" + (f"; {one.hint}" if one.hint else "")

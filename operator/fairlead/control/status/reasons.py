@@ -8,7 +8,7 @@ from fairlead.control.status.conditions import Reason
 
 
 @dataclass(frozen=True, slots=True)
-class Cure:
+class ReasonDoc:
     """For people."""
 
     on: str
@@ -18,9 +18,9 @@ class Cure:
     """What to do; empty where there is nothing to do."""
 
 
-CURES: Final[Mapping[Reason, Cure]] = {
-    "Accepted": Cure("Accepted", "The scheduler that the policy names can be had."),
-    "SchedulerRefused": Cure(
+REASONS: Final[Mapping[Reason, ReasonDoc]] = {
+    "Accepted": ReasonDoc("Accepted", "The scheduler that the policy names can be had."),
+    "SchedulerRefused": ReasonDoc(
         "Accepted",
         "The scheduler that the policy names cannot be had: the cluster's own is never managed, somebody else runs one "
         "of that name, it is not listed while `unlistedSchedulers` is `Deny` or `maxUnlistedSchedulers` others are "
@@ -28,85 +28,85 @@ CURES: Final[Mapping[Reason, Cure]] = {
         "Do what the message says: give the policy another `schedulerName`, or list the scheduler in the operator's "
         "setting `schedulers`, or ask whoever runs the operator to do so.",
     ),
-    "InvalidSpec": Cure(
+    "InvalidSpec": ReasonDoc(
         "Accepted", "The policy itself cannot be used as it is.", "Mend the field that the message names."
     ),
-    "Compiled": Cure("Compiled", "All rules of this generation compile."),
-    "LastGoodServes": Cure(
+    "Compiled": ReasonDoc("Compiled", "All rules of this generation compile."),
+    "LastGoodServes": ReasonDoc(
         "Compiled",
         "This generation does not compile; the last one that did goes on serving.",
         "Mend the rule that the message names and apply the policy again; `fairlead lint FILE` points at the place.",
     ),
-    "NothingServes": Cure(
+    "NothingServes": ReasonDoc(
         "Compiled",
         "The policy does not compile and never did: its pods are treated by its `failurePolicy`, so with `Fail` they "
         "wait.",
         "Mend the rule that the message names and apply the policy again; `fairlead lint FILE` points at the place.",
     ),
-    "InternalError": Cure(
+    "InternalError": ReasonDoc(
         "Compiled",
         "The compiler itself failed: a fault of Fairlead's own. The last generation that compiled goes on serving.",
         "Report it with the policy; until then say the rule otherwise.",
     ),
-    "Programmed": Cure("Programmed", "What was written is what happens, in every replica and in the scheduler."),
-    "Off": Cure(
+    "Programmed": ReasonDoc("Programmed", "What was written is what happens, in every replica and in the scheduler."),
+    "Off": ReasonDoc(
         "Programmed, Ready", "`mode: Off`: the rules are compiled and never applied.", "Set `mode: Enforce` to use it."
     ),
-    "Pending": Cure(
+    "Pending": ReasonDoc(
         "any",
         "Nothing is known yet: the operator has not looked at it, or not asked its replicas.",
         "Wait some seconds. If it stays, see whether a replica of the operator runs and leads.",
     ),
-    "ReplicaSilent": Cure(
+    "ReplicaSilent": ReasonDoc(
         "Compiled, Programmed",
         "A replica of the operator does not answer the one that leads, so nobody knows what it serves.",
         "See why that pod does not answer: its log and its `/readyz`; a NetworkPolicy that keeps replicas from each "
         "other's port 8443 has the same effect.",
     ),
-    "ReplicaBehind": Cure(
+    "ReplicaBehind": ReasonDoc(
         "Programmed",
         "A replica serves another generation than the newest. It passes by itself within seconds.",
         "If it stays, see the replica's `/readyz`: what it watches may be stale.",
     ),
-    "TooSlow": Cure(
+    "TooSlow": ReasonDoc(
         "Programmed",
         "The policy missed the deadline of calls twice in a minute for pods of several namespaces, and is replaced by "
         "its `failurePolicy` for 5 minutes.",
         "Make its rules cheaper (`fairlead lint -v` says which run on the engine), or raise the scheduler's `timeout`.",
     ),
-    "Rolling": Cure(
+    "Rolling": ReasonDoc(
         "Programmed",
         "The scheduler is on its way to a new configuration. It passes by itself within 3 minutes, or becomes "
         "`ConfigurationRejected`.",
         "Wait; the message says what the roll waits for.",
     ),
-    "ConfigurationRejected": Cure(
+    "ConfigurationRejected": ReasonDoc(
         "Programmed",
         "The scheduler did not run with the new configuration, and the last good one was put back, or there is none.",
         "Do what the message says: most often the `profile` or the `image` of the scheduler in the operator's "
         "settings. It is tried again when a policy, a setting or the operator changes.",
     ),
-    "SchedulerUnavailable": Cure(
+    "SchedulerUnavailable": ReasonDoc(
         "Programmed",
         "The scheduler ran with this configuration and is not all there any more: pods of it are not ready.",
         "See its pods: `kubectl -n fairlead-system get pods -l fairlead.dev/scheduler=NAME`.",
     ),
-    "Forbidden": Cure(
+    "Forbidden": ReasonDoc(
         "Programmed",
         "The operator lacks a permission.",
         "Give it the rule that the message names: apply the chart's roles again.",
     ),
-    "ReconcileFailed": Cure(
+    "ReconcileFailed": ReasonDoc(
         "Programmed",
         "What the scheduler is made of could not be looked at or written. It is tried again within half a minute.",
         "See what the message says: a quota, a webhook of others, or an API server that does not answer.",
     ),
-    "Paused": Cure(
+    "Paused": ReasonDoc(
         "Programmed",
         "A policy of that scheduler has the annotation `fairlead.dev/paused` with the value `true`: its rules serve, "
         "and nothing of the scheduler but its certificates is written.",
         "Remove the annotation.",
     ),
-    "Ready": Cure("Ready", "The policy's rules serve."),
-    "Progressing": Cure("Reconciling", "Something is on its way that passes by itself.", "Wait."),
+    "Ready": ReasonDoc("Ready", "The policy's rules serve."),
+    "Progressing": ReasonDoc("Reconciling", "Something is on its way that passes by itself.", "Wait."),
 }

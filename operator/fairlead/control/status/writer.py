@@ -15,15 +15,15 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.names import API_VERSION, KIND
-from fairlead.control.decide.desired import Gathered, Obj, paused
-from fairlead.control.reconcile.missing_permissions import Lacking
-from fairlead.control.reconcile.reconciler import Passed
-from fairlead.control.status.build import COUNTERS_S, About, difference, status
-from fairlead.control.status.events import Announcer, transition
+from fairlead.control.decide.desired import Obj, PolicyIndex, is_paused
+from fairlead.control.reconcile.missing_permissions import MissingPermissions
+from fairlead.control.reconcile.reconciler import ReconcileResult
+from fairlead.control.status.build import COUNTERS_S, StatusInputs, build_status, status_change
+from fairlead.control.status.events import EventRecorder, ready_event
 from fairlead.control.status.lint_cache import Warnings
 from fairlead.kube.errors import ClusterError, ConflictError, NotFoundError
 from fairlead.kube.resources import POLICIES
-from fairlead.logs import Seldom
+from fairlead.logs import RateLimiter
 from fairlead.replica_state import ReplicaState
 
 LOG: Final = logging.getLogger(__name__)
@@ -32,14 +32,14 @@ _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Statuses:
+class StatusWriter:
     """Of all policies."""
 
-    gathered: Gathered
+    gathered: PolicyIndex
     answers: Callable[[], Mapping[str, ReplicaState | str]]
     """What the replicas said last."""
-    announcer: Announcer
-    lacking: Lacking
+    announcer: EventRecorder
+    lacking: MissingPermissions
     leads: Callable[[], bool]
     warnings: Callable[[Obj], Warnings | None]
     """What lint warns of; None while it is being looked for."""
@@ -48,7 +48,7 @@ class Statuses:
     now: Callable[[], datetime]
     _owed: set[str] = field(default_factory=set)
     _counted: dict[str, float] = field(default_factory=dict)
-    _seldom: Seldom = field(default_factory=Seldom)
+    _seldom: RateLimiter = field(default_factory=RateLimiter)
     _saying: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
     """Two who write the same statuses at once would tell of one transition twice."""
 
@@ -56,7 +56,7 @@ class Statuses:
         """Whether something is to be written of its policies though nothing happens any more."""
         return scheduler in self._owed
 
-    async def say(self, scheduler: str, passed: Passed) -> None:
+    async def say(self, scheduler: str, passed: ReconcileResult) -> None:
         """Write what became another of the statuses of a scheduler's policies."""
         if not self.leads():
             return
@@ -65,7 +65,7 @@ class Statuses:
             said = [await self._say(scheduler, name, passed) for name in names]
             (self._owed.discard if all(said) else self._owed.add)(scheduler)
 
-    async def _say(self, scheduler: str, name: str, passed: Passed) -> bool:
+    async def _say(self, scheduler: str, name: str, passed: ReconcileResult) -> bool:
         """Whether nothing is left to be said of a policy."""
         policy = self.gathered.policies.get(name)
         if policy is None:
@@ -84,18 +84,18 @@ class Statuses:
             LOG.exception("a status cannot be written, and it is a fault of ours", extra={"policy": name})
         return True
 
-    async def _write(self, scheduler: str, policy: Obj, passed: Passed) -> bool:
+    async def _write(self, scheduler: str, policy: Obj, passed: ReconcileResult) -> bool:
         now, warnings = self.now(), self.warnings(policy)
-        about = About(
+        about = StatusInputs(
             policy=policy,
             answers=self.answers(),
             passed=passed,
             lacking=self.lacking.said,
-            paused=paused(self.gathered.of(scheduler)),
+            paused=is_paused(self.gathered.of(scheduler)),
             warnings=warnings or (),
         )
-        name, before, after = policy["metadata"]["name"], policy.get("status", {}), status(about, now)
-        differs = difference(before, after)
+        name, before, after = policy["metadata"]["name"], policy.get("status", {}), build_status(about, now)
+        differs = status_change(before, after)
         if not differs:
             return warnings is not None
         if differs == "counters" and now.timestamp() - self._counted.get(name, 0.0) < COUNTERS_S:
@@ -106,6 +106,6 @@ class Statuses:
         self._counted[name] = now.timestamp()
         if self.gathered.policies.get(name) is policy:  # else something was told meanwhile
             self.told(None, made)
-        if (said := transition(before, after)) is not None:
+        if (said := ready_event(before, after)) is not None:
             await self.announcer.about(policy, *said, "Reconcile", now)
         return warnings is not None

@@ -9,10 +9,10 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from fairlead.kube.access import kubeconfig
-from fairlead.kube.access.credentials import Asked, Credential, Credentials, Kept
+from fairlead.kube.access.credentials import Credential, Credentials, ExecCredentials, StaticCredentials
 from fairlead.kube.access.exec_plugin import plugin
-from fairlead.kube.access.kubeconfig import Chosen, Cluster, Found
-from fairlead.kube.access.secret_files import Inline, Material, Watched, inline
+from fairlead.kube.access.kubeconfig import Chosen, Cluster, ConfigLocation
+from fairlead.kube.access.secret_files import FileSecret, InlineSecret, SecretSource, inline_secret
 from fairlead.kube.access.tls_trust import Trust
 from fairlead.kube.errors import AccessError
 
@@ -77,8 +77,8 @@ def in_cluster(environment: Mapping[str, str] = os.environ, folder: Path = SERVI
     if not host or not port:
         cure = "run in a pod, or give --kubeconfig FILE"
         raise AccessError("the environment", "KUBERNETES_SERVICE_HOST and _PORT", "are not both set", cure)
-    token = Watched(folder / "token", "the service account's token", _ADMIT)
-    authority = Watched(folder / "ca.crt", "the cluster's authority", _ADMIT)
+    token = FileSecret(folder / "token", "the service account's token", _ADMIT)
+    authority = FileSecret(folder / "ca.crt", "the cluster's authority", _ADMIT)
     token.read()
     authority.read()
     try:
@@ -86,7 +86,7 @@ def in_cluster(environment: Mapping[str, str] = os.environ, folder: Path = SERVI
     except OSError:
         namespace = "default"
     address = f"[{host}]" if ":" in host else host
-    return Access(f"https://{address}:{port}", Kept(token), Trust(authority), namespace=namespace)
+    return Access(f"https://{address}:{port}", StaticCredentials(token), Trust(authority), namespace=namespace)
 
 
 def from_kubeconfig(files: list[Path], context: str = "") -> Access:
@@ -111,7 +111,7 @@ def from_kubeconfig(files: list[Path], context: str = "") -> Access:
     )
 
 
-def _checked_server(cluster: Cluster, at: Found) -> str:
+def _checked_server(cluster: Cluster, at: ConfigLocation) -> str:
     field = f"{at.field}.server"
     if not _is_address(cluster.server):
         raise AccessError(at.file, field, f"{cluster.server!r} is no address", "it must be https://HOST[:PORT]")
@@ -130,7 +130,7 @@ def _is_address(text: str) -> bool:
         return False
 
 
-def _credentials(chosen: Chosen, authority: Material | None) -> Credentials:
+def _credentials(chosen: Chosen, authority: SecretSource | None) -> Credentials:
     user, at = chosen.user, chosen.user_at
     if user.auth_provider is not None:
         raise AccessError(at.file, f"{at.field}.auth-provider", "is of old", "kubectl has none either: use exec")
@@ -144,18 +144,20 @@ def _credentials(chosen: Chosen, authority: Material | None) -> Credentials:
         )
     if user.username and (user.token or user.token_file):
         raise AccessError(at.file, at.field, "has a token and a username", "keep one of the two")
-    token: Material | None = Inline(at.file, f"{at.field}.token", user.token.strip().encode()) if user.token else None
+    token: SecretSource | None = (
+        InlineSecret(at.file, f"{at.field}.token", user.token.strip().encode()) if user.token else None
+    )
     if user.token_file:  # as kubectl: it is the newer one
-        token = Watched(at.folder / user.token_file, f"{at.field}.tokenFile", "name a file that holds a token")
-    kept = Kept(token, f"{user.username}:{user.password}" if user.username else "", certificate, key)
+        token = FileSecret(at.folder / user.token_file, f"{at.field}.tokenFile", "name a file that holds a token")
+    kept = StaticCredentials(token, f"{user.username}:{user.password}" if user.username else "", certificate, key)
     if user.exec and not token and not user.username:
-        return Asked(plugin(user.exec, at, chosen.cluster, authority), beside=kept)
+        return ExecCredentials(plugin(user.exec, at, chosen.cluster, authority), beside=kept)
     return kept
 
 
-def _material(at: Found, field: str, path: str, data: str) -> Material | None:
+def _material(at: ConfigLocation, field: str, path: str, data: str) -> SecretSource | None:
     """As kubectl: what is written out goes before what is named."""
     if data:
-        return inline(at.file, f"{at.field}.{field}-data", data)
+        return inline_secret(at.file, f"{at.field}.{field}-data", data)
     name = f"{at.field}.{field} of {at.file}"
-    return Watched(at.folder / path, name, "name a file that can be read") if path else None
+    return FileSecret(at.folder / path, name, "name a file that can be read") if path else None

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from fairlead.kube.access.exec_plugin import Plugin
-from fairlead.kube.access.secret_files import Material
+from fairlead.kube.access.secret_files import SecretSource
 from fairlead.kube.errors import AccessError
 
 
@@ -32,14 +32,14 @@ class Credentials(Protocol):
 
 
 @dataclass(slots=True)
-class Kept:
+class StaticCredentials:
     """Certificates and tokens in files or written out, and passwords."""
 
-    token: Material | None = None
+    token: SecretSource | None = None
     password: str = field(default="", repr=False)
     """`user:password`"""
-    certificate: Material | None = None
-    key: Material | None = None
+    certificate: SecretSource | None = None
+    key: SecretSource | None = None
 
     async def current(self) -> Credential:
         """What is in the files now."""
@@ -62,7 +62,7 @@ class Kept:
         return Credential(header, certificate, self.key.read() if self.key else b"")
 
 
-def wall() -> datetime:
+def utc_now() -> datetime:
     """What the clock on the wall says: when something runs out is told in its terms."""
     return datetime.now(UTC)
 
@@ -70,13 +70,15 @@ def wall() -> datetime:
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
-class Asked:
+class ExecCredentials:
     """A program's answers, kept until they run out. Everybody who needs one meanwhile waits for the same run."""
 
-    def __init__(self, plugin: Plugin, *, beside: Kept | None = None, now: Callable[[], datetime] = wall) -> None:
+    def __init__(
+        self, plugin: Plugin, *, beside: StaticCredentials | None = None, now: Callable[[], datetime] = utc_now
+    ) -> None:
         """`beside` is what is shown where the program says nothing of it."""
         self._plugin = plugin
-        self._beside = beside or Kept()
+        self._beside = beside or StaticCredentials()
         self._now = now
         self._asking: asyncio.Task[Credential] | None = None
         self._held: Credential | None = None

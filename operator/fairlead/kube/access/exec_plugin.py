@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.kube.access.kubeconfig import EXEC_EXTENSION, Cluster, Exec, Found
-from fairlead.kube.access.secret_files import Material
+from fairlead.kube.access.kubeconfig import EXEC_EXTENSION, Cluster, ConfigLocation, Exec
+from fairlead.kube.access.secret_files import SecretSource
 from fairlead.kube.errors import AccessError
 
 _V1: Final = "client.authentication.k8s.io/v1"
@@ -25,7 +25,7 @@ _ANSWER_BYTES_MAX: Final = 1 << 20
 _SAID_MAX: Final = 500
 
 
-class Answer(msgspec.Struct, frozen=True, rename="camel"):
+class PluginCredential(msgspec.Struct, frozen=True, rename="camel"):
     """Who we are, until when."""
 
     token: str = ""
@@ -37,7 +37,7 @@ class Answer(msgspec.Struct, frozen=True, rename="camel"):
 class _Credential(msgspec.Struct, frozen=True, rename="camel"):
     kind: str = ""
     api_version: str = ""
-    status: Answer | None = None
+    status: PluginCredential | None = None
 
 
 _decoder: Final = msgspec.json.Decoder(_Credential)
@@ -56,7 +56,7 @@ class Plugin:
     file: str
     field: str
 
-    async def ask(self) -> Answer:
+    async def ask(self) -> PluginCredential:
         """Run it."""
         try:
             process = await asyncio.create_subprocess_exec(
@@ -84,7 +84,7 @@ class Plugin:
             raise self._wrong(f"{self.command} failed with {process.returncode}: {told}", "run it by hand")
         return self._read(said)
 
-    def _read(self, said: bytes) -> Answer:
+    def _read(self, said: bytes) -> PluginCredential:
         """Its answer is a secret: no error repeats it."""
         cure = f"it must print an ExecCredential of {self.api_version}"
         try:
@@ -95,7 +95,7 @@ class Plugin:
             raise self._wrong(f"{self.command} printed what is not JSON", cure) from None
         if found.kind != "ExecCredential" or found.api_version != self.api_version:
             raise self._wrong(f"{self.command} printed a {found.kind or 'nothing'} of {found.api_version!r}", cure)
-        answer = found.status or Answer()
+        answer = found.status or PluginCredential()
         if bool(answer.client_certificate_data) != bool(answer.client_key_data):
             raise self._wrong(f"{self.command} printed a certificate or a key without the other", cure)
         if not answer.token.isprintable():
@@ -117,7 +117,7 @@ async def _end(process: Process) -> None:
             await process.wait()
 
 
-def plugin(wanted: Exec, at: Found, cluster: Cluster, authority: Material | None) -> Plugin:
+def plugin(wanted: Exec, at: ConfigLocation, cluster: Cluster, authority: SecretSource | None) -> Plugin:
     """The program of a user of a kubeconfig."""
     field = f"{at.field}.exec"
     if wanted.api_version not in (_V1, _V1BETA1):
@@ -137,7 +137,7 @@ def plugin(wanted: Exec, at: Found, cluster: Cluster, authority: Material | None
     return Plugin(command, tuple(wanted.args), environment, wanted.api_version, wanted.install_hint, at.file, field)
 
 
-def _described(cluster: Cluster, authority: Material | None) -> dict[str, Any]:
+def _described(cluster: Cluster, authority: SecretSource | None) -> dict[str, Any]:
     described: dict[str, Any] = {
         "server": cluster.server,
         "tls-server-name": cluster.tls_server_name,

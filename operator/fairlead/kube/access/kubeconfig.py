@@ -103,7 +103,7 @@ class _File(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ConfigLocation:
     """An entry, where it stands, and the folder that its paths are relative to."""
 
     file: str
@@ -116,18 +116,18 @@ class Chosen:
     """What a context comes to."""
 
     cluster: Cluster
-    cluster_at: Found
+    cluster_at: ConfigLocation
     user: User
-    user_at: Found
+    user_at: ConfigLocation
     namespace: str
 
 
 @dataclass(slots=True)
 class _Merged:
     files: list[str] = field(default_factory=list)
-    clusters: dict[str, tuple[Cluster, Found]] = field(default_factory=dict)
-    users: dict[str, tuple[User, Found]] = field(default_factory=dict)
-    contexts: dict[str, tuple[Context, Found]] = field(default_factory=dict)
+    clusters: dict[str, tuple[Cluster, ConfigLocation]] = field(default_factory=dict)
+    users: dict[str, tuple[User, ConfigLocation]] = field(default_factory=dict)
+    contexts: dict[str, tuple[Context, ConfigLocation]] = field(default_factory=dict)
     current: str = ""
 
 
@@ -147,7 +147,7 @@ def choose(files: Iterable[Path], context: str = "") -> Chosen:
     return Chosen(cluster, cluster_at, user, user_at, chosen.namespace or "default")
 
 
-def _pick(named: Mapping[str, tuple[T, Found]], name: str, file: str, field: str) -> tuple[T, Found]:
+def _pick(named: Mapping[str, tuple[T, ConfigLocation]], name: str, file: str, field: str) -> tuple[T, ConfigLocation]:
     if name not in named:
         raise AccessError(file, field, f"there is no {name!r}", f"it must be one of {_names(named)}")
     return named[name]
@@ -162,11 +162,15 @@ def _merge(merged: _Merged, path: Path, file: _File) -> None:
     merged.current = merged.current or file.current_context
     folder = path.absolute().parent
     for one in file.clusters:
-        merged.clusters.setdefault(one.name, (one.cluster, Found(str(path), f"clusters[{one.name}].cluster", folder)))
+        merged.clusters.setdefault(
+            one.name, (one.cluster, ConfigLocation(str(path), f"clusters[{one.name}].cluster", folder))
+        )
     for one in file.users:
-        merged.users.setdefault(one.name, (one.user, Found(str(path), f"users[{one.name}].user", folder)))
+        merged.users.setdefault(one.name, (one.user, ConfigLocation(str(path), f"users[{one.name}].user", folder)))
     for one in file.contexts:
-        merged.contexts.setdefault(one.name, (one.context, Found(str(path), f"contexts[{one.name}].context", folder)))
+        merged.contexts.setdefault(
+            one.name, (one.context, ConfigLocation(str(path), f"contexts[{one.name}].context", folder))
+        )
 
 
 def _read(path: Path) -> _File:

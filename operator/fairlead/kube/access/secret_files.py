@@ -11,7 +11,7 @@ from typing import Protocol
 from fairlead.kube.errors import AccessError
 
 
-class Material(Protocol):
+class SecretSource(Protocol):
     """Bytes, and where they are from."""
 
     @property
@@ -27,7 +27,7 @@ class Material(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Inline:
+class InlineSecret:
     """Bytes that are written in the file itself."""
 
     file: str
@@ -40,7 +40,7 @@ class Inline:
 
 
 @dataclass(slots=True)
-class Watched:
+class FileSecret:
     """A file. Tokens and certificates of a pod are replaced while it runs, by way of links: a look tells, cheaply."""
 
     path: Path
@@ -70,9 +70,11 @@ class Watched:
         return self._data
 
 
-def inline(file: str, field: str, text: str) -> Inline:
+def inline_secret(file: str, field: str, text: str) -> InlineSecret:
     """What a field holds in base64."""
     try:
-        return Inline(file, field, base64.b64decode("".join(text.split()), validate=True))  # it may have several lines
+        return InlineSecret(
+            file, field, base64.b64decode("".join(text.split()), validate=True)
+        )  # it may have several lines
     except (binascii.Error, ValueError) as error:
         raise AccessError(file, field, "is not base64", "encode the PEM file with `base64 -w0`") from error

@@ -4,7 +4,7 @@ import ssl
 from dataclasses import dataclass, field
 
 from fairlead.kube.access.credentials import Credential
-from fairlead.kube.access.secret_files import Material
+from fairlead.kube.access.secret_files import SecretSource
 from fairlead.kube.errors import AccessError
 from fairlead.pki.tls_context import load_pair
 
@@ -13,7 +13,7 @@ from fairlead.pki.tls_context import load_pair
 class Trust:
     """An authority (None: those of the machine), and what names the client's certificate when it is no good."""
 
-    authority: Material | None = None
+    authority: SecretSource | None = None
     verify: bool = True
     certificate_at: tuple[str, str] = ("", "")
     _made_of: tuple[bytes, bytes, bytes] | None = field(default=None, repr=False)

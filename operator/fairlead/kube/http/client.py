@@ -15,8 +15,8 @@ import msgspec
 from fairlead.kube.access.access import Access, Connection
 from fairlead.kube.errors import NotLeadingError, RequestError, UnreachableError
 from fairlead.kube.http.retry import wait_s
-from fairlead.kube.http.transport import JSON, Ask, Transport
-from fairlead.kube.resources import Page, Where
+from fairlead.kube.http.transport import JSON, Request, Transport
+from fairlead.kube.resources import ObjectRef, Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +106,13 @@ class Client:
             raise RuntimeError("a client is used as a context: `async with Client(access) as client`")
         return self._opened
 
-    async def get(self, where: Where, decode: Decode[T], query: Mapping[str, str] = _NONE) -> T:
+    async def get(self, where: ObjectRef, decode: Decode[T], query: Mapping[str, str] = _NONE) -> T:
         """One object, or a part of it that a query describes."""
-        return await self._decoded(Ask("get", where, query), decode)
+        return await self._decoded(Request("get", where, query), decode)
 
     async def pages(
         self,
-        where: Where,
+        where: ObjectRef,
         decode: Decode[Page[T]],
         *,
         query: Mapping[str, str] = _NONE,
@@ -122,20 +122,20 @@ class Client:
         """A list, a page at a time, all of the same version. GoneError: it took too long, begin anew."""
         asked = {**query, "limit": str(limit)}
         while True:
-            page = await self._decoded(Ask("list", where, asked, accept=accept), decode)
+            page = await self._decoded(Request("list", where, asked, accept=accept), decode)
             yield page
             if not page.metadata.more:
                 return
             asked = {**asked, "continue": page.metadata.more}
 
     async def watch(
-        self, where: Where, query: Mapping[str, str], *, line_bytes_max: int = LINE_BYTES_MAX
+        self, where: ObjectRef, query: Mapping[str, str], *, line_bytes_max: int = LINE_BYTES_MAX
     ) -> AsyncGenerator[bytes, None]:
         """The lines of a watch, until the API server ends it. Not made again, and silence is for the caller to mind.
 
         Close it (`contextlib.aclosing`): the connection is given up then.
         """
-        ask = Ask("watch", where, {**query, "watch": "true"})
+        ask = Request("watch", where, {**query, "watch": "true"})
         lines = Lines(line_bytes_max)
         try:
             async with self._shown() as connection, self._transport.stream(ask, connection) as chunks:
@@ -145,42 +145,42 @@ class Client:
         except LongLineError as error:
             raise UnreachableError("watch", where, str(error)) from error
 
-    async def create(self, where: Where, body: object, decode: Decode[T]) -> T:
+    async def create(self, where: ObjectRef, body: object, decode: Decode[T]) -> T:
         """A new object in a collection. It is made again only after 429, or when it was surely not sent."""
-        return await self._decoded(Ask("create", where, body=_encoded(body)), decode)
+        return await self._decoded(Request("create", where, body=_encoded(body)), decode)
 
-    async def replace(self, where: Where, body: object, decode: Decode[T]) -> T:
+    async def replace(self, where: ObjectRef, body: object, decode: Decode[T]) -> T:
         """The whole object; with a resourceVersion in it, ConflictError if it has become another."""
-        return await self._decoded(Ask("update", where, body=_encoded(body)), decode)
+        return await self._decoded(Request("update", where, body=_encoded(body)), decode)
 
-    async def merge(self, where: Where, body: object, decode: Decode[T]) -> T:
+    async def merge(self, where: ObjectRef, body: object, decode: Decode[T]) -> T:
         """Merge into an object, or into its status."""
-        return await self._decoded(Ask("patch", where, body=_encoded(body), content_type=_MERGE), decode)
+        return await self._decoded(Request("patch", where, body=_encoded(body), content_type=_MERGE), decode)
 
-    async def apply(self, where: Where, body: object, decode: Decode[T], *, manager: str, force: bool = False) -> T:
+    async def apply(self, where: ObjectRef, body: object, decode: Decode[T], *, manager: str, force: bool = False) -> T:
         """Server-side apply of an object, or of its status; `force` takes fields from their owners."""
         query = {"fieldManager": manager, "force": "true" if force else "false"}
-        return await self._decoded(Ask("patch", where, query, _encoded(body), _APPLY), decode)
+        return await self._decoded(Request("patch", where, query, _encoded(body), _APPLY), decode)
 
-    async def delete(self, where: Where, *, uid: str = "", version: str = "") -> None:
+    async def delete(self, where: ObjectRef, *, uid: str = "", version: str = "") -> None:
         """Delete an object, if it is still that one. Made again, it may meet what it has deleted: NotFoundError."""
         given = {"uid": uid, "resourceVersion": version}
         conditions = {name: value for name, value in given.items() if value}
         body = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": conditions} if conditions else None
-        await self._ask(Ask("delete", where, body=None if body is None else _encoded(body)))
+        await self._ask(Request("delete", where, body=None if body is None else _encoded(body)))
 
-    async def post(self, where: Where, body: bytes, *, within_s: float) -> bytes:
+    async def post(self, where: ObjectRef, body: bytes, *, within_s: float) -> bytes:
         """What must not happen twice, such as a binding: one attempt, and bytes as they are.
 
         An UnreachableError without `not_sent` leaves open whether it has happened.
         """
-        return await self._at_once(Ask("create", where, body=body), within_s)
+        return await self._at_once(Request("create", where, body=body), within_s)
 
-    async def read(self, where: Where, *, within_s: float) -> bytes:
+    async def read(self, where: ObjectRef, *, within_s: float) -> bytes:
         """One object, for somebody who cannot wait: one attempt, and bytes as they are."""
-        return await self._at_once(Ask("get", where), within_s)
+        return await self._at_once(Request("get", where), within_s)
 
-    async def _at_once(self, ask: Ask, within_s: float) -> bytes:
+    async def _at_once(self, ask: Request, within_s: float) -> bytes:
         """Also a program that tells who asks has only that time."""
         loop = asyncio.get_running_loop()
         end = loop.time() + within_s
@@ -204,14 +204,14 @@ class Client:
                 self.access.renew(connection)
             raise
 
-    async def _decoded(self, ask: Ask, decode: Decode[T]) -> T:
+    async def _decoded(self, ask: Request, decode: Decode[T]) -> T:
         body = await self._ask(ask)
         try:
             return decode(body)
         except msgspec.DecodeError as error:
             raise RequestError(ask.verb, ask.where, f"the answer is not what was asked for: {error}") from error
 
-    async def _ask(self, ask: Ask) -> bytes:
+    async def _ask(self, ask: Request) -> bytes:
         clock = self._clock
         end = clock.now() + self._deadline_s
         attempt, renewed = 0, False
@@ -230,7 +230,7 @@ class Client:
             await clock.sleep(wait)
             attempt += 1
 
-    def _writable_s(self, ask: Ask) -> float:
+    def _writable_s(self, ask: Request) -> float:
         if self._writes_for_s is None or ask.verb in _READS:
             return inf
         left = self._writes_for_s()

@@ -13,7 +13,7 @@ from yarl import URL
 from fairlead import __version__
 from fairlead.kube.access.access import Access, Connection
 from fairlead.kube.errors import ERROR_BYTES_MAX, UnreachableError, refusal
-from fairlead.kube.resources import Where
+from fairlead.kube.resources import ObjectRef
 
 JSON: Final = "application/json"
 CONNECT_S: Final = 10.0
@@ -30,12 +30,12 @@ _METHODS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class Request:
     """A request."""
 
     verb: str
     """As RBAC calls it."""
-    where: Where
+    where: ObjectRef
     query: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     content_type: str = JSON
@@ -67,14 +67,14 @@ class Transport:
         """Give the connections back."""
         await self._session.close()
 
-    async def once(self, ask: Ask, connection: Connection, *, within_s: float) -> bytes:
+    async def once(self, ask: Request, connection: Connection, *, within_s: float) -> bytes:
         """The body of a good answer; every other end is a RequestError."""
         limits = aiohttp.ClientTimeout(total=within_s, sock_connect=CONNECT_S, sock_read=SILENT_S)
         async with self._answer(ask, connection, limits) as answer:
             return await answer.read()
 
     @asynccontextmanager
-    async def stream(self, ask: Ask, connection: Connection) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, ask: Request, connection: Connection) -> AsyncIterator[AsyncIterator[bytes]]:
         """The chunks of a good answer, for as long as it lasts; its silence is for the caller to mind."""
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=None)
         async with self._answer(ask, connection, limits) as answer:
@@ -82,7 +82,7 @@ class Transport:
 
     @asynccontextmanager
     async def _answer(
-        self, ask: Ask, connection: Connection, limits: aiohttp.ClientTimeout
+        self, ask: Request, connection: Connection, limits: aiohttp.ClientTimeout
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         access, credential = self._access, connection.credential
         headers = {"Accept": ask.accept}

@@ -13,7 +13,7 @@ _NEVER: Final = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class LeaseTimings:
     """How long what lasts, in seconds."""
 
     lease_s: float = 15.0
@@ -43,14 +43,14 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class Wait:
     """Do nothing for a while."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Read:
     """Read the Lease."""
 
 
@@ -78,11 +78,11 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
-class Over:
+class Done:
     """There is nothing more to do."""
 
 
-Step = Rest | Look | Write | Resign | Release | Over
+Step = Wait | Read | Write | Resign | Release | Done
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Election:
     """What one replica knows."""
 
     me: str
-    terms: Terms = Terms()
+    terms: LeaseTimings = LeaseTimings()
     until: float | None = None
     """It leads, and acts until then; None: it is a candidate."""
     record: Record | None = None
@@ -108,18 +108,18 @@ class Election:
             if now >= self.until:
                 return Resign()
             if stopping and ended:
-                return Release(self.record.version, self.record.transitions) if self.record and self.fresh else Over()
+                return Release(self.record.version, self.record.transitions) if self.record and self.fresh else Done()
             if now < self.at:
-                return Rest(min(self.at, self.until) - now)
-            return self._write() if self.fresh else Look()
+                return Wait(min(self.at, self.until) - now)
+            return self._write() if self.fresh else Read()
         if stopping:
-            return Over()
+            return Done()
         if self.fresh and ended and now >= self.free_at:
             return self._write()
         if now >= self.at:
-            return Look()
+            return Read()
         soonest = min(self.at, self.free_at) if self.fresh and ended else self.at
-        return Rest(soonest - now)
+        return Wait(soonest - now)
 
     def saw(self, record: Record | None, now: float) -> "Election":
         """A look, or what it comes to: the Lease as it is; None: there is none."""

@@ -18,25 +18,25 @@ from fairlead.kube.access.access import Access
 from fairlead.kube.errors import ClusterError, NotFoundError
 from fairlead.kube.http.client import Client, Clock
 from fairlead.kube.leader_election.election import (
+    Done,
     Election,
-    Look,
-    Over,
+    LeaseTimings,
+    Read,
     Record,
     Release,
     Resign,
-    Rest,
     Step,
-    Terms,
+    Wait,
     Write,
 )
-from fairlead.kube.resources import Resource, Where
+from fairlead.kube.resources import ObjectRef, Resource
 
 LOG: Final = logging.getLogger(__name__)
-LEASES: Final = Where(Resource("coordination.k8s.io", "v1", "leases"))
+LEASES: Final = ObjectRef(Resource("coordination.k8s.io", "v1", "leases"))
 _NEVER: Final = float("-inf")
 
 
-class Duty(Protocol):
+class LeaderTask(Protocol):
     """What only the leader does. It is called in the Lease's thread, and never waits there."""
 
     def begin(self) -> None:
@@ -91,11 +91,11 @@ class Elector:
     def __init__(
         self,
         access: Callable[[], Access],
-        where: Where,
+        where: ObjectRef,
         me: str,
-        duty: Duty,
+        duty: LeaderTask,
         *,
-        terms: Terms | None = None,
+        terms: LeaseTimings | None = None,
         clock: Clock | None = None,
         today: Callable[[], datetime] = lambda: datetime.now(UTC),
         releases: bool = True,
@@ -113,7 +113,7 @@ class Elector:
         self.holder = ""
         """Who had it when it was last seen."""
         self._access, self._where, self._me, self._duty = access, where, me, duty
-        self._terms, self._clock, self._today = terms or Terms(), clock or Clock(), today
+        self._terms, self._clock, self._today = terms or LeaseTimings(), clock or Clock(), today
         self._releases, self._met, self._over = releases, met, over
         self._until = _NEVER
         self._stopping = threading.Event()
@@ -181,7 +181,7 @@ class Elector:
                         told = True
                         self._duty.end()
                     step = election.next(self._clock.now(), ended=self._duty.ended, stopping=stopping)
-                    if isinstance(step, Over) or (isinstance(step, Release) and not self._releases):
+                    if isinstance(step, Done) or (isinstance(step, Release) and not self._releases):
                         return
                     election = await self._take(step, election, client)
         finally:
@@ -191,7 +191,7 @@ class Elector:
                 self._duty.end()
 
     async def _take(self, step: Step, election: Election, client: Client) -> Election:
-        if isinstance(step, Rest):
+        if isinstance(step, Wait):
             await self._rest(step.seconds)
             return election
         if isinstance(step, Resign):
@@ -232,7 +232,7 @@ class Elector:
                 made = await client.create(collection, self._body(step), record_of)
                 return election.wrote(made, sent, self._clock.now())
             try:
-                if isinstance(step, Look):
+                if isinstance(step, Read):
                     return election.saw(await client.get(self._where, record_of), self._clock.now())
                 made = await client.merge(self._where, self._body(step), record_of)
             except NotFoundError:

@@ -24,10 +24,10 @@ from fairlead.kube.errors import (
 )
 from fairlead.kube.http.client import Client, Clock
 from fairlead.kube.http.retry import LONGEST_S, Backoff
-from fairlead.kube.resources import Page, Where
+from fairlead.kube.resources import ObjectRef, Page
 from fairlead.kube.watch import store
-from fairlead.kube.watch.reflector_status import Relist, State
-from fairlead.kube.watch.store import Held, Key, Sink, Stamp
+from fairlead.kube.watch.reflector_status import ReflectorStatus, Relist
+from fairlead.kube.watch.store import Key, ObjectVersion, Sink, Store
 from fairlead.kube.watch.verify import differences
 
 T = TypeVar("T", bound=store.Identified)
@@ -53,7 +53,7 @@ class Reflector(Generic[T]):
     def __init__(
         self,
         client: Client,
-        where: Where,
+        where: ObjectRef,
         *,
         decode: Callable[[msgspec.Raw], T],
         sink: Sink[T],
@@ -62,12 +62,12 @@ class Reflector(Generic[T]):
     ) -> None:
         """`query` is what limits the objects: a `fieldSelector`, a `labelSelector`."""
         self.where = where
-        self.state = State()
+        self.state = ReflectorStatus()
         self._client = client
         self._decode = decode
         self._query = query
         self._clock = clock or Clock()
-        self._held = Held(sink, store.identify)
+        self._held = Store(sink, store.identify)
         self._backoff = Backoff(self._clock.random)
         self._version = ""
         self._asked = asyncio.Event()
@@ -77,7 +77,7 @@ class Reflector(Generic[T]):
         self._lines = 0
 
     @property
-    def objects(self) -> Mapping[Key, Stamp]:
+    def objects(self) -> Mapping[Key, ObjectVersion]:
         """What is held."""
         return self._held.stamps
 
@@ -190,7 +190,7 @@ class Reflector(Generic[T]):
 
     def _hear(self, line: bytes) -> None:
         try:
-            event = store.event.decode(line)
+            event = store.watch_event.decode(line)
         except msgspec.DecodeError as error:
             raise UnreachableError("watch", self.where, f"a line that is no event: {error}") from error
         self.state.events[event.type] += 1
@@ -228,7 +228,7 @@ class Reflector(Generic[T]):
         _log.log(level, "reflector.failed", extra={"resource": str(self.where), "error": what})
         self.state.trouble = what
 
-    def _unreadable(self, raw: msgspec.Raw, error: Exception) -> tuple[Key, Stamp]:
+    def _unreadable(self, raw: msgspec.Raw, error: Exception) -> tuple[Key, ObjectVersion]:
         """What is held of it stays as it was: one bad object must not keep us from all the others."""
         key, stamp = self._known(raw)
         self.state.unreadable += 1
@@ -237,9 +237,9 @@ class Reflector(Generic[T]):
         _log.error("reflector.unreadable", extra={"resource": str(self.where), "object": key, "error": why})
         return key, stamp
 
-    def _known(self, raw: msgspec.Raw) -> tuple[Key, Stamp]:
+    def _known(self, raw: msgspec.Raw) -> tuple[Key, ObjectVersion]:
         try:
-            return store.identify(store.known.decode(raw))
+            return store.identify(store.partial_object.decode(raw))
         except msgspec.DecodeError as error:
             raise UnreachableError("watch", self.where, f"what is no object: {error}") from error
 

@@ -19,7 +19,7 @@ class Relist(StrEnum):
 
 
 @dataclass(slots=True)
-class State:
+class ReflectorStatus:
     """Written by one reflector, read by anybody."""
 
     synced: bool = False

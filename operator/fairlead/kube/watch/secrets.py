@@ -8,11 +8,11 @@ import msgspec
 
 from fairlead.kube.errors import ConflictError, NotFoundError
 from fairlead.kube.http.client import Client, Clock
-from fairlead.kube.resources import Resource, Where
+from fairlead.kube.resources import ObjectRef, Resource
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.store import Sink
 
-SECRETS: Final = Where(Resource("", "v1", "secrets"))
+SECRETS: Final = ObjectRef(Resource("", "v1", "secrets"))
 TLS: Final = "kubernetes.io/tls"
 _NONE: Final[Mapping[str, str]] = {}
 
@@ -102,16 +102,16 @@ class Secrets:
 
     def follow(self, name: str, sink: Sink[Secret], *, clock: Clock | None = None) -> Reflector[Secret]:
         """Keep a sink told of one. A Role that names it allows that."""
-        where = Where(SECRETS.resource, self.namespace)
+        where = ObjectRef(SECRETS.resource, self.namespace)
         query = {"fieldSelector": f"metadata.name={name}"}
         return Reflector(self.client, where, decode=_decode, sink=sink, query=query, clock=clock)
 
     def follow_shown(self, sink: Sink[Shown], *, clock: Clock | None = None) -> Reflector[Shown]:
         """Keep a sink told of what all of them show."""
-        where = Where(SECRETS.resource, self.namespace)
+        where = ObjectRef(SECRETS.resource, self.namespace)
         return Reflector(self.client, where, decode=_decode_shown, sink=sink, query=_NOT_OF_HELM, clock=clock)
 
-    def _where(self, name: str) -> Where:
+    def _where(self, name: str) -> ObjectRef:
         return SECRETS.of(self.namespace, name)
 
 

@@ -13,7 +13,7 @@ Key = tuple[str, str]
 """What an object is called: namespace and name."""
 
 
-class Stamp(msgspec.Struct, frozen=True, gc=False):
+class ObjectVersion(msgspec.Struct, frozen=True, gc=False):
     """Which object it is that is called so, and as of when: another of the same name has another uid."""
 
     uid: str
@@ -56,20 +56,20 @@ class Meta(msgspec.Struct, frozen=True):
     resourceVersion: str = ""  # noqa: N815
 
 
-class Known(msgspec.Struct, frozen=True):
+class PartialObject(msgspec.Struct, frozen=True):
     """Any object, as far as it can be told from others."""
 
     metadata: Meta = Meta()
 
 
-event: Final = msgspec.json.Decoder(Event)
-known: Final = msgspec.json.Decoder(Known)
+watch_event: Final = msgspec.json.Decoder(Event)
+partial_object: Final = msgspec.json.Decoder(PartialObject)
 
 
-def identify(one: Identified) -> tuple[Key, Stamp]:
+def identify(one: Identified) -> tuple[Key, ObjectVersion]:
     """Which object, as of when."""
     meta = one.metadata
-    return (meta.namespace, meta.name), Stamp(meta.uid, meta.resourceVersion)
+    return (meta.namespace, meta.name), ObjectVersion(meta.uid, meta.resourceVersion)
 
 
 T = TypeVar("T")
@@ -92,18 +92,18 @@ class Sink(Protocol[T_contra]):
         """The list is complete: what is held is what there is."""
 
 
-class Held(Generic[T]):
+class Store(Generic[T]):
     """The objects that the sink has been told of."""
 
-    def __init__(self, sink: Sink[T], identify: Callable[[T], tuple[Key, Stamp]]) -> None:
+    def __init__(self, sink: Sink[T], identify: Callable[[T], tuple[Key, ObjectVersion]]) -> None:
         self._sink: Final = sink
         self._identify: Final = identify
-        self._stamps: dict[Key, Stamp] = {}
+        self._stamps: dict[Key, ObjectVersion] = {}
         self._unlisted: set[Key] = set()
         self._anew = False
 
     @property
-    def stamps(self) -> Mapping[Key, Stamp]:
+    def stamps(self) -> Mapping[Key, ObjectVersion]:
         """What there is."""
         return self._stamps
 
@@ -135,7 +135,7 @@ class Held(Generic[T]):
         self._anew = False
         self._sink.end()
 
-    def put(self, item: T) -> Stamp:
+    def put(self, item: T) -> ObjectVersion:
         """An object came or changed; which it is now."""
         key, stamp = self._identify(item)
         self._put(item, key, stamp, anew=False)
@@ -147,7 +147,7 @@ class Held(Generic[T]):
         if held and held.uid == uid:
             self._remove(key)
 
-    def _put(self, item: T, key: Key, stamp: Stamp, *, anew: bool) -> None:
+    def _put(self, item: T, key: Key, stamp: ObjectVersion, *, anew: bool) -> None:
         held = self._stamps.get(key)
         if held == stamp and not anew:
             return

@@ -10,17 +10,17 @@ from typing import Final
 import msgspec
 
 from fairlead.kube.http.client import Client, Clock
-from fairlead.kube.resources import Page, Where
-from fairlead.kube.watch.store import Key, Known, Stamp, identify
+from fairlead.kube.resources import ObjectRef, Page
+from fairlead.kube.watch.store import Key, ObjectVersion, PartialObject, identify
 
 _ACCEPT: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _APART_S: Final = 30.0
-_decoder: Final = msgspec.json.Decoder(Page[Known])
-Differences = dict[Key, tuple[Stamp | None, Stamp | None]]
+_decoder: Final = msgspec.json.Decoder(Page[PartialObject])
+Differences = dict[Key, tuple[ObjectVersion | None, ObjectVersion | None]]
 
 
 async def differences(
-    client: Client, where: Where, query: Mapping[str, str], held: Mapping[Key, Stamp], clock: Clock
+    client: Client, where: ObjectRef, query: Mapping[str, str], held: Mapping[Key, ObjectVersion], clock: Clock
 ) -> set[Key]:
     """The objects that are held otherwise than they are; `held` is looked at while it changes."""
     first = await _look(client, where, query, held)
@@ -31,7 +31,9 @@ async def differences(
     return {key for key, differs in second.items() if first.get(key) == differs}
 
 
-async def _look(client: Client, where: Where, query: Mapping[str, str], held: Mapping[Key, Stamp]) -> Differences:
+async def _look(
+    client: Client, where: ObjectRef, query: Mapping[str, str], held: Mapping[Key, ObjectVersion]
+) -> Differences:
     found: Differences = {}
     there: set[Key] = set()
     async for page in client.pages(where, _decoder.decode, query=query, accept=_ACCEPT):

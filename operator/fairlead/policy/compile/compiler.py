@@ -13,8 +13,8 @@ from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cel.check import BOOL, NUMBER, STRING
 from fairlead.cel.engine.environment import CONDITION, PROTECTION, RULE, Scope
 from fairlead.cooperative import LIMIT_S, Clock, Steps, TooLongError, finish, released, within
-from fairlead.policy.compile.expression import Compiled
-from fairlead.policy.compile.expression_compiler import Expressions, Known
+from fairlead.policy.compile.expression import CompiledExpression
+from fairlead.policy.compile.expression_compiler import ExpressionCache, ExpressionCompiler
 from fairlead.policy.compile.expression_rules import filter_of, score_of
 from fairlead.policy.compile.model import (
     AnnotationRule,
@@ -29,33 +29,35 @@ from fairlead.policy.compile.model import (
 )
 from fairlead.policy.compile.policy_errors import Fault, PolicyError, in_field
 from fairlead.strategies.contract import Filter, Score, Strategy
-from fairlead.strategies.label_selector import matcher
+from fairlead.strategies.label_selector import compile_selector
 from fairlead.strategies.reads import EVERY
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class CompileOptions:
     """What the operator's settings and installation allow."""
 
     strategies: Mapping[str, Strategy] = field(default_factory=dict)
     annotation_prefixes: tuple[str, ...] = ("fairlead.dev/",)
-    known: Known | None = field(default=None, compare=False)
+    known: ExpressionCache | None = field(default=None, compare=False)
     """For who compiles many policies and then ends: what was compiled is kept for those that say the same."""
     clock: Clock = field(default=lambda: 0.0, compare=False)
     """What tells how long a policy has taken; without one it may take as long as it does."""
 
 
-def compile_policy(policy: SchedulerExtenderPolicy, rules: Rules, *, unknown: Collection[str] = ()) -> CompiledPolicy:
+def compile_policy(
+    policy: SchedulerExtenderPolicy, rules: CompileOptions, *, unknown: Collection[str] = ()
+) -> CompiledPolicy:
     """Compile at one stretch; nothing is said of what uses an unknown variable. Raises PolicyError."""
     return finish(compile_steps(policy, rules, unknown=unknown))
 
 
 def compile_steps(
     policy: SchedulerExtenderPolicy,
-    rules: Rules,
+    rules: CompileOptions,
     *,
     unknown: Collection[str] = (),
-    made: list[Compiled] | None = None,
+    made: list[CompiledExpression] | None = None,
 ) -> Steps[CompiledPolicy]:
     """Compile, pausing after each expression so that others are served meanwhile. Raises PolicyError at the end.
 
@@ -86,11 +88,15 @@ def too_long(error: TooLongError) -> Fault:
 
 class _Compiler:
     def __init__(
-        self, policy: SchedulerExtenderPolicy, rules: Rules, unknown: Collection[str], made: list[Compiled]
+        self,
+        policy: SchedulerExtenderPolicy,
+        rules: CompileOptions,
+        unknown: Collection[str],
+        made: list[CompiledExpression],
     ) -> None:
         self.policy = policy
         self.rules = rules
-        self.expressions = Expressions(
+        self.expressions = ExpressionCompiler(
             [entry.name for entry in policy.spec.data], rules.known, broken=set(unknown), made=made
         )
         self.faults = self.expressions.faults
@@ -152,7 +158,7 @@ class _Compiler:
 
     def _filter(self, path: FieldPath, rule: written.Filter) -> Steps[None]:
         yield path
-        expression: Compiled | None = None
+        expression: CompiledExpression | None = None
         if rule.strategy is not None:
             strategy, params = rule.strategy
             make = self.rules.strategies[strategy].filter
@@ -183,7 +189,7 @@ class _Compiler:
 
     def _score(self, path: FieldPath, rule: written.Score) -> Steps[None]:
         yield path
-        expression: Compiled | None = None
+        expression: CompiledExpression | None = None
         if rule.strategy is not None:
             strategy, params = rule.strategy
             make = self.rules.strategies[strategy].score
@@ -219,8 +225,8 @@ class _Compiler:
             self.annotations.append(AnnotationRule(rule.key, made, rule.on_error == "Reject"))
             self._report(rule.key, "Annotation", made)
 
-    def _report(self, name: str, kind: RuleKind, made: Compiled | Filter | Score) -> None:
-        if isinstance(made, Compiled):
+    def _report(self, name: str, kind: RuleKind, made: CompiledExpression | Filter | Score) -> None:
+        if isinstance(made, CompiledExpression):
             uses = tuple(sorted(".".join(path) for path in made.paths))
             self.reports.append(RuleReport(name, kind, made.evaluation, uses))
         else:
@@ -237,7 +243,7 @@ def _uses(rule: Filter | Score) -> tuple[str, ...]:
 
 
 def _selector(written_selector: LabelSelector | None) -> Selector | None:
-    return None if written_selector is None else matcher(written_selector)
+    return None if written_selector is None else compile_selector(written_selector)
 
 
 def spec_hash(policy: SchedulerExtenderPolicy) -> str:

@@ -32,11 +32,11 @@ _AMOUNTS: Final = ("request", "free", "requested", "allocatable", "data")
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledExpression:
     """An expression of a policy with the variables that it may use."""
 
     expression: Expression
-    variables: Mapping[str, "Compiled"] = field(default_factory=dict)
+    variables: Mapping[str, "CompiledExpression"] = field(default_factory=dict)
 
     @cached_property
     def paths(self) -> frozenset[Path]:
@@ -140,10 +140,10 @@ class Compiled:
         """As `for_pod`, with the value of every part; some may be forced to be true or false."""
         return self._program.traced(pod, force, at)
 
-    def part(self, node: Node) -> "Compiled":
+    def part(self, node: Node) -> "CompiledExpression":
         """A part of the expression by itself; one inside of a macro lacks what the macro binds."""
         checked = replace(self.expression.checked, root=node)
-        return Compiled(replace(self.expression, checked=checked), self.variables)
+        return CompiledExpression(replace(self.expression, checked=checked), self.variables)
 
     @cached_property
     def _trees(self) -> Mapping[str, Any]:
@@ -151,7 +151,7 @@ class Compiled:
 
     @cached_property
     def _wanted(self) -> Mapping[str, Any]:
-        return evaluate.wanted(self.paths)
+        return evaluate.needed_fields(self.paths)
 
     @cached_property
     def _program(self) -> Program:
@@ -177,7 +177,7 @@ class Compiled:
     def _on_engine(self, pod: Any, node: Any, now: int) -> Any:
         facts: dict[str, Any] = {name: getattr(pod, name) for name in self.roots if name in OF_POD}
         facts |= {name: getattr(node, name) for name in self.roots if name not in (*OF_POD, "now")}
-        given = evaluate.facts(
+        given = evaluate.engine_inputs(
             {name: value for name, value in facts.items() if value is not None}, self._wanted, Room()
         )
         if "now" in self.roots:
@@ -200,11 +200,11 @@ def _bound_name(variable: str) -> str:
     return f"variables_{variable}_of_the_policy"
 
 
-def _in_order(variables: Mapping[str, Compiled]) -> list[str]:
+def _in_order(variables: Mapping[str, CompiledExpression]) -> list[str]:
     """Each after those that it uses, and looked at once: they may use each other in very many ways."""
     ordered: dict[str, None] = {}
 
-    def add(names: Mapping[str, Compiled]) -> None:
+    def add(names: Mapping[str, CompiledExpression]) -> None:
         for name, variable in names.items():
             if name not in ordered:
                 add(variable.variables)

@@ -17,26 +17,26 @@ from fairlead.cel.syntax.ast import Call, Checked, Const, Ident, walk
 from fairlead.cel.syntax.diagnostics import Diagnostic, place
 from fairlead.cel.syntax.source_refs import references
 from fairlead.cooperative import Steps, about
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.policy_errors import Fault, in_expression, in_field
 
 PATTERNS_OF_POLICY_MAX: Final = 128
 """Different ones: each may take half a MiB of memory for as long as the policy serves."""
-Known = dict[tuple[object, ...], Compiled]
+ExpressionCache = dict[tuple[object, ...], CompiledExpression]
 """Expressions that compiled, by all that decides what comes of them: of many policies few are unlike any other."""
 
 
 @dataclass(slots=True)
-class Expressions:
+class ExpressionCompiler:
     """What was compiled so far, and what is wrong."""
 
     data: Sequence[str]
-    known: Known | None = None
+    known: ExpressionCache | None = None
     """What other policies have compiled; None: nothing is kept."""
     faults: list[Fault] = field(default_factory=list)
-    made: list[Compiled] = field(default_factory=list)
+    made: list[CompiledExpression] = field(default_factory=list)
     """All that was compiled, to be let go of in pieces where nothing comes of it."""
-    variables: dict[str, Compiled] = field(default_factory=dict)
+    variables: dict[str, CompiledExpression] = field(default_factory=dict)
     _parts: dict[str, int] = field(default_factory=dict)
     _patterns: set[str] = field(default_factory=set)
     broken: set[str] = field(default_factory=set)  # variables that do not compile: whoever uses them is not to blame
@@ -62,11 +62,11 @@ class Expressions:
                     self._parts[name] = self._parts_of(made.expression.checked)
             self._environments.clear()
 
-    def compiled(self, path: FieldPath, text: str, scope: Scope, want: Want) -> Steps[Compiled | None]:
+    def compiled(self, path: FieldPath, text: str, scope: Scope, want: Want) -> Steps[CompiledExpression | None]:
         """Check an expression and lower it; what is wrong with it is noted down."""
         return about(path, self._compiled(path, text, scope, want))
 
-    def _compiled(self, path: FieldPath, text: str, scope: Scope, want: Want) -> Steps[Compiled | None]:
+    def _compiled(self, path: FieldPath, text: str, scope: Scope, want: Want) -> Steps[CompiledExpression | None]:
         yield
         if _named_in(text) & self.broken:
             return None  # what is wrong is said where the variable stands
@@ -88,7 +88,7 @@ class Expressions:
             fault = f"has {parts:,} parts with its variables written out, {PARTS_MAX:,} are allowed"
             self.faults.append(in_field(path, fault, "use variables less often"))
             return None
-        made = Compiled(expression, self._used(expression.checked.names.values()))
+        made = CompiledExpression(expression, self._used(expression.checked.names.values()))
         self.made.append(made)
         patterns = _patterns(made)
         if (count := len(patterns)) > PATTERNS_MAX:
@@ -146,9 +146,9 @@ class Expressions:
                 fault = f"the variable `{name}` reads {those}, which {scope.what} cannot see"
                 yield Diagnostic(line, column, fault, f"there are {', '.join(scope.roots)}")
 
-    def _used(self, named: Iterable[str]) -> dict[str, Compiled]:
+    def _used(self, named: Iterable[str]) -> dict[str, CompiledExpression]:
         """The variables among what an expression names, and those that they use."""
-        found: dict[str, Compiled] = {}
+        found: dict[str, CompiledExpression] = {}
         for name in sorted({full.removeprefix(VARIABLES) for full in named if full.startswith(VARIABLES)}):
             found |= {**self.variables[name].variables, name: self.variables[name]}
         return found
@@ -173,7 +173,7 @@ class Expressions:
         self.broken.update(uses)
 
 
-def _of_engine(made: Compiled) -> tuple[str, str] | None:
+def _of_engine(made: CompiledExpression) -> tuple[str, str] | None:
     """What is wrong with an expression that is not lowered."""
     if made.evaluation == "Lowered":
         return None
@@ -187,7 +187,7 @@ def _of_engine(made: Compiled) -> tuple[str, str] | None:
     return None
 
 
-def _patterns(made: Compiled) -> set[str]:
+def _patterns(made: CompiledExpression) -> set[str]:
     """The constant patterns of an expression and of its variables, which are all compiled."""
     trees = [made.expression.checked, *(one.expression.checked for one in made.variables.values())]
     return {pattern for checked in trees for pattern in _patterns_in(checked)}

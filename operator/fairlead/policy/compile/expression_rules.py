@@ -6,44 +6,44 @@ Whatever is raised in a rule, foreseen or not, is a rule that could not decide: 
 from collections.abc import Callable, Collection
 from typing import Any, Final
 
-from fairlead.cel.analysis.expiry import Ends
+from fairlead.cel.analysis.expiry import ExpiryTracker
 from fairlead.cel.engine.safe_messages import stable
 from fairlead.cel.lowering.program import translated
 from fairlead.cel.lowering.pyast import CAUGHT
 from fairlead.cel.values.errors import Abort, Kind
-from fairlead.policy.compile.expression import Compiled, as_reads, finite
-from fairlead.policy.views.faults import RAISED, Faulted, Raised, faulted
+from fairlead.policy.compile.expression import CompiledExpression, as_reads, finite
+from fairlead.policy.views.faults import RAISED, InternalRuleError, RuleError, internal_error
 from fairlead.policy.views.pod_and_node import MissingDataError, NodeView, PodView
-from fairlead.strategies.contract import PASS, Filter, FilterOf, Pass, Reject, Score, ScoreOf, Timed, Trace
+from fairlead.strategies.contract import PASS, CompiledFilter, CompiledScore, Filter, Pass, Reject, Score, Timed, Trace
 from fairlead.strategies.facts import Unknown
 
 _FORESEEN: Final = (*CAUGHT, Abort)
 
 
-def raised(
+def error_verdict(
     error: Exception, until: int | None = None, *, rule: str = "the rule", written: Collection[object] = ()
-) -> Raised:
+) -> RuleError:
     """An error of evaluation as a value, and when it may be another; who reads it alone wants the rule named.
 
     Of keys those are named that are `written` in the expression.
     """
     if not isinstance(error, _FORESEEN):
-        return faulted(error, rule, until)
+        return internal_error(error, rule, until)
     found = translated(error)
     if isinstance(found, MissingDataError):
         return _missing(found.unknown, until, written)
     detail = stable(found)
     if found.kind is Kind.NO_SUCH_KEY and isinstance(error, KeyError) and error.args and error.args[0] in written:
         detail = found.message
-    return Raised(rule, "cannot be decided", until, detail)
+    return RuleError(rule, "cannot be decided", until, detail)
 
 
-def _missing(unknown: Unknown, until: int | None, written: Collection[object]) -> Raised:
-    if isinstance(unknown, Faulted):
-        return Faulted(unknown.what, unknown.why, until, unknown.detail, unknown.error)
+def _missing(unknown: Unknown, until: int | None, written: Collection[object]) -> RuleError:
+    if isinstance(unknown, InternalRuleError):
+        return InternalRuleError(unknown.what, unknown.why, until, unknown.detail, unknown.error)
     if unknown.what.removeprefix("data ") not in written:  # the name is computed, from who knows what
-        return Raised("data", "has no entry of that name", until, "data has no entry of that name")
-    return Raised(unknown.what, unknown.why, until, str(unknown))
+        return RuleError("data", "has no entry of that name", until, "data has no entry of that name")
+    return RuleError(unknown.what, unknown.why, until, str(unknown))
 
 
 def with_values(error: Exception) -> str:
@@ -56,7 +56,7 @@ def bound(rule: Filter | Score, pod: Any, name: str) -> Callable[..., Any]:
     try:
         return rule.for_pod(pod)
     except RAISED as error:
-        return _always(faulted(error, f"rule {name}"))
+        return _always(internal_error(error, f"rule {name}"))
 
 
 def asked(rule: Filter | Score, pod: Any, name: str, node: Any, now: int, trace: Trace | None = None) -> Any:
@@ -64,23 +64,25 @@ def asked(rule: Filter | Score, pod: Any, name: str, node: Any, now: int, trace:
     try:
         return bound(rule, pod, name)(node, now, trace)
     except RAISED as error:
-        return faulted(error, f"rule {name}")
+        return internal_error(error, f"rule {name}")
 
 
 def _always(said: object) -> Callable[..., object]:
     return lambda *_: said
 
 
-def filter_of(expression: Compiled, name: str, reason: str, *, resolvable: bool) -> FilterOf[PodView, NodeView]:
+def filter_of(
+    expression: CompiledExpression, name: str, reason: str, *, resolvable: bool
+) -> CompiledFilter[PodView, NodeView]:
     """A filter that passes where an expression gives true."""
     rule = f"rule {name}"
     reject = Reject(reason, resolvable)
 
-    def failed(error: Exception, until: int | None = None) -> Raised:
-        return raised(error, until, rule=rule, written=expression.written)
+    def failed(error: Exception, until: int | None = None) -> RuleError:
+        return error_verdict(error, until, rule=rule, written=expression.written)
 
     def timed(pod: PodView) -> Callable[..., object]:
-        ends = Ends()
+        ends = ExpiryTracker()
         try:
             inner = expression.noting(pod, ends.note)
         except RAISED as error:
@@ -114,18 +116,18 @@ def filter_of(expression: Compiled, name: str, reason: str, *, resolvable: bool)
 
     make = timed if _is_timed(expression) else for_pod
     reads = as_reads(expression.paths)
-    return FilterOf(reads=reads, for_pod=make, reasons=(reason,), resolvable=resolvable)  # type: ignore[arg-type]
+    return CompiledFilter(reads=reads, for_pod=make, reasons=(reason,), resolvable=resolvable)  # type: ignore[arg-type]
 
 
-def score_of(expression: Compiled, name: str) -> ScoreOf[PodView, NodeView]:
+def score_of(expression: CompiledExpression, name: str) -> CompiledScore[PodView, NodeView]:
     """A score that is what an expression gives."""
     rule = f"rule {name}"
 
-    def failed(error: Exception, until: int | None = None) -> Raised:
-        return raised(error, until, rule=rule, written=expression.written)
+    def failed(error: Exception, until: int | None = None) -> RuleError:
+        return error_verdict(error, until, rule=rule, written=expression.written)
 
     def timed(pod: PodView) -> Callable[..., object]:
-        ends = Ends()
+        ends = ExpiryTracker()
         try:
             inner = expression.noting(pod, ends.note)
         except RAISED as error:
@@ -156,8 +158,8 @@ def score_of(expression: Compiled, name: str) -> ScoreOf[PodView, NodeView]:
         return one
 
     make = timed if _is_timed(expression) else for_pod
-    return ScoreOf(reads=as_reads(expression.paths), for_pod=make)  # type: ignore[arg-type]
+    return CompiledScore(reads=as_reads(expression.paths), for_pod=make)  # type: ignore[arg-type]
 
 
-def _is_timed(expression: Compiled) -> bool:
+def _is_timed(expression: CompiledExpression) -> bool:
     return "now" in expression.roots and expression.says_until

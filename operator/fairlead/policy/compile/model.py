@@ -6,7 +6,7 @@ from typing import Literal
 
 from fairlead.api.data import DataEntry
 from fairlead.cel.analysis.expression_reads import OF_PODS
-from fairlead.policy.compile.expression import Compiled, Evaluation
+from fairlead.policy.compile.expression import CompiledExpression, Evaluation
 from fairlead.strategies.contract import Filter, Normalize, Reject, Score, Verdict
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import ANNOTATIONS, Reads, union
@@ -22,7 +22,7 @@ class FilterRule:
     filter: Filter
     rejects_on_error: bool
     resolvable: bool
-    expression: Compiled | None = None
+    expression: CompiledExpression | None = None
     reason: str | None = None
     """What the policy wants to be said in place of what the filter says."""
     each_tells: bool = False
@@ -46,7 +46,7 @@ class ScoreRule:
     score: Score
     weight: int
     normalize: Normalize
-    expression: Compiled | None = None
+    expression: CompiledExpression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class ExpressionRule:
     """A condition or a protection."""
 
     name: str
-    expression: Compiled
+    expression: CompiledExpression
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class AnnotationRule:
     """What is written when a pod is bound."""
 
     key: str
-    expression: Compiled
+    expression: CompiledExpression
     rejects_on_error: bool
 
 
@@ -120,9 +120,11 @@ class CompiledPolicy:
         return -self.priority, self.name
 
     @property
-    def expressions(self) -> list[Compiled]:
+    def expressions(self) -> list[CompiledExpression]:
         """Those of its variables that are used, and those of its rules: nearly all that a policy consists of."""
-        of_rules: list[Compiled | None] = [rule.expression for rule in (*self.match.conditions, *self.protections)]
+        of_rules: list[CompiledExpression | None] = [
+            rule.expression for rule in (*self.match.conditions, *self.protections)
+        ]
         of_rules += [rule.expression for rule in self.filters]
         of_rules += [rule.expression for rule in self.scores]
         of_rules += [rule.expression for rule in self.annotations]
@@ -132,7 +134,7 @@ class CompiledPolicy:
     @property
     def pod_annotations(self) -> frozenset[str]:
         """The annotations that some expression reads of pods on a node: a mirror keeps no others."""
-        expressions: list[Compiled | None] = [rule.expression for rule in self.filters]
+        expressions: list[CompiledExpression | None] = [rule.expression for rule in self.filters]
         expressions += [rule.expression for rule in self.scores]
         expressions += [rule.expression for rule in self.protections]
         expressions += [rule.expression for rule in self.annotations]

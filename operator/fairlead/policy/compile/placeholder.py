@@ -12,18 +12,18 @@ from typing import Any
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
 from fairlead.api.selectors import LabelSelector
 from fairlead.policy.compile.model import CompiledPolicy, FilterRule, Match, Selector
-from fairlead.strategies.contract import Filter, FilterOf, Reject
-from fairlead.strategies.label_selector import matcher
+from fairlead.strategies.contract import CompiledFilter, Filter, Reject
+from fairlead.strategies.label_selector import compile_selector
 from fairlead.strategies.reads import Reads
 
 
-def standing_for(obj: Mapping[str, Any], *, yet: bool = True) -> CompiledPolicy:
+def placeholder_policy(obj: Mapping[str, Any], *, yet: bool = True) -> CompiledPolicy:
     """What serves in place of a policy that does not compile, or not `yet`, from the object as the API gives it."""
     metadata, spec = _map(obj.get("metadata")), _map(obj.get("spec"))
     name = str(metadata.get("name", ""))
     refuses = spec.get("failurePolicy", "Fail") != "Ignore"
     reject = Reject(f"policy {name} does not compile" if yet else f"policy {name} is not compiled yet")
-    rule: Filter = FilterOf(reads=Reads(), for_pod=lambda _: lambda *_: reject, reasons=(reject.reason,))
+    rule: Filter = CompiledFilter(reads=Reads(), for_pod=lambda _: lambda *_: reject, reasons=(reject.reason,))
     priority = spec.get("priority", 0)
     return CompiledPolicy(
         name=name,
@@ -60,7 +60,11 @@ def _match(written: object) -> Match:
 
 
 def _selector(written: object) -> Selector | None:
-    return None if written is None else matcher(LabelSelector.model_validate(written, by_alias=True, by_name=False))
+    return (
+        None
+        if written is None
+        else compile_selector(LabelSelector.model_validate(written, by_alias=True, by_name=False))
+    )
 
 
 def _are_names(namespaces: object) -> bool:

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.policy.compile.expression_rules import raised
+from fairlead.policy.compile.expression_rules import error_verdict
 from fairlead.policy.compile.model import AnnotationRule, CompiledPolicy
 from fairlead.policy.evaluate.matching import Matched
-from fairlead.policy.evaluate.rule_errors import Tally
-from fairlead.policy.views.faults import RAISED, Raised
+from fairlead.policy.evaluate.rule_errors import RuleErrorTally
+from fairlead.policy.views.faults import RAISED, RuleError
 from fairlead.policy.views.node_data import with_data
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.pod_and_node import NodeView, PodView
@@ -41,7 +41,7 @@ def annotations(
     node: str,
     *,
     now: int,
-    tally: Tally,
+    tally: RuleErrorTally,
     took: Callable[[str], None] = lambda _: None,
 ) -> Annotations:
     """The annotations for a pod that is bound to a node, in the order of the policies.
@@ -68,7 +68,7 @@ def annotations(
                 continue
             owner[rule.key] = policy.name
             if each.switched:
-                value: str | Raised = Raised(f"policy {policy.name}", "is too slow")
+                value: str | RuleError = RuleError(f"policy {policy.name}", "is too slow")
             else:
                 value = _value(rule, pod, seen, now)
                 took(policy.name)
@@ -85,15 +85,15 @@ def annotations(
     return made
 
 
-def _value(rule: AnnotationRule, pod: PodView, view: NodeView | None, now: int) -> str | Raised:
+def _value(rule: AnnotationRule, pod: PodView, view: NodeView | None, now: int) -> str | RuleError:
     if view is None:
-        return Raised("the node", "is not known yet")
+        return RuleError("the node", "is not known yet")
     try:
         value = str(rule.expression.for_pod(pod)(view, now))
     except RAISED as error:
-        return raised(error, written=rule.expression.written)
+        return error_verdict(error, written=rule.expression.written)
     if len(value.encode()) > MAX_BYTES:
-        return Raised("the value", f"has more than {MAX_BYTES} bytes")
+        return RuleError("the value", f"has more than {MAX_BYTES} bytes")
     return value
 
 

@@ -9,9 +9,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.policy.evaluate.columns import BoundScore
+from fairlead.policy.evaluate.columns import ScoreColumn
 from fairlead.policy.evaluate.memory_sizes import size_of
-from fairlead.policy.evaluate.verdict_cache import Kept, KeptVerdicts
+from fairlead.policy.evaluate.verdict_cache import RuleCache, VerdictCache
 
 BYTES: Final = 64 << 20
 ENTRIES: Final = 768
@@ -25,8 +25,8 @@ class PodClass:
 
     key: tuple[int, Hashable]
     """Whose it is, and what its pods have in common."""
-    verdicts: KeptVerdicts
-    scores: Kept[BoundScore]
+    verdicts: VerdictCache
+    scores: RuleCache[ScoreColumn]
     uncounted: Sequence[object] = ()
     """Its key and what its rules have bound of the pod, until that is counted: only where there is another one."""
     bound: int = 0

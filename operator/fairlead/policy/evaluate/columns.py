@@ -8,8 +8,8 @@ from sys import getsizeof
 from typing import Any, Final
 
 from fairlead.policy.compile.model import CompiledPolicy, FilterRule, ScoreRule
-from fairlead.policy.evaluate.rule_errors import Tally
-from fairlead.policy.views.faults import RAISED, Raised, faulted
+from fairlead.policy.evaluate.rule_errors import RuleErrorTally
+from fairlead.policy.views.faults import RAISED, RuleError, internal_error
 from fairlead.policy.views.node_data import differing, reader, reads_of
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.pod_and_node import Data, NodeView
@@ -40,13 +40,13 @@ class Refusal:
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Bound:
+class Column:
     """Something that is computed for each node and kept."""
 
     policy: CompiledPolicy
     name: str
     reads: Reads
-    tally: Tally
+    tally: RuleErrorTally
     is_volatile: bool = False  # a verdict holds at its moment only
     slice: int = _SLICE  # how many nodes are done before the clock is looked at
     waiting: list[int] = field(default_factory=list)  # slots
@@ -67,8 +67,8 @@ class Bound:
         """Evaluate the rule for the nodes in these slots."""
         raise NotImplementedError
 
-    def _faulted(self, error: Exception) -> Raised:
-        return faulted(error, f"rule {self.name}")
+    def _faulted(self, error: Exception) -> RuleError:
+        return internal_error(error, f"rule {self.name}")
 
     def wait_for(self, slots: Iterable[int]) -> None:
         """Compute these, too."""
@@ -104,7 +104,7 @@ class Bound:
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class BoundFilter(Bound):
+class FilterColumn(Column):
     """A filter for one class of pods, with its outcome for every slot."""
 
     rule: FilterRule
@@ -121,7 +121,7 @@ class BoundFilter(Bound):
 
     def size(self) -> int:
         """Bytes that it keeps."""
-        return Bound.size(self) + getsizeof(self.codes) + getsizeof(self.computed) + _OUTCOME * len(self.outcomes)
+        return Column.size(self) + getsizeof(self.codes) + getsizeof(self.computed) + _OUTCOME * len(self.outcomes)
 
     def grow(self, size: int) -> None:
         """Make room."""
@@ -174,7 +174,7 @@ class BoundFilter(Bound):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class BoundScore(Bound):
+class ScoreColumn(Column):
     """A score for one class of pods, with its raw value for every slot; NaN where it has none."""
 
     rule: ScoreRule
@@ -184,7 +184,7 @@ class BoundScore(Bound):
 
     def size(self) -> int:
         """Bytes that it keeps."""
-        return Bound.size(self) + getsizeof(self.values)
+        return Column.size(self) + getsizeof(self.values)
 
     def grow(self, size: int) -> None:
         """Make room."""
@@ -214,10 +214,10 @@ class BoundScore(Bound):
         return float(value)
 
 
-class BoundData(Bound):
+class DataColumn(Column):
     """A policy's data on every node: no pod asks for it, but it is kept likewise; changes go into the journal."""
 
-    def __init__(self, policy: CompiledPolicy, nodes: Nodes, tally: Tally) -> None:
+    def __init__(self, policy: CompiledPolicy, nodes: Nodes, tally: RuleErrorTally) -> None:
         super().__init__(policy=policy, name="data", reads=reads_of(policy.data), tally=tally)
         self.nodes = nodes
         self.read = reader(policy.data)

@@ -8,17 +8,17 @@ from typing import Final
 from fairlead.policy.compile.expression_rules import bound
 from fairlead.policy.compile.model import CompiledPolicy, FilterRule
 from fairlead.policy.evaluate.class_cache import Classes, PodClass
-from fairlead.policy.evaluate.columns import NAN, BoundData, BoundFilter, BoundScore
+from fairlead.policy.evaluate.columns import NAN, DataColumn, FilterColumn, ScoreColumn
 from fairlead.policy.evaluate.deadline import Clock, TooSlowError
 from fairlead.policy.evaluate.filter_result import Filtered
-from fairlead.policy.evaluate.matching import Key, Matched, PolicySet, Switched, class_key, reads_identity
-from fairlead.policy.evaluate.rule_errors import Tally
+from fairlead.policy.evaluate.matching import Key, Matched, PolicySet, Switched, equivalence_key, reads_identity
+from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.scoring import totals
-from fairlead.policy.evaluate.verdict_cache import Kept, KeptVerdicts
+from fairlead.policy.evaluate.verdict_cache import RuleCache, VerdictCache
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.pod_and_node import PodView
-from fairlead.strategies.contract import Filter, FilterOf, Normalize, Reject
+from fairlead.strategies.contract import CompiledFilter, Filter, Normalize, Reject
 from fairlead.strategies.reads import Reads, union
 
 KEYS: Final = 256
@@ -31,20 +31,20 @@ class Evaluator:
     """One policy set and the nodes. Owned by one thread; a new set gets a new evaluator.
 
     In every call `now` is the time of day in nanoseconds and not before that of the last call; `clock` and `deadline`
-    are those of `Kept`.
+    are those of `RuleCache`.
     """
 
     policies: PolicySet
     nodes: Nodes
-    tally: Tally = field(default_factory=Tally)
+    tally: RuleErrorTally = field(default_factory=RuleErrorTally)
     classes: Classes = field(default_factory=Classes)
     """What is kept; several evaluators may share it."""
-    _data: Kept[BoundData] = field(init=False)
+    _data: RuleCache[DataColumn] = field(init=False)
     _keys: dict[tuple[str, ...], tuple[Callable[[PodView], Key], bool]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         with_data = [policy for policy in self.policies.policies if policy.data and policy.enforced]
-        self._data = Kept([BoundData(policy, self.nodes, self.tally) for policy in with_data], self.nodes)
+        self._data = RuleCache([DataColumn(policy, self.nodes, self.tally) for policy in with_data], self.nodes)
 
     def matching(
         self,
@@ -194,29 +194,29 @@ class Evaluator:
         if len(self._keys) >= KEYS:
             self._keys.clear()
         reads = union(each.policy.reads for each in matched if not each.undecided)
-        known = self._keys[names] = (class_key(reads), reads_identity(reads))
+        known = self._keys[names] = (equivalence_key(reads), reads_identity(reads))
         return known
 
     def _bind(self, pod: PodView, matched: Sequence[Matched], key: tuple[int, Key] = (0, ())) -> PodClass:
-        filters = [rule for each in matched for rule in bound_filters(each, pod, self.nodes, self.tally)]
+        filters = [rule for each in matched for rule in filter_columns(each, pod, self.nodes, self.tally)]
         scores = [
             rule for each in matched if not each.undecided for rule in _scores(each.policy, pod, self.nodes, self.tally)
         ]
-        return PodClass(key, KeptVerdicts(filters, self.nodes), Kept(scores, self.nodes))
+        return PodClass(key, VerdictCache(filters, self.nodes), RuleCache(scores, self.nodes))
 
 
 def _names(matched: Sequence[Matched]) -> tuple[str, ...]:
     return tuple([f"{each.policy.name}!" if each.undecided else each.policy.name for each in matched])
 
 
-def bound_filters(matched: Matched, pod: PodView, nodes: Nodes, tally: Tally) -> list[BoundFilter]:
+def filter_columns(matched: Matched, pod: PodView, nodes: Nodes, tally: RuleErrorTally) -> list[FilterColumn]:
     """The filters of a policy for a pod, in the order in which reasons are given."""
     policy = matched.policy
     rules = sorted(policy.filters, key=lambda rule: rule.name)
     if matched.undecided:
         rules = [_undecided(rule) for rule in rules[:1]]
     return [
-        BoundFilter(
+        FilterColumn(
             policy=policy,
             name=rule.name,
             reads=rule.filter.reads,
@@ -233,13 +233,13 @@ def bound_filters(matched: Matched, pod: PodView, nodes: Nodes, tally: Tally) ->
 def _undecided(rule: FilterRule) -> FilterRule:
     """What stands in place of all filters of a policy, whatever they would say."""
     reject = Reject(UNDECIDED)
-    refuse: Filter = FilterOf(reads=Reads(), for_pod=lambda _: lambda *_: reject, reasons=(UNDECIDED,))
+    refuse: Filter = CompiledFilter(reads=Reads(), for_pod=lambda _: lambda *_: reject, reasons=(UNDECIDED,))
     return FilterRule(rule.name, refuse, rejects_on_error=True, resolvable=False)
 
 
-def _scores(policy: CompiledPolicy, pod: PodView, nodes: Nodes, tally: Tally) -> list[BoundScore]:
+def _scores(policy: CompiledPolicy, pod: PodView, nodes: Nodes, tally: RuleErrorTally) -> list[ScoreColumn]:
     return [
-        BoundScore(
+        ScoreColumn(
             policy=policy,
             name=rule.name,
             reads=rule.score.reads,

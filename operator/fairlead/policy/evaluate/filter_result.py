@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import filterfalse
 
-from fairlead.policy.evaluate.columns import PASSED, BoundFilter, Refusal
-from fairlead.policy.evaluate.verdict_cache import KeptVerdicts
+from fairlead.policy.evaluate.columns import PASSED, FilterColumn, Refusal
+from fairlead.policy.evaluate.verdict_cache import VerdictCache
 
-Rule = tuple[str, str]
+RuleRef = tuple[str, str]
 """A policy and its rule."""
 
 
@@ -18,7 +18,7 @@ class Filtered:
 
     passed: Sequence[str]
     _asked: Sequence[str] = ()
-    _kept: KeptVerdicts | None = None
+    _kept: VerdictCache | None = None
 
     @cached_property
     def unknown(self) -> Sequence[str]:
@@ -54,7 +54,7 @@ class Filtered:
         return found
 
     @property
-    def by_rule(self) -> Mapping[Rule, int]:
+    def by_rule(self) -> Mapping[RuleRef, int]:
         """How many known nodes were refused, by the rule that is given as the reason."""
         return {(rule.policy.name, rule.name): len(names) for rule, names, _ in self._first}
 
@@ -68,7 +68,7 @@ class Filtered:
         return [] if self._kept is None else [*filterfalse(self._kept.names().__contains__, self._asked)]
 
     @cached_property
-    def _first(self) -> Sequence[tuple[BoundFilter, list[str], bytes]]:
+    def _first(self) -> Sequence[tuple[FilterColumn, list[str], bytes]]:
         if self._kept is None:
             return []
         if self._slots is not None:

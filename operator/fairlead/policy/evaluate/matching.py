@@ -9,10 +9,10 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.cel.values.structs import NO_INT, NO_TEXT, empty
-from fairlead.policy.compile.expression_rules import raised
+from fairlead.policy.compile.expression_rules import error_verdict
 from fairlead.policy.compile.model import CompiledPolicy, ExpressionRule, Match
 from fairlead.policy.evaluate.deadline import Clock, TooSlowError
-from fairlead.policy.views.faults import RAISED, Raised, faulted
+from fairlead.policy.views.faults import RAISED, RuleError, internal_error
 from fairlead.policy.views.pod_and_node import PodView
 from fairlead.strategies.reads import EVERY, Path, Reads
 
@@ -22,27 +22,27 @@ class Matched:
     """A policy that a pod is subject to; `undecided` where one of its conditions could not be told."""
 
     policy: CompiledPolicy
-    undecided: Raised | None = None
+    undecided: RuleError | None = None
     condition: str = ""
     """The condition that could not be told."""
     switched: bool = False
     """Whether its failure policy decides in its place: its conditions were taken as true, and nobody asked them."""
 
 
-Doubt = tuple[str, Raised]
+MatchError = tuple[str, RuleError]
 """What could not be told, and why."""
 Switched = Callable[[CompiledPolicy, PodView], bool]
 """Whether a policy is switched to its failure policy for a pod."""
 
 
-def _selects(match: Match, pod: PodView) -> Doubt | bool:
+def _selects(match: Match, pod: PodView) -> MatchError | bool:
     """Whether its namespaces and selectors say so."""
     if match.namespaces is not None and pod.namespace not in match.namespaces:
         return False
-    doubt: Doubt | None = None
+    doubt: MatchError | None = None
     if match.namespace_selector is not None:
         if not pod.knows_namespace:
-            doubt = "namespaceSelector", Raised("the namespace", "is not known yet")
+            doubt = "namespaceSelector", RuleError("the namespace", "is not known yet")
         elif not match.namespace_selector(pod.namespaceObject.metadata.labels):
             return False
     if match.pod_selector is not None and not match.pod_selector(pod.labels):
@@ -52,14 +52,14 @@ def _selects(match: Match, pod: PodView) -> Doubt | bool:
 
 def _holds(
     conditions: Sequence[ExpressionRule], pod: PodView, now: int, late: Callable[[], None] | None = None
-) -> Doubt | bool:
+) -> MatchError | bool:
     """Whether all of them hold; `late` is called after each, and may raise."""
-    doubt: Doubt | None = None
+    doubt: MatchError | None = None
     for condition in conditions:
         try:
             holds = condition.expression.for_pod(pod)(None, now)
         except RAISED as error:
-            doubt = doubt or (condition.name, raised(error, written=condition.expression.written))
+            doubt = doubt or (condition.name, error_verdict(error, written=condition.expression.written))
             holds = True
         if late is not None:
             late()
@@ -105,7 +105,7 @@ class PolicySet:
             try:
                 verdict = _selects(match, pod)
             except RAISED as error:
-                verdict = "match", faulted(error, "the match")
+                verdict = "match", internal_error(error, "the match")
             if verdict is False:
                 continue
             if switched is not None and verdict is True and switched(policy, pod):
@@ -162,7 +162,7 @@ def reads_identity(reads: Reads) -> bool:
     return any(path in IDENTITY or path in ((), ("metadata",)) for path in reads.pod)
 
 
-def class_key(reads: Reads) -> Callable[[PodView], Key]:
+def equivalence_key(reads: Reads) -> Callable[[PodView], Key]:
     """The function that gives the key of a pod's class. It raises TypeError for what is no object of the API."""
     pod = tuple(sorted(reads.pod))
     namespace = tuple(sorted(reads.namespace))

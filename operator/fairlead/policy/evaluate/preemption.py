@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fairlead.policy.compile.expression_rules import raised
+from fairlead.policy.compile.expression_rules import error_verdict
 from fairlead.policy.compile.model import ExpressionRule
-from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE, bound_filters
+from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE, filter_columns
 from fairlead.policy.evaluate.matching import Matched
-from fairlead.policy.evaluate.rule_errors import Tally
+from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.node_data import with_data
 from fairlead.policy.views.node_table import Nodes
@@ -41,7 +41,7 @@ def dropped(
     *,
     requests: Requests,
     now: int,
-    tally: Tally,
+    tally: RuleErrorTally,
     took: Callable[[], None] = lambda: None,
 ) -> Dropped | None:
     """Why pods may not be evicted from this node for the pod; None if they may. Victims are given by their UIDs.
@@ -65,7 +65,7 @@ def dropped(
                 if protects:
                     return Dropped(policy.name, rule.name, PROTECTED)
         after = seen.without(victims, [requests(one) for one in gone if one.phase not in _ENDED])
-        for bound in bound_filters(each, pod, nodes, tally):
+        for bound in filter_columns(each, pod, nodes, tally):
             refusal = bound.judge(after, now)
             took()
             if refusal is not None:
@@ -73,10 +73,12 @@ def dropped(
     return None
 
 
-def _protects(rule: ExpressionRule, policy: str, pod: PodView, faced: NodeView, now: int, tally: Tally) -> bool:
+def _protects(
+    rule: ExpressionRule, policy: str, pod: PodView, faced: NodeView, now: int, tally: RuleErrorTally
+) -> bool:
     """In doubt it does."""
     try:
         return bool(rule.expression.for_pod(pod)(faced, now))
     except RAISED as error:
-        tally.undecided(policy, rule.name, raised(error, written=rule.expression.written))
+        tally.undecided(policy, rule.name, error_verdict(error, written=rule.expression.written))
         return True

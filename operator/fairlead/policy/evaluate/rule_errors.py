@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.cel.engine.engine_errors import said
-from fairlead.policy.views.faults import Faulted, Raised
+from fairlead.cel.engine.engine_errors import clean_message
+from fairlead.policy.views.faults import InternalRuleError, RuleError
 from fairlead.strategies.facts import Unknown
 
 MESSAGE_MAX: Final = 256
@@ -12,7 +12,7 @@ _Rule = tuple[str, str]  # policy, rule
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Failures:
+class RuleFailures:
     """What went wrong in one rule since the last time that somebody asked."""
 
     policy: str
@@ -26,7 +26,7 @@ class Failures:
 
 
 @dataclass(slots=True)
-class Tally:
+class RuleErrorTally:
     """Counts for each rule. It knows no time: whoever drains it does."""
 
     evaluations: dict[_Rule, int] = field(default_factory=dict)
@@ -40,17 +40,17 @@ class Tally:
     def undecided(self, policy: str, rule: str, why: Unknown) -> None:
         """A rule could not decide."""
         count = self._failures.get((policy, rule), (0, ""))[0]
-        last = why.detail if isinstance(why, Raised) and why.detail else str(why)
+        last = why.detail if isinstance(why, RuleError) and why.detail else str(why)
         self._failures[policy, rule] = (count + 1, last[:MESSAGE_MAX])
-        if isinstance(why, Faulted):
+        if isinstance(why, InternalRuleError):
             faults, first = self._faults.get((policy, rule), (0, why.error))
             self._faults[policy, rule] = (faults + 1, first)
 
-    def drain(self) -> list[Failures]:
+    def drain(self) -> list[RuleFailures]:
         """What could not be decided since the last time, sorted; counting starts again."""
         faults = self._faults
         found = [
-            Failures(*rule, count, said(last), *faults.get(rule, ()))
+            RuleFailures(*rule, count, clean_message(last), *faults.get(rule, ()))
             for rule, (count, last) in sorted(self._failures.items())
         ]
         self._failures.clear()

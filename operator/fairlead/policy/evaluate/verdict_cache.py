@@ -12,7 +12,7 @@ from itertools import compress
 from sys import getsizeof
 from typing import Final, Generic, TypeVar
 
-from fairlead.policy.evaluate.columns import PASSED, Bound, BoundFilter
+from fairlead.policy.evaluate.columns import PASSED, Column, FilterColumn
 from fairlead.policy.evaluate.deadline import Clock, TooSlowError
 from fairlead.policy.views.node_table import Nodes
 
@@ -21,11 +21,11 @@ SLICE_TIME: Final = 1_000_000
 """Nanoseconds that a slice should take: how many nodes are in one follows from how long the last ones took."""
 _FEW: Final = 64
 
-B = TypeVar("B", bound=Bound)
+B = TypeVar("B", bound=Column)
 
 
 @dataclass(slots=True, eq=False)
-class Kept(Generic[B]):
+class RuleCache(Generic[B]):
     """What is kept of some rules. `now` must not go back from one call to the next."""
 
     rules: Sequence[B]
@@ -74,7 +74,7 @@ class Kept(Generic[B]):
         self.position = self.nodes.head
 
 
-def _work(rule: Bound, now: int, clock: Clock, deadline: int) -> tuple[int, bool]:
+def _work(rule: Column, now: int, clock: Clock, deadline: int) -> tuple[int, bool]:
     """Compute what waits; how long that took, and whether it is all of it.
 
     One slice is always done, so that it gets on however late it is asked.
@@ -97,7 +97,7 @@ def _work(rule: Bound, now: int, clock: Clock, deadline: int) -> tuple[int, bool
 
 
 @dataclass(slots=True, eq=False)
-class KeptVerdicts(Kept[BoundFilter]):
+class VerdictCache(RuleCache[FilterColumn]):
     """The verdicts of filters: which nodes pass, and why the others do not."""
 
     passing: bytearray = field(default_factory=bytearray)  # by slot: 1 where all filters pass
@@ -128,11 +128,11 @@ class KeptVerdicts(Kept[BoundFilter]):
 
     def count(self) -> int:
         """Bytes that are kept."""
-        return Kept.count(self) + getsizeof(self.passing) + getsizeof(self._names)
+        return RuleCache.count(self) + getsizeof(self.passing) + getsizeof(self._names)
 
     def refresh(self, now: int, clock: Clock, deadline: int) -> None:
-        """As `Kept` does; then all rules are taken together."""
-        Kept.refresh(self, now, clock, deadline)
+        """As `RuleCache` does; then all rules are taken together."""
+        RuleCache.refresh(self, now, clock, deadline)
         if sum(len(rule.computed) for rule in self.rules) > _FEW:
             self.passing = self._all_together()
             self._names = None
@@ -154,7 +154,7 @@ class KeptVerdicts(Kept[BoundFilter]):
 
     def first_to_refuse(
         self, names: Sequence[str], slots: Sequence[int]
-    ) -> Iterator[tuple[BoundFilter, list[str], bytes]]:
+    ) -> Iterator[tuple[FilterColumn, list[str], bytes]]:
         """For nodes that do not pass: each rule that is the first to refuse some, their names and what it said."""
         for rule in self.rules:
             codes = bytes(map(rule.codes.__getitem__, slots))
@@ -180,10 +180,10 @@ _AT_ONCE = 8  # nodes, between two looks at the clock
 
 
 @dataclass(slots=True, eq=False)
-class Sweep:
+class UncachedPass:
     """Once over all nodes."""
 
-    filters: Sequence[BoundFilter]
+    filters: Sequence[FilterColumn]
     nodes: Nodes
     passing: bytearray = field(default_factory=bytearray)
     """By slot, as far as it got: 1 where all filters pass."""

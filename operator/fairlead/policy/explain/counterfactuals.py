@@ -14,16 +14,16 @@ from fairlead.cel.analysis.trace import Place, Trace, is_leaf, is_loop, leaves
 from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Const, ListExpr, Node
 from fairlead.cel.syntax.unparse import text
 from fairlead.cel.values.errors import NotLoweredError
-from fairlead.policy.compile.expression import Compiled
-from fairlead.policy.explain.explanation import Flip
-from fairlead.policy.explain.trace_steps import At, Told
+from fairlead.policy.compile.expression import CompiledExpression
+from fairlead.policy.explain.explanation import Change
+from fairlead.policy.explain.trace_steps import At, ExpressionTrace
 
 Turned: TypeAlias = Mapping[int, bool]
 """Leaves, with what they are made to come to."""
 _NONE: Final[Turned] = {}
 
 
-def fewest(checked: Checked, node: Node, value: Callable[[Node], object], *, want: bool) -> Turned | None:
+def fewest_changes(checked: Checked, node: Node, value: Callable[[Node], object], *, want: bool) -> Turned | None:
     """What to turn for an expression to come to this; None if nothing would do. A loop is taken for all its elements.
 
     A leaf whose value is no bool (it raised, or has several) has to be turned for either outcome.
@@ -32,7 +32,7 @@ def fewest(checked: Checked, node: Node, value: Callable[[Node], object], *, wan
     def both(parts: Iterable[Node], *, want: bool) -> Turned | None:
         merged: dict[int, bool] = {}
         for part in parts:
-            found = fewest(checked, part, value, want=want)
+            found = fewest_changes(checked, part, value, want=want)
             if found is None:
                 return None
             merged |= found
@@ -47,23 +47,23 @@ def fewest(checked: Checked, node: Node, value: Callable[[Node], object], *, wan
         case Const():
             return _NONE if node.value is want else None
         case Call(function="!_", args=(inner,)):
-            return fewest(checked, inner, value, want=not want)
+            return fewest_changes(checked, inner, value, want=not want)
         case Call(function="_&&_" | "_||_" as function, args=sides):
             if want is (function == "_&&_"):
                 return both(sides, want=want)
-            return one(fewest(checked, side, value, want=want) for side in sides)
+            return one(fewest_changes(checked, side, value, want=want) for side in sides)
         case Call(function="_?_:_", args=(test, *branches)):
-            tests = (fewest(checked, test, value, want=chosen) for chosen in (True, False))
-            results = (fewest(checked, branch, value, want=want) for branch in branches)
+            tests = (fewest_changes(checked, test, value, want=chosen) for chosen in (True, False))
+            results = (fewest_changes(checked, branch, value, want=want) for branch in branches)
             return one(
                 None if chosen is None or found is None else {**chosen, **found}
                 for chosen, found in zip(tests, results, strict=True)
             )
         case Comprehension(step=Call(args=(first, second, *_)) as step) if is_loop(node):
             tested = first if step.function == "_?_:_" else second
-            return fewest(checked, tested, value, want=want)
+            return fewest_changes(checked, tested, value, want=want)
         case Comprehension(result=result, range=ListExpr()):
-            return fewest(checked, result, value, want=want)
+            return fewest_changes(checked, result, value, want=want)
     return None
 
 
@@ -74,7 +74,7 @@ ELEMENTS: Final = 20
 _OPERANDS: Final = 2
 
 
-def closest(expression: Compiled, pod: Any, view: Any, now: int) -> list[Flip]:
+def minimal_changes(expression: CompiledExpression, pod: Any, view: Any, now: int) -> list[Change]:
     """The smallest set of comparisons whose flip makes the rule pass; empty if none was found.
 
     Of sets of one size those come first that are about the node: a pod is what it is.
@@ -101,7 +101,7 @@ class _Attempt:
 
 @dataclass(frozen=True)
 class _Search:
-    expression: Compiled
+    expression: CompiledExpression
     pod: Any
     view: Any
     now: int
@@ -122,7 +122,7 @@ class _Search:
     def reckoned(self) -> Iterator[_Attempt]:
         """What is left where there are more sets than can be tried."""
         checked = self.expression.expression.checked
-        turned = fewest(checked, checked.root, self._alone, want=True)
+        turned = fewest_changes(checked, checked.root, self._alone, want=True)
         if turned:
             nodes = [leaf for leaf in leaves(checked) if leaf.id in turned]
             yield _Attempt(nodes, [turned[node.id] for node in nodes], {})
@@ -131,15 +131,15 @@ class _Search:
         """Try it."""
         return self._run(attempt.force(), attempt.at)[0] is True
 
-    def flip(self, node: Node, attempt: _Attempt) -> Flip:
+    def flip(self, node: Node, attempt: _Attempt) -> Change:
         """What is said of one of the comparisons: with the others turned, so that it is come to."""
-        told = Told(self.expression.expression.checked, self._run(attempt.force(but=node), attempt.at)[1])
+        told = ExpressionTrace(self.expression.expression.checked, self._run(attempt.force(but=node), attempt.at)[1])
         everywhere = bool(self.told.around[node.id]) and not attempt.at
         at = self._against(node, attempt, told) if everywhere else attempt.at
         operands = node.args if isinstance(node, Call) and len(node.args) <= _OPERANDS else ()
         values = [told.value(operand, at) for operand in operands]
         left, right = [*values, None, None][:_OPERANDS]
-        return Flip(text(node), told.value(node, at), left, right, told.elements(node, at), everywhere)
+        return Change(text(node), told.value(node, at), left, right, told.elements(node, at), everywhere)
 
     def _elements(self, nodes: Sequence[Node]) -> Iterator[At]:
         """Where to turn them: at elements that their loops came to, the last one first, and then at all of them."""
@@ -162,7 +162,7 @@ class _Search:
         value = self.told.values.get(place)
         return (not value,) if isinstance(value, bool) else (True, False)
 
-    def _against(self, node: Node, attempt: _Attempt, told: Told) -> At:
+    def _against(self, node: Node, attempt: _Attempt, told: ExpressionTrace) -> At:
         """An element for which a comparison is otherwise than it would have to be."""
         wanted, around = attempt.force()[node.id], self.told.around[node.id]
         against = [at for at in _come_to(told.trace, around) if told.held(node, at) is not wanted]

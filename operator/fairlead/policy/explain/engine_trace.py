@@ -17,12 +17,12 @@ from fairlead.cel.engine.environment import PROTECTION, environment
 from fairlead.cel.syntax.ast import Call, Comprehension, Const, ListExpr, Node, walk
 from fairlead.cel.syntax.ast_decode import decode
 from fairlead.cel.syntax.unparse import text
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.expression_rules import with_values
-from fairlead.policy.explain.counterfactuals import fewest
-from fairlead.policy.explain.explanation import Flip, Step
+from fairlead.policy.explain.counterfactuals import fewest_changes
+from fairlead.policy.explain.explanation import Change, Step
 from fairlead.policy.explain.format_value import can_be_shown, shown
-from fairlead.policy.explain.trace_steps import Told
+from fairlead.policy.explain.trace_steps import ExpressionTrace
 from fairlead.policy.views.faults import RAISED
 
 TRIES: Final = 200
@@ -30,10 +30,10 @@ _OPERANDS: Final = 2
 
 
 @dataclass(frozen=True)
-class Asked:
+class EngineTrace:
     """An expression whose parts are asked for one by one, for a pod and a node."""
 
-    expression: Compiled
+    expression: CompiledExpression
     pod: Any
     view: Any
     now: int
@@ -51,7 +51,7 @@ class Asked:
         if isinstance(found := self._ask(self._root), Exception):
             yield Step("raised", with_values(found))
 
-    def closest(self) -> list[Flip]:
+    def closest(self) -> list[Change]:
         """The smallest set of comparisons whose flip makes the rule pass; empty if none was found."""
         tried = chain(islice(self._attempts(), TRIES), self._reckoned())
         found: Mapping[int, bool] = next((each for each in tried if self._ask(_forced(self._root, each)) is True), {})
@@ -65,8 +65,8 @@ class Asked:
         return [node for node in dict.fromkeys(outermost) if checked.type_of(node).name == "bool"]
 
     @cached_property
-    def _told(self) -> Told:
-        return Told(self.expression.expression.checked, Trace(loops_around(self._root)))
+    def _told(self) -> ExpressionTrace:
+        return ExpressionTrace(self.expression.expression.checked, Trace(loops_around(self._root)))
 
     @cached_property
     def _environment(self) -> cel.Env:
@@ -84,7 +84,7 @@ class Asked:
                     yield {leaf.id: value for leaf, value in zip(chosen, values, strict=True)}
 
     def _reckoned(self) -> Iterator[Mapping[int, bool]]:
-        found = fewest(self.expression.expression.checked, self._root, self._ask, want=True)
+        found = fewest_changes(self.expression.expression.checked, self._root, self._ask, want=True)
         if found:
             yield found
 
@@ -92,10 +92,10 @@ class Asked:
         value = self._ask(leaf)
         return (not value,) if isinstance(value, bool) else (True, False)
 
-    def _flip(self, leaf: Node) -> Flip:
+    def _flip(self, leaf: Node) -> Change:
         operands = leaf.args if isinstance(leaf, Call) and len(leaf.args) <= _OPERANDS else ()
         left, right = [*map(self._value, operands), None, None][:_OPERANDS]
-        return Flip(text(leaf), self._value(leaf), left, right)
+        return Change(text(leaf), self._value(leaf), left, right)
 
     def _value(self, node: Node) -> object:
         """As it is shown; None if there is none."""
@@ -119,7 +119,7 @@ class Asked:
         checked = decode(compiled.serialize())
         part = Expression(written, checked.type_of(checked.root), checked, compiled)
         try:
-            return Compiled(part, self.expression.variables).for_pod(self.pod)(self.view, self.now)
+            return CompiledExpression(part, self.expression.variables).for_pod(self.pod)(self.view, self.now)
         except RAISED as error:
             return error
 

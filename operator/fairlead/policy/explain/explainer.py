@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from fairlead.cel.analysis.node_facts import VARIABLES
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.expression_rules import asked, with_values
 from fairlead.policy.compile.model import CompiledPolicy, FilterRule, ScoreRule
 from fairlead.policy.evaluate.evaluator import UNDECIDED, UNKNOWN_NODE
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.scoring import normalized, on_the_wire, sums, weighted
-from fairlead.policy.explain.counterfactuals import closest
-from fairlead.policy.explain.engine_trace import Asked
+from fairlead.policy.explain.counterfactuals import minimal_changes
+from fairlead.policy.explain.engine_trace import EngineTrace
 from fairlead.policy.explain.explanation import (
-    Doubt,
-    Flip,
+    Change,
+    ExplainedMatchError,
     Items,
     NodeExplained,
     NodeScored,
@@ -24,7 +24,7 @@ from fairlead.policy.explain.explanation import (
     Step,
 )
 from fairlead.policy.explain.trace_steps import steps
-from fairlead.policy.views.faults import RAISED, Raised
+from fairlead.policy.views.faults import RAISED, RuleError
 from fairlead.policy.views.node_data import with_data
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.pod_and_node import NodeView, PodView
@@ -109,20 +109,26 @@ def explain_scores(
     return [NodeScored(*each) for each in zip(names, totals, on_the_wire(totals), rows, strict=True)]
 
 
-def flips_of(expression: Compiled, pod: PodView, view: NodeView | None, now: int) -> list[Flip]:
+def changes_of(expression: CompiledExpression, pod: PodView, view: NodeView | None, now: int) -> list[Change]:
     """What would have to be otherwise for an expression to be true; without a node for one that is about the pod."""
     is_lowered = expression.evaluation == "Lowered"
     try:
-        return closest(expression, pod, view, now) if is_lowered else Asked(expression, pod, view, now).closest()
+        return (
+            minimal_changes(expression, pod, view, now)
+            if is_lowered
+            else EngineTrace(expression, pod, view, now).closest()
+        )
     except RAISED:  # whoever asks why is told the rest
         return []
 
 
-def steps_of(expression: Compiled, pod: PodView, view: NodeView | None, now: int) -> list[Step]:
+def steps_of(expression: CompiledExpression, pod: PodView, view: NodeView | None, now: int) -> list[Step]:
     """The parts of an expression and of the variables that it uses, with the values that they had."""
     is_lowered = expression.evaluation == "Lowered"
     try:
-        found = [*(steps(expression, pod, view, now) if is_lowered else Asked(expression, pod, view, now).steps())]
+        found = [
+            *(steps(expression, pod, view, now) if is_lowered else EngineTrace(expression, pod, view, now).steps())
+        ]
     except RAISED as error:
         found = [Step("raised", with_values(error))]
     used = {full.removeprefix(VARIABLES) for full in expression.expression.checked.names.values()}
@@ -141,14 +147,14 @@ def _sorted_scores(policy: CompiledPolicy) -> list[ScoreRule]:
     return sorted(policy.scores, key=lambda rule: rule.name)
 
 
-def _doubt(matched: Matched, why: Raised, pod: PodView, now: int) -> Doubt:
+def _doubt(matched: Matched, why: RuleError, pod: PodView, now: int) -> ExplainedMatchError:
     parts = [
         step
         for condition in matched.policy.match.conditions
         if condition.name == matched.condition
         for step in steps_of(condition.expression, pod, None, now)
     ]
-    return Doubt(matched.policy.name, matched.condition, why.detail or str(why), parts)
+    return ExplainedMatchError(matched.policy.name, matched.condition, why.detail or str(why), parts)
 
 
 def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: int) -> RuleExplained:
@@ -159,7 +165,7 @@ def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: in
     reason, resolvable = refusal or (_why(verdict), False)
     expression = rule.expression
     parts = [] if expression is None else steps_of(expression, pod, view, now)
-    flips = flips_of(expression, pod, view, now) if expression is not None and outcome == "Refused" else []
+    flips = changes_of(expression, pod, view, now) if expression is not None and outcome == "Refused" else []
     return RuleExplained(policy, rule.name, outcome, reason, resolvable, steps=parts, flips=flips, noted=notes.taken())
 
 

@@ -32,7 +32,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Flip:
+class Change:
     """A comparison that would have to come out otherwise."""
 
     text: str
@@ -63,12 +63,12 @@ class RuleExplained:
     resolvable: bool = False
     value: float | None = None  # raw, of a score
     steps: Sequence[Step] = ()
-    flips: Sequence[Flip] = ()
+    flips: Sequence[Change] = ()
     noted: Items | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class ExplainedMatchError:
     """A policy of which nobody can tell if it is for the pod: its filters refuse, its scores are left out."""
 
     policy: str
@@ -86,7 +86,7 @@ class NodeExplained:
     passed: bool
     policies: Sequence[str]
     """Those that the pod is subject to, in their order; one may have nothing to say here."""
-    doubts: Sequence[Doubt]
+    doubts: Sequence[ExplainedMatchError]
     filters: Sequence[RuleExplained]
     scores: Sequence[RuleExplained]
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fairlead.policy.compile.model import CompiledPolicy, ExpressionRule
-from fairlead.policy.explain.explainer import flips_of
-from fairlead.policy.explain.explanation import Flip
+from fairlead.policy.explain.explainer import changes_of
+from fairlead.policy.explain.explanation import Change
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.pod_and_node import PodView
 
@@ -16,7 +16,7 @@ class Unmatched:
 
     policy: str
     why: str
-    flips: Sequence[Flip] = ()
+    flips: Sequence[Change] = ()
     """What would have to be otherwise for the condition that is false."""
 
 
@@ -37,7 +37,7 @@ def unmatched(policy: CompiledPolicy, pod: PodView, scheduler: str, now: int) ->
         return Unmatched(policy.name, f"its podSelector does not match the pod's labels: {_labels(pod.labels)}")
     for condition in match.conditions:
         if _is_false(condition, pod, now):
-            flips = flips_of(condition.expression, pod, None, now)
+            flips = changes_of(condition.expression, pod, None, now)
             return Unmatched(policy.name, f"its condition {condition.name} is false", flips)
     return None
 

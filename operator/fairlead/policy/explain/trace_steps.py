@@ -9,7 +9,7 @@ from msgspec import Struct
 from fairlead.cel.analysis.trace import Place, Trace, is_loop
 from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, children, walk
 from fairlead.cel.syntax.unparse import optional_macro, text
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.expression_rules import with_values
 from fairlead.policy.explain.explanation import Element, Step
 from fairlead.policy.explain.format_value import can_be_shown, shown
@@ -20,10 +20,10 @@ At = Mapping[int, int]
 """Loops, with the positions of the elements that they are at."""
 
 
-def steps(expression: Compiled, pod: Any, view: Any, now: int) -> Iterator[Step]:
+def steps(expression: CompiledExpression, pod: Any, view: Any, now: int) -> Iterator[Step]:
     """All parts, the whole first; what is written out is no news. In a loop, those of the element that decided."""
     result, trace = expression.traced(pod)(view, now)
-    told = Told(expression.expression.checked, trace)
+    told = ExpressionTrace(expression.expression.checked, trace)
     seen = set[tuple[str, tuple[Element, ...]]]()
     for node, at in told.parts(told.checked.root, {}):
         key = text(node), told.elements(node, at)
@@ -35,7 +35,7 @@ def steps(expression: Compiled, pod: Any, view: Any, now: int) -> Iterator[Step]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ExpressionTrace:
     """What an expression told of itself."""
 
     checked: Checked

@@ -10,10 +10,10 @@ from typing import Final
 
 from fairlead.api.errors import FieldPath
 from fairlead.api.rules import Match
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.lint.absent_keys import Entry, Pairs, all_of, entries, outcomes
-from fairlead.policy.lint.codes import PolicyWarning, Reason
+from fairlead.policy.lint.absent_keys import Entry, OutcomePairs, all_of, entries, outcomes
+from fairlead.policy.lint.codes import LintCode, LintWarning
 from fairlead.policy.lint.expression_checks import QUANTITIES
 from fairlead.policy.lint.match_checks import always_there
 from fairlead.policy.lint.rule_checks import Said
@@ -38,7 +38,7 @@ class AbsentLabels:
     def __init__(self, compiled: CompiledPolicy, written: Match) -> None:
         self._compiled = compiled
         self._conditions = [condition.expression for condition in compiled.match.conditions]
-        self._known: dict[Entry, Pairs] = {}
+        self._known: dict[Entry, OutcomePairs] = {}
         self._there = {
             "pod.metadata.labels": always_there(written.pod_selector),
             "namespaceObject.metadata.labels": always_there(written.namespace_selector) | _OF_NAMESPACES,
@@ -47,7 +47,7 @@ class AbsentLabels:
             "node.status.capacity": _RESOURCES,
         }
 
-    def of(self, path: FieldPath, expression: Compiled) -> Said:
+    def of(self, path: FieldPath, expression: CompiledExpression) -> Said:
         """What is said of an expression of the policy."""
         match path[1:]:
             case ("match", *_):
@@ -57,7 +57,7 @@ class AbsentLabels:
             case ("preemption", *_):
                 yield from self._in_protection(path, expression)
 
-    def _in_condition(self, path: FieldPath, expression: Compiled) -> Said:
+    def _in_condition(self, path: FieldPath, expression: CompiledExpression) -> Said:
         compiled = self._compiled
         if not compiled.filters and not compiled.protections:
             return  # scores and annotations are left out, as they would be for a pod that the policy is not for
@@ -68,35 +68,35 @@ class AbsentLabels:
             if any(absent is None for absent, _ in (yield from self._matching(entry))):
                 yield _warning(path, entry, f"the policy's {then}")
 
-    def _in_filter(self, path: FieldPath, expression: Compiled) -> Said:
+    def _in_filter(self, path: FieldPath, expression: CompiledExpression) -> Said:
         for entry in self._entries(expression):
             if (None, True) in (yield from self._outcomes(expression, entry)):
                 yield _warning(path, entry, "what raises refuses the node (onError: Reject)")
 
-    def _in_protection(self, path: FieldPath, expression: Compiled) -> Said:
+    def _in_protection(self, path: FieldPath, expression: CompiledExpression) -> Said:
         for entry in self._entries(expression):
             if (None, False) in (yield from self._outcomes(expression, entry)):
                 yield _warning(path, entry, "what raises protects")
 
-    def _entries(self, expression: Compiled) -> list[Entry]:
+    def _entries(self, expression: CompiledExpression) -> list[Entry]:
         """What it reads that may be absent, as many as anybody would read of."""
         found = [one for one in entries(expression) if one.key not in self._there.get(one.map, ())]
         return [one for one in found if one.key is not None or not one.map.endswith(_LISTS)][:_ENTRIES_MAX]
 
-    def _outcomes(self, expression: Compiled, entry: Entry) -> Generator[None, None, Pairs]:
+    def _outcomes(self, expression: CompiledExpression, entry: Entry) -> Generator[None, None, OutcomePairs]:
         """What a rule comes to for the pods that the policy is for."""
         yield
         if not any(absent for absent, _ in (yield from self._matching(entry))):
             return frozenset()
         return outcomes(expression, entry)
 
-    def _matching(self, entry: Entry) -> Generator[None, None, Pairs]:
+    def _matching(self, entry: Entry) -> Generator[None, None, OutcomePairs]:
         """What the conditions come to that have to do with it."""
         if entry not in self._known:
             about = self._conditions
             if entry.root in _ROOTS and entry.key is not None:  # of what macros go over, paths do not know the keys
                 about = [one for one in about if any(entry.key in path for path in one.paths)]
-            come_to = list[Pairs]()
+            come_to = list[OutcomePairs]()
             for condition in about:
                 yield
                 come_to.append(outcomes(condition, entry))
@@ -104,9 +104,9 @@ class AbsentLabels:
         return self._known[entry]
 
 
-def _warning(path: FieldPath, entry: Entry, then: str) -> PolicyWarning:
+def _warning(path: FieldPath, entry: Entry, then: str) -> LintWarning:
     said = f"this raises {_where_absent(entry)}, and {then}"
-    return PolicyWarning(Reason.ABSENT_RAISES, path, said, _cure(entry))
+    return LintWarning(LintCode.ABSENT_RAISES, path, said, _cure(entry))
 
 
 def _where_absent(entry: Entry) -> str:

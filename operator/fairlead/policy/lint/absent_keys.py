@@ -13,19 +13,19 @@ from typing import Final
 
 from fairlead.cel.syntax.ast import Call, Comprehension, Const, Ident, ListExpr, Select, children
 from fairlead.cel.syntax.unparse import text
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.lint.symbolic import UNKNOWN, Key, Term, TooLargeError, asked_for, read, read_optionally, term_of
 
 Outcome = bool | None
 """None: it raises."""
-Pairs = frozenset[tuple[Outcome, Outcome]]
+OutcomePairs = frozenset[tuple[Outcome, Outcome]]
 """What there may be: without the key, and with another value."""
 
-_EITHER: Final[Pairs] = frozenset({(True, True), (False, False)})
-_ALWAYS: Final[Pairs] = frozenset({(True, True)})
-_THERE: Final[Pairs] = frozenset({(False, True)})
-_UNLIKE: Final[Pairs] = frozenset({(None, False)})
-_LIKE: Final[Pairs] = frozenset({(None, True)})
+_EITHER: Final[OutcomePairs] = frozenset({(True, True), (False, False)})
+_ALWAYS: Final[OutcomePairs] = frozenset({(True, True)})
+_THERE: Final[OutcomePairs] = frozenset({(False, True)})
+_UNLIKE: Final[OutcomePairs] = frozenset({(None, False)})
+_LIKE: Final[OutcomePairs] = frozenset({(None, True)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class _GiveUpError(Exception):
     """It is asked for in a way that is not followed."""
 
 
-def entries(compiled: Compiled) -> list[Entry]:
+def entries(compiled: CompiledExpression) -> list[Entry]:
     """What it reads without asking whether it is there, each once."""
     try:
         return list(dict.fromkeys(_read_in(term_of(compiled))))
@@ -53,7 +53,7 @@ def entries(compiled: Compiled) -> list[Entry]:
         return []
 
 
-def outcomes(compiled: Compiled, entry: Entry) -> Pairs:
+def outcomes(compiled: CompiledExpression, entry: Entry) -> OutcomePairs:
     """What it comes to; nothing where that is not known."""
     try:
         return _pairs(term_of(compiled), entry)
@@ -61,7 +61,7 @@ def outcomes(compiled: Compiled, entry: Entry) -> Pairs:
         return frozenset()
 
 
-def all_of(conditions: Iterable[Pairs]) -> Pairs:
+def all_of(conditions: Iterable[OutcomePairs]) -> OutcomePairs:
     """What conditions come to that must all hold."""
     whole = _ALWAYS
     for one in conditions:
@@ -101,7 +101,7 @@ def _is(found: tuple[Term, object] | None, entry: Entry) -> bool:
     return found is not None and found[1] == entry.key and found[0].key() == entry.holder
 
 
-def _pairs(term: Term, entry: Entry) -> Pairs:
+def _pairs(term: Term, entry: Entry) -> OutcomePairs:
     """What a condition comes to."""
     match term.node:
         case Comprehension() as macro:
@@ -130,7 +130,7 @@ def _pairs(term: Term, entry: Entry) -> Pairs:
     return _EITHER | _LIKE | _UNLIKE
 
 
-def _of_macro(term: Term, macro: Comprehension, entry: Entry) -> Pairs:
+def _of_macro(term: Term, macro: Comprehension, entry: Entry) -> OutcomePairs:
     if isinstance(macro.range, ListExpr) and not macro.range.elements:  # cel.bind
         return _pairs(term.at(macro.result), entry)
     if term.at(macro.range).key()[:3] == entry.holder[:3]:
@@ -147,7 +147,7 @@ def _of_macro(term: Term, macro: Comprehension, entry: Entry) -> Pairs:
     return _pairs(term.at(condition), entry) | {(of_none, of_none)}
 
 
-def _with_default(term: Term, entry: Entry) -> Pairs | None:
+def _with_default(term: Term, entry: Entry) -> OutcomePairs | None:
     """A comparison of constants with the entry, or with a default where it is absent; another value is none of them."""
     sides = term.args("_==_", "_!=_", "@in")
     for what, other in (sides, sides[::-1]) if sides else ():
@@ -195,7 +195,7 @@ def _any(ways: set[bool | None] | set[bool]) -> bool | None:
     return None if others else only
 
 
-def _joined(join: Callable[..., Outcome], *parts: Pairs) -> Pairs:
+def _joined(join: Callable[..., Outcome], *parts: OutcomePairs) -> OutcomePairs:
     return frozenset(
         (join(*(one for one, _ in taken)), join(*(other for _, other in taken))) for taken in product(*parts)
     )

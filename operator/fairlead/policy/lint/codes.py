@@ -9,7 +9,7 @@ from fairlead.api.errors import FieldPath
 Severity = Literal["warning", "note"]
 
 
-class Reason(StrEnum):
+class LintCode(StrEnum):
     """Why something is said; the words never change."""
 
     NEVER_PASSES = "NeverPasses"
@@ -42,20 +42,20 @@ class Reason(StrEnum):
 
 _NOTES: Final = frozenset(
     {
-        Reason.DEFAULT_SCHEDULER,
-        Reason.EVENTUALLY_CONSISTENT,
-        Reason.INVISIBLE_TO_AUTOSCALERS,
-        Reason.READS_NOW,
-        Reason.SWITCHED_OFF,
+        LintCode.DEFAULT_SCHEDULER,
+        LintCode.EVENTUALLY_CONSISTENT,
+        LintCode.INVISIBLE_TO_AUTOSCALERS,
+        LintCode.READS_NOW,
+        LintCode.SWITCHED_OFF,
     }
 )
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyWarning:
+class LintWarning:
     """One thing to be said of a policy."""
 
-    reason: Reason
+    reason: LintCode
     path: FieldPath
     message: str
     hint: str = ""

@@ -17,7 +17,7 @@ from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Const, Ident, 
 from fairlead.cel.syntax.ast_decode import decode
 from fairlead.cel.syntax.unparse import text
 from fairlead.cel.values.errors import Abort, CelError, NotLoweredError
-from fairlead.policy.compile.expression import ON_ENGINE, Compiled
+from fairlead.policy.compile.expression import ON_ENGINE, CompiledExpression
 from fairlead.policy.views.faults import RAISED
 
 _SAMPLES: Final[Mapping[str, str]] = {"string": "'x'", "int": "1", "uint": "1u", "double": "1.0", "bool": "true"}
@@ -28,7 +28,7 @@ _EVALUATIONS: Final = 100
 """Of one expression: each may take as much as the budget of an evaluation allows."""
 
 
-def always_raising(compiled: Compiled) -> Iterator[tuple[Node, str] | None]:
+def always_raising(compiled: CompiledExpression) -> Iterator[tuple[Node, str] | None]:
     """The smallest parts that always raise, and what they raise; nothing of the policy's variables. None: a pause."""
     checked = compiled.expression.checked
     variables = {name: one.expression.checked for name, one in compiled.variables.items()}

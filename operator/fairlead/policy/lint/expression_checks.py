@@ -13,8 +13,8 @@ from fairlead.cel.functions.quantity import to_float
 from fairlead.cel.syntax.ast import Call, Checked, Comprehension, ListExpr, Node, Select, walk
 from fairlead.cel.syntax.diagnostics import place
 from fairlead.cel.syntax.unparse import text
-from fairlead.policy.compile.expression import Compiled
-from fairlead.policy.lint.codes import PolicyWarning, Reason
+from fairlead.policy.compile.expression import CompiledExpression
+from fairlead.policy.lint.codes import LintCode, LintWarning
 from fairlead.policy.lint.constant_errors import always_raising
 from fairlead.policy.lint.symbolic import Term, TooLargeError, read, read_optionally, term_of
 
@@ -31,7 +31,9 @@ _WHERE_RAISES: Final = {
 }
 
 
-def of_parts(path: FieldPath, expression: Compiled, names: Collection[str]) -> Iterator[PolicyWarning | None]:
+def check_parts(
+    path: FieldPath, expression: CompiledExpression, names: Collection[str]
+) -> Iterator[LintWarning | None]:
     """All of it; `names` are the variables that the expression could read. None: a pause."""
     checked, source = expression.expression.checked, expression.expression.text
     left = _RAISING_MAX
@@ -42,7 +44,7 @@ def of_parts(path: FieldPath, expression: Compiled, names: Collection[str]) -> I
         node, said = raising
         hint = next((cure for what, cure in _WHERE_RAISES.items() if what in said), "mend it, or remove it")
         here = _place(source, checked, node)
-        yield PolicyWarning(Reason.ALWAYS_RAISES, path, f"`{text(node)}` always raises: {said}", hint, here)
+        yield LintWarning(LintCode.ALWAYS_RAISES, path, f"`{text(node)}` always raises: {said}", hint, here)
         left -= 1
         if not left:
             break
@@ -56,11 +58,11 @@ def of_parts(path: FieldPath, expression: Compiled, names: Collection[str]) -> I
                     at = checked.positions.get(node.id, 0)
                     words = (found for found in _WORD.finditer(source, at) if found[0] == name)
                     here = place(source, next((found.start() for found in words), at))
-                    yield PolicyWarning(Reason.SHADOWS, path, said, f"call it otherwise, such as `{name[0]}`", here)
+                    yield LintWarning(LintCode.SHADOWS, path, said, f"call it otherwise, such as `{name[0]}`", here)
             case Call(function=function) if function in _ORDERS and (cured := _order_cure(expression, node)):
                 what, hint = cured
                 said = f"{what} are texts, and `{function.strip('_')}` compares them letter by letter"
-                yield PolicyWarning(Reason.COMPARED_AS_TEXT, path, said, hint, _place(source, checked, node))
+                yield LintWarning(LintCode.COMPARED_AS_TEXT, path, said, hint, _place(source, checked, node))
 
 
 def _bound(macro: Comprehension) -> Iterator[str]:
@@ -73,7 +75,7 @@ def _place(source: str, checked: Checked, node: Node) -> tuple[int, int]:
     return place(source, checked.positions.get(node.id, 0))
 
 
-def _order_cure(expression: Compiled, node: Call) -> tuple[str, str] | None:
+def _order_cure(expression: CompiledExpression, node: Call) -> tuple[str, str] | None:
     """What is compared that is no text by its meaning, and what would be right."""
     whole = term_of(expression)
     if not any(overload.endswith("_string") for overload in whole.checked.overloads.get(node.id, ())):

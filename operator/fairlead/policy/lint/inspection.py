@@ -15,11 +15,11 @@ from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cooperative import Steps, TooLongError, finish, released, within
-from fairlead.policy.compile.compiler import Rules, compile_steps, too_long
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.compiler import CompileOptions, compile_steps, too_long
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.policy_errors import Fault, PolicyError, in_field
-from fairlead.policy.lint.codes import PolicyWarning, Reason
+from fairlead.policy.lint.codes import LintCode, LintWarning
 from fairlead.policy.lint.policy_checks import warnings_steps
 
 LOG: Final = logging.getLogger(__name__)
@@ -34,17 +34,17 @@ class Inspected:
     policy: SchedulerExtenderPolicy | None
     compiled: CompiledPolicy | None
     faults: tuple[Fault, ...]
-    warnings: tuple[PolicyWarning, ...] = ()
+    warnings: tuple[LintWarning, ...] = ()
 
 
-def inspect(obj: object, model: type[SchedulerExtenderPolicy], rules: Rules) -> Inspected:
+def inspect(obj: object, model: type[SchedulerExtenderPolicy], rules: CompileOptions) -> Inspected:
     """Read and compile an object as YAML or JSON gives it. Raises nothing."""
     return finish(inspect_steps(obj, model, rules))
 
 
-def inspect_steps(obj: object, model: type[SchedulerExtenderPolicy], rules: Rules) -> Steps[Inspected]:
+def inspect_steps(obj: object, model: type[SchedulerExtenderPolicy], rules: CompileOptions) -> Steps[Inspected]:
     """The same, pausing so that others are served meanwhile."""
-    made = list[Compiled]()
+    made = list[CompiledExpression]()
     try:
         return (yield from within(_inspected(obj, model, rules, made), rules.clock))
     except TooLongError as error:
@@ -54,7 +54,7 @@ def inspect_steps(obj: object, model: type[SchedulerExtenderPolicy], rules: Rule
 
 
 def _inspected(
-    obj: object, model: type[SchedulerExtenderPolicy], rules: Rules, made: list[Compiled]
+    obj: object, model: type[SchedulerExtenderPolicy], rules: CompileOptions, made: list[CompiledExpression]
 ) -> Steps[Inspected]:
     try:
         policy = parse_policy(obj, model)
@@ -71,7 +71,7 @@ def _inspected(
     except Exception as error:
         LOG.exception("a policy cannot be looked at")
         return Inspected(policy, None, (_internal(error),))
-    warned = list[PolicyWarning]()
+    warned = list[LintWarning]()
     try:
         warned = yield from warnings_steps(compiled, policy)
     except Exception:
@@ -83,20 +83,20 @@ def _internal(error: Exception) -> Fault:
     return in_field((), f"internal error: {type(error).__name__}: {error}"[:_MESSAGE_MAX], "the log has more")
 
 
-def _of_metadata(obj: object) -> Iterator[PolicyWarning]:
+def _of_metadata(obj: object) -> Iterator[LintWarning]:
     metadata = obj.get("metadata") if isinstance(obj, Mapping) else None
     if isinstance(metadata, Mapping) and metadata.get("namespace"):
         said = "policies stand in no namespace, so that this is ignored"
         hint = "remove it; match.namespaces says of which namespaces the pods are that the policy is for"
-        yield PolicyWarning(Reason.NAMESPACE_IGNORED, ("metadata", "namespace"), said, hint)
+        yield LintWarning(LintCode.NAMESPACE_IGNORED, ("metadata", "namespace"), said, hint)
 
 
 def _in_the_rest(
     obj: object,
     errors: tuple[FieldError, ...],
     model: type[SchedulerExtenderPolicy],
-    rules: Rules,
-    made: list[Compiled],
+    rules: CompileOptions,
+    made: list[CompiledExpression],
 ) -> Steps[list[Fault]]:
     if not isinstance(obj, Mapping) or not isinstance(obj.get("spec"), Mapping) or _is_vast(obj["spec"]):
         return []

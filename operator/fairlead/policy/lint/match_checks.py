@@ -6,15 +6,15 @@ from typing import Final
 from fairlead.api.rules import Match
 from fairlead.api.selectors import LabelSelector
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.lint.codes import PolicyWarning, Reason
-from fairlead.policy.lint.rule_checks import Said, of_pod, on_engine
-from fairlead.policy.lint.symbolic import possible
-from fairlead.strategies.label_selector import matcher
+from fairlead.policy.lint.codes import LintCode, LintWarning
+from fairlead.policy.lint.rule_checks import Said, check_identity, on_engine
+from fairlead.policy.lint.symbolic import can_be
+from fairlead.strategies.label_selector import compile_selector
 
 _NAME_OF_NAMESPACE: Final = "kubernetes.io/metadata.name"
 
 
-def of_match(compiled: CompiledPolicy, written: Match) -> Said:
+def check_match(compiled: CompiledPolicy, written: Match) -> Said:
     """What is said of its selectors and conditions."""
     path = ("spec", "match")
     selectors = {"namespaceSelector": written.namespace_selector, "podSelector": written.pod_selector}
@@ -22,27 +22,27 @@ def of_match(compiled: CompiledPolicy, written: Match) -> Said:
         if selector is not None and (key := _contradiction(selector)) is not None:
             said = f"no object has these labels: what is wanted of {key!r} cannot hold together"
             hint = "the policy is for no pod at all; remove a part"
-            yield PolicyWarning(Reason.MATCHES_NOTHING, (*path, name), said, hint)
+            yield LintWarning(LintCode.MATCHES_NOTHING, (*path, name), said, hint)
     if written.namespaces is not None and written.namespace_selector is not None:
         wanted = [values for key, values in _positive(written.namespace_selector) if key == _NAME_OF_NAMESPACE]
         if any(values.isdisjoint(written.namespaces) for values in wanted):
             said = f"{_NAME_OF_NAMESPACE} is the namespace's name, and none of match.namespaces is meant by it"
             hint = "the policy is for no pod at all: both parts must hold; keep one of them"
-            yield PolicyWarning(Reason.MATCHES_NOTHING, (*path, "namespaceSelector"), said, hint)
+            yield LintWarning(LintCode.MATCHES_NOTHING, (*path, "namespaceSelector"), said, hint)
     for at, condition in enumerate(compiled.match.conditions):
         here = (*path, "conditions", at, "expression")
         yield None
-        can_hold = possible(condition.expression, want=True)
+        can_hold = can_be(condition.expression, want=True)
         yield None
         if not can_hold:
             hint = "the policy is for no pod at all"
-            yield PolicyWarning(Reason.NEVER_PASSES, here, "this condition can never be true", hint)
-        elif not possible(condition.expression, want=False):
-            yield PolicyWarning(
-                Reason.ALWAYS_PASSES, here, "this condition can never be false", "remove it, or mend it"
+            yield LintWarning(LintCode.NEVER_PASSES, here, "this condition can never be true", hint)
+        elif not can_be(condition.expression, want=False):
+            yield LintWarning(
+                LintCode.ALWAYS_PASSES, here, "this condition can never be false", "remove it, or mend it"
             )
         yield None
-        yield from of_pod(here, condition.expression)
+        yield from check_identity(here, condition.expression)
         yield from on_engine(here, condition.expression)
 
 
@@ -86,7 +86,7 @@ def _contradiction(*selectors: LabelSelector) -> str | None:
         named = {value for one in of_key for each in one.match_expressions for value in each.values}
         named |= {value for one in of_key for value in one.match_labels.values()}
         candidates: list[dict[str, str]] = [{}, *({key: value} for value in named), {key: "\0"}]
-        wanted = [matcher(one) for one in of_key]
+        wanted = [compile_selector(one) for one in of_key]
         if not any(all(matches(labels) for matches in wanted) for labels in candidates):
             return key
     return None

@@ -13,7 +13,7 @@ from typing import Final
 import yaml
 
 from fairlead.cel.syntax.ast import Ident, ListExpr, Select
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.lint.label_sets import (
     EVERY,
     NAME,
@@ -50,7 +50,7 @@ class _NoAffinityError(Exception):
 _THERE: Final = Values(absent=False, others=True)
 
 
-def node_affinity(compiled: Compiled, *, rejects_on_error: bool) -> list[dict[str, object]] | None:
+def node_affinity(compiled: CompiledExpression, *, rejects_on_error: bool) -> list[dict[str, object]] | None:
     """The nodeSelectorTerms that select the nodes that pass, or None if no terms say that.
 
     An empty list stands for no node, and `[{}]` for every node; Kubernetes itself knows neither.

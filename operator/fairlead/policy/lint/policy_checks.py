@@ -12,33 +12,31 @@ from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, Spec
 from fairlead.cel.engine.environment import CONDITION, PROTECTION, RULE
 from fairlead.cooperative import Steps, about, finish, gathered
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.lint.absent_key_checks import AbsentLabels
-from fairlead.policy.lint.codes import PolicyWarning, Reason, Severity
-from fairlead.policy.lint.expression_checks import of_parts
-from fairlead.policy.lint.match_checks import of_match
-from fairlead.policy.lint.rule_checks import Said, of_filter, of_protection, of_score, on_engine, why_on_engine
+from fairlead.policy.lint.codes import LintCode, LintWarning
+from fairlead.policy.lint.expression_checks import check_parts
+from fairlead.policy.lint.match_checks import check_match
+from fairlead.policy.lint.rule_checks import Said, check_filter, check_protection, check_score, on_engine
 from fairlead.strategies.reads import EVERY
-
-__all__ = ["PolicyWarning", "Reason", "Severity", "warnings", "why_on_engine"]
 
 _NAMES: Final = {"match": CONDITION, "preemption": PROTECTION}
 _FIELDS: Final = {str(field.alias): at for at, field in enumerate(Spec.model_fields.values())}
 
 
-def warnings(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) -> list[PolicyWarning]:
+def warnings(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) -> list[LintWarning]:
     """Everything to be said of a policy that compiles, in the order of its fields."""
     return finish(warnings_steps(compiled, policy))
 
 
-def warnings_steps(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) -> Steps[list[PolicyWarning]]:
+def warnings_steps(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) -> Steps[list[LintWarning]]:
     """The same, pausing after each rule so that others are served meanwhile."""
     spec = policy.spec
     expressions = dict(_expressions(compiled, policy))
     found = [*_whole(compiled), *_unused(compiled, policy, [*expressions.values()])]
     yield
-    found += yield from about(("spec", "match"), gathered(of_match(compiled, spec.match)))
+    found += yield from about(("spec", "match"), gathered(check_match(compiled, spec.match)))
     for path, said in _of_each(compiled, policy, expressions):
         yield path
         found += yield from about(path, gathered(said))
@@ -46,71 +44,73 @@ def warnings_steps(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) ->
 
 
 def _of_each(
-    compiled: CompiledPolicy, policy: SchedulerExtenderPolicy, expressions: Mapping[FieldPath, Compiled]
+    compiled: CompiledPolicy, policy: SchedulerExtenderPolicy, expressions: Mapping[FieldPath, CompiledExpression]
 ) -> Iterator[tuple[FieldPath, Said]]:
     """What is said of each rule, not looked for yet."""
     spec = policy.spec
     for at, filter_ in enumerate(compiled.filters):
         path: FieldPath = ("spec", "filters", at)
-        yield path, of_filter(path, filter_, spec.filters[at].resolvable)
+        yield path, check_filter(path, filter_, spec.filters[at].resolvable)
     for at, score in enumerate(compiled.scores):
         path = ("spec", "scores", at)
-        yield path, of_score(path, score)
+        yield path, check_score(path, score)
     for at, protection in enumerate(compiled.protections):
         path = ("spec", "preemption", "protect", at, "expression")
-        yield path, of_protection(path, protection.expression)
+        yield path, check_protection(path, protection.expression)
     for at, annotation in enumerate(compiled.annotations):
         path = ("spec", "binding", "annotations", at, "expression")
         yield path, on_engine(path, annotation.expression)
     absent = AbsentLabels(compiled, spec.match)
     for path, expression in expressions.items():
-        yield path, of_parts(path, expression, _NAMES.get(str(path[1]), RULE).roots)
+        yield path, check_parts(path, expression, _NAMES.get(str(path[1]), RULE).roots)
         yield path, absent.of(path, expression)
 
 
-def _whole(compiled: CompiledPolicy) -> Iterator[PolicyWarning]:
+def _whole(compiled: CompiledPolicy) -> Iterator[LintWarning]:
     if compiled.scheduler_name == CLUSTERS_OWN_SCHEDULER:
         said = (
             f"Fairlead never manages {CLUSTERS_OWN_SCHEDULER}: the policy has an effect only where the operator's "
             "settings list that scheduler as ConfigOnly and its own configuration calls Fairlead"
         )
         hint = "for a scheduler that Fairlead runs, write another name here and in the pods, such as fairlead"
-        yield PolicyWarning(Reason.DEFAULT_SCHEDULER, ("spec", "schedulerName"), said, hint)
+        yield LintWarning(LintCode.DEFAULT_SCHEDULER, ("spec", "schedulerName"), said, hint)
     if not compiled.enforced:
         said = "the policy is compiled and reported on, and not applied to any pod"
-        yield PolicyWarning(Reason.SWITCHED_OFF, ("spec", "mode"), said, "write Enforce to apply it")
+        yield LintWarning(LintCode.SWITCHED_OFF, ("spec", "mode"), said, "write Enforce to apply it")
     if not (compiled.filters or compiled.scores or compiled.protections or compiled.annotations):
         hint = "give it filters, scores, preemption.protect or binding.annotations"
-        yield PolicyWarning(Reason.DOES_NOTHING, ("spec",), "the policy has no rules and changes nothing", hint)
+        yield LintWarning(LintCode.DOES_NOTHING, ("spec",), "the policy has no rules and changes nothing", hint)
 
 
 def _unused(
-    compiled: CompiledPolicy, policy: SchedulerExtenderPolicy, expressions: Sequence[Compiled]
-) -> Iterator[PolicyWarning]:
+    compiled: CompiledPolicy, policy: SchedulerExtenderPolicy, expressions: Sequence[CompiledExpression]
+) -> Iterator[LintWarning]:
     used = {name for expression in expressions for name in expression.variables}
     for at, variable in enumerate(policy.spec.variables):
         if variable.name not in used:
             path = ("spec", "variables", at, "name")
-            yield PolicyWarning(Reason.UNUSED_VARIABLE, path, f"no rule uses variables.{variable.name}", "remove it")
+            yield LintWarning(LintCode.UNUSED_VARIABLE, path, f"no rule uses variables.{variable.name}", "remove it")
     read = set(compiled.reads.data)
     for expression in expressions:
         read |= {path[1] if len(path) > 1 else EVERY for path in expression.paths if path[0] == "data"}
     for at, entry in enumerate(policy.spec.data):
         if entry.name not in read and EVERY not in read:
             path = ("spec", "data", at, "name")
-            yield PolicyWarning(Reason.UNUSED_DATA, path, f"no rule reads data.{entry.name}", "remove it")
+            yield LintWarning(LintCode.UNUSED_DATA, path, f"no rule reads data.{entry.name}", "remove it")
 
 
-def _expressions(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) -> Iterator[tuple[FieldPath, Compiled]]:
+def _expressions(
+    compiled: CompiledPolicy, policy: SchedulerExtenderPolicy
+) -> Iterator[tuple[FieldPath, CompiledExpression]]:
     """The expressions of all rules, and those of the variables that they use."""
-    rules: list[tuple[FieldPath, Compiled | None]] = [
+    rules: list[tuple[FieldPath, CompiledExpression | None]] = [
         *((("spec", "match", "conditions", at), rule.expression) for at, rule in enumerate(compiled.match.conditions)),
         *((("spec", "filters", at), rule.expression) for at, rule in enumerate(compiled.filters)),
         *((("spec", "scores", at), rule.expression) for at, rule in enumerate(compiled.scores)),
         *((("spec", "preemption", "protect", at), rule.expression) for at, rule in enumerate(compiled.protections)),
         *((("spec", "binding", "annotations", at), rule.expression) for at, rule in enumerate(compiled.annotations)),
     ]
-    used: dict[str, Compiled] = {}
+    used: dict[str, CompiledExpression] = {}
     for path, expression in rules:
         if expression is not None:
             used |= expression.variables
@@ -120,7 +120,7 @@ def _expressions(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) -> I
             yield ("spec", "variables", at, "expression"), used[variable.name]
 
 
-def _place_of(warning: PolicyWarning) -> tuple[int, ...]:
+def _place_of(warning: LintWarning) -> tuple[int, ...]:
     """By the order of the fields of a spec, then by that of the rules."""
     field = warning.path[1] if len(warning.path) > 1 else ""
     return _FIELDS.get(str(field), -1), *(segment for segment in warning.path if isinstance(segment, int))

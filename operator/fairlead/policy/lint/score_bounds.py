@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from fairlead.cel.syntax.ast import Const, Ident, ListExpr, Select
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.lint.symbolic import Term, TooLargeError, term_of
 
 Range = tuple[float, float]
@@ -18,7 +18,7 @@ _AMOUNTS: Final = ("free", "requested", "allocatable", "request")
 _SHARES: Final = ("free", "requested")
 
 
-def bounds(compiled: Compiled) -> Range:
+def bounds(compiled: CompiledExpression) -> Range:
     """The least and the most that it gives, for nearly every node."""
     try:
         return _range(term_of(compiled))

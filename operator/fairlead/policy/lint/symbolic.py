@@ -15,7 +15,7 @@ from fairlead.cel.engine.environment import ROOTS
 from fairlead.cel.lowering.program import Program
 from fairlead.cel.syntax.ast import Call, Checked, Const, Ident, ListExpr, Node, Select, walk
 from fairlead.cel.values.errors import NotLoweredError
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.views.faults import RAISED
 
 _STEPS_MAX: Final = 3_000  # a variable that is used twice by the next that is used twice ... has no end
@@ -107,7 +107,7 @@ class Term:
         return sum(1 for _ in islice(walk(self.node), _STEPS_MAX + 1))
 
 
-def term_of(compiled: Compiled) -> Term:
+def term_of(compiled: CompiledExpression) -> Term:
     """An expression as a whole."""
     checked = compiled.expression.checked
     variables = {name: variable.expression.checked for name, variable in compiled.variables.items()}
@@ -115,7 +115,7 @@ def term_of(compiled: Compiled) -> Term:
     return whole.at(checked.root)
 
 
-def possible(compiled: Compiled, *, want: bool) -> bool:
+def can_be(compiled: CompiledExpression, *, want: bool) -> bool:
     """Whether a condition can be so at all; True where that is not known."""
     try:
         return _possible([term_of(compiled)], want=want)
@@ -123,7 +123,7 @@ def possible(compiled: Compiled, *, want: bool) -> bool:
         return True
 
 
-def possible_together(conditions: Iterable[Compiled]) -> bool:
+def can_be_together(conditions: Iterable[CompiledExpression]) -> bool:
     """Whether all of them can hold at once; True where that is not known."""
     try:
         return _possible([term_of(one) for one in conditions], want=True)
@@ -131,7 +131,7 @@ def possible_together(conditions: Iterable[Compiled]) -> bool:
         return True
 
 
-def outcomes(compiled: Compiled) -> frozenset[float] | None:
+def outcomes(compiled: CompiledExpression) -> frozenset[float] | None:
     """All the numbers that an expression can give, if it chooses among constants; None where that is not known."""
     try:
         return frozenset(_outcomes(term_of(compiled)))

@@ -8,7 +8,7 @@ from typing import Any, Final
 from fairlead.api.data import DataEntry, NodeAnnotation
 from fairlead.api.values import parse_duration
 from fairlead.cel.functions.quantity import to_float
-from fairlead.policy.views.faults import RAISED, faulted
+from fairlead.policy.views.faults import RAISED, internal_error
 from fairlead.policy.views.pod_and_node import Data, NodeView
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import ANNOTATIONS, LABELS, Path, Reads
@@ -27,7 +27,7 @@ _RFC_3339: Final = re.compile(
 _SECOND: Final = 1_000_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-Held = tuple[float | Unknown, int | None]
+HeldValue = tuple[float | Unknown, int | None]
 """A value or why there is none, and when it grows stale."""
 
 
@@ -43,7 +43,7 @@ def reader(entries: Sequence[DataEntry]) -> Callable[[Any, int], tuple[Data, int
             try:
                 found, end = one(node, now)
             except RAISED as error:
-                found, end = faulted(error, f"data {name}", why="cannot be read"), None
+                found, end = internal_error(error, f"data {name}", why="cannot be read"), None
             if isinstance(found, Unknown):
                 missing[name] = found
             else:
@@ -78,17 +78,17 @@ def differing(one: Data | None, other: Data | None) -> frozenset[str]:
     return frozenset(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
 
 
-def _entry(entry: DataEntry) -> Callable[[Any, int], Held]:
+def _entry(entry: DataEntry) -> Callable[[Any, int], HeldValue]:
     missing, stale = Unknown(f"data {entry.name}", MISSING), Unknown(f"data {entry.name}", STALE)
-    nothing: Held = (missing if entry.default is None else entry.default, None)
-    unread: Held = (Unknown(f"data {entry.name}", NO_NUMBER) if entry.default is None else entry.default, None)
+    nothing: HeldValue = (missing if entry.default is None else entry.default, None)
+    unread: HeldValue = (Unknown(f"data {entry.name}", NO_NUMBER) if entry.default is None else entry.default, None)
     annotation, source = entry.node_annotation, entry.node_annotation or entry.node_label
     max_age = None if entry.max_age is None else parse_duration(entry.max_age) * _SECOND
     if source is None:
         return lambda _node, _now: nothing
     key, form, factor = source.key, source.format, entry.factor
 
-    def read(node: Any, now: int) -> Held:
+    def read(node: Any, now: int) -> HeldValue:
         held: Mapping[str, str] = node.metadata.annotations if annotation else node.metadata.labels
         text = held.get(key)
         if text is None:

@@ -18,11 +18,11 @@ from typing import Final
 from aiohttp import web
 
 from fairlead.cooperative import Share, Steps
-from fairlead.logs import Rarely, Seldom
+from fairlead.logs import RateLimiter, RateLimitFilter
 from fairlead.webhook.admission.review import NoReviewError
-from fairlead.webhook.admission.turns import BusyError, Turns
+from fairlead.webhook.admission.turns import BusyError, ReviewTurns
 from fairlead.webhook.https.connection_limits import ADMISSION, IDLE_S, Limits
-from fairlead.webhook.https.listener import Door, Guests, Refused
+from fairlead.webhook.https.listener import CountedConnection, Refused, TlsListener
 from fairlead.webhook.https.peer import chain
 from fairlead.webhook.https.tls import Tls, is_of
 
@@ -62,22 +62,22 @@ class AdmissionServer:
     idle_s: float = IDLE_S
     limits: Limits = ADMISSION
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    _server: Guests = field(init=False)
-    _door: Door | None = None
-    _turns: Turns = field(default_factory=lambda: Turns(READ, READ_EACH, WAITING))
-    _looks: Turns = field(default_factory=lambda: Turns(AT_ONCE, 1, READ))
+    _server: CountedConnection = field(init=False)
+    _door: TlsListener | None = None
+    _turns: ReviewTurns = field(default_factory=lambda: ReviewTurns(READ, READ_EACH, WAITING))
+    _looks: ReviewTurns = field(default_factory=lambda: ReviewTurns(AT_ONCE, 1, READ))
     _asking: tuple[ssl.SSLContext, str, ssl.SSLContext] | None = None
-    _faults: Seldom = field(default_factory=Seldom)
-    _rarely: Rarely = field(default_factory=Rarely)
+    _faults: RateLimiter = field(default_factory=RateLimiter)
+    _rarely: RateLimitFilter = field(default_factory=RateLimitFilter)
 
     async def start(self, host: str | None, port: int) -> int:
         """Listen; gives the port."""
         _HTTP.addFilter(self._rarely)
         refused = self.refused
-        door = Door(
+        door = TlsListener(
             self._context, lambda: self._server(), lambda why, peer: refused(f"admission: {why}", peer), self.limits
         )
-        self._server = Guests(
+        self._server = CountedConnection(
             self._handle,
             door.gone,
             handler_cancellation=True,  # nobody waits for the answer any more

@@ -14,9 +14,9 @@ from fairlead.api.errors import render_path
 from fairlead.api.names import GROUP, KIND
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cooperative import Steps, finish, released
-from fairlead.policy.compile.compiler import Rules
+from fairlead.policy.compile.compiler import CompileOptions
+from fairlead.policy.lint.codes import LintWarning
 from fairlead.policy.lint.inspection import Inspected, inspect_steps
-from fairlead.policy.lint.policy_checks import PolicyWarning
 
 PIECE: Final = 120
 PIECES: Final = 8
@@ -75,12 +75,12 @@ VALUES_MAX: Final = 10_000
 _SMALL: Final = 1024
 
 
-def review(body: bytes, model: type[SchedulerExtenderPolicy], rules: Rules) -> bytes:
+def review(body: bytes, model: type[SchedulerExtenderPolicy], rules: CompileOptions) -> bytes:
     """The answer, at one stretch. Raises NoReviewError."""
     return finish(review_steps(body, model, rules))
 
 
-def review_steps(body: bytes, model: type[SchedulerExtenderPolicy], rules: Rules) -> Steps[bytes]:
+def review_steps(body: bytes, model: type[SchedulerExtenderPolicy], rules: CompileOptions) -> Steps[bytes]:
     """The same, pausing so that others are served meanwhile."""
     try:
         asked = _decode(body).request
@@ -158,7 +158,7 @@ def _why(found: Inspected) -> str:
     return said if len(said) <= MESSAGE_MAX else f"{said[:MESSAGE_MAX]}...\nfairlead lint says the rest"
 
 
-def _warned(warnings: Iterable[PolicyWarning]) -> list[str]:
+def _warned(warnings: Iterable[LintWarning]) -> list[str]:
     """Each in pieces that are not cut."""
     pieces = [piece for one in warnings if one.severity == "warning" for piece in _pieces(one)]
     if len(pieces) <= PIECES:
@@ -166,7 +166,7 @@ def _warned(warnings: Iterable[PolicyWarning]) -> list[str]:
     return [*pieces[: PIECES - 1], "there are more: ask fairlead lint"]
 
 
-def _pieces(one: PolicyWarning) -> Iterator[str]:
+def _pieces(one: LintWarning) -> Iterator[str]:
     said = f"{render_path(one.path)}: {one.message}" + (f"; {one.hint}" if one.hint else "")
     yield from textwrap.wrap(said, PIECE)
 

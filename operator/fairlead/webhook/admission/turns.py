@@ -12,7 +12,7 @@ class BusyError(Exception):
 
 
 @dataclass(slots=True, eq=False)
-class Turns:
+class ReviewTurns:
     """Those who have one, and those who wait."""
 
     at_once: int

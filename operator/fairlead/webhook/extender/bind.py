@@ -7,13 +7,13 @@ from typing import Any
 from fairlead.policy.evaluate.annotations import Annotations, Conflict, annotations
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.webhook.extender import replies, requests
-from fairlead.webhook.extender.call import Answer, Caller, Moment, Outcome, guarded
+from fairlead.webhook.extender.call import CallClock, Caller, Outcome, Reply, exclusion_reason
 from fairlead.webhook.extender.requests import BindArgs, MalformedError
-from fairlead.webhook.extender.state import World
+from fairlead.webhook.extender.state import ServingState
 
 
 @dataclass(frozen=True, slots=True)
-class Placing:
+class BindDecision:
     """A pod that goes to its node."""
 
     asked: BindArgs
@@ -31,29 +31,31 @@ class Placing:
         return {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
 
     @property
-    def bound(self) -> Answer:
+    def bound(self) -> Reply:
         """To be said once the API server has confirmed it."""
         outcome = Outcome(verb="bind", gate="Fail", pod=self.asked.uid, candidates=1, conflicts=self.conflicts)
-        return Answer(replies.bound(), outcome)
+        return Reply(replies.encode_binding(), outcome)
 
 
-def bind(body: bytes, world: World, caller: Caller, when: Moment) -> Placing | BindArgs | Answer:
+def decide_bind(body: bytes, world: ServingState, caller: Caller, when: CallClock) -> BindDecision | BindArgs | Reply:
     """What is to be done; the request itself where the mirror knows no such pod: `place` the one the API server has.
 
     The mirror may be behind, and it does not hold pods that have a node: a call may come again after the first one
     came through unheard.
     """
     try:
-        asked = requests.bind_args(body)
+        asked = requests.decode_bind_args(body)
     except MalformedError as error:
         return refused("", str(error))
     pod = world.mirror.unplaced(asked.namespace, asked.name)
-    return asked if pod is None or pod.metadata.uid != asked.uid else place(asked, pod, world, caller, when)
+    return asked if pod is None or pod.metadata.uid != asked.uid else decide_bind_for(asked, pod, world, caller, when)
 
 
-def place(asked: BindArgs, pod: Any, world: World, caller: Caller, when: Moment) -> Placing | Answer:
+def decide_bind_for(
+    asked: BindArgs, pod: Any, world: ServingState, caller: Caller, when: CallClock
+) -> BindDecision | Reply:
     """The same for a pod that was found."""
-    if (stranger := of_others(asked, pod, caller)) is not None:
+    if (stranger := refusal_reason(asked, pod, caller)) is not None:
         return stranger
     try:
         made = _annotations(asked, pod, world, when)
@@ -65,10 +67,10 @@ def place(asked: BindArgs, pod: Any, world: World, caller: Caller, when: Moment)
         return replace(answer, outcome=replace(answer.outcome, too_slow=error.policy, switched=switched))
     if made.refusal is not None:
         return refused(asked.uid, made.refusal)
-    return Placing(asked, made.values, tuple(made.conflicts))
+    return BindDecision(asked, made.values, tuple(made.conflicts))
 
 
-def _annotations(asked: BindArgs, pod: Any, world: World, when: Moment) -> Annotations:
+def _annotations(asked: BindArgs, pod: Any, world: ServingState, when: CallClock) -> Annotations:
     """What the policies write, computed in half of the time that there is. Raises MalformedError and TooSlowError."""
     gate, view = world.gates["Fail"], world.view(pod)
     clock, before = when.clock, when.clock()
@@ -92,18 +94,18 @@ def _annotations(asked: BindArgs, pod: Any, world: World, when: Moment) -> Annot
     return annotations(view, matched, gate.nodes, asked.node, now=when.now, tally=gate.tally, took=took)
 
 
-def of_others(asked: BindArgs, pod: Any, caller: Caller) -> Answer | None:
+def refusal_reason(asked: BindArgs, pod: Any, caller: Caller) -> Reply | None:
     """A refusal where the pod is not the one that was meant, or not one that the caller may place."""
     if pod.metadata.uid != asked.uid:
         return refused(asked.uid, "another pod has that name now")
     scheduler = str(pod.spec.schedulerName)
     if scheduler not in caller.schedulers:
         return refused(asked.uid, f"the pod is for the scheduler {scheduler!r}, whose pods the caller may not place")
-    if (why := guarded(caller, asked.namespace)) is not None:
+    if (why := exclusion_reason(caller, asked.namespace)) is not None:
         return refused(asked.uid, why)
     return None
 
 
-def refused(pod: str, why: str) -> Answer:
+def refused(pod: str, why: str) -> Reply:
     """The pod is not bound; the scheduler tries again."""
-    return Answer(replies.failed(why), Outcome(verb="bind", gate="Fail", result="error", pod=pod, error=why))
+    return Reply(replies.encode_error(why), Outcome(verb="bind", gate="Fail", result="error", pod=pod, error=why))

@@ -21,7 +21,7 @@ _COMMA: Final = ord(",")
 
 
 @dataclass(slots=True, eq=False)
-class Brought(Generic[T]):
+class FullNodeCache(Generic[T]):
     """Some nodes, oldest first; whatever else is known of a node than its bytes is not kept."""
 
     read: Callable[[bytes], T]
@@ -80,7 +80,7 @@ _NAME_OVERHEAD: Final = 64
 
 
 @dataclass(slots=True, eq=False)
-class Remembered:
+class NodeNameCache:
     """Some lists of names, oldest first."""
 
     entries: int = ENTRIES
@@ -93,7 +93,7 @@ class Remembered:
         for known, found in self._known:
             if known == raw:
                 return found
-        found = requests.names(raw)
+        found = requests.decode_names(raw)
         self._keep(raw, found)
         return found
 

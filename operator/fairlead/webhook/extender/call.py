@@ -6,17 +6,17 @@ from typing import Final, Literal, NamedTuple
 
 from fairlead.policy.evaluate.annotations import Conflict
 from fairlead.policy.evaluate.deadline import Clock
-from fairlead.policy.evaluate.filter_result import Rule
+from fairlead.policy.evaluate.filter_result import RuleRef
 from fairlead.webhook.extender.circuit_breaker import Scope
 
-Gate = Literal["Fail", "Ignore"]
+FailurePolicy = Literal["Fail", "Ignore"]
 """An entry of the scheduler's configuration that filters, by the failure policy of those whom it asks."""
 
 
 Verb = Literal["filter", "prioritize", "preempt", "bind"]
 
 
-GUARD: Final[Rule] = "", "guard"
+GUARD: Final[RuleRef] = "", "guard"
 """What refuses pods of namespaces that are guarded: no policy does."""
 
 
@@ -24,7 +24,7 @@ Result = Literal["passed", "refused", "empty", "error"]
 """Nobody was refused; somebody was; nobody is left; the call was answered with an error."""
 
 
-class Moment(NamedTuple):
+class CallClock(NamedTuple):
     """When something is asked: the time of day, and until when the answer must be there, by a clock of its own.
 
     Neither goes back from one call of a world to the next.
@@ -55,7 +55,7 @@ class Caller:
     """How long it waits for an answer, where that is known of it."""
 
 
-def guarded(caller: Caller, namespace: str) -> str | None:
+def exclusion_reason(caller: Caller, namespace: str) -> str | None:
     """Why the caller places no pods of a namespace; None if it may."""
     if namespace not in caller.guarded:
         return None
@@ -68,12 +68,12 @@ class Outcome:
 
     verb: Verb
     result: Result = "passed"
-    gate: Gate | None = None
+    gate: FailurePolicy | None = None
     pod: str = ""
     """Its UID."""
     candidates: int | None = None
     """Nodes that were asked about; None where nobody counted them, because no policy had a say."""
-    refusals: Mapping[Rule, int] = field(default_factory=dict)
+    refusals: Mapping[RuleRef, int] = field(default_factory=dict)
     """Nodes by the rule that is given as the reason."""
     waits: tuple[str, str] | None = None
     """Namespace and name of the pod, where none of the nodes that it could have gone to is left to it."""
@@ -93,7 +93,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Reply:
     """A reply."""
 
     body: bytes

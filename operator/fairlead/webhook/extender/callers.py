@@ -92,7 +92,7 @@ LATELY: Final = 10_000_000_000
 
 
 @dataclass(slots=True)
-class TurnedAway:
+class RefusedConnections:
     """The last ones, each with its last reason. Moments are of a clock that never goes back."""
 
     limit: int = ADDRESSES

@@ -16,7 +16,7 @@ from typing import Final, Literal, NamedTuple
 
 from fairlead.policy.compile.expression import as_reads
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.evaluate.matching import Switched, class_key, reads_identity
+from fairlead.policy.evaluate.matching import Switched, equivalence_key, reads_identity
 from fairlead.policy.views.pod_and_node import PodView
 from fairlead.strategies.reads import Reads, union
 
@@ -46,7 +46,7 @@ class Version(NamedTuple):
     generation: str
 
 
-class Slow(NamedTuple):
+class OpenCircuit(NamedTuple):
     """A policy that is switched, and for whom: no more is told than how many they are."""
 
     policy: Version
@@ -81,7 +81,7 @@ def version(policy: CompiledPolicy) -> Version:
 
 
 @dataclass(slots=True, eq=False)
-class _Held:
+class _PolicyCircuits:
     """Of one part of a policy."""
 
     class_of: Callable[[PodView], bytes]
@@ -112,30 +112,32 @@ class _Held:
             return "namespace"
         return "class"
 
-    def told(self, policy: Version, part: Part, at: int) -> Slow | None:
+    def told(self, policy: Version, part: Part, at: int) -> OpenCircuit | None:
         """For whom it is switched; None: for nobody any more."""
         if self.everybody > at:
-            return Slow(policy, part, "all")
+            return OpenCircuit(policy, part, "all")
         classes = [one for (_, one), end in self.until.items() if end > at]
         if not classes:
             return None
         return (
-            Slow(policy, part, "namespace", CLASSES) if _WHOLE in classes else Slow(policy, part, "class", len(classes))
+            OpenCircuit(policy, part, "namespace", CLASSES)
+            if _WHOLE in classes
+            else OpenCircuit(policy, part, "class", len(classes))
         )
 
 
 @dataclass(slots=True, eq=False)
-class Pace:
+class CircuitBreaker:
     """Who missed deadlines. Moments are nanoseconds of a clock that never goes back."""
 
     _missed: dict[tuple[Version, Part, _Class], int] = field(default_factory=dict)  # when last
-    _held: dict[tuple[Version, Part], _Held] = field(default_factory=dict)
+    _held: dict[tuple[Version, Part], _PolicyCircuits] = field(default_factory=dict)
 
     def missed(self, policy: CompiledPolicy, part: Part, pod: PodView, at: int) -> Scope | None:
         """A policy was too slow about a pod; for whom it is switched now, if it is."""
         self._missed = {key: when for key, when in self._missed.items() if at - when < WINDOW}
         which = version(policy), part
-        held = self._held.get(which) or _Held(_class_of(policy))
+        held = self._held.get(which) or _PolicyCircuits(_class_of(policy))
         key = (*which, (pod.namespace, held.class_of(pod)))
         if key in self._missed:
             self._held[which] = held
@@ -156,7 +158,7 @@ class Pace:
             return None
         return lambda policy, pod: self.is_slow(policy, part, pod, at)
 
-    def slow(self, at: int) -> Sequence[Slow]:
+    def slow(self, at: int) -> Sequence[OpenCircuit]:
         """Which are, for the status; what has passed is forgotten."""
         found = {which: held.told(*which, at) for which, held in self._held.items()}
         self._held = {which: held for which, held in self._held.items() if found[which] is not None}
@@ -173,7 +175,7 @@ def _class_of(policy: CompiledPolicy) -> Callable[[PodView], bytes]:
     reads = union([policy.reads, *(as_reads(one.paths) for one in expressions)])
     if reads_identity(reads):
         return lambda _: _WHOLE
-    key_of = class_key(Reads(pod=reads.pod, namespace=reads.namespace))
+    key_of = equivalence_key(Reads(pod=reads.pod, namespace=reads.namespace))
 
     def digest(pod: PodView) -> bytes:
         try:

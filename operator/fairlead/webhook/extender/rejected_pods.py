@@ -10,16 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.logs import FaultError, Seldom
+from fairlead.logs import FaultError, RateLimiter
 from fairlead.policy.evaluate.deadline import TooSlowError
-from fairlead.policy.evaluate.evaluator import Evaluator, bound_filters
+from fairlead.policy.evaluate.evaluator import Evaluator, filter_columns
 from fairlead.policy.evaluate.matching import Matched, Switched
-from fairlead.policy.evaluate.rule_errors import Tally
-from fairlead.policy.evaluate.verdict_cache import Sweep
+from fairlead.policy.evaluate.rule_errors import RuleErrorTally
+from fairlead.policy.evaluate.verdict_cache import UncachedPass
 from fairlead.policy.views.pod_and_node import PodView
-from fairlead.webhook.extender.call import Gate, Moment, Outcome
+from fairlead.webhook.extender.call import CallClock, FailurePolicy, Outcome
 from fairlead.webhook.extender.requests import MalformedError
-from fairlead.webhook.extender.state import World
+from fairlead.webhook.extender.state import ServingState
 
 LOG: Final = logging.getLogger(__name__)
 PODS: Final = 512
@@ -39,7 +39,7 @@ _EVERY: Final = -1
 @dataclass(slots=True, eq=False)
 class _Pod:
     key: tuple[str, str]
-    gate: Gate | None
+    gate: FailurePolicy | None
     policy: str
     """The one that refused it alone; empty if several did."""
     since: int
@@ -50,11 +50,11 @@ class _Pod:
     pause: int = PAUSE
     left_alone: int = 0
     """Until then it is not looked at: it took too long, or a fault was met."""
-    sweeps: dict[Gate, Sweep] = field(default_factory=dict)
+    sweeps: dict[FailurePolicy, UncachedPass] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
-class Waiting:
+class RejectedPods:
     """Owned by the loop that serves."""
 
     limit: int = PODS
@@ -62,10 +62,10 @@ class Waiting:
     """Whether one could be placed now; whoever is told sets it back."""
     missed: Counter[str] = field(default_factory=Counter)
     """Calls in which a policy refused all nodes although another one would have passed."""
-    seldom: Seldom = field(default_factory=Seldom)
+    seldom: RateLimiter = field(default_factory=RateLimiter)
     _pods: dict[str, _Pod] = field(default_factory=dict)  # by UID
     _left: list[str] = field(default_factory=list)
-    _world: World | None = None
+    _world: ServingState | None = None
     _head: int = -1  # of the journal, when the last round began
     _next: int = 0
 
@@ -93,7 +93,7 @@ class Waiting:
         """How many pods each policy alone leaves without a node."""
         return Counter(one.policy for one in self._pods.values() if one.policy)
 
-    def look(self, world: World, when: Moment) -> bool:
+    def look(self, world: ServingState, when: CallClock) -> bool:
         """Go on until the deadline; whether everybody was looked at since something became different."""
         at, head = when.clock(), world.gates["Fail"].nodes.head
         if self._world is not world:
@@ -111,7 +111,7 @@ class Waiting:
                 return False
         return True
 
-    def _look_at(self, held: _Pod, uid: str, world: World, when: Moment) -> bool:
+    def _look_at(self, held: _Pod, uid: str, world: ServingState, when: CallClock) -> bool:
         """Whether it is known how it is with it."""
         pod = world.mirror.unplaced(*held.key)
         at = when.clock()
@@ -145,7 +145,7 @@ class Waiting:
         return True
 
 
-def _passing(world: World, pod: object, held: _Pod, when: Moment) -> int:
+def _passing(world: ServingState, pod: object, held: _Pod, when: CallClock) -> int:
     """The nodes that both gates would leave, a byte for each slot. Raises TooSlowError where the time does not do."""
     view, passing = world.view(pod), _EVERY
     scheduler = str(view.pod.spec.schedulerName)
@@ -169,7 +169,7 @@ class _ConditionsError(Exception):
 
 
 def _matching(
-    evaluator: Evaluator, view: PodView, scheduler: str, when: Moment, switched: Switched | None
+    evaluator: Evaluator, view: PodView, scheduler: str, when: CallClock, switched: Switched | None
 ) -> list[Matched]:
     deadline = when.clock() + CONDITIONS
     try:
@@ -181,7 +181,7 @@ def _matching(
 
 
 def _of_gate(
-    evaluator: Evaluator, pod: PodView, matched: list[Matched], held: _Pod, gate: Gate, when: Moment
+    evaluator: Evaluator, pod: PodView, matched: list[Matched], held: _Pod, gate: FailurePolicy, when: CallClock
 ) -> bytearray:
     now, clock, deadline, _ = when
     kept = evaluator.kept_for(pod, matched)
@@ -190,9 +190,9 @@ def _of_gate(
         return kept.verdicts.passing
     sweep = held.sweeps.get(gate)
     if sweep is None:
-        nodes, tally = evaluator.nodes, Tally()
-        filters = [rule for each in matched for rule in bound_filters(each, pod, nodes, tally)]
-        sweep = held.sweeps[gate] = Sweep(filters, nodes)
+        nodes, tally = evaluator.nodes, RuleErrorTally()
+        filters = [rule for each in matched for rule in filter_columns(each, pod, nodes, tally)]
+        sweep = held.sweeps[gate] = UncachedPass(filters, nodes)
     if not sweep.go_on(now, clock, deadline):
         raise TooSlowError({matched[0].policy.name: 0})
     return sweep.passing

@@ -19,7 +19,7 @@ class Reasons(NamedTuple):
     unresolvable: Mapping[str, str] | None = None
 
 
-UNSAID: Final = Reasons()
+NO_REASONS: Final = Reasons()
 
 
 class _Host(msgspec.Struct, frozen=True, gc=False):
@@ -27,8 +27,8 @@ class _Host(msgspec.Struct, frozen=True, gc=False):
     Score: int
 
 
-def filtered(
-    names: bytes | None = None, nodes: bytes | memoryview | None = None, reasons: Reasons = UNSAID, error: str = ""
+def encode_filter_result(
+    names: bytes | None = None, nodes: bytes | memoryview | None = None, reasons: Reasons = NO_REASONS, error: str = ""
 ) -> bytes:
     """Of filter; names and nodes are written already."""
     return b"".join(
@@ -53,7 +53,7 @@ def node_list(items: Iterable[Bytes]) -> bytes:
     return b'{"metadata":{},"items":[' + b",".join(map(bytes, items)) + b"]}"
 
 
-def prioritized(names: Sequence[str], scores: Sequence[int]) -> bytes:
+def encode_priorities(names: Sequence[str], scores: Sequence[int]) -> bytes:
     """Of prioritize, a score for each name.
 
     Zeros are not sent: a gate, which never prioritizes, makes the scheduler give them by itself.
@@ -61,16 +61,16 @@ def prioritized(names: Sequence[str], scores: Sequence[int]) -> bytes:
     return encode([*map(_Host, compress(names, scores), filter(None, scores))])
 
 
-def preempted(victims: Mapping[str, Victims]) -> bytes:
+def encode_preemption(victims: Mapping[str, Victims]) -> bytes:
     """Of preempt: the candidates that are left."""
     return encode({"NodeNameToMetaVictims": victims})
 
 
-def bound() -> bytes:
+def encode_binding() -> bytes:
     """Of bind: the API server has confirmed it."""
-    return failed("")
+    return encode_error("")
 
 
-def failed(why: str) -> bytes:
+def encode_error(why: str) -> bytes:
     """Of bind; and of the verbs whose reply has no room for an error, with a status that says so."""
     return encode({"Error": why})

@@ -40,7 +40,7 @@ class MalformedError(Exception):
     """A body that is no request; the message is for whoever sent it."""
 
 
-class Args(Struct, frozen=True, gc=False):
+class FilterArgs(Struct, frozen=True, gc=False):
     """Of filter and prioritize: nodes or names as the bytes that came, names where both did; None for null."""
 
     pod: Any
@@ -86,11 +86,11 @@ class PreemptArgs(Struct, frozen=True, gc=False):
     """Whether it brings the victims as whole pods."""
 
 
-Split = Callable[[bytes, int, int], Sequence[bytes] | None]
+NodeSplitter = Callable[[bytes, int, int], Sequence[bytes] | None]
 """Whole values with commas between them, from one place of a body to another, if somebody knows them all."""
 
 
-def args(body: bytes, split: Split = lambda *_: None) -> Args:
+def decode_filter_args(body: bytes, split: NodeSplitter = lambda *_: None) -> FilterArgs:
     """The request of filter and prioritize.
 
     Names are not looked at. Where nobody asks for them, reading past them would take most of the time, so that the body
@@ -100,7 +100,7 @@ def args(body: bytes, split: Split = lambda *_: None) -> Args:
     cut = body.find(_BEFORE_NAMES) if body.endswith(b"]}") else -1
     if cut > 0 and body.find(b"]", cut) == len(body) - 2:
         try:
-            return Args(_WITH_POD.decode(body[:cut] + b"}").Pod, names=body[cut + len(_BEFORE_NAMES) - 1 : -1])
+            return FilterArgs(_WITH_POD.decode(body[:cut] + b"}").Pod, names=body[cut + len(_BEFORE_NAMES) - 1 : -1])
         except UNREADABLE:
             pass  # whatever it is, the other ways will say
     elif body.endswith(_AFTER_NODES) and (cut := body.find(_NODES)) > 0:
@@ -116,12 +116,12 @@ def args(body: bytes, split: Split = lambda *_: None) -> Args:
     return _args(seen.Pod, seen.Nodes, seen.NodeNames)
 
 
-def names(raw: bytes) -> list[str]:
+def decode_names(raw: bytes) -> list[str]:
     """The names of nodes."""
     return _read(_NAMES.decode, raw)
 
 
-def preempt_args(body: bytes) -> PreemptArgs:
+def decode_preempt_args(body: bytes) -> PreemptArgs:
     """The request of preempt."""
     try:
         seen = _PREEMPT_ARGS.decode(body)
@@ -136,7 +136,7 @@ def preempt_args(body: bytes) -> PreemptArgs:
     return PreemptArgs(asked, {} if full is None else _victims(full, _uid_of_pod), is_simulated=full is not None)
 
 
-def pod(raw: Bytes) -> Any:
+def decode_pod(raw: Bytes) -> Any:
     """A pod, also from tools that write null where the API server writes nothing."""
     try:
         return _POD.decode(raw)
@@ -144,7 +144,7 @@ def pod(raw: Bytes) -> Any:
         return _read(lambda written: from_json(POD, msgspec.json.decode(written)), raw)
 
 
-def bind_args(body: bytes) -> BindArgs:
+def decode_bind_args(body: bytes) -> BindArgs:
     """The request of bind."""
     try:
         return _BIND_ARGS.decode(body)
@@ -205,23 +205,25 @@ def _read(decode: Callable[[Bytes], T], raw: Bytes) -> T:
         raise MalformedError(f"the request cannot be read: {unreadable(error)}") from None
 
 
-def _with_nodes(body: bytes, cut: int, split: Split) -> Args:
+def _with_nodes(body: bytes, cut: int, split: NodeSplitter) -> FilterArgs:
     """What comes before is an object when it is closed at the cut; and what comes after it is one value."""
     pod = _WITH_POD.decode(body[:cut] + b"}").Pod
     begin, end = cut + len(_NODES), len(body) - len(_AFTER_NODES)
     nodes, known = memoryview(body)[begin:end], None
     if body.startswith(_BEFORE_ITEMS, begin) and body.endswith(_AFTER_ITEMS, begin, end):
         known = split(body, begin + len(_BEFORE_ITEMS), end - len(_AFTER_ITEMS))
-    return Args(pod, nodes, items=_NODE_LIST.decode(nodes).items or [] if known is None else known)
+    return FilterArgs(pod, nodes, items=_NODE_LIST.decode(nodes).items or [] if known is None else known)
 
 
-def _args(asked: Any, nodes: Raw, written: Raw) -> Args:
+def _args(asked: Any, nodes: Raw, written: Raw) -> FilterArgs:
     """Of a body that kube-scheduler did not write, or that brings nodes: time is less dear there, and all is read."""
     of_names, of_nodes = _bytes(written), _bytes(nodes)
     if of_names is not None:
-        names(of_names)
-        return Args(asked, names=of_names)
-    return Args(asked, of_nodes, items=None if of_nodes is None else _read(_NODE_LIST.decode, of_nodes).items or [])
+        decode_names(of_names)
+        return FilterArgs(asked, names=of_names)
+    return FilterArgs(
+        asked, of_nodes, items=None if of_nodes is None else _read(_NODE_LIST.decode, of_nodes).items or []
+    )
 
 
 def _bytes(raw: Raw) -> bytes | None:
@@ -242,7 +244,7 @@ def _pod(given: Mapping[str, Raw]) -> Any:
     raw = given.get("pod", _NULL)
     if _bytes(raw) is None:
         raise MalformedError("the request has no Pod")
-    return pod(raw)
+    return decode_pod(raw)
 
 
 def _meta_victims(raw: bytes) -> dict[str, Victims]:

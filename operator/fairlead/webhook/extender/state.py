@@ -10,19 +10,19 @@ from fairlead.policy.evaluate.annotations import Conflict
 from fairlead.policy.evaluate.class_cache import Classes
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import PolicySet
-from fairlead.policy.evaluate.rule_errors import Tally
+from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.pod_and_node import Amounts, NodeView, PodView
 from fairlead.strategies.reads import overlap
-from fairlead.webhook.extender.caches import Brought, Remembered
-from fairlead.webhook.extender.call import Gate, Moment
-from fairlead.webhook.extender.circuit_breaker import Pace, Part, Scope
+from fairlead.webhook.extender.caches import FullNodeCache, NodeNameCache
+from fairlead.webhook.extender.call import CallClock, FailurePolicy
+from fairlead.webhook.extender.circuit_breaker import CircuitBreaker, Part, Scope
 from fairlead.webhook.extender.requests import UNREADABLE, Bytes, MalformedError, unreadable
 
 _IMAGES: Final = ("status", "images")
 
 
-class Mirror(Protocol):
+class ClusterView(Protocol):
     """What is known of the cluster beside the nodes."""
 
     def namespace(self, name: str, /) -> Any | None:
@@ -48,16 +48,16 @@ class Mirror(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class ServingState:
     """One policy set, and what it is asked about. A new set gets a new one; pace and names live on."""
 
     policies: PolicySet
-    mirror: Mirror
-    gates: Mapping[Gate, Evaluator]
+    mirror: ClusterView
+    gates: Mapping[FailurePolicy, Evaluator]
     scores: Evaluator
-    pace: Pace
-    names: Remembered
-    brought: Brought[Any]
+    pace: CircuitBreaker
+    names: NodeNameCache
+    brought: FullNodeCache[Any]
     conflicts: Counter[Conflict] = field(default_factory=Counter)
     """The pods to which each happened."""
 
@@ -88,13 +88,20 @@ class World:
                 return self.pace.missed(one, part, self.view(pod), at)
         return None
 
-    def catch_up(self, when: Moment) -> bool:
+    def catch_up(self, when: CallClock) -> bool:
         """Compute in idle time what waits; whether all of it was done."""
         now, clock, deadline, _ = when
         return all(one.catch_up(now=now, clock=clock, deadline=deadline) for one in (*self.gates.values(), self.scores))
 
 
-def world(policies: PolicySet, nodes: Nodes, mirror: Mirror, pace: Pace, names: Remembered, tally: Tally) -> World:
+def build_serving_state(
+    policies: PolicySet,
+    nodes: Nodes,
+    mirror: ClusterView,
+    pace: CircuitBreaker,
+    names: NodeNameCache,
+    tally: RuleErrorTally,
+) -> ServingState:
     """Each policy where it is asked, with the rules that are asked there: what is kept depends on nothing else."""
     classes = Classes()
 
@@ -103,10 +110,10 @@ def world(policies: PolicySet, nodes: Nodes, mirror: Mirror, pace: Pace, names: 
 
     gating = [replace(one, scores=()) for one in policies.policies if one.filters or one.protections or one.annotations]
     rating = [replace(one, filters=(), protections=(), annotations=()) for one in policies.policies if one.scores]
-    gates: Mapping[Gate, Evaluator] = {
+    gates: Mapping[FailurePolicy, Evaluator] = {
         "Fail": asked([one for one in gating if one.rejects_on_failure]),
         "Ignore": asked([one for one in gating if not one.rejects_on_failure]),
     }
     images = any(overlap(_IMAGES, path) for policy in policies.policies for path in policy.reads.node)
-    brought = Brought(lambda node: mirror.given(node, images=images))
-    return World(policies, mirror, gates, asked(rating), pace, names, brought)
+    brought = FullNodeCache(lambda node: mirror.given(node, images=images))
+    return ServingState(policies, mirror, gates, asked(rating), pace, names, brought)

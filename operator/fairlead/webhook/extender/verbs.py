@@ -13,36 +13,45 @@ from typing import Any, Final, TypeVar
 from fairlead.pki.identities import NO_POD
 from fairlead.policy.evaluate.deadline import TooSlowError, too_slow
 from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE, Evaluator
-from fairlead.policy.evaluate.filter_result import Filtered, Rule
+from fairlead.policy.evaluate.filter_result import Filtered, RuleRef
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.preemption import dropped
-from fairlead.policy.evaluate.rule_errors import Tally
+from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.scoring import on_the_wire
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.pod_and_node import PodView
 from fairlead.webhook.extender import replies, requests
-from fairlead.webhook.extender.call import GUARD, Answer, Caller, Gate, Moment, Outcome, Result, guarded
+from fairlead.webhook.extender.call import (
+    GUARD,
+    CallClock,
+    Caller,
+    FailurePolicy,
+    Outcome,
+    Reply,
+    Result,
+    exclusion_reason,
+)
 from fairlead.webhook.extender.circuit_breaker import Part
-from fairlead.webhook.extender.replies import UNSAID, Reasons
-from fairlead.webhook.extender.requests import Args, Bytes, MalformedError, PreemptArgs, Victims
-from fairlead.webhook.extender.state import World
+from fairlead.webhook.extender.replies import NO_REASONS, Reasons
+from fairlead.webhook.extender.requests import Bytes, FilterArgs, MalformedError, PreemptArgs, Victims
+from fairlead.webhook.extender.state import ServingState
 
 OK: Final = 200
 BAD_REQUEST: Final = 400
 UNAVAILABLE: Final = 503
 SAMPLE: Final = 100
 """The scheduler never stops looking for nodes before it has found so many."""
-A = TypeVar("A", Args, PreemptArgs)
+A = TypeVar("A", FilterArgs, PreemptArgs)
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
     """Who asks whom, and when."""
 
-    world: World
+    world: ServingState
     caller: Caller
     evaluator: Evaluator
-    when: Moment
+    when: CallClock
     outcome: Outcome
     spent: dict[str, int] = field(default_factory=dict)
     """What the conditions of each policy took."""
@@ -54,39 +63,39 @@ class _Call:
     def simulated(self) -> "_Call":
         """The same without a trace; about nodes of its own, which those of a preemption are not."""
         nodes = self.evaluator.nodes if self.outcome.verb == "preempt" else Nodes()
-        evaluator = Evaluator(self.evaluator.policies, nodes, tally=Tally())
+        evaluator = Evaluator(self.evaluator.policies, nodes, tally=RuleErrorTally())
         return replace(self, evaluator=evaluator, outcome=replace(self.outcome, simulated=True))
 
 
 @dataclass(frozen=True, slots=True)
-class _Subject:
+class _MatchedPod:
     """The pod, and the policies that have a say."""
 
     pod: PodView
     matched: Sequence[Matched]
-    refused: tuple[Rule, str] | None = None
+    refused: tuple[RuleRef, str] | None = None
     """Who refuses the pod on every node, and why."""
 
 
-def filter(body: bytes, world: World, caller: Caller, gate: Gate, when: Moment) -> Answer:  # noqa: A001 - its name
+def filter(body: bytes, world: ServingState, caller: Caller, gate: FailurePolicy, when: CallClock) -> Reply:  # noqa: A001 - its name
     """Which nodes the pod may use."""
     call = _Call(world, caller, world.gates[gate], when, Outcome(verb="filter", gate=gate))
-    return _run(call, lambda body: requests.args(body, world.brought.split), _filter, body)
+    return _run(call, lambda body: requests.decode_filter_args(body, world.brought.split), _filter, body)
 
 
-def prioritize(body: bytes, world: World, caller: Caller, when: Moment) -> Answer:
+def prioritize(body: bytes, world: ServingState, caller: Caller, when: CallClock) -> Reply:
     """Which nodes suit the pod better than others."""
     call = _Call(world, caller, world.scores, when, Outcome(verb="prioritize"))
-    return _run(call, lambda body: requests.args(body, world.brought.split), _prioritize, body)
+    return _run(call, lambda body: requests.decode_filter_args(body, world.brought.split), _prioritize, body)
 
 
-def preempt(body: bytes, world: World, caller: Caller, gate: Gate, when: Moment) -> Answer:
+def preempt(body: bytes, world: ServingState, caller: Caller, gate: FailurePolicy, when: CallClock) -> Reply:
     """On which nodes others may be evicted for the pod."""
     call = _Call(world, caller, world.gates[gate], when, Outcome(verb="preempt", gate=gate))
-    return _run(call, requests.preempt_args, _preempt, body)
+    return _run(call, requests.decode_preempt_args, _preempt, body)
 
 
-def _run(call: _Call, read: Callable[[bytes], A], work: Callable[[_Call, A], Answer], body: bytes) -> Answer:
+def _run(call: _Call, read: Callable[[bytes], A], work: Callable[[_Call, A], Reply], body: bytes) -> Reply:
     try:
         asked = read(body)
     except MalformedError as error:
@@ -106,41 +115,41 @@ def _run(call: _Call, read: Callable[[bytes], A], work: Callable[[_Call, A], Ans
         return _failed(replace(call, outcome=outcome), str(late), UNAVAILABLE)
 
 
-def _failed(call: _Call, why: str, status: int) -> Answer:
+def _failed(call: _Call, why: str, status: int) -> Reply:
     outcome = replace(call.outcome, result="error", error=why)
     if outcome.verb == "filter":
-        return Answer(replies.filtered(error=why), outcome)
-    return Answer(replies.failed(why), outcome, status)
+        return Reply(replies.encode_filter_result(error=why), outcome)
+    return Reply(replies.encode_error(why), outcome, status)
 
 
-def _subject(call: _Call, pod: Any) -> _Subject:
+def _match(call: _Call, pod: Any) -> _MatchedPod:
     scheduler = str(pod.spec.schedulerName)
     if scheduler not in call.caller.schedulers:
-        return _Subject(PodView(pod), ())
+        return _MatchedPod(PodView(pod), ())
     view = call.world.view(pod)
-    if (why := guarded(call.caller, view.namespace)) is not None:
-        return _Subject(view, (), (GUARD, why) if call.outcome.gate == "Fail" else None)
+    if (why := exclusion_reason(call.caller, view.namespace)) is not None:
+        return _MatchedPod(view, (), (GUARD, why) if call.outcome.gate == "Fail" else None)
     when = call.when
     switched = call.world.pace.switched(call.part, when.clock())
     matched = call.evaluator.matching(
         view, scheduler, when.now, clock=when.clock, deadline=when.deadline, spent=call.spent, switched=switched
     )
     if not matched:
-        return _Subject(view, ())
+        return _MatchedPod(view, ())
     view = call.world.whole(view)
     if switched is None:
-        return _Subject(view, matched)
+        return _MatchedPod(view, matched)
     slow = [each.policy.name for each in matched if each.switched]
     refuses = slow and call.outcome.gate == "Fail"
     left = [each for each in matched if not each.switched]
-    return _Subject(view, left, ((slow[0], ""), too_slow(slow[0])) if refuses else None)
+    return _MatchedPod(view, left, ((slow[0], ""), too_slow(slow[0])) if refuses else None)
 
 
-def _filter(call: _Call, asked: Args) -> Answer:
-    subject = _subject(call, asked.pod)
+def _filter(call: _Call, asked: FilterArgs) -> Reply:
+    subject = _match(call, asked.pod)
     outcome = replace(call.outcome, pod=subject.pod.uid)
     if subject.refused is None and not any(each.policy.filters for each in subject.matched):
-        return Answer(replies.filtered(asked.names, asked.nodes), outcome)
+        return Reply(replies.encode_filter_result(asked.names, asked.nodes), outcome)
     candidates = _candidates(call, asked)
     outcome = replace(outcome, candidates=len(candidates.names))
     if subject.refused is not None and candidates.names:
@@ -152,7 +161,7 @@ def _filter(call: _Call, asked: Args) -> Answer:
         subject.pod, subject.matched, candidates.names, now=when.now, clock=when.clock, deadline=when.deadline
     )
     if len(found.passed) == len(candidates.names):
-        return Answer(replies.filtered(asked.names, asked.nodes), outcome)
+        return Reply(replies.encode_filter_result(asked.names, asked.nodes), outcome)
     outcome = replace(
         outcome,
         result="refused" if found.passed else "empty",
@@ -163,15 +172,15 @@ def _filter(call: _Call, asked: Args) -> Answer:
     )
     caller = call.caller
     is_read = not found.passed or caller.always_reasons or (outcome.gate == "Fail" and caller.ignore_gate)
-    reasons = _reasons(found, resolvable=caller.resolvable) if is_read else UNSAID
-    return Answer(replies.filtered(*candidates.written(found.passed), reasons), outcome)
+    reasons = _reasons(found, resolvable=caller.resolvable) if is_read else NO_REASONS
+    return Reply(replies.encode_filter_result(*candidates.written(found.passed), reasons), outcome)
 
 
-def _refused(candidates: "_Candidates", rule: Rule, why: str, outcome: Outcome) -> Answer:
+def _refused(candidates: "_Candidates", rule: RuleRef, why: str, outcome: Outcome) -> Reply:
     """All are, whatever is known of them."""
     reasons = dict.fromkeys(candidates.names, why)
     outcome = replace(outcome, result="empty", refusals={rule: len(candidates.names)})
-    return Answer(replies.filtered(*candidates.written(()), Reasons(unresolvable=reasons)), outcome)
+    return Reply(replies.encode_filter_result(*candidates.written(()), Reasons(unresolvable=reasons)), outcome)
 
 
 def _reasons(found: Filtered, *, resolvable: bool) -> Reasons:
@@ -190,38 +199,38 @@ def _is_sample(call: _Call, candidates: "_Candidates") -> bool:
     return not call.outcome.simulated and SAMPLE <= len(candidates.names) < len(call.evaluator.nodes.slots)
 
 
-def _prioritize(call: _Call, asked: Args) -> Answer:
-    subject = _subject(call, asked.pod)
+def _prioritize(call: _Call, asked: FilterArgs) -> Reply:
+    subject = _match(call, asked.pod)
     outcome = replace(call.outcome, pod=subject.pod.uid)
     if not subject.matched:
-        return Answer(b"[]", outcome)
+        return Reply(b"[]", outcome)
     names, when = _candidates(call, asked).names, call.when
     totals = call.evaluator.rate(
         subject.pod, subject.matched, names, now=when.now, clock=when.clock, deadline=when.deadline
     )
-    return Answer(replies.prioritized(names, on_the_wire(totals)), replace(outcome, candidates=len(names)))
+    return Reply(replies.encode_priorities(names, on_the_wire(totals)), replace(outcome, candidates=len(names)))
 
 
-def _preempt(call: _Call, asked: PreemptArgs) -> Answer:
-    subject, proposed = _subject(call, asked.pod), asked.victims
+def _preempt(call: _Call, asked: PreemptArgs) -> Reply:
+    subject, proposed = _match(call, asked.pod), asked.victims
     outcome = replace(call.outcome, pod=subject.pod.uid, candidates=len(proposed))
     if subject.refused is not None and proposed:
         refusals = {subject.refused[0]: len(proposed)}
-        return Answer(replies.preempted({}), replace(outcome, result="empty", refusals=refusals))
+        return Reply(replies.encode_preemption({}), replace(outcome, result="empty", refusals=refusals))
     saying = [each for each in subject.matched if each.policy.filters or each.policy.protections]
-    left, by_rule, unknown = _undropped(call, subject.pod, saying, proposed)
+    left, by_rule, unknown = _surviving_candidates(call, subject.pod, saying, proposed)
     if len(left) < len(proposed):
         result: Result = "refused" if left else "empty"
         outcome = replace(outcome, result=result, refusals=by_rule, unknown=tuple(unknown))
-    return Answer(replies.preempted(left), outcome)
+    return Reply(replies.encode_preemption(left), outcome)
 
 
-def _undropped(
+def _surviving_candidates(
     call: _Call, pod: PodView, saying: Sequence[Matched], proposed: Mapping[str, Victims]
-) -> tuple[dict[str, Victims], Counter[Rule], list[str]]:
+) -> tuple[dict[str, Victims], Counter[RuleRef], list[str]]:
     """The candidates to which nobody objects; who objected to how many others; and those that are not known."""
     when, evaluator, counted = call.when, call.evaluator, call.world.mirror.counted
-    left, refusals, unknown = dict[str, Victims](), Counter[Rule](), list[str]()
+    left, refusals, unknown = dict[str, Victims](), Counter[RuleRef](), list[str]()
     spent, before, asking = Counter[str](), when.clock(), ""
 
     def took() -> None:
@@ -276,7 +285,7 @@ class _Candidates:
         )
 
 
-def _candidates(call: _Call, asked: Args) -> _Candidates:
+def _candidates(call: _Call, asked: FilterArgs) -> _Candidates:
     """Raises MalformedError."""
     if asked.names is not None:
         return _Candidates(call.world.names.names(asked.names))

@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Crowd(Generic[T]):
+class ConnectionsByAddress(Generic[T]):
     """Those who are there, of each address the oldest first."""
 
     most: int

@@ -22,10 +22,10 @@ from fairlead.kube.errors import (
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import PODS
 from fairlead.webhook.extender import bind, requests
-from fairlead.webhook.extender.bind import Placing
-from fairlead.webhook.extender.call import Answer, Caller, Moment
+from fairlead.webhook.extender.bind import BindDecision
+from fairlead.webhook.extender.call import CallClock, Caller, Reply
 from fairlead.webhook.extender.requests import BindArgs, MalformedError
-from fairlead.webhook.extender.state import World
+from fairlead.webhook.extender.state import ServingState
 
 _SECOND: Final = 1e9
 _LEAST_S: Final = 0.02
@@ -34,7 +34,7 @@ _FOR_THE_BINDING: Final = 0.6
 """Of the time that there is; the rest is for asking how it ended."""
 
 
-class Api(Protocol):
+class BindingApi(Protocol):
     """What is asked of the API server. Each raises ClusterError, at the latest after that time."""
 
     async def bind(self, namespace: str, name: str, binding: bytes, within_s: float) -> None:
@@ -48,26 +48,26 @@ class Api(Protocol):
 class Binder:
     """Binds pods to nodes."""
 
-    api: Api
+    api: BindingApi
 
-    async def bind(self, body: bytes, world: World, caller: Caller, when: Moment) -> Answer:
+    async def bind(self, body: bytes, world: ServingState, caller: Caller, when: CallClock) -> Reply:
         """From the request to its answer."""
         begun = when.clock()
-        found = bind.bind(body, world, caller, when)
+        found = bind.decide_bind(body, world, caller, when)
         if isinstance(found, BindArgs):
             there = await self._pod(found, when)
-            if isinstance(there, Answer):
+            if isinstance(there, Reply):
                 return there
-            if (stranger := bind.of_others(found, there, caller)) is not None:
+            if (stranger := bind.refusal_reason(found, there, caller)) is not None:
                 return stranger
             if (settled := _settled(found, there)) is not None:
                 return settled
             # Who was asked for the pod took of the time, too: no policy is to blame for that.
             late = when.clock() > begun + (when.deadline - begun) // 2
-            found = bind.place(found, there, world, caller, when._replace(fair=when.fair and not late))
-        return await self._post(found, when) if isinstance(found, Placing) else found
+            found = bind.decide_bind_for(found, there, world, caller, when._replace(fair=when.fair and not late))
+        return await self._post(found, when) if isinstance(found, BindDecision) else found
 
-    async def _post(self, what: Placing, when: Moment) -> Answer:
+    async def _post(self, what: BindDecision, when: CallClock) -> Reply:
         asked, left = what.asked, _left_s(when) * _FOR_THE_BINDING
         if left < _LEAST_S:
             return bind.refused(asked.uid, "no time is left to bind the pod before the scheduler gives up")
@@ -77,19 +77,19 @@ class Binder:
             return await self._how_it_ended(what, error, when) if _is_open(error) else _refused(asked, error)
         return what.bound
 
-    async def _how_it_ended(self, what: Placing, error: ClusterError, when: Moment) -> Answer:
+    async def _how_it_ended(self, what: BindDecision, error: ClusterError, when: CallClock) -> Reply:
         """A conflict may be the trace of an earlier call that came through; so may silence."""
         there = await self._pod(what.asked, when)
-        if isinstance(there, Answer):
+        if isinstance(there, Reply):
             return bind.refused(what.asked.uid, f"{error}; and whether the pod is bound cannot be told")
         return _settled(what.asked, there) or bind.refused(what.asked.uid, str(error))
 
-    async def _pod(self, asked: BindArgs, when: Moment) -> Any | Answer:
+    async def _pod(self, asked: BindArgs, when: CallClock) -> Any | Reply:
         left = _left_s(when)
         if left < _LEAST_S:
             return bind.refused(asked.uid, "no time is left to look at the pod before the scheduler gives up")
         try:
-            return requests.pod(await self.api.pod(asked.namespace, asked.name, left))
+            return requests.decode_pod(await self.api.pod(asked.namespace, asked.name, left))
         except (ClusterError, MalformedError) as error:
             return _refused(asked, error)
 
@@ -101,12 +101,12 @@ def _is_open(error: ClusterError) -> bool:
     return isinstance(error, ConflictError) or (isinstance(error, RequestError) and error.status >= 500)
 
 
-def _refused(asked: BindArgs, error: ClusterError | MalformedError) -> Answer:
+def _refused(asked: BindArgs, error: ClusterError | MalformedError) -> Reply:
     gone = isinstance(error, NotFoundError)
     return bind.refused(asked.uid, "there is no such pod any more" if gone else str(error))
 
 
-def _settled(asked: BindArgs, pod: Any) -> Answer | None:
+def _settled(asked: BindArgs, pod: Any) -> Reply | None:
     """The answer where nothing is left to be done."""
     if pod.metadata.uid != asked.uid:
         return bind.refused(asked.uid, "another pod has that name now")
@@ -114,11 +114,11 @@ def _settled(asked: BindArgs, pod: Any) -> Answer | None:
     if not node:
         return None
     if node == asked.node:
-        return Placing(asked, {}).bound
+        return BindDecision(asked, {}).bound
     return bind.refused(asked.uid, f"the pod is bound to the node {node} already")
 
 
-def _left_s(when: Moment) -> float:
+def _left_s(when: CallClock) -> float:
     return (when.deadline - when.clock()) / _SECOND
 
 
@@ -127,7 +127,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False)
-class Bindings:
+class BindingClient:
     """Pods that are bound to nodes."""
 
     client: Client

@@ -6,21 +6,20 @@ from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Final
 
-from fairlead.logs import TRACE, Seldom
+from fairlead.logs import TRACE, RateLimiter
 from fairlead.metrics import Metrics
 from fairlead.policy.evaluate.annotations import Conflict
-from fairlead.policy.lint.codes import Reason
+from fairlead.policy.lint.codes import LintCode
 from fairlead.webhook.extender import verbs
-from fairlead.webhook.extender.call import Answer as Reply
-from fairlead.webhook.extender.call import Caller, Gate, Moment, Outcome, Verb
+from fairlead.webhook.extender.call import CallClock, Caller, FailurePolicy, Outcome, Reply, Verb
 from fairlead.webhook.extender.circuit_breaker import REASON, Scope
-from fairlead.webhook.extender.state import World
+from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.bind_client import Binder
-from fairlead.webhook.https.server import Answer, Call, Handle
+from fairlead.webhook.https.server import Handle, HttpReply, IncomingCall
 from fairlead.webhook.https.wall_clock import TimeOfDay
 
 LOG: Final = logging.getLogger(__name__)
-SHARE: Final = 0.8
+DEADLINE_SHARE: Final = 0.8
 """Of the scheduler's timeout: what comes after it is never heard."""
 _NANO: Final = 1_000_000_000
 _UNAVAILABLE: Final = 503
@@ -40,13 +39,13 @@ PATHS: Final[Mapping[str, Verb]] = {
 
 
 @dataclass(eq=False)
-class Calls:
+class Dispatcher:
     """What the server serves."""
 
     binder: Binder
     caller: Callable[[str, Verb], Caller | None]
     """Who it is that has this name; None where he may not call that."""
-    world: Callable[[], World | None]
+    world: Callable[[], ServingState | None]
     """What to answer from; None while it is not there yet."""
     timeout_s: float
     metrics: Metrics
@@ -54,7 +53,7 @@ class Calls:
     filtered: Callable[[Outcome], None] | None = None
     """Told what became of each call of filter."""
     clock: Callable[[], int] = perf_counter_ns
-    seldom: Seldom = field(default_factory=Seldom)
+    seldom: RateLimiter = field(default_factory=RateLimiter)
 
     def __post_init__(self) -> None:
         metrics = self.metrics
@@ -98,22 +97,22 @@ class Calls:
         """Whether somebody of this name may call that."""
         return self.caller(caller, PATHS[path]) is not None
 
-    def _gate(self, call: Call, gate: Gate) -> Answer:
+    def _gate(self, call: IncomingCall, gate: FailurePolicy) -> HttpReply:
         return self._answered(call, "filter", lambda world, who, when: verbs.filter(call.body, world, who, gate, when))
 
-    def _preempt(self, call: Call, gate: Gate) -> Answer:
+    def _preempt(self, call: IncomingCall, gate: FailurePolicy) -> HttpReply:
         return self._answered(
             call, "preempt", lambda world, who, when: verbs.preempt(call.body, world, who, gate, when)
         )
 
-    def _prioritize(self, call: Call) -> Answer:
+    def _prioritize(self, call: IncomingCall) -> HttpReply:
         return self._answered(
             call, "prioritize", lambda world, who, when: verbs.prioritize(call.body, world, who, when)
         )
 
-    async def _bind(self, call: Call) -> Answer:
+    async def _bind(self, call: IncomingCall) -> HttpReply:
         asked = self._asked(call, "bind")
-        if isinstance(asked, Answer):
+        if isinstance(asked, HttpReply):
             return asked
         world, who, when = asked
         reply = await self.binder.bind(call.body, world, who, when)
@@ -121,8 +120,8 @@ class Calls:
             self._conflicting(conflict, world)
         return self._counted(call, reply)
 
-    def _conflicting(self, conflict: Conflict, world: World) -> None:
-        reason = Reason.CONFLICT.value
+    def _conflicting(self, conflict: Conflict, world: ServingState) -> None:
+        reason = LintCode.CONFLICT.value
         for policy in (conflict.winner, conflict.loser):
             self._warnings.add(policy, reason)
         if conflict not in world.conflicts:
@@ -130,27 +129,29 @@ class Calls:
             LOG.warning("two policies write one annotation", extra=extra)
         world.conflicts[conflict] += 1
 
-    def _answered(self, call: Call, verb: Verb, answer: Callable[[World, Caller, Moment], Reply]) -> Answer:
+    def _answered(
+        self, call: IncomingCall, verb: Verb, answer: Callable[[ServingState, Caller, CallClock], Reply]
+    ) -> HttpReply:
         asked = self._asked(call, verb)
-        return asked if isinstance(asked, Answer) else self._counted(call, answer(*asked))
+        return asked if isinstance(asked, HttpReply) else self._counted(call, answer(*asked))
 
-    def _asked(self, call: Call, verb: Verb) -> tuple[World, Caller, Moment] | Answer:
+    def _asked(self, call: IncomingCall, verb: Verb) -> tuple[ServingState, Caller, CallClock] | HttpReply:
         """What to answer from; or an answer at once. A 503 is an error to the scheduler, which tries again."""
         now = self.now()  # first: where the clock went back, it makes another world
         world, who, clock = self.world(), self.caller(call.caller, verb), self.clock
         if world is None or who is None:
             return self._unanswered(call, verb, "unready", b"not ready yet: /readyz says why")
-        given = int(SHARE * (who.timeout_s or self.timeout_s) * _NANO)
+        given = int(DEADLINE_SHARE * (who.timeout_s or self.timeout_s) * _NANO)
         deadline, at = call.begun + given, clock()
         if at >= deadline:  # no policy is to blame for a body that came slowly
             return self._unanswered(call, verb, "late", b"the request came too slowly to be answered in time")
-        return world, who, Moment(now, clock, deadline, fair=deadline - at > given // 2)
+        return world, who, CallClock(now, clock, deadline, fair=deadline - at > given // 2)
 
-    def _unanswered(self, call: Call, verb: Verb, outcome: str, why: bytes) -> Answer:
+    def _unanswered(self, call: IncomingCall, verb: Verb, outcome: str, why: bytes) -> HttpReply:
         self._took.observe((self.clock() - call.begun) / _NANO, verb, outcome)
-        return Answer(why, _UNAVAILABLE)
+        return HttpReply(why, _UNAVAILABLE)
 
-    def _counted(self, call: Call, reply: Reply) -> Answer:
+    def _counted(self, call: IncomingCall, reply: Reply) -> HttpReply:
         outcome, seconds = reply.outcome, (self.clock() - call.begun) / _NANO
         self._took.observe(seconds, outcome.verb, outcome.result)
         if self.filtered is not None and outcome.verb == "filter":
@@ -178,4 +179,4 @@ class Calls:
         if LOG.isEnabledFor(TRACE):
             extra = {"verb": outcome.verb, "result": outcome.result, "pod": outcome.pod, "seconds": f"{seconds:.6f}"}
             LOG.log(TRACE, "a call was answered", extra=extra)
-        return Answer(reply.body, reply.status)
+        return HttpReply(reply.body, reply.status)

@@ -39,7 +39,7 @@ Find = Callable[[Peer, str, int], Work | None]
 Meet = Callable[[asyncio.BaseTransport], Peer]
 
 
-class Direct(RequestHandler):
+class FastPathConnection(RequestHandler):
     """One connection."""
 
     __slots__ = (

@@ -18,7 +18,7 @@ from typing import Any, Final
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
-from fairlead.webhook.https.address_share import Crowd
+from fairlead.webhook.https.address_share import ConnectionsByAddress
 from fairlead.webhook.https.connection_limits import Limits
 
 BACKLOG: Final = 1024
@@ -43,7 +43,7 @@ _FAULTS: Final = {9: "not yet valid", 10: "expired", 26: "not for clients"}
 
 
 @dataclass(slots=True, eq=False)
-class _Coming:
+class _PendingConnection:
     """A connection that has not been let in."""
 
     socket: socket.socket
@@ -55,12 +55,12 @@ class _Coming:
 
 @dataclass(slots=True, eq=False)
 class _Handshake:
-    one: _Coming
+    one: _PendingConnection
     since: float
 
 
 @dataclass(slots=True, eq=False)
-class Door:
+class TlsListener:
     """A port. Whoever serves it tells `gone` of each connection that ended: see Guests."""
 
     context: Callable[[], ssl.SSLContext] | None
@@ -71,16 +71,16 @@ class Door:
     identified: bool = False
     """Whether all who are let in have shown a certificate."""
     _listening: list[socket.socket] = field(default_factory=list)
-    _coming: Crowd[_Coming] = field(init=False)
-    _speaking: dict[str, dict[_Coming, None]] = field(default_factory=dict)
+    _coming: ConnectionsByAddress[_PendingConnection] = field(init=False)
+    _speaking: dict[str, dict[_PendingConnection, None]] = field(default_factory=dict)
     """Those of them who wait for their handshake, by address; the address whose turn was longest ago is the first."""
     _handshakes: dict[asyncio.Task[None], _Handshake] = field(default_factory=dict)
-    _served: Crowd[RequestHandler] = field(init=False)
+    _served: ConnectionsByAddress[RequestHandler] = field(init=False)
     _again: asyncio.TimerHandle | None = None
 
     def __post_init__(self) -> None:
-        self._coming = Crowd(self.limits.coming, self.limits.coming_each)
-        self._served = Crowd(self.limits.served, self.limits.served_each)
+        self._coming = ConnectionsByAddress(self.limits.coming, self.limits.coming_each)
+        self._served = ConnectionsByAddress(self.limits.served, self.limits.served_each)
 
     async def open(self, host: str | None, port: int) -> int:
         """Begin to accept; gives the port."""
@@ -131,7 +131,7 @@ class Door:
                 self._pause(listening)
                 return
             accepted.setblocking(False)  # noqa: FBT003
-            self._come(_Coming(accepted, str(name[0])))
+            self._come(_PendingConnection(accepted, str(name[0])))
 
     def _pause(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -143,7 +143,7 @@ class Door:
 
         loop.call_later(PAUSE_S, go_on)
 
-    def _come(self, one: _Coming) -> None:
+    def _come(self, one: _PendingConnection) -> None:
         if self.context is not None and self._served.is_full_for(one.address):  # do not shake hands for nothing
             one.socket.close()
             self.refused(CROWDED, one.address)
@@ -154,7 +154,7 @@ class Door:
         if (leaves := self._coming.add(one, one.address)) is not None:
             self._turn_away(leaves, CROWDED)
 
-    def _speaks(self, one: _Coming) -> None:
+    def _speaks(self, one: _PendingConnection) -> None:
         try:
             silent = not one.socket.recv(1, socket.MSG_PEEK)
         except (BlockingIOError, InterruptedError):
@@ -168,16 +168,16 @@ class Door:
         self._speaking.setdefault(one.address, {})[one] = None
         self._begin()
 
-    def _turn_away(self, one: _Coming, reason: str) -> None:
+    def _turn_away(self, one: _PendingConnection, reason: str) -> None:
         self._give_up(one)
         self.refused(reason, one.address)
 
-    def _give_up(self, one: _Coming) -> None:
+    def _give_up(self, one: _PendingConnection) -> None:
         self._take(one)
         asyncio.get_running_loop().remove_reader(one.socket)
         one.socket.close()
 
-    def _take(self, one: _Coming) -> None:
+    def _take(self, one: _PendingConnection) -> None:
         """It is not among those who come any more."""
         self._coming.remove(one)
         if (others := self._speaking.get(one.address)) is not None:
@@ -248,7 +248,7 @@ class Door:
                 self._again.cancel()
             self._again = loop.call_at(lasts[task], self._begin)
 
-    async def _enter(self, one: _Coming) -> None:
+    async def _enter(self, one: _PendingConnection) -> None:
         loop = asyncio.get_running_loop()
         secured = self._secured()
         one.entered = True
@@ -276,7 +276,7 @@ class Door:
         return {"ssl": self.context(), "ssl_handshake_timeout": longer, "ssl_shutdown_timeout": SHUTDOWN_S}
 
 
-class Guests(web.Server):
+class CountedConnection(web.Server):
     """Those who are served over HTTP; says who has gone.
 
     Of requests that a connection sends without waiting for answers, one is answered before others have their turn:

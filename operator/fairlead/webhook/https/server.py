@@ -11,10 +11,10 @@ from typing import Final, cast
 
 from aiohttp import web
 
-from fairlead.logs import FaultError, Rarely, Seldom
+from fairlead.logs import FaultError, RateLimiter, RateLimitFilter
 from fairlead.webhook.https.connection_limits import WEBHOOK, Limits
-from fairlead.webhook.https.fast_path import Direct, Work
-from fairlead.webhook.https.listener import Door, Guests, Refused
+from fairlead.webhook.https.fast_path import FastPathConnection, Work
+from fairlead.webhook.https.listener import CountedConnection, Refused, TlsListener
 from fairlead.webhook.https.peer import Peer, chain, met
 from fairlead.webhook.https.tls import Tls
 
@@ -41,7 +41,7 @@ _REASONS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpReply:
     """What is sent back."""
 
     body: bytes
@@ -51,7 +51,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class IncomingCall:
     """A request whose caller is known."""
 
     caller: str
@@ -60,8 +60,8 @@ class Call:
     """When its head was there, in nanoseconds of the clock that deadlines are of."""
 
 
-Prompt = Callable[[Call], Answer]
-Handle = Prompt | Callable[[Call], Awaitable[Answer]]
+Prompt = Callable[[IncomingCall], HttpReply]
+Handle = Prompt | Callable[[IncomingCall], Awaitable[HttpReply]]
 Page = Callable[[str], bytes | None]
 """What somebody of this name may read; None: nothing."""
 Stranger = Callable[[str, str], str]
@@ -93,24 +93,24 @@ class WebhookServer:
     clock: Callable[[], int] = perf_counter_ns
     time: Callable[[], int] = time_ns
     _prompt: Mapping[str, Prompt] = field(init=False)
-    _server: Guests = field(init=False)
-    _door: Door | None = None
-    _faults: Seldom = field(default_factory=Seldom)
-    _rarely: Rarely = field(default_factory=Rarely)
+    _server: CountedConnection = field(init=False)
+    _door: TlsListener | None = None
+    _faults: RateLimiter = field(default_factory=RateLimiter)
+    _rarely: RateLimitFilter = field(default_factory=RateLimitFilter)
 
     async def start(self, host: str | None, port: int) -> int:
         """Listen; gives the port."""
         _HTTP.addFilter(self._rarely)  # each request that is no HTTP is an error there, with a traceback
         self._prompt = {path: cast("Prompt", one) for path, one in self.routes.items() if not iscoroutinefunction(one)}
-        door = Door(lambda: self.tls.context, self.connection, self.refused, self.limits, identified=True)
-        self._server = Guests(self._handle, door.gone)
+        door = TlsListener(lambda: self.tls.context, self.connection, self.refused, self.limits, identified=True)
+        self._server = CountedConnection(self._handle, door.gone)
         self._door = door
         self.tls.distrusted = self._distrust
         return await door.open(host, port)
 
-    def connection(self) -> Direct:
+    def connection(self) -> FastPathConnection:
         """What speaks with a caller."""
-        return Direct(
+        return FastPathConnection(
             self._server,
             self._meet,
             self._at_once,
@@ -153,10 +153,10 @@ class WebhookServer:
             if not trusted[shown]:
                 self._end(connection, _DISTRUSTED)
 
-    def _open(self) -> list[Direct]:
-        return cast("list[Direct]", self._server.connections)
+    def _open(self) -> list[FastPathConnection]:
+        return cast("list[FastPathConnection]", self._server.connections)
 
-    def _end(self, connection: Direct, why: str) -> None:
+    def _end(self, connection: FastPathConnection, why: str) -> None:
         if connection.end(why):
             self.refused(why, connection.peer.address)
 
@@ -183,7 +183,7 @@ class WebhookServer:
 
         def work(body: bytes, begun: int) -> tuple[int, bytes]:
             try:
-                answer = handle(Call(caller, body, begun))
+                answer = handle(IncomingCall(caller, body, begun))
             except Exception as error:  # noqa: BLE001  it is logged
                 answer = self._fault(path, error)
                 self.refused(answer.turned_away, peer.address)
@@ -192,7 +192,7 @@ class WebhookServer:
         return work
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        connection = cast("Direct", request.protocol)
+        connection = cast("FastPathConnection", request.protocol)
         begun = connection.since()
         answer = await self._answer(request, connection, begun)
         if answer.turned_away:
@@ -202,59 +202,59 @@ class WebhookServer:
             response.force_close()
         return response
 
-    async def _answer(self, request: web.BaseRequest, connection: Direct, begun: int) -> Answer:
+    async def _answer(self, request: web.BaseRequest, connection: FastPathConnection, begun: int) -> HttpReply:
         handle = self.routes.get(request.path)
         if handle is None:
             return self._page(request, connection, begun)
         if request.method != "POST":
-            return _said(405, f"{request.method} is not how schedulers call; use POST")
+            return _describe(405, f"{request.method} is not how schedulers call; use POST")
         caller = self._caller(connection.peer, begun)
-        if isinstance(caller, Answer):
+        if isinstance(caller, HttpReply):
             return caller
         if not self.allowed(caller, request.path):
-            return _said(403, f"the certificate of {caller!r} does not allow to call {request.path}")
+            return _describe(403, f"the certificate of {caller!r} does not allow to call {request.path}")
         body = await self._body(request, begun)
-        if isinstance(body, Answer):
+        if isinstance(body, HttpReply):
             return body
-        if isinstance(caller := self._caller(connection.peer, begun), Answer):  # that took a while
+        if isinstance(caller := self._caller(connection.peer, begun), HttpReply):  # that took a while
             return caller
         try:
-            answer = handle(Call(caller, body, begun))
-            return answer if isinstance(answer, Answer) else await answer
+            answer = handle(IncomingCall(caller, body, begun))
+            return answer if isinstance(answer, HttpReply) else await answer
         except Exception as error:  # noqa: BLE001  it is logged
             return self._fault(request.path, error)
 
-    def _page(self, request: web.BaseRequest, connection: Direct, begun: int) -> Answer:
+    def _page(self, request: web.BaseRequest, connection: FastPathConnection, begun: int) -> HttpReply:
         page = self.pages.get(request.path)
         if page is None:
-            return _said(404, f"there is no {request.path} here, only {', '.join(self.routes)}")
+            return _describe(404, f"there is no {request.path} here, only {', '.join(self.routes)}")
         if request.method != "GET":
-            return _said(405, f"{request.method} is not how this is read; use GET")
+            return _describe(405, f"{request.method} is not how this is read; use GET")
         caller = self._caller(connection.peer, begun)
-        if isinstance(caller, Answer):
+        if isinstance(caller, HttpReply):
             return caller
         found = page(caller)
         if found is None:
-            return _said(403, f"the certificate of {caller!r} does not allow to read {request.path}")
-        return Answer(found)
+            return _describe(403, f"the certificate of {caller!r} does not allow to read {request.path}")
+        return HttpReply(found)
 
-    def _caller(self, peer: Peer, begun: int) -> str | Answer:
+    def _caller(self, peer: Peer, begun: int) -> str | HttpReply:
         """The name of who calls; or what he is told because nobody knows that it is he."""
         if begun >= peer.ends:
             said = f"the certificate of {peer.name!r} is believed no longer: {peer.why}; connect anew with another one"
-            return _said(403, said, peer.why)
+            return _describe(403, said, peer.why)
         if peer.name is None:
-            return _said(403, "the certificate has no common name, or several: it does not allow to call anything")
+            return _describe(403, "the certificate has no common name, or several: it does not allow to call anything")
         if self.stranger is not None and (why := self.stranger(peer.name, peer.leaf)):
-            return _said(403, f"the certificate of {peer.name!r} does not allow to call anything: {why}", _STRANGER)
+            return _describe(403, f"the certificate of {peer.name!r} does not allow to call anything: {why}", _STRANGER)
         return peer.name
 
-    def _fault(self, path: str, error: Exception) -> Answer:
+    def _fault(self, path: str, error: Exception) -> HttpReply:
         if (more := self._faults.about(path)) is not None:
             LOG.error("a request could not be answered", exc_info=FaultError(error), extra={"path": path, **more})
-        return _said(500, "this is a fault of the server; its log says more")
+        return _describe(500, "this is a fault of the server; its log says more")
 
-    async def _body(self, request: web.BaseRequest, begun: int) -> bytes | Answer:
+    async def _body(self, request: web.BaseRequest, begun: int) -> bytes | HttpReply:
         length = request.content_length
         if length is not None and length > self.max_body:
             return self._too_large(length)
@@ -271,15 +271,15 @@ class WebhookServer:
                     if size > self.max_body:
                         return self._too_large(size)
         except TimeoutError:
-            return _said(408, f"the body did not come within {self.body_s:g} s")
+            return _describe(408, f"the body did not come within {self.body_s:g} s")
         except web.RequestPayloadError as error:
-            return _said(400, f"the body cannot be read: {error}")
+            return _describe(400, f"the body cannot be read: {error}")
         return b"".join(parts)
 
-    def _too_large(self, size: int) -> Answer:
+    def _too_large(self, size: int) -> HttpReply:
         fault = f"the body has {size} bytes, {self.max_body} are allowed"
-        return _said(413, f"{fault}; set nodeCacheCapable: true, or raise --max-body")
+        return _describe(413, f"{fault}; set nodeCacheCapable: true, or raise --max-body")
 
 
-def _said(status: int, text: str, reason: str = "") -> Answer:
-    return Answer(text.encode(), status, turned_away=reason or _REASONS[status])
+def _describe(status: int, text: str, reason: str = "") -> HttpReply:
+    return HttpReply(text.encode(), status, turned_away=reason or _REASONS[status])

@@ -18,8 +18,8 @@ import msgspec
 
 from fairlead.kube.errors import AccessError, ClusterError, ConflictError, ForbiddenError, NotFoundError, RequestError
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import Page, Resource, Where
-from fairlead.webhook.serving.policy_store import Good
+from fairlead.kube.resources import ObjectRef, Page, Resource
+from fairlead.webhook.serving.policy_store import CompiledGeneration
 
 LOG: Final = logging.getLogger(__name__)
 LABEL: Final = "fairlead.dev/last-good"
@@ -32,7 +32,7 @@ _UID: Final = "fairlead.dev/policy-uid"
 _GENERATION: Final = "fairlead.dev/policy-generation"
 
 
-class Api(Protocol):
+class RevisionApi(Protocol):
     """What is needed of the API server: ControllerRevisions of one namespace.
 
     Raises OSError when it cannot be done, a ConnectionError when nobody has answered, a PermissionError for want of a
@@ -49,7 +49,7 @@ class Api(Protocol):
         """Gone, if it still is the one of this UID."""
 
 
-def revision_of(good: Good, number: int, source: str) -> dict[str, Any]:
+def revision_of(good: CompiledGeneration, number: int, source: str) -> dict[str, Any]:
     """The object that keeps a generation."""
     identity = hashlib.sha256(f"{source}/{good.name}/{good.uid}/{good.generation}".encode()).hexdigest()
     labels = {LABEL: source}
@@ -66,20 +66,20 @@ def revision_of(good: Good, number: int, source: str) -> dict[str, Any]:
     }
 
 
-def good_of(revision: Mapping[str, Any]) -> Good | None:
+def good_of(revision: Mapping[str, Any]) -> CompiledGeneration | None:
     """What such an object keeps; None if it is none of ours."""
     notes = revision.get("metadata", {}).get("annotations", {})
     data = revision.get("data")
     if not isinstance(data, Mapping) or not notes.get(_NAME):
         return None
-    return Good(notes[_NAME], notes.get(_UID, ""), notes.get(_GENERATION, ""), data)
+    return CompiledGeneration(notes[_NAME], notes.get(_UID, ""), notes.get(_GENERATION, ""), data)
 
 
 @dataclass(slots=True, eq=False)
-class Revisions:
+class LastGoodStore:
     """Writes what is good, one after the other, in the background."""
 
-    api: Api
+    api: RevisionApi
     source: str
     """Where the policies come from: a word for the label."""
     fault: str = ""
@@ -87,10 +87,10 @@ class Revisions:
     missing: str = ""
     """The right without which nothing can be; empty where it is not that."""
     _refusals: int = 0
-    _waiting: dict[str, Good | None] = field(default_factory=dict)  # None: the policy went
+    _waiting: dict[str, CompiledGeneration | None] = field(default_factory=dict)  # None: the policy went
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def found(self) -> dict[tuple[str, str], Good] | None:
+    async def found(self) -> dict[tuple[str, str], CompiledGeneration] | None:
         """What was kept by an earlier process: of each policy, by name and UID, the newest. None: ask again."""
         try:
             revisions = await self.api.list(f"{LABEL}={self.source}")
@@ -100,13 +100,13 @@ class Revisions:
             passes = isinstance(error, ConnectionError) or 0 < self._refusals < REFUSALS
             return None if passes else {}
         self.fault = self.missing = ""
-        held: dict[tuple[str, str], Good] = {}
+        held: dict[tuple[str, str], CompiledGeneration] = {}
         for revision in sorted(revisions, key=_number):
             if (good := good_of(revision)) is not None:
                 held[good.name, good.uid] = good
         return held
 
-    def keep(self, good: Good) -> None:
+    def keep(self, good: CompiledGeneration) -> None:
         """Write it soon."""
         self._waiting[good.name] = good
         self._wake.set()
@@ -122,7 +122,7 @@ class Revisions:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), AGAIN_S if self._waiting else None)
             self._wake.clear()
-            failed: dict[str, Good | None] = {}
+            failed: dict[str, CompiledGeneration | None] = {}
             while self._waiting:
                 name = next(iter(self._waiting))
                 good = self._waiting.pop(name)
@@ -136,13 +136,13 @@ class Revisions:
                 self.fault = self.missing = ""
                 LOG.info("the last good policies are kept again")
 
-    async def _settle(self, name: str, good: Good | None) -> None:
+    async def _settle(self, name: str, good: CompiledGeneration | None) -> None:
         held = [one for one in await self.api.list(f"{LABEL}={self.source}") if _is_of(one, name)]
         superseded = held if good is None else await self._write(good, held)
         for metadata in (one["metadata"] for one in superseded):
             await self.api.delete(metadata["name"], metadata["uid"])
 
-    async def _write(self, good: Good, held: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    async def _write(self, good: CompiledGeneration, held: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         """Write one, and tell what it supersedes."""
         generation = good.obj["metadata"].get("generation")
         # Those of files have no order: the last written is the newest.
@@ -181,7 +181,7 @@ _page: Final = msgspec.json.Decoder(Page[dict[str, Any]]).decode
 
 
 @dataclass(frozen=True, slots=True)
-class RevisionsOf:
+class RevisionClient:
     """The ControllerRevisions of a namespace."""
 
     client: Client
@@ -192,7 +192,7 @@ class RevisionsOf:
         found: list[Mapping[str, Any]] = []
         try:
             async for page in self.client.pages(
-                Where(REVISIONS, self.namespace), _page, query={"labelSelector": selector}
+                ObjectRef(REVISIONS, self.namespace), _page, query={"labelSelector": selector}
             ):
                 found += page.items or []
         except ClusterError as error:
@@ -202,7 +202,7 @@ class RevisionsOf:
     async def create(self, obj: Mapping[str, Any]) -> bool:
         """Whether it was made; it was not if there is one of that name."""
         try:
-            await self.client.create(Where(REVISIONS, self.namespace), obj, _decode)
+            await self.client.create(ObjectRef(REVISIONS, self.namespace), obj, _decode)
         except ConflictError:
             return False
         except ClusterError as error:
@@ -212,7 +212,7 @@ class RevisionsOf:
     async def delete(self, name: str, uid: str) -> None:
         """Gone, if it still is the one of this UID."""
         try:
-            await self.client.delete(Where(REVISIONS, self.namespace, name), uid=uid)
+            await self.client.delete(ObjectRef(REVISIONS, self.namespace, name), uid=uid)
         except (NotFoundError, ConflictError):
             pass
         except ClusterError as error:

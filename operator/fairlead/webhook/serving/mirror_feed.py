@@ -11,7 +11,7 @@ from fairlead.mirror import decode
 from fairlead.mirror.mirror import PLACED, UNPLACED, Mirror
 
 
-class Watching:
+class MirrorFeed:
     """Keeps a mirror equal to what the API server has."""
 
     def __init__(self, client: Client, mirror: Mirror) -> None:

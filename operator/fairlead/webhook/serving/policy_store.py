@@ -16,10 +16,10 @@ from fairlead.api.names import API_VERSION, KIND
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cooperative import Steps, released
-from fairlead.policy.compile.compiler import Rules, compile_steps
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.compiler import CompileOptions, compile_steps
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.compile.placeholder import generation_of, standing_for
+from fairlead.policy.compile.placeholder import generation_of, placeholder_policy
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 
@@ -47,7 +47,7 @@ _FAULTS: Final = (InvalidObjectError, PolicyError, _InternalError)
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class PolicyStatus:
     """How it is with one policy."""
 
     name: str
@@ -68,7 +68,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Good:
+class CompiledGeneration:
     """A generation that compiled, to be kept for the time after a restart."""
 
     name: str
@@ -78,10 +78,10 @@ class Good:
 
 
 @dataclass(slots=True)
-class _Held:
+class _Entry:
     obj: Obj
     compiled: CompiledPolicy | None = None
-    state: State | None = None
+    state: PolicyStatus | None = None
     waits: bool = True
     is_too_long: bool = False
     """It takes too much time, and is not looked at again until it is another."""
@@ -94,9 +94,9 @@ class _Work:
     """The compiling of one policy as it is."""
 
     name: str
-    held: _Held
+    held: _Entry
     steps: Steps[None]
-    made: list[Compiled]
+    made: list[CompiledExpression]
     """What there is of it by now."""
 
 
@@ -105,19 +105,19 @@ _Queue = list[tuple[float, int, _Work]]
 
 
 @dataclass(slots=True, eq=False)
-class Policies:
+class PolicyStore:
     """What came and what became of it."""
 
     model: type[SchedulerExtenderPolicy]
-    rules: Rules
-    kept: Mapping[tuple[str, str], Good] = field(default_factory=dict)
+    rules: CompileOptions
+    kept: Mapping[tuple[str, str], CompiledGeneration] = field(default_factory=dict)
     """The last good generations as they were found at the start, by names and UIDs of their policies."""
-    good: Callable[[Good], None] = lambda _: None
+    good: Callable[[CompiledGeneration], None] = lambda _: None
     """Told of every generation that compiles..."""
     gone: Callable[[str], None] = lambda _: None
     """...and of every policy that went."""
     serving: PolicySet = field(default_factory=PolicySet)
-    _held: dict[str, _Held] = field(default_factory=dict)
+    _held: dict[str, _Entry] = field(default_factory=dict)
     _changed: bool = False
     _came: bool = False
     """Something is another since it was last looked what waits."""
@@ -129,7 +129,7 @@ class Policies:
         for _ in self._compiled(_ANY):
             pass
 
-    def use(self, rules: Rules) -> None:
+    def use(self, rules: CompileOptions) -> None:
         """Other rules of what is allowed: all are compiled anew."""
         self.rules = rules
         for held in self._held.values():
@@ -141,7 +141,7 @@ class Policies:
         name = str(obj.get("metadata", {}).get("name", ""))
         held = self._held.get(name)
         if held is None or _uid(held.obj) != _uid(obj):
-            self._held[name], self._came = _Held(obj), True
+            self._held[name], self._came = _Entry(obj), True
         elif _written(held.obj) != _written(obj):
             held.obj, held.waits, self._came = obj, True, True
 
@@ -157,7 +157,7 @@ class Policies:
         return self._changed or any(held.waits for held in self._held.values())
 
     @property
-    def states(self) -> Mapping[str, State]:
+    def states(self) -> Mapping[str, PolicyStatus]:
         """How it is with each policy."""
         return {name: held.state for name, held in sorted(self._held.items()) if held.state is not None}
 
@@ -225,8 +225,8 @@ class Policies:
         heapify(after)
         return after, gone
 
-    def _work(self, name: str, held: _Held) -> _Work:
-        made = list[Compiled]()
+    def _work(self, name: str, held: _Entry) -> _Work:
+        made = list[CompiledExpression]()
         return _Work(name, held, self._compile(held, held.obj, made), made)
 
     def _is_due(self, limit: int) -> bool:
@@ -240,7 +240,7 @@ class Policies:
     def _serve(self) -> None:
         self._changed, self._stretches = False, 0
         held = self._held.values()
-        self.serving = policy_set(one.compiled or standing_for(one.obj, yet=False) for one in held)
+        self.serving = policy_set(one.compiled or placeholder_policy(one.obj, yet=False) for one in held)
 
     def _remembered(self) -> list[_Work]:
         """Those that begin with what an earlier process found good, the short ones first."""
@@ -251,16 +251,16 @@ class Policies:
         ]
         return [self._begun_with(*each) for each in sorted(found, key=lambda one: _length(one[1].obj))]
 
-    def _begun_with(self, held: _Held, kept: Good) -> _Work:
+    def _begun_with(self, held: _Entry, kept: CompiledGeneration) -> _Work:
         if _written(kept.obj) == _written(held.obj):
             held.waits = False
             return self._work(kept.name, held)
         return _Work(kept.name, held, self._resume(kept.name, held), [])
 
-    def _resume(self, name: str, held: _Held) -> Steps[None]:
+    def _resume(self, name: str, held: _Entry) -> Steps[None]:
         held.compiled = yield from self._kept(name, held.obj)
 
-    def _compile(self, held: _Held, obj: Obj, made: list[Compiled]) -> Steps[None]:
+    def _compile(self, held: _Entry, obj: Obj, made: list[CompiledExpression]) -> Steps[None]:
         held.is_too_long = False
         name, failed = str(obj["metadata"].get("name", "")), False
         try:
@@ -271,18 +271,18 @@ class Policies:
             held.is_too_long = isinstance(error, PolicyError) and error.is_too_long
         else:
             held.compiled = compiled
-            held.state = State(name, compiled.generation, compiled.generation, "Compiled", uid=compiled.uid)
+            held.state = PolicyStatus(name, compiled.generation, compiled.generation, "Compiled", uid=compiled.uid)
             if self._held.get(name) is held:
-                self.good(Good(name, compiled.uid, compiled.generation, obj))
+                self.good(CompiledGeneration(name, compiled.uid, compiled.generation, obj))
             return
         if held.compiled is None or held.compiled.generation.endswith("?"):
-            held.compiled = (yield from self._kept(name, obj)) or standing_for(obj)
+            held.compiled = (yield from self._kept(name, obj)) or placeholder_policy(obj)
         generation, serving = generation_of(obj), held.compiled.generation
         serves = None if serving.endswith("?") else serving
         reason: Reason = "InternalError" if failed else "LastGoodServes" if serves else "NothingServes"
-        held.state = State(name, generation, serves, reason, message, _uid(obj))
+        held.state = PolicyStatus(name, generation, serves, reason, message, _uid(obj))
 
-    def _compiled(self, obj: Obj, made: list[Compiled] | None = None) -> Steps[CompiledPolicy]:
+    def _compiled(self, obj: Obj, made: list[CompiledExpression] | None = None) -> Steps[CompiledPolicy]:
         """Raises what `_FAULTS` names, whatever goes wrong: one policy must not stop the others."""
         try:
             policy = parse_policy(obj, self.model)

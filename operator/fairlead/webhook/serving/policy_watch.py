@@ -12,7 +12,7 @@ from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.store import Key
 
 
-class Told(Protocol):
+class PolicyHandler(Protocol):
     """Who wants to know."""
 
     def put(self, obj: Mapping[str, Any]) -> None:
@@ -52,7 +52,7 @@ class PolicyObject(msgspec.Struct, frozen=True):
 class PolicySink:
     """Tells of policies; one that is being deleted has gone, whoever still holds on to it."""
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, told: PolicyHandler) -> None:
         self._told = told
 
     def begin(self) -> None:
@@ -76,6 +76,6 @@ class PolicySink:
 decode: Final[Callable[[msgspec.Raw], PolicyObject]] = msgspec.json.Decoder(PolicyObject).decode
 
 
-def policies(client: Client, told: Told) -> Reflector[PolicyObject]:
+def watch_policies(client: Client, told: PolicyHandler) -> Reflector[PolicyObject]:
     """Keeps somebody told of all policies."""
     return Reflector(client, POLICIES, decode=decode, sink=PolicySink(told))

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from fairlead.cooperative import Share
 from fairlead.mirror.mirror import Mirror
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.evaluate.matching import PolicySet
-from fairlead.policy.evaluate.rule_errors import Tally
-from fairlead.webhook.extender.caches import Remembered
-from fairlead.webhook.extender.circuit_breaker import Pace
-from fairlead.webhook.extender.state import World, world
-from fairlead.webhook.serving.policy_store import Policies, State
+from fairlead.policy.evaluate.rule_errors import RuleErrorTally
+from fairlead.webhook.extender.caches import NodeNameCache
+from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
+from fairlead.webhook.extender.state import ServingState, build_serving_state
+from fairlead.webhook.serving.policy_store import PolicyStatus, PolicyStore
 
 LOG: Final = logging.getLogger(__name__)
 _GONE_S: Final = 1.0
@@ -27,25 +27,25 @@ Wanted = Callable[[Iterable[str], Iterable[str]], Awaitable[None]]
 
 
 @dataclass(slots=True, eq=False)
-class Current:
+class PolicyReloader:
     """Owned by the loop that serves; swapped as a whole."""
 
-    policies: Policies
+    policies: PolicyStore
     mirror: Mirror
     wanted: Wanted
-    world: World | None = None
+    world: ServingState | None = None
     schedulers: frozenset[str] = frozenset()
     stays: Callable[[str], bool] = lambda _: True
     """Whether a scheduler that no policy names any more is served all the same."""
-    pace: Pace = field(default_factory=Pace)
-    tally: Tally = field(default_factory=Tally)
+    pace: CircuitBreaker = field(default_factory=CircuitBreaker)
+    tally: RuleErrorTally = field(default_factory=RuleErrorTally)
     share: Share = field(default_factory=lambda: Share(perf_counter))
     long_share: Share = field(default_factory=lambda: Share(perf_counter, _LONG_PART))
-    _gone: list[Compiled] = field(default_factory=list)
+    _gone: list[CompiledExpression] = field(default_factory=list)
     """Of policies that serve no more."""
-    _names: Remembered = field(default_factory=Remembered)
+    _names: NodeNameCache = field(default_factory=NodeNameCache)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
-    _told: Mapping[str, State] = field(default_factory=dict)
+    _told: Mapping[str, PolicyStatus] = field(default_factory=dict)
 
     def put(self, obj: Mapping[str, Any]) -> None:
         """A policy came or became different."""
@@ -120,5 +120,5 @@ class Current:
             self._gone.pop()
             asyncio.get_running_loop().call_soon(self._let_go)
 
-    def _over(self, policies: PolicySet) -> World:
-        return world(policies, self.mirror.nodes, self.mirror, self.pace, self._names, self.tally)
+    def _over(self, policies: PolicySet) -> ServingState:
+        return build_serving_state(policies, self.mirror.nodes, self.mirror, self.pace, self._names, self.tally)

@@ -8,25 +8,25 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.annotations import Conflict, conflicts
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.replica_state import PolicyState, ReplicaState, RuleState
-from fairlead.webhook.extender.circuit_breaker import Slow, version
-from fairlead.webhook.serving.policy_store import State
-from fairlead.webhook.serving.rule_error_totals import Undecided
+from fairlead.webhook.extender.circuit_breaker import OpenCircuit, version
+from fairlead.webhook.serving.policy_store import PolicyStatus
+from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
 
 _MESSAGE_MAX: Final = 512
 _NOBODY: Final[Mapping[str, int]] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class ReportInputs:
     """What the parts know at this moment."""
 
     process: str = ""
-    states: Mapping[str, State]
+    states: Mapping[str, PolicyStatus]
     """What became of the policies that were seen."""
     serving: PolicySet | None
     """None before there is one."""
-    undecided: Undecided
-    slow: Collection[Slow] = ()
+    undecided: RuleErrorTotals
+    slow: Collection[OpenCircuit] = ()
     conflicts: Mapping[Conflict, int] = field(default_factory=dict)
     """The pods to which each happened."""
     refused: Mapping[str, int] = field(default_factory=lambda: _NOBODY)
@@ -40,7 +40,7 @@ class Known:
     freed: bool = False
 
 
-def report(known: Known) -> ReplicaState:
+def report(known: ReportInputs) -> ReplicaState:
     """All of it."""
     serving = known.serving.policies if known.serving is not None else ()
     compiled = {one.name: one for one in serving}
@@ -60,7 +60,9 @@ def report(known: Known) -> ReplicaState:
     )
 
 
-def _policy(known: Known, state: State, one: CompiledPolicy | None, colliding: Iterable[str]) -> PolicyState:
+def _policy(
+    known: ReportInputs, state: PolicyStatus, one: CompiledPolicy | None, colliding: Iterable[str]
+) -> PolicyState:
     seen = PolicyState(uid=state.uid, generation=state.generation, reason=state.reason, message=state.message)
     if one is None or one.uid != seen.uid:  # it is about to serve, or one that had its name is about to go
         return seen
@@ -85,7 +87,7 @@ def _policy(known: Known, state: State, one: CompiledPolicy | None, colliding: I
     )
 
 
-def _rules(undecided: Undecided, one: CompiledPolicy) -> Iterator[RuleState]:
+def _rules(undecided: RuleErrorTotals, one: CompiledPolicy) -> Iterator[RuleState]:
     for rule in one.reports:
         failed = undecided.last(one.name, rule.name)
         yield RuleState(

@@ -6,26 +6,26 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.logs import FaultError
-from fairlead.policy.evaluate.rule_errors import Failures
+from fairlead.policy.evaluate.rule_errors import RuleFailures
 
 LOG: Final = logging.getLogger(__name__)
 Rule = tuple[str, str]  # policy, rule
 
 
 @dataclass(slots=True, eq=False)
-class Undecided:
+class RuleErrorTotals:
     """Totals of what is drained now and then."""
 
     counted: Callable[[str, str, int], None]
     """Told how often a rule of a policy could not decide."""
     faulted: Callable[[str, str, int], None] = lambda *_: None
     """Told how often that was a fault of the program."""
-    _rules: dict[Rule, Failures] = field(default_factory=dict)
+    _rules: dict[Rule, RuleFailures] = field(default_factory=dict)
     _serving: Mapping[str, str | None] = field(default_factory=dict)
     _when: dict[Rule, str] = field(default_factory=dict)
     _logged: set[Rule] = field(default_factory=set)
 
-    def take(self, failures: Iterable[Failures], serving: Mapping[str, str | None], at: str = "") -> None:
+    def take(self, failures: Iterable[RuleFailures], serving: Mapping[str, str | None], at: str = "") -> None:
         """More of them, seen at that time, and which generation of each policy serves: another one starts afresh."""
         same = {name for name, generation in serving.items() if self._serving.get(name, generation) == generation}
         self._rules = {rule: one for rule, one in self._rules.items() if rule[0] in same}
@@ -46,19 +46,19 @@ class Undecided:
                 self._logged.add((one.policy, one.rule))
                 _log(one, one.fault)
             count = one.count + (before.count if before else 0)
-            self._rules[one.policy, one.rule] = Failures(one.policy, one.rule, count, one.last_message)
+            self._rules[one.policy, one.rule] = RuleFailures(one.policy, one.rule, count, one.last_message)
             self._when[one.policy, one.rule] = at
 
-    def last(self, policy: str, rule: str) -> tuple[Failures, str] | None:
+    def last(self, policy: str, rule: str) -> tuple[RuleFailures, str] | None:
         """What is known of a rule, and when the last was seen."""
         found = self._rules.get((policy, rule))
         return None if found is None else (found, self._when[policy, rule])
 
-    def __iter__(self) -> Iterator[Failures]:
+    def __iter__(self) -> Iterator[RuleFailures]:
         return iter(sorted(self._rules.values()))
 
 
-def _log(one: Failures, fault: Exception) -> None:
+def _log(one: RuleFailures, fault: Exception) -> None:
     extra = {"policy": one.policy, "rule": one.rule, "error": type(fault).__name__}
     told = "a rule cannot decide because of an internal fault, please report it"
     LOG.error(told, exc_info=FaultError(fault), extra=extra)

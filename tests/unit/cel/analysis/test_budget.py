@@ -18,7 +18,7 @@ from fairlead.cel.lowering.program import OF_NODE, Program
 from fairlead.cel.values.errors import Abort, CelError, Kind
 from fairlead.cel.values.meter import ANNOTATION_MAX, BUDGET, Hope, Meter
 from fairlead.cel.values.structs import from_json
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.policy_errors import PolicyError
 from policykit.building import policy
 
@@ -142,7 +142,7 @@ def program(text: str) -> Program:
     return Program(check(text, Environment(RULE), VALUE).checked)
 
 
-def compiled_rule(text: str) -> Compiled:
+def compiled_rule(text: str) -> CompiledExpression:
     """As a policy that has it compiles it."""
     made = policy(filters={"f": text}).filters[0].expression
     assert made is not None

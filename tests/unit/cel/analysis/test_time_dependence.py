@@ -12,7 +12,7 @@ from differential.cases import case
 from differential.data import some_facts
 from differential.outcomes import Outcome, describe, error_outcome, on_lowered
 from differential.world import env, variable
-from fairlead.cel.analysis.expiry import Ends
+from fairlead.cel.analysis.expiry import ExpiryTracker
 from fairlead.cel.analysis.time_dependence import unit_of_fields
 from fairlead.cel.lowering.program import Program, translated
 from fairlead.cel.lowering.pyast import CAUGHT
@@ -31,7 +31,7 @@ def program_of(text: str, variables: Mapping[str, str] | None = None) -> Program
 
 
 def asked(program: Program, now: int, index: int = 0) -> tuple[Outcome, int | None]:
-    facts, ends = some_facts()[index], Ends()
+    facts, ends = some_facts()[index], ExpiryTracker()
     try:
         outcome = Outcome(describe(program.noting(facts.of_pod, ends.note)(facts.of_node, now)))
     except (*CAUGHT, Abort) as error:

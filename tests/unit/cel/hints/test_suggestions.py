@@ -9,7 +9,7 @@ import pytest
 
 from fairlead.cel.check import BOOL, NUMBER, STRING, Environment, ExpressionError, Want, check
 from fairlead.cel.engine.environment import RULE
-from fairlead.cel.hints.excerpt import Excerpt, held
+from fairlead.cel.hints.excerpt import Excerpt, parenthesised
 from fairlead.cel.syntax.ast import Type
 
 RULES = Environment(
@@ -1231,7 +1231,7 @@ def test_the_sides_of_an_operator_are_found(text: str, want: tuple[str, str]) ->
 
 def test_what_a_dot_can_follow_gets_brackets_only_if_it_needs_them() -> None:
     texts = ("a.b", "f(a + b)", "a[b + 1].?c", "'a + b'", "a + b", "!a")
-    assert [held(text) for text in texts] == [*texts[:4], "(a + b)", "(!a)"]
+    assert [parenthesised(text) for text in texts] == [*texts[:4], "(a + b)", "(!a)"]
 
 
 def test_whatever_is_cut_off_something_is_said() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.cel.check import VALUE, Environment, check
 from fairlead.cel.engine.environment import RULE
-from fairlead.cel.engine.evaluate import evaluate, facts
+from fairlead.cel.engine.evaluate import engine_inputs, evaluate
 from fairlead.cel.lowering.program import Program, translated
 from fairlead.cel.values.errors import Abort, CelError
 from fairlead.cel.values.structs import empty, from_json
@@ -22,7 +22,7 @@ PODS = [from_json("PlacedPod", {"metadata": {"name": "p"}})]
 def of_engine(text: str) -> object:
     """What the engine makes of it."""
     try:
-        return evaluate(check(text, RULES, VALUE).compiled, facts({"pods": PODS})).value()
+        return evaluate(check(text, RULES, VALUE).compiled, engine_inputs({"pods": PODS})).value()
     except (CelError, Abort) as error:
         return type(error).__name__
 

@@ -4,7 +4,7 @@ from generate import language_types
 
 from fairlead.cel.check import BOOL, Environment, check
 from fairlead.cel.engine.environment import EXTENSIONS, PROTECTION, ROOTS, RULE
-from fairlead.cel.engine.evaluate import evaluate, facts
+from fairlead.cel.engine.evaluate import engine_inputs, evaluate
 from fairlead.cel.hints.foreign_syntax import FUNCTION_NAMES, MACRO_NAMES
 from fairlead.cel.syntax.ast import Type
 from fairlead.cel.values.schema import element, messages
@@ -71,7 +71,7 @@ SAID_OF_THE_POD = {
 
 def test_the_engine_reads_what_was_given() -> None:
     rules = Environment(RULE)
-    given = facts({"pod": from_json("Pod", POD)})
+    given = engine_inputs({"pod": from_json("Pod", POD)})
     for text in SAID_OF_THE_POD:
         assert evaluate(check(text, rules, BOOL).compiled, given).value() is True, text
 

@@ -14,7 +14,7 @@ import yaml
 
 from fairlead.cli.console import progress
 from fairlead.cli.main import main
-from fairlead.simulation.simulation import World
+from fairlead.simulation.simulation import Simulation
 from lintkit import HEAD
 from offlinekit import Object, listed, namespace, node, pod
 
@@ -271,15 +271,15 @@ def test_what_is_wrong_is_one_line(
 @pytest.mark.parametrize("output", ["table", "json", "yaml"])
 def test_interrupted_it_leaves_nothing_half_written(run: Run, monkeypatch: pytest.MonkeyPatch, output: str) -> None:
     _write("q.json", pod("a"), pod("b"))
-    judge, asked = World.judge, []
+    judge, asked = Simulation.judge, []
 
-    def interrupted(self: World, *args: Any) -> Any:
+    def interrupted(self: Simulation, *args: Any) -> Any:
         asked.append(args)
         if len(asked) == 2:
             raise KeyboardInterrupt
         return judge(self, *args)
 
-    monkeypatch.setattr(World, "judge", interrupted)
+    monkeypatch.setattr(Simulation, "judge", interrupted)
     code, out, err = run("-o", output)
     assert (code, out) == (130, "")
     assert "Traceback" not in err

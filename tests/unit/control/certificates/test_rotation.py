@@ -16,17 +16,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from authoritykit import DAY, NOW, KeptSecrets, at_once, authority, handshake
-from fairlead.control.certificates.issuer import Certificates
+from fairlead.control.certificates.issuer import SchedulerCertificates
 from fairlead.kube.errors import ConflictError
 from fairlead.kube.watch.secrets import Secret, Secrets
 from fairlead.pki import parsing
 from fairlead.pki.authority import Phase, read
 from fairlead.pki.issuing import Pair
 from fairlead.pki.rotation import ROTATE
-from fairlead.process.replica_certificates import Material
+from fairlead.process.replica_certificates import ReplicaCertificates
 
 if TYPE_CHECKING:
-    from fairlead.pki.rotation import Replica
+    from fairlead.pki.rotation import ReplicaTrust
 
 CA = "fairlead-ca"
 HOST = "fairlead.fairlead-system.svc"
@@ -34,7 +34,7 @@ HOST = "fairlead.fairlead-system.svc"
 
 @lru_cache(4096)
 def believes(bundle: bytes, certificate: bytes) -> bool:
-    return parsing.said(certificate, [bundle]).issuer != ""
+    return parsing.read_certificate(certificate, [bundle]).issuer != ""
 
 
 @dataclass(eq=False)
@@ -63,13 +63,13 @@ class World:
     def __init__(self) -> None:
         self.now: datetime = NOW
         self.secrets = KeptSecrets()
-        self.certificates = Certificates(
+        self.certificates = SchedulerCertificates(
             cast("Secrets", self.secrets), CA, lambda name: f"{name}-client", lambda _: {}, lambda: self.now
         )
-        self.replicas: dict[str, Material] = {}
+        self.replicas: dict[str, ReplicaCertificates] = {}
         self.silent: set[str] = set()
         self.schedulers: dict[str, Deployment] = {}
-        self.gathered: tuple[dict[str, str], dict[str, Replica | None]] = {}, {}
+        self.gathered: tuple[dict[str, str], dict[str, ReplicaTrust | None]] = {}, {}
         self.names = 0
         at_once(self.certificates.ensure())
         self.replica_comes(0)
@@ -85,7 +85,7 @@ class World:
 
     def replica_comes(self, _: int) -> None:
         self.names += 1
-        self.replicas[f"r{self.names}"] = one = Material(frozenset({HOST}), lambda: self.now, lambda _: None)
+        self.replicas[f"r{self.names}"] = one = ReplicaCertificates(frozenset({HOST}), lambda: self.now, lambda _: None)
         one.put(self.secret)
 
     def replica_goes(self, which: int) -> None:
@@ -270,7 +270,7 @@ def test_without_anybody_asking_it_begins_in_time_and_leaves_never_expire() -> N
             replica.renew()
             replica.put(world.secret)
             assert replica.server is not None
-            assert parsing.said(replica.server.certificate).ends > world.now + 5 * DAY
+            assert parsing.read_certificate(replica.server.certificate).ends > world.now + 5 * DAY
         for which in range(2):
             world.pod_rolls(which)
         world.gather(0)
@@ -279,7 +279,7 @@ def test_without_anybody_asking_it_begins_in_time_and_leaves_never_expire() -> N
         for name in world.schedulers:
             leaf = world.secrets.kept[f"{name}-client"].data["tls.crt"]
             issued.add(leaf)
-            assert parsing.said(leaf).ends > world.now + 5 * DAY
+            assert parsing.read_certificate(leaf).ends > world.now + 5 * DAY
         if world.secret.data["tls.crt"] == first:
             assert world.now < NOW + 2935 * DAY
         world.check()

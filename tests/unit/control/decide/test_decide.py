@@ -9,19 +9,19 @@ from generate.crds import installed_policy
 
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.control.decide.decide import Asked, Decision, There, decide, surplus
-from fairlead.control.decide.persisted_state import Remembered, as_config_map, remembered
+from fairlead.control.decide.decide import Decision, DesiredScheduler, ObservedScheduler, decide, objects_to_prune
+from fairlead.control.decide.persisted_state import PersistedState, load, to_config_map
 from fairlead.control.decide.retention import SCHEDULER_S, VERB_S
-from fairlead.control.decide.rollout_observation import Seen
+from fairlead.control.decide.rollout_observation import RolloutObservation
 from fairlead.render.object_names import CONFIG_HASH, Names
 from fairlead.render.shipped_templates import templates
-from fairlead.render.templates import Engine, Object
+from fairlead.render.templates import Object, TemplateEngine
 from policykit.building import obj
 from renderkit import facts, settings
 from renderkit import named as one_of
 
 NOW = 10_000.0
-ENGINE = Engine(templates())
+ENGINE = TemplateEngine(templates())
 NAMES = Names("fairlead", facts().namespace)
 POLICY = installed_policy()
 
@@ -32,8 +32,8 @@ def policy(**spec: Any) -> SchedulerExtenderPolicy:
 
 PLAIN = policy(filters=[{"name": "f", "expression": "true"}])
 SCORING = policy(scores=[{"name": "s", "expression": "1.0"}])
-ASKED = Asked(settings=settings(), listed=False, policies=[PLAIN], versions=["1"])
-NOTHING = There(config_maps={})
+ASKED = DesiredScheduler(settings=settings(), listed=False, policies=[PLAIN], versions=["1"])
+NOTHING = ObservedScheduler(config_maps={})
 
 
 def named(decided: Decision, kind: str) -> Object:
@@ -41,7 +41,7 @@ def named(decided: Decision, kind: str) -> Object:
     return one_of(decided.plan, kind)
 
 
-def after(decided: Decision, there: There = NOTHING, **seen: Any) -> There:
+def after(decided: Decision, there: ObservedScheduler = NOTHING, **seen: Any) -> ObservedScheduler:
     """What is there once that was applied."""
     config_map, deployment = named(decided, "ConfigMap"), named(decided, "Deployment")
     config = config_map["metadata"]["annotations"][CONFIG_HASH]
@@ -49,11 +49,11 @@ def after(decided: Decision, there: There = NOTHING, **seen: Any) -> There:
         **config_map,
         "metadata": {**config_map["metadata"], "creationTimestamp": f"{len(there.config_maps):04}"},
     }
-    kept = as_config_map(NAMES, decided.remembered)
-    return There(
-        seen=Seen(config=deployment["metadata"]["annotations"][CONFIG_HASH], **seen),
+    kept = to_config_map(NAMES, decided.remembered)
+    return ObservedScheduler(
+        seen=RolloutObservation(config=deployment["metadata"]["annotations"][CONFIG_HASH], **seen),
         config_maps={**there.config_maps, config: made},
-        remembered=remembered(kept),
+        remembered=load(kept),
     )
 
 
@@ -149,9 +149,9 @@ def test_what_is_not_wanted_any_more_goes_and_the_newest_configurations_stay() -
         there = after(decided, there, **VERIFIED)
     assert decided.plan is not None
     alone = decide(ENGINE, replace(ASKED, settings=settings(timeout="6s", replicas=1)), facts(), there, NOW)
-    state = as_config_map(NAMES, decided.remembered)
+    state = to_config_map(NAMES, decided.remembered)
     found = [*decided.plan.objects[:-1], *map(dict, there.config_maps.values()), state]
-    gone = surplus(NAMES, alone, there, found)
+    gone = objects_to_prune(NAMES, alone, there, found)
     assert [one["kind"] for one in gone] == ["PodDisruptionBudget", "ConfigMap", "ConfigMap", "ConfigMap"]
     assert named(decided, "ConfigMap")["metadata"]["name"] not in {one["metadata"]["name"] for one in gone}
 
@@ -163,16 +163,16 @@ def test_a_scheduler_that_others_are_to_run_keeps_what_its_last_pods_need() -> N
     theirs = decide(
         ENGINE, replace(ASKED, settings=settings(management="ConfigOnly"), listed=True), facts(), there, NOW
     )
-    assert {one["kind"] for one in surplus(NAMES, theirs, there, found)} == {"Deployment"}
+    assert {one["kind"] for one in objects_to_prune(NAMES, theirs, there, found)} == {"Deployment"}
     assert theirs.again_s is not None
     rest = [one for one in found if one["kind"] != "Deployment"]
-    assert surplus(NAMES, theirs, there, rest) == []
+    assert objects_to_prune(NAMES, theirs, there, rest) == []
     none = replace(there, pods=0)
-    assert {"ClusterRoleBinding", "Lease"} <= {one["kind"] for one in surplus(NAMES, theirs, none, rest)}
+    assert {"ClusterRoleBinding", "Lease"} <= {one["kind"] for one in objects_to_prune(NAMES, theirs, none, rest)}
 
 
 @pytest.mark.parametrize(
     "data", [None, {}, {"data": None}, {"data": {"state.json": "{"}}, {"data": {"state.json": "[]"}}]
 )
 def test_a_memory_that_is_spoilt_holds_nothing(data: Any) -> None:
-    assert remembered(data) == Remembered()
+    assert load(data) == PersistedState()

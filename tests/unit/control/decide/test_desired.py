@@ -2,12 +2,12 @@
 
 from generate.crds import installed_policy
 
-from fairlead.control.decide.desired import Gathered
+from fairlead.control.decide.desired import PolicyIndex
 from policykit.building import obj
 
 
 def test_the_end_of_a_policy_that_was_made_anew_does_not_end_the_new_one() -> None:
-    gathered = Gathered(installed_policy())
+    gathered = PolicyIndex(installed_policy())
     old, new = ({**obj(), "metadata": {"name": "p", "uid": uid}} for uid in "ab")
     gathered.tell("ADDED", old)
     gathered.tell("ADDED", new)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.control.decide.drift import APPLIED, holds, state_of, to_apply
+from fairlead.control.decide.drift import APPLIED, compare, includes, to_apply
 from renderkit import SCENES
 
 CONTAINER = {
@@ -38,20 +38,20 @@ CONTAINER = {
     ],
 )
 def test_what_is_held(wanted: Any, live: Any, *, is_held: bool) -> None:
-    assert holds(wanted, live) == is_held
+    assert includes(wanted, live) == is_held
 
 
 def test_states() -> None:
     (first, *_) = SCENES.values()
     for wanted in first.objects:
         live = deepcopy(to_apply(wanted))
-        assert state_of(wanted, None) == "missing"
-        assert state_of(wanted, live) == ""
+        assert compare(wanted, None) == "missing"
+        assert compare(wanted, live) == ""
         live["metadata"]["resourceVersion"] = "7"
         live["metadata"]["annotations"]["other"] = "x"
-        assert state_of(wanted, live) == ""
+        assert compare(wanted, live) == ""
         del live["metadata"]["labels"]["app.kubernetes.io/name"]
-        assert state_of(wanted, live) == "edited"
-        assert state_of({**wanted, "more": 1}, live) == "changed"
+        assert compare(wanted, live) == "edited"
+        assert compare({**wanted, "more": 1}, live) == "changed"
         del live["metadata"]["annotations"][APPLIED]
-        assert state_of(wanted, live) == "changed"
+        assert compare(wanted, live) == "changed"

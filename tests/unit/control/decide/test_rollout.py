@@ -6,31 +6,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.control.decide.rollout import VERIFIED_WITHIN_S, Memory, Phase, Step, Tried, step
-from fairlead.control.decide.rollout_observation import Seen
+from fairlead.control.decide.rollout import (
+    VERIFIED_WITHIN_S,
+    Phase,
+    RolloutAttempt,
+    RolloutState,
+    RolloutStep,
+    next_step,
+)
+from fairlead.control.decide.rollout_observation import RolloutObservation
 
 NOW = 1000.0
-FINE = Seen(config="new", leads=True, unanswered="")
-TRYING = Tried(config="new", inputs="1", since=NOW - 10)
+FINE = RolloutObservation(config="new", leads=True, unanswered="")
+TRYING = RolloutAttempt(config="new", inputs="1", since=NOW - 10)
 REJECTED = replace(TRYING, why="bad plugin", since=NOW - 100)
-OLD = Memory(good="old")
+OLD = RolloutState(good="old")
 
 
 @pytest.mark.parametrize(
     ("memory", "seen", "config", "phase", "message", "after"),
     [
         pytest.param(
-            Memory(),
-            Seen(),
+            RolloutState(),
+            RolloutObservation(),
             "new",
             "Rolling",
             "about to be written",
-            Memory(trying=replace(TRYING, since=NOW)),
+            RolloutState(trying=replace(TRYING, since=NOW)),
             id="nothing is there",
         ),
         pytest.param(
             OLD,
-            Seen(config="old"),
+            RolloutObservation(config="old"),
             "new",
             "Rolling",
             "about to be written",
@@ -82,7 +89,7 @@ OLD = Memory(good="old")
             replace(OLD, trying=TRYING),
             id="errors since the roll",
         ),
-        pytest.param(replace(OLD, trying=TRYING), FINE, "new", "Steady", "", Memory(good="new"), id="verified"),
+        pytest.param(replace(OLD, trying=TRYING), FINE, "new", "Steady", "", RolloutState(good="new"), id="verified"),
         pytest.param(
             replace(OLD, trying=TRYING),
             replace(FINE, failed="no plugin x"),
@@ -93,25 +100,31 @@ OLD = Memory(good="old")
             id="it fails",
         ),
         pytest.param(
-            Memory(trying=TRYING),
+            RolloutState(trying=TRYING),
             replace(FINE, failed="no plugin x"),
             "new",
             "Rejected",
             "configuration new: no plugin x",
-            Memory(rejected=replace(TRYING, why="no plugin x", since=NOW)),
+            RolloutState(rejected=replace(TRYING, why="no plugin x", since=NOW)),
             id="the first one fails",
         ),
         pytest.param(
-            Memory(rejected=REJECTED),
+            RolloutState(rejected=REJECTED),
             replace(FINE, leads=False),
             "new",
             "Rejected",
             "configuration new: bad plugin",
-            Memory(rejected=REJECTED),
+            RolloutState(rejected=REJECTED),
             id="the first one is not there yet",
         ),
         pytest.param(
-            Memory(rejected=REJECTED), FINE, "new", "Steady", "", Memory(good="new"), id="the first one comes late"
+            RolloutState(rejected=REJECTED),
+            FINE,
+            "new",
+            "Steady",
+            "",
+            RolloutState(good="new"),
+            id="the first one comes late",
         ),
         pytest.param(
             replace(OLD, trying=replace(TRYING, since=NOW - VERIFIED_WITHIN_S)),
@@ -127,7 +140,7 @@ OLD = Memory(good="old")
         ),
         pytest.param(
             replace(OLD, rejected=REJECTED),
-            Seen(config="old", leads=True),
+            RolloutObservation(config="old", leads=True),
             "old",
             "RolledBack",
             "bad plugin; the last good one, old, runs again",
@@ -136,51 +149,59 @@ OLD = Memory(good="old")
         ),
         pytest.param(
             replace(OLD, rejected=replace(REJECTED, inputs="0")),
-            Seen(config="old"),
+            RolloutObservation(config="old"),
             "new",
             "Rolling",
             "about to be written",
             replace(OLD, trying=replace(TRYING, since=NOW)),
             id="tried again once something changed",
         ),
-        pytest.param(Memory(good="new"), FINE, "new", "Steady", "", Memory(good="new"), id="nothing to do"),
+        pytest.param(RolloutState(good="new"), FINE, "new", "Steady", "", RolloutState(good="new"), id="nothing to do"),
         pytest.param(
-            Memory(good="new"),
+            RolloutState(good="new"),
             replace(FINE, unanswered="/filter: timeout", leads=False, errors="E"),
             "new",
             "Steady",
             "",
-            Memory(good="new"),
+            RolloutState(good="new"),
             id="what was verified stays so",
         ),
         pytest.param(
-            Memory(good="new"), Seen(), "new", "Steady", "about to be put back", Memory(good="new"), id="it was deleted"
-        ),
-        pytest.param(
-            Memory(good="new", trying=replace(TRYING, config="newer")),
-            Seen(config="newer"),
+            RolloutState(good="new"),
+            RolloutObservation(),
             "new",
             "Steady",
             "about to be put back",
-            Memory(good="new"),
+            RolloutState(good="new"),
+            id="it was deleted",
+        ),
+        pytest.param(
+            RolloutState(good="new", trying=replace(TRYING, config="newer")),
+            RolloutObservation(config="newer"),
+            "new",
+            "Steady",
+            "about to be put back",
+            RolloutState(good="new"),
             id="a person took it back before it was verified",
         ),
     ],
 )
-def test_a_pass(memory: Memory, seen: Seen, config: str, phase: Phase, message: str, after: Memory) -> None:
-    found = step("new", "1", memory, seen, NOW)
+def test_a_pass(
+    memory: RolloutState, seen: RolloutObservation, config: str, phase: Phase, message: str, after: RolloutState
+) -> None:
+    found = next_step("new", "1", memory, seen, NOW)
     assert (found.config, found.phase, found.memory) == (config, phase, after)
     assert message in found.message
     assert bool(message) == bool(found.message)
 
 
 def test_an_edit_that_changes_nothing_of_it_does_not_extend_the_time_of_a_roll() -> None:
-    found = step("new", "2", replace(OLD, trying=TRYING), replace(FINE, leads=False), NOW)
+    found = next_step("new", "2", replace(OLD, trying=TRYING), replace(FINE, leads=False), NOW)
     assert found.memory.trying == replace(TRYING, inputs="2")
 
 
 SEEN = st.builds(
-    Seen,
+    RolloutObservation,
     config=st.sampled_from(["", "a", "b", "c"]),
     waits=st.sampled_from(["", "waits"]),
     failed=st.sampled_from(["", "failed"]),
@@ -194,13 +215,13 @@ PASSES = st.lists(
 
 
 @given(PASSES)
-def test_whatever_is_seen(passes: list[tuple[str, str, Seen, float]]) -> None:
+def test_whatever_is_seen(passes: list[tuple[str, str, RolloutObservation, float]]) -> None:
     """What runs is wanted or good; only what was verified is good; what was put away stays so until inputs change."""
-    memory, now, verified = Memory(), NOW, {""}
+    memory, now, verified = RolloutState(), NOW, {""}
     for wanted, inputs, seen, later in passes:
         now += later
         before = memory
-        found: Step = step(wanted, inputs, before, seen, now)
+        found: RolloutStep = next_step(wanted, inputs, before, seen, now)
         assert found.config in {wanted, before.good, found.memory.good}
         if runs := seen.config == wanted and not seen.failed and not seen.missing:
             verified.add(wanted)
@@ -209,5 +230,5 @@ def test_whatever_is_seen(passes: list[tuple[str, str, Seen, float]]) -> None:
             assert found.memory == before
             assert found.config == (before.good or wanted)
         # a pass whose writes all failed is followed by one that ends the same
-        assert step(wanted, inputs, before, seen, now) == found
+        assert next_step(wanted, inputs, before, seen, now) == found
         memory = found.memory

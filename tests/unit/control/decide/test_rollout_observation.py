@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.control.decide.rollout_observation import Seen, last_words, seen
+from fairlead.control.decide.rollout_observation import RolloutObservation, last_log_line, observe_rollout
 
 HASH = "fairlead.dev/config-hash"
 READY = [{"type": "Ready", "status": "True"}]
@@ -40,35 +40,45 @@ LOST = [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"
 @pytest.mark.parametrize(
     ("there", "pods", "holder", "expected"),
     [
-        pytest.param(None, [], "", Seen(waits="its Deployment is not there"), id="nothing"),
-        pytest.param(deployment(), TWO, "a_1", Seen(config="new", leads=True), id="all there"),
-        pytest.param(deployment(), TWO, "", Seen(config="new"), id="nobody leads"),
-        pytest.param(deployment(), [*TWO, pod("old", "old")], "old_1", Seen(config="new"), id="the old one leads"),
+        pytest.param(None, [], "", RolloutObservation(waits="its Deployment is not there"), id="nothing"),
+        pytest.param(deployment(), TWO, "a_1", RolloutObservation(config="new", leads=True), id="all there"),
+        pytest.param(deployment(), TWO, "", RolloutObservation(config="new"), id="nobody leads"),
         pytest.param(
-            deployment(observed=1), TWO, "a_1", Seen(config="new", waits="nobody has looked", leads=True), id="not seen"
+            deployment(), [*TWO, pod("old", "old")], "old_1", RolloutObservation(config="new"), id="the old one leads"
         ),
         pytest.param(
-            deployment(replicas=3), TWO, "", Seen(config="new", waits="1 pods of before are still there"), id="old ones"
+            deployment(observed=1),
+            TWO,
+            "a_1",
+            RolloutObservation(config="new", waits="nobody has looked", leads=True),
+            id="not seen",
+        ),
+        pytest.param(
+            deployment(replicas=3),
+            TWO,
+            "",
+            RolloutObservation(config="new", waits="1 pods of before are still there"),
+            id="old ones",
         ),
         pytest.param(
             deployment(availableReplicas=1),
             [pod("a"), pod("b", conditions=[], containerStatuses=[{"state": WAITING}])],
             "",
-            Seen(config="new", waits="1 of 2 pods are ready: b: ImagePullBackOff: no such image"),
+            RolloutObservation(config="new", waits="1 of 2 pods are ready: b: ImagePullBackOff: no such image"),
             id="no image",
         ),
         pytest.param(
             deployment(updatedReplicas=1, availableReplicas=1),
             [pod("a", conditions=UNSCHEDULED)],
             "",
-            Seen(config="new", waits="0 of 2 pods are ready: a has no node: 0/1 nodes"),
+            RolloutObservation(config="new", waits="0 of 2 pods are ready: a has no node: 0/1 nodes"),
             id="no node",
         ),
         pytest.param(
             deployment(updatedReplicas=0, conditions=LOST),
             [],
             "",
-            Seen(config="new", waits="0 of 2 pods are ready: exceeded quota"),
+            RolloutObservation(config="new", waits="0 of 2 pods are ready: exceeded quota"),
             id="no pod can be made",
         ),
         pytest.param(
@@ -78,37 +88,37 @@ LOST = [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"
                 pod("b", conditions=[], initContainerStatuses=[{"state": WAITING, "lastState": ended(1, "E\nx\n")}]),
             ],
             "",
-            Seen(config="new", waits="1 of 2 pods are ready", failed="the scheduler refuses it: x"),
+            RolloutObservation(config="new", waits="1 of 2 pods are ready", failed="the scheduler refuses it: x"),
             id="refused by the scheduler",
         ),
         pytest.param(
             deployment(availableReplicas=1),
             [pod("a"), pod("b", conditions=[], containerStatuses=[{"state": ended(137), "restartCount": 1}])],
             "",
-            Seen(config="new", waits="1 of 2 pods are ready"),
+            RolloutObservation(config="new", waits="1 of 2 pods are ready"),
             id="killed once",
         ),
         pytest.param(
             deployment(availableReplicas=1),
             [pod("a"), pod("b", conditions=[], containerStatuses=[{"state": ended(2), "restartCount": 2}])],
             "",
-            Seen(config="new", waits="1 of 2", failed="the scheduler ends with it: exit code 2, Error"),
+            RolloutObservation(config="new", waits="1 of 2", failed="the scheduler ends with it: exit code 2, Error"),
             id="ends again and again",
         ),
     ],
 )
-def test_what_is_seen(there: Any, pods: list[dict[str, Any]], holder: str, expected: Seen) -> None:
-    found = seen(there, pods, lease(holder))
+def test_what_is_seen(there: Any, pods: list[dict[str, Any]], holder: str, expected: RolloutObservation) -> None:
+    found = observe_rollout(there, pods, lease(holder))
     assert (found.config, found.failed, found.leads) == (expected.config, expected.failed, expected.leads)
     assert found.waits.startswith(expected.waits)
     assert bool(found.waits) == bool(expected.waits)
 
 
 def test_without_a_lease_and_with_one_that_nobody_holds() -> None:
-    assert not seen(deployment(), TWO, None).leads
-    assert not seen(deployment(), TWO, {"spec": {"holderIdentity": None}}).leads
+    assert not observe_rollout(deployment(), TWO, None).leads
+    assert not observe_rollout(deployment(), TWO, {"spec": {"holderIdentity": None}}).leads
 
 
 @pytest.mark.parametrize(("text", "words"), [("", ""), ("a\n\nb \n\n", "b"), ("x" * 600, "x" * 500)])
 def test_last_words(text: str, words: str) -> None:
-    assert last_words(text) == words
+    assert last_log_line(text) == words

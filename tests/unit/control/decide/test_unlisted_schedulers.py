@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.control.decide.desired import PAUSED, paused
-from fairlead.control.decide.unlisted_schedulers import asked_since, denied, full
+from fairlead.control.decide.desired import PAUSED, is_paused
+from fairlead.control.decide.unlisted_schedulers import asked_since, denial_reason, no_room_reason
 from fairlead.render.operator_settings import parse_settings
 
 
@@ -36,12 +36,16 @@ ASKED = {"old": "2026-01", "b": "2026-02", "a": "2026-02", "new": "2026-03", "de
 def test_so_many_may_begin(settings: str, there: str, begin: str) -> None:
     told, runs = parse_settings(settings), {*there.split()}
     for asked in (ASKED, dict(reversed(ASKED.items()))):
-        found = {one for one in asked if one != "default-scheduler" and not full(one, told, runs, partial(dict, asked))}
+        found = {
+            one
+            for one in asked
+            if one != "default-scheduler" and not no_room_reason(one, told, runs, partial(dict, asked))
+        }
         assert found == {*begin.split()}
 
 
 def test_why_it_may_not_begin_is_said_with_the_cure() -> None:
-    said = full("new", parse_settings("maxUnlistedSchedulers: 3"), {"x"}, lambda: ASKED)
+    said = no_room_reason("new", parse_settings("maxUnlistedSchedulers: 3"), {"x"}, lambda: ASKED)
     assert said == (
         "new is not listed in the operator's setting schedulers, and maxUnlistedSchedulers is 3: 1 such are there, 3 "
         "were asked for before it; list it there, or ask whoever runs the operator"
@@ -64,7 +68,7 @@ NOT_LISTED = (
     ],
 )
 def test_one_that_is_not_listed_may_be_denied(settings: str, says: str) -> None:
-    assert denied("s", parse_settings(settings)) == says
+    assert denial_reason("s", parse_settings(settings)) == says
 
 
 def test_a_scheduler_is_asked_for_since_the_oldest_policy_that_stays() -> None:
@@ -82,7 +86,7 @@ NOTED = {"annotations": {PAUSED: "true"}}
 
 
 @pytest.mark.parametrize(
-    ("mode", "metadata", "is_paused"),
+    ("mode", "metadata", "pauses"),
     [
         ("Enforce", NOTED, True),
         (None, NOTED, True),
@@ -93,8 +97,8 @@ NOTED = {"annotations": {PAUSED: "true"}}
     ],
 )
 def test_a_policy_that_is_off_or_goes_pauses_nothing(
-    mode: str | None, metadata: dict[str, Any], *, is_paused: bool
+    mode: str | None, metadata: dict[str, Any], *, pauses: bool
 ) -> None:
     spec = {"mode": mode} if mode else {}
     one = {"metadata": metadata, "spec": spec}
-    assert paused([{"metadata": {}, "spec": {}}, one]) is is_paused
+    assert is_paused([{"metadata": {}, "spec": {}}, one]) is pauses

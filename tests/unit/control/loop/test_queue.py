@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from fairlead.control.loop.queue import Worker
-from fairlead.control.reconcile.reconciler import Passed
+from fairlead.control.reconcile.reconciler import ReconcileResult
 from fairlead.kube.errors import refusal
 from fairlead.kube.resources import PODS
 
@@ -17,12 +17,12 @@ RIGHT = 'pods is forbidden: he cannot create resource "pods" in API group "" in 
     ("said", "lacks"), [(RIGHT, True), ("exceeded quota: q", False), ("denied by a webhook of others", False)]
 )
 def test_not_all_that_is_forbidden_is_for_want_of_a_right(said: str, *, lacks: bool) -> None:
-    body, passes = msgspec.json.encode({"code": 403, "reason": "Forbidden", "message": said}), list[Passed]()
+    body, passes = msgspec.json.encode({"code": 403, "reason": "Forbidden", "message": said}), list[ReconcileResult]()
 
-    async def once() -> Passed:
+    async def once() -> ReconcileResult:
         raise refusal("create", PODS, 403, body)
 
-    async def say(passed: Passed) -> None:
+    async def say(passed: ReconcileResult) -> None:
         passes.append(passed)
 
     asyncio.run(Worker(scheduler="s", once=once, say=say, is_over=lambda _: True).run())

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from fairlead.control.loop.waker import PAUSE_S, Waker, Waking
-from fairlead.control.reconcile.missing_permissions import Lacking
+from fairlead.control.loop.waker import PAUSE_S, Waker, WakeState
+from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.replica_state import ReplicaState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SERVED = Waking(served="a")
+SERVED = WakeState(served="a")
 
 
 def says(policy_set: str = "a", *, freed: bool = False, process: str = "") -> ReplicaState:
@@ -32,10 +32,10 @@ def says(policy_set: str = "a", *, freed: bool = False, process: str = "") -> Re
         (SERVED, ["no answer"], "a", False),
         (SERVED, [], "a", False),
         (SERVED, [says("")], "a", False),
-        (Waking(served="a", owed=True), [says()], "a", True),
+        (WakeState(served="a", owed=True), [says()], "a", True),
     ],
 )
-def test_what_is_owed(before: Waking, answers: list[ReplicaState | str], served: str, owed: bool) -> None:
+def test_what_is_owed(before: WakeState, answers: list[ReplicaState | str], served: str, owed: bool) -> None:
     after = before.heard(answers)
     assert (after.served, after.owed) == (served, owed)
 
@@ -48,7 +48,9 @@ def test_with_a_replica_goes_what_it_knew_of_pods_that_it_refused() -> None:
             touched.append(now)
 
     now = 0.0
-    waker = Waker(cast("Any", Client()), "n", lambda: datetime(2026, 1, 1, tzinfo=UTC), lambda: now, Lacking())
+    waker = Waker(
+        cast("Any", Client()), "n", lambda: datetime(2026, 1, 1, tzinfo=UTC), lambda: now, MissingPermissions()
+    )
     rounds: list[Mapping[str, ReplicaState | str]] = [
         {"a": says(), "b": says()},  # a set serves everywhere that did not before
         {"a": says(), "b": says()},

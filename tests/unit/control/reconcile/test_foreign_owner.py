@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.control.reconcile.foreign_owner import is_held, scheduler_names
+from fairlead.control.reconcile.foreign_owner import is_lease_held, scheduler_names
 
 NOW = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
 
@@ -51,4 +51,4 @@ def test_which_scheduler_a_container_is(image: str, words: list[str], names: str
     ],
 )
 def test_a_lease_is_held_while_somebody_renews_it(spec: Any, *, held: bool) -> None:
-    assert is_held({"spec": spec}, NOW) is held
+    assert is_lease_held({"spec": spec}, NOW) is held

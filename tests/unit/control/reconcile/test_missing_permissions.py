@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from fairlead.control.reconcile.missing_permissions import Lacking
+from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.kube.errors import ForbiddenError, UnreachableError, missing_rule
 from fairlead.kube.resources import PODS
 
@@ -13,7 +13,7 @@ MAY_NOT += missing_rule(MAY_NOT)
 
 
 def test_what_is_said(caplog: pytest.LogCaptureFixture) -> None:
-    lacking = Lacking()
+    lacking = MissingPermissions()
     lacking.failed("nobody is woken", UnreachableError("patch", PODS, "no answer"))
     lacking.failed("nobody is woken", ForbiddenError("patch", PODS, "exceeded quota: pods", status=403))
     assert not lacking.said

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from fairlead.control.reconcile.object_client import Objects
+from fairlead.control.reconcile.object_client import ObjectClient
 
 if TYPE_CHECKING:
     from fairlead.kube.http.client import Client
@@ -35,7 +35,7 @@ class _Forming:
 
 def test_what_others_form_is_applied_once_and_again_when_somebody_edits_it() -> None:
     api = _Forming()
-    objects = Objects(cast("Client", api))
+    objects = ObjectClient(cast("Client", api))
 
     def put() -> str:
         return asyncio.run(objects.put(dict(WANTED)))

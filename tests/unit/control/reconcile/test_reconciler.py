@@ -3,17 +3,17 @@
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
-from fairlead.control.decide.decide import Asked
-from fairlead.control.reconcile.owner_references import Belonging
-from fairlead.control.reconcile.reconciler import Passed, Passes
-from fairlead.render.cluster_facts import Facts
+from fairlead.control.decide.decide import DesiredScheduler
+from fairlead.control.reconcile.owner_references import NamespaceOwner
+from fairlead.control.reconcile.reconciler import Reconciler, ReconcileResult
+from fairlead.render.cluster_facts import ClusterFacts
 from fairlead.render.shipped_templates import templates
-from fairlead.render.templates import Engine
+from fairlead.render.templates import TemplateEngine
 from renderkit import settings
 
 if TYPE_CHECKING:
-    from fairlead.control.reconcile.foreign_owner import Foreign
-    from fairlead.control.reconcile.object_client import Objects
+    from fairlead.control.reconcile.foreign_owner import ForeignSchedulers
+    from fairlead.control.reconcile.object_client import ObjectClient
 
 
 class _Nothing:
@@ -35,7 +35,7 @@ class _Nobody:
         return ""
 
 
-async def _no_facts() -> Facts:
+async def _no_facts() -> ClusterFacts:
     raise AssertionError("a certificate would be made, and its coming and going be told without end")
 
 
@@ -44,18 +44,18 @@ async def _no_note() -> None:
 
 
 def test_of_a_scheduler_that_has_gone_nothing_is_asked() -> None:
-    passes = Passes(
-        objects=cast("Objects", _Nothing()),
-        foreign=cast("Foreign", _Nobody()),
-        belonging=Belonging(cast("Objects", _Nothing()), "n"),
+    passes = Reconciler(
+        objects=cast("ObjectClient", _Nothing()),
+        foreign=cast("ForeignSchedulers", _Nobody()),
+        belonging=NamespaceOwner(cast("ObjectClient", _Nothing()), "n"),
         namespace="n",
-        engine=Engine(templates()),
+        engine=TemplateEngine(templates()),
         context=lambda _: asyncio.sleep(0, None),
         turned_away=lambda _: "",
         now=lambda: 1.0,
     )
-    asked = Asked(settings=settings(), listed=False, policies=[], exists=False, versions=[])
+    asked = DesiredScheduler(settings=settings(), listed=False, policies=[], exists=False, versions=[])
     passed = passes.run(
         asked, _no_facts, paused=False, known=False, gone=None, noted=False, before=None, begin=_no_note, drifted=print
     )
-    assert asyncio.run(passed) == Passed(gone=True)
+    assert asyncio.run(passed) == ReconcileResult(gone=True)

@@ -9,11 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.api.status import StatusCondition
-from fairlead.control.status.conditions import Condition, Known, Replica, conditions, serving_generation
+from fairlead.control.status.conditions import (
+    Condition,
+    ConditionInputs,
+    ReplicaSummary,
+    conditions,
+    serving_generation,
+)
 
 BEFORE, NOW = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"
-ONE, TWO = Replica(name="one", serving="7"), Replica(name="two", serving="7")
-FINE = Known(generation=7, compiled="Compiled", replicas=(ONE, TWO), phase="Steady")
+ONE, TWO = ReplicaSummary(name="one", serving="7"), ReplicaSummary(name="two", serving="7")
+FINE = ConditionInputs(generation=7, compiled="Compiled", replicas=(ONE, TWO), phase="Steady")
 SILENT = replace(TWO, serving=None, silent="no answer within 1 s")
 
 
@@ -59,7 +65,7 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             True,
             id="several things, in one line",
         ),
-        pytest.param(Known(generation=7), "Unknown", "Pending", "being compiled", True, False, id="new"),
+        pytest.param(ConditionInputs(generation=7), "Unknown", "Pending", "being compiled", True, False, id="new"),
         pytest.param(
             replace(FINE, refused="default-scheduler is the cluster's own"),
             "False",
@@ -182,7 +188,9 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
         ),
     ],
 )
-def test_what_is_said(known: Known, ready: str, reason: str, message: str, *, moves: bool, stalls: bool) -> None:
+def test_what_is_said(
+    known: ConditionInputs, ready: str, reason: str, message: str, *, moves: bool, stalls: bool
+) -> None:
     found = by_type(conditions(known, (), NOW))
     assert (found["Ready"]["status"], found["Ready"]["reason"]) == (ready, reason)
     assert message in found["Ready"]["message"]
@@ -210,7 +218,7 @@ def test_a_time_changes_only_with_its_status() -> None:
         ((), None),
     ],
 )
-def test_the_generation_that_serves(replicas: Sequence[Replica], serving: int | None) -> None:
+def test_the_generation_that_serves(replicas: Sequence[ReplicaSummary], serving: int | None) -> None:
     assert serving_generation(replace(FINE, replicas=replicas)) == serving
 
 
@@ -229,7 +237,7 @@ def kstatus(obj: Mapping[str, Any]) -> str:
 
 TEXT = st.sampled_from(["", "why"])
 KNOWN = st.builds(
-    Known,
+    ConditionInputs,
     generation=st.just(7),
     enforced=st.booleans(),
     refused=TEXT,
@@ -238,7 +246,12 @@ KNOWN = st.builds(
     fault=TEXT,
     replicas=st.lists(
         st.builds(
-            Replica, name=TEXT, silent=TEXT, serving=st.sampled_from([None, "6", "7"]), slow=st.booleans(), missing=TEXT
+            ReplicaSummary,
+            name=TEXT,
+            silent=TEXT,
+            serving=st.sampled_from([None, "6", "7"]),
+            slow=st.booleans(),
+            missing=TEXT,
         ),
         max_size=5,
     ),
@@ -251,7 +264,7 @@ KNOWN = st.builds(
 
 
 @given(KNOWN)
-def test_whatever_is_known(known: Known) -> None:
+def test_whatever_is_known(known: ConditionInputs) -> None:
     """Ready is what all the others come to; tools that wait see it as done exactly then, and never as two things."""
     listed = conditions(known, (), NOW)
     for one in listed:

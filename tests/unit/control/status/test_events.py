@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 
-from fairlead.control.reconcile.missing_permissions import Lacking
-from fairlead.control.status.events import Announcer
+from fairlead.control.reconcile.missing_permissions import MissingPermissions
+from fairlead.control.status.events import EventRecorder
 from fairlead.kube.errors import RequestError, refusal
-from fairlead.kube.resources import Where
+from fairlead.kube.resources import ObjectRef
 
 POLICY = {"metadata": {"name": "p", "uid": "u", "resourceVersion": "1"}}
 MAY_NOT = b"""{"code": 403, "reason": "Forbidden", "message":
@@ -34,13 +34,13 @@ def test_an_event_that_we_had_no_right_to_post_is_posted_once_we_have(
     asked = list[str]()
 
     class Client:
-        async def create(self, where: Where, body: dict[str, Any], _: object) -> None:
+        async def create(self, where: ObjectRef, body: dict[str, Any], _: object) -> None:
             asked.append(body["metadata"]["name"])
             if (status := answers[len(asked) - 1]) >= 400:
                 raise said(where, status)
 
-    lacking = Lacking()
-    announcer = Announcer(cast("Any", Client()), "test", lacking)
+    lacking = MissingPermissions()
+    announcer = EventRecorder(cast("Any", Client()), "test", lacking)
 
     async def story() -> None:
         await announcer.about(POLICY, "Normal", "Ready", "all is well", "Reconcile", datetime(2026, 1, 1, tzinfo=UTC))
@@ -53,5 +53,5 @@ def test_an_event_that_we_had_no_right_to_post_is_posted_once_we_have(
     assert bool(lacking.said) is lacks
 
 
-def said(where: Where, status: int) -> RequestError:
+def said(where: ObjectRef, status: int) -> RequestError:
     return refusal("create", where, status, MESSAGES[status])

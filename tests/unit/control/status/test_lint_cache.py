@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from fairlead.control.status.lint_cache import Linted, Warnings
+from fairlead.control.status.lint_cache import LintCache, Warnings
 from fairlead.cooperative import Share
-from fairlead.policy.compile.compiler import Rules
+from fairlead.policy.compile.compiler import CompileOptions
 from policykit import MODEL, obj
 from policykit.building import INSTALLED
 
 SAID = ["AlwaysPasses", "SameForEveryNode"]
-RULES = Rules(INSTALLED)
+RULES = CompileOptions(INSTALLED)
 
 
 def policy(generation: int = 1, uid: str = "u") -> dict[str, Any]:
@@ -35,8 +35,8 @@ class Ticks:
         return self.now
 
 
-def linted(tick: float, rules: Rules = RULES) -> Linted:
-    return Linted(MODEL, lambda: rules, Share(Ticks(tick)))
+def linted(tick: float, rules: CompileOptions = RULES) -> LintCache:
+    return LintCache(MODEL, lambda: rules, Share(Ticks(tick)))
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return found
 
 
-async def until_it_is_told(of: Linted, what: dict[str, Any]) -> Warnings:
+async def until_it_is_told(of: LintCache, what: dict[str, Any]) -> Warnings:
     while (found := of(what, nobody)) is None:
         await asyncio.sleep(0)
     return found
@@ -117,7 +117,7 @@ def test_of_what_takes_too_long_or_fails_nothing_is_said_and_it_is_not_tried_aga
     looked = list[object]()
 
     async def story() -> None:
-        one = linted(1e-9, Rules(INSTALLED, clock=Ticks(1.0)))
+        one = linted(1e-9, CompileOptions(INSTALLED, clock=Ticks(1.0)))
         assert await until_it_is_told(one, policy()) == []
 
         def fails(*given: object) -> Iterator[None]:

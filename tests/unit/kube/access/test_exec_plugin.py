@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.kube.access import exec_plugin as running
-from fairlead.kube.access.credentials import Asked, Credentials
+from fairlead.kube.access import exec_plugin
+from fairlead.kube.access.credentials import Credentials, ExecCredentials
 from fairlead.kube.access.exec_plugin import Plugin, plugin
-from fairlead.kube.access.kubeconfig import Cluster, Exec, Extension, Found, Variable
-from fairlead.kube.access.secret_files import Inline
+from fairlead.kube.access.kubeconfig import Cluster, ConfigLocation, Exec, Extension, Variable
+from fairlead.kube.access.secret_files import InlineSecret
 from fairlead.kube.errors import AccessError
 from scripted.loop import in_loop
 
@@ -39,8 +39,8 @@ def make(tmp_path: Path) -> Make:
         file.chmod(0o755)
         mode = fields.pop("interactive_mode", "Never")
         wanted = Exec(command="bin/me", api_version=version, interactive_mode=mode, **fields)
-        authority = Inline("f", "ca", b"PEM")
-        return plugin(wanted, Found("config", "users[me].user", tmp_path), cluster or Cluster(), authority)
+        authority = InlineSecret("f", "ca", b"PEM")
+        return plugin(wanted, ConfigLocation("config", "users[me].user", tmp_path), cluster or Cluster(), authority)
 
     return make
 
@@ -120,8 +120,8 @@ def test_a_program_that_is_not_there_is_told_how_to_be_had(make: Make, tmp_path:
 def test_a_program_that_does_not_end_is_ended_with_what_it_has_started(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "_WITHIN_S", 0.2)
-    monkeypatch.setattr(running, "_ENDED_S", 3600)
+    monkeypatch.setattr(exec_plugin, "_WITHIN_S", 0.2)
+    monkeypatch.setattr(exec_plugin, "_ENDED_S", 3600)
 
     @in_loop
     async def ask() -> None:
@@ -144,7 +144,7 @@ async def _shown(credentials: Credentials) -> str:
 async def test_an_answer_is_kept_until_it_runs_out(make: Make, tmp_path: Path) -> None:
     start = datetime(2026, 1, 1, tzinfo=UTC)
     time = [start]
-    asked = Asked(make(_counting(tmp_path, expirationTimestamp="2026-01-01T01:00:00Z")), now=lambda: time[0])
+    asked = ExecCredentials(make(_counting(tmp_path, expirationTimestamp="2026-01-01T01:00:00Z")), now=lambda: time[0])
     assert [await _shown(asked), await _shown(asked)] == ["Bearer 1"] * 2
     time[0] = start + timedelta(minutes=59)
     assert await _shown(asked) == "Bearer 1"
@@ -154,7 +154,7 @@ async def test_an_answer_is_kept_until_it_runs_out(make: Make, tmp_path: Path) -
 
 @in_loop
 async def test_an_answer_without_an_end_is_kept_until_it_is_refused(make: Make, tmp_path: Path) -> None:
-    asked = Asked(make(_counting(tmp_path)))
+    asked = ExecCredentials(make(_counting(tmp_path)))
     first = await asked.current()
     assert asked.renew(first)
     second = await asked.current()
@@ -164,7 +164,7 @@ async def test_an_answer_without_an_end_is_kept_until_it_is_refused(make: Make, 
 
 @in_loop
 async def test_all_who_need_an_answer_wait_for_the_same_run(make: Make, tmp_path: Path) -> None:
-    asked = Asked(make(_counting(tmp_path)))
+    asked = ExecCredentials(make(_counting(tmp_path)))
     assert {*await asyncio.gather(*(_shown(asked) for _ in range(20)))} == {"Bearer 1"}
     assert len(told(tmp_path)) == 1
 
@@ -173,7 +173,7 @@ async def test_all_who_need_an_answer_wait_for_the_same_run(make: Make, tmp_path
 async def test_who_cannot_wait_does_not_end_the_run_of_the_others(make: Make, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
-    asked = Asked(make(f"read line < {gate}; {_counting(tmp_path)}"))
+    asked = ExecCredentials(make(f"read line < {gate}; {_counting(tmp_path)}"))
     impatient = asyncio.create_task(_shown(asked))
     while not (tmp_path / "log").exists():
         await asyncio.sleep(0.01)
@@ -187,7 +187,7 @@ async def test_who_cannot_wait_does_not_end_the_run_of_the_others(make: Make, tm
 
 @in_loop
 async def test_a_program_that_failed_is_asked_again(make: Make, tmp_path: Path) -> None:
-    asked = Asked(make(f"test -e {tmp_path}/in || exit 1; {_counting(tmp_path)}"))
+    asked = ExecCredentials(make(f"test -e {tmp_path}/in || exit 1; {_counting(tmp_path)}"))
     failed = await asyncio.gather(*(asked.current() for _ in range(3)), return_exceptions=True)
     assert [type(one) for one in failed] == [AccessError] * 3
     (tmp_path / "in").touch()

@@ -11,7 +11,7 @@ import yaml
 
 from fairlead.kube.access.access import Access, find_access, from_kubeconfig
 from fairlead.kube.access.kubeconfig import choose
-from fairlead.kube.access.secret_files import inline
+from fairlead.kube.access.secret_files import inline_secret
 from fairlead.kube.errors import AccessError
 
 Object = dict[str, Any]
@@ -102,7 +102,7 @@ def exec_user(**fields: object) -> Object:
 
 
 def test_data_may_have_several_lines() -> None:
-    assert inline("a", "f", "aGVs\nbG8=\r\n").read() == b"hello"
+    assert inline_secret("a", "f", "aGVs\nbG8=\r\n").read() == b"hello"
 
 
 BAD: dict[str, tuple[object, str]] = {

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from fairlead.kube.access import kubeconfig
 from fairlead.kube.access.access import Access, from_kubeconfig
-from fairlead.kube.access.credentials import Kept
+from fairlead.kube.access.credentials import StaticCredentials
 from fairlead.kube.errors import AccessError, ClusterError, UnreachableError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import PODS
@@ -277,7 +277,7 @@ SECRET = {
 def test_nothing_shows_a_secret_that_is_not_asked_for_it(tmp_path: Path, user: Object) -> None:
     got = access(tmp_path, "https://x", {}, user)
     shown = [repr(got), repr(kubeconfig.choose([tmp_path / "config"]))]
-    if isinstance(got.credentials, Kept):
+    if isinstance(got.credentials, StaticCredentials):
         credential = asyncio.run(got.credentials.current())
         assert b"s3cret" in credential.key or credential.authorization
         shown.append(repr(credential))

@@ -12,8 +12,8 @@ import pytest
 from aiohttp import web
 
 from fairlead.kube.access.access import Access
-from fairlead.kube.access.credentials import Credential, Kept
-from fairlead.kube.access.secret_files import Watched
+from fairlead.kube.access.credentials import Credential, StaticCredentials
+from fairlead.kube.access.secret_files import FileSecret
 from fairlead.kube.errors import (
     AccessError,
     ConflictError,
@@ -23,13 +23,13 @@ from fairlead.kube.errors import (
     UnreachableError,
 )
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import PODS, Page, Resource, Where
+from fairlead.kube.resources import PODS, ObjectRef, Page, Resource
 from scripted.clock import Wound
 from scripted.loop import in_loop
 from scripted.server import Server, Step
 from scripted.steps import answer, broken, line, page, refuse, thing, watch
 
-POLICIES = Where(Resource("fairlead.dev", "v1alpha1", "schedulerextenderpolicies"))
+POLICIES = ObjectRef(Resource("fairlead.dev", "v1alpha1", "schedulerextenderpolicies"))
 SOME = POLICIES.of("", "some")
 POD = PODS.of("default", "web-1")
 Call = Callable[[Client], Coroutine[Any, Any, object]]
@@ -322,7 +322,7 @@ def _bearer(good: str) -> Step:
 async def test_a_token_is_read_again_when_it_was_replaced(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("one\n")
-    kept = Kept(Watched(file, "tokenFile", "mend it"))
+    kept = StaticCredentials(FileSecret(file, "tokenFile", "mend it"))
     async with Server(_bearer("one")) as server, Client(server.access(kept)) as client:
         await _get(client)
         file.write_text("second")
@@ -338,7 +338,10 @@ async def test_a_token_is_read_again_when_it_was_replaced(tmp_path: Path) -> Non
 async def test_a_token_of_two_lines_is_no_token(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("one\r\ntwo\n")
-    async with Server() as server, Client(server.access(Kept(Watched(file, "tokenFile", "mend it")))) as client:
+    async with (
+        Server() as server,
+        Client(server.access(StaticCredentials(FileSecret(file, "tokenFile", "mend it")))) as client,
+    ):
         for call in (_get, _post, _watch):
             with pytest.raises(AccessError, match=r"tokenFile: has more than one line; a token is one line$"):
                 await call(client)
@@ -353,7 +356,7 @@ async def test_a_token_that_was_replaced_while_we_asked_is_another_try(tmp_path:
         file.write_text("second")
         return await refuse(401)(request)
 
-    kept = Kept(Watched(file, "tokenFile", "mend it"))
+    kept = StaticCredentials(FileSecret(file, "tokenFile", "mend it"))
     async with Server(_bearer("second"), script=[replace]) as server, Client(server.access(kept)) as client:
         await _create(client)
         server.handler = refuse(401, "Unauthorized", "who are you")

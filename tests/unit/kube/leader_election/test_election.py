@@ -5,15 +5,15 @@ import dataclasses
 import pytest
 
 from fairlead.kube.leader_election.election import (
+    Done,
     Election,
-    Look,
-    Over,
+    LeaseTimings,
+    Read,
     Record,
     Release,
     Resign,
-    Rest,
     Step,
-    Terms,
+    Wait,
     Write,
 )
 
@@ -28,33 +28,33 @@ LEADING = NEW.saw(RELEASED, 99).wrote(OURS, 100, 101)
 @pytest.mark.parametrize(
     ("case", "election", "now", "step"),
     [
-        ("the first thing is to look", NEW, 0, Look()),
-        ("there is none: it may have been deleted just now", NEW.saw(None, 100), 100, Rest(2)),
+        ("the first thing is to look", NEW, 0, Read()),
+        ("there is none: it may have been deleted just now", NEW.saw(None, 100), 100, Wait(2)),
         ("and it is made when whoever had it acts no more", NEW.saw(None, 100), 115, Write("", 0, taking=True)),
         ("it was released: it is taken", NEW.saw(RELEASED, 100), 100, Write("5", 4, taking=True)),
-        ("another has it: look again later", SEEN, 100, Rest(2)),
-        ("then look again", SEEN, 102, Look()),
-        ("it runs out between two looks", SEEN.saw(OTHERS, 114), 114, Rest(1)),
+        ("another has it: look again later", SEEN, 100, Wait(2)),
+        ("then look again", SEEN, 102, Read()),
+        ("it runs out between two looks", SEEN.saw(OTHERS, 114), 114, Wait(1)),
         ("it has run out", SEEN.saw(OTHERS, 114), 115, Write("5", 1, taking=True)),
-        ("a change is a sign of life", SEEN.saw(dataclasses.replace(OTHERS, version="6"), 114), 128.5, Look()),
-        ("others keep to their own terms", NEW.saw(Record("5", "other", 60), 100).saw(None, 159), 159, Rest(2)),
+        ("a change is a sign of life", SEEN.saw(dataclasses.replace(OTHERS, version="6"), 114), 128.5, Read()),
+        ("others keep to their own terms", NEW.saw(Record("5", "other", 60), 100).saw(None, 159), 159, Wait(2)),
         ("terms that make no sense are ours", NEW.saw(Record("5", "other", 0), 100), 115, Write("5", 1, taking=True)),
-        ("what failed is tried again later", SEEN.failed(115), 116, Rest(1)),
-        ("after a failure nothing is written unseen", SEEN.failed(115), 117, Look()),
+        ("what failed is tried again later", SEEN.failed(115), 116, Wait(1)),
+        ("after a failure nothing is written unseen", SEEN.failed(115), 117, Read()),
         ("it is ours, from before a restart", NEW.saw(OURS, 100), 100, Write("6", 4, taking=True)),
-        ("it was deleted: its holder may act still", SEEN.saw(None, 110), 110, Rest(2)),
+        ("it was deleted: its holder may act still", SEEN.saw(None, 110), 110, Wait(2)),
         ("and it was for as long as it would have had", SEEN.saw(None, 110), 125, Write("", 0, taking=True)),
-        ("what was released may be taken and then deleted", NEW.saw(RELEASED, 90).saw(None, 100), 100, Rest(2)),
+        ("what was released may be taken and then deleted", NEW.saw(RELEASED, 90).saw(None, 100), 100, Wait(2)),
         ("by somebody who acts no more", NEW.saw(RELEASED, 90).saw(None, 100), 115, Write("", 0, taking=True)),
-        ("a leader rests", LEADING, 101, Rest(1)),
+        ("a leader rests", LEADING, 101, Wait(1)),
         ("a leader renews", LEADING, 102, Write("6", 4, taking=False)),
-        ("a leader whose renewal failed looks", LEADING.failed(102), 104, Look()),
+        ("a leader whose renewal failed looks", LEADING.failed(102), 104, Read()),
         ("and renews at once", LEADING.failed(102).saw(OURS, 104), 104, Write("6", 4, taking=False)),
-        ("up to the end of its time", LEADING.failed(109), 109.5, Rest(0.5)),
+        ("up to the end of its time", LEADING.failed(109), 109.5, Wait(0.5)),
         ("which counts from when it asked", LEADING, 110, Resign()),
         ("a leader puts back what was deleted", LEADING.saw(None, 103), 103, Write("", 0, taking=False)),
         ("a leader that sees another one is none", LEADING.saw(OTHERS, 103), 103, Resign()),
-        ("a candidate again", LEADING.resigned(110), 110, Rest(2)),
+        ("a candidate again", LEADING.resigned(110), 110, Wait(2)),
         ("that may take what nobody else took", LEADING.resigned(110).saw(OURS, 112), 112, Write("6", 4, taking=True)),
         ("a Lease that is had too late is taken again", SEEN.wrote(OURS, 100, 110), 110, Write("6", 4, taking=True)),
     ],
@@ -66,8 +66,8 @@ def test_what_is_next(case: str, election: Election, now: float, step: Step) -> 
 @pytest.mark.parametrize(
     ("case", "election", "now", "step"),
     [
-        ("it takes nothing", NEW.saw(None, 100), 100, Rest(2)),
-        ("nor what has run out", SEEN, 120, Look()),
+        ("it takes nothing", NEW.saw(None, 100), 100, Wait(2)),
+        ("nor what has run out", SEEN, 120, Read()),
         ("a leader renews", LEADING, 102, Write("6", 4, taking=False)),
     ],
 )
@@ -78,13 +78,13 @@ def test_while_something_goes_on_of_what_a_leader_began(case: str, election: Ele
 @pytest.mark.parametrize(
     ("case", "election", "ended", "now", "step"),
     [
-        ("a candidate leaves", SEEN, True, 100, Over()),
-        ("also before it has looked", NEW, False, 100, Over()),
+        ("a candidate leaves", SEEN, True, 100, Done()),
+        ("also before it has looked", NEW, False, 100, Done()),
         ("a leader goes on until all has ended", LEADING, False, 102, Write("6", 4, taking=False)),
-        ("and rests in between", LEADING, False, 101, Rest(1)),
+        ("and rests in between", LEADING, False, 101, Wait(1)),
         ("or until its time is over", LEADING, False, 110, Resign()),
         ("then it releases", LEADING, True, 101, Release("6", 4)),
-        ("but nothing that may be another's by now", LEADING.failed(102), True, 102, Over()),
+        ("but nothing that may be another's by now", LEADING.failed(102), True, 102, Done()),
     ],
 )
 def test_while_stopping(case: str, election: Election, ended: bool, now: float, step: Step) -> None:
@@ -92,5 +92,5 @@ def test_while_stopping(case: str, election: Election, ended: bool, now: float, 
 
 
 def test_others_wait_for_longer_than_a_leader_acts_on_clocks_that_run_a_third_apart() -> None:
-    assert Terms().lease_s >= 1.3 * Terms().act_s
-    assert Terms().lease_s + Terms().retry_s < 20
+    assert LeaseTimings().lease_s >= 1.3 * LeaseTimings().act_s
+    assert LeaseTimings().lease_s + LeaseTimings().retry_s < 20

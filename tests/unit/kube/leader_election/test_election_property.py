@@ -12,9 +12,19 @@ from dataclasses import dataclass, field
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairlead.kube.leader_election.election import Election, Look, Over, Record, Release, Resign, Rest, Terms, Write
+from fairlead.kube.leader_election.election import (
+    Done,
+    Election,
+    LeaseTimings,
+    Read,
+    Record,
+    Release,
+    Resign,
+    Wait,
+    Write,
+)
 
-TERMS = Terms()
+TERMS = LeaseTimings()
 APART = 0.15
 """How far clocks may run from the true time."""
 PEACE_S = 25.0 * (1 + APART)
@@ -114,13 +124,13 @@ class World:
             self.end(one)
         ended = not one.duty and self.time >= one.ended_at
         match one.election.next(now, ended=ended, stopping=one.stopping):
-            case Rest(seconds):
+            case Wait(seconds):
                 self.at(seconds / one.rate + self.stall(), "step", one)
             case Resign():
                 self.end(one)
                 one.election = one.election.resigned(now)
                 self.step(one)
-            case Over():
+            case Done():
                 one.over = True
             case asked:
                 self.ask(one, asked, now)
@@ -153,7 +163,7 @@ class World:
         seen: Record | None = None
         refused = fails
         match asked:
-            case Look():
+            case Read():
                 seen = self.server.read()
             case Write(version, transitions) if not fails:
                 seen = self.server.write(version, one.name, transitions)
@@ -173,7 +183,7 @@ class World:
         now, before = one.local(self.time), one.election
         if refused:
             one.election = before.failed(now)
-        elif isinstance(asked, Look):
+        elif isinstance(asked, Read):
             one.election = before.saw(seen, now)
         elif seen is not None:
             one.election = before.wrote(seen, sent, now)

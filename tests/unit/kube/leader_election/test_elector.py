@@ -13,7 +13,7 @@ from aiohttp import web
 
 from fairlead.kube.access.access import Access
 from fairlead.kube.errors import AccessError
-from fairlead.kube.leader_election.election import Terms
+from fairlead.kube.leader_election.election import LeaseTimings
 from fairlead.kube.leader_election.elector import LEASES, Elector, identity
 from scripted.loop import in_loop
 from scripted.server import Server, Step
@@ -21,7 +21,7 @@ from scripted.steps import answer, refuse
 
 HERE = LEASES.of("fairlead-system", "fairlead-operator")
 PATH = "/apis/coordination.k8s.io/v1/namespaces/fairlead-system/leases"
-QUICK = Terms(lease_s=5, act_s=4, retry_s=0.05)
+QUICK = LeaseTimings(lease_s=5, act_s=4, retry_s=0.05)
 ME = identity("fairlead-0", "u-1")
 
 

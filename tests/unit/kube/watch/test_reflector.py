@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from fairlead.kube.access.credentials import Kept as Credentials
-from fairlead.kube.access.secret_files import Watched
+from fairlead.kube.access.credentials import StaticCredentials
+from fairlead.kube.access.secret_files import FileSecret
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import Resource, Where
+from fairlead.kube.resources import ObjectRef, Resource
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.reflector_status import Relist
 from scripted.clock import Wound
@@ -34,7 +34,7 @@ from scripted.steps import (
     watch,
 )
 
-THINGS = Where(Resource("test.dev", "v1", "things"))
+THINGS = ObjectRef(Resource("test.dev", "v1", "things"))
 HOLD = watch(then="hold")
 
 
@@ -431,7 +431,7 @@ async def test_other_tasks_have_their_turn_within_a_page() -> None:
 @in_loop
 async def test_a_token_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
     token, time, sink = tmp_path / "token", Wound(), Kept()
-    access = Credentials(Watched(token, "tokenFile", "mend it"))
+    access = StaticCredentials(FileSecret(token, "tokenFile", "mend it"))
     script = [page(A, version=1)]
     async with Server(HOLD, script=script) as server, Client(server.access(access), clock=time.clock) as client:
         reflector = Reflector(client, THINGS, decode=decode, sink=sink, clock=time.clock)

@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import Resource, Where
+from fairlead.kube.resources import ObjectRef, Resource
 from fairlead.kube.watch.reflector import Reflector
 from scripted.clock import Wound
 from scripted.kept import Kept, Thing, decode
 from scripted.server import Server
 from scripted.world import World
 
-THINGS = Where(Resource("test.dev", "v1", "things"))
+THINGS = ObjectRef(Resource("test.dev", "v1", "things"))
 _TOO_LONG_S = 60
 names = st.sampled_from([*"abcdefg"])
 changes = st.tuples(st.sampled_from([World.put, World.put, World.delete, World.recreate]), names)

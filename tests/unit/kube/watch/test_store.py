@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairlead.kube.watch.store import Held, Key, Stamp
+from fairlead.kube.watch.store import Key, ObjectVersion, Store
 
 Item = tuple[str, str, int]  # name, uid, version
 
@@ -24,12 +24,12 @@ class Told:
         self.said.append("end")
 
 
-def identify(item: Item) -> tuple[Key, Stamp]:
+def identify(item: Item) -> tuple[Key, ObjectVersion]:
     name, uid, version = item
-    return ("", name), Stamp(uid, str(version))
+    return ("", name), ObjectVersion(uid, str(version))
 
 
-def listed(held: Held[Item], *items: Item, anew: bool = False, end: bool = True) -> None:
+def listed(held: Store[Item], *items: Item, anew: bool = False, end: bool = True) -> None:
     held.begin(anew=anew)
     for item in items:
         held.list(item)
@@ -45,26 +45,26 @@ def told() -> Told:
 
 
 @pytest.fixture
-def held(told: Told) -> Held[Item]:
-    held = Held(told, identify)
+def held(told: Told) -> Store[Item]:
+    held = Store(told, identify)
     listed(held, ("a", "1", 1), ("b", "2", 2))
     assert told.said == ["begin", "put a 1 1", "put b 2 2", "end"]
     told.said.clear()
     return held
 
 
-def test_what_a_list_does_not_name_is_removed_before_its_end(held: Held[Item], told: Told) -> None:
+def test_what_a_list_does_not_name_is_removed_before_its_end(held: Store[Item], told: Told) -> None:
     listed(held, ("b", "2", 2), ("c", "3", 3))
     assert told.said == ["begin", "put c 3 3", "remove a", "end"]
 
 
-def test_all_that_a_list_does_not_name_is_removed_a_part_at_a_time(held: Held[Item], told: Told) -> None:
+def test_all_that_a_list_does_not_name_is_removed_a_part_at_a_time(held: Store[Item], told: Told) -> None:
     held.begin(anew=False)
     assert [held.sweep(1), held.sweep(1)] == [True, False]
     assert sorted(told.said) == ["begin", "remove a", "remove b"]
 
 
-def test_what_is_held_as_it_is_is_put_once_more_when_it_is_asked_for(held: Held[Item], told: Told) -> None:
+def test_what_is_held_as_it_is_is_put_once_more_when_it_is_asked_for(held: Store[Item], told: Told) -> None:
     listed(held, ("a", "1", 1), ("b", "2", 2), anew=True)
     assert told.said == ["begin", "put a 1 1", "put b 2 2", "end"]
     told.said.clear()
@@ -72,35 +72,35 @@ def test_what_is_held_as_it_is_is_put_once_more_when_it_is_asked_for(held: Held[
     assert told.said == ["begin", "end"]
 
 
-def test_a_list_that_is_broken_off_removes_nothing_and_is_not_forgotten(held: Held[Item], told: Told) -> None:
+def test_a_list_that_is_broken_off_removes_nothing_and_is_not_forgotten(held: Store[Item], told: Told) -> None:
     listed(held, ("a", "1", 1), anew=True, end=False)
     listed(held, ("a", "1", 1), ("b", "2", 2))
     assert told.said == ["begin", "put a 1 1", "begin", "put a 1 1", "put b 2 2", "end"]
 
 
-def test_another_object_of_the_same_name_takes_the_place_of_the_first(held: Held[Item], told: Told) -> None:
+def test_another_object_of_the_same_name_takes_the_place_of_the_first(held: Store[Item], told: Told) -> None:
     held.put(("a", "9", 9))
     listed(held, ("a", "9", 9), ("b", "8", 10))
     assert told.said == ["remove a", "put a 9 9", "begin", "remove b", "put b 8 10", "end"]
 
 
-def test_a_late_delete_does_not_take_its_successor(held: Held[Item], told: Told) -> None:
+def test_a_late_delete_does_not_take_its_successor(held: Store[Item], told: Told) -> None:
     held.put(("a", "9", 9))
     held.gone(("", "a"), "1")
-    assert held.stamps[("", "a")] == Stamp("9", "9")
+    assert held.stamps[("", "a")] == ObjectVersion("9", "9")
     held.gone(("", "a"), "9")
     held.gone(("", "a"), "9")
     assert told.said == ["remove a", "put a 9 9", "remove a"]
 
 
-def test_what_is_told_twice_is_put_once(held: Held[Item], told: Told) -> None:
+def test_what_is_told_twice_is_put_once(held: Store[Item], told: Told) -> None:
     held.put(("a", "1", 1))
     held.put(("a", "1", 4))
     held.put(("a", "1", 4))
     assert told.said == ["put a 1 4"]
 
 
-def test_what_cannot_be_read_in_a_list_stays(held: Held[Item], told: Told) -> None:
+def test_what_cannot_be_read_in_a_list_stays(held: Store[Item], told: Told) -> None:
     held.begin(anew=False)
     held.skip(("", "a"))
     assert not held.sweep(5)

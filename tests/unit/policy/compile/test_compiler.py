@@ -8,8 +8,8 @@ from fairlead.api.params import DataName, Params
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import policy_model
 from fairlead.cel.syntax.source_refs import references, replaced
-from fairlead.policy.compile.compiler import Rules, compile_policy, compile_steps, spec_hash
-from fairlead.policy.compile.expression_compiler import Expressions
+from fairlead.policy.compile.compiler import CompileOptions, compile_policy, compile_steps, spec_hash
+from fairlead.policy.compile.expression_compiler import ExpressionCompiler
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.strategies.contract import PASS, Filter, Reads, Score, Strategy
 from policykit import INSTALLED, MODEL, Cluster, faults, node, obj, pod, policy
@@ -134,7 +134,7 @@ class Loads(Params):
     load: DataName
 
 
-def _with_strategy() -> tuple[Any, Rules]:
+def _with_strategy() -> tuple[Any, CompileOptions]:
     by_load = Strategy(
         name="byLoad",
         params=Loads,
@@ -147,7 +147,7 @@ def _with_strategy() -> tuple[Any, Rules]:
             normalize="Rank",
         ),
     )
-    return policy_model({"byLoad": Loads}, {"byLoad": Loads}), Rules(INSTALLED | {"byLoad": by_load})
+    return policy_model({"byLoad": Loads}, {"byLoad": Loads}), CompileOptions(INSTALLED | {"byLoad": by_load})
 
 
 DATA = [{"name": "load", "nodeLabel": {"key": "l"}}]
@@ -188,9 +188,9 @@ def test_a_score_by_a_strategy_is_neutral_where_its_data_are_missing_and_normali
 
 
 def test_annotation_prefixes_are_the_operators() -> None:
-    own = Rules(INSTALLED, ("example.com/", "fairlead.dev/"))
+    own = CompileOptions(INSTALLED, ("example.com/", "fairlead.dev/"))
     assert not faults(own, annotations={"example.com/x": "'x'"})
-    assert "allow no annotations" in str(faults(Rules(INSTALLED, ()), annotations={"fairlead.dev/x": "'x'"}))
+    assert "allow no annotations" in str(faults(CompileOptions(INSTALLED, ()), annotations={"fairlead.dev/x": "'x'"}))
 
 
 def test_what_rules_use_is_reported() -> None:
@@ -227,7 +227,7 @@ def test_a_policy_from_a_file_has_the_hash_of_its_spec_for_a_generation() -> Non
 
 
 def test_duplicates_that_the_schema_cannot_let_through_do_not_crash() -> None:
-    expressions = Expressions(["load", "load"])
+    expressions = ExpressionCompiler(["load", "load"])
     written = parse_policy(obj(variables={"a": "1", "b": "variables.a"}), MODEL).spec.variables
     for _ in expressions.declare([*written, *written]):
         pass
@@ -249,7 +249,7 @@ def _ten_rules() -> dict[str, Any]:
 
 def test_ten_rules_compile_in_pieces() -> None:
     written = parse_policy(obj(**_ten_rules()), MODEL)
-    pauses = sum(1 for _ in compile_steps(written, Rules()))
+    pauses = sum(1 for _ in compile_steps(written, CompileOptions()))
     expressions = 5 + 1 + 7 + 3
     assert pauses >= 3 * expressions  # before the check, the lowering, and the next expression
 
@@ -290,15 +290,15 @@ KEPT: list[dict[str, Any]] = [
 
 
 def test_what_is_kept_of_other_policies_is_never_taken_for_something_else() -> None:
-    known = Rules(INSTALLED, known={})
+    known = CompileOptions(INSTALLED, known={})
 
-    def came_of(rules: Rules, spec: dict[str, Any]) -> object:
+    def came_of(rules: CompileOptions, spec: dict[str, Any]) -> object:
         try:
             return policy(rules=rules, **spec).reports
         except PolicyError as error:
             return [str(fault) for fault in error.faults]
 
-    want = [came_of(Rules(INSTALLED), spec) for spec in KEPT]
+    want = [came_of(CompileOptions(INSTALLED), spec) for spec in KEPT]
     assert [came_of(known, spec) for spec in [*KEPT, *KEPT]] == [*want, *want]
     assert known.known
     first, again = policy(rules=known, **KEPT[0]), policy(rules=known, **KEPT[0])

@@ -9,8 +9,8 @@ from fairlead.api.params import Params
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import policy_model
 from fairlead.cel.lowering.program import Program
-from fairlead.policy.compile.compiler import Rules, compile_policy
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.compiler import CompileOptions, compile_policy
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.annotations import annotations
 from fairlead.policy.evaluate.preemption import PROTECTED, dropped
@@ -49,14 +49,14 @@ def error(request: pytest.FixtureRequest) -> Exception:
 def broken(request: pytest.FixtureRequest, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     """Expressions with these words raise what nobody foresaw."""
     for name in ("for_pod", "noting"):
-        before = getattr(Compiled, name)
+        before = getattr(CompiledExpression, name)
 
-        def bind(self: Compiled, *facts: Any, before: Any = before) -> Any:
+        def bind(self: CompiledExpression, *facts: Any, before: Any = before) -> Any:
             if "never mind" not in self.expression.text:
                 return before(self, *facts)
             return _fails(error) if "evaluates" in request.param else _fails(error)()
 
-        monkeypatch.setattr(Compiled, name, bind)
+        monkeypatch.setattr(CompiledExpression, name, bind)
 
 
 def _faults(cluster: Cluster) -> dict[tuple[str, str], tuple[int, str]]:
@@ -145,7 +145,7 @@ def _strategic(make: Callable[..., Any], kind: str) -> CompiledPolicy:
     )
     spec: dict[str, Any] = {f"{kind}s": {"odd": {"odd": {}}}}
     model = policy_model({"odd": Odd}, {"odd": Odd})
-    return compile_policy(parse_policy(obj(**spec), model), Rules(INSTALLED | {"odd": filters}))
+    return compile_policy(parse_policy(obj(**spec), model), CompileOptions(INSTALLED | {"odd": filters}))
 
 
 STRATEGIES: dict[str, Callable[[Exception], Callable[..., Any]]] = {

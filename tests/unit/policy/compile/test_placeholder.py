@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.policy.compile.placeholder import standing_for
+from fairlead.policy.compile.placeholder import placeholder_policy
 from policykit import NOW, Cluster, node, obj, pod, policy
 
 BAD: dict[str, Any] = {"filters": [{"name": "f", "expression": "nonsense("}]}
@@ -39,7 +39,7 @@ MEANT: dict[str, tuple[Any, bool]] = {
 @pytest.mark.parametrize("name", MEANT)
 def test_its_pods_are_refused_or_pass(name: str) -> None:
     spec, want = MEANT[name]
-    one = standing_for(obj("broken", **(BAD | spec)))
+    one = placeholder_policy(obj("broken", **(BAD | spec)))
     why = Cluster([one], [node()]).refusal(pod(labels={"tier": "gold"}, of_namespace={"team": "ml"}))
     assert (why and why.reason) == ("policy broken does not compile" if want else None)
 
@@ -57,19 +57,19 @@ SHAPES: list[Any] = [
 
 @pytest.mark.parametrize("shape", SHAPES, ids=repr)
 def test_no_object_is_too_odd(shape: Any) -> None:
-    assert standing_for({"metadata": {"name": "x"}, "spec": shape}).enforced
+    assert placeholder_policy({"metadata": {"name": "x"}, "spec": shape}).enforced
     if isinstance(shape, dict):
-        assert standing_for(shape).scheduler_name == "fairlead"
+        assert placeholder_policy(shape).scheduler_name == "fairlead"
 
 
 def test_it_takes_the_place_in_order_that_the_policy_has_and_others_go_on() -> None:
-    broken = standing_for(obj("z", priority=5, **BAD))
+    broken = placeholder_policy(obj("z", priority=5, **BAD))
     assert broken.order == (-5, "z")
-    assert standing_for(obj("z", priority=2.0)).priority == 2
-    assert standing_for(obj("z", priority=float("nan"))).priority == 0
+    assert placeholder_policy(obj("z", priority=2.0)).priority == 2
+    assert placeholder_policy(obj("z", priority=float("nan"))).priority == 0
     cluster = Cluster([broken, policy("a", filters={"f": "false"})], [node()])
     assert cluster.reasons(pod(), NOW) == {"n": "z/: policy z does not compile"}
 
 
 def test_its_generation_is_no_generation_that_compiled() -> None:
-    assert standing_for(obj("p", generation=3)).generation != policy("p", generation=3).generation
+    assert placeholder_policy(obj("p", generation=3)).generation != policy("p", generation=3).generation

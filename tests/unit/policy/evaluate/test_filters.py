@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fairlead.api.params import Params
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import policy_model
-from fairlead.policy.compile.compiler import Rules, compile_policy
+from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.strategies.contract import Filter, Reads, Reject, Strategy, Unknown
 from policykit import INSTALLED, NOW, SECOND, Cluster, node, obj, pod, policy
 
@@ -157,7 +157,7 @@ def _cluster_with_rooms(rule: dict[str, Any]) -> Cluster:
 
     rooms = Strategy(name="rooms", params=Rooms, filter=compiled)
     written = parse_policy(obj(filters={"f": rule}), policy_model({"rooms": Rooms}, {}))
-    return Cluster([compile_policy(written, Rules(INSTALLED | {"rooms": rooms}))], [node()])
+    return Cluster([compile_policy(written, CompileOptions(INSTALLED | {"rooms": rooms}))], [node()])
 
 
 @pytest.mark.parametrize("name", RESOLVABLE)

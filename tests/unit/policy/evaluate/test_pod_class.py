@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.cel.values.structs import from_json
-from fairlead.policy.evaluate.matching import class_key, reads_identity
+from fairlead.policy.evaluate.matching import equivalence_key, reads_identity
 from fairlead.policy.views.pod_and_node import PodView
 from fairlead.strategies.reads import Reads
 from policykit import Cluster, node, policy
@@ -108,7 +108,7 @@ def test_pods_that_differ_in_something_that_a_rule_sees_are_never_one_class(
     ),
 )
 def test_keys_are_equal_only_if_the_language_finds_the_values_equal(one: PodView, other: PodView, path: Any) -> None:
-    key = class_key(Reads(pod=frozenset({path})))
+    key = equivalence_key(Reads(pod=frozenset({path})))
     if key(one) == key(other):
         left, right = one.pod, other.pod
         for step in path:
@@ -121,7 +121,7 @@ def _step(value: Any, step: str) -> Any:
 
 
 def test_the_order_of_maps_does_not_matter() -> None:
-    key = class_key(Reads(pod=frozenset({("metadata", "labels")})))
+    key = equivalence_key(Reads(pod=frozenset({("metadata", "labels")})))
     ab, ba = ({"metadata": {"labels": labels}} for labels in ({"a": "1", "b": "2"}, {"b": "2", "a": "1"}))
     assert key(PodView(from_json("Pod", ab))) == key(PodView(from_json("Pod", ba)))
 

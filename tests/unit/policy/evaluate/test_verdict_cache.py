@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairlead.policy.evaluate import columns
-from fairlead.policy.evaluate.columns import BoundFilter
+from fairlead.policy.evaluate.columns import FilterColumn
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.verdict_cache import SLICE_MAX
 from fairlead.strategies.reads import Change
@@ -229,14 +229,14 @@ class _Slow:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, each: int) -> None:
         self.time = 0
         self.slices: list[int] = []
-        compute = BoundFilter.compute
+        compute = FilterColumn.compute
 
-        def slowly(rule: BoundFilter, slots: Any, now: int) -> None:
+        def slowly(rule: FilterColumn, slots: Any, now: int) -> None:
             self.time += each * len(slots)
             self.slices.append(each * len(slots))
             compute(rule, slots, now)
 
-        monkeypatch.setattr(BoundFilter, "compute", slowly)
+        monkeypatch.setattr(FilterColumn, "compute", slowly)
 
     def __call__(self) -> int:
         return self.time

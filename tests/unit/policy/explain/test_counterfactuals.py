@@ -10,123 +10,123 @@ from hypothesis import strategies as st
 from fairlead.cel.check import BOOL, Environment, check
 from fairlead.cel.engine.environment import RULE
 from fairlead.cel.syntax.unparse import text
-from fairlead.policy.explain.counterfactuals import fewest
-from fairlead.policy.explain.explanation import Element, Flip
+from fairlead.policy.explain.counterfactuals import fewest_changes
+from fairlead.policy.explain.explanation import Change, Element
 from policykit.explaining import ON_IT, OTHER, ZONE, Q, R, explained, flips_of
 
-CLOSEST: dict[str, tuple[str, list[Flip]]] = {
+CLOSEST: dict[str, tuple[str, list[Change]]] = {
     "one comparison": (
         "node.metadata.labels['gpu'] == 'a100'",
-        [Flip("node.metadata.labels['gpu'] == 'a100'", False, "t4", "a100")],
+        [Change("node.metadata.labels['gpu'] == 'a100'", False, "t4", "a100")],
     ),
     "of two that fail, both": (
         "free['cpu'] >= 2.0 && node.metadata.labels['gpu'] == 'a100'",
         [
-            Flip("free['cpu'] >= 2.0", False, 1.0, 2.0),
-            Flip("node.metadata.labels['gpu'] == 'a100'", False, "t4", "a100"),
+            Change("free['cpu'] >= 2.0", False, 1.0, 2.0),
+            Change("node.metadata.labels['gpu'] == 'a100'", False, "t4", "a100"),
         ],
     ),
     "one that holds is not among them": (
         "free['cpu'] >= 1.0 && node.metadata.labels['gpu'] == 'a100'",
-        [Flip("node.metadata.labels['gpu'] == 'a100'", False, "t4", "a100")],
+        [Change("node.metadata.labels['gpu'] == 'a100'", False, "t4", "a100")],
     ),
     "of two ways the shorter": (
         "(free['cpu'] >= 2.0 && pod.spec.priority > 9) || node.metadata.labels['gpu'] == 'a100'",
-        [Flip("node.metadata.labels['gpu'] == 'a100'", False, "t4", "a100")],
+        [Change("node.metadata.labels['gpu'] == 'a100'", False, "t4", "a100")],
     ),
     "of two ways of one length the one about the node": (
         "pod.metadata.labels['gpu'] == 'any' || node.metadata.labels['gpu'] == pod.metadata.labels['gpu']",
-        [Flip("node.metadata.labels['gpu'] == pod.metadata.labels['gpu']", False, "t4", "a100")],
+        [Change("node.metadata.labels['gpu'] == pod.metadata.labels['gpu']", False, "t4", "a100")],
     ),
     "something that must not be": (
         "!(node.metadata.labels['gpu'] == 't4')",
-        [Flip("node.metadata.labels['gpu'] == 't4'", True, "t4", "t4")],
+        [Change("node.metadata.labels['gpu'] == 't4'", True, "t4", "t4")],
     ),
     "inside of a loop": (
         "!pods.exists(q, q.spec.priority < pod.spec.priority)",
-        [Flip("q.spec.priority < pod.spec.priority", True, 3, 5, Q)],
+        [Change("q.spec.priority < pod.spec.priority", True, 3, 5, Q)],
     ),
-    "presence": ("has(node.spec.unschedulable)", [Flip("has(node.spec.unschedulable)", False)]),
+    "presence": ("has(node.spec.unschedulable)", [Change("has(node.spec.unschedulable)", False)]),
     "a condition chooses": (
         "node.metadata.labels['zone'] == 'z1' ? free['cpu'] > 4.0 : true",
-        [Flip("node.metadata.labels['zone'] == 'z1'", True, "z1", "z1")],
+        [Change("node.metadata.labels['zone'] == 'z1'", True, "z1", "z1")],
     ),
     "what raised": (
         "node.metadata.labels['none'] == 'x'",
-        [Flip("node.metadata.labels['none'] == 'x'", None, None, "x")],
+        [Change("node.metadata.labels['none'] == 'x'", None, None, "x")],
     ),
     "what was not reached shows its operands": (
         "free['cpu'] >= 2.0 && pod.spec.priority > 9",
-        [Flip("free['cpu'] >= 2.0", False, 1.0, 2.0), Flip("pod.spec.priority > 9", False, 5, 9)],
+        [Change("free['cpu'] >= 2.0", False, 1.0, 2.0), Change("pod.spec.priority > 9", False, 5, 9)],
     ),
     "nothing helps": ("false", []),
     "inside of a loop, and not reached": (
         "pods.exists(q, q.spec.priority > 9 && q.metadata.name == 'z')",
-        [Flip("q.spec.priority > 9", False, 3, 9, Q), Flip("q.metadata.name == 'z'", False, "q", "z", Q)],
+        [Change("q.spec.priority > 9", False, 3, 9, Q), Change("q.metadata.name == 'z'", False, "q", "z", Q)],
     ),
     "of several elements the one that ended the loop": (
         "two.all(q, q.metadata.name == 'q')",
-        [Flip("q.metadata.name == 'q'", False, "r", "q", R)],
+        [Change("q.metadata.name == 'q'", False, "r", "q", R)],
     ),
     "exactly one, and it is none": (
         "two.exists_one(q, q.spec.priority > 9)",
-        [Flip("q.spec.priority > 9", False, 4, 9, R)],
+        [Change("q.spec.priority > 9", False, 4, 9, R)],
     ),
     "exactly one, and there are two": (
         "two.exists_one(q, q.spec.priority < 9)",
-        [Flip("q.spec.priority < 9", True, 4, 9, R)],
+        [Change("q.spec.priority < 9", True, 4, 9, R)],
     ),
     "for all, and one would not be enough": (
         "two.all(q, q.spec.priority > 9)",
-        [Flip("q.spec.priority > 9", False, 3, 9, Q, everywhere=True)],
+        [Change("q.spec.priority > 9", False, 3, 9, Q, everywhere=True)],
     ),
     "for one of them one, for another two": (
         "two.exists(q, q.metadata.name == 'q' && q.spec.priority > 9)",
-        [Flip("q.spec.priority > 9", False, 3, 9, Q)],
+        [Change("q.spec.priority > 9", False, 3, 9, Q)],
     ),
     "for all of them it raises": (
         "two.all(q, q.metadata.labels['a'] == 'b')",
-        [Flip("q.metadata.labels['a'] == 'b'", None, None, "b", R, everywhere=True)],
+        [Change("q.metadata.labels['a'] == 'b'", None, None, "b", R, everywhere=True)],
     ),
     "inside of two loops": (
         "two.exists(q, q.spec.containers.exists(c, c.image == 'z'))",
-        [Flip("c.image == 'z'", False, "img", "z", (*R, Element("q.spec.containers", 0, "main")))],
+        [Change("c.image == 'z'", False, "img", "z", (*R, Element("q.spec.containers", 0, "main")))],
     ),
     "in two loops, of which one was not reached": (
         "two.exists(q, q.spec.priority > 9) && node.metadata.labels.exists(k, k == 'q')",
         [
-            Flip("q.spec.priority > 9", False, 3, 9, Q, everywhere=True),
-            Flip("k == 'q'", False, "gpu", "q", (Element("node.metadata.labels", 0, "gpu"),), everywhere=True),
+            Change("q.spec.priority > 9", False, 3, 9, Q, everywhere=True),
+            Change("k == 'q'", False, "gpu", "q", (Element("node.metadata.labels", 0, "gpu"),), everywhere=True),
         ],
     ),
     "in a loop and in one within": (
         "two.exists(q, q.spec.containers.exists(c, c.image == 'z') && q.spec.priority > 9)",
         [
-            Flip("c.image == 'z'", False, "img", "z", (*R, Element("q.spec.containers", 0, "main"))),
-            Flip("q.spec.priority > 9", False, 4, 9, R),
+            Change("c.image == 'z'", False, "img", "z", (*R, Element("q.spec.containers", 0, "main"))),
+            Change("q.spec.priority > 9", False, 4, 9, R),
         ],
     ),
     "in two loops": (
         "two.exists_one(q, q.spec.priority > 9) || two.exists_one(q, q.spec.priority > 8)",
-        [Flip("q.spec.priority > 9", False, 4, 9, R)],
+        [Change("q.spec.priority > 9", False, 4, 9, R)],
     ),
     "in two loops, both needed": (
         "[two.exists_one(q, q.spec.priority > 9), two.exists_one(q, q.spec.priority > 8)].all(x, x)",
-        [Flip("q.spec.priority > 9", False, 4, 9, R), Flip("q.spec.priority > 8", False, 4, 8, R)],
+        [Change("q.spec.priority > 9", False, 4, 9, R), Change("q.spec.priority > 8", False, 4, 8, R)],
     ),
     "nothing to go through": ("two.filter(q, false).exists(q, q.spec.priority > 9)", []),
     "times": (
         "now - node.metadata.creationTimestamp > duration('90m')",
-        [Flip("now - node.metadata.creationTimestamp > duration('90m')", False, "1h1s", "1h30m")],
+        [Change("now - node.metadata.creationTimestamp > duration('90m')", False, "1h1s", "1h30m")],
     ),
     "moments": (
         "timestamp('2030-01-01T00:00:00Z') < now",
-        [Flip("timestamp('2030-01-01T00:00:00Z') < now", False, "2030-01-01T00:00:00Z", "2027-01-15T08:00:00Z")],
+        [Change("timestamp('2030-01-01T00:00:00Z') < now", False, "2030-01-01T00:00:00Z", "2027-01-15T08:00:00Z")],
     ),
     "quantities": (
         "quantity('1024Mi').isGreaterThan(quantity('1500m').add(quantity('1Gi')))",
         [
-            Flip(
+            Change(
                 "quantity('1024Mi').isGreaterThan(quantity('1500m').add(quantity('1Gi')))",
                 False,
                 "1Gi",
@@ -136,17 +136,17 @@ CLOSEST: dict[str, tuple[str, list[Flip]]] = {
     ),
     "optionals": (
         "node.metadata.labels[?'none'] == node.metadata.labels[?'gpu']",
-        [Flip("node.metadata.labels[?'none'] == node.metadata.labels[?'gpu']", False, None, "t4")],
+        [Change("node.metadata.labels[?'none'] == node.metadata.labels[?'gpu']", False, None, "t4")],
     ),
     "inside of a loop over labels": (
         "node.metadata.labels.exists(k, v, k == 'q' && v == 'r')",
-        [Flip("k == 'q'", False, "zone", "q", ZONE), Flip("v == 'r'", False, "z1", "r", ZONE)],
+        [Change("k == 'q'", False, "zone", "q", ZONE), Change("v == 'r'", False, "z1", "r", ZONE)],
     ),
 }
 
 
 @pytest.mark.parametrize(("expression", "want"), CLOSEST.values(), ids=CLOSEST)
-def test_the_closest_change_is(expression: str, want: list[Flip]) -> None:
+def test_the_closest_change_is(expression: str, want: list[Change]) -> None:
     on_it = [*ON_IT, OTHER] if "two." in expression else ON_IT
     assert flips_of(expression.replace("two.", "pods."), on_it) == want
 
@@ -206,7 +206,7 @@ def test_no_smaller_set_would_do(formula: Any, held: list[bool]) -> None:
 @given(formula=FORMULAS, held=st.lists(st.booleans(), min_size=len(LEAVES), max_size=len(LEAVES)))
 def test_so_many_are_reckoned_too(formula: Any, held: list[bool]) -> None:
     checked = check(write(formula), Environment(RULE), BOOL).checked
-    found = fewest(checked, checked.root, lambda leaf: held[LEAVES.index(text(leaf))], want=True)
+    found = fewest_changes(checked, checked.root, lambda leaf: held[LEAVES.index(text(leaf))], want=True)
     now = [held[leaf] for leaf in occurrences(formula)]
     ways = [way for way in product([False, True], repeat=len(now)) if decide(formula, list(way))]
     assert found is not None

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.cel.values.structs import from_json
-from fairlead.policy.compile.placeholder import standing_for
+from fairlead.policy.compile.placeholder import placeholder_policy
 from fairlead.policy.evaluate.evaluator import UNDECIDED, Evaluator
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.scoring import on_the_wire
 from fairlead.policy.explain.explainer import explain, explain_scores
-from fairlead.policy.explain.explanation import Doubt, Flip, Step
+from fairlead.policy.explain.explanation import Change, ExplainedMatchError, Step
 from fairlead.policy.views.pod_and_node import NodeView
 from policykit.building import NOW
 from policykit.explaining import explained, world
@@ -65,14 +65,14 @@ def test_data_are_read_where_nobody_has_asked_before() -> None:
     data = [{"name": "size", "nodeLabel": {"key": "size"}}]
     spec = {"data": data, "filters": [{"name": "rule", "expression": "data.size > 5.0"}]}
     (rule,) = explained(spec, node={"metadata": {"name": "n", "labels": {"size": "4"}}}).filters
-    assert list(rule.flips) == [Flip("data.size > 5.0", False, 4.0, 5.0)]
+    assert list(rule.flips) == [Change("data.size > 5.0", False, 4.0, 5.0)]
 
 
 def test_a_namespace_that_is_not_known_is_the_reason() -> None:
     selector = {"matchLabels": {"team": "ml"}}
     found = explained({"match": {"namespaceSelector": selector}, "scores": [{"name": "s", "expression": "1"}]})
     assert found.passed
-    assert found.doubts == [Doubt("policy", "namespaceSelector", "the namespace is not known yet", [])]
+    assert found.doubts == [ExplainedMatchError("policy", "namespaceSelector", "the namespace is not known yet", [])]
     assert [(rule.rule, rule.outcome) for rule in found.scores] == [("s", "LeftOut")]
 
 
@@ -105,7 +105,7 @@ def test_a_node_that_is_not_known(spec: dict[str, Any], want: bool) -> None:
 
 @pytest.mark.parametrize(("failure_policy", "want"), {"Fail": ["policy policy does not compile"], "Ignore": []}.items())
 def test_a_policy_that_does_not_compile_is_named(failure_policy: str, want: list[str]) -> None:
-    broken = standing_for({"metadata": {"name": "policy"}, "spec": {"failurePolicy": failure_policy}})
+    broken = placeholder_policy({"metadata": {"name": "policy"}, "spec": {"failurePolicy": failure_policy}})
     _, nodes, facts = world({})
     found = explain(facts, [Matched(broken)], nodes, "n", NOW)
     assert ([rule.reason for rule in found.filters], found.policies) == (want, ["policy"])

@@ -4,7 +4,7 @@ import pytest
 
 from fairlead.cel.functions.quantity import Quantity
 from fairlead.cel.values.value_types import NONE, Duration, TypeName, UInt
-from fairlead.policy.explain.explanation import Flip
+from fairlead.policy.explain.explanation import Change
 from fairlead.policy.explain.format_value import shown
 from policykit.explaining import ON_IT, OTHER, explained
 
@@ -230,11 +230,11 @@ def test_a_value_is_shown_as(value: object, want: object) -> None:
     assert type(shown(value)) is type(want)
 
 
-ON_THE_ENGINE: dict[str, tuple[str, list[tuple[str, object]], list[Flip]]] = {
+ON_THE_ENGINE: dict[str, tuple[str, list[tuple[str, object]], list[Change]]] = {
     "an operand raises": (
         "pod.metadata.name == '%s'.format([node.metadata.labels['none']])",
         [("pod.metadata.name", "p"), ("raised", 'Key not found in map : "none"')],
-        [Flip("pod.metadata.name == '%s'.format([node.metadata.labels['none']])", None, "p")],
+        [Change("pod.metadata.name == '%s'.format([node.metadata.labels['none']])", None, "p")],
     ),
     "one of two": (
         "pod.spec.priority > 1 && pod.metadata.name == '%s'.format([variables.pattern])",
@@ -251,7 +251,7 @@ ON_THE_ENGINE: dict[str, tuple[str, list[tuple[str, object]], list[Flip]]] = {
             ("'^' + node.metadata.labels['gpu']", "^t4"),
             ("node.metadata.labels['gpu']", "t4"),
         ],
-        [Flip("pod.metadata.name == '%s'.format([variables.pattern])", False, "p", "^t4$")],
+        [Change("pod.metadata.name == '%s'.format([variables.pattern])", False, "p", "^t4$")],
     ),
     "both": (
         "!(now.getHours('Europe/Berlin') < 10 || '%d'.format([pod.spec.priority]) == '5')",
@@ -267,8 +267,8 @@ ON_THE_ENGINE: dict[str, tuple[str, list[tuple[str, object]], list[Flip]]] = {
             ("pod.spec.priority", 5),
         ],
         [
-            Flip("now.getHours('Europe/Berlin') < 10", True, 9, 10),
-            Flip("'%d'.format([pod.spec.priority]) == '5'", True, "5", "5"),
+            Change("now.getHours('Europe/Berlin') < 10", True, 9, 10),
+            Change("'%d'.format([pod.spec.priority]) == '5'", True, "5", "5"),
         ],
     ),
     "in what a loop goes through, and where a name is bound": (
@@ -278,7 +278,7 @@ ON_THE_ENGINE: dict[str, tuple[str, list[tuple[str, object]], list[Flip]]] = {
             ("node.metadata.name", "n"),
             ("pod.metadata.name", "p"),
         ],
-        [Flip("'%s'.format([x]) == pod.metadata.name", None, None, "p")],
+        [Change("'%s'.format([x]) == pod.metadata.name", None, None, "p")],
     ),
     "in a loop": (
         "['a', 'b'].exists(x, x == '%s'.format([node.metadata.name + x])) && pod.spec.priority > 1",
@@ -291,14 +291,14 @@ ON_THE_ENGINE: dict[str, tuple[str, list[tuple[str, object]], list[Flip]]] = {
             ("pod.spec.priority > 1", True),
             ("pod.spec.priority", 5),
         ],
-        [Flip("['a', 'b'].exists(x, x == '%s'.format([node.metadata.name + x]))", False)],
+        [Change("['a', 'b'].exists(x, x == '%s'.format([node.metadata.name + x]))", False)],
     ),
 }
 
 
 @pytest.mark.parametrize(("expression", "parts", "flips"), ON_THE_ENGINE.values(), ids=ON_THE_ENGINE)
 def test_what_runs_on_the_engine_is_shown_too(
-    expression: str, parts: list[tuple[str, object]], flips: list[Flip]
+    expression: str, parts: list[tuple[str, object]], flips: list[Change]
 ) -> None:
     variables = [{"name": "pattern", "expression": "'^' + node.metadata.labels['gpu'] + '$'"}]
     (rule,) = explained({"variables": variables, "filters": [{"name": "rule", "expression": expression}]}).filters

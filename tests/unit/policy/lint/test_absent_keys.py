@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from fairlead.cel.check import BOOL, Environment, check
 from fairlead.cel.engine.environment import RULE
 from fairlead.cel.values.structs import from_json
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.lint.absent_keys import Entry, Outcome, entries, outcomes
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.pod_and_node import NodeView, PodView
@@ -15,11 +15,11 @@ _ENVIRONMENT = Environment(RULE)
 _L = "node.metadata.labels"
 
 
-def compiled(text: str) -> Compiled:
-    return Compiled(check(text, _ENVIRONMENT, BOOL))
+def compiled(text: str) -> CompiledExpression:
+    return CompiledExpression(check(text, _ENVIRONMENT, BOOL))
 
 
-def _outcome(expression: Compiled, labels: dict[str, str], *, unschedulable: bool = False) -> Outcome:
+def _outcome(expression: CompiledExpression, labels: dict[str, str], *, unschedulable: bool = False) -> Outcome:
     whole = {"metadata": {"name": "n", "labels": labels}, "spec": {"unschedulable": unschedulable}}
     try:
         found: bool = expression.for_pod(PodView(None))(NodeView(from_json("Node", whole)), 0)

@@ -6,13 +6,13 @@ import pytest
 from generate.crds import installed_policy
 
 from fairlead import strategies
-from fairlead.policy.compile.compiler import Rules
+from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.lint.inspection import inspect
 from policies.bad import BAD
 from policies.good import GOOD
 
 MODEL = installed_policy()
-RULES = Rules({one.name: one for one in strategies.installed()})
+RULES = CompileOptions({one.name: one for one in strategies.installed()})
 
 
 def faults_of(spec: Any) -> list[str]:

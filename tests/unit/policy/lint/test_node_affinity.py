@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fairlead.cel.check import BOOL, Environment, check
 from fairlead.cel.engine.environment import RULE
 from fairlead.cel.values.structs import from_json
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.expression_rules import filter_of
 from fairlead.policy.lint.node_affinity import as_yaml, node_affinity
 from fairlead.policy.views.pod_and_node import NodeView, PodView
@@ -21,8 +21,8 @@ _ENVIRONMENT = Environment(RULE)
 _L = "node.metadata.labels"
 
 
-def compiled(text: str) -> Compiled:
-    return Compiled(check(text, _ENVIRONMENT, BOOL))
+def compiled(text: str) -> CompiledExpression:
+    return CompiledExpression(check(text, _ENVIRONMENT, BOOL))
 
 
 def selects(terms: list[dict[str, Any]], name: str, labels: Mapping[str, str]) -> bool:
@@ -58,7 +58,7 @@ def _holds(requirement: dict[str, Any], values: Mapping[str, str]) -> bool:
     raise AssertionError(requirement)
 
 
-def passes(expression: Compiled, name: str, labels: Mapping[str, str], *, rejects_on_error: bool) -> bool:
+def passes(expression: CompiledExpression, name: str, labels: Mapping[str, str], *, rejects_on_error: bool) -> bool:
     """What the filter does."""
     node = NodeView(from_json("Node", {"metadata": {"name": name, "labels": dict(labels)}}))
     verdict = filter_of(expression, "r", "r", resolvable=False).for_pod(PodView(None))(node, 0)

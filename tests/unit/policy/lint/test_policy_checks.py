@@ -7,17 +7,18 @@ import pytest
 from generate.crds import installed_policy
 
 from fairlead.api.parse import parse_policy
-from fairlead.policy.compile.compiler import Rules, compile_policy
-from fairlead.policy.lint.policy_checks import PolicyWarning, Reason, warnings
+from fairlead.policy.compile.compiler import CompileOptions, compile_policy
+from fairlead.policy.lint.codes import LintCode, LintWarning
+from fairlead.policy.lint.policy_checks import warnings
 from fairlead.strategies.registry import installed
 
 _MODEL = installed_policy()
-_RULES = Rules({strategy.name: strategy for strategy in installed()})
+_RULES = CompileOptions({strategy.name: strategy for strategy in installed()})
 _GOOD = {"name": "good", "expression": "node.spec.unschedulable == false"}
 _L = "node.metadata.labels"
 
 
-def said_of(**spec: Any) -> list[PolicyWarning]:
+def said_of(**spec: Any) -> list[LintWarning]:
     policy = {
         "apiVersion": "fairlead.dev/v1alpha1",
         "kind": "SchedulerExtenderPolicy",
@@ -28,16 +29,16 @@ def said_of(**spec: Any) -> list[PolicyWarning]:
     return warnings(compile_policy(parsed, _RULES), parsed)
 
 
-def of_filter(expression: str, **more: Any) -> list[PolicyWarning]:
+def of_filter(expression: str, **more: Any) -> list[LintWarning]:
     return said_of(filters=[{"name": "it", "expression": expression, **more}])
 
 
-def of_score(expression: str, **more: Any) -> list[PolicyWarning]:
+def of_score(expression: str, **more: Any) -> list[LintWarning]:
     data = [{"name": "load", "nodeLabel": {"key": "load"}}] if "data.load" in expression else []
     return said_of(data=data, scores=[{"name": "it", "expression": expression, **more}])
 
 
-def reasons(found: list[PolicyWarning]) -> list[str]:
+def reasons(found: list[LintWarning]) -> list[str]:
     return [str(warning.reason) for warning in found]
 
 
@@ -481,7 +482,7 @@ def test_what_a_variable_says_is_said_where_it_stands() -> None:
 def test_a_scheduler_that_is_not_ours_is_noted() -> None:
     [note] = said_of(schedulerName="default-scheduler", filters=[_GOOD])
     assert (note.reason, note.severity, note.path) == (
-        Reason.DEFAULT_SCHEDULER,
+        LintCode.DEFAULT_SCHEDULER,
         "note",
         ("spec", "schedulerName"),
     )
@@ -562,9 +563,9 @@ def test_of_what_reads_now_it_is_said_whether_results_are_kept() -> None:
 
 def test_resolvable_has_no_effect_yet_or_none_at_all() -> None:
     [warning, _] = of_filter("free['cpu'] > 1.0", resolvable=True)
-    assert (warning.reason, warning.path) == (Reason.RESOLVABLE_NOT_HONOURED, ("spec", "filters", 0, "resolvable"))
+    assert (warning.reason, warning.path) == (LintCode.RESOLVABLE_NOT_HONOURED, ("spec", "filters", 0, "resolvable"))
     [warning] = of_filter("node.spec.unschedulable", resolvable=True)
-    assert warning.reason == Reason.RESOLVABLE_CANNOT_HELP
+    assert warning.reason == LintCode.RESOLVABLE_CANNOT_HELP
     assert of_filter("node.spec.unschedulable", resolvable=False) == []
 
 
@@ -611,9 +612,9 @@ def test_variables_that_double_at_each_step_are_followed_as_far_as_they_may_be_w
 
 def test_a_policy_that_is_off_or_empty_says_so() -> None:
     [warning] = said_of(mode="Off", filters=[_GOOD])
-    assert (warning.reason, warning.severity) == (Reason.SWITCHED_OFF, "note")
+    assert (warning.reason, warning.severity) == (LintCode.SWITCHED_OFF, "note")
     [warning] = said_of()
-    assert (warning.reason, warning.severity) == (Reason.DOES_NOTHING, "warning")
+    assert (warning.reason, warning.severity) == (LintCode.DOES_NOTHING, "warning")
 
 
 def test_a_strategy_is_looked_at_only_for_what_is_written_beside_it() -> None:
@@ -623,10 +624,10 @@ def test_a_strategy_is_looked_at_only_for_what_is_written_beside_it() -> None:
 
 
 def test_the_reasons_are_words_of_an_api() -> None:
-    assert all(reason.value == reason.name.title().replace("_", "") for reason in Reason)
-    assert {reason.value for reason in Reason} >= {want for _, wants in FILTERS.values() for want in wants}
+    assert all(reason.value == reason.name.title().replace("_", "") for reason in LintCode)
+    assert {reason.value for reason in LintCode} >= {want for _, wants in FILTERS.values() for want in wants}
 
 
 def test_every_reason_is_explained() -> None:
     page = (Path(__file__).parents[4] / "docs" / "reference" / "lint.md").read_text()
-    assert [reason.value for reason in Reason if f"`{reason.value}`" not in page] == []
+    assert [reason.value for reason in LintCode if f"`{reason.value}`" not in page] == []

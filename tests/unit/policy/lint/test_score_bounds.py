@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fairlead.cel.check import NUMBER, Environment, check
 from fairlead.cel.engine.environment import RULE
 from fairlead.cel.values.structs import from_json
-from fairlead.policy.compile.expression import Compiled
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.lint.score_bounds import bounds
 from fairlead.policy.views.pod_and_node import NodeView, PodView
 from policykit.building import placed
@@ -18,8 +18,8 @@ _ENVIRONMENT = Environment(RULE)
 _GIB = float(1 << 30)
 
 
-def compiled(text: str) -> Compiled:
-    return Compiled(check(text, _ENVIRONMENT, NUMBER))
+def compiled(text: str) -> CompiledExpression:
+    return CompiledExpression(check(text, _ENVIRONMENT, NUMBER))
 
 
 _INF = math.inf

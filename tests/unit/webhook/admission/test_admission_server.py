@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fairlead.cooperative import Steps
-from fairlead.pki.issuing import authority, issued
+from fairlead.pki.issuing import create_authority, issue_leaf
 from fairlead.webhook.admission.admission_server import MAX_BODY, PATH, READ, READ_EACH, WAITING, AdmissionServer
 from fairlead.webhook.admission.review import NoReviewError
 from fairlead.webhook.https.connection_limits import ADMISSION, UNREAD
@@ -262,7 +262,7 @@ def test_where_its_authority_is_told_the_api_server_shows_a_certificate(tmp_path
 
     async def story(one: Running) -> None:
         assert await one.is_answered()
-        apis = authority("apis", NOW, YEAR)
+        apis = create_authority("apis", NOW, YEAR)
         told_so["authority"] = apis.certificate.decode()
         api_server = one.ground.client("kube-apiserver", by=apis)
         connection = await connect(one.port, api_server)
@@ -283,7 +283,7 @@ def test_where_its_authority_is_told_the_api_server_shows_a_certificate(tmp_path
 
 def test_who_was_let_in_before_that_is_answered_no_longer(tmp_path: Path) -> None:
     """On a connection from before an authority, or this one, was asked for, or whose certificate has ended."""
-    apis, others = authority("apis", NOW, YEAR), authority("others", NOW, YEAR)
+    apis, others = create_authority("apis", NOW, YEAR), create_authority("others", NOW, YEAR)
     told_so = {"authority": ""}
 
     async def story(one: Running) -> None:
@@ -293,7 +293,7 @@ def test_who_was_let_in_before_that_is_answered_no_longer(tmp_path: Path) -> Non
         api_server = one.ground.client("kube-apiserver", by=apis)
         stays, goes = [await connect(one.port, api_server) for _ in range(2)]
         one.opened += stays, goes
-        one.ground.write("server", issued(one.ground.ca, "fairlead", "server", NOW, YEAR, HOSTS))
+        one.ground.write("server", issue_leaf(one.ground.ca, "fairlead", "server", NOW, YEAR, HOSTS))
         assert one.server.tls.reload()  # a certificate of our own ends nothing
         assert (await stays.call(PATH, b"x")).status == 200
 

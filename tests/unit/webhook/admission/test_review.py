@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fairlead.api.v1alpha1 import RULES_MAX
-from fairlead.policy.compile.compiler import Rules
+from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.webhook.admission import review as admission
 from fairlead.webhook.admission.admission_server import MAX_BODY
 from fairlead.webhook.admission.review import MESSAGE_MAX, PIECE, PIECES, NoReviewError, review, review_steps
@@ -27,7 +27,7 @@ def asked(new: Any, old: Any = None, operation: str = "CREATE", **more: Any) -> 
 
 
 def answer(body: bytes) -> dict[str, Any]:
-    reply = json.loads(review(body, MODEL, Rules(INSTALLED)))
+    reply = json.loads(review(body, MODEL, CompileOptions(INSTALLED)))
     assert {key: reply[key] for key in ("apiVersion", "kind")} == {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
@@ -102,13 +102,13 @@ def test_an_object_that_is_none_is_denied(new: Any) -> None:
 @pytest.mark.parametrize("body", [b"", b"{}", b"null", b"[" * 10_000, b'{"request": {"uid": 1}}', b"\xff"])
 def test_what_is_no_review_is_no_answer(body: bytes) -> None:
     with pytest.raises(NoReviewError):
-        review(body, MODEL, Rules(INSTALLED))
+        review(body, MODEL, CompileOptions(INSTALLED))
 
 
 @pytest.mark.parametrize("body", [b"[" * (3 << 20), b"]" * (3 << 20), asked({}, uid="u" * 300)])
 def test_what_is_long_and_no_review_is_no_answer(body: bytes) -> None:
     with pytest.raises(NoReviewError):
-        review(body, MODEL, Rules(INSTALLED))
+        review(body, MODEL, CompileOptions(INSTALLED))
 
 
 @pytest.mark.parametrize("text", ["[" * 10_000, "{,}" * 10_000, '"[' * 10_000, '\\"[,' * 10_000, '\\\\"[' * 9_000])
@@ -136,7 +136,7 @@ def test_the_largest_policy_is_looked_at() -> None:
 
 def test_it_pauses_after_each_rule() -> None:
     filters = {f"f{number}": "node.metadata.name == 'a'" for number in range(10)}
-    assert sum(1 for _ in review_steps(asked(obj(filters=filters)), MODEL, Rules(INSTALLED))) > 20
+    assert sum(1 for _ in review_steps(asked(obj(filters=filters)), MODEL, CompileOptions(INSTALLED))) > 20
 
 
 @pytest.mark.parametrize(
@@ -179,5 +179,5 @@ def test_what_takes_too_long_is_denied() -> None:
         now[0] += 1.0
         return now[0]
 
-    reply = json.loads(review(asked(obj(filters={"f": "true"})), MODEL, Rules(INSTALLED, clock=clock)))
+    reply = json.loads(review(asked(obj(filters={"f": "true"})), MODEL, CompileOptions(INSTALLED, clock=clock)))
     assert "takes too long to compile" in reply["response"]["status"]["message"]

@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from fairlead.webhook.admission.turns import BusyError, Turns
+from fairlead.webhook.admission.turns import BusyError, ReviewTurns
 
 
 class Asking:
     """Those who want a turn, by names such as `a1`: who is from `a`."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: ReviewTurns) -> None:
         self.turns = turns
         self.has: list[str] = []
         self.busy: list[str] = []
@@ -46,7 +46,7 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-def told(turns: Turns, story: Callable[[Asking], Awaitable[None]]) -> None:
+def told(turns: ReviewTurns, story: Callable[[Asking], Awaitable[None]]) -> None:
     async def whole() -> None:
         asking = Asking(turns)
         await story(asking)
@@ -68,7 +68,7 @@ def test_one_address_never_has_all_turns() -> None:
         await one.end("a2")
         assert one.has == ["b1", "a3", "b2"]
 
-    told(Turns(3, 2, 10), story)
+    told(ReviewTurns(3, 2, 10), story)
 
 
 def test_who_has_none_comes_before_those_who_have_waited_longer() -> None:
@@ -78,7 +78,7 @@ def test_who_has_none_comes_before_those_who_have_waited_longer() -> None:
         await one.end("a1")
         assert one.has == ["a2", "b1"]
 
-    told(Turns(2, 2, 10), story)
+    told(ReviewTurns(2, 2, 10), story)
 
 
 def test_where_nobody_can_wait_who_asks_most_is_sent_away() -> None:
@@ -92,7 +92,7 @@ def test_where_nobody_can_wait_who_asks_most_is_sent_away() -> None:
         await one.end("a1", "a2")
         assert one.has == ["b1"]
 
-    told(Turns(1, 1, 3), story)
+    told(ReviewTurns(1, 1, 3), story)
 
 
 @pytest.mark.parametrize("ends_first", [False, True])
@@ -107,4 +107,4 @@ def test_who_goes_away_gives_his_turn_back(ends_first: bool) -> None:
         await one.end("a1")
         assert one.has == ["a3"]
 
-    told(Turns(1, 1, 3), story)
+    told(ReviewTurns(1, 1, 3), story)

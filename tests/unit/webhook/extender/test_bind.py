@@ -7,8 +7,8 @@ import pytest
 
 from fairlead.cel.values.structs import from_json
 from fairlead.webhook.extender import bind as placing
-from fairlead.webhook.extender.bind import Placing
-from fairlead.webhook.extender.call import Answer
+from fairlead.webhook.extender.bind import BindDecision
+from fairlead.webhook.extender.call import Reply
 from fairlead.webhook.extender.requests import BindArgs
 from policykit import Clock, node, policy
 from webhookkit import Asking, at, go
@@ -25,7 +25,7 @@ def asking(*pods: Any, **spec: Any) -> Asking:
     return Asking([policy(**spec)] if spec else [], [node("n", labels={"class": "gold"})], unplaced=pods)
 
 
-def bind(asking: Asking, **other: str) -> Placing | BindArgs | Answer:
+def bind(asking: Asking, **other: str) -> BindDecision | BindArgs | Reply:
     return asking.bind(json.dumps({**ASKED, **other}).encode())
 
 
@@ -34,7 +34,7 @@ CLASS = {"fairlead.dev/class": {"expression": "node.metadata.labels['class']", "
 
 def test_what_is_posted() -> None:
     placing = bind(asking(pod(), annotations=CLASS))
-    assert isinstance(placing, Placing)
+    assert isinstance(placing, BindDecision)
     assert placing.binding == {
         "apiVersion": "v1",
         "kind": "Binding",
@@ -51,7 +51,7 @@ def test_what_is_posted() -> None:
 
 def test_no_annotations_are_no_field() -> None:
     placing = bind(asking(pod()))
-    assert isinstance(placing, Placing)
+    assert isinstance(placing, BindDecision)
     assert "annotations" not in placing.binding["metadata"]
 
 
@@ -63,7 +63,7 @@ def test_a_pod_that_the_mirror_does_not_know_is_asked_for_elsewhere() -> None:
 def test_a_pod_of_a_guarded_namespace_is_not_bound() -> None:
     guarding = Asking(unplaced=[pod()], guarded=frozenset({"ml"}))
     answer = guarding.bind(json.dumps(ASKED).encode())
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, Reply)
     want = {"Error": "pods of namespace ml must not depend on Fairlead: give them another scheduler"}
     assert go.decode("bind", answer.body) == want
 
@@ -88,20 +88,20 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], dict[str, str], str]] = {
 def test_what_is_refused(case: str) -> None:
     held, spec, other, want = REFUSED[case]
     answer = bind(asking(held, **spec), **other)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, Reply)
     assert (answer.status, go.decode("bind", answer.body), answer.outcome.result) == (200, {"Error": want}, "error")
 
 
 def test_a_pod_that_was_found_elsewhere_and_is_another() -> None:
     held = asking()
-    answer = placing.place(BindArgs("x", "ml", "u-x", "n"), pod("u-new"), held.world, held.caller, at())
-    assert isinstance(answer, Answer)
+    answer = placing.decide_bind_for(BindArgs("x", "ml", "u-x", "n"), pod("u-new"), held.world, held.caller, at())
+    assert isinstance(answer, Reply)
     assert go.decode("bind", answer.body) == {"Error": "another pod has that name now"}
 
 
 def test_a_body_that_is_no_request() -> None:
     answer = asking().bind(b"{}")
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, Reply)
     assert (answer.status, "PodName" in go.decode("bind", answer.body)["Error"]) == (200, True)
 
 
@@ -113,16 +113,16 @@ def test_a_pod_that_cannot_be_read() -> None:
             "spec": {"schedulerName": "fairlead", "containers": [{"resources": {"requests": {"cpu": "lots"}}}]},
         },
     )
-    assert isinstance(bind(asking(odd)), Placing), "nobody reads it"
+    assert isinstance(bind(asking(odd)), BindDecision), "nobody reads it"
     answer = bind(asking(odd, annotations=CLASS))
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, Reply)
     assert "the pod cannot be read" in go.decode("bind", answer.body)["Error"]
 
 
 def test_conflicts_are_told() -> None:
     rules = [policy(name, annotations={"fairlead.dev/a": f"'{name}'"}) for name in ("one", "two")]
     placing = Asking(rules, unplaced=[pod()]).bind(json.dumps(ASKED).encode())
-    assert isinstance(placing, Placing)
+    assert isinstance(placing, BindDecision)
     assert [(each.winner, each.loser) for each in placing.bound.outcome.conflicts] == [("one", "two")]
 
 
@@ -149,21 +149,21 @@ def test_a_policy_that_takes_too_long_is_named_and_then_its_annotations_are_as_t
     asked = json.dumps(ASKED).encode()
     for switched in (None, "class"):
         answer = one.bind(asked, at(clock=clock, deadline=clock.time))
-        assert isinstance(answer, Answer)
+        assert isinstance(answer, Reply)
         assert json.loads(answer.body) == {"Error": "policy p is too slow"}
         assert (answer.outcome.too_slow, answer.outcome.switched) == ("p", switched)
     found = one.bind(asked, at(clock=clock, deadline=clock.time + 10**9))
     if on_error == "Omit":
-        assert isinstance(found, Placing)
+        assert isinstance(found, BindDecision)
         assert found.annotations == {"fairlead.dev/q": "q"}
     else:
-        assert isinstance(found, Answer)
+        assert isinstance(found, Reply)
         assert "cannot compute the annotation fairlead.dev/a: policy p is too slow" in json.loads(found.body)["Error"]
     assert "is too slow" in repr(one.tally.drain())
     other = one.bind(
         json.dumps({**ASKED, "PodNamespace": "web"}).encode(), at(clock=clock, deadline=clock.time + 10**9)
     )
-    assert isinstance(other, Placing)
+    assert isinstance(other, BindDecision)
     assert other.annotations.keys() == {*SLOWLY, "fairlead.dev/q"}, "pods of others are written what they should be"
 
 
@@ -179,6 +179,6 @@ def test_whoever_was_late_already_is_not_counted() -> None:
     clock = Clock(1_000)
     for _ in range(3):
         answer = one.bind(json.dumps(ASKED).encode(), at(clock=clock, deadline=0)._replace(fair=False))
-        assert isinstance(answer, Answer)
+        assert isinstance(answer, Reply)
         assert answer.outcome.too_slow == "p"
     assert not one.pace.slow(clock.time)

@@ -8,8 +8,8 @@ import pytest
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate import matching
 from fairlead.policy.views.pod_and_node import PodView
-from fairlead.webhook.extender.call import Gate
-from fairlead.webhook.extender.circuit_breaker import CLASSES, MISSES, PAUSE, WINDOW, Pace
+from fairlead.webhook.extender.call import FailurePolicy
+from fairlead.webhook.extender.circuit_breaker import CLASSES, MISSES, PAUSE, WINDOW, CircuitBreaker
 from policykit import Clock, node, pod, policy
 from webhookkit import Asking, Passing, at, body, names_of
 
@@ -20,7 +20,7 @@ SLOW: dict[str, Any] = {"filters": {"f": "true"}, "scores": {"s": "1.0"}, "prote
 
 
 def test_pace() -> None:
-    pace, one, asked = Pace(), policy("p"), pod()
+    pace, one, asked = CircuitBreaker(), policy("p"), pod()
     assert not pace.missed(one, "gate", asked, 0)
     assert not pace.missed(one, "gate", asked, WINDOW), "a minute later it starts afresh"
     assert not pace.missed(one, "scores", asked, WINDOW + 1), "the other parts have their own count"
@@ -43,13 +43,13 @@ def of(team: str, namespace: str = "ml", name: str = "x") -> PodView:
     return pod(name, namespace=namespace, labels={"team": team})
 
 
-def switched(pace: Pace, one: CompiledPolicy, *pods: PodView) -> list[str | None]:
+def switched(pace: CircuitBreaker, one: CompiledPolicy, *pods: PodView) -> list[str | None]:
     """For whom, once each of them has missed twice."""
     return [[pace.missed(one, "gate", each, 0) for _ in range(2)][1] for each in pods]
 
 
 def test_a_policy_is_switched_for_the_pods_that_made_it_miss_and_for_nobody_else() -> None:
-    pace, one = Pace(), policy("p", **TEAM)
+    pace, one = CircuitBreaker(), policy("p", **TEAM)
     assert switched(pace, one, of("a")) == ["class"]
     assert pace.is_slow(one, "gate", of("a", name="another"), 0), "pods that agree on what is read are one class"
     for other in (of("b"), of("a", "web"), of("b", "web")):
@@ -60,7 +60,7 @@ def test_a_policy_is_switched_for_the_pods_that_made_it_miss_and_for_nobody_else
 
 
 def test_one_namespace_never_switches_a_policy_for_another_however_many_classes_it_makes() -> None:
-    pace, one = Pace(), policy("p", **TEAM)
+    pace, one = CircuitBreaker(), policy("p", **TEAM)
     pods = [of(f"t{at}") for at in range(10)]
     assert switched(pace, one, *pods) == ["class"] * (CLASSES - 1) + ["namespace"] * (10 - CLASSES + 1)
     assert pace.is_slow(one, "gate", of("one that never missed"), 0)
@@ -69,7 +69,7 @@ def test_one_namespace_never_switches_a_policy_for_another_however_many_classes_
 
 
 def test_classes_of_two_namespaces_switch_it_for_everybody() -> None:
-    pace, one = Pace(), policy("p", **TEAM)
+    pace, one = CircuitBreaker(), policy("p", **TEAM)
     assert switched(pace, one, of("a"), of("b", "web")) == ["class", "all"]
     assert pace.is_slow(one, "gate", of("c", "third"), PAUSE - 1)
     assert not pace.is_slow(one, "gate", of("a"), PAUSE)
@@ -77,20 +77,20 @@ def test_classes_of_two_namespaces_switch_it_for_everybody() -> None:
 
 
 def test_once_is_not_enough_in_however_many_namespaces() -> None:
-    pace, one = Pace(), policy("p", **TEAM)
+    pace, one = CircuitBreaker(), policy("p", **TEAM)
     assert [pace.missed(one, "gate", of("a", f"n{at}"), 0) for at in range(20)] == [None] * 20
     assert not pace.slow(0)
 
 
 def test_pods_that_are_like_no_other_are_one_class_for_each_namespace() -> None:
-    pace, one = Pace(), policy("p", filters={"f": "pod.metadata.name != ''"})
+    pace, one = CircuitBreaker(), policy("p", filters={"f": "pod.metadata.name != ''"})
     assert switched(pace, one, of("a", name="x")) == ["namespace"]
     assert pace.is_slow(one, "gate", of("a", name="y"), 0)
     assert not pace.is_slow(one, "gate", of("a", "web", name="x"), 0)
 
 
 def test_what_is_remembered_of_pods_is_bounded_and_has_no_value_of_theirs() -> None:
-    pace, one = Pace(), policy("p", **TEAM)
+    pace, one = CircuitBreaker(), policy("p", **TEAM)
     for number in range(3 * MISSES):
         pace.missed(one, "gate", of(f"{number}" + "x" * 5_000), 0)
     assert len(pace._missed) == MISSES
@@ -99,7 +99,9 @@ def test_what_is_remembered_of_pods_is_bounded_and_has_no_value_of_theirs() -> N
 
 
 @pytest.mark.parametrize(("failure_policy", "gate"), [("Fail", "Fail"), ("Ignore", "Ignore")])
-def test_a_pod_of_one_tenant_neither_opens_nor_closes_a_policy_for_others(failure_policy: str, gate: Gate) -> None:
+def test_a_pod_of_one_tenant_neither_opens_nor_closes_a_policy_for_others(
+    failure_policy: str, gate: FailurePolicy
+) -> None:
     asking = Asking([policy(filters=GPU, failurePolicy=failure_policy)], MANY)
     time = Passing()
     for _ in range(2):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.webhook.extender.call import Answer, Gate
+from fairlead.webhook.extender.call import FailurePolicy, Reply
 from policykit import node, ns, placed, policy
 from webhookkit import Asking, body, go, names_of
 
@@ -16,7 +16,7 @@ NODES = [node("a", labels={"gpu": "x"}), node("b"), node("c", labels={"gpu": "x"
 ALL = ["a", "b", "c"]
 
 
-def reply(answer: Answer) -> dict[str, Any]:
+def reply(answer: Reply) -> dict[str, Any]:
     assert answer.status == 200
     found: dict[str, Any] = go.decode("filter", answer.body)
     return found
@@ -114,7 +114,7 @@ def test_a_namespace_that_is_known_is_looked_at() -> None:
 
 
 @pytest.mark.parametrize("gate", ["Fail", "Ignore"])
-def test_for_pods_of_schedulers_that_the_caller_does_not_place_no_policy_is(gate: Gate) -> None:
+def test_for_pods_of_schedulers_that_the_caller_does_not_place_no_policy_is(gate: FailurePolicy) -> None:
     strict: dict[str, Any] = {"filters": {"f": "false"}, "schedulerName": "other"}
     rules = [policy(**strict), policy("i", **strict, failurePolicy="Ignore")]
     assert names_of(Asking(rules, NODES).filter(body(ALL, scheduler="other"), gate)) == ALL

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.webhook.extender import requests
-from fairlead.webhook.extender.caches import DECODED, Brought
+from fairlead.webhook.extender.caches import DECODED, FullNodeCache
 from policykit import node, placed, policy
 from webhookkit import Asking, body, names_of
 
@@ -23,8 +23,8 @@ def asked(items: Sequence[bytes], comma: bytes = b",", after: bytes = b'},"NodeN
     return POD + b'{"metadata":{},"items":[' + comma.join(items) + b"]" + after
 
 
-def known(items: Sequence[bytes], limit: int = 10_000) -> Brought[Any]:
-    brought = Brought[Any](json.loads, limit)
+def known(items: Sequence[bytes], limit: int = 10_000) -> FullNodeCache[Any]:
+    brought = FullNodeCache[Any](json.loads, limit)
     for item in items:
         brought.node(item)
     return brought
@@ -35,7 +35,7 @@ def known(items: Sequence[bytes], limit: int = 10_000) -> Brought[Any]:
 def test_a_request_is_read_the_same_whatever_came_before(before: list[bytes], items: list[bytes]) -> None:
     brought = known(before)
     for _ in range(2):
-        seen = requests.args(asked(items), brought.split)
+        seen = requests.decode_filter_args(asked(items), brought.split)
         assert [bytes(one) for one in seen.items or ()] == items
         assert json.loads(bytes(seen.nodes or b"")) == {"metadata": {}, "items": [json.loads(one) for one in items]}
         assert [brought.node(one) for one in seen.items or ()] == [json.loads(one) for one in items]
@@ -47,7 +47,7 @@ def test_nodes_that_came_before_are_not_read_again() -> None:
     for items in (PARTS[::2], PARTS[4::-2], [PARTS[2]], [PARTS[0]] * 3):
         found = brought.split(b",".join(items), 0, len(b",".join(items)))
         assert found == items
-        again = requests.args(asked(items), brought.split).items or ()
+        again = requests.decode_filter_args(asked(items), brought.split).items or ()
         assert all(one is other for one, other in zip(again, found, strict=True))
         assert [*map(brought.node, found)] == [*map(json.loads, items)]
     assert brought.split(PARTS[0] + b"," + PARTS[1], 0, 99) is None
@@ -76,7 +76,7 @@ def test_nodes_that_came_before_are_not_read_again() -> None:
 def test_what_is_no_list_is_none_whoever_is_known(body: bytes) -> None:
     for brought in (known([]), known([*NEW, OPEN])):
         with pytest.raises(requests.MalformedError):
-            requests.args(body, brought.split)
+            requests.decode_filter_args(body, brought.split)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_what_is_no_list_is_none_whoever_is_known(body: bytes) -> None:
     ],
 )
 def test_what_others_may_write_is_read_as_go_does(after: bytes, names: bytes | None) -> None:
-    seen = requests.args(asked(PARTS[:1], after=after), known(PARTS[:1]).split)
+    seen = requests.decode_filter_args(asked(PARTS[:1], after=after), known(PARTS[:1]).split)
     assert seen.names == names
     if names is None:
         last = b'{"metadata":{"name":"z"}}' if b'"z"' in after else PARTS[0]

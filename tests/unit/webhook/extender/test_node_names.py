@@ -2,12 +2,12 @@
 
 import pytest
 
-from fairlead.webhook.extender.caches import Remembered
+from fairlead.webhook.extender.caches import NodeNameCache
 from fairlead.webhook.extender.requests import MalformedError
 
 
 def test_the_same_bytes_are_the_same_names() -> None:
-    remembered = Remembered()
+    remembered = NodeNameCache()
     first = remembered.names(b'["a","b"]')
     assert first == ["a", "b"]
     assert remembered.names(bytes(bytearray(b'["a","b"]'))) is first
@@ -15,7 +15,7 @@ def test_the_same_bytes_are_the_same_names() -> None:
 
 
 def test_the_oldest_go_first() -> None:
-    remembered = Remembered(entries=2)
+    remembered = NodeNameCache(entries=2)
     first = remembered.names(b'["a"]')
     second = remembered.names(b'["b"]')
     remembered.names(b'["c"]')
@@ -24,7 +24,7 @@ def test_the_oldest_go_first() -> None:
 
 
 def test_no_more_bytes_than_the_limit() -> None:
-    remembered = Remembered(limit=250)
+    remembered = NodeNameCache(limit=250)
     for raw in (b'["aaa"]', b'["bbb"]', b'["ccc"]'):
         remembered.names(raw)
         assert 0 < remembered.size <= 250
@@ -33,7 +33,7 @@ def test_no_more_bytes_than_the_limit() -> None:
 
 
 def test_where_two_are_too_many_bytes_the_older_one_goes() -> None:
-    remembered = Remembered(limit=150)
+    remembered = NodeNameCache(limit=150)
     first = remembered.names(b'["aaa"]')
     second = remembered.names(b'["bbb"]')
     assert remembered.size == 99
@@ -42,7 +42,7 @@ def test_where_two_are_too_many_bytes_the_older_one_goes() -> None:
 
 
 def test_what_cannot_be_read_is_not_kept() -> None:
-    remembered = Remembered()
+    remembered = NodeNameCache()
     for _ in range(2):
         with pytest.raises(MalformedError):
             remembered.names(b"[1]")

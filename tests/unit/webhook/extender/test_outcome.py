@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.webhook.extender.call import Answer, Gate, Outcome
-from fairlead.webhook.extender.circuit_breaker import PAUSE, Slow, Version
+from fairlead.webhook.extender.call import FailurePolicy, Outcome, Reply
+from fairlead.webhook.extender.circuit_breaker import PAUSE, OpenCircuit, Version
 from policykit import SECOND, node, ns, placed, policy
 from policykit.asking import Clock
 from webhookkit import Asking, Passing, at, body, go, names_of
@@ -127,7 +127,7 @@ SLOW: dict[str, Any] = {"filters": {"f": "true"}, "scores": {"s": "1.0"}, "prote
 class Time(Passing):
     """A clock that is told how long a look takes."""
 
-    def call(self, asking: Asking, verb: str, gate: Gate = "Fail", *, slow: bool) -> Answer:
+    def call(self, asking: Asking, verb: str, gate: FailurePolicy = "Fail", *, slow: bool) -> Reply:
         """About all nodes."""
         return self.ask(asking, verb, NAMES, gate, slow=slow)
 
@@ -158,7 +158,7 @@ def test_twice_in_a_minute_is_too_slow_for_five_minutes() -> None:
     asking, time = Asking([policy(**SLOW)], MANY), Time()
     assert not time.call(asking, "filter", slow=True).outcome.switched
     assert time.call(asking, "preempt", slow=True).outcome.switched == "class"
-    assert [*asking.pace.slow(time.time)] == [Slow(Version("p", "u-p", "1"), "gate", "class", 1)]
+    assert [*asking.pace.slow(time.time)] == [OpenCircuit(Version("p", "u-p", "1"), "gate", "class", 1)]
 
     reply = go.decode("filter", time.call(asking, "filter", slow=False).body)
     assert (reply["NodeNames"], {*reply["FailedAndUnresolvableNodes"].values()}) == ([], {"policy p is too slow"})

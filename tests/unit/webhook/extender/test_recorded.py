@@ -25,14 +25,14 @@ KNOWN = [node(name) for name in ("n1", "n2", "n3")]
 def test_what_filter_and_prioritize_are_asked(version: str, sample: str) -> None:
     request = json.loads(wire.read(version, sample))
     for sent in forms(wire.read(version, sample)):
-        asked = requests.args(sent)
+        asked = requests.decode_filter_args(sent)
         assert asked.pod == from_json("Pod", request["Pod"])
         if request["NodeNames"] is None:
             assert asked.names is None
             assert [json.loads(bytes(one)) for one in asked.items or []] == request["Nodes"]["items"]
         else:
             assert asked.nodes is None
-            assert requests.names(asked.names or b"") == request["NodeNames"]
+            assert requests.decode_names(asked.names or b"") == request["NodeNames"]
 
 
 @every_version
@@ -44,7 +44,7 @@ def test_what_preempt_is_asked(version: str, sample: str) -> None:
         for name, each in (request["NodeNameToMetaVictims"] or request["NodeNameToVictims"]).items()
     }
     for sent in forms(wire.read(version, sample)):
-        asked = requests.preempt_args(sent)
+        asked = requests.decode_preempt_args(sent)
         assert asked.pod == from_json("Pod", request["Pod"])
         seen = asked.victims
         assert {name: ([pod.UID for pod in each.Pods], each.NumPDBViolations) for name, each in seen.items()} == want
@@ -54,7 +54,7 @@ def test_what_preempt_is_asked(version: str, sample: str) -> None:
 def test_what_bind_is_asked(version: str) -> None:
     request = json.loads(wire.read(version, "bind"))
     for sent in forms(wire.read(version, "bind")):
-        asked = requests.bind_args(sent)
+        asked = requests.decode_bind_args(sent)
         assert {
             "PodName": asked.name,
             "PodNamespace": asked.namespace,

@@ -1,10 +1,10 @@
 """Who was turned away lately."""
 
-from fairlead.webhook.extender.callers import LATELY, TurnedAway
+from fairlead.webhook.extender.callers import LATELY, RefusedConnections
 
 
 def test_of_each_address_the_last_reason_is_known_for_a_while() -> None:
-    turned = TurnedAway()
+    turned = RefusedConnections()
     turned.add("10.0.0.1", "no certificate", 0)
     turned.add("10.0.0.2", "expired", LATELY)
     turned.add("10.0.0.1", "identity", 1)
@@ -14,7 +14,7 @@ def test_of_each_address_the_last_reason_is_known_for_a_while() -> None:
 
 
 def test_those_who_come_from_everywhere_take_no_room() -> None:
-    turned = TurnedAway(limit=2)
+    turned = RefusedConnections(limit=2)
     for number in range(5):
         turned.add(str(number), "identity", number)
     turned.add("3", "expired", 5)

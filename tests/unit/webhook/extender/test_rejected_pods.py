@@ -9,8 +9,8 @@ import pytest
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate import matching
 from fairlead.webhook.extender.call import Outcome
-from fairlead.webhook.extender.rejected_pods import AGAIN, CONDITIONS, PAUSE, UNSEEN, Waiting
-from fairlead.webhook.extender.state import World
+from fairlead.webhook.extender.rejected_pods import AGAIN, CONDITIONS, PAUSE, UNSEEN, RejectedPods
+from fairlead.webhook.extender.state import ServingState
 from policykit import NOW, SECOND, node, pod, policy
 from webhookkit import Asking, at, body
 
@@ -25,7 +25,7 @@ class Ground:
     def __init__(self, *policies: CompiledPolicy, limit: int = 512) -> None:
         nodes = [node(name) for name in NAMES]
         self.asking = Asking(policies, nodes, unplaced=[pod(schedulerName="fairlead").pod])
-        self.waiting = Waiting(limit=limit)
+        self.waiting = RejectedPods(limit=limit)
         self.time, self.step, self.now = 0, 0, NOW
 
     def clock(self) -> int:
@@ -209,14 +209,14 @@ def test_a_pod_that_raises_does_not_keep_the_others_from_being_woken(monkeypatch
     ground.filter("odd")
     held = ground.asking.mirror.waiting
     held["ml", "odd"] = pod("odd", schedulerName="fairlead").pod
-    before = World.view
+    before = ServingState.view
 
-    def view(self: World, one: Any) -> Any:
+    def view(self: ServingState, one: Any) -> Any:
         if one.metadata.name == "odd":
             raise ValueError("nobody foresaw it")
         return before(self, one)
 
-    monkeypatch.setattr(World, "view", view)
+    monkeypatch.setattr(ServingState, "view", view)
     ground.label("b", pool="ours")
     assert ground.freed
 

@@ -34,7 +34,7 @@ NULLS = {
 
 @pytest.mark.parametrize("case", NULLS)
 def test_pods_of_other_tools(case: str) -> None:
-    seen = requests.args(written(NULLS[case])).pod
+    seen = requests.decode_filter_args(written(NULLS[case])).pod
     assert (seen.metadata.name, seen.metadata.labels, seen.spec.priority) == ("x", {"a": "b"}, 3)
     assert len(seen.spec.containers) == 0
 
@@ -68,9 +68,9 @@ HIDDEN = {
 @pytest.mark.parametrize("case", HIDDEN)
 def test_names_are_found_where_they_are(case: str) -> None:
     sent, want = HIDDEN[case]
-    asked = requests.args(sent)
+    asked = requests.decode_filter_args(sent)
     assert asked.pod.metadata.name == "x"
-    assert requests.names(asked.names or b"") == want
+    assert requests.decode_names(asked.names or b"") == want
 
 
 @given(st.lists(st.text()), st.text(), st.booleans())
@@ -79,8 +79,8 @@ def test_whatever_names_are_made_of(names: list[str], note: str, escaped: bool) 
     pod = {"metadata": {"name": "x", "annotations": {"note": note}}}
     request = {"Pod": pod, "Nodes": None, "NodeNames": names}
     if encodable:
-        asked = requests.args(json.dumps(request, separators=(",", ":"), ensure_ascii=escaped).encode())
-        assert requests.names(asked.names or b"") == names
+        asked = requests.decode_filter_args(json.dumps(request, separators=(",", ":"), ensure_ascii=escaped).encode())
+        assert requests.decode_names(asked.names or b"") == names
         assert asked.pod == from_json("Pod", pod)
 
 
@@ -110,9 +110,9 @@ MALFORMED = {
 @pytest.mark.parametrize("case", MALFORMED)
 def test_what_is_no_request_is_refused(case: str) -> None:
     with pytest.raises(MalformedError):
-        requests.args(MALFORMED[case])
+        requests.decode_filter_args(MALFORMED[case])
     with pytest.raises(MalformedError):
-        requests.preempt_args(MALFORMED[case])
+        requests.decode_preempt_args(MALFORMED[case])
 
 
 UNLISTED = {
@@ -126,7 +126,7 @@ UNLISTED = {
 @pytest.mark.parametrize("case", UNLISTED)
 def test_what_kube_scheduler_would_not_write_is_looked_at_whoever_needs_it(case: str) -> None:
     with pytest.raises(MalformedError):
-        requests.args(UNLISTED[case])
+        requests.decode_filter_args(UNLISTED[case])
 
 
 NO_NAMES = {"a string": b'"a"', "an object": b"{}", "numbers": b"[1]", "null in it": b'["a",null]', "cut": b'["a"'}
@@ -135,12 +135,12 @@ NO_NAMES = {"a string": b'"a"', "an object": b"{}", "numbers": b"[1]", "null in 
 @pytest.mark.parametrize("case", NO_NAMES)
 def test_what_is_no_list_of_names_is_refused(case: str) -> None:
     with pytest.raises(MalformedError):
-        requests.names(NO_NAMES[case])
+        requests.decode_names(NO_NAMES[case])
 
 
 def victims(meta: bytes = b"null", full: bytes = b"null") -> dict[str, tuple[list[str], int]]:
     sent = b'{"Pod":{},"NodeNameToVictims":' + full + b',"NodeNameToMetaVictims":' + meta + b"}"
-    seen = requests.preempt_args(sent).victims
+    seen = requests.decode_preempt_args(sent).victims
     return {name: ([pod.UID for pod in each.Pods], each.NumPDBViolations) for name, each in seen.items()}
 
 
@@ -188,4 +188,4 @@ def test_a_request_to_bind_has_all_four() -> None:
     told = {"PodName": "x", "PodNamespace": "ml", "PodUID": "u", "Node": "n"}
     for key in told:
         with pytest.raises(MalformedError, match=f"missing required field `{key}`"):
-            requests.bind_args(json.dumps({name: one for name, one in told.items() if name != key}).encode())
+            requests.decode_bind_args(json.dumps({name: one for name, one in told.items() if name != key}).encode())

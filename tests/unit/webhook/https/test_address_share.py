@@ -2,12 +2,12 @@
 
 import pytest
 
-from fairlead.webhook.https.address_share import Crowd
+from fairlead.webhook.https.address_share import ConnectionsByAddress
 
 
-def crowd(*there: str, most: int = 6, each: int = 3) -> Crowd[str]:
+def crowd(*there: str, most: int = 6, each: int = 3) -> ConnectionsByAddress[str]:
     """Each is called by its address and a number: `a1`."""
-    found = Crowd[str](most, each)
+    found = ConnectionsByAddress[str](most, each)
     for one in there:
         assert found.add(one, one[0]) is None
     return found
@@ -45,7 +45,7 @@ def test_who_has_left_is_forgotten() -> None:
 
 
 def test_however_many_come_there_are_never_more() -> None:
-    found = Crowd[int](50, 20)
+    found = ConnectionsByAddress[int](50, 20)
     for number in range(10_000):
         found.add(number, str(number % 7 if number % 2 else 0))
         assert len(found) <= 50

@@ -5,13 +5,13 @@ from collections.abc import Callable
 import pytest
 
 from fairlead.pki.identities import NO_POD
-from fairlead.webhook.extender.call import Answer
+from fairlead.webhook.extender.call import Reply
 from policykit import node, policy
 from webhookkit import Asking, body
 
 RAISES = {"name": "c", "expression": "pod.metadata.labels['none'] == 'x'"}
 ODD = policy("p", match={"conditions": [RAISES]}, filters={"f": "true"}, scores={"s": "1.0"})
-CALLS: dict[str, Callable[[Asking, str], Answer]] = {
+CALLS: dict[str, Callable[[Asking, str], Reply]] = {
     "filter": lambda asking, name: asking.filter(body([], pod={"name": name})),
     "prioritize": lambda asking, name: asking.prioritize(body([], pod={"name": name})),
     "preempt": lambda asking, name: asking.preempt(body(victims={}, pod={"name": name})),

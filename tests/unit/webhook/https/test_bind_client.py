@@ -10,7 +10,7 @@ import pytest
 from fairlead.cel.values.structs import from_json
 from fairlead.kube.errors import AccessError, ClusterError, ConflictError, NotFoundError, RequestError, UnreachableError
 from fairlead.kube.resources import PODS
-from fairlead.webhook.extender.call import Answer, Moment
+from fairlead.webhook.extender.call import CallClock, Reply
 from fairlead.webhook.https.bind_client import Binder
 from policykit import NOW, SECOND, node, policy
 from webhookkit import Asking, go
@@ -63,15 +63,15 @@ class Api:
         return self.time
 
 
-def bind(api: Api, *, known: bool = True, deadline: float = 0.8, scheduler: str = "fairlead") -> Answer:
+def bind(api: Api, *, known: bool = True, deadline: float = 0.8, scheduler: str = "fairlead") -> Reply:
     spec = {"schedulerName": scheduler}
     held = from_json("Pod", {"metadata": {"name": "x", "namespace": "ml", "uid": "u-x"}, "spec": spec})
     asking = Asking([], [node("n")], unplaced=[held] if known else [])
-    when = Moment(NOW, api.clock, int(deadline * SECOND))
+    when = CallClock(NOW, api.clock, int(deadline * SECOND))
     return asyncio.run(Binder(api).bind(json.dumps(ASKED).encode(), asking.world, asking.caller, when))
 
 
-def error(answer: Answer) -> str:
+def error(answer: Reply) -> str:
     assert answer.status == 200
     assert answer.outcome.verb == "bind"
     said: str = go.decode("bind", answer.body)["Error"]
@@ -162,7 +162,7 @@ def test_what_the_api_server_took_is_no_policys_fault(lasts: bool, switched: lis
         return before()
 
     for _ in switched:
-        when = Moment(NOW, clock, api.time + (SECOND if lasts else SECOND // 200))
+        when = CallClock(NOW, clock, api.time + (SECOND if lasts else SECOND // 200))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("fairlead.webhook.https.bind_client._LEAST_S", 0.0)
             found.append(

@@ -9,8 +9,8 @@ import pytest
 
 from fairlead.kube.errors import AccessError, ClusterError, ForbiddenError, UnreachableError, refusal
 from fairlead.kube.resources import PODS
-from fairlead.webhook.https.bind_client import Bindings
-from fairlead.webhook.serving.last_good import REFUSALS, Revisions, RevisionsOf
+from fairlead.webhook.https.bind_client import BindingClient
+from fairlead.webhook.serving.last_good import REFUSALS, LastGoodStore, RevisionClient
 
 if TYPE_CHECKING:
     from fairlead.kube.http.client import Client
@@ -37,7 +37,7 @@ class Api:
 
 def test_a_right_that_is_missing_is_known_until_a_pod_is_bound(caplog: pytest.LogCaptureFixture) -> None:
     api = Api()
-    bindings = Bindings(cast("Client", api))
+    bindings = BindingClient(cast("Client", api))
 
     async def bound(said: bytes) -> bool:
         api.said = said
@@ -71,7 +71,7 @@ def test_what_was_kept_is_waited_for_while_it_may_be_had_another_time(error: Clu
         def pages(self, *_: Any, **__: Any) -> Any:
             raise error
 
-    revisions = Revisions(RevisionsOf(cast("Client", Away()), "fairlead-system"), "files")
+    revisions = LastGoodStore(RevisionClient(cast("Client", Away()), "fairlead-system"), "files")
     said = [asyncio.run(revisions.found()) for _ in range(REFUSALS)]
     assert said[-1] == (None if passing else {})
     assert revisions.fault == str(error)

@@ -15,10 +15,10 @@ from fairlead.cel.values.structs import from_json
 from fairlead.metrics import Metrics
 from fairlead.policy.evaluate.annotations import Conflict
 from fairlead.webhook.extender.call import Caller, Verb
-from fairlead.webhook.extender.state import World
+from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.bind_client import Binder
-from fairlead.webhook.https.dispatch import PATHS, Calls
-from fairlead.webhook.https.server import Answer, Call
+from fairlead.webhook.https.dispatch import PATHS, Dispatcher
+from fairlead.webhook.https.server import HttpReply, IncomingCall
 from fairlead.webhook.https.wall_clock import BACK, TimeOfDay
 from policykit import SECOND, node, policy
 from webhookkit import Asking, body, go
@@ -43,22 +43,22 @@ class Ground:
 
     def __post_init__(self) -> None:
         self.metrics = Metrics()
-        self.calls = Calls(Binder(Nobody()), self.caller, self.world, 1.0, self.metrics, clock=self.clock)
+        self.calls = Dispatcher(Binder(Nobody()), self.caller, self.world, 1.0, self.metrics, clock=self.clock)
 
     def caller(self, name: str, verb: Verb) -> Caller | None:
         return self.asking.caller if name == "all" or (name, verb) == ("half", "filter") else None
 
-    def world(self) -> World | None:
+    def world(self) -> ServingState | None:
         return self.asking.world if self.ready else None
 
     def clock(self) -> int:
         self.time += self.step
         return self.time
 
-    def ask(self, path: str, sent: bytes, ago_s: float = 0) -> Answer:
-        async def asked() -> Answer:
-            answer = self.calls.routes()[path](Call("all", sent, self.time - int(ago_s * SECOND)))
-            return answer if isinstance(answer, Answer) else await answer
+    def ask(self, path: str, sent: bytes, ago_s: float = 0) -> HttpReply:
+        async def asked() -> HttpReply:
+            answer = self.calls.routes()[path](IncomingCall("all", sent, self.time - int(ago_s * SECOND)))
+            return answer if isinstance(answer, HttpReply) else await answer
 
         return asyncio.run(asked())
 

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.pki.issuing import Pair, authority, issued
-from fairlead.webhook.https.server import AGE_S, Answer, Call, WebhookServer
+from fairlead.pki.issuing import Pair, create_authority, issue_leaf
+from fairlead.webhook.https.server import AGE_S, HttpReply, IncomingCall, WebhookServer
 from fairlead.webhook.https.tls import Tls
 from policykit import SECOND
 from tlskit import HOSTS, NOW, YEAR, Connection, Ground, Reply, as_go, between, connect, of_no_version
 
 DAY_S = 86400
-NEW = authority("ca-2", NOW, YEAR)
+NEW = create_authority("ca-2", NOW, YEAR)
 OTHER = {"X-Other": "1"}
 """A header that sends a call through aiohttp."""
 
@@ -36,7 +36,7 @@ class Running:
         self.gate, self.waits = asyncio.Event(), asyncio.Event()
         self.server = WebhookServer(
             self.tls,
-            {"/filter": lambda call: Answer(call.body), "/bind": self.slow},
+            {"/filter": lambda call: HttpReply(call.body), "/bind": self.slow},
             lambda *_: True,
             lambda reason, _: self.refused.update([reason]),
             pages={"/state": lambda _: b"{}"},
@@ -46,10 +46,10 @@ class Running:
         self.port = 0
         self.opened: list[Connection] = []
 
-    async def slow(self, call: Call) -> Answer:
+    async def slow(self, call: IncomingCall) -> HttpReply:
         self.waits.set()
         await self.gate.wait()
-        return Answer(call.body)
+        return HttpReply(call.body)
 
     async def dial(self, context: ssl.SSLContext | None = None) -> Connection:
         """A connection on which a call was answered."""
@@ -114,7 +114,7 @@ def test_an_idle_connection_is_closed_when_its_certificate_ends_and_no_other(tmp
     async def story(one: Running) -> None:
         one.server.age_s = 10 * DAY_S
         ground = one.ground
-        pair = issued(ground.ca, "scheduler", "client", NOW, timedelta(days=5))
+        pair = issue_leaf(ground.ca, "scheduler", "client", NOW, timedelta(days=5))
         longer = ground.client(None)
         longer.load_cert_chain(*ground.write("longer", pair))
         stays, ends = await one.dial(longer), await one.dial()
@@ -192,7 +192,7 @@ def test_connections_end_when_nobody_believes_their_authority_any_more(tmp_path:
         half.writer.write(as_go("/filter", b"1" * 9)[:-2])
         while not any(each._missing for each in one.server._open()):
             await asyncio.sleep(0)
-        ground.write("server", issued(old, "fairlead", "server", NOW, YEAR, HOSTS))
+        ground.write("server", issue_leaf(old, "fairlead", "server", NOW, YEAR, HOSTS))
         assert one.tls.reload()  # a certificate of our own ends nothing
         assert (await idle.call("/filter")).status == 200
         one.believe(NEW)
@@ -210,7 +210,7 @@ def test_who_shows_what_is_between_him_and_the_authority_goes_on_while_that_is_b
     async def story(one: Running) -> None:
         old = between()
         middle = between(old)
-        pair = issued(middle, "scheduler", "client", NOW, timedelta(days=1))
+        pair = issue_leaf(middle, "scheduler", "client", NOW, timedelta(days=1))
         context = one.ground.client(None)
         whole = Pair(pair.certificate + middle.certificate, pair.key)
         context.load_cert_chain(*one.ground.write("below", whole))
@@ -247,7 +247,7 @@ def test_what_a_caller_sends_beside_his_certificate_stops_nothing(tmp_path: Path
 
     async def story(one: Running) -> None:
         old = one.ground.ca
-        pair = issued(old, "scheduler", "client", NOW, timedelta(days=1))
+        pair = issue_leaf(old, "scheduler", "client", NOW, timedelta(days=1))
         context = one.ground.client(None)
         whole = Pair(pair.certificate + of_no_version(NEW.certificate), pair.key)
         context.load_cert_chain(*one.ground.write("odd", whole))
@@ -260,13 +260,13 @@ def test_what_a_caller_sends_beside_his_certificate_stops_nothing(tmp_path: Path
 
 
 def test_who_may_sign_for_others(tmp_path: Path) -> None:
-    root, narrow = between(), authority("narrow", NOW, YEAR)
+    root, narrow = between(), create_authority("narrow", NOW, YEAR)
     ground = Ground(tmp_path)
     ground.files.client_ca.write_bytes(root.certificate + narrow.certificate)
     tls = Tls(ground.files)
 
     def trusted(signer: Pair, *shown: Pair, days: int = 0) -> bool:
-        leaf = issued(signer, "scheduler", "client", NOW, timedelta(days=1))
+        leaf = issue_leaf(signer, "scheduler", "client", NOW, timedelta(days=1))
         chain = [ssl.PEM_cert_to_DER_cert(one.certificate.decode()) for one in (leaf, *shown)]
         return tls.trusts(chain, NOW + timedelta(days=days))
 

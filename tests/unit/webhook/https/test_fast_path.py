@@ -16,11 +16,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.metrics import Metrics
 from fairlead.webhook.extender.call import Caller, Verb
-from fairlead.webhook.extender.state import World
+from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.bind_client import Binder
-from fairlead.webhook.https.dispatch import Calls
-from fairlead.webhook.https.fast_path import Direct
-from fairlead.webhook.https.server import Answer, Call, Handle, WebhookServer
+from fairlead.webhook.https.dispatch import Dispatcher
+from fairlead.webhook.https.fast_path import FastPathConnection
+from fairlead.webhook.https.server import Handle, HttpReply, IncomingCall, WebhookServer
 from fairlead.webhook.https.tls import Tls
 from policykit import SECOND, node, policy
 from tlskit import Ground, as_go
@@ -51,7 +51,7 @@ class Line(asyncio.Transport):
     """A connection whose other end is the test."""
 
     loop: Loop
-    protocol: Direct
+    protocol: FastPathConnection
     name: str = "scheduler"
     sent: bytearray = field(default_factory=bytearray)
     is_open: bool = True
@@ -131,7 +131,7 @@ class Site:
         filters = {"f": "node.metadata.name != 'b'", "g": "pod.metadata.name != node.metadata.name"}
         spec = policy(filters=filters, scores={"s": "node.metadata.name == 'a' ? 100.0 : 0.0"})
         self.asking, self.metrics = Asking([spec], [node("a"), node("b")]), Metrics()
-        self.calls = Calls(Binder(Nobody()), self.caller, self.world, 1.0, self.metrics, clock=self.clock)
+        self.calls = Dispatcher(Binder(Nobody()), self.caller, self.world, 1.0, self.metrics, clock=self.clock)
         self.server = WebhookServer(
             Tls(Ground(self.folder).files),
             self.routes or {**self.calls.routes(), "/fault": self.fault},
@@ -144,10 +144,10 @@ class Site:
     def caller(self, name: str, verb: Verb) -> Caller | None:
         return self.asking.caller
 
-    def world(self) -> World | None:
+    def world(self) -> ServingState | None:
         return self.asking.world if self.ready else None
 
-    def fault(self, _: Call) -> Answer:
+    def fault(self, _: IncomingCall) -> HttpReply:
         raise RuntimeError("on purpose")
 
     def clock(self) -> int:
@@ -235,12 +235,12 @@ def test_both_ways_come_to_the_same(tmp_path: Path, case: str) -> None:
 
 
 def echoing(folder: Path) -> Callable[[Loop], Site]:
-    def echo(call: Call) -> Answer:
-        return Answer(call.body)
+    def echo(call: IncomingCall) -> HttpReply:
+        return HttpReply(call.body)
 
-    async def slow(call: Call) -> Answer:
+    async def slow(call: IncomingCall) -> HttpReply:
         await asyncio.sleep(0)
-        return Answer(call.body)
+        return HttpReply(call.body)
 
     return lambda loop: Site(folder, loop, routes={"/filter": echo, "/bind": slow})
 

@@ -16,10 +16,10 @@ from unittest.mock import Mock
 import pytest
 from aiohttp import web
 
-from fairlead.webhook.https import listener as door
+from fairlead.webhook.https import listener
 from fairlead.webhook.https.connection_limits import WEBHOOK, Limits
-from fairlead.webhook.https.listener import CROWDED, Door, Guests
-from fairlead.webhook.https.server import Answer, WebhookServer
+from fairlead.webhook.https.listener import CROWDED, CountedConnection, TlsListener
+from fairlead.webhook.https.server import HttpReply, WebhookServer
 from fairlead.webhook.https.tls import Tls
 from tlskit import Connection, Ground, connect
 
@@ -45,7 +45,7 @@ class Running:
 
     def __post_init__(self) -> None:
         self.server = WebhookServer(
-            Tls(self.ground.files), {"/filter": lambda call: Answer(call.body)}, lambda *_: True, self.refuse
+            Tls(self.ground.files), {"/filter": lambda call: HttpReply(call.body)}, lambda *_: True, self.refuse
         )
         self.server.limits = self.limits
         self.context = self.ground.client()
@@ -54,7 +54,7 @@ class Running:
         self.refused[why] += 1
 
     @property
-    def door(self) -> Door:
+    def door(self) -> TlsListener:
         assert self.server._door is not None
         return self.server._door
 
@@ -211,13 +211,13 @@ def test_who_is_known_comes_first(
     async def story(one: Running) -> None:
         for each in kept:
             await one.call(each)
-        enter = Door._enter
+        enter = TlsListener._enter
 
-        async def noted(self: Door, coming: Any) -> None:
+        async def noted(self: TlsListener, coming: Any) -> None:
             entered.append(coming.address)
             await enter(self, coming)
 
-        monkeypatch.setattr(Door, "_enter", noted)
+        monkeypatch.setattr(TlsListener, "_enter", noted)
         if busy:
             await one.flood(1, HELLO, comes)
         await one.flood(2, HELLO, OTHER)
@@ -330,9 +330,9 @@ def test_calls_are_answered_between_connections(tmp_path: Path, monkeypatch: pyt
 
     async def story(one: Running) -> None:
         loop, turn = asyncio.get_running_loop(), 0
-        come = Door._come
+        come = TlsListener._come
 
-        def counted(self: Door, coming: Any) -> None:
+        def counted(self: TlsListener, coming: Any) -> None:
             taken[turn] += 1
             come(self, coming)
 
@@ -341,7 +341,7 @@ def test_calls_are_answered_between_connections(tmp_path: Path, monkeypatch: pyt
             turn += 1
             loop.call_soon(ticks)
 
-        monkeypatch.setattr(Door, "_come", counted)
+        monkeypatch.setattr(TlsListener, "_come", counted)
         ticks()
         # nobody is accepted meanwhile
         sockets = [socket.create_connection(("127.0.0.1", one.port), timeout=60) for _ in range(200)]
@@ -350,11 +350,11 @@ def test_calls_are_answered_between_connections(tmp_path: Path, monkeypatch: pyt
             each.close()
 
     told(tmp_path, story)
-    assert max(taken.values()) <= door.AT_ONCE
+    assert max(taken.values()) <= listener.AT_ONCE
 
 
 def test_where_descriptors_run_out_it_goes_on_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "PAUSE_S", 0.01)
+    monkeypatch.setattr(listener, "PAUSE_S", 0.01)
     failed = 0
 
     class Poor:
@@ -395,7 +395,7 @@ def test_others_have_their_turn_before_each_request() -> None:
         return web.Response()
 
     async def ask() -> None:
-        guests = Guests(handle, lambda _: None)
+        guests = CountedConnection(handle, lambda _: None)
         later: Any = guests.request_handler(Mock())
         assert (later.send(None), asked) == (None, [])
         with pytest.raises(StopIteration):

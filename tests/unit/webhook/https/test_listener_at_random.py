@@ -16,13 +16,13 @@ from typing import Any, Protocol
 
 import pytest
 
-from fairlead.pki.issuing import authority, issued
+from fairlead.pki.issuing import create_authority, issue_leaf
 from fairlead.process.health import Probes
 from fairlead.webhook.admission.admission_server import AdmissionServer
-from fairlead.webhook.https.address_share import Crowd
+from fairlead.webhook.https.address_share import ConnectionsByAddress
 from fairlead.webhook.https.connection_limits import Limits
-from fairlead.webhook.https.listener import Door
-from fairlead.webhook.https.server import Answer, Call, WebhookServer
+from fairlead.webhook.https.listener import TlsListener
+from fairlead.webhook.https.server import HttpReply, IncomingCall, WebhookServer
 from fairlead.webhook.https.tls import Tls
 from tlskit import HOSTS, NOW, YEAR, Connection, Ground, as_go, connect
 
@@ -40,7 +40,7 @@ LIMITS = Limits(
     hurried_s=0.01,
 )
 """So small that each is reached, and so short that some take too long."""
-NEW = authority("ca-2", NOW, YEAR)
+NEW = create_authority("ca-2", NOW, YEAR)
 STEPS = 150
 LOST = (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError, IndexError)
 """What whoever is turned away meets."""
@@ -65,7 +65,7 @@ class Crowded:
         self.tasks = set[asyncio.Task[None]]()
         self.port = 0
         # Whom it believes, whom it does not, and who shows nothing.
-        wrong = authority("nobody", NOW, YEAR)
+        wrong = create_authority("nobody", NOW, YEAR)
         self.contexts = [
             self.ground.client("scheduler"),
             self.ground.client("scheduler"),
@@ -77,16 +77,16 @@ class Crowded:
     def server(self) -> Server:
         refused: Callable[[str, str], None] = lambda why, _: self.refused.update([why])  # noqa: E731
         if self.kind == "schedulers":
-            routes: Any = {"/filter": lambda call: Answer(call.body), "/bind": self.slow}
+            routes: Any = {"/filter": lambda call: HttpReply(call.body), "/bind": self.slow}
             self.webhook = WebhookServer(self.tls, routes, lambda *_: True, refused, limits=LIMITS, body_s=0.05)
             return self.webhook
         if self.kind == "anyone":
             return AdmissionServer(self.tls, self.review, refused, limits=LIMITS, idle_s=0.2, body_s=0.05)
         return Probes(list, lambda: b"1", refused, limits=LIMITS, idle_s=0.2)
 
-    async def slow(self, call: Call) -> Answer:
+    async def slow(self, call: IncomingCall) -> HttpReply:
         await asyncio.sleep(0.01)
-        return Answer(call.body)
+        return HttpReply(call.body)
 
     def review(self, body: bytes) -> Any:
         yield
@@ -148,7 +148,7 @@ class Crowded:
         writer.transport.abort()
 
     def renew(self) -> None:
-        self.ground.write("server", issued(self.ground.ca, "fairlead", "server", NOW, YEAR, HOSTS))
+        self.ground.write("server", issue_leaf(self.ground.ca, "fairlead", "server", NOW, YEAR, HOSTS))
         assert self.tls.reload()
 
     def believe(self) -> None:
@@ -173,11 +173,11 @@ class Crowded:
         self.opened.clear()
 
 
-def holds(door: Door) -> None:
+def holds(door: TlsListener) -> None:
     """Nobody is there who has no place."""
     limits = door.limits
 
-    def within(crowd: Crowd[Any], most: int, each: int) -> None:
+    def within(crowd: ConnectionsByAddress[Any], most: int, each: int) -> None:
         assert len(crowd) <= most
         assert max(Counter(crowd._at.values()).values(), default=0) <= each
         assert {one: address for address, there in crowd._of.items() for one in there} == crowd._at
@@ -197,14 +197,14 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     found = Counter[str]()
 
     def looked_at(name: str) -> None:
-        before = getattr(Door, name)
+        before = getattr(TlsListener, name)
 
-        def after(door: Door, *given: Any) -> Any:
+        def after(door: TlsListener, *given: Any) -> Any:
             before(door, *given)
             found[name] += 1
             holds(door)
 
-        monkeypatch.setattr(Door, name, after)
+        monkeypatch.setattr(TlsListener, name, after)
 
     for name in ("_come", "_speaks", "_begin", "_ended", "_turn_away", "gone"):
         looked_at(name)

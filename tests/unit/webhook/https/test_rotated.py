@@ -11,12 +11,12 @@ from fairlead.kube.watch.secrets import Metadata, Secret
 from fairlead.pki import authority as authorities
 from fairlead.pki.authority import LEAF_LIFE, Authority, Phase
 from fairlead.pki.identities import scheduler_identity
-from fairlead.pki.issuing import Pair, issued
+from fairlead.pki.issuing import Pair, issue_leaf
 from fairlead.pki.tls_context import load_pair
-from fairlead.process.replica_certificates import Material
+from fairlead.process.replica_certificates import ReplicaCertificates
 from fairlead.webhook.extender.call import Caller
 from fairlead.webhook.extender.callers import Callers
-from fairlead.webhook.https.server import AGE_S, Answer, WebhookServer
+from fairlead.webhook.https.server import AGE_S, HttpReply, WebhookServer
 from fairlead.webhook.https.tls import Contents, InMemory, Tls
 from policykit import SECOND
 from scripted.loop import in_loop
@@ -26,7 +26,7 @@ SOURCE = InMemory("our authority")
 CALLER = Caller(schedulers=frozenset({"gpu"}))
 
 
-def use(material: Material) -> None:
+def use(material: ReplicaCertificates) -> None:
     """As the operator does it."""
     assert material.authority is not None
     assert material.server is not None
@@ -40,7 +40,7 @@ def client(pair: Pair, known: bytes) -> ssl.SSLContext:
 
 
 def scheduler(by: Pair, name: str = "gpu") -> Pair:
-    return issued(by, scheduler_identity(name), "client", NOW, LEAF_LIFE)
+    return issue_leaf(by, scheduler_identity(name), "client", NOW, LEAF_LIFE)
 
 
 @dataclass
@@ -69,7 +69,7 @@ class Scheduler:
 
 @in_loop
 async def test_a_rotation_fails_no_call_and_leaves_nobody_of_the_old_authority() -> None:
-    material = Material(frozenset({"127.0.0.1"}), lambda: NOW, use)
+    material = ReplicaCertificates(frozenset({"127.0.0.1"}), lambda: NOW, use)
     callers = Callers(lambda: [CALLER])
     passed = 0.0
 
@@ -82,7 +82,7 @@ async def test_a_rotation_fails_no_call_and_leaves_nobody_of_the_old_authority()
     tls = Tls(SOURCE)
     server = WebhookServer(
         tls,
-        {"/filter": lambda call: Answer(call.caller.encode())},
+        {"/filter": lambda call: HttpReply(call.caller.encode())},
         lambda name, _: callers(name, "filter") is not None,
         lambda *_: None,
         clock=lambda: int(passed * SECOND),

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.pki.issuing import authority, issued
-from fairlead.webhook.https.server import Answer, Call, WebhookServer
+from fairlead.pki.issuing import create_authority, issue_leaf
+from fairlead.webhook.https.server import HttpReply, IncomingCall, WebhookServer
 from fairlead.webhook.https.tls import Tls
 from tlskit import HOSTS, NOW, YEAR, Connection, Ground, connect, signed_by_another
 
@@ -28,7 +28,7 @@ class Running:
         self.refused: Counter[str] = Counter()
         self.noticed = asyncio.Event()
         self.gate = asyncio.Event()
-        self.calls: list[Call] = []
+        self.calls: list[IncomingCall] = []
         self.server = WebhookServer(
             self.tls,
             {"/filter": self.echo, "/bind": self.slow, "/fault": self.fault},
@@ -43,15 +43,15 @@ class Running:
         self.refused[reason] += 1
         self.noticed.set()
 
-    def echo(self, call: Call) -> Answer:
+    def echo(self, call: IncomingCall) -> HttpReply:
         self.calls.append(call)
-        return Answer(call.body)
+        return HttpReply(call.body)
 
-    async def slow(self, call: Call) -> Answer:
+    async def slow(self, call: IncomingCall) -> HttpReply:
         await self.gate.wait()
-        return Answer(call.body)
+        return HttpReply(call.body)
 
-    def fault(self, _: Call) -> Answer:
+    def fault(self, _: IncomingCall) -> HttpReply:
         raise RuntimeError("on purpose")
 
     async def refusal(self) -> str:
@@ -153,7 +153,7 @@ def test_a_right_certificate_of_somebody_else_is_refused(tmp_path: Path) -> None
 )
 def test_who_cannot_shake_hands_is_counted_and_the_next_right_call_is_served(tmp_path: Path, reason: str) -> None:
     async def story(one: Running) -> None:
-        ground, stranger = one.ground, authority("ca", NOW, YEAR)
+        ground, stranger = one.ground, create_authority("ca", NOW, YEAR)
         if reason == "plain HTTP":
             connection = await one.dial(None)
             connection.writer.write(b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
@@ -218,10 +218,10 @@ def test_certificates_change_without_closing_a_connection_of_whom_they_know(tmp_
         assert (await kept.call("/filter", b"1")).status == 200
         assert not one.tls.reload()
         before, expires = one.ground.ca, one.tls.expires
-        after = authority("ca-2", NOW, YEAR / 2)
+        after = create_authority("ca-2", NOW, YEAR / 2)
         one.ground.write("ca", after)
         one.ground.files.client_ca.write_bytes(before.certificate + after.certificate)
-        one.ground.write("server", issued(after, "fairlead", "server", NOW, YEAR, HOSTS))
+        one.ground.write("server", issue_leaf(after, "fairlead", "server", NOW, YEAR, HOSTS))
         assert one.tls.reload()
         assert one.tls.expires["server"] < expires["server"]
         assert (await kept.call("/filter", b"2")).status == 200
@@ -242,7 +242,7 @@ def test_an_authority_is_enough_without_the_one_that_has_signed_it(tmp_path: Pat
         assert one.tls.reload()
         assert (await (await one.connect()).call("/filter", b"1")).status == 200
         with pytest.raises((OSError, asyncio.IncompleteReadError)):
-            await (await one.dial(one.ground.client(by=authority("ca", NOW, YEAR)))).call("/filter")
+            await (await one.dial(one.ground.client(by=create_authority("ca", NOW, YEAR)))).call("/filter")
 
     told(tmp_path, story)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.pki.issuing import authority
+from fairlead.pki.issuing import create_authority
 from fairlead.webhook.https.peer import common_name
 from fairlead.webhook.https.tls import InMemory, Tls, TlsError
 from tlskit import NOW, YEAR, Ground
@@ -19,7 +19,7 @@ from tlskit import NOW, YEAR, Ground
         ("ca.crt", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "ca.crt holds no certificate"),
         ("server.crt", b"nonsense", "server.crt holds no certificate"),
         ("server.key", b"nonsense", "cannot be used together"),
-        ("server.key", authority("x", NOW, YEAR).key, "cannot be used together"),
+        ("server.key", create_authority("x", NOW, YEAR).key, "cannot be used together"),
     ],
 )
 def test_files_that_cannot_be_used(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
@@ -68,7 +68,7 @@ def test_certificates_in_memory(tmp_path: Path) -> None:
     used = Tls(source)
     context = used.context
     assert not used.reload()
-    source.contents = dataclasses.replace(contents, key=authority("x", NOW, YEAR).key)
+    source.contents = dataclasses.replace(contents, key=create_authority("x", NOW, YEAR).key)
     with pytest.raises(TlsError, match=r"^the certificate of the authority and its key cannot be used together"):
         used.reload()
     source.contents = dataclasses.replace(contents, client_ca=b"")

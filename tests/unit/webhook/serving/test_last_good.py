@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairlead.webhook.serving.last_good import LABEL, REFUSALS, Revisions
-from fairlead.webhook.serving.policy_store import Good
+from fairlead.webhook.serving.last_good import LABEL, REFUSALS, LastGoodStore
+from fairlead.webhook.serving.policy_store import CompiledGeneration
 
 
 class Api:
@@ -42,21 +42,21 @@ class Api:
             raise self.broken
 
 
-def good(generation: str, uid: str = "u", name: str = "p") -> Good:
+def good(generation: str, uid: str = "u", name: str = "p") -> CompiledGeneration:
     metadata = {"name": name, "uid": uid, "generation": int(generation), "labels": {}}
-    return Good(name, uid, generation, {"kind": "X", "metadata": metadata, "spec": {}})
+    return CompiledGeneration(name, uid, generation, {"kind": "X", "metadata": metadata, "spec": {}})
 
 
-def of_file(generation: str) -> Good:
-    return Good("p", "", generation, {"kind": "X", "metadata": {"name": "p"}, "spec": {}})
+def of_file(generation: str) -> CompiledGeneration:
+    return CompiledGeneration("p", "", generation, {"kind": "X", "metadata": {"name": "p"}, "spec": {}})
 
 
-def written(*steps: Good | str, api: Api | None = None, source: str = "files") -> Api:
+def written(*steps: CompiledGeneration | str, api: Api | None = None, source: str = "files") -> Api:
     """What is there after these were kept, or forgotten, one after the other."""
 
     async def story() -> Api:
         held = api or Api()
-        revisions = Revisions(held, source)
+        revisions = LastGoodStore(held, source)
         writer = asyncio.ensure_future(revisions.run())
         for step in steps:
             if isinstance(step, str):
@@ -74,7 +74,7 @@ def written(*steps: Good | str, api: Api | None = None, source: str = "files") -
 
 
 def generations(api: Api) -> list[str]:
-    found = asyncio.run(Revisions(api, "files").found()) or {}
+    found = asyncio.run(LastGoodStore(api, "files").found()) or {}
     return [f"{one.name}/{one.uid}/{one.generation}" for one in found.values()]
 
 
@@ -120,7 +120,7 @@ def test_what_is_written_twice_is_there_once() -> None:
 def test_where_nothing_can_be_kept_that_is_said_once_and_forgotten_when_it_heals() -> None:
     async def story() -> list[tuple[str, str]]:
         api = Api()
-        revisions = Revisions(api, "files")
+        revisions = LastGoodStore(api, "files")
         writer = asyncio.ensure_future(revisions.run())
         faults = []
         for broken in (OSError("no room"), PermissionError("no rights"), None):
@@ -140,7 +140,7 @@ def test_who_may_not_read_what_is_kept_is_not_believed_at_once() -> None:
     api.broken = PermissionError("no rights")
 
     async def story() -> list[object]:
-        heals, lacks = Revisions(api, "files"), Revisions(api, "files")
+        heals, lacks = LastGoodStore(api, "files"), LastGoodStore(api, "files")
         said: list[object] = [await one.found() for one in (heals, *[lacks] * REFUSALS)]
         api.broken = None
         return [*said, [*(await heals.found() or ())], heals.fault]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.policy.compile.compiler import Rules
+from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.strategies.contract import Strategy
-from fairlead.webhook.serving.policy_store import Good, Policies
+from fairlead.webhook.serving.policy_store import CompiledGeneration, PolicyStore
 from policykit import MODEL, NOW, Cluster, node, obj, pod
 from policykit.building import INSTALLED
 
@@ -18,21 +18,21 @@ OTHER = "node.metadata.name == 'b'"
 BAD = "node.metadata.nam == 'a'"
 
 
-def policies(**more: Any) -> Policies:
-    return Policies(MODEL, Rules(INSTALLED), **more)
+def policies(**more: Any) -> PolicyStore:
+    return PolicyStore(MODEL, CompileOptions(INSTALLED), **more)
 
 
-def put(all_: Policies, expression: str, generation: int = 1, uid: str = "u1", **spec: Any) -> None:
+def put(all_: PolicyStore, expression: str, generation: int = 1, uid: str = "u1", **spec: Any) -> None:
     all_.put(obj("p", generation=generation, uid=uid, filters={"f": expression}, **spec))
     for _ in all_.steps():
         pass
 
 
-def said(all_: Policies) -> str:
+def said(all_: PolicyStore) -> str:
     return str(all_.states["p"]).partition(": spec")[0]
 
 
-def passed(all_: Policies) -> list[str]:
+def passed(all_: PolicyStore) -> list[str]:
     cluster = Cluster(all_.serving.policies, [node("a"), node("b")])
     return list(cluster.filter(pod(), now=NOW).passed)
 
@@ -89,8 +89,8 @@ def test_a_file_that_still_does_not_compile_is_another_set_all_the_same() -> Non
     assert all(generation for pair in generations for generation in pair)
 
 
-def kept(expression: str, uid: str = "u1") -> Mapping[tuple[str, str], Good]:
-    return {("p", uid): Good("p", uid, "1", obj("p", uid=uid, filters={"f": expression}))}
+def kept(expression: str, uid: str = "u1") -> Mapping[tuple[str, str], CompiledGeneration]:
+    return {("p", uid): CompiledGeneration("p", uid, "1", obj("p", uid=uid, filters={"f": expression}))}
 
 
 def test_a_compiler_that_fails_is_like_a_policy_that_does_not_compile(caplog: pytest.LogCaptureFixture) -> None:
@@ -98,7 +98,7 @@ def test_a_compiler_that_fails_is_like_a_policy_that_does_not_compile(caplog: py
         raise RuntimeError("a slip of ours")
 
     ready = Strategy(name="nodeReadiness", params=INSTALLED["nodeReadiness"].params, filter=fails)
-    all_ = Policies(MODEL, Rules({ready.name: ready}))
+    all_ = PolicyStore(MODEL, CompileOptions({ready.name: ready}))
     odd: Any = {"nodeReadiness": {"labels": [{"key": "gpu"}]}}
     all_.put(obj("q", filters={"f": "true"}))
     put(all_, odd)
@@ -191,14 +191,14 @@ class Clock:
         return self.now
 
 
-def finished(all_: Policies) -> int:
+def finished(all_: PolicyStore) -> int:
     """The stretches that were left."""
     return sum(1 for _ in all_.steps())
 
 
 def test_what_takes_too_long_is_said_and_not_tried_again_until_it_is_another() -> None:
     clock = Clock()
-    all_ = Policies(MODEL, Rules(INSTALLED, clock=clock))
+    all_ = PolicyStore(MODEL, CompileOptions(INSTALLED, clock=clock))
     clock.step = 1.0
     put(all_, GOOD)
     state = all_.states["p"]
@@ -206,7 +206,7 @@ def test_what_takes_too_long_is_said_and_not_tried_again_until_it_is_another() -
     assert "takes too long to compile: a policy may take 2 s of a processor" in state.message
     clock.step = 0.0
     put(all_, GOOD)
-    all_.use(Rules(INSTALLED, ("example.com/",), clock=clock))
+    all_.use(CompileOptions(INSTALLED, ("example.com/",), clock=clock))
     assert (all_.waits, finished(all_), all_.states["p"]) == (False, 0, state)
     put(all_, GOOD, 2)
     assert passed(all_) == ["a"]
@@ -219,8 +219,8 @@ def named(name: str, expression: str, generation: int = 1) -> dict[str, Any]:
     return obj(name, generation=generation, uid=name, filters={"f": expression})
 
 
-def good(name: str, expression: str) -> dict[tuple[str, str], Good]:
-    return {(name, name): Good(name, name, "1", named(name, expression))}
+def good(name: str, expression: str) -> dict[tuple[str, str], CompiledGeneration]:
+    return {(name, name): CompiledGeneration(name, name, "1", named(name, expression))}
 
 
 def test_what_was_good_serves_before_anything_else_is_looked_at() -> None:
@@ -269,7 +269,7 @@ def long(name: str, generation: int = 1) -> dict[str, Any]:
 def test_what_comes_while_long_ones_are_compiled_does_not_wait_for_any_of_them() -> None:
     clock, compiled = Clock(), list[str]()
     clock.step = 1e-6
-    all_ = Policies(MODEL, Rules(INSTALLED, clock=clock), good=lambda one: compiled.append(one.name))
+    all_ = PolicyStore(MODEL, CompileOptions(INSTALLED, clock=clock), good=lambda one: compiled.append(one.name))
     for name in ("a", "b", "c"):
         all_.put(long(name))
     steps = all_.steps()
@@ -290,7 +290,7 @@ def test_what_comes_while_long_ones_are_compiled_does_not_wait_for_any_of_them()
 def test_what_is_edited_again_and_again_does_not_begin_anew_each_time() -> None:
     clock = Clock()
     clock.step = 1e-6
-    all_ = Policies(MODEL, Rules(INSTALLED, clock=clock))
+    all_ = PolicyStore(MODEL, CompileOptions(INSTALLED, clock=clock))
     all_.put(long("a"))
     took = max(all_.steps())
     all_.put(long("a", 2))
@@ -302,7 +302,7 @@ def test_what_is_edited_again_and_again_does_not_begin_anew_each_time() -> None:
 
 
 def test_a_fault_of_one_leaves_the_others_to_be_compiled_the_next_time() -> None:
-    def fails(one: Good) -> None:
+    def fails(one: CompiledGeneration) -> None:
         if one.name == "a":
             raise RuntimeError("a slip of ours")
 

@@ -9,12 +9,12 @@ import pytest
 
 from fairlead.cooperative import Share
 from fairlead.mirror.mirror import Mirror
-from fairlead.policy.compile.compiler import Rules
-from fairlead.policy.evaluate.rule_errors import Failures, Tally
-from fairlead.policy.views.faults import faulted
-from fairlead.webhook.serving.policy_store import Policies
-from fairlead.webhook.serving.reloader import Current
-from fairlead.webhook.serving.rule_error_totals import Undecided
+from fairlead.policy.compile.compiler import CompileOptions
+from fairlead.policy.evaluate.rule_errors import RuleErrorTally, RuleFailures
+from fairlead.policy.views.faults import internal_error
+from fairlead.webhook.serving.policy_store import PolicyStore
+from fairlead.webhook.serving.reloader import PolicyReloader
+from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
 from policykit import MODEL, obj
 from policykit.building import INSTALLED
 from scripted.loop import in_loop
@@ -29,7 +29,7 @@ class Ground:
         self.wanted: list[tuple[set[str], set[str]]] = []
         self.gate = asyncio.Event()
         self.gate.set()
-        self.current = Current(Policies(MODEL, Rules(INSTALLED)), Mirror(lambda: 0), self.want)
+        self.current = PolicyReloader(PolicyStore(MODEL, CompileOptions(INSTALLED)), Mirror(lambda: 0), self.want)
 
     async def want(self, annotations: Iterable[str], schedulers: Iterable[str]) -> None:
         self.wanted.append(({*annotations}, {*schedulers}))
@@ -153,12 +153,12 @@ async def test_whatever_fails_is_not_the_end(caplog: pytest.LogCaptureFixture, m
     ground = Ground()
     running = asyncio.create_task(ground.current.run())
 
-    def fails(_: Policies) -> Iterator[None]:
+    def fails(_: PolicyStore) -> Iterator[None]:
         raise RecursionError("deep")
         yield
 
     with monkeypatch.context() as patched:
-        patched.setattr(Policies, "steps", fails)
+        patched.setattr(PolicyStore, "steps", fails)
         ground.put(filters=READS)
         await ground.settled()
     assert "the policies cannot be compiled" in caplog.text
@@ -172,11 +172,11 @@ def test_what_rules_could_not_decide_is_added_up_until_another_generation_serves
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     counted: list[tuple[str, str, int]] = []
-    undecided = Undecided(lambda *one: counted.append(one))
-    failures = [Failures("p", "f", 2, "no such key"), Failures("gone", "f", 1, "x")]
+    undecided = RuleErrorTotals(lambda *one: counted.append(one))
+    failures = [RuleFailures("p", "f", 2, "no such key"), RuleFailures("gone", "f", 1, "x")]
     undecided.take(failures, {"p": "1"})
-    undecided.take([Failures("p", "f", 3, "still none")], {"p": "1"})
-    assert [*undecided] == [Failures("p", "f", 5, "still none")]
+    undecided.take([RuleFailures("p", "f", 3, "still none")], {"p": "1"})
+    assert [*undecided] == [RuleFailures("p", "f", 5, "still none")]
     assert counted == [("p", "f", 2), ("gone", "f", 1), ("p", "f", 3)]
     assert [one.message for one in caplog.records] == ["a rule cannot decide"]
     undecided.take([], {"p": "2"})
@@ -187,23 +187,23 @@ def test_a_fault_is_counted_and_logged_once_with_its_traceback_and_without_its_w
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     counted: list[tuple[str, str, int]] = []
-    undecided, secret = Undecided(lambda *_: None, lambda *one: counted.append(one)), "hunter2"
-    tally = Tally()
+    undecided, secret = RuleErrorTotals(lambda *_: None, lambda *one: counted.append(one)), "hunter2"
+    tally = RuleErrorTally()
     for _ in range(2):
         for rule in ("f", "g"):
             try:
                 int(secret)
             except ValueError as error:
                 for _ in range(3):
-                    tally.undecided("p", rule, faulted(error))
+                    tally.undecided("p", rule, internal_error(error))
         undecided.take(tally.drain(), {"p": "1"})
     assert counted == [("p", "f", 3), ("p", "g", 3)] * 2
     faults = [one for one in caplog.records if one.levelno == logging.ERROR]
     assert [(one.policy, one.rule, one.error) for one in faults] == [("p", rule, "ValueError") for rule in "fg"]  # type: ignore[attr-defined]
     told = logging.Formatter().format(faults[0])
-    assert "test_current.py" in told
+    assert "test_reloader.py" in told
     assert secret not in told + repr([*undecided])
-    tally.undecided("p", "f", faulted(ValueError("another")))
+    tally.undecided("p", "f", internal_error(ValueError("another")))
     undecided.take([], {"p": "2"})
     undecided.take(tally.drain(), {"p": "2"})
     assert len([one for one in caplog.records if one.levelno == logging.ERROR]) == 3, "again in its next generation"

@@ -6,25 +6,27 @@ from typing import Any
 import pytest
 
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.compile.placeholder import standing_for
+from fairlead.policy.compile.placeholder import placeholder_policy
 from fairlead.policy.evaluate.annotations import Conflict
 from fairlead.policy.evaluate.matching import policy_set
-from fairlead.policy.evaluate.rule_errors import Failures
+from fairlead.policy.evaluate.rule_errors import RuleFailures
 from fairlead.replica_state import PolicyState, ReplicaState, RuleState, decode, encode
-from fairlead.webhook.extender.circuit_breaker import Slow, Version
-from fairlead.webhook.serving.policy_store import State
-from fairlead.webhook.serving.replica_report import Known, report
-from fairlead.webhook.serving.rule_error_totals import Undecided
+from fairlead.webhook.extender.circuit_breaker import OpenCircuit, Version
+from fairlead.webhook.serving.policy_store import PolicyStatus
+from fairlead.webhook.serving.replica_report import ReportInputs, report
+from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
 from policykit import obj, policy
 
 FILTER = {"f": "node.metadata.name == 'a'"}
 WIRED = ("fails", "ignores", "scores", "binds")
 
 
-def known(*policies: CompiledPolicy, states: dict[str, State] | None = None, **more: Any) -> Known:
-    compiled = {one.name: State(one.name, one.generation, one.generation, "Compiled", uid=one.uid) for one in policies}
-    undecided = more.pop("undecided", None) or Undecided(lambda *_: None)
-    return Known(states=states or compiled, serving=policy_set(policies), undecided=undecided, **more)
+def known(*policies: CompiledPolicy, states: dict[str, PolicyStatus] | None = None, **more: Any) -> ReportInputs:
+    compiled = {
+        one.name: PolicyStatus(one.name, one.generation, one.generation, "Compiled", uid=one.uid) for one in policies
+    }
+    undecided = more.pop("undecided", None) or RuleErrorTotals(lambda *_: None)
+    return ReportInputs(states=states or compiled, serving=policy_set(policies), undecided=undecided, **more)
 
 
 @pytest.mark.parametrize(
@@ -46,8 +48,8 @@ def test_what_of_the_wiring_it_needs(spec: dict[str, Any], wired: set[str]) -> N
 
 
 def test_what_each_rule_reads_and_what_was_wrong_with_it() -> None:
-    undecided = Undecided(lambda *_: None)
-    undecided.take([Failures("p", "f", 3, "no such key")], {"p": "1"}, "2026-11-21T12:00:00Z")
+    undecided = RuleErrorTotals(lambda *_: None)
+    undecided.take([RuleFailures("p", "f", 3, "no such key")], {"p": "1"}, "2026-11-21T12:00:00Z")
     said = report(known(policy(filters=FILTER, scores={"s": "now == now ? 1.0 : 2.0"}), undecided=undecided))
     assert said.policies["p"].rules == (
         RuleState(
@@ -64,8 +66,8 @@ def test_what_each_rule_reads_and_what_was_wrong_with_it() -> None:
 
 
 def test_one_that_does_not_compile() -> None:
-    stands = standing_for(obj("p", generation=2, filters={"f": "nonsense"}))
-    state = State("p", "2", None, "NothingServes", "spec: wrong", "u-p")
+    stands = placeholder_policy(obj("p", generation=2, filters={"f": "nonsense"}))
+    state = PolicyStatus("p", "2", None, "NothingServes", "spec: wrong", "u-p")
     said = report(known(stands, states={"p": state})).policies["p"]
     assert said == PolicyState(
         uid="u-p", generation="2", reason="NothingServes", message="spec: wrong", scheduler="fairlead", fails=True
@@ -73,14 +75,14 @@ def test_one_that_does_not_compile() -> None:
 
 
 def test_one_whose_last_good_generation_serves() -> None:
-    state = State("p", "2", "1", "LastGoodServes", "spec: wrong", "u-p")
+    state = PolicyStatus("p", "2", "1", "LastGoodServes", "spec: wrong", "u-p")
     said = report(known(policy(filters=FILTER), states={"p": state})).policies["p"]
     assert (said.generation, said.serving, said.reason) == ("2", "1", "LastGoodServes")
 
 
 @pytest.mark.parametrize("serving", [(), (policy(uid="another", filters=FILTER),)])
 def test_one_that_is_about_to_serve(serving: tuple[CompiledPolicy, ...]) -> None:
-    state = State("p", "1", "1", "Compiled", uid="u-p")
+    state = PolicyStatus("p", "1", "1", "Compiled", uid="u-p")
     said = report(known(*serving, states={"p": state})).policies["p"]
     assert said == PolicyState(uid="u-p", generation="1", reason="Compiled")
 
@@ -103,9 +105,9 @@ def test_what_counts_and_what_is_said_of_the_replica() -> None:
         policy(filters=FILTER),
         policy("q", filters=FILTER),
         slow=[
-            Slow(Version("p", "u-p", "1"), "gate", "all"),
-            Slow(Version("q", "u-q", "0"), "scores", "all"),
-            Slow(Version("q", "u-q", "1"), "scores", "class", 2),
+            OpenCircuit(Version("p", "u-p", "1"), "gate", "all"),
+            OpenCircuit(Version("q", "u-q", "0"), "scores", "all"),
+            OpenCircuit(Version("q", "u-q", "1"), "scores", "class", 2),
         ],
         refused={"p": 4},
         missed={"q": 2},
