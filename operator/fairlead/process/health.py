@@ -15,7 +15,8 @@ from fairlead.logs import RateLimitFilter
 from fairlead.metrics import Labels, Metrics
 from fairlead.webhook.extender.circuit_breaker import REASON, OpenCircuit, version
 from fairlead.webhook.https.connection_limits import IDLE_S, PROBES, Limits
-from fairlead.webhook.https.listener import CountedConnection, Refused, TlsListener
+from fairlead.webhook.https.counted_server import CountedServer
+from fairlead.webhook.https.listener import Refused, TlsListener
 from fairlead.webhook.https.server import WebhookServer
 from fairlead.webhook.https.tls import Tls
 from fairlead.webhook.serving.last_good import LastGoodStore
@@ -55,7 +56,7 @@ class Probes:
     clock: Callable[[], float] = monotonic
     _page: tuple[float, bytes] | None = None
     _ready: tuple[float, bool, bytes] | None = None
-    _server: CountedConnection = field(init=False)
+    _server: CountedServer = field(init=False)
     _door: TlsListener = field(init=False)
     _rarely: RateLimitFilter = field(default_factory=RateLimitFilter)
 
@@ -66,7 +67,7 @@ class Probes:
         self._door = TlsListener(
             None, lambda: self._server(), lambda why, peer: refused(f"probes: {why}", peer), self.limits
         )
-        self._server = CountedConnection(
+        self._server = CountedServer(
             self._handle,
             self._door.gone,
             keepalive_timeout=self.idle_s,

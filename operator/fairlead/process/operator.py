@@ -26,10 +26,11 @@ from fairlead.kube.watch.secrets import Secrets
 from fairlead.pki.identities import OPERATOR
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.process.peer_certificates import REMEMBERED, PeerCertificates
-from fairlead.process.replica import AGAIN_S, Replica, Work, every, listening, told_to_stop
+from fairlead.process.replica import AGAIN_S, Replica
 from fairlead.process.replica_certificates import CertificateRefresher
 from fairlead.process.settings import OperateSettings
 from fairlead.process.settings_file import SettingsError, SettingsFile
+from fairlead.process.tasks import Work, every, listening, told_to_stop
 from fairlead.webhook.admission.admission_server import AdmissionServer
 from fairlead.webhook.admission.review import review_steps
 from fairlead.webhook.extender.call import CallClock, Caller, Outcome, Verb

@@ -6,10 +6,8 @@ They differ in where policies, certificates and callers come from.
 import asyncio
 import gc
 import logging
-import resource
-import signal
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from time import perf_counter_ns, thread_time
@@ -25,7 +23,8 @@ from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.process.gc_tuning import collect_in_small_steps, keep_heap, tidy_up, tidy_up_all
 from fairlead.process.health import Components, Probes, checks, register_gauges
-from fairlead.process.settings import Address, ServingSettings
+from fairlead.process.settings import ServingSettings
+from fairlead.process.tasks import Work, done_before, every, listening, raise_descriptor_limit
 from fairlead.strategies.registry import installed
 from fairlead.webhook.extender.call import CallClock, Caller, Outcome, Verb
 from fairlead.webhook.extender.state import ServingState
@@ -41,7 +40,6 @@ from fairlead.webhook.serving.reloader import PolicyReloader
 from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
 
 LOG: Final = logging.getLogger(__name__)
-Work = Callable[[], Coroutine[None, None, None]]
 AGAIN_S: Final = 1.0
 _CERTIFICATES_S: Final = 10.0
 _UNDECIDED_S: Final = 5.0
@@ -50,7 +48,6 @@ _COLLECT_S: Final = 60.0
 _COLLECT_ALL_S: Final = 6 * 3600.0
 _LOOSE: Final = 10_000
 _IDLE_NS: Final = 2_000_000
-_DESCRIPTORS: Final = 16_384
 
 
 class Replica(ABC):
@@ -161,11 +158,11 @@ class Replica(ABC):
         """Until it is told to stop. Raises OSError where it cannot listen, or cannot read what it is told to."""
         settings, server = self.settings, self.parts.server
         register_gauges(self.parts, self.metrics)
-        _have_descriptors()
+        raise_descriptor_limit()
         async with AsyncExitStack() as stack:
             self.probes_port = await listening(self.probes.start, settings.probes)
             stack.push_async_callback(self.probes.stop)
-            if not await _unless(stop, self.prepare()):
+            if not await done_before(stop, self.prepare()):
                 return
             self.port = await listening(server.start, settings.listen)
             extra = {"port": self.port, "probes": self.probes_port, "version": __version__}
@@ -268,53 +265,3 @@ class Replica(ABC):
                 if (more := self.seldom.about("idle")) is not None:
                     told = "what calls will ask for cannot be computed beforehand"
                     LOG.exception(told, exc_info=FaultError(error), extra=more)
-
-
-def every(seconds: float, work: Work) -> Work:
-    """Again and again, with a pause before each."""
-
-    async def again() -> None:
-        while True:
-            await asyncio.sleep(seconds)
-            await work()
-
-    return again
-
-
-async def listening(start: Callable[[str | None, int], Awaitable[int]], address: Address) -> int:
-    """The port. Raises OSError that names the address."""
-    try:
-        return await start(address.host or None, address.port)
-    except (OSError, UnicodeError) as error:  # a UnicodeError is a name with two dots in a row
-        number, why = (error.errno, error.strerror) if isinstance(error, OSError) else (None, None)
-        raise OSError(number, f"cannot listen on {address}: {why or error}") from error
-
-
-async def _unless(stop: asyncio.Event, work: Coroutine[None, None, None]) -> bool:
-    """Whether it was done before somebody said stop."""
-    task, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
-    await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
-    stopped.cancel()
-    if task.done():
-        task.result()
-        return True
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    return False
-
-
-def _have_descriptors() -> None:
-    """Some give a container 1,024, which is less than the connections that the ports take."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-def told_to_stop() -> asyncio.Event:
-    """Set by a signal."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    return stop

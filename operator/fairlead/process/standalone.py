@@ -8,8 +8,9 @@ from typing import Any, Final
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
 from fairlead.kube.access.access import find_access
 from fairlead.kube.http.client import Client
-from fairlead.process.replica import AGAIN_S, Replica, Work, every, told_to_stop
+from fairlead.process.replica import AGAIN_S, Replica
 from fairlead.process.settings import Settings
+from fairlead.process.tasks import Work, every, told_to_stop
 from fairlead.webhook.extender.call import Caller, Verb
 from fairlead.webhook.https.tls import Tls
 from fairlead.webhook.serving.policy_files import PolicyFiles, Scan

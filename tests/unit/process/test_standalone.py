@@ -15,9 +15,9 @@ from fairlead.kube.errors import AccessError, RequestError
 from fairlead.kube.resources import NODES
 from fairlead.kube.watch import reflector, verify
 from fairlead.pki.issuing import issue_leaf
-from fairlead.process.replica import listening
 from fairlead.process.settings import Address, Settings
 from fairlead.process.standalone import StandaloneReplica
+from fairlead.process.tasks import listening
 from fairlead.webhook.extender import state as world
 from policykit import SECOND, pod
 from scripted.loop import in_loop

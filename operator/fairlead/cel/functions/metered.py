@@ -5,11 +5,19 @@ What is not here takes much the same time whatever it is given.
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
 from fairlead.cel.functions import conversions, lists, maths, quantity, strings, time_text
+from fairlead.cel.functions.work_units import (
+    DURATION_UNIT,
+    MADE,
+    WALKED,
+    pieces_units,
+    search_units,
+    searches_units,
+    sort_units,
+)
 from fairlead.cel.values import equality
 from fairlead.cel.values.meter import ITEM, PAID, SHORT_TEXT, Meter
 
@@ -17,54 +25,12 @@ Function = Callable[..., Any]
 Metered = Callable[..., Any]
 """A function that takes a meter before its arguments."""
 
-_WALKED: Final = 16
-"""Characters of a text that are looked through for a unit."""
-_MADE: Final = 4
-"""Characters that are produced for a unit: each may take four bytes."""
-_PIECE: Final = 12
-"""Of a text that stands by itself in a list."""
-DURATION_UNIT: Final = 30
-"""Of each character of a duration; what is longer than conversions take is refused unread."""
-
-# Python looks for short parts, and in short texts, in a way that may compare each character with each.
-_SHORT_PART: Final = 100
-_SHORT_TEXT: Final = 2_500
-_TEXT: Final = 30_000
-
-
-def search_units(text: int, part: int, *, backwards: bool = False) -> int:
-    """Reckon what it costs to look for a part of this length in a text of that length."""
-    if part <= 1 or part > text:
-        return PAID + text // _WALKED
-    if backwards or text < _SHORT_TEXT or (part < _SHORT_PART and text < _TEXT):
-        return PAID + text * min(part, text - part + 1) // 8
-    return PAID + (text + part) // _MADE
-
-
-def searches_units(text: int, part: int) -> int:
-    """Reckon what it costs to look for all of them, or from somewhere on: near the end it becomes a short text."""
-    once = search_units(text, part)
-    if part <= 1 or part > text:
-        return once
-    tail = min(text, _SHORT_TEXT if part >= _SHORT_PART else _TEXT) - 1
-    return once + tail * min(part, max(tail - part + 1, 0)) // 8
-
-
-def pieces_units(count: int, text: int) -> int:
-    """Reckon what a list of so many pieces of a text costs."""
-    return _PIECE * count + text // _MADE
-
-
-def sort_units(count: int, text: int, *, exact: bool) -> int:
-    """Reckon what it costs to sort; texts have so many characters on average. Exact: by the engine's own steps."""
-    return count * count.bit_length() * ((60 if exact else 8) + text // 32)
-
 
 def _reads(function: Function, units: int = 1) -> Metered:
     """Of functions that read a text as something else; what is longer than conversions take is refused unread."""
 
     def metered(meter: Meter, text: Any) -> Any:
-        meter.pay(PAID + min(len(text), SHORT_TEXT) * units // _MADE)
+        meter.pay(PAID + min(len(text), SHORT_TEXT) * units // MADE)
         return function(text)
 
     return metered
@@ -74,7 +40,7 @@ def _copies(function: Function, units: int = 1) -> Metered:
     """Of functions whose result is about as long as the text or list that they are given."""
 
     def metered(meter: Meter, value: Any, *rest: Any) -> Any:
-        meter.pay(PAID + len(value) * units // _MADE)
+        meter.pay(PAID + len(value) * units // MADE)
         return function(value, *rest)
 
     return metered
@@ -92,7 +58,7 @@ def _searches(function: Function, *, backwards: bool = False) -> Metered:
 def add(meter: Meter, left: Any, right: Any) -> Any:
     """Add numbers, or put texts or bytes after one another."""
     if isinstance(left, str | bytes):
-        meter.pay(PAID + (len(left) + len(right)) // _MADE)
+        meter.pay(PAID + (len(left) + len(right)) // MADE)
     return left + right
 
 
@@ -103,7 +69,7 @@ def _add_list(meter: Meter, left: Sequence[Any], right: Sequence[Any]) -> list[A
 
 def _starts(function: Function) -> Metered:
     def metered(meter: Meter, text: str, part: str) -> Any:
-        meter.pay(PAID + len(part) // _WALKED)
+        meter.pay(PAID + len(part) // WALKED)
         return function(text, part)
 
     return metered
@@ -114,7 +80,7 @@ def _replace(meter: Meter, text: str, old: str, new: str, limit: int = -1) -> st
     count = text.count(old) if old else len(text) + 1
     if limit >= 0:
         count = min(count, limit)
-    meter.pay(count + (len(text) + count * len(new)) // _MADE)
+    meter.pay(count + (len(text) + count * len(new)) // MADE)
     return text.replace(old, new, limit)
 
 
@@ -129,7 +95,7 @@ def _split(meter: Meter, text: str, separator: str, limit: int = -1) -> list[str
 
 def _join(meter: Meter, parts: Sequence[Any], separator: str = "") -> str:
     meter.pay(PAID + len(parts) * 4)
-    meter.pay((sum(len(part) for part in parts if isinstance(part, str)) + len(parts) * len(separator)) // _MADE)
+    meter.pay((sum(len(part) for part in parts if isinstance(part, str)) + len(parts) * len(separator)) // MADE)
     return strings.list_join_string(parts, separator)
 
 
@@ -141,7 +107,7 @@ def _range(meter: Meter, end: int) -> list[int]:
 def _of_texts(meter: Meter, values: Sequence[Any]) -> None:
     """Pay for going through a list and, once each, the texts in it."""
     meter.pay(PAID + 15 * len(values))
-    meter.pay(sum(len(value) for value in values if isinstance(value, str | bytes)) // _WALKED)
+    meter.pay(sum(len(value) for value in values if isinstance(value, str | bytes)) // WALKED)
 
 
 def _flatten(meter: Meter, values: Sequence[Any], depth: int = 1) -> list[Any]:
@@ -229,14 +195,14 @@ def equal_texts(meter: Meter, left: Any, right: Any) -> bool:
 
 def ordered_texts(meter: Meter, sign: Function, left: Any, right: Any) -> bool:
     """Decide about the order of two texts, or bytes, by an operator of Python's."""
-    meter.pay(PAID + min(len(left), len(right)) // _WALKED)
+    meter.pay(PAID + min(len(left), len(right)) // WALKED)
     return bool(sign(left, right))
 
 
 def _ordered(function: Function) -> Metered:
     def metered(meter: Meter, left: Any, right: Any) -> Any:
         if isinstance(left, str | bytes) and isinstance(right, str | bytes):
-            meter.pay(PAID + min(len(left), len(right)) // _WALKED)
+            meter.pay(PAID + min(len(left), len(right)) // WALKED)
         return function(left, right)
 
     return metered
@@ -251,7 +217,7 @@ def among(meter: Meter, item: Any, held: Any) -> bool:
 def look_up(meter: Meter, key: Any) -> Any:
     """Pay for looking up a key of a map, which is compared with the one that is there."""
     if isinstance(key, str):
-        meter.pay(len(key) // _WALKED)
+        meter.pay(len(key) // WALKED)
     return key
 
 
@@ -265,7 +231,7 @@ def look(meter: Meter, item: Any, held: Any) -> None:
             for value in held:
                 meter.compare(item, value)
     elif isinstance(item, str | bytes):
-        meter.pay(PAID + len(item) // _WALKED)
+        meter.pay(PAID + len(item) // WALKED)
 
 
 METERED: Final[Mapping[Function, Metered]] = MappingProxyType(
@@ -297,7 +263,7 @@ METERED: Final[Mapping[Function, Metered]] = MappingProxyType(
         lists.list_flatten: _flatten,
         lists.list_flatten_int: _flatten,
         lists.list_distinct: _distinct,
-        lists.list_reverse: _copies(lists.list_reverse, _MADE),
+        lists.list_reverse: _copies(lists.list_reverse, MADE),
         lists.list_sort: _sort,
         lists.list_sort_by_associated_keys: _sort_by,
         lists.list_sets_contains_list: _sets(lists.list_sets_contains_list),
@@ -311,10 +277,10 @@ METERED: Final[Mapping[Function, Metered]] = MappingProxyType(
         conversions.string_to_uint64: _reads(conversions.string_to_uint64),
         conversions.string_to_double: _reads(conversions.string_to_double),
         conversions.string_to_bool: _reads(conversions.string_to_bool),
-        time_text.string_to_duration: _reads(time_text.string_to_duration, _MADE * DURATION_UNIT),
-        time_text.string_to_timestamp: _reads(time_text.string_to_timestamp, _MADE),
-        quantity.quantity: _reads(quantity.quantity, _MADE),
-        quantity.is_quantity: _reads(quantity.is_quantity, _MADE),
+        time_text.string_to_duration: _reads(time_text.string_to_duration, MADE * DURATION_UNIT),
+        time_text.string_to_timestamp: _reads(time_text.string_to_timestamp, MADE),
+        quantity.quantity: _reads(quantity.quantity, MADE),
+        quantity.is_quantity: _reads(quantity.is_quantity, MADE),
         strings.base64_encode_bytes: _copies(strings.base64_encode_bytes),
         strings.base64_decode_string: _copies(strings.base64_decode_string, 20),
         equality.equal: equal,
@@ -329,8 +295,4 @@ METERED: Final[Mapping[Function, Metered]] = MappingProxyType(
 
 def metered(function: Function) -> Metered:
     """Get what pays for a function; a call of one whose work is always the same is paid for with its loop."""
-    return METERED.get(function) or partial(_unmetered, function)
-
-
-def _unmetered(function: Function, _meter: Meter, *arguments: Any) -> Any:
-    return function(*arguments)
+    return METERED.get(function) or (lambda _, *arguments: function(*arguments))

@@ -3,8 +3,8 @@
 import ast
 from typing import Final
 
-from fairlead.cel.analysis.estimate import is_annotations
 from fairlead.cel.analysis.node_facts import VARIABLES
+from fairlead.cel.analysis.sizes import is_annotations
 from fairlead.cel.lowering import dynamic
 from fairlead.cel.lowering.context import Context
 from fairlead.cel.lowering.pyast import Out, any_of, attribute, compare, const, either, index, load, native, walrus

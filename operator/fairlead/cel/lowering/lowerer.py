@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from fairlead.cel.analysis.node_facts import Analysis
 from fairlead.cel.analysis.time_dependence import Watched
 from fairlead.cel.analysis.trace import is_leaf
+from fairlead.cel.analysis.weights import depends_on_data
 from fairlead.cel.lowering import field_access, literals, macros, operators, optional_access
 from fairlead.cel.lowering.context import Context
 from fairlead.cel.lowering.pyast import Out, Statements, attribute, const, index, load, method
@@ -92,7 +93,7 @@ class Lowerer(Context):
         if key not in self._done:
             inner, self.block, self._hoisting = self.block, self.outer, True
             name, steps = self.fresh("h"), None
-            pays = self.estimate is not None and self.estimate.pays(self.checked, node)
+            pays = self.estimate is not None and depends_on_data(self.checked, node)
             before, cost = self.fresh("m"), self.fresh("c")
             try:
                 if pays:

@@ -9,8 +9,8 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from fairlead.cel.analysis.estimate import is_annotations
 from fairlead.cel.analysis.inference import NEVER
+from fairlead.cel.analysis.sizes import is_annotations
 from fairlead.cel.functions import optionals as boxes
 from fairlead.cel.lowering import dynamic, field_access
 from fairlead.cel.lowering.context import Context

@@ -8,10 +8,11 @@ from typing import Any, Final, Literal
 from cel_expr_python import cel
 
 from fairlead.cel.analysis.cost import NODES, engine_time, worst_case
-from fairlead.cel.analysis.estimate import Estimate, Limits
+from fairlead.cel.analysis.estimate import Estimate
 from fairlead.cel.analysis.expiry import Note
 from fairlead.cel.analysis.expression_reads import OF_PODS, Path, reads
 from fairlead.cel.analysis.node_facts import Names
+from fairlead.cel.analysis.sizes import Limits
 from fairlead.cel.analysis.time_dependence import unit_of_fields
 from fairlead.cel.check import MAX_BYTES, Expression
 from fairlead.cel.engine import evaluate

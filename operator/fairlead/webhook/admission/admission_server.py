@@ -22,7 +22,8 @@ from fairlead.logs import RateLimiter, RateLimitFilter
 from fairlead.webhook.admission.review import NoReviewError
 from fairlead.webhook.admission.turns import BusyError, ReviewTurns
 from fairlead.webhook.https.connection_limits import ADMISSION, IDLE_S, Limits
-from fairlead.webhook.https.listener import CountedConnection, Refused, TlsListener
+from fairlead.webhook.https.counted_server import CountedServer
+from fairlead.webhook.https.listener import Refused, TlsListener
 from fairlead.webhook.https.peer import chain
 from fairlead.webhook.https.tls import Tls, is_of
 
@@ -62,7 +63,7 @@ class AdmissionServer:
     idle_s: float = IDLE_S
     limits: Limits = ADMISSION
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    _server: CountedConnection = field(init=False)
+    _server: CountedServer = field(init=False)
     _door: TlsListener | None = None
     _turns: ReviewTurns = field(default_factory=lambda: ReviewTurns(READ, READ_EACH, WAITING))
     _looks: ReviewTurns = field(default_factory=lambda: ReviewTurns(AT_ONCE, 1, READ))
@@ -77,7 +78,7 @@ class AdmissionServer:
         door = TlsListener(
             self._context, lambda: self._server(), lambda why, peer: refused(f"admission: {why}", peer), self.limits
         )
-        self._server = CountedConnection(
+        self._server = CountedServer(
             self._handle,
             door.gone,
             handler_cancellation=True,  # nobody waits for the answer any more

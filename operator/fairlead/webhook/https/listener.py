@@ -11,15 +11,15 @@ import asyncio
 import socket
 import ssl
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from fairlead.webhook.https.address_share import ConnectionsByAddress
 from fairlead.webhook.https.connection_limits import Limits
+from fairlead.webhook.https.handshake_errors import reason_of
 
 BACKLOG: Final = 1024
 AT_ONCE: Final = 16
@@ -28,18 +28,8 @@ PAUSE_S: Final = 1.0
 SHUTDOWN_S: Final = 1.0
 CROWDED: Final = "too many connections"
 Protocols = Callable[[], RequestHandler]
-Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 Refused = Callable[[str, str], None]
 """Told why a connection was refused, and from where it came."""
-
-_REASONS: Final = {
-    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "no certificate",
-    "HTTP_REQUEST": "plain HTTP",
-    "HTTPS_PROXY_REQUEST": "plain HTTP",
-    "WRONG_VERSION_NUMBER": "no TLS",
-    "UNSUPPORTED_PROTOCOL": "old TLS",
-}
-_FAULTS: Final = {9: "not yet valid", 10: "expired", 26: "not for clients"}
 
 
 @dataclass(slots=True, eq=False)
@@ -276,51 +266,8 @@ class TlsListener:
         return {"ssl": self.context(), "ssl_handshake_timeout": longer, "ssl_shutdown_timeout": SHUTDOWN_S}
 
 
-class CountedConnection(web.Server):
-    """Those who are served over HTTP; says who has gone.
-
-    Of requests that a connection sends without waiting for answers, one is answered before others have their turn:
-    aiohttp itself would answer thousands of them at one stretch from Python 3.12 on.
-    """
-
-    def __init__(
-        self,
-        handle: Handle,
-        gone: Callable[[RequestHandler], None],
-        **options: Any,
-    ) -> None:
-        super().__init__(_in_turn(handle), **options)
-        self._gone = gone
-
-    def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
-        """As aiohttp has it."""
-        super().connection_lost(handler, exc)
-        self._gone(handler)
-
-
 def _let_go(error: BaseException | None) -> None:
     """Free what was being called: its frames hold the error that holds them, and the buffers of what is over."""
     while error is not None:
         error.__traceback__ = None
         error = error.__cause__ or error.__context__
-
-
-def _in_turn(handle: Handle) -> Handle:
-    """The same after everybody else who has something to do now."""
-
-    async def later(request: web.BaseRequest) -> web.StreamResponse:
-        await asyncio.sleep(0)
-        return await handle(request)
-
-    return later
-
-
-def reason_of(error: Exception) -> str:
-    """One of a few words for why a handshake failed: a label of a metric."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return _FAULTS.get(error.verify_code, "unknown authority")
-    if isinstance(error, ssl.SSLError):
-        return _REASONS.get(error.reason or "", "other")
-    if isinstance(error, TimeoutError):
-        return "timeout"
-    return "connection lost"

@@ -13,8 +13,9 @@ from aiohttp import web
 
 from fairlead.logs import FaultError, RateLimiter, RateLimitFilter
 from fairlead.webhook.https.connection_limits import WEBHOOK, Limits
+from fairlead.webhook.https.counted_server import CountedServer
 from fairlead.webhook.https.fast_path import FastPathConnection, Work
-from fairlead.webhook.https.listener import CountedConnection, Refused, TlsListener
+from fairlead.webhook.https.listener import Refused, TlsListener
 from fairlead.webhook.https.peer import Peer, chain, met
 from fairlead.webhook.https.tls import Tls
 
@@ -93,7 +94,7 @@ class WebhookServer:
     clock: Callable[[], int] = perf_counter_ns
     time: Callable[[], int] = time_ns
     _prompt: Mapping[str, Prompt] = field(init=False)
-    _server: CountedConnection = field(init=False)
+    _server: CountedServer = field(init=False)
     _door: TlsListener | None = None
     _faults: RateLimiter = field(default_factory=RateLimiter)
     _rarely: RateLimitFilter = field(default_factory=RateLimitFilter)
@@ -103,7 +104,7 @@ class WebhookServer:
         _HTTP.addFilter(self._rarely)  # each request that is no HTTP is an error there, with a traceback
         self._prompt = {path: cast("Prompt", one) for path, one in self.routes.items() if not iscoroutinefunction(one)}
         door = TlsListener(lambda: self.tls.context, self.connection, self.refused, self.limits, identified=True)
-        self._server = CountedConnection(self._handle, door.gone)
+        self._server = CountedServer(self._handle, door.gone)
         self._door = door
         self.tls.distrusted = self._distrust
         return await door.open(host, port)

@@ -19,7 +19,7 @@ import msgspec
 from fairlead.kube.errors import AccessError, ClusterError, ConflictError, ForbiddenError, NotFoundError, RequestError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import ObjectRef, Page, Resource
-from fairlead.webhook.serving.policy_store import CompiledGeneration
+from fairlead.webhook.serving.policy_status import CompiledGeneration
 
 LOG: Final = logging.getLogger(__name__)
 LABEL: Final = "fairlead.dev/last-good"

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from fairlead.api.errors import InvalidObjectError
 from fairlead.api.names import API_VERSION, KIND
@@ -22,9 +22,8 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.placeholder import generation_of, placeholder_policy
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
+from fairlead.webhook.serving.policy_status import CompiledGeneration, Obj, PolicyStatus, Reason
 
-Obj = Mapping[str, Any]
-Reason = Literal["Compiled", "LastGoodServes", "NothingServes", "InternalError"]
 LOG: Final = logging.getLogger(__name__)
 _MESSAGE_MAX: Final = 1024
 _OFTEN: Final = 200
@@ -44,37 +43,6 @@ class _InternalError(Exception):
 
 
 _FAULTS: Final = (InvalidObjectError, PolicyError, _InternalError)
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyStatus:
-    """How it is with one policy."""
-
-    name: str
-    generation: str
-    """The one that was seen last; empty for one from a file that does not compile."""
-    serving: str | None
-    """The one that serves; None where none has ever compiled."""
-    reason: Reason
-    message: str = ""
-    uid: str = ""
-
-    def __str__(self) -> str:
-        if self.reason == "Compiled":
-            return f"{self.name}: generation {self.serving} serves"
-        what = f"generation {self.serving} serves" if self.serving else "its pods are treated by its failurePolicy"
-        written = f"generation {self.generation}" if self.generation else "what its file holds"
-        return f"{self.name}: {written} does not compile, {what}: {self.message}"
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledGeneration:
-    """A generation that compiled, to be kept for the time after a restart."""
-
-    name: str
-    uid: str
-    generation: str
-    obj: Obj
 
 
 @dataclass(slots=True)

@@ -15,7 +15,8 @@ from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.webhook.extender.caches import NodeNameCache
 from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
 from fairlead.webhook.extender.state import ServingState, build_serving_state
-from fairlead.webhook.serving.policy_store import PolicyStatus, PolicyStore
+from fairlead.webhook.serving.policy_status import PolicyStatus
+from fairlead.webhook.serving.policy_store import PolicyStore
 
 LOG: Final = logging.getLogger(__name__)
 _GONE_S: Final = 1.0

@@ -9,7 +9,7 @@ from fairlead.policy.evaluate.annotations import Conflict, conflicts
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.replica_state import PolicyState, ReplicaState, RuleState
 from fairlead.webhook.extender.circuit_breaker import OpenCircuit, version
-from fairlead.webhook.serving.policy_store import PolicyStatus
+from fairlead.webhook.serving.policy_status import PolicyStatus
 from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
 
 _MESSAGE_MAX: Final = 512

@@ -18,7 +18,8 @@ from aiohttp import web
 
 from fairlead.webhook.https import listener
 from fairlead.webhook.https.connection_limits import WEBHOOK, Limits
-from fairlead.webhook.https.listener import CROWDED, CountedConnection, TlsListener
+from fairlead.webhook.https.counted_server import CountedServer
+from fairlead.webhook.https.listener import CROWDED, TlsListener
 from fairlead.webhook.https.server import HttpReply, WebhookServer
 from fairlead.webhook.https.tls import Tls
 from tlskit import Connection, Ground, connect
@@ -395,7 +396,7 @@ def test_others_have_their_turn_before_each_request() -> None:
         return web.Response()
 
     async def ask() -> None:
-        guests = CountedConnection(handle, lambda _: None)
+        guests = CountedServer(handle, lambda _: None)
         later: Any = guests.request_handler(Mock())
         assert (later.send(None), asked) == (None, [])
         with pytest.raises(StopIteration):

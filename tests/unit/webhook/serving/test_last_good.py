@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairlead.webhook.serving.last_good import LABEL, REFUSALS, LastGoodStore
-from fairlead.webhook.serving.policy_store import CompiledGeneration
+from fairlead.webhook.serving.policy_status import CompiledGeneration
 
 
 class Api:

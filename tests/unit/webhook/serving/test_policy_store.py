@@ -9,7 +9,8 @@ import pytest
 
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.strategies.contract import Strategy
-from fairlead.webhook.serving.policy_store import CompiledGeneration, PolicyStore
+from fairlead.webhook.serving.policy_status import CompiledGeneration
+from fairlead.webhook.serving.policy_store import PolicyStore
 from policykit import MODEL, NOW, Cluster, node, obj, pod
 from policykit.building import INSTALLED
 

@@ -12,7 +12,7 @@ from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.rule_errors import RuleFailures
 from fairlead.replica_state import PolicyState, ReplicaState, RuleState, decode, encode
 from fairlead.webhook.extender.circuit_breaker import OpenCircuit, Version
-from fairlead.webhook.serving.policy_store import PolicyStatus
+from fairlead.webhook.serving.policy_status import PolicyStatus
 from fairlead.webhook.serving.replica_report import ReportInputs, report
 from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
 from policykit import obj, policy

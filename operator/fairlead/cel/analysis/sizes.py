@@ -1,0 +1,155 @@
+"""How large values may be: texts, lists and maps, from above, for any objects of the API.
+
+Sizes follow from what the API server lets through: a label has at most 63 characters and a name 253, annotations have
+256 KiB in all. A text or a list of which it is not known how long it may be is without bound.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import inf
+from typing import Final
+
+from fairlead.cel.syntax.ast import OPTIONAL, Call, Const, Node, Select, Type
+from fairlead.cel.values.meter import ANNOTATION_MAX, ITEM
+
+LABEL: Final = 63
+NAME: Final = 253
+KEY: Final = 317  # of a label or an annotation, with its prefix
+NUMBER: Final = 350  # characters of any number or time as text
+
+TEXTS: Final = frozenset({"string", "bytes"})
+_NAMES: Final = frozenset({"name", "namespace", "uid", "generateName"})
+_NAMES_OF_SPEC: Final = frozenset({"nodeName", "schedulerName", "priorityClassName", "serviceAccountName"})
+NUMBERS: Final = frozenset({"bool", "int", "uint", "double", "timestamp", "duration", "type", "null"})
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a value may be: characters of a text, elements of a list, entries of a map; 1 for what is neither."""
+
+    most: float = 1
+    item: "Size | None" = None
+    key: "Size | None" = None
+
+    @property
+    def inside(self) -> "Size":
+        """Of an element, or of the value of an entry."""
+        return self.item or UNKNOWN
+
+    def joined(self, other: "Size") -> "Size":
+        """Of a value that is one or the other."""
+        if self is other:
+            return self
+        if self.item is None and other.item is None and self.key is None and other.key is None:
+            return self if self.most >= other.most else other
+        item = self.item.joined(other.item) if self.item and other.item else self.item or other.item
+        key = self.key.joined(other.key) if self.key and other.key else self.key or other.key
+        return Size(max(self.most, other.most), item, key)
+
+    def walked(self, deep: int = 0) -> float:
+        """Units of going through all of it."""
+        if self.item is None:
+            return ITEM + self.most / 32
+        if deep > DEEPEST:
+            return inf
+        key = self.key.most / 16 if self.key is not None else 0
+        return ITEM + self.most * (2 + key + self.item.walked(deep + 1)) if self.most else ITEM
+
+
+DEEPEST: Final = 40
+ONE: Final = Size()
+UNKNOWN: Final = Size(inf)
+EMPTY: Final = Size(0)
+of_text: Final = lru_cache(maxsize=256)(Size)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What is known of the objects that an expression reads, and of what evaluates it."""
+
+    text: float = inf
+    """Characters of a text of which nothing else is known."""
+    annotations: float = 262_144
+    elements: float = inf
+    is_engine: bool = False
+
+
+LOWERED: Final = Limits()
+
+
+def fact_size(type_: Type, limits: Limits) -> Size:
+    """Of a part of an object about which nothing else is known."""
+    if type_.name in NUMBERS:
+        return ONE
+    if type_.name == "string":
+        return Size(limits.text)
+    if type_.name == "list":
+        return Size(limits.elements, fact_size(type_.params[0], limits))
+    if type_.name == "map":
+        return Size(limits.elements, fact_size(type_.params[1], limits), Size(min(limits.text, KEY)))
+    if type_.name == OPTIONAL and type_.params:
+        return fact_size(type_.params[0], limits)
+    return UNKNOWN
+
+
+def field_size(holder: Type, name: str, type_: Type, limits: Limits) -> Size:
+    """Of a field of an object: the API server lets no long names and labels through."""
+    short = holder.name.rpartition(".")[2]
+    of_metadata = short in ("ObjectMeta", "PlacedPodMeta")
+    if of_metadata and name in _NAMES:
+        return Size(NAME)
+    if of_metadata and name == "labels":
+        return Size(limits.elements, Size(LABEL), Size(KEY))
+    if of_metadata and name == "annotations":
+        # All of them together have so many characters, and so none has more.
+        return Size(min(limits.elements, limits.annotations), Size(limits.annotations), Size(KEY))
+    if short in ("PodSpec", "PlacedPodSpec") and name in _NAMES_OF_SPEC:
+        return Size(NAME)
+    if short == "Taint" and name in ("key", "value", "effect"):
+        return Size(KEY)
+    return fact_size(type_, limits)
+
+
+def is_annotations(node: Node) -> bool:
+    """Whether a part is the annotations of an object, of which long ones are refused when they are read."""
+    match node:
+        case Select(field="annotations", test_only=False) | Call(function="_?._", args=(_, Const(value="annotations"))):
+            return True
+    return False
+
+
+def element_size(holder: Node, held: Size) -> Size:
+    """Of an element that is looked up."""
+    inside = held.inside
+    return Size(min(inside.most, ANNOTATION_MAX)) if is_annotations(holder) else inside
+
+
+def largest(sizes: Sequence[Size]) -> Size | None:
+    """Return the size of a value that may be any of these; None if there is none."""
+    if not sizes:
+        return EMPTY
+    found = sizes[0]
+    for size in sizes[1:]:
+        found = found.joined(size)
+    return found
+
+
+def list_size(most: float, items: Sequence[Size]) -> Size:
+    """Return the size of a list of so many elements."""
+    return Size(most, largest(items))
+
+
+def product(one: float, other: float) -> float:
+    """The product; nothing times whatever is nothing."""
+    return one * other if one and other else 0
+
+
+def is_number(type_: Type) -> bool:
+    """Whether a value is a number or the like, so that its size does not count."""
+    return type_.name in NUMBERS or type_.name.endswith(".Quantity")
+
+
+def result_size(type_: Type) -> Size:
+    """Return the size of what is made of numbers."""
+    return Size(NUMBER) if type_.name in TEXTS else ONE

@@ -1,0 +1,81 @@
+"""What the parts of an expression cost at least, whatever is read: for each step of a loop in which they stand."""
+
+from collections.abc import Collection
+from typing import Final
+
+from fairlead.cel.analysis.function_costs import FUNCTION_COSTS
+from fairlead.cel.analysis.node_facts import VARIABLES
+from fairlead.cel.analysis.sizes import NUMBERS, TEXTS
+from fairlead.cel.analysis.text_costs import CALL, CONSTANT
+from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, Select, StructExpr, walk
+from fairlead.cel.values.meter import STEP
+
+_OPERATORS: Final = frozenset(
+    {"_&&_", "_||_", "!_", "_?_:_", "@not_strictly_false", "_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "_+_", "_-_"}
+    | {"_*_", "_[_]", "_[?_]", "_?._", "@in", "size", "orValue", "or", "value", "hasValue"}
+)
+_ITEM: Final = 2
+"""Of an element of a list that is written out."""
+_ENTRY: Final = 30
+"""Of an entry of a map."""
+_OF_ZERO: Final = 800
+"""Of asking an object whether it has any field."""
+_OPTIONAL: Final = 20
+"""Of a lookup that gives an optional, or a uint that is made, beside what any takes."""
+LOOSE: Final = 60
+"""Of an operator, beside what any takes, whose operands are asked for their types, or are times."""
+_ON_VALUES: Final = frozenset(
+    {"_+_", "_-_", "_*_", "_/_", "_%_", "-_", "_<_", "_<=_", "_>_", "_>=_", "_[_]", "_[?_]", "_?._", "@in", "size"}
+)
+_ARITHMETIC: Final = frozenset({"_+_", "_-_", "_*_"})
+_OF_TIME: Final = frozenset({"timestamp", "duration"})
+_PLAIN: Final = NUMBERS | TEXTS | {"list", "map"}
+
+
+def own_weight(node: Node, kind: str, for_types: int) -> int:
+    """Return what a part costs without its own parts.
+
+    `kind` is what it selects from, and `for_types` what a call takes for the types of its operands.
+    """
+    match node:
+        case Const():
+            return 0
+        case Call(function=function):
+            return CONSTANT.get(function, STEP if function in _OPERATORS else CALL) + for_types
+        case Select() if kind == "dyn":
+            return STEP + LOOSE
+        case ListExpr(elements=elements):
+            return CALL + _ITEM * len(elements)
+        case StructExpr(entries=entries):
+            return CALL + _ENTRY * len(entries)
+        case Comprehension():
+            return CALL
+    return STEP
+
+
+def weight_for_types(node: Call, types: Collection[str]) -> int:
+    """Return what a call costs for the types of its operands, which may have to be found out each time."""
+    if node.function == "string" and {*types} & {*_OF_TIME, "double"}:
+        return 2 * LOOSE
+    if node.function == "optional.ofNonZeroValue":
+        return 0 if {*types} <= _PLAIN else _OF_ZERO
+    if node.function not in _ON_VALUES:
+        return 0
+    if "dyn" in types or (node.function in _ARITHMETIC and {*types} & _OF_TIME):
+        return LOOSE
+    if "uint" in types and node.function in _ARITHMETIC:
+        return _OPTIONAL
+    return _OPTIONAL if node.function in ("_[?_]", "_?._") else 0
+
+
+def depends_on_data(checked: Checked, node: Node) -> bool:
+    """Whether the cost of a part depends on what is read."""
+    for part in walk(node):
+        match part:
+            case Comprehension() | Call(function="_+_" | "_==_" | "_!=_" | "@in"):
+                return True
+            case Call(function=function) if function in FUNCTION_COSTS and function not in _OPERATORS:
+                return True
+            case Ident() if checked.names.get(part.id, "").startswith(VARIABLES):
+                return True
+    return False

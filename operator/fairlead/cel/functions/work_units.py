@@ -1,0 +1,46 @@
+"""What work on texts and lists costs, in units of the meter, by their lengths."""
+
+from typing import Final
+
+from fairlead.cel.values.meter import PAID
+
+WALKED: Final = 16
+"""Characters of a text that are looked through for a unit."""
+MADE: Final = 4
+"""Characters that are produced for a unit: each may take four bytes."""
+_PIECE: Final = 12
+"""Of a text that stands by itself in a list."""
+DURATION_UNIT: Final = 30
+"""Of each character of a duration; what is longer than conversions take is refused unread."""
+# Python looks for short parts, and in short texts, in a way that may compare each character with each.
+_SHORT_PART: Final = 100
+_SHORT_TEXT: Final = 2_500
+_TEXT: Final = 30_000
+
+
+def search_units(text: int, part: int, *, backwards: bool = False) -> int:
+    """Reckon what it costs to look for a part of this length in a text of that length."""
+    if part <= 1 or part > text:
+        return PAID + text // WALKED
+    if backwards or text < _SHORT_TEXT or (part < _SHORT_PART and text < _TEXT):
+        return PAID + text * min(part, text - part + 1) // 8
+    return PAID + (text + part) // MADE
+
+
+def searches_units(text: int, part: int) -> int:
+    """Reckon what it costs to look for all of them, or from somewhere on: near the end it becomes a short text."""
+    once = search_units(text, part)
+    if part <= 1 or part > text:
+        return once
+    tail = min(text, _SHORT_TEXT if part >= _SHORT_PART else _TEXT) - 1
+    return once + tail * min(part, max(tail - part + 1, 0)) // 8
+
+
+def pieces_units(count: int, text: int) -> int:
+    """Reckon what a list of so many pieces of a text costs."""
+    return _PIECE * count + text // MADE
+
+
+def sort_units(count: int, text: int, *, exact: bool) -> int:
+    """Reckon what it costs to sort; texts have so many characters on average. Exact: by the engine's own steps."""
+    return count * count.bit_length() * ((60 if exact else 8) + text // 32)

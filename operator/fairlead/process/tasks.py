@@ -1,0 +1,62 @@
+"""Work that a process does until it is told to stop, and the ports and descriptors that it needs."""
+
+import asyncio
+import resource
+import signal
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Final
+
+from fairlead.process.settings import Address
+
+Work = Callable[[], Coroutine[None, None, None]]
+_DESCRIPTORS: Final = 16_384
+
+
+def every(seconds: float, work: Work) -> Work:
+    """Again and again, with a pause before each."""
+
+    async def again() -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            await work()
+
+    return again
+
+
+async def listening(start: Callable[[str | None, int], Awaitable[int]], address: Address) -> int:
+    """The port. Raises OSError that names the address."""
+    try:
+        return await start(address.host or None, address.port)
+    except (OSError, UnicodeError) as error:  # a UnicodeError is a name with two dots in a row
+        number, why = (error.errno, error.strerror) if isinstance(error, OSError) else (None, None)
+        raise OSError(number, f"cannot listen on {address}: {why or error}") from error
+
+
+async def done_before(stop: asyncio.Event, work: Coroutine[None, None, None]) -> bool:
+    """Whether it was done before somebody said stop."""
+    task, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    if task.done():
+        task.result()
+        return True
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    return False
+
+
+def raise_descriptor_limit() -> None:
+    """Some give a container 1,024, which is less than the connections that the ports take."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def told_to_stop() -> asyncio.Event:
+    """Set by a signal."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    return stop
