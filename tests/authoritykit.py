@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from fairlead.kube.errors import ConflictError
-from fairlead.kube.watch.secrets import SECRETS, TLS, Metadata, Secret
+from fairlead.kube.watch.secrets import SECRETS, TLS, Secret, SecretMetadata
 from fairlead.pki import authority as authorities
 from fairlead.pki.authority import Authority, Phase
 from fairlead.pki.issuing import Pair
@@ -56,7 +56,7 @@ class KeptSecrets:
         self, name: str, make: Callable[[], Mapping[str, bytes]], *, kind: str = TLS, labels: Mapping[str, str] = {}
     ) -> Secret:
         if name not in self.kept:
-            self._put(Secret(Metadata(name, "here", labels=dict(labels)), kind, dict(make())))
+            self._put(Secret(SecretMetadata(name, "here", labels=dict(labels)), kind, dict(make())))
         return self.kept[name]
 
     async def replace(self, seen: Secret, data: Mapping[str, bytes], *, drop: str = "") -> Secret:

@@ -3,13 +3,13 @@
 import textwrap
 
 from fairlead.cli.inputs.checker import Checker
-from fairlead.cli.inputs.findings import Finding, Report
+from fairlead.cli.inputs.findings import Finding, LintReport
 
 HEAD = "apiVersion: fairlead.dev/v1alpha1\nkind: SchedulerExtenderPolicy\nmetadata: {name: some}\n"
 GOOD = HEAD + "spec: {filters: [{name: a, expression: node.spec.unschedulable == false}]}\n"
 
 
-def report_of(*texts: str | bytes) -> Report:
+def report_of(*texts: str | bytes) -> LintReport:
     """What lint says of files called a.yaml, b.yaml and so on."""
     checker = Checker()
     for at, text in enumerate(texts):

@@ -76,7 +76,7 @@ def _lost_default(lo: Context, node: Call) -> Out:
     return optional_access.value(lo, Call(node.id, node.function, node.args[:1]))
 
 
-_arithmetic, _constant, _select = operators._arithmetic, literals.constant, field_access.select
+_arithmetic, _constant, _select = operators._arithmetic, literals.constant, field_access.select_field
 
 
 @contextmanager
@@ -102,6 +102,6 @@ FAULTS: Mapping[str, Fault] = {
     "division rounds down": lambda: patch.dict(operators._OWN, {"divide_int64": _floor}),
     "newlines in texts are escaped": lambda: patch.object(literals, "constant", _escaped),
     "one step more is allowed": lambda: _steps(10_000),
-    "a missing key has a default": lambda: patch.object(field_access, "select", _default_of_key),
+    "a missing key has a default": lambda: patch.object(field_access, "select_field", _default_of_key),
     "the default of an optional is lost": lambda: _special("orValue", _lost_default),
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fairlead.kube.watch.secrets import Metadata, Secret
+from fairlead.kube.watch.secrets import Secret, SecretMetadata
 from fairlead.pki.authority import Authority
 from fairlead.process.replica_certificates import ReplicaCertificates
 from fairlead.render.object_names import CONFIG_HASH
@@ -95,7 +95,7 @@ class Cluster:
 
     def _authority(self, obj: Object) -> None:
         assert self.material is not None
-        meta = Metadata(obj["metadata"]["name"], NAMESPACE, annotations=obj["metadata"].get("annotations", {}))
+        meta = SecretMetadata(obj["metadata"]["name"], NAMESPACE, annotations=obj["metadata"].get("annotations", {}))
 
         self.material.put(Secret(meta, data=msgspec.convert(obj["data"], dict[str, bytes])))
 

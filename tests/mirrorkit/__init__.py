@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from fairlead.mirror import decode
 from fairlead.mirror.mirror import Mirror
-from fairlead.policy.views.node_table import Entry
+from fairlead.policy.views.node_table import JournalEntry
 from fairlead.policy.views.pod_and_node import NodeView
 from fairlead.strategies.reads import Change
 
@@ -74,11 +74,11 @@ class Told:
         self.mirror = Mirror(lambda: self.now, schedulers)
         self.placed = decode.PlacedDecoder(annotations)
 
-    def node(self, *args: Any, **fields: Any) -> list[Entry]:
+    def node(self, *args: Any, **fields: Any) -> list[JournalEntry]:
         """What came of it."""
         return self._noted(lambda: self.mirror.node_sink.put(decode.node(written(node(*args, **fields)))))
 
-    def pod(self, *args: Any, **fields: Any) -> list[Entry]:
+    def pod(self, *args: Any, **fields: Any) -> list[JournalEntry]:
         return self._noted(lambda: self.mirror.placed_sink.put(self.placed(written(pod(*args, **fields)))))
 
     def unplaced(self, *args: Any, **fields: Any) -> None:
@@ -87,10 +87,10 @@ class Told:
     def namespace(self, *args: Any, **labels: str) -> None:
         self.mirror.namespace_sink.put(decode.namespace(written(namespace(*args, **labels))))
 
-    def node_gone(self, name: str) -> list[Entry]:
+    def node_gone(self, name: str) -> list[JournalEntry]:
         return self._noted(lambda: self.mirror.node_sink.remove(("", name)))
 
-    def pod_gone(self, name: str) -> list[Entry]:
+    def pod_gone(self, name: str) -> list[JournalEntry]:
         return self._noted(lambda: self.mirror.placed_sink.remove(("ml", name)))
 
     def view(self, name: str = "n1") -> NodeView:
@@ -105,13 +105,13 @@ class Told:
     def on(self, name: str = "n1") -> list[str]:
         return sorted(one.name for one in self.view(name).pods)
 
-    def _noted(self, do: Any) -> list[Entry]:
+    def _noted(self, do: Any) -> list[JournalEntry]:
         before = len(self.mirror.nodes.journal)
         do()
         return self.mirror.nodes.journal[before:]
 
 
-def change(entries: Sequence[Entry]) -> Change | None:
+def change(entries: Sequence[JournalEntry]) -> Change | None:
     """The only one; None stands for everything."""
     (entry,) = entries
     return entry.change

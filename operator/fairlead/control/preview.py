@@ -15,7 +15,7 @@ from fairlead.control.decide.decide import DesiredScheduler, ObservedScheduler, 
 from fairlead.control.decide.desired import Obj, PolicyIndex, is_paused, scheduler_of
 from fairlead.control.decide.drift import APPLIED, to_apply
 from fairlead.control.decide.unlisted_schedulers import denial_reason, in_order_of_request
-from fairlead.kube.watch.secrets import TLS, Metadata, Secret, body
+from fairlead.kube.watch.secrets import TLS, Secret, SecretMetadata, body
 from fairlead.render.cluster_facts import ALL_UP_TO, ClusterFacts
 from fairlead.render.operator_settings import OperatorSettings, SchedulerSettings
 from fairlead.render.plan import Plan
@@ -152,7 +152,7 @@ class _Named:
     def certificate(self) -> Object:
         """The Secret with what the scheduler shows; it is created, not applied."""
         names = self.plan.names
-        made = body(Secret(Metadata(names.certificate, names.namespace, labels=dict(names.labels)), TLS))
+        made = body(Secret(SecretMetadata(names.certificate, names.namespace, labels=dict(names.labels)), TLS))
         known = b64encode(self.given.ca.encode()).decode() if self.given.ca else self._in_secret("ca.crt")
         return {**made, "data": {"ca.crt": known} | {key: self._in_secret(key) for key in ("tls.crt", "tls.key")}}
 

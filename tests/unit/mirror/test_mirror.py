@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from fairlead.mirror.resource_requests import request_of
-from fairlead.policy.views.node_table import Entry
+from fairlead.policy.views.node_table import JournalEntry
 from fairlead.strategies.reads import Change
 from mirrorkit import CREATED_NS, FOUND, Told, change, node, written
 from policykit import placed
@@ -318,4 +318,4 @@ def test_sinks_have_nothing_to_do_when_a_list_begins_and_ends() -> None:
     for sink in (mirror.node_sink, mirror.placed_sink, mirror.unplaced_sink, mirror.namespace_sink):
         sink.begin()
         sink.end()
-    assert mirror.nodes.journal == list[Entry]()
+    assert mirror.nodes.journal == list[JournalEntry]()

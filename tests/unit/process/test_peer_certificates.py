@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import msgspec
 import pytest
 
-from fairlead.kube.watch.secrets import Certificate, Metadata, Shown
+from fairlead.kube.watch.secrets import Certificate, SecretMetadata, Shown
 from fairlead.pki import parsing
 from fairlead.pki.issuing import Pair, create_authority, issue_leaf
 from fairlead.process.peer_certificates import BEFORE, MOST, REMEMBERED, PeerCertificates
@@ -27,10 +27,10 @@ class Held:
 
     def put(self, pair: Pair | bytes, name: str = "s") -> None:
         certificate = pair if isinstance(pair, bytes) else pair.certificate
-        self.leaves.put(Shown(Metadata(name, "here"), Certificate(certificate)))
+        self.leaves.put(Shown(SecretMetadata(name, "here"), Certificate(certificate)))
 
     def remember(self, said: bytes) -> None:
-        self.leaves.put(Shown(Metadata(REMEMBERED, "here"), Certificate(before=said)))
+        self.leaves.put(Shown(SecretMetadata(REMEMBERED, "here"), Certificate(before=said)))
 
     def holds(self, pair: Pair, name: str = "s") -> bool:
         return self.leaves.holds(name, leaf(pair))

@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 
 from authoritykit import DAY, NOW, authority, handshake
-from fairlead.kube.watch.secrets import Metadata, Secret
+from fairlead.kube.watch.secrets import Secret, SecretMetadata
 from fairlead.pki import parsing
 from fairlead.pki.authority import LEAF_LIFE, Authority, Phase
 from fairlead.pki.issuing import issue_leaf
@@ -31,7 +31,7 @@ class One:
 
     def put(self, held: Authority | dict[str, bytes]) -> None:
         data = held.data() if isinstance(held, Authority) else held
-        self.material.put(Secret(Metadata("fairlead-ca", "fairlead-system"), data=data))
+        self.material.put(Secret(SecretMetadata("fairlead-ca", "fairlead-system"), data=data))
 
 
 @pytest.mark.parametrize("phase", Phase)

@@ -10,7 +10,7 @@ from math import inf
 from typing import Final
 
 from fairlead.cel.analysis.function_costs import FUNCTION_COSTS
-from fairlead.cel.analysis.inference import NEVER, elements, join, type_of
+from fairlead.cel.analysis.inference import NEVER, elements, inferred_type, join
 from fairlead.cel.analysis.node_facts import VARIABLES
 from fairlead.cel.analysis.raising import JUNCTIONS, raises_itself
 from fairlead.cel.analysis.sizes import (
@@ -160,7 +160,7 @@ class _Tree:
                 return self.checked.type_of(node)
             case Comprehension():
                 return self._surely(node.result)
-        return type_of(self.checked, node, [self._surely(part) for part in children(node)])
+        return inferred_type(self.checked, node, [self._surely(part) for part in children(node)])
 
     def _surely(self, node: Node) -> Type:
         return self.all.types[id(self.checked), node.id]

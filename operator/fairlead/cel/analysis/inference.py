@@ -46,7 +46,7 @@ def join(one: Type, other: Type) -> Type:
     return DYN
 
 
-def type_of(checked: Checked, node: Node, types: Sequence[Type]) -> Type:
+def inferred_type(checked: Checked, node: Node, types: Sequence[Type]) -> Type:
     """The type of what is made of parts of these types."""
     static = checked.type_of(node)
     match node:

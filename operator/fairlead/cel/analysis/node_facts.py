@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.cel.analysis.inference import elements, hides, join, type_of
+from fairlead.cel.analysis.inference import elements, hides, inferred_type, join
 from fairlead.cel.syntax.ast import (
     DYN,
     OPTIONAL,
@@ -99,7 +99,7 @@ class _Analyser:
             case _:
                 parts = children(node)
                 types = [self.visit(part, bound, depth + 1) for part in parts]
-                type_ = type_of(self.checked, node, types)
+                type_ = inferred_type(self.checked, node, types)
                 self.merge(node, parts)
         found.types[node.id] = type_
         if not isinstance(node, Ident):

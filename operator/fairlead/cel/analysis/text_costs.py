@@ -9,7 +9,7 @@ from math import inf
 from typing import Final
 
 from fairlead.cel.analysis.sizes import NUMBER, ONE, TEXTS, Limits, Size, product
-from fairlead.cel.functions.regex import SEARCH, pattern_units, search_units
+from fairlead.cel.functions.regex import SEARCH, pattern_search_units, pattern_units
 from fairlead.cel.functions.work_units import DURATION_UNIT
 from fairlead.cel.syntax.ast import Call, Const, Type
 from fairlead.cel.values.meter import SHORT_TEXT, STEP
@@ -132,7 +132,7 @@ def matched(call: Called) -> Cost:
     """Of `matches` and the functions of `regex`: a text, then a pattern."""
     text, pattern = call[0].most, call.node.args[1]
     if isinstance(pattern, Const) and isinstance(pattern.value, str):
-        size, compiled = search_units(pattern.value), pattern_units(pattern.value) if call.is_engine else 0
+        size, compiled = pattern_search_units(pattern.value), pattern_units(pattern.value) if call.is_engine else 0
     else:
         size, compiled = inf, inf
     once = SEARCH + (text + 10) * size

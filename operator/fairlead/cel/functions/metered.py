@@ -55,7 +55,7 @@ def _searches(function: Function, *, backwards: bool = False) -> Metered:
     return metered
 
 
-def add(meter: Meter, left: Any, right: Any) -> Any:
+def add_metered(meter: Meter, left: Any, right: Any) -> Any:
     """Add numbers, or put texts or bytes after one another."""
     if isinstance(left, str | bytes):
         meter.pay(PAID + (len(left) + len(right)) // MADE)
@@ -181,7 +181,7 @@ def _slice(meter: Meter, values: Sequence[Any], start: int, end: int) -> Sequenc
     return lists.list_slice(values, start, end)
 
 
-def equal(meter: Meter, left: object, right: object) -> bool:
+def equal_metered(meter: Meter, left: object, right: object) -> bool:
     """Decide whether two values of any types are equal."""
     meter.compare(left, right)
     return equality.equal(left, right)
@@ -236,7 +236,7 @@ def look(meter: Meter, item: Any, held: Any) -> None:
 
 METERED: Final[Mapping[Function, Metered]] = MappingProxyType(
     {
-        operator.add: add,
+        operator.add: add_metered,
         strings.contains_string: _searches(strings.contains_string),
         strings.starts_with_string: _starts(strings.starts_with_string),
         strings.ends_with_string: _starts(strings.ends_with_string),
@@ -283,8 +283,8 @@ METERED: Final[Mapping[Function, Metered]] = MappingProxyType(
         quantity.is_quantity: _reads(quantity.is_quantity, MADE),
         strings.base64_encode_bytes: _copies(strings.base64_encode_bytes),
         strings.base64_decode_string: _copies(strings.base64_decode_string, 20),
-        equality.equal: equal,
-        equality.not_equal: lambda meter, left, right: not equal(meter, left, right),
+        equality.equal: equal_metered,
+        equality.not_equal: lambda meter, left, right: not equal_metered(meter, left, right),
         equality.less: _ordered(equality.less),
         equality.less_equal: _ordered(equality.less_equal),
         equality.greater: _ordered(equality.greater),

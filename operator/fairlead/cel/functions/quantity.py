@@ -133,7 +133,7 @@ def add(left: Quantity, right: Quantity) -> Quantity:
     return Quantity(left.nano + right.nano)
 
 
-def add_int(left: Quantity, right: int) -> Quantity:
+def add_integer(left: Quantity, right: int) -> Quantity:
     """Add an int."""
     return Quantity(left.nano + right * NANO)
 
@@ -143,7 +143,7 @@ def sub(left: Quantity, right: Quantity) -> Quantity:
     return Quantity(left.nano - right.nano)
 
 
-def sub_int(left: Quantity, right: int) -> Quantity:
+def subtract_integer(left: Quantity, right: int) -> Quantity:
     """Subtract an int."""
     return Quantity(left.nano - right * NANO)
 

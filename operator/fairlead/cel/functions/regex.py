@@ -200,7 +200,7 @@ def _compiled(text: str) -> Pattern | str:
         return error.message
 
 
-def search_units(text: str) -> float:
+def pattern_search_units(text: str) -> float:
     """Reckon what looking at one byte costs, of a pattern that stands in an expression; one that is none raises."""
     try:
         return compiled(text).units

@@ -46,7 +46,7 @@ def of_call(name: str, types: list[str], place: Excerpt) -> str:
         "key": _key(_item_of(types[0])),
         "arguments_quoted": quoted(arguments),
         "target_optional": optional(target),
-        "target_zero": zero(types[0]),
+        "target_zero": zero_literal(types[0]),
         "default": "",
     }
     if name == "orValue" and len(types) > 1:
@@ -67,7 +67,7 @@ def of_result(wanted: str, type_: str, text: str) -> str:
         "held": parenthesised(text),
         "side": side(text, of="=="),
         "test": side(text, of="?"),
-        "zero": zero(type_.removeprefix("optional_type<").removesuffix(">")),
+        "zero": zero_literal(type_.removeprefix("optional_type<").removesuffix(">")),
     }
     return _first(RESULTS, f"{wanted}, {type_}", values)
 
@@ -132,7 +132,7 @@ def item(target: str) -> str:
     return words[0][0].lower() if words else "x"
 
 
-def zero(type_: str) -> str:
+def zero_literal(type_: str) -> str:
     """What an optional of this type is without its value."""
     inner = type_.removeprefix("optional_type(").removesuffix(")")
     return {"string": "''", "int": "0", "uint": "0u", "double": "0.0", "bool": "false"}.get(inner, "")
@@ -175,8 +175,8 @@ def _operands(function: str, types: list[str], place: Excerpt) -> dict[str, str]
         "key": _key(_item_of(types[-1])),
         "first": left if middle else "",
         "middle": middle,
-        "left_zero": zero(types[0]),
-        "right_zero": zero(types[-1]),
+        "left_zero": zero_literal(types[0]),
+        "right_zero": zero_literal(types[-1]),
         "left_double": _double(left),
         "right_double": _double(right),
         "left_amount": amount(_unquoted(left)),
@@ -283,7 +283,7 @@ def optional(text: str) -> str:
 
 def _default(type_: str, given: str) -> str:
     inner = type_.removeprefix("optional_type(").removesuffix(")")
-    made = {"string": quoted(given), "double": _double(given), "int": _whole(given)}.get(inner) or zero(type_)
+    made = {"string": quoted(given), "double": _double(given), "int": _whole(given)}.get(inner) or zero_literal(type_)
     return f"write `.orValue({made})`"
 
 

@@ -64,7 +64,7 @@ def membership(lo: Context, node: Call) -> Out:
         item, held = lo.natives(node.args)
         if not has_native_key and lo.estimate is not None:
             return Out(lo.call(metered.among, load("m"), item.expr, held.expr), raises=True)
-        key = field_access.map_key(lo, lo.key(node.args[0], item), item_type) if has_native_key else item.expr
+        key = field_access.native_key(lo, lo.key(node.args[0], item), item_type) if has_native_key else item.expr
         return Out(compare(key, ast.In(), held.expr), any_raises(item, held))
     item, held = lo.sequence(node.args)
     if lo.estimate is not None:

@@ -71,7 +71,7 @@ def function(name: str) -> Callable[..., object]:
 
 
 @cache
-def metered(name: str) -> Callable[..., object]:
+def metered_function(name: str) -> Callable[..., object]:
     """The same, which takes a meter first and pays for the work."""
     by_kinds = {kinds: pays(found) for kinds, found in signatures()[name].items()}
 
@@ -106,7 +106,7 @@ def _field_type(message: Struct, field: str) -> str:
     return messages()[name][field]
 
 
-def select(value: Any, field: str) -> object:
+def select_dynamic(value: Any, field: str) -> object:
     """`value.field`."""
     if isinstance(value, dict):
         return value[field]
@@ -128,7 +128,7 @@ def has(value: Any, field: str) -> bool:
     return no_overload("has", value)
 
 
-def index(held: Any, key: object) -> object:
+def dynamic_index(held: Any, key: object) -> object:
     """`held[key]`."""
     if isinstance(held, dict):
         return held[map_key(key)]
@@ -147,7 +147,7 @@ def index(held: Any, key: object) -> object:
 def _index_optional(held: Any, key: object) -> Some | Nothing:
     """`optional[key]`: where it fails the engine has an optional of the error; here it is the error."""
     try:
-        return Some(index(held, key))
+        return Some(dynamic_index(held, key))
     except KeyError:
         return NONE
     except CelError as error:

@@ -107,7 +107,7 @@ def has_field(lo: Context, held: ast.expr, message: str, field: str) -> ast.expr
     return compare(value, ast.IsNot(), lo.ref(empty(type_)))
 
 
-def select(lo: Context, node: Select) -> Out:
+def select_field(lo: Context, node: Select) -> Out:
     """`operand.field`, `has(operand.field)`."""
     type_ = lo.type_of(node.operand)
     held = lo.lower(node.operand)
@@ -121,7 +121,7 @@ def select(lo: Context, node: Select) -> Out:
         if node.test_only:
             return Out(compare(const(node.field), ast.In(), held.expr), held.raises)
         return Out(readable(lo, node.operand, index(held.expr, const(node.field))), raises=True)
-    wanted = dynamic.has if node.test_only else dynamic.select
+    wanted = dynamic.has if node.test_only else dynamic.select_dynamic
     return Out(lo.call(wanted, held.expr, const(node.field)), raises=True)
 
 
@@ -130,7 +130,7 @@ def is_native_key(held: Type, key: Type) -> bool:
     return held.name == "map" and held.params[0] == key and key.name in _KEYS
 
 
-def map_key(lo: Context, key: ast.expr, type_: Type) -> ast.expr:
+def native_key(lo: Context, key: ast.expr, type_: Type) -> ast.expr:
     """A key as maps hold it."""
     if type_.name == "bool":
         return either(key, lo.ref(BoolKey.TRUE), lo.ref(BoolKey.FALSE))
@@ -144,11 +144,11 @@ def element_of(lo: Context, node: Call) -> Out:
         raise NotLoweredError("the engine takes the error of a bad index into an optional for a value")
     if is_native_key(type_, key_type):
         held, key = lo.natives(node.args)
-        looked_up = map_key(lo, lo.key(node.args[1], key), key_type)
+        looked_up = native_key(lo, lo.key(node.args[1], key), key_type)
         return Out(readable(lo, node.args[0], index(held.expr, looked_up)), raises=True)
     held, key = lo.sequence(node.args)
     if type_.name != "list" or key_type.name != "int":
-        return Out(lo.call(dynamic.index, held.expr, lo.key(node.args[1], key)), raises=True)
+        return Out(lo.call(dynamic.dynamic_index, held.expr, lo.key(node.args[1], key)), raises=True)
     constant = node.args[1]
     if isinstance(constant, Const) and isinstance(constant.value, int) and constant.value >= 0:
         return Out(index(held.expr, key.expr), raises=True)

@@ -64,9 +64,9 @@ class Lowerer(Context):
             case Ident():
                 return field_access.name(self, node)
             case Select() if self.type_of(node.operand).name == OPTIONAL:
-                return optional_access.select(self, node)
+                return optional_access.select_optional(self, node)
             case Select():
-                return field_access.select(self, node)
+                return field_access.select_field(self, node)
             case Call() if noting := self.watched.get((id(self.checked), node.id)):
                 args = (arg.expr for arg in self.sequence(node.args))
                 return Out(self.call(noting, load("note"), *args), raises=True)

@@ -114,7 +114,7 @@ def call(lo: Context, node: Call) -> Out:
         raise NotLoweredError(f"{node.function} of a value whose type is only known when it is there")
     args = (arg.expr for arg in lo.sequence(node.args))
     if lo.estimate is not None:
-        return Out(lo.call(dynamic.metered(node.function), load("m"), *args), raises=True)
+        return Out(lo.call(dynamic.metered_function(node.function), load("m"), *args), raises=True)
     return Out(lo.call(dynamic.function(node.function), *args), raises=True)
 
 

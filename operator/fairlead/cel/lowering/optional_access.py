@@ -130,7 +130,7 @@ def _element(lo: Context, operand: Node, key_node: Node) -> Out:
     else:
         start, key = lo.natives([operand, key_node])
         maybe = False
-    made_key = field_access.map_key(lo, lo.key(key_node, key), key_type)
+    made_key = field_access.native_key(lo, lo.key(key_node, key), key_type)
     may_raise = any_raises(start, key)
     if type_.name == "map" and not maybe:
         return _get(lo, operand, Out(start.expr, may_raise), made_key)
@@ -162,7 +162,7 @@ def _box(lo: Context, node: Node) -> Out:
     return Out(either(empty, _NONE, some), out.raises)
 
 
-def select(lo: Context, node: Select) -> Out:
+def select_optional(lo: Context, node: Select) -> Out:
     """A field of an optional: an optional itself; `has()` of it."""
     if not node.test_only:
         if _has_bare_form(lo, node):

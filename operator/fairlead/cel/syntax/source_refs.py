@@ -42,7 +42,7 @@ def references(text: str) -> Iterator[Reference]:
         yield Reference(found[1], found.start(), found.end())
 
 
-def replaced(text: str, by: Callable[[str], str]) -> str:
+def replace_references(text: str, by: Callable[[str], str]) -> str:
     """The text with other words in place of the variables."""
     parts, at = [], 0
     for name, start, end in references(text):

@@ -62,17 +62,17 @@ def _run(given: argparse.Namespace) -> int:
     sight = open_source(given)
     pods = pods_to_check(given, sight, both)
     (before, blind), (after, more) = judgeable_policies(before, sight), judgeable_policies(after, sight)
-    one = Simulation(before, sight.snapshot, now, each=progress.shown)
-    other = Simulation(after, sight.snapshot, now, each=progress.shown)
+    one = Simulation(before, sight.snapshot, now, each=progress.with_progress)
+    other = Simulation(after, sight.snapshot, now, each=progress.with_progress)
     others = of_schedulers((pod.scheduler for pod in pods), both.policies)
     notes = [*sight.notes(both.policies, pods, given), *others, *dict.fromkeys([*blind, *more])]
-    found = (changed(one, other, pod.raw, pod.file) for pod in progress.shown("pods", pods))
+    found = (changed(one, other, pod.raw, pod.file) for pod in progress.with_progress("pods", pods))
     out = output()
     count = 0
     if given.output == TABLE:
         rows = [each for each in found if each is not None]
         count = len(rows)
-        for line in diff_text.lines(rows, len(pods), notes, colour=wants_colour(out)):
+        for line in diff_text.diff_lines(rows, len(pods), notes, colour=wants_colour(out)):
             print(line, file=out)
         return exits.FAILED if count else exits.DONE
     with ListWriter(given.output, "pods") as spool:

@@ -65,7 +65,7 @@ def _run(given: argparse.Namespace) -> int:
     sight, pod = _sight(given)
     policies = given_policies or _of_cluster(sight)
     judgeable, blind = judgeable_policies(policies, sight)
-    world = Simulation(judgeable, sight.snapshot, now, each=progress.shown)
+    world = Simulation(judgeable, sight.snapshot, now, each=progress.with_progress)
     judged = world.judge(pod.raw, pod.file)
     notes = [*sight.notes(policies.policies, [pod], given), *blind, *of_judged(judged)]
     about = ExplainContext(judged, now, sight.live.policies, notes, len(world.names))
@@ -73,15 +73,15 @@ def _run(given: argparse.Namespace) -> int:
     if given.node:
         one = one_node(world, pod.raw, judged, _node(judged, given.node))
         if given.output != TABLE:
-            out.write(dumped(explain_data.of_node(about, one), given.output))
+            out.write(dumped(explain_data.node_data(about, one), given.output))
         else:
-            out.writelines(f"{line}\n" for line in explain_text.of_node(about, one, colour=wants_colour(out)))
+            out.writelines(f"{line}\n" for line in explain_text.node_text(about, one, colour=wants_colour(out)))
         return exits.DONE
     found = explanation(world, pod.raw, judged)
     if given.output != TABLE:
-        out.write(dumped(explain_data.of_all(about, found), given.output))
+        out.write(dumped(explain_data.explanation_data(about, found), given.output))
     else:
-        out.writelines(f"{line}\n" for line in explain_text.of_all(about, found, colour=wants_colour(out)))
+        out.writelines(f"{line}\n" for line in explain_text.explanation_text(about, found, colour=wants_colour(out)))
     return exits.DONE
 
 

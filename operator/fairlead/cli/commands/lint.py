@@ -41,7 +41,7 @@ def run(given: argparse.Namespace) -> int:
     from fairlead.api.names import KIND
     from fairlead.cli.inputs.checker import Checker
     from fairlead.cli.inputs.files import read_into
-    from fairlead.cli.reports.lint_text import as_data, as_text
+    from fairlead.cli.reports.lint_text import report_data, report_text
 
     checker = Checker(clock=thread_time)
     notes, unreadable = read_into(checker, given.files)
@@ -52,10 +52,10 @@ def run(given: argparse.Namespace) -> int:
         complain("fairlead lint", note)
     out = output()
     if given.output == TABLE:
-        for line in as_text(report, colour=wants_colour(out), verbose=given.verbose):
+        for line in report_text(report, colour=wants_colour(out), verbose=given.verbose):
             print(line, file=out)
     else:
-        out.write(dumped(as_data(report), given.output))
+        out.write(dumped(report_data(report), given.output))
     if unreadable:
         return exits.USAGE
     return exits.FAILED if report.count("error") else exits.DONE

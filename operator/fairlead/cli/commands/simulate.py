@@ -59,12 +59,12 @@ def _run(given: argparse.Namespace) -> int:
     judgeable, blind = judgeable_policies(policies, sight)
     others = of_schedulers((pod.scheduler for pod in pods), policies.policies)
     notes = [*sight.notes(policies.policies, pods, given), *others, *blind]
-    world = Simulation(judgeable, sight.snapshot, now, each=progress.shown)
+    world = Simulation(judgeable, sight.snapshot, now, each=progress.with_progress)
     out = output()
-    judged = (world.judge(pod.raw, pod.file) for pod in progress.shown("pods", pods))
+    judged = (world.judge(pod.raw, pod.file) for pod in progress.with_progress("pods", pods))
     if given.output == TABLE:
         rows = [(one.pod, simulate_text.row(one)) for one in judged]
-        for line in simulate_text.lines(rows, len(world.names), notes, colour=wants_colour(out)):
+        for line in simulate_text.simulate_lines(rows, len(world.names), notes, colour=wants_colour(out)):
             print(line, file=out)
         return exits.DONE
     with ListWriter(given.output, "pods") as spool:

@@ -39,8 +39,8 @@ def run(given: argparse.Namespace) -> int:
     import asyncio
 
     from fairlead.cli.console.exits import REACH
-    from fairlead.cli.reports.status_summary import as_data, overview
-    from fairlead.cli.reports.status_text import as_text
+    from fairlead.cli.reports.status_summary import overview, status_as_data
+    from fairlead.cli.reports.status_text import status_text
     from fairlead.kube.errors import ClusterError, NotFoundError, UnreachableError
 
     try:
@@ -53,9 +53,9 @@ def run(given: argparse.Namespace) -> int:
         return exits.USAGE
     out = output()
     if given.output == TABLE:
-        out.writelines(f"{line}\n" for line in as_text(found, colour=wants_colour(out)))
+        out.writelines(f"{line}\n" for line in status_text(found, colour=wants_colour(out)))
     else:
-        out.write(dumped(as_data(found), given.output))
+        out.write(dumped(status_as_data(found), given.output))
     return exits.DONE if found.ready else exits.FAILED
 
 

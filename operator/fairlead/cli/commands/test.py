@@ -14,7 +14,7 @@ from fairlead.cli.console.output import TABLE, add_output, complain, counted, du
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
     from fairlead.cli.inputs.suite_files import Loaded, Suites
-    from fairlead.cli.reports.suite_report import CaseRun, Report
+    from fairlead.cli.reports.suite_report import CaseRun, SuiteReport
     from fairlead.suites.coverage import Coverage
 
 _LOOK_S: Final = 0.5
@@ -63,11 +63,11 @@ def run(given: argparse.Namespace) -> int:
 def _once(given: argparse.Namespace, suites: "Suites") -> int:
     # Loaded here: the language alone takes longer than the rest of the program.
     from fairlead.cli.reports.lint_text import finding_lines
-    from fairlead.cli.reports.suite_report import Report, SuiteRun, as_data, as_text
+    from fairlead.cli.reports.suite_report import SuiteReport, SuiteRun, suite_data, suite_text
     from fairlead.suites.coverage import Coverage
 
     coverage = Coverage()
-    report = Report(findings=[*suites.findings])
+    report = SuiteReport(findings=[*suites.findings])
     for loaded in suites.loaded:
         coverage.expect(loaded.policies)
         cases = [_case(loaded, at, coverage, report) for at in range(len(loaded.suite.cases))]
@@ -77,9 +77,9 @@ def _once(given: argparse.Namespace, suites: "Suites") -> int:
     if given.output == TABLE:
         for finding in report.findings:
             print("\n".join(finding_lines(finding, colour=wants_colour(errors()))), file=errors())
-        print("\n".join(as_text(report, colour=wants_colour(out))), file=out, flush=True)
+        print("\n".join(suite_text(report, colour=wants_colour(out))), file=out, flush=True)
     else:
-        out.write(dumped(as_data(report), given.output))
+        out.write(dumped(suite_data(report), given.output))
     unwritten = given.junit and not _write_junit(given.junit, report)
     if report.findings or unwritten:
         return exits.USAGE
@@ -89,7 +89,7 @@ def _once(given: argparse.Namespace, suites: "Suites") -> int:
     return exits.DONE
 
 
-def _case(loaded: "Loaded", at: int, coverage: "Coverage", report: "Report") -> "CaseRun":
+def _case(loaded: "Loaded", at: int, coverage: "Coverage", report: "SuiteReport") -> "CaseRun":
     from fairlead.cli.reports.suite_report import CaseRun, lines_of, place_of
     from fairlead.suites.run import ask, run_case
 
@@ -105,7 +105,7 @@ def _case(loaded: "Loaded", at: int, coverage: "Coverage", report: "Report") -> 
     return CaseRun(result.case, line, "passed" if result.passed else "failed", took, result.differences, said)
 
 
-def _write_junit(file: str, report: "Report") -> bool:
+def _write_junit(file: str, report: "SuiteReport") -> bool:
     from pathlib import Path
 
     from fairlead.cli.console.whole_output import write_whole

@@ -17,7 +17,7 @@ class Several(Sized, Iterable[T], Protocol[T]):
     """What can be counted before it is gone through."""
 
 
-def shown(what: str, items: Several[T], out: TextIO | None = None) -> Iterator[T]:
+def with_progress(what: str, items: Several[T], out: TextIO | None = None) -> Iterator[T]:
     """The same items, while a line says how many of them are done; it is gone at the end, whatever the end is."""
     err = sys.stderr if out is None else out
     if err is None or not err.isatty():

@@ -8,7 +8,7 @@ from fairlead.api.errors import FieldPath, render_path
 from fairlead.api.names import KIND
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, policy_model
 from fairlead.cli.inputs.cross_policy import CrossPolicyChecks
-from fairlead.cli.inputs.findings import Finding, Report, Rule
+from fairlead.cli.inputs.findings import Finding, LintedRule, LintReport
 from fairlead.cli.inputs.locations import PolicyLocation
 from fairlead.cli.yaml.documents import Mapping, Node, Scalar, Sequence, documents
 from fairlead.cli.yaml.plain_values import VALUES_MAX, find, text_at, to_data
@@ -33,7 +33,7 @@ _NO_SUCH_FIELD: Final = "there is no such field"
 class Checker:
     """Looks at one file after the other, and remembers what is to be said of several."""
 
-    report: Report = field(default_factory=Report)
+    report: LintReport = field(default_factory=LintReport)
     compiled: list[CompiledPolicy] = field(default_factory=list)
     """The policies that compile, in the order in which they were read."""
     policies: list[tuple[PolicyLocation, Object]] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Checker:
         self._files.setdefault(file, len(self._files))
         self.report.findings.append(Finding(file, 1, 1, "error", "", message, hint))
 
-    def finish(self) -> Report:
+    def finish(self) -> LintReport:
         """Take down what is to be said of several files, and put all of it in their order."""
         self.report.findings += self._across.conflicts()
         self.report.findings.sort(key=lambda one: (self._files[one.file], one.line, one.column))
@@ -148,7 +148,7 @@ def _is_list(document: Node) -> bool:
     return there and isinstance(items, Sequence)
 
 
-def _rules(place: PolicyLocation, policy: SchedulerExtenderPolicy, compiled: CompiledPolicy) -> Iterator[Rule]:
+def _rules(place: PolicyLocation, policy: SchedulerExtenderPolicy, compiled: CompiledPolicy) -> Iterator[LintedRule]:
     """The rules of a policy, in the order in which they were compiled."""
     annotations = policy.spec.binding.annotations if policy.spec.binding else ()
     paths: list[FieldPath] = [
@@ -171,4 +171,6 @@ def _rules(place: PolicyLocation, policy: SchedulerExtenderPolicy, compiled: Com
         is_expression = rule.expression is not None
         where = render_path(path).removeprefix("spec.")
         name = about.name or where
-        yield Rule(place.file, line, place.name, name, about.kind, about.evaluation, why, about.uses, is_expression)
+        yield LintedRule(
+            place.file, line, place.name, name, about.kind, about.evaluation, why, about.uses, is_expression
+        )

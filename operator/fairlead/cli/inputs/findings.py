@@ -33,7 +33,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class LintedRule:
     """What is known of a rule that compiles."""
 
     file: str
@@ -49,11 +49,11 @@ class Rule:
 
 
 @dataclass(slots=True)
-class Report:
+class LintReport:
     """Everything that is said about all files."""
 
     findings: list[Finding] = field(default_factory=list)
-    rules: list[Rule] = field(default_factory=list)
+    rules: list[LintedRule] = field(default_factory=list)
     policies: int = 0
     ignored: int = 0
     """Documents of other kinds."""

@@ -10,7 +10,7 @@ from fairlead.cli.reports.rows import alike, some
 from fairlead.simulation.placement_diff import Changed, Moved
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED
 
-__all__ = ["NOT_SIMULATED", "Shown", "lines", "shown"]
+__all__ = ["NOT_SIMULATED", "Shown", "diff_lines", "shown"]
 
 _RED: Final = "\x1b[1;31m"
 _BOLD: Final = "\x1b[1m"
@@ -57,14 +57,14 @@ def _moved(one: Moved) -> _Moved:
     return _Moved(one.node, [{"policy": by.policy, "rule": by.rule, "reason": by.reason} for by in one.by])
 
 
-class Row(NamedTuple):
+class DiffRow(NamedTuple):
     """What is said of a pod."""
 
     is_stranded: bool
     lines: tuple[str, ...]
 
 
-def lines(changes: Sequence[Changed], pods: int, notes: Sequence[str], *, colour: bool) -> Iterator[str]:
+def diff_lines(changes: Sequence[Changed], pods: int, notes: Sequence[str], *, colour: bool) -> Iterator[str]:
     """Line by line."""
     found = sorted(alike((one.after.pod, _row(one)) for one in changes), key=lambda one: not one[1].is_stranded)
     for name, row in found:
@@ -78,7 +78,7 @@ def lines(changes: Sequence[Changed], pods: int, notes: Sequence[str], *, colour
         yield f"Note: {clean(note)}."
 
 
-def _row(one: Changed) -> Row:
+def _row(one: Changed) -> DiffRow:
     left, was = len(one.after.left), len(one.before.left)
     said = []
     if was and not left:
@@ -91,7 +91,7 @@ def _row(one: Changed) -> Row:
     if before and after and before != after and (one.by_scores or len(after) < left):
         by = f" by {', '.join(one.by_scores)}" if one.by_scores else ""
         said.append(f"prefers {some(after)} instead of {some(before)}{by}")
-    return Row(bool(was and not left), tuple(said))
+    return DiffRow(bool(was and not left), tuple(said))
 
 
 def _by_reason(moved: Sequence[Moved]) -> Iterator[tuple[str, list[str]]]:

@@ -23,7 +23,7 @@ _WORDS: Final[Mapping[Verdict, str]] = {
 Data = dict[str, Any]
 
 
-def of_all(about: ExplainContext, found: Explanation) -> Data:
+def explanation_data(about: ExplainContext, found: Explanation) -> Data:
     """Every node, each rule that refuses some with what it compared on one, and the closest node."""
     preferred = frozenset(found.judged.preferred)
     closest = found.closest
@@ -45,7 +45,7 @@ def of_all(about: ExplainContext, found: Explanation) -> Data:
     }
 
 
-def of_node(about: ExplainContext, one: OneNode) -> Data:
+def node_data(about: ExplainContext, one: OneNode) -> Data:
     """Every rule on one node."""
     scored = one.scored
     return {

@@ -34,7 +34,7 @@ _OTHERS_MAX: Final = 8
 _STEPS_MAX: Final = 12
 
 
-def of_all(about: ExplainContext, found: Explanation, *, colour: bool) -> Iterator[str]:
+def explanation_text(about: ExplainContext, found: Explanation, *, colour: bool) -> Iterator[str]:
     """Line by line."""
     left = found.judged.left
     yield from _head(about)
@@ -68,7 +68,7 @@ def of_all(about: ExplainContext, found: Explanation, *, colour: bool) -> Iterat
     yield from _tail(about, found.others)
 
 
-def of_node(about: ExplainContext, one: OneNode, *, colour: bool) -> Iterator[str]:
+def node_text(about: ExplainContext, one: OneNode, *, colour: bool) -> Iterator[str]:
     """Line by line."""
     yield from _head(about)
     good = one.verdict in ("Preferred", "Possible")

@@ -4,10 +4,10 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
 from fairlead.cli.inputs.findings import Finding
-from fairlead.cli.reports.suite_report import CaseRun, Report, SuiteRun
+from fairlead.cli.reports.suite_report import CaseRun, SuiteReport, SuiteRun
 
 
-def as_junit(report: Report) -> bytes:
+def as_junit(report: SuiteReport) -> bytes:
     """The report as XML. What could not be run at all is there, too: readers look at nothing else."""
     suites = [*report.suites, *_unread(report)]
     root = ET.Element(
@@ -29,7 +29,7 @@ def as_junit(report: Report) -> bytes:
     return found + b"\n"
 
 
-def _unread(report: Report) -> list[SuiteRun]:
+def _unread(report: SuiteReport) -> list[SuiteRun]:
     """A case for each file of which nothing could be run."""
     by_file: dict[str, list[Finding]] = {}
     for one in report.findings:

@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from fairlead.cel.syntax.diagnostics import Diagnostic
 from fairlead.cli.console.output import clean, counted, painted
-from fairlead.cli.inputs.findings import Finding, Report, Rule
+from fairlead.cli.inputs.findings import Finding, LintedRule, LintReport
 
 _COLOURS: Final = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "note": "\x1b[1;36m", "caret": "\x1b[1;32m"}
 _BOLD: Final = "\x1b[1m"
 _ON_ENGINE_SHOWN: Final = 5
 
 
-def as_text(report: Report, *, colour: bool, verbose: bool) -> Iterator[str]:
+def report_text(report: LintReport, *, colour: bool, verbose: bool) -> Iterator[str]:
     """Line by line."""
     for finding in report.findings:
         yield from finding_lines(finding, colour=colour)
@@ -25,7 +25,7 @@ def as_text(report: Report, *, colour: bool, verbose: bool) -> Iterator[str]:
     yield _summary(report)
 
 
-def as_data(report: Report) -> dict[str, Any]:
+def report_data(report: LintReport) -> dict[str, Any]:
     """An object with findings, rules and summary."""
     expressions = [rule for rule in report.rules if rule.expression]
     return {
@@ -64,14 +64,14 @@ def finding_lines(finding: Finding, *, colour: bool) -> Iterator[str]:
         yield f"    {painted(caret, _COLOURS['caret'], colour)}"
 
 
-def _rules(rules: list[Rule]) -> Iterator[str]:
+def _rules(rules: list[LintedRule]) -> Iterator[str]:
     for rule in rules:
         uses = ", ".join(rule.uses) or "nothing"
         what = f"{rule.kind.lower()} {rule.name}: {rule.evaluation.lower()}, uses {uses}"
         yield clean(f"{rule.file}:{rule.line}: {rule.policy}: {what}")
 
 
-def _share(expressions: list[Rule]) -> str:
+def _share(expressions: list[LintedRule]) -> str:
     on_engine = [rule for rule in expressions if rule.evaluation != "Lowered"]
     verb = "is" if len(expressions) == 1 else "are"
     said = f"{len(expressions) - len(on_engine)} of {counted(len(expressions), 'expression')} {verb} lowered"
@@ -85,7 +85,7 @@ def _share(expressions: list[Rule]) -> str:
     return clean(f"{said}; on the engine runs {', '.join(each + more)}")
 
 
-def _summary(report: Report) -> str:
+def _summary(report: LintReport) -> str:
     parts = [
         counted(report.policies, "policy", "policies"),
         counted(report.count("error"), "error"),

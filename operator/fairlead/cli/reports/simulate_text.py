@@ -14,7 +14,7 @@ from fairlead.policy.views.pod_and_node import PodView
 from fairlead.simulation.results import CLASSES, NodeResult, PodResult, Verdicts
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED
 
-__all__ = ["NOT_SIMULATED", "Row", "lines", "row"]
+__all__ = ["NOT_SIMULATED", "SimulateRow", "row", "simulate_lines"]
 
 _HEAD: Final = ("POD", "POLICIES", "NODES", "PREFERRED", "SCORE", "KEPT FROM THE OTHERS BY")
 _RED: Final = "\x1b[1;31m"
@@ -22,7 +22,7 @@ _BOLD: Final = "\x1b[1m"
 _REASONS_MAX: Final = 3
 
 
-class Row(NamedTuple):
+class SimulateRow(NamedTuple):
     """What is said of a pod."""
 
     policies: str
@@ -34,12 +34,12 @@ class Row(NamedTuple):
     gates: str
 
 
-def row(judged: PodResult) -> Row:
+def row(judged: PodResult) -> SimulateRow:
     """What is said of a pod."""
     left = judged.left
     best = next((node.score for node in left if judged.preferred and node.name == judged.preferred[0]), None)
     has_scores = any(each.policy.scores for each in judged.matched)
-    return Row(
+    return SimulateRow(
         ", ".join(judged.policies) or "none",
         len(left),
         _preferred(judged.preferred, has_scores=has_scores),
@@ -65,7 +65,9 @@ def _kept_by(verdicts: Verdicts) -> str:
     return ", ".join([*told, *([f"{rest:,} by other reasons"] if rest else [])]) or "-"
 
 
-def lines(rows: Sequence[tuple[PodView, Row]], nodes: int, notes: Sequence[str], *, colour: bool) -> Iterator[str]:
+def simulate_lines(
+    rows: Sequence[tuple[PodView, SimulateRow]], nodes: int, notes: Sequence[str], *, colour: bool
+) -> Iterator[str]:
     """Line by line."""
     found = sorted(alike(rows), key=lambda one: one[1].left > 0)
     if found:
@@ -81,13 +83,13 @@ def lines(rows: Sequence[tuple[PodView, Row]], nodes: int, notes: Sequence[str],
         yield f"Note: {clean(note)}."
 
 
-def _cells(name: str, one: Row, nodes: int) -> tuple[str, ...]:
+def _cells(name: str, one: SimulateRow, nodes: int) -> tuple[str, ...]:
     left = "none" if not one.left else f"{one.left:,} of {nodes:,}"
     others = f"{one.others}; waits for its scheduling gates: {one.gates}" if one.gates else one.others
     return (name, one.policies, left, one.preferred, one.score, others)
 
 
-def _summary(rows: Sequence[Row], nodes: int) -> str:
+def _summary(rows: Sequence[SimulateRow], nodes: int) -> str:
     none = sum(1 for one in rows if not one.left)
     if not rows:
         return "No pod waits for a scheduler that these policies name."
@@ -97,7 +99,7 @@ def _summary(rows: Sequence[Row], nodes: int) -> str:
     return said + f"{len(rows) - none:,} {'has' if len(rows) - none == 1 else 'have'} where to go, {none:,} nowhere."
 
 
-def _asking(rows: Sequence[tuple[PodView, Row]]) -> str:
+def _asking(rows: Sequence[tuple[PodView, SimulateRow]]) -> str:
     counts = Counter(what for _, one in rows for what in one.beyond)
     said = ", ".join(f"{what} by {counted(count, 'pod')}" for what, count in counts.items())
     return f" (asked for are {said})" if said else ""

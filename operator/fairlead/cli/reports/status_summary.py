@@ -237,6 +237,6 @@ def _samples(text: str) -> Samples:
     return made
 
 
-def as_data(what: Overview) -> Any:
+def status_as_data(what: Overview) -> Any:
     """As plain data."""
     return msgspec.to_builtins(what)

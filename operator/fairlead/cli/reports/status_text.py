@@ -13,7 +13,7 @@ _SHOWN: Final = 12
 _TEXT_MAX: Final = 70
 
 
-def as_text(what: Overview, *, colour: bool) -> Iterator[str]:
+def status_text(what: Overview, *, colour: bool) -> Iterator[str]:
     """Line by line."""
     yield painted(_headline(what), _GREEN if what.ready else _RED, colour)
     for wrong in what.wrong[:_SHOWN]:

@@ -42,7 +42,7 @@ class SuiteRun:
 
 
 @dataclass(slots=True)
-class Report:
+class SuiteReport:
     """All of them."""
 
     suites: list[SuiteRun] = field(default_factory=list)
@@ -84,7 +84,7 @@ def _details(difference: Difference) -> Iterator[str]:
         yield from indented(rows[:_ROWS_MAX])
 
 
-def as_text(report: Report, *, colour: bool = False) -> Iterator[str]:
+def suite_text(report: SuiteReport, *, colour: bool = False) -> Iterator[str]:
     """Line by line: what became of each case, what is not as expected, what no case has seen, the sum."""
     rows = [(suite.name, case.name, _RESULTS[case.result]) for suite in report.suites for case in suite.cases]
     if rows:
@@ -105,7 +105,7 @@ def as_text(report: Report, *, colour: bool = False) -> Iterator[str]:
     yield _summary(report)
 
 
-def as_data(report: Report) -> dict[str, Any]:
+def suite_data(report: SuiteReport) -> dict[str, Any]:
     """The same for programs; fields may be added, none goes."""
     seen, all_ = report.outcomes
     return {
@@ -153,7 +153,7 @@ def _difference(one: Difference) -> dict[str, Any]:
     }
 
 
-def _summary(report: Report) -> str:
+def _summary(report: SuiteReport) -> str:
     cases = sum(len(suite.cases) for suite in report.suites)
     parts = [f"{report.count('passed')} passed"]
     if failed := report.count("failed"):

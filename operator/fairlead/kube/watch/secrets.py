@@ -17,7 +17,7 @@ TLS: Final = "kubernetes.io/tls"
 _NONE: Final[Mapping[str, str]] = {}
 
 
-class Metadata(msgspec.Struct, frozen=True):
+class SecretMetadata(msgspec.Struct, frozen=True):
     """Of a Secret; called as in the API."""
 
     name: str
@@ -31,7 +31,7 @@ class Metadata(msgspec.Struct, frozen=True):
 class Secret(msgspec.Struct, frozen=True):
     """A Secret. What is in `data` is base64 on the wire alone."""
 
-    metadata: Metadata
+    metadata: SecretMetadata
     type: str = "Opaque"
     data: dict[str, bytes] = {}
 
@@ -50,7 +50,7 @@ class Certificate(msgspec.Struct, frozen=True):
 class Shown(msgspec.Struct, frozen=True):
     """A Secret, without its secrets."""
 
-    metadata: Metadata
+    metadata: SecretMetadata
     data: Certificate = Certificate()
 
 
@@ -81,7 +81,7 @@ class Secrets:
         while True:
             if (found := await self.get(name)) is not None:
                 return found
-            made = Secret(Metadata(name, self.namespace, labels=dict(labels)), kind, dict(make()))
+            made = Secret(SecretMetadata(name, self.namespace, labels=dict(labels)), kind, dict(make()))
             try:
                 return await self.client.create(self._where(""), body(made), _decode)
             except ConflictError as error:

@@ -20,7 +20,7 @@ from fairlead.cel.engine.environment import PROTECTION, environment
 from fairlead.cel.engine.protobuf import ELEMENTS_MAX, TEXT_MAX, Room
 from fairlead.cel.lowering.program import OF_POD, Program, Traced
 from fairlead.cel.syntax.ast import Const, Node, Select, walk
-from fairlead.cel.syntax.source_refs import replaced
+from fairlead.cel.syntax.source_refs import replace_references
 from fairlead.cel.values.errors import CelError, Kind, NotLoweredError
 from fairlead.cooperative import Steps
 from fairlead.strategies.reads import EVERY, PodsRead, Reads
@@ -167,9 +167,9 @@ class CompiledExpression:
         """The same with its variables written into it, so that the engine computes those that are needed."""
         if not self.variables:
             return self.expression.compiled
-        text = f"({replaced(self.expression.text, _bound_name)}\n)"
+        text = f"({replace_references(self.expression.text, _bound_name)}\n)"
         for name in reversed(_in_order(self.variables)):
-            held = replaced(self.variables[name].expression.text, _bound_name)
+            held = replace_references(self.variables[name].expression.text, _bound_name)
             text = f"cel.bind({_bound_name(name)}, ({held}\n), {text})"
         if len(text) > ENGINE_TEXT_MAX:
             raise RuntimeError(f"with its variables written out it has {len(text)} characters")

@@ -12,7 +12,7 @@ from fairlead.api.errors import FieldPath
 from fairlead.api.rules import Match
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.lint.absent_keys import Entry, OutcomePairs, all_of, entries, outcomes
+from fairlead.policy.lint.absent_keys import MapEntry, OutcomePairs, all_of, entries, outcomes
 from fairlead.policy.lint.codes import LintCode, LintWarning
 from fairlead.policy.lint.expression_checks import QUANTITIES
 from fairlead.policy.lint.match_checks import always_there
@@ -38,7 +38,7 @@ class AbsentLabels:
     def __init__(self, compiled: CompiledPolicy, written: Match) -> None:
         self._compiled = compiled
         self._conditions = [condition.expression for condition in compiled.match.conditions]
-        self._known: dict[Entry, OutcomePairs] = {}
+        self._known: dict[MapEntry, OutcomePairs] = {}
         self._there = {
             "pod.metadata.labels": always_there(written.pod_selector),
             "namespaceObject.metadata.labels": always_there(written.namespace_selector) | _OF_NAMESPACES,
@@ -78,19 +78,19 @@ class AbsentLabels:
             if (None, False) in (yield from self._outcomes(expression, entry)):
                 yield _warning(path, entry, "what raises protects")
 
-    def _entries(self, expression: CompiledExpression) -> list[Entry]:
+    def _entries(self, expression: CompiledExpression) -> list[MapEntry]:
         """What it reads that may be absent, as many as anybody would read of."""
         found = [one for one in entries(expression) if one.key not in self._there.get(one.map, ())]
         return [one for one in found if one.key is not None or not one.map.endswith(_LISTS)][:_ENTRIES_MAX]
 
-    def _outcomes(self, expression: CompiledExpression, entry: Entry) -> Generator[None, None, OutcomePairs]:
+    def _outcomes(self, expression: CompiledExpression, entry: MapEntry) -> Generator[None, None, OutcomePairs]:
         """What a rule comes to for the pods that the policy is for."""
         yield
         if not any(absent for absent, _ in (yield from self._matching(entry))):
             return frozenset()
         return outcomes(expression, entry)
 
-    def _matching(self, entry: Entry) -> Generator[None, None, OutcomePairs]:
+    def _matching(self, entry: MapEntry) -> Generator[None, None, OutcomePairs]:
         """What the conditions come to that have to do with it."""
         if entry not in self._known:
             about = self._conditions
@@ -104,12 +104,12 @@ class AbsentLabels:
         return self._known[entry]
 
 
-def _warning(path: FieldPath, entry: Entry, then: str) -> LintWarning:
+def _warning(path: FieldPath, entry: MapEntry, then: str) -> LintWarning:
     said = f"this raises {_where_absent(entry)}, and {then}"
     return LintWarning(LintCode.ABSENT_RAISES, path, said, _cure(entry))
 
 
-def _where_absent(entry: Entry) -> str:
+def _where_absent(entry: MapEntry) -> str:
     """Who lacks the entry."""
     if entry.key is None:
         return f"where {entry.map} is empty"
@@ -120,7 +120,7 @@ def _where_absent(entry: Entry) -> str:
     return f"where {entry.map} has no {entry.key!r}"
 
 
-def _cure(entry: Entry) -> str:
+def _cure(entry: MapEntry) -> str:
     if entry.key is None:
         return f"ask `{entry.map}.size() > 0` first, or use `{entry.map}.exists(...)`"
     default = "'0'" if entry.map.rpartition(".")[2] in QUANTITIES else "''"

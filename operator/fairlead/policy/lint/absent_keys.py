@@ -29,7 +29,7 @@ _LIKE: Final[OutcomePairs] = frozenset({(None, True)})
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MapEntry:
     """An entry of a map of texts, or of a list."""
 
     holder: Key
@@ -45,7 +45,7 @@ class _GiveUpError(Exception):
     """It is asked for in a way that is not followed."""
 
 
-def entries(compiled: CompiledExpression) -> list[Entry]:
+def entries(compiled: CompiledExpression) -> list[MapEntry]:
     """What it reads without asking whether it is there, each once."""
     try:
         return list(dict.fromkeys(_read_in(term_of(compiled))))
@@ -53,7 +53,7 @@ def entries(compiled: CompiledExpression) -> list[Entry]:
         return []
 
 
-def outcomes(compiled: CompiledExpression, entry: Entry) -> OutcomePairs:
+def outcomes(compiled: CompiledExpression, entry: MapEntry) -> OutcomePairs:
     """What it comes to; nothing where that is not known."""
     try:
         return _pairs(term_of(compiled), entry)
@@ -69,14 +69,14 @@ def all_of(conditions: Iterable[OutcomePairs]) -> OutcomePairs:
     return whole
 
 
-def _read_in(term: Term) -> Iterator[Entry]:
+def _read_in(term: Term) -> Iterator[MapEntry]:
     if (entry := _entry(term)) is not None:
         yield entry
     for child in children(term.node):
         yield from _read_in(term.at(child))
 
 
-def _entry(term: Term) -> Entry | None:
+def _entry(term: Term) -> MapEntry | None:
     """The entry that is read, if reading it raises where it is not there."""
     if found := read(term):
         holder, key = found
@@ -87,21 +87,21 @@ def _entry(term: Term) -> Entry | None:
     return None
 
 
-def _made(holder: Term, key: str | None) -> Entry | None:
+def _made(holder: Term, key: str | None) -> MapEntry | None:
     inner = holder.node
     if not isinstance(inner, Select):
         return None
     while isinstance(inner, Select):
         inner = inner.operand
     root = holder.checked.names.get(inner.id, inner.name) if isinstance(inner, Ident) else ""
-    return Entry(holder.key(), key, text(holder.node), root)
+    return MapEntry(holder.key(), key, text(holder.node), root)
 
 
-def _is(found: tuple[Term, object] | None, entry: Entry) -> bool:
+def _is(found: tuple[Term, object] | None, entry: MapEntry) -> bool:
     return found is not None and found[1] == entry.key and found[0].key() == entry.holder
 
 
-def _pairs(term: Term, entry: Entry) -> OutcomePairs:
+def _pairs(term: Term, entry: MapEntry) -> OutcomePairs:
     """What a condition comes to."""
     match term.node:
         case Comprehension() as macro:
@@ -130,7 +130,7 @@ def _pairs(term: Term, entry: Entry) -> OutcomePairs:
     return _EITHER | _LIKE | _UNLIKE
 
 
-def _of_macro(term: Term, macro: Comprehension, entry: Entry) -> OutcomePairs:
+def _of_macro(term: Term, macro: Comprehension, entry: MapEntry) -> OutcomePairs:
     if isinstance(macro.range, ListExpr) and not macro.range.elements:  # cel.bind
         return _pairs(term.at(macro.result), entry)
     if term.at(macro.range).key()[:3] == entry.holder[:3]:
@@ -147,7 +147,7 @@ def _of_macro(term: Term, macro: Comprehension, entry: Entry) -> OutcomePairs:
     return _pairs(term.at(condition), entry) | {(of_none, of_none)}
 
 
-def _with_default(term: Term, entry: Entry) -> OutcomePairs | None:
+def _with_default(term: Term, entry: MapEntry) -> OutcomePairs | None:
     """A comparison of constants with the entry, or with a default where it is absent; another value is none of them."""
     sides = term.args("_==_", "_!=_", "@in")
     for what, other in (sides, sides[::-1]) if sides else ():
@@ -166,7 +166,7 @@ def _constants(term: Term) -> list[object]:
     return [term.constant()]
 
 
-def _raises(term: Term, entry: Entry) -> bool | None:
+def _raises(term: Term, entry: MapEntry) -> bool | None:
     """Whether a part raises where the entry is absent; None: it may."""
     if _entry(term) == entry:
         return True

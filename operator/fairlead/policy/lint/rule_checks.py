@@ -12,7 +12,7 @@ from fairlead.policy.compile.model import FilterRule, ScoreRule
 from fairlead.policy.lint.codes import LintCode, LintWarning
 from fairlead.policy.lint.node_affinity import as_yaml, node_affinity
 from fairlead.policy.lint.score_bounds import bounds
-from fairlead.policy.lint.symbolic import can_be, outcomes
+from fairlead.policy.lint.symbolic import can_be, term_outcomes
 
 _OF_NODE: Final = frozenset({"node", "free", "requested", "allocatable", "pods", "data", "victim"})
 _CHANGING: Final = ("free", "requested", "pods")
@@ -77,7 +77,7 @@ def check_score(path: FieldPath, rule: ScoreRule) -> Said:
     if expression is None:
         return
     here = (*path, "expression")
-    given = outcomes(expression)
+    given = term_outcomes(expression)
     yield None
     if given == frozenset({0.0}):
         said = "this is always 0, so that the score adds nothing"

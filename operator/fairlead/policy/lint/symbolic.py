@@ -131,7 +131,7 @@ def can_be_together(conditions: Iterable[CompiledExpression]) -> bool:
         return True
 
 
-def outcomes(compiled: CompiledExpression) -> frozenset[float] | None:
+def term_outcomes(compiled: CompiledExpression) -> frozenset[float] | None:
     """All the numbers that an expression can give, if it chooses among constants; None where that is not known."""
     try:
         return frozenset(_outcomes(term_of(compiled)))

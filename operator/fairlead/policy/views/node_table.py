@@ -14,7 +14,7 @@ JOURNAL: Final = 20_000  # entries; who is further behind computes everything an
 _NO_DATA: Final = Data()
 
 
-class Entry(NamedTuple):
+class JournalEntry(NamedTuple):
     """One thing that happened."""
 
     slot: int
@@ -30,7 +30,7 @@ class Nodes:
     slots: dict[str, int] = field(default_factory=dict)
     views: list[NodeView | None] = field(default_factory=list)
     data: dict[str, list[Data | None]] = field(default_factory=dict)  # by policy, then by slot
-    journal: list[Entry] = field(default_factory=list)
+    journal: list[JournalEntry] = field(default_factory=list)
     start: int = 0  # of the journal
     removals: int = 0  # how many nodes went
     _unused: list[int] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Nodes:
                 self.views.append(None)
             self.slots[view.name] = slot
         self.views[slot] = view
-        self._note(Entry(slot, change))
+        self._note(JournalEntry(slot, change))
 
     def remove(self, name: str) -> None:
         """A node went."""
@@ -63,14 +63,14 @@ class Nodes:
             if slot < len(values):
                 values[slot] = None
         self._unused.append(slot)
-        self._note(Entry(slot, None))
+        self._note(JournalEntry(slot, None))
 
     def put_data(self, policy: str, slot: int, data: Data, changed: frozenset[str]) -> None:
         """The values of a policy's data on a node became different."""
         values = self.data.setdefault(policy, [])
         values.extend([None] * (slot + 1 - len(values)))
         values[slot] = data
-        self._note(Entry(slot, Change(data=changed), policy))
+        self._note(JournalEntry(slot, Change(data=changed), policy))
 
     def data_of(self, policy: str, slot: int) -> Data | None:
         """The values of a policy's data on the node in a slot, if they were computed."""
@@ -97,13 +97,13 @@ class Nodes:
         slot = self.slots.get(name)
         return None if slot is None else self.views[slot]
 
-    def since(self, position: int) -> Iterator[Entry] | None:
+    def since(self, position: int) -> Iterator[JournalEntry] | None:
         """What happened after a position of the journal; None if that is forgotten."""
         if position < self.start:
             return None
         return iter(self.journal[position - self.start :])
 
-    def _note(self, entry: Entry) -> None:
+    def _note(self, entry: JournalEntry) -> None:
         self.journal.append(entry)
         if len(self.journal) > self.limit:
             gone = (len(self.journal) + 1) // 2

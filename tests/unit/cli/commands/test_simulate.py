@@ -311,7 +311,7 @@ def test_at_a_terminal_a_line_says_how_far_it_is_and_goes(monkeypatch: pytest.Mo
     times = iter(range(100))
     monkeypatch.setattr("fairlead.cli.console.progress.time.monotonic", lambda: float(next(times)))
     err = _Terminal()
-    assert [*progress.shown("pods", [1, 2, 3, 4], err)] == [1, 2, 3, 4]
+    assert [*progress.with_progress("pods", [1, 2, 3, 4], err)] == [1, 2, 3, 4]
     said = err.getvalue().split("\r")
     assert said[2] == "[#######.......................] 1 of 4 pods, 6 s to go\x1b[K"
     assert said[-1] == "\x1b[K"
@@ -320,7 +320,7 @@ def test_at_a_terminal_a_line_says_how_far_it_is_and_goes(monkeypatch: pytest.Mo
 def test_what_is_quick_is_not_commented(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairlead.cli.console.progress.time.monotonic", lambda: 0.0)
     err = _Terminal()
-    assert [*progress.shown("pods", [1, 2], err)] == [1, 2]
+    assert [*progress.with_progress("pods", [1, 2], err)] == [1, 2]
     assert err.getvalue() == ""
 
 
@@ -328,7 +328,7 @@ def test_the_line_goes_when_it_is_interrupted(monkeypatch: pytest.MonkeyPatch) -
     times = iter(range(100))
     monkeypatch.setattr("fairlead.cli.console.progress.time.monotonic", lambda: float(next(times)))
     err = _Terminal()
-    going = progress.shown("pods", [1, 2, 3], err)
+    going = progress.with_progress("pods", [1, 2, 3], err)
     next(going)
     next(going)
     going.close()  # type: ignore[attr-defined]

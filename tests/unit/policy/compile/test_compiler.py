@@ -7,7 +7,7 @@ import pytest
 from fairlead.api.params import DataName, Params
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import policy_model
-from fairlead.cel.syntax.source_refs import references, replaced
+from fairlead.cel.syntax.source_refs import references, replace_references
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy, compile_steps, spec_hash
 from fairlead.policy.compile.expression_compiler import ExpressionCompiler
 from fairlead.policy.compile.policy_errors import PolicyError
@@ -269,7 +269,7 @@ REFERENCES = {
 @pytest.mark.parametrize("text", REFERENCES)
 def test_variables_are_found_outside_of_texts_and_comments(text: str) -> None:
     assert [found.name for found in references(text)] == REFERENCES[text]
-    assert replaced(text, lambda name: f"variables.{name}").replace(" ", "") == text.replace(" ", "")
+    assert replace_references(text, lambda name: f"variables.{name}").replace(" ", "") == text.replace(" ", "")
 
 
 _LOAD = {"load": {"nodeLabel": {"key": "load"}}}

@@ -7,7 +7,7 @@ from fairlead.cel.check import BOOL, Environment, check
 from fairlead.cel.engine.environment import RULE
 from fairlead.cel.values.structs import from_json
 from fairlead.policy.compile.expression import CompiledExpression
-from fairlead.policy.lint.absent_keys import Entry, Outcome, entries, outcomes
+from fairlead.policy.lint.absent_keys import MapEntry, Outcome, entries, outcomes
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.pod_and_node import NodeView, PodView
 
@@ -87,4 +87,4 @@ def test_an_entry_is_named_as_it_is_written() -> None:
     assert entries(compiled(f"{_L}[?'a'].orValue('') == 'x' && 'b' in {_L}")) == []
     [first, second] = entries(compiled(f"pod.spec.containers.exists(c, c.resources.limits['a'] == {_L}.a)"))
     assert (first.map, first.root, second.map) == ("c.resources.limits", "c", _L)
-    assert isinstance(first, Entry)
+    assert isinstance(first, MapEntry)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from fairlead.kube.watch.secrets import Metadata, Secret
+from fairlead.kube.watch.secrets import Secret, SecretMetadata
 from fairlead.pki import authority as authorities
 from fairlead.pki.authority import LEAF_LIFE, Authority, Phase
 from fairlead.pki.identities import scheduler_identity
@@ -74,7 +74,7 @@ async def test_a_rotation_fails_no_call_and_leaves_nobody_of_the_old_authority()
     passed = 0.0
 
     def put(one: Authority) -> None:
-        material.put(Secret(Metadata("ca"), data=one.data()))
+        material.put(Secret(SecretMetadata("ca"), data=one.data()))
 
     held = Authority(authorities.new(NOW))
     old, new = held.signing, authorities.new(NOW)

@@ -1,0 +1,55 @@
+"""What keeps the tree readable: small folders and modules, and one meaning for a name."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import fairlead
+
+ROOT: Final = Path(fairlead.__file__).parent
+PACKAGES: Final = sorted(one.parent for one in ROOT.glob("*/__init__.py"))
+FOLDERS: Final = sorted(one.parent for one in ROOT.rglob("__init__.py"))
+MODULES_MAX: Final = 14
+LINES_MAX: Final = 300
+SAME_IN_EACH_COMMAND: Final = {"add_to", "run"}
+
+
+def test_the_product_is_fourteen_packages_in_two_levels() -> None:
+    assert len(PACKAGES) == 14
+    assert all(len(one.relative_to(ROOT).parts) <= 2 for one in FOLDERS)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda one: str(one.relative_to(ROOT)))
+def test_a_folder_can_be_taken_in_at_a_glance(folder: Path) -> None:
+    modules = [one for one in folder.glob("*.py") if one.name not in ("__init__.py", "__main__.py")]
+    assert len(modules) <= MODULES_MAX, "two purposes are two folders"
+    lines = {one.name: len(one.read_text().splitlines()) for one in modules}
+    assert {name: count for name, count in lines.items() if count > LINES_MAX} == {}
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda one: one.name)
+def test_a_name_means_one_thing_in_a_package(package: Path) -> None:
+    assert _defined_twice(_definitions(package)) == {}
+
+
+def test_a_name_that_is_defined_twice_is_found() -> None:
+    found = [("Entry", "a.py"), ("Entry", "b.py"), ("run", "a.py"), ("run", "b.py"), ("other", "a.py")]
+    assert _defined_twice(found) == {"Entry": ["a.py", "b.py"]}
+
+
+def _definitions(package: Path) -> Iterator[tuple[str, str]]:
+    for module in sorted(package.rglob("*.py")):
+        for one in ast.parse(module.read_text()).body:
+            if isinstance(one, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and not one.name.startswith("_"):
+                yield one.name, str(module.relative_to(ROOT))
+
+
+def _defined_twice(found: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> Mapping[str, list[str]]:
+    places = defaultdict[str, list[str]](list)
+    for name, module in found:
+        places[name].append(module)
+    return {name: all_ for name, all_ in places.items() if len(all_) > 1 and name not in SAME_IN_EACH_COMMAND}
