@@ -28,7 +28,7 @@ _RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 _LOOK_AROUND = """
 import json, os, pathlib, pkgutil, sys
 import fairlead
-from fairlead.render.shipped import templates
+from fairlead.render.shipped_templates import templates
 
 def error(folder):
     try:

@@ -17,9 +17,9 @@ from testbed.fixtures import Cluster
 _REPLICA = """
 import sys, threading, time
 from pathlib import Path
-from fairlead.cluster.access import from_kubeconfig
-from fairlead.cluster.election import Terms
-from fairlead.cluster.lease import LEASES, Elector
+from fairlead.kube.access.access import from_kubeconfig
+from fairlead.kube.leader_election.election import LeaseTimings
+from fairlead.kube.leader_election.elector import LEASES, Elector
 
 class Duty:
     ended = True
@@ -29,7 +29,7 @@ class Duty:
 config, namespace, me, lease_s, act_s, retry_s = sys.argv[1:]
 elector = Elector(
     lambda: from_kubeconfig([Path(config)]), LEASES.of(namespace, "leader"), me, Duty(),
-    terms=Terms(float(lease_s), float(act_s), float(retry_s)),
+    terms=LeaseTimings(float(lease_s), float(act_s), float(retry_s)),
 )
 elector.start()
 for line in sys.stdin:
