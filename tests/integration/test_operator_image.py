@@ -100,7 +100,7 @@ def test_nothing_is_compiled_at_a_start(content: Content) -> None:
     sources = content.found(r"((?:.*/)?[^/]+)\.py")
     compiled = {name.replace("__pycache__/", "") for name in content.found(r"(.*)\.cpython-3\d+\.pyc")}
     assert sources - compiled == set()
-    assert "fairlead/app" in compiled
+    assert "fairlead/process/standalone" in compiled
     assert content.timed == []
 
 
