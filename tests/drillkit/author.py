@@ -49,7 +49,7 @@ def worst(turn: int) -> Mapping[str, dict[str, Any]]:
 
 
 def tame(turn: int) -> Mapping[str, dict[str, Any]]:
-    """As many policies about as long, for the same pods, with nothing wrong: what it takes merely to write them."""
+    """Return as many policies of about the same length, for the same pods, with nothing wrong in them."""
     made = {}
     for name, spec in worst(turn).items():
         text = "a" * min(4_000, len(str(spec)) // 64)

@@ -138,7 +138,7 @@ def test_a_flood_of_the_ports(
 
 
 def _is_tried(told: Mapping[str, int]) -> bool:
-    """Whether the flood is worth its name: a busy machine takes longer to make it."""
+    """Return whether all that a flood must try was tried: a busy machine takes longer."""
     idle = sum(count for kind, count in told.items() if kind.startswith("idle")) + told["held"]
     bodies = sum(count for kind, count in told.items() if kind.startswith("body"))
     return idle >= (IDLE if IS_LONG else IDLE // 10) and bodies >= _BODIES
@@ -212,4 +212,5 @@ def _apply(
                 with suppress(ClusterError):
                     release.api.create(pods, drillkit.pod(name, at))
                     said["pods"] += 1
+            # A pace, which no condition ends: it holds the writes of both authors to the same rate.
             time.sleep(max(0.0, due - time.monotonic()))

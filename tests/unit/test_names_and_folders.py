@@ -2,7 +2,7 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -48,7 +48,7 @@ def _definitions(package: Path) -> Iterator[tuple[str, str]]:
                 yield one.name, str(module.relative_to(ROOT))
 
 
-def _defined_twice(found: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> Mapping[str, list[str]]:
+def _defined_twice(found: Iterable[tuple[str, str]]) -> Mapping[str, list[str]]:
     places = defaultdict[str, list[str]](list)
     for name, module in found:
         places[name].append(module)

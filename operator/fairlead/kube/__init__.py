@@ -1,1 +1,1 @@
-"""What the API server says: asked, listed, watched, and kept."""
+"""A Kubernetes client that knows no policy."""

@@ -8,7 +8,7 @@ Go writes `null` for a list that it has left empty, and in most places the types
 that do not decode are tried once more without such fields.
 """
 
-# ruff: noqa: N815 - fields are called as in the API, here and in the structs of `messages`
+# ruff: noqa: N815 - fields are called as in the API, here and in those of `structs`
 
 import re
 from collections.abc import Iterable, Mapping

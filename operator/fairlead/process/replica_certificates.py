@@ -26,6 +26,8 @@ from fairlead.process.settings import OperateSettings
 from fairlead.render.object_names import Names
 from fairlead.webhook.https.tls import Contents, InMemory, Tls, TlsError
 
+LOG: Final = logging.getLogger(__name__)
+
 
 @dataclass(slots=True, eq=False)
 class ReplicaCertificates:
@@ -100,7 +102,6 @@ class ReplicaCertificates:
         self.fault = why
 
 
-LOG: Final = logging.getLogger(__name__)
 _AGAIN_S: Final = 1.0
 
 

@@ -13,7 +13,7 @@ _DESCRIPTORS: Final = 16_384
 
 
 def every(seconds: float, work: Work) -> Work:
-    """Again and again, with a pause before each."""
+    """Return work that repeats this one, with a pause before each time."""
 
     async def again() -> None:
         while True:
@@ -24,7 +24,7 @@ def every(seconds: float, work: Work) -> Work:
 
 
 async def listening(start: Callable[[str | None, int], Awaitable[int]], address: Address) -> int:
-    """The port. Raises OSError that names the address."""
+    """Return the port. Raises OSError that names the address."""
     try:
         return await start(address.host or None, address.port)
     except (OSError, UnicodeError) as error:  # a UnicodeError is a name with two dots in a row
@@ -33,7 +33,7 @@ async def listening(start: Callable[[str | None, int], Awaitable[int]], address:
 
 
 async def done_before(stop: asyncio.Event, work: Coroutine[None, None, None]) -> bool:
-    """Whether it was done before somebody said stop."""
+    """Return whether the work was done before `stop` was set."""
     task, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
     await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
     stopped.cancel()
@@ -46,7 +46,7 @@ async def done_before(stop: asyncio.Event, work: Coroutine[None, None, None]) ->
 
 
 def raise_descriptor_limit() -> None:
-    """Some give a container 1,024, which is less than the connections that the ports take."""
+    """Raise the limit: some runtimes give a container 1,024, fewer than the connections that the ports take."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -54,7 +54,7 @@ def raise_descriptor_limit() -> None:
 
 
 def told_to_stop() -> asyncio.Event:
-    """Set by a signal."""
+    """Return an event that a signal sets."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

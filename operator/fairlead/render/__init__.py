@@ -1,1 +1,1 @@
-"""What a scheduler is made of, as manifests: pure but for `shipped`, which reads the templates."""
+"""Manifests of a scheduler from settings and wiring: pure but for `shipped_templates`, which reads the templates."""

@@ -31,47 +31,51 @@ def of_objects() -> Iterator[ApiRequest]:
 
 
 REQUESTS: dict[str, list[ApiRequest]] = {
-    "cluster/watching": [
+    "webhook/serving/mirror_feed": [
         ApiRequest(verb, "", kind, "cluster") for kind in ("pods", "nodes", "namespaces") for verb in ("list", "watch")
     ],
-    "cluster/writes: bindings": [
+    "webhook/https/bind_client": [
         ApiRequest("get", "", "pods", "cluster"),
         ApiRequest("create", "", "pods/binding", "cluster"),
     ],
-    "cluster/writes: revisions": [
+    "webhook/serving/last_good": [
         ApiRequest(verb, "apps", "controllerrevisions", "own") for verb in ("list", "create", "delete")
     ],
-    "cluster/lease": [ApiRequest(verb, "coordination.k8s.io", "leases", "own") for verb in ("get", "create", "update")],
-    "cluster/claim": [
+    "kube/leader_election/elector": [
+        ApiRequest(verb, "coordination.k8s.io", "leases", "own") for verb in ("get", "create", "update")
+    ],
+    "process/cluster_claim": [
         ApiRequest("create", "coordination.k8s.io", "leases", "kube-system"),
         *(ApiRequest(verb, "coordination.k8s.io", "leases", "kube-system", CLAIM) for verb in ("get", "patch")),
     ],
     # where owner references are guarded, who sets one must hold delete
-    "control/belonging": [
+    "control/reconcile/owner_references": [
         ApiRequest(verb, RBAC, "rolebindings", "default", "fairlead.system.operator-in-default")
         for verb in ("get", "patch", "delete")
     ],
-    "cluster/secrets": [
+    "kube/watch/secrets": [
         ApiRequest(verb, "", "secrets", "own") for verb in ("get", "list", "watch", "create", "update")
     ],
-    "control/objects": [*of_objects()],
-    "control/ever": [ApiRequest(verb, "", "configmaps", "own") for verb in ("get", "create", "patch")],
-    "control/asking": [ApiRequest("get", "", "pods/log", "own")],
-    "control/runtime": [
+    "control/reconcile/object_client": [*of_objects()],
+    "control/reconcile/managed_schedulers": [
+        ApiRequest(verb, "", "configmaps", "own") for verb in ("get", "create", "patch")
+    ],
+    "control/reconcile/verify_rollout": [ApiRequest("get", "", "pods/log", "own")],
+    "control/loop/kopf_runtime": [
         *(ApiRequest(verb, GROUP, PLURAL, "cluster") for verb in ("list", "watch")),
         *(ApiRequest(verb, group, plural, "own") for group, _, plural in CHILDREN for verb in ("list", "watch")),
     ],
-    "control/elsewhere": [
+    "control/reconcile/external_watch": [
         ApiRequest(verb, RBAC, plural, place) for plural, place in ELSEWHERE for verb in ("list", "watch")
     ],
-    "control/statuses": [ApiRequest("patch", GROUP, STATUS, "cluster")],
-    "control/announce": [ApiRequest("create", "events.k8s.io", "events", "default")],
-    "control/foreign": [
+    "control/status/writer": [ApiRequest("patch", GROUP, STATUS, "cluster")],
+    "control/status/events": [ApiRequest("create", "events.k8s.io", "events", "default")],
+    "control/reconcile/foreign_owner": [
         ApiRequest("list", "coordination.k8s.io", "leases", "cluster"),
         *(ApiRequest("list", one.group, one.plural, "cluster") for one in WORKLOADS.values()),
     ],
     "wake-ups": [ApiRequest(verb, "storage.k8s.io", "csistoragecapacities", "own") for verb in ("create", "patch")],
-    "admission": [
+    "webhook/admission": [
         ApiRequest(
             verb, "admissionregistration.k8s.io", "validatingwebhookconfigurations", "cluster", "fairlead.system"
         )

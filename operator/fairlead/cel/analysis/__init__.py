@@ -1,1 +1,1 @@
-"""What is known of an expression before it runs: types, reads, cost, time and parts."""
+"""Analysis of an expression before it runs: types, reads, cost, time and parts."""

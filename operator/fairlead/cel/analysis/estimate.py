@@ -1,7 +1,7 @@
-"""What an expression may cost, from above, before it is evaluated: an upper bound for any objects of the API.
+"""Upper bounds of the cost of an expression before it is evaluated, for any objects of the API.
 
 What is bounded by the budget of `meter` needs no counting while it runs. Costs are in the units of `meter`; `sizes`
-says how large values may be, `function_costs` what a call takes, and `weights` what is the least of a part.
+bounds how large values are, `function_costs` bounds calls, and `weights` has the least cost of each part.
 """
 
 from collections.abc import Mapping
@@ -65,22 +65,22 @@ class Estimate:
     sizes: dict[tuple[int, int], Size] = field(default_factory=dict)
     """By the identity of the tree and the id of the node."""
     types: dict[tuple[int, int], Type] = field(default_factory=dict)
-    """What values surely are; the checker's types are promises about expressions."""
+    """Types that values are known to have at run time; the checker's types are promises about expressions."""
     cost: float = 0
     _done: dict[str, tuple[Size, float]] = field(default_factory=dict)
     _weights: dict[tuple[int, int], int] = field(default_factory=dict)
     raising: set[tuple[int, int]] = field(default_factory=set)
-    """What may raise."""
+    """Parts that may raise, by the identity of the tree and the id of the node."""
 
     def __post_init__(self) -> None:
         self.cost = _Tree(self, self.checked).visit(self.checked.root, {})[1]
 
     def size(self, checked: Checked, node: Node) -> Size:
-        """How large the value of a part may be."""
+        """Return an upper bound of the size of a part's value."""
         return self.sizes.get((id(checked), node.id), UNKNOWN)
 
     def weight(self, checked: Checked, node: Node) -> int:
-        """What a part costs at least, whatever is read: for each step of a loop in which it stands."""
+        """Return the least cost of a part, whatever is read, for each step of a loop in which it stands."""
         key = id(checked), node.id
         if key not in self._weights:
             self._weights[key] = self._weight(checked, node)
@@ -99,21 +99,21 @@ class Estimate:
         return own_weight(node, kind, more) + sum(self.weight(checked, part) for part in parts)
 
     def for_types(self, checked: Checked, node: Call) -> int:
-        """Return what a call costs for the types of its operands."""
+        """Return the cost of a call for the types of its operands."""
         return weight_for_types(node, {self._kind(checked, arg) for arg in node.args})
 
     def type(self, checked: Checked, node: Node) -> Type:
-        """What a value surely is."""
+        """Return the type that a value is known to have."""
         type_ = self.types.get((id(checked), node.id), DYN)
         return DYN if type_ == NEVER else type_
 
     def _kind(self, checked: Checked, node: Node) -> str:
-        """What a value surely is; of an optional, what may be in it."""
+        """Return the name of the type that a value is known to have; of an optional, that of its content."""
         type_ = self.type(checked, node)
         return type_.params[0].name if type_.name == OPTIONAL and type_.params else type_.name
 
     def variable(self, name: str) -> tuple[Size, float]:
-        """The size and the cost of a variable, which is computed anew wherever it is named."""
+        """Return the size and the cost of a variable, which is computed anew wherever it is named."""
         if name not in self._done:
             tree = self.variables[name]
             self._done[name] = _Tree(self, tree).visit(tree.root, {})
@@ -148,7 +148,7 @@ class _Tree:
         return any((id(self.checked), part.id) in self.all.raising for part in children(node))
 
     def _type(self, node: Node, bound: _Bound) -> Type:
-        """What a value surely is, when it is known of the parts."""
+        """Return the type that a value is known to have, once it is known of the parts."""
         match node:
             case Ident(name=name) if name in bound:
                 return bound[name][1]
@@ -166,7 +166,7 @@ class _Tree:
         return self.all.types[id(self.checked), node.id]
 
     def type(self, node: Node) -> Type:
-        """What the value of a part surely is."""
+        """Return the type that the value of a part is known to have."""
         return self.all.type(self.checked, node)
 
     def _visit(self, node: Node, bound: _Bound) -> tuple[Size, float]:

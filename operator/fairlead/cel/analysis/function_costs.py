@@ -1,4 +1,4 @@
-"""What a call of each function may cost, and how large its result may be, by the sizes of its operands.
+"""Upper bounds of the cost of a call of each function, and of the size of its result, by the sizes of its operands.
 
 Costs are in the units of `meter`.
 """

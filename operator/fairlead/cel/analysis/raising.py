@@ -1,4 +1,4 @@
-"""Which parts of an expression may raise, whatever their operands do."""
+"""Parts of an expression that may raise, whatever their operands do."""
 
 from collections.abc import Collection
 from typing import Final
@@ -17,7 +17,7 @@ _ADDED: Final = frozenset({"string", "bytes", "list", "double"})
 
 
 def raises_itself(node: Node, types: Collection[str]) -> bool:
-    """Return whether a call or a selection may raise, by what its operands surely are."""
+    """Return whether a call or a selection may raise, by the types that its operands are known to have."""
     match node:
         case Select(test_only=False):
             return not {*types}.isdisjoint(("map", "dyn"))

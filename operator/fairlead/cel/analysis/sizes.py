@@ -1,4 +1,4 @@
-"""How large values may be: texts, lists and maps, from above, for any objects of the API.
+"""Upper bounds of the sizes of values: texts, lists and maps, for any objects of the API.
 
 Sizes follow from what the API server lets through: a label has at most 63 characters and a name 253, annotations have
 256 KiB in all. A text or a list of which it is not known how long it may be is without bound.
@@ -26,7 +26,7 @@ NUMBERS: Final = frozenset({"bool", "int", "uint", "double", "timestamp", "durat
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a value may be: characters of a text, elements of a list, entries of a map; 1 for what is neither."""
+    """Upper bound of a value: characters of a text, elements of a list, entries of a map; 1 for what is neither."""
 
     most: float = 1
     item: "Size | None" = None
@@ -34,11 +34,11 @@ class Size:
 
     @property
     def inside(self) -> "Size":
-        """Of an element, or of the value of an entry."""
+        """Size of an element, or of the value of an entry."""
         return self.item or UNKNOWN
 
     def joined(self, other: "Size") -> "Size":
-        """Of a value that is one or the other."""
+        """Return the size of a value that is one or the other."""
         if self is other:
             return self
         if self.item is None and other.item is None and self.key is None and other.key is None:
@@ -48,7 +48,7 @@ class Size:
         return Size(max(self.most, other.most), item, key)
 
     def walked(self, deep: int = 0) -> float:
-        """Units of going through all of it."""
+        """Return the units of walking all of it."""
         if self.item is None:
             return ITEM + self.most / 32
         if deep > DEEPEST:
@@ -66,7 +66,7 @@ of_text: Final = lru_cache(maxsize=256)(Size)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What is known of the objects that an expression reads, and of what evaluates it."""
+    """Limits of the objects that an expression reads, and the evaluator."""
 
     text: float = inf
     """Characters of a text of which nothing else is known."""
@@ -79,7 +79,7 @@ LOWERED: Final = Limits()
 
 
 def fact_size(type_: Type, limits: Limits) -> Size:
-    """Of a part of an object about which nothing else is known."""
+    """Return the size of a part of an object about which nothing else is known."""
     if type_.name in NUMBERS:
         return ONE
     if type_.name == "string":
@@ -94,7 +94,7 @@ def fact_size(type_: Type, limits: Limits) -> Size:
 
 
 def field_size(holder: Type, name: str, type_: Type, limits: Limits) -> Size:
-    """Of a field of an object: the API server lets no long names and labels through."""
+    """Return the size of a field of an object: the API server lets no long names and labels through."""
     short = holder.name.rpartition(".")[2]
     of_metadata = short in ("ObjectMeta", "PlacedPodMeta")
     if of_metadata and name in _NAMES:
@@ -112,7 +112,7 @@ def field_size(holder: Type, name: str, type_: Type, limits: Limits) -> Size:
 
 
 def is_annotations(node: Node) -> bool:
-    """Whether a part is the annotations of an object, of which long ones are refused when they are read."""
+    """Return whether a part is the annotations of an object, of which long ones are refused when they are read."""
     match node:
         case Select(field="annotations", test_only=False) | Call(function="_?._", args=(_, Const(value="annotations"))):
             return True
@@ -120,7 +120,7 @@ def is_annotations(node: Node) -> bool:
 
 
 def element_size(holder: Node, held: Size) -> Size:
-    """Of an element that is looked up."""
+    """Return the size of an element that is looked up."""
     inside = held.inside
     return Size(min(inside.most, ANNOTATION_MAX)) if is_annotations(holder) else inside
 
@@ -141,12 +141,12 @@ def list_size(most: float, items: Sequence[Size]) -> Size:
 
 
 def product(one: float, other: float) -> float:
-    """The product; nothing times whatever is nothing."""
+    """Return the product; nothing times whatever is nothing."""
     return one * other if one and other else 0
 
 
 def is_number(type_: Type) -> bool:
-    """Whether a value is a number or the like, so that its size does not count."""
+    """Return whether a value is a number or the like, so that its size does not count."""
     return type_.name in NUMBERS or type_.name.endswith(".Quantity")
 
 

@@ -1,4 +1,4 @@
-"""What a call of a function of texts may cost, and how large its result may be, by the sizes of its operands.
+"""Upper bounds of the cost of functions of texts, and of the sizes of their results, by the sizes of their operands.
 
 Costs are in the units of `meter`.
 """
@@ -43,7 +43,7 @@ class Called:
     node: Call
     sizes: Sequence[Size]
     types: Sequence[Type]
-    """What they surely are."""
+    """Types that they are known to have."""
     result: Type
     limits: Limits
 
@@ -52,7 +52,7 @@ class Called:
         return self.sizes[at] if at < len(self.sizes) else Size(0)
 
     def type(self, at: int = 0) -> str:
-        """Return what an operand surely is."""
+        """Return the name of the type that an operand is known to have."""
         return self.types[at].name
 
     @property
@@ -67,7 +67,7 @@ class Called:
 
     @property
     def characters(self) -> float:
-        """Of counting the characters of a text: the engine has it as UTF-8."""
+        """Cost of counting the characters of a text: the engine has it as UTF-8."""
         return self[0].most / 2 if self.is_engine and self.type() not in ("list", "map") else 0
 
 
@@ -75,7 +75,7 @@ Cost = tuple[Size, float]
 
 
 def search(text: float, part: float, *, backwards: bool = False) -> float:
-    """Return what it costs to look for a text in another."""
+    """Return the cost of looking for a text in another."""
     if part <= 1:
         return STEP + text / 16
     if text == inf or part == inf:

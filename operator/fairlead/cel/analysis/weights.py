@@ -1,4 +1,4 @@
-"""What the parts of an expression cost at least, whatever is read: for each step of a loop in which they stand."""
+"""Least costs of the parts of an expression, whatever is read, for each step of a loop in which they stand."""
 
 from collections.abc import Collection
 from typing import Final
@@ -33,9 +33,9 @@ _PLAIN: Final = NUMBERS | TEXTS | {"list", "map"}
 
 
 def own_weight(node: Node, kind: str, for_types: int) -> int:
-    """Return what a part costs without its own parts.
+    """Return the cost of a part without its own parts.
 
-    `kind` is what it selects from, and `for_types` what a call takes for the types of its operands.
+    `kind` is the type that it selects from, and `for_types` the cost of a call for the types of its operands.
     """
     match node:
         case Const():
@@ -54,7 +54,7 @@ def own_weight(node: Node, kind: str, for_types: int) -> int:
 
 
 def weight_for_types(node: Call, types: Collection[str]) -> int:
-    """Return what a call costs for the types of its operands, which may have to be found out each time."""
+    """Return the cost of a call for the types of its operands, which may have to be found out each time."""
     if node.function == "string" and {*types} & {*_OF_TIME, "double"}:
         return 2 * LOOSE
     if node.function == "optional.ofNonZeroValue":
@@ -69,7 +69,7 @@ def weight_for_types(node: Call, types: Collection[str]) -> int:
 
 
 def depends_on_data(checked: Checked, node: Node) -> bool:
-    """Whether the cost of a part depends on what is read."""
+    """Return whether the cost of a part depends on the objects that it reads."""
     for part in walk(node):
         match part:
             case Comprehension() | Call(function="_+_" | "_==_" | "_!=_" | "@in"):

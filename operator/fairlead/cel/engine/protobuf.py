@@ -122,7 +122,7 @@ class Room:
 
 
 def to_engine(name: str, value: object, wanted: Wanted = None, room: Room | None = None) -> Any:
-    """A struct of `messages` as the engine's object; only the fields that are wanted, for they are what it costs."""
+    """A struct of `structs` as the engine's object; only the fields that are wanted, for they are what it costs."""
     made = message_class(name)()
     _fill(made, name, value, wanted, room)
     return made

@@ -1,1 +1,1 @@
-"""What the functions of the language do, on the values of `values`."""
+"""The functions of the language, on the values of `cel/values`."""

@@ -1,4 +1,4 @@
-"""What work on texts and lists costs, in units of the meter, by their lengths."""
+"""Costs of work on texts and lists, in units of the meter, by their lengths."""
 
 from typing import Final
 

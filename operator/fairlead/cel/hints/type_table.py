@@ -1,7 +1,7 @@
 """Which types do not go together, and what makes them.
 
 A line fits by the types, as the engine says them; it is used if all that its cure names can be taken from the source.
-Names in braces stand for parts of the source: `cures` says which there are.
+Names in braces stand for parts of the source: `suggestions` says which there are.
 """
 
 import re

@@ -1,1 +1,1 @@
-"""How values and objects of the API are held, compared and refused."""
+"""Values of the language and objects of the API: types, equality, errors and the cost meter."""

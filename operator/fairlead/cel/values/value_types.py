@@ -9,7 +9,7 @@
 | map | dict, never changed once made; a key that is a bool is a `BoolKey` (for Python `True == 1`) |
 | optional | `Some` or `NONE` |
 | type | `TypeName` |
-| message | a struct of `messages` |
+| message | a struct of `structs` |
 
 The subclasses of int make comparisons of one type native; arithmetic on them gives plain ints and is wrapped anew.
 Only values whose type is `dyn` are ever asked for their class.

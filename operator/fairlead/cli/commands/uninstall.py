@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairlead.cli.console.exits import FAILED, USAGE
 from fairlead.cli.console.output import complain
 from fairlead.pki.identities import REPLICAS
 
@@ -11,8 +12,6 @@ if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
 
 _COMMAND = "fairlead uninstall"
-_FAILED = 1
-_USAGE = 2
 
 
 def add_to(commands: "Commands") -> None:
@@ -70,15 +69,15 @@ def run(given: argparse.Namespace) -> int:
         lasts_s = seconds("--within", given.within, least=1)
     except ValueError as error:
         complain(_COMMAND, str(error))
-        return _USAGE
+        return USAGE
     try:
         fault = asyncio.run(take_away(lasts_s))
     except AccessError as error:
         complain(_COMMAND, str(error))
-        return _USAGE
+        return USAGE
     except ClusterError as error:
         fault = str(error)
     if fault:
         complain(_COMMAND, fault)
-        return _FAILED
+        return FAILED
     return 0

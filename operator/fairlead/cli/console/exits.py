@@ -1,4 +1,8 @@
-"""What exit codes mean, the same for every command. docs/reference/commands.md has them from here."""
+"""Exit codes, the same for every command, and how a command ends with one.
+
+A command says in at most one line why it could not do its work, and never with a traceback. docs/reference/commands.md
+has the meanings of the codes from here.
+"""
 
 import os
 import sys
@@ -12,6 +16,8 @@ from fairlead.cli.console.output import complain
 if TYPE_CHECKING:
     from fairlead.logs import Format
 
+S = TypeVar("S")
+REACH: Final = "see that the cluster is up, and that --kubeconfig and --context name the one you mean"
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -79,9 +85,6 @@ def _place(error: Exception) -> str:
     return f" ({Path(ours[-1].filename).name}:{ours[-1].lineno}, {ours[-1].name})" if ours else ""
 
 
-REACH: Final = "see that the cluster is up, and that --kubeconfig and --context name the one you mean"
-
-
 class CommandError(Exception):
     """Says in one line what is wrong and what to do."""
 
@@ -108,11 +111,6 @@ def run_command(command: str, work: Callable[[], int]) -> int:
         return USAGE
 
 
-S = TypeVar("S")
-_FAILED: Final = 1
-_USAGE: Final = 2
-
-
 def run_until_stopped(
     command: str, form: "Format", read: Callable[[], S], work: Callable[[S], Coroutine[None, None, None]]
 ) -> int:
@@ -127,16 +125,16 @@ def run_until_stopped(
     try:
         settings, level = read(), logs.level_of(os.environ)
     except ValueError as error:
-        return _failed(command, str(error), _USAGE)
+        return _failed(command, str(error), USAGE)
     logs.set_up(level, form)
     try:
         asyncio.run(work(settings))
     except (SettingsError, TlsError, ClusterError) as error:
-        return _failed(command, str(error), _FAILED)
+        return _failed(command, str(error), FAILED)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        return _failed(command, f"{where}{error.strerror or error}", _FAILED)
-    return 0
+        return _failed(command, f"{where}{error.strerror or error}", FAILED)
+    return DONE
 
 
 def _failed(command: str, why: str, code: int) -> int:

@@ -1,1 +1,1 @@
-"""What commands read: files, clusters and suites, and what is wrong in them."""
+"""Files, clusters and suites as commands read them, and findings about them."""

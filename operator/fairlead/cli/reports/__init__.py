@@ -1,1 +1,1 @@
-"""What commands print: texts, data and JUnit reports; pure."""
+"""Texts, data and JUnit reports that commands print; pure."""

@@ -1,1 +1,1 @@
-"""What starts a reconcile: watch, queue, poll and wake; `assemble` builds it."""
+"""Watches, the queue, polling and waking: all that starts a reconcile; `assemble` builds it."""

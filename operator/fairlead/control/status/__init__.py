@@ -1,1 +1,1 @@
-"""What policies, events and conditions say of the state of a scheduler."""
+"""Statuses, conditions and events of policies."""

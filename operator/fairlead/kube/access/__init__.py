@@ -1,1 +1,1 @@
-"""Where the API server is, and who asks."""
+"""The place of the API server, and the credentials for it."""

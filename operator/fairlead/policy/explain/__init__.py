@@ -1,1 +1,1 @@
-"""Why a pod is placed as it is: traces, counterfactuals and mismatches."""
+"""Explanations of verdicts: traces, counterfactuals and mismatches."""

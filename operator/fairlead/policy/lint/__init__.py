@@ -1,1 +1,1 @@
-"""What is wrong with a policy, or will surprise its owner."""
+"""Mistakes in a policy, and effects that will surprise its owner."""

@@ -1,1 +1,1 @@
-"""What rules see of pods and nodes."""
+"""Pods and nodes as rules see them."""

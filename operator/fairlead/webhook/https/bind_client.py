@@ -27,6 +27,8 @@ from fairlead.webhook.extender.call import CallClock, Caller, Reply
 from fairlead.webhook.extender.requests import BindArgs, MalformedError
 from fairlead.webhook.extender.state import ServingState
 
+LOG: Final = logging.getLogger(__name__)
+T = TypeVar("T")
 _SECOND: Final = 1e9
 _LEAST_S: Final = 0.02
 """For less, nobody is asked."""
@@ -120,10 +122,6 @@ def _settled(asked: BindArgs, pod: Any) -> Reply | None:
 
 def _left_s(when: CallClock) -> float:
     return (when.deadline - when.clock()) / _SECOND
-
-
-LOG: Final = logging.getLogger(__name__)
-T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""aiohttp's server, which tells who has gone and answers one request of a connection at a time."""
+"""A server of aiohttp's that reports closed connections and answers one request of a connection at a time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class CountedServer(web.Server):
-    """Those who are served over HTTP; says who has gone.
+    """HTTP server that calls `gone` for each connection that is closed.
 
     Of requests that a connection sends without waiting for answers, one is answered before others have their turn:
     aiohttp itself would answer thousands of them at one stretch from Python 3.12 on.
@@ -27,13 +27,13 @@ class CountedServer(web.Server):
         self._gone = gone
 
     def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
-        """As aiohttp has it."""
+        """Report a closed connection, after aiohttp's own work."""
         super().connection_lost(handler, exc)
         self._gone(handler)
 
 
 def _in_turn(handle: Handle) -> Handle:
-    """The same after everybody else who has something to do now."""
+    """Return the handler, run after all that is ready now."""
 
     async def later(request: web.BaseRequest) -> web.StreamResponse:
         await asyncio.sleep(0)

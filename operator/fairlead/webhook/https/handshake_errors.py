@@ -1,4 +1,4 @@
-"""Why a handshake failed, in one of a few words: a label of a metric."""
+"""Reasons why handshakes fail, in a few words: labels of a metric."""
 
 import ssl
 from typing import Final
@@ -14,7 +14,7 @@ _FAULTS: Final = {9: "not yet valid", 10: "expired", 26: "not for clients"}
 
 
 def reason_of(error: Exception) -> str:
-    """One of a few words for why a handshake failed: a label of a metric."""
+    """Return the reason why a handshake failed."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _FAULTS.get(error.verify_code, "unknown authority")
     if isinstance(error, ssl.SSLError):

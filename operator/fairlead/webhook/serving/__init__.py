@@ -1,1 +1,1 @@
-"""Which policies serve, where they come from, and what a replica reports."""
+"""The policies that serve: their sources, their last good generations, and the report of a replica."""

@@ -1,4 +1,4 @@
-"""What became of a policy: which generation serves, and why not the newest."""
+"""Status of a policy on a replica: the generation that serves, and why the newest does not."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ Reason = Literal["Compiled", "LastGoodServes", "NothingServes", "InternalError"]
 
 @dataclass(frozen=True, slots=True)
 class PolicyStatus:
-    """How it is with one policy."""
+    """Status of one policy."""
 
     name: str
     generation: str
-    """The one that was seen last; empty for one from a file that does not compile."""
+    """The generation that was seen last; empty for one from a file that does not compile."""
     serving: str | None
-    """The one that serves; None where none has ever compiled."""
+    """The generation that serves; None where none has ever compiled."""
     reason: Reason
     message: str = ""
     uid: str = ""
