@@ -122,7 +122,7 @@ class Release:
                 return one["status"], one["reason"], one["message"]
         return "", "", ""
 
-    def until(self, name: str, kind: str, reason: str, **times: float) -> str:
+    def until(self, name: str, kind: str, reason: str, timeout_s: float = 120) -> str:
         """Wait until a condition has this reason; its message."""
 
         def said() -> str | None:
@@ -131,7 +131,7 @@ class Release:
                 return found[2]
             raise ClusterError(f"{kind} of {name} is {found}")
 
-        return wait_for(f"{kind} of {name} to be {reason}", said, **times)
+        return wait_for(f"{kind} of {name} to be {reason}", said, timeout_s=timeout_s)
 
     def pods(self, selector: str) -> list[Object]:
         """Those of our namespace that stay."""

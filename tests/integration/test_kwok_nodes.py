@@ -10,7 +10,7 @@ from testbed.fixtures import Cluster, Kubectl, MakeNodes
 from testbed.node_template import Pool, Template, equal, make
 
 CONTAINER = {"name": "main", "image": "example.com/none:1"}
-AFTER_THE_NODE_MONITOR_S = 40
+AFTER_THE_NODE_MONITOR_S = 120
 
 
 def conditions(seen: Object) -> dict[str, str]:
@@ -30,7 +30,7 @@ def make_pod(api: Api, namespace: str, name: str = "pod", **fields: Any) -> str:
     return f"/api/v1/namespaces/{namespace}/pods/{name}"
 
 
-def wait_until(api: Api, path: str, what: str, is_so: Callable[[Object], bool], *, timeout_s: float = 30) -> Object:
+def wait_until(api: Api, path: str, what: str, is_so: Callable[[Object], bool], *, timeout_s: float = 120) -> Object:
     """Wait until the object is as wanted."""
     return wait_for(f"{path}: {what}", lambda: seen if is_so(seen := api.get(path)) else None, timeout_s=timeout_s)
 
@@ -250,6 +250,6 @@ def test_nodes_that_do_not_become_ready_are_counted_and_one_is_named(
     ground: Cluster, kwok_nodes: MakeNodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nodes, "_takes_pods", lambda node: not node["metadata"]["name"].endswith("1"))
-    monkeypatch.setattr(nodes, "_timeout_s", lambda _count: 1)
+    monkeypatch.setattr(nodes, "_WITHIN_S", 1)
     with pytest.raises(ClusterError, match="1 of 3 kwok nodes are not Ready, such as kwok-00001"):
         kwok_nodes(3, equal())

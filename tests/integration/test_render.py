@@ -37,7 +37,7 @@ def test_the_scheduler_accepts_each_configuration(scene: str, kubernetes_version
         f"--cert-dir={tmp_path}",
         "--master=http://127.0.0.1:1",
     ]
-    checked = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30, cwd=tmp_path)
+    checked = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path)
     assert checked.returncode == 0, checked.stderr
     understood = yaml.safe_load((tmp_path / "written.yaml").read_text())
     for entry, meant in zip(understood["extenders"], config["extenders"], strict=True):

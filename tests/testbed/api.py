@@ -159,8 +159,16 @@ class Api:
         return answer.data
 
 
-def wait_for(what: str, look: Callable[[], T | None], *, timeout_s: float = 120, every_s: float = 0.1) -> T:
-    """Look until something is seen; the last thing that went wrong is told when time is up."""
+def wait_for(
+    what: str,
+    look: Callable[[], T | None],
+    *,
+    timeout_s: float = 120,
+    every_s: float = 0.1,
+    progress: Callable[[], object] = lambda: None,
+) -> T:
+    """Look until something is seen; raise the last error when nothing has changed `progress` for the time given."""
+    before = progress()
     end = time.monotonic() + timeout_s
     while True:
         wrong: ClusterError | None = None
@@ -169,6 +177,8 @@ def wait_for(what: str, look: Callable[[], T | None], *, timeout_s: float = 120,
                 return seen
         except ClusterError as error:
             wrong = error
+        if (now := progress()) != before:
+            before, end = now, time.monotonic() + timeout_s
         if time.monotonic() >= end:
             raise ClusterError(
                 f"waited {timeout_s:g} s for {what}" + (f"; the last answer was: {wrong}" if wrong else "")

@@ -25,6 +25,8 @@ _NODES = "/api/v1/nodes"
 _MANY = 500
 _AT_ONCE = 1000
 _PARALLEL = 16
+_WITHIN_S = 60.0
+"""How long no further node may become Ready; some thousands take their time on a busy machine."""
 _LOST = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
@@ -154,17 +156,17 @@ def _wait_until_ready(api: Api, folder: Path, bodies: dict[str, Object]) -> None
         return not waiting and kwok.tends_all(api)
 
     try:
-        wait_for("the kwok nodes", look, timeout_s=_timeout_s(len(bodies)), every_s=0.1 + len(bodies) / 2000)
+        wait_for(
+            "the kwok nodes", look, timeout_s=_WITHIN_S, every_s=0.1 + len(bodies) / 2000, progress=lambda: len(waiting)
+        )
     except ClusterError as error:
         raise ClusterError(
-            f"{len(waiting)} of {len(bodies)} kwok nodes are not Ready, such as {min(waiting)}: {error.what}",
+            f"{len(waiting)} of {len(bodies)} kwok nodes are not Ready, such as {min(waiting)}: {error.what}"
+            if waiting
+            else f"kwok does not tend all of {len(bodies)} kwok nodes: {error.what}",
             log=process.log_of(folder, "kwok"),
             cure="see `kubectl describe node`, and call this again",
         ) from error
-
-
-def _timeout_s(count: int) -> float:
-    return 30 + count / 50
 
 
 def _takes_pods(node: Object) -> bool:

@@ -52,7 +52,7 @@ class RealNode:
             self._supervisor.ensure(Component("kube-proxy", proxy), self._services_answer)
         with phases.phase("CoreDNS"):
             self._apply("coredns.yaml")
-            wait_for("CoreDNS to answer", self._names_resolve, timeout_s=90)
+            wait_for("CoreDNS to answer", self._names_resolve, timeout_s=180)
         api.close()
 
     def load(self, archive: Path) -> None:

@@ -117,4 +117,4 @@ def _check(version: str, folder: Path, config: Object) -> subprocess.CompletedPr
         f"--cert-dir={folder}",
         "--master=http://127.0.0.1:1",
     ]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30, cwd=folder)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=folder)

@@ -190,7 +190,7 @@ def test_what_a_terminal_would_obey_is_not_printed(capsys: pytest.CaptureFixture
 def _on_a_terminal(path: Path, **more: str) -> bytes:
     master, slave = pty.openpty()
     environment = {name: value for name, value in _ENVIRONMENT.items() if name != "NO_COLOR"} | {"TERM": "xterm"} | more
-    subprocess.run([*_COMMAND, "lint", str(path)], stdout=slave, env=environment, timeout=30, check=False)
+    subprocess.run([*_COMMAND, "lint", str(path)], stdout=slave, env=environment, timeout=120, check=False)
     os.close(slave)
     printed = b""
     try:
@@ -209,7 +209,7 @@ def test_there_is_colour_on_a_terminal_only(tmp_path: Path) -> None:
     assert b"\x1b" not in _on_a_terminal(path, NO_COLOR="1")
     assert b"\x1b" not in _on_a_terminal(path, TERM="dumb")
     piped = subprocess.run(
-        [*_COMMAND, "lint", str(path)], capture_output=True, env=_ENVIRONMENT, timeout=30, check=False
+        [*_COMMAND, "lint", str(path)], capture_output=True, env=_ENVIRONMENT, timeout=120, check=False
     )
     assert (piped.returncode, b"\x1b" in piped.stdout) == (1, False)
 
@@ -227,7 +227,7 @@ def test_characters_that_the_output_does_not_have_are_no_failure(tmp_path: Path)
     path = tmp_path / "字.yaml"
     path.write_text("字: [")
     environment = {**_ENVIRONMENT, "PYTHONIOENCODING": "ascii"}
-    done = subprocess.run([*_COMMAND, "lint", str(path)], capture_output=True, env=environment, timeout=30, check=False)
+    done = subprocess.run([*_COMMAND, "lint", str(path)], capture_output=True, env=environment, timeout=90, check=False)
     assert (done.returncode, done.stderr) == (1, b"")
     assert b"\\u5b57" in done.stdout
 
