@@ -161,7 +161,7 @@ async def _context(kubeconfig: Path) -> ssl.SSLContext:
         if secret is None:
             raise RuntimeError("there is no authority")
         authority = read(secret.data)
-    context = ssl.create_default_context(cadata=authority.known.decode())
+    context = ssl.create_default_context(cadata=authority.server_ca_bundle.decode())
     pair = issue_leaf(authority.signing, OPERATOR, "client", now(), LEAF_LIFE)
     load_pair(context, pair.certificate, pair.key)
     return context

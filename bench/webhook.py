@@ -41,13 +41,13 @@ class Known:
         """The same for all."""
         return {"cpu": 1.0}
 
-    counted = request_of
+    requests_of_placed = request_of
 
-    def given(self, node: bytes, *, images: bool) -> Any:
+    def decode_full_node(self, node: bytes, *, images: bool) -> Any:
         """As it is written."""
         return decode.node(node) if images else decode.node_without_images(node)
 
-    def view_for(self, given: Any) -> NodeView:
+    def view_full_node(self, given: Any) -> NodeView:
         """With no pods on it."""
         return NodeView(given, allocatable={"cpu": 8.0}, requested={"cpu": 1.0})
 

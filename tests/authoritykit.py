@@ -62,7 +62,7 @@ class KeptSecrets:
     async def replace(self, seen: Secret, data: Mapping[str, bytes], *, drop: str = "") -> Secret:
         name = seen.metadata.name
         if self.kept[name].metadata.resourceVersion != seen.metadata.resourceVersion:
-            raise ConflictError("update", SECRETS.of("here", name), "it has become another")
+            raise ConflictError("update", SECRETS.named("here", name), "it has become another")
         kept = {key: value for key, value in seen.metadata.annotations.items() if key != drop}
         meta = msgspec.structs.replace(seen.metadata, annotations=kept)
         return self._put(msgspec.structs.replace(seen, metadata=meta, data=dict(data)))
@@ -75,7 +75,7 @@ class KeptSecrets:
     def _put(self, secret: Secret) -> Secret:
         if self.good_writes == 0:
             self.good_writes = -1
-            raise ConflictError("update", SECRETS.of("here", secret.metadata.name), "on purpose")
+            raise ConflictError("update", SECRETS.named("here", secret.metadata.name), "on purpose")
         self.good_writes -= self.good_writes > 0
         self.writes += 1
         meta = msgspec.structs.replace(secret.metadata, resourceVersion=str(self.writes))

@@ -100,7 +100,7 @@ class Operating:
     def context(self, name: str) -> ssl.SSLContext:
         """What a caller of this name shows."""
         authority = self.authority()
-        context = ssl.create_default_context(cadata=authority.known.decode())
+        context = ssl.create_default_context(cadata=authority.server_ca_bundle.decode())
         pair = issue_leaf(authority.signing, name, "client", now(), LEAF_LIFE)
         load_pair(context, pair.certificate, pair.key)
         return context
@@ -147,7 +147,7 @@ class Operating:
         """The gates of a scheduler's `extenders`, with a certificate of its own."""
         authority = self.authority()
         pair = issue_leaf(authority.signing, scheduler_identity(self.namespace), "client", now(), LEAF_LIFE)
-        files = {"ca.crt": authority.known, "tls.crt": pair.certificate, "tls.key": pair.key}
+        files = {"ca.crt": authority.server_ca_bundle, "tls.crt": pair.certificate, "tls.key": pair.key}
         for file, content in files.items():
             (self.folder / file).write_bytes(content)
         names = zip(("caFile", "certFile", "keyFile"), files, strict=True)

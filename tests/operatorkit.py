@@ -58,7 +58,7 @@ class Stub:
     namespace: str = ""
 
     def state(self) -> ReplicaState:
-        trusted = self.authority.trusted
+        trusted = self.authority.client_ca_bundle
         taken = ReplicaTrust(digest(trusted), read_certificate(self.server.certificate, [trusted]).issuer)
         return ReplicaState(
             policy_set=self.policy_set, policies=dict(self.policies), authorities=taken.trusts, issuer=taken.issuer
@@ -115,10 +115,10 @@ class Ground:
         self.end()
         self.over.clear()
         self.logins += faults
-        self.runtime.begin()
+        self.runtime.start()
 
     def end(self) -> None:
-        self.runtime.end()
+        self.runtime.stop()
         assert self.over.wait(10), "it does not end"
 
     def apply(self, name: str, **spec: Any) -> None:
@@ -145,7 +145,7 @@ class Ground:
 
 def context_of(authority: Authority, name: str) -> ssl.SSLContext:
     """A client of this name."""
-    made = ssl.create_default_context(cadata=authority.known.decode())
+    made = ssl.create_default_context(cadata=authority.server_ca_bundle.decode())
     pair = current_leaf(authority, name, "client", frozenset(), now(), None)
     load_pair(made, pair.certificate, pair.key)
     return made
@@ -179,7 +179,7 @@ def ground(
             held=lambda: None,
             requested=lambda: False,
             nodes=lambda: 1,
-            leads=lambda: ground.is_leader,
+            is_leader=lambda: ground.is_leader,
             warnings=lambda policy, _: ground.warned(policy),
             drift=lambda kind: ground.drifted.append(kind),
         )
@@ -187,7 +187,7 @@ def ground(
         runtime = Runtime(lambda: leader_controller(operator), lambda: ground.login(), namespace, over.set)
         Ground.__init__(ground, cluster, namespace, stub, operator, runtime, settings or OperatorSettings())
         ground.over, ground.kubeconfig = over, kubeconfig or cluster.kubeconfig
-        runtime.begin()
+        runtime.start()
         try:
             yield ground
         finally:
@@ -219,7 +219,7 @@ def _serving(stub: Stub) -> Iterator[None]:
         app.router.add_route("*", "/{path:.*}", stub.answer)
         runner = web.AppRunner(app)
         await runner.setup()
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=stub.authority.trusted.decode())
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=stub.authority.client_ca_bundle.decode())
         context.verify_mode = ssl.CERT_REQUIRED
         load_pair(context, stub.server.certificate, stub.server.key)
         site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)

@@ -25,14 +25,14 @@ def pods_of(ground: Ground, scheduler: str, config: str) -> tuple[list[Object], 
 
 def config_of(ground: Ground, scheduler: str = "s") -> str:
     """What its Deployment is to run; empty if there is none."""
-    at = child(ground, "deployments", Names(scheduler, ground.namespace).child)
+    at = child(ground, "deployments", Names(scheduler, ground.namespace).object_name)
     api = ground.cluster.api
     return str(api.get(at)["metadata"]["annotations"][HASH]) if api.exists(at) else ""
 
 
 def rolled(ground: Ground, scheduler: str = "s") -> bool:
     """Do what a node would: have the pods of the newest ReplicaSet run, and one of them take the Lease."""
-    api, name = ground.cluster.api, Names(scheduler, ground.namespace).child
+    api, name = ground.cluster.api, Names(scheduler, ground.namespace).object_name
     there = api.get(child(ground, "deployments", name))
     pods, new = pods_of(ground, scheduler, there["metadata"]["annotations"][HASH])
     for pod in pods:

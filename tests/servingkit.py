@@ -109,7 +109,7 @@ class Running:
             await asyncio.sleep(0.01)
 
     async def ready(self) -> None:
-        await self.until(lambda: self.app.watching.synced and self.app.current.world is not None)
+        await self.until(lambda: self.app.watching.synced and self.app.current.state is not None)
 
     async def served(self, expression: str) -> str:
         """Write the policy; how it is with it once that was seen."""

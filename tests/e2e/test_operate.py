@@ -145,10 +145,10 @@ def leading(operating: Operating) -> Iterator[None]:
         waking = WakeState(served=(await asyncio.to_thread(operating.state)).policy_set)
         async with Client(from_kubeconfig([operating.cluster.kubeconfig])) as client:
             while not stop.is_set():
-                waking = waking.heard([await asyncio.to_thread(operating.state)])
+                waking = waking.observe([await asyncio.to_thread(operating.state)])
                 if waking.wait_s(time.monotonic()) == 0.0:
                     await wake(client, operating.namespace, datetime.now(UTC))
-                    waking = waking.woke(time.monotonic())
+                    waking = waking.record_wake(time.monotonic())
                 await asyncio.sleep(1.0)
 
     def run() -> None:
@@ -218,7 +218,7 @@ def test_refused_pods_are_woken_when_a_rule_is_repaired_and_when_its_time_has_co
 
 def hook(operating: Operating, name: str) -> Object:
     """As the chart makes it, but for where it is."""
-    bundle = base64.b64encode(operating.authority().known).decode()
+    bundle = base64.b64encode(operating.authority().server_ca_bundle).decode()
     rule = {
         "apiGroups": ["fairlead.dev"],
         "apiVersions": ["*"],

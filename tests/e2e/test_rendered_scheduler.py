@@ -53,7 +53,7 @@ def test_pods_are_rolled_refused_and_put_back(
         f"/api/v1/namespaces/{restricted}/secrets",
         {"metadata": {"name": first.names.certificate}, "type": "kubernetes.io/tls", "data": secret},
     )
-    deployment = f"/apis/apps/v1/namespaces/{restricted}/deployments/{first.names.child}"
+    deployment = f"/apis/apps/v1/namespaces/{restricted}/deployments/{first.names.object_name}"
     pods = f"/api/v1/namespaces/{restricted}/pods"
 
     def rolled() -> Any:
@@ -72,7 +72,7 @@ def test_pods_are_rolled_refused_and_put_back(
 
     run(first)
     wait_for("the first roll", rolled)
-    lease = f"/apis/coordination.k8s.io/v1/namespaces/{restricted}/leases/{first.names.child}"
+    lease = f"/apis/coordination.k8s.io/v1/namespaces/{restricted}/leases/{first.names.object_name}"
     wait_for("one of them to lead", lambda: api.get(lease)["spec"].get("holderIdentity"))
 
     second = made(timeout="2s")
@@ -96,7 +96,7 @@ def test_pods_are_rolled_refused_and_put_back(
     assert ready() == {second.config_hash}
 
     there = api.get(f"/api/v1/namespaces/{restricted}/configmaps/{named(second, 'ConfigMap')['metadata']['name']}")
-    run(bad.with_pods_of(there))
+    run(bad.rolled_back_to(there))
     wait_for("the last good ones to be back", rolled)
     assert ready() == {second.config_hash}
 

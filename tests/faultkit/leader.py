@@ -49,7 +49,7 @@ def _operator(cluster: Cluster, wire: Wire) -> LeaderContext:
         held=lambda: cluster.held,
         requested=lambda: cluster.material is not None and cluster.material.requested,
         nodes=lambda: 1,
-        leads=lambda: True,
+        is_leader=lambda: True,
         warnings=lambda *_: [],
         drift=lambda _: None,
     )
@@ -69,8 +69,8 @@ def around(cluster: Cluster) -> Iterator[None]:
 
     async def ask(replicas: ReplicaClient) -> object:
         await asyncio.sleep(0)
-        replicas.answers = cluster.state()
-        return replicas.answers
+        replicas.states = cluster.state()
+        return replicas.states
 
     async def answered(*_: object) -> str:
         await asyncio.sleep(0)
@@ -83,7 +83,7 @@ def around(cluster: Cluster) -> Iterator[None]:
     if not _PAIRS:
         _PAIRS.extend(authorities.new(cluster.now()) for _ in range(2))
     with (
-        patch.object(ReplicaClient, "ask", ask),
+        patch.object(ReplicaClient, "poll", ask),
         patch("fairlead.control.reconcile.reconciler.probe_extender_urls", answered),
         patch("fairlead.control.decide.decide.plan", _planned),
         patch("fairlead.control.loop.assemble.TemplateEngine", lambda _: ENGINE),
@@ -138,10 +138,10 @@ async def _once(cluster: Cluster, wire: Wire) -> None:
 def tell(controller: Controller, one: Happened) -> None:
     """As kopf does."""
     if one.key[1] == "schedulerextenderpolicies":
-        controller.policy(one.type or None, one.obj)
+        controller.on_policy_event(one.type or None, one.obj)
     labels = one.obj["metadata"].get("labels", {})
     if one.key[:2] in _KINDS and one.key[2] == NAMESPACE and SCHEDULER_LABEL in labels:
-        controller.due(labels[SCHEDULER_LABEL])
+        controller.enqueue(labels[SCHEDULER_LABEL])
 
 
 async def until(what: str, holds: Callable[[], bool], seconds: float = 3000) -> None:

@@ -162,7 +162,7 @@ class Fuzz:
         if self.asked % NEXT_SET == 0:
             self.asking.serve(self.policies)
         elif self.random.random() < 0.01:
-            _ = [f"{one}: {one.pods}" for one in self.asking.pace.slow(self.time)]
+            _ = [f"{one}: {one.pods}" for one in self.asking.pace.open_circuits(self.time)]
             name = f"n{self.random.randrange(4)}"
             self.asking.nodes.put(node(name, labels={"gpu": self.random.choice("xy")}, used=self.random.randrange(8)))
 

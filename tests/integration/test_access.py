@@ -83,7 +83,7 @@ async def _made(client: Client) -> None:
     for state in ("missing", ""):
         for one in plan.objects:
             # the garbage collector and the controllers write, too; what is left as it was says nothing
-            assert await objects.put(one) in (state, ""), one["metadata"]
+            assert await objects.apply_if_changed(one) in (state, ""), one["metadata"]
     looked = await observe(objects, plan.names, counts=True)
     assert {one["kind"] for one in looked.objects} == {one["kind"] for one in plan.objects}
     await secrets.ensure("fairlead-ca", lambda: {"tls.crt": b"a", "tls.key": b"b"})
@@ -158,7 +158,7 @@ def test_everything_goes_but_the_resource_and_the_policies(
             operator="app.kubernetes.io/name=fairlead,app.kubernetes.io/component=operator",
             lasts_s=60,
             clock=Clock(sleep=lambda _: asyncio.sleep(0.05)),
-            say=said.append,
+            report=said.append,
         )
         async with asyncio.timeout(60):
             await work.run()

@@ -44,11 +44,11 @@ def config_map(name: str, **data: str) -> Object:
 
 @in_loop
 async def test_an_object_from_its_beginning_to_its_end(access: Access, namespace: str) -> None:
-    some = CONFIG_MAPS.of(namespace, "some")
+    some = CONFIG_MAPS.named(namespace, "some")
     async with Client(access) as client:
-        made = await client.create(CONFIG_MAPS.of(namespace, ""), config_map("some", a="1"), anything)
+        made = await client.create(CONFIG_MAPS.named(namespace, ""), config_map("some", a="1"), anything)
         with pytest.raises(ConflictError) as error:
-            await client.create(CONFIG_MAPS.of(namespace, ""), config_map("some"), anything)
+            await client.create(CONFIG_MAPS.named(namespace, ""), config_map("some"), anything)
         assert error.value.exists
         changed = await client.replace(some, made | {"data": {"a": "2"}}, anything)
         with pytest.raises(ConflictError, match="the object has been modified") as error:
@@ -67,7 +67,7 @@ async def test_an_object_from_its_beginning_to_its_end(access: Access, namespace
 
 @in_loop
 async def test_what_is_applied_has_owners(access: Access, namespace: str) -> None:
-    some = CONFIG_MAPS.of(namespace, "some")
+    some = CONFIG_MAPS.named(namespace, "some")
     async with Client(access) as client:
         first = await client.apply(some, config_map("some", a="1"), anything, manager="fairlead")
         again = await client.apply(some, config_map("some", a="1"), anything, manager="fairlead")
@@ -80,8 +80,8 @@ async def test_what_is_applied_has_owners(access: Access, namespace: str) -> Non
 
 @in_loop
 async def test_the_status_is_written_by_merge_and_by_apply(access: Access, control_plane: Cluster) -> None:
-    node = NODES.of("", "some-node")
-    status = NODES.of("", "some-node", "status")
+    node = NODES.named("", "some-node")
+    status = NODES.named("", "some-node", "status")
     async with Client(access) as client:
         await client.create(NODES, {"metadata": {"name": "some-node"}}, anything)
         try:
@@ -123,10 +123,10 @@ def _has_account(api: Api, namespace: str) -> None:
 async def test_a_pod_is_bound_once(access: Access, control_plane: Cluster, namespace: str) -> None:
     await asyncio.to_thread(_has_account, control_plane.api, namespace)
     async with Client(access) as client:
-        await client.create(PODS.of(namespace, ""), pod("some"), anything)
-        where = PODS.of(namespace, "some", "binding")
+        await client.create(PODS.named(namespace, ""), pod("some"), anything)
+        where = PODS.named(namespace, "some", "binding")
         assert anything(await client.post(where, binding("some"), within_s=10))["status"] == "Success"
-        assert (await client.get(PODS.of(namespace, "some"), anything))["spec"]["nodeName"] == "some-node"
+        assert (await client.get(PODS.named(namespace, "some"), anything))["spec"]["nodeName"] == "some-node"
         with pytest.raises(ConflictError, match="pod some is already assigned to node"):
             await client.post(where, binding("some"), within_s=10)
 
@@ -138,9 +138,9 @@ async def test_a_pod_may_ask_for_more_than_a_float_holds(access: Access, namespa
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "huge"}, "spec": spec}
     mirror = Mirror(time_ns)
     async with Client(access) as client:
-        await client.create(PODS.of(namespace, ""), body, anything)
+        await client.create(PODS.named(namespace, ""), body, anything)
         watching = MirrorFeed(client, mirror)
-        await watching.serve((), ())
+        await watching.set_interest((), ())
         running = asyncio.create_task(watching.run())
         while not watching.synced and not running.done():
             await asyncio.sleep(0.01)
@@ -148,12 +148,12 @@ async def test_a_pod_may_ask_for_more_than_a_float_holds(access: Access, namespa
         assert {found.request.amounts[name] for name in ("cpu", "memory")} == {float((1 << 63) - 1)}
         running.cancel()
         await asyncio.wait({running})
-        await client.delete(PODS.of(namespace, "huge"))
+        await client.delete(PODS.named(namespace, "huge"))
 
 
 @in_loop
 async def test_a_list_comes_in_pages(access: Access, namespace: str) -> None:
-    here = CONFIG_MAPS.of(namespace, "")
+    here = CONFIG_MAPS.named(namespace, "")
     pages = msgspec.json.Decoder(Page[PartialObject]).decode
     async with Client(access) as client:
         for number in range(5):
@@ -213,8 +213,8 @@ async def test_the_rule_that_an_error_names_is_the_one_that_is_missing(
             async with aclosing(client.watch(PODS, {"timeoutSeconds": "1"})) as lines:
                 await anext(lines)
             config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
-            await client.apply(CONFIG_MAPS.of(namespace, "x"), config, anything, manager="m")
-            await client.post(PODS.of(namespace, "some", "binding"), binding("some"), within_s=10)
+            await client.apply(CONFIG_MAPS.named(namespace, "x"), config, anything, manager="m")
+            await client.post(PODS.named(namespace, "some", "binding"), binding("some"), within_s=10)
 
         while True:
             try:
@@ -327,7 +327,7 @@ def _forget(plane: Cluster) -> None:
 async def test_what_is_held_is_what_there_is_after_the_api_server_has_died(
     access: Access, control_plane: Cluster, namespace: str
 ) -> None:
-    here = CONFIG_MAPS.of(namespace, "")
+    here = CONFIG_MAPS.named(namespace, "")
     may_go_on = asyncio.Event()
     may_go_on.set()
 
@@ -350,7 +350,7 @@ async def test_what_is_held_is_what_there_is_after_the_api_server_has_died(
             await make(name)
         await mirror.until("a", "b")
         await make("c")
-        await client.delete(here.of(namespace, "a"))
+        await client.delete(here.named(namespace, "a"))
         await mirror.until("b", "c")
 
         await asyncio.to_thread(_die_and_rise, control_plane)
@@ -361,8 +361,8 @@ async def test_what_is_held_is_what_there_is_after_the_api_server_has_died(
 
         may_go_on.clear()
         await asyncio.to_thread(_die_and_rise, control_plane)
-        await client.delete(here.of(namespace, "b"))
-        await client.delete(here.of(namespace, "c"))
+        await client.delete(here.named(namespace, "b"))
+        await client.delete(here.named(namespace, "c"))
         await make("c")
         await asyncio.to_thread(_forget, control_plane)
         await asyncio.to_thread(_die_and_rise, control_plane)

@@ -81,7 +81,7 @@ async def test_a_rotation_to_its_end_and_an_authority_that_is_deleted(
             return material.state
 
         for _ in range(4):
-            passed = await leader.step({"gpu": digest(authority.known)}, {"r": await loaded()})
+            passed = await leader.step({"gpu": digest(authority.server_ca_bundle)}, {"r": await loaded()})
             authority = passed.authority
             seen.append(authority.phase)
         assert seen == [Phase.INTRODUCED, Phase.SWITCHED, Phase.NARROWED, Phase.STABLE]

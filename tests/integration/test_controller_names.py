@@ -42,4 +42,4 @@ def test_names_that_differ_at_their_end_are_two(at_work: Callable[..., Ground]) 
     for scheduler, policy in LONG.items():
         run_until_ready(ground, policy, scheduler)
     assert all(config_of(ground, one) for one in LONG)
-    assert len({Names(one, ground.namespace).child for one in LONG}) == len(LONG)
+    assert len({Names(one, ground.namespace).object_name for one in LONG}) == len(LONG)

@@ -57,7 +57,7 @@ def test_certificates_of_others_are_asked_for_and_used(at_work: Callable[..., Gr
         "fairlead-webhook-tls": current_leaf(authority, SERVER, "server", hosts, now(), None),
     }
     for name, pair in shown.items():
-        data = {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": authority.trusted}
+        data = {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": authority.client_ca_bundle}
         written = {key: b64encode(value).decode() for key, value in data.items()}
         body = {"metadata": {"name": name}, "type": "kubernetes.io/tls", "data": written}
         ground.cluster.api.create(f"/api/v1/namespaces/{ground.namespace}/secrets", body)

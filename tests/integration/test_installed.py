@@ -57,7 +57,7 @@ def test_it_leads_and_makes_a_scheduler_and_nothing_is_forbidden(
     wait_for("it to lead", lambda: api.exists(lease) and api.get(lease)["spec"]["holderIdentity"].startswith("some"))
     hook = f"{_HOOKS}/{ADMISSION.format(namespace=NAMESPACE)}"
     bundle = wait_for("the API server to be told who answers", lambda: _bundle(api.get(hook)))
-    assert base64.b64decode(bundle) == replica.authority().known
+    assert base64.b64decode(bundle) == replica.authority().server_ca_bundle
 
     kind = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy"}
     api.create(

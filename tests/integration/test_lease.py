@@ -21,14 +21,14 @@ from fairlead.kube.access.access import from_kubeconfig
 from fairlead.kube.leader_election.election import LeaseTimings
 from fairlead.kube.leader_election.elector import LEASES, Elector
 
-class Duty:
-    ended = True
-    def begin(self): print("begin", flush=True); self.ended = False
-    def end(self): print("end", flush=True); self.ended = True
+class Task:
+    stopped = True
+    def start(self): print("begin", flush=True); self.stopped = False
+    def stop(self): print("end", flush=True); self.stopped = True
 
 config, namespace, me, lease_s, act_s, retry_s = sys.argv[1:]
 elector = Elector(
-    lambda: from_kubeconfig([Path(config)]), LEASES.of(namespace, "leader"), me, Duty(),
+    lambda: from_kubeconfig([Path(config)]), LEASES.named(namespace, "leader"), me, Task(),
     terms=LeaseTimings(float(lease_s), float(act_s), float(retry_s)),
 )
 elector.start()

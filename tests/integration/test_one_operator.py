@@ -78,5 +78,5 @@ def _has_scheduler(cluster: Cluster, namespace: str) -> bool:
 async def _uninstall(cluster: Cluster, namespace: str) -> None:
     async with Client(from_kubeconfig([cluster.kubeconfig])) as client:
         await Uninstaller(
-            objects=ObjectClient(client), namespace=namespace, operator="none=none", lasts_s=60, say=lambda _: None
+            objects=ObjectClient(client), namespace=namespace, operator="none=none", lasts_s=60, report=lambda _: None
         ).run()

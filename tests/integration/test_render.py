@@ -102,7 +102,7 @@ def test_it_may_do_what_the_scheduler_needs_and_write_no_other_lease(
     lease = {"group": "coordination.k8s.io", "resource": "leases", "namespace": of_their_own}
     may = [
         authorities | {"verb": "get", "namespace": "kube-system"},
-        lease | {"verb": "update", "name": made.names.child},
+        lease | {"verb": "update", "name": made.names.object_name},
         lease | {"verb": "create"},  # by the built-in role: our own Role need not say so
         {"verb": "create", "resource": "pods", "subresource": "binding", "namespace": "default"},
         {"verb": "create", "group": "authentication.k8s.io", "resource": "tokenreviews"},
@@ -110,7 +110,7 @@ def test_it_may_do_what_the_scheduler_needs_and_write_no_other_lease(
     ]
     may_not = [
         lease | {"verb": "update", "name": "fairlead"},
-        lease | {"verb": "delete", "name": made.names.child},
+        lease | {"verb": "delete", "name": made.names.object_name},
         {"verb": "get", "resource": "secrets", "namespace": of_their_own},
     ]
     wait_for("its roles to be known", lambda: all(_may(control_plane, made, one) for one in may))
@@ -135,7 +135,7 @@ def test_pods_while_nobody_answers(
     kwok_nodes(3)
     config = _here(made, tmp_path)
     config["clientConnection"]["kubeconfig"] = str(
-        kubeconfig_of(control_plane, of_their_own, made.names.child, tmp_path)
+        kubeconfig_of(control_plane, of_their_own, made.names.object_name, tmp_path)
     )
     stage = Stage(api=api, name=of_their_own, start_scheduler=lambda wanted: scheduler(wanted).says)
     stage.log = stage.start_scheduler(config)
@@ -186,8 +186,8 @@ def _pod_is_allowed(api: Api, made: Plan) -> None:
 
 
 def _path(made: Plan, resource: str, group: str = "/api/v1") -> str:
-    return f"{group}/namespaces/{made.names.namespace}/{resource}/{made.names.child}"
+    return f"{group}/namespaces/{made.names.namespace}/{resource}/{made.names.object_name}"
 
 
 def _may(cluster: Cluster, made: Plan, asked: dict[str, str]) -> bool:
-    return may(cluster, made.names.namespace, made.names.child, asked)
+    return may(cluster, made.names.namespace, made.names.object_name, asked)

@@ -100,7 +100,7 @@ class Told:
 
     def bring(self, node: Any, **how: bool) -> NodeView:
         """What is made of a node in a request."""
-        return self.mirror.view_for(self.mirror.given(written(node), **how))
+        return self.mirror.view_full_node(self.mirror.decode_full_node(written(node), **how))
 
     def on(self, name: str = "n1") -> list[str]:
         return sorted(one.name for one in self.view(name).pods)

@@ -69,12 +69,12 @@ class Cluster:
 
     def reasons(self, pod: PodView, now: int = NOW) -> dict[str, str]:
         """Of refused nodes, as policy/rule: reason."""
-        refused = self.filter(pod, now=now).refused
+        refused = self.filter(pod, now=now).rejected
         return {name: f"{why.policy}/{why.rule}: {why.reason}" for name, why in refused.items()}
 
     def refusal(self, pod: PodView, now: int = NOW) -> Refusal | None:
         """Of the only node."""
-        return next(iter(self.filter(pod, now=now).refused.values()), None)
+        return next(iter(self.filter(pod, now=now).rejected.values()), None)
 
     def scores(
         self,

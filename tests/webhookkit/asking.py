@@ -47,19 +47,19 @@ class Known:
         requests = [one.resources.requests for one in pod.spec.containers]
         return {"cpu": sum(float(each.get("cpu", "0")) for each in requests)}
 
-    def counted(self, *_: PlacedPod) -> Mapping[str, float]:
+    def requests_of_placed(self, *_: PlacedPod) -> Mapping[str, float]:
         return {"cpu": 1.0}
 
     def unplaced(self, namespace: str, name: str) -> Any | None:
         return self.waiting.get((namespace, name))
 
-    def given(self, node: bytes, *, images: bool) -> Any:
+    def decode_full_node(self, node: bytes, *, images: bool) -> Any:
         seen = from_json("Node", msgspec.json.decode(node))
         if not images:
             seen = msgspec.structs.replace(seen, status=msgspec.structs.replace(seen.status, images=()))  # type: ignore[attr-defined]
         return seen
 
-    def view_for(self, seen: Any) -> NodeView:
+    def view_full_node(self, seen: Any) -> NodeView:
         known = self.nodes.view_of(seen.metadata.name)
         cpu = float(seen.status.allocatable.get("cpu", "0"))
         pods = known.pods if known else ()

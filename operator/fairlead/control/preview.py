@@ -66,7 +66,7 @@ def render_preview(
     gathered = PolicyIndex(model)
     for one in policies:
         # what a policy has once it was applied, and nothing that is rendered depends on
-        gathered.tell(None, {**one, "metadata": {**one["metadata"], "uid": "", "generation": 0}})
+        gathered.apply_event(None, {**one, "metadata": {**one["metadata"], "uid": "", "generation": 0}})
     listed = {one.name for one in settings.schedulers}
     names = sorted(listed | {scheduler_of(one) for one in gathered.policies.values()})
     _refuse(names, settings)
@@ -75,14 +75,14 @@ def render_preview(
         notes.append(f"tls.mode is {settings.tls.mode}: the Secrets with certificates are made by others")
     authority = _authority(settings)
     for name in names:
-        asked = gathered.asked(name, settings, {})
+        asked = gathered.desired_scheduler(name, settings, {})
         plan = _plan(engine, asked, given, authority)
         named = _Named(plan, given, authority, asked.settings)
         if settings.tls.mode == "SelfManaged":
             objects.append(named.certificate())
         objects += [named.applied(one) for one in plan.objects]
         meanings |= {mark: told for mark, told in named.meanings().items() if any(_holds(one, mark) for one in objects)}
-        notes += _notes(name, asked, gathered.of(name))
+        notes += _notes(name, asked, gathered.policies_of(name))
     return Preview(schedulers=names, objects=objects, placeholders=meanings, notes=notes)
 
 

@@ -44,7 +44,7 @@ class ObjectRef:
         """The resource as an RBAC rule names it."""
         return f"{self.resource.plural}/{self.subresource}" if self.subresource else self.resource.plural
 
-    def of(self, namespace: str, name: str, subresource: str = "") -> "ObjectRef":
+    def named(self, namespace: str, name: str, subresource: str = "") -> "ObjectRef":
         """One object of this kind."""
         return replace(self, namespace=namespace, name=name, subresource=subresource)
 

@@ -55,19 +55,19 @@ class Mirror:
         """What a pod to be placed asks for. Raises ValueError for a quantity that cannot be read."""
         return request_of(pod)
 
-    def counted(self, placed: Any) -> Amounts:
+    def requests_of_placed(self, placed: Any) -> Amounts:
         """What a pod on a node counts for in the node's `requested`; nothing if it is not on one any more."""
         found = self.placed_sink.objects.get((placed.metadata.namespace, placed.metadata.name))
         return {} if found is None or found.pod.uid != placed.uid else found.request.amounts
 
-    def given(self, node: bytes | msgspec.Raw, *, images: bool = True) -> FullNode:
+    def decode_full_node(self, node: bytes | msgspec.Raw, *, images: bool = True) -> FullNode:
         """A node that a caller brings along. Whether its images are read is up to the rules.
 
         Raises msgspec.DecodeError or ValueError if it is none.
         """
         return FullNode.of(decode.node(node) if images else decode.node_without_images(node))
 
-    def view_for(self, given: FullNode) -> NodeView:
+    def view_full_node(self, given: FullNode) -> NodeView:
         """Such a node, with the pods that are known to be on one of its name; none of it is kept."""
         here = self._held.get(given.node.metadata.name) or NodeEntry()
         return here.view_of(given, self._clock())
@@ -92,14 +92,14 @@ class NodeSink(_Sink):
         here = self._held.get(node.metadata.name)
         if here is None:
             here = self._held[node.metadata.name] = NodeEntry()
-        change = here.see(shared_node(node), self._clock())
+        change = here.update_node(shared_node(node), self._clock())
         if change != _NO_CHANGE:
             self._nodes.put(here.view(), change)
 
     def remove(self, key: Key, /) -> None:
         """A node went; it may come again before its pods are gone."""
         if (here := self._held.get(key[1])) is not None:
-            here.forget()
+            here.clear_node()
             self._nodes.remove(key[1])
             if not here.pods:
                 del self._held[key[1]]
@@ -137,7 +137,7 @@ class PlacedSink(_Sink):
         here = self._held.get(node)
         if here is None:
             here = self._held[node] = NodeEntry()
-        change = here.swap(before, after)
+        change = here.replace_pod(before, after)
         if here.node is not None:
             self._nodes.put(here.view(), change)
         elif not here.pods:
@@ -166,7 +166,7 @@ class UnplacedSink(_Sink):
         self._schedulers = frozenset(schedulers)
         self.objects: Final[dict[Key, Any]] = {}
 
-    def serve(self, schedulers: Iterable[str]) -> bool:
+    def set_schedulers(self, schedulers: Iterable[str]) -> bool:
         """Which schedulers are ours from now on; whether the pods must be listed again, because one of them is new."""
         before, self._schedulers = self._schedulers, frozenset(schedulers)
         for key in [key for key, pod in self.objects.items() if not self._is_ours(pod)]:

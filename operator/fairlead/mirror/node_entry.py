@@ -36,7 +36,7 @@ class NodeEntry:
         self._requested = _NOTHING
         self._stamps = ChangeTimes(None)
 
-    def see(self, node: Any, now: int) -> Change | None:
+    def update_node(self, node: Any, now: int) -> Change | None:
         """The node came (nothing is said then), or became different. Raises ValueError, and is then as it was."""
         before, allocatable = self.node, as_amounts(allocatable_of(node))
         self.node = node
@@ -50,13 +50,13 @@ class NodeEntry:
         old, self._allocatable = self._allocatable, allocatable
         return Change(node=paths, allocatable=_differing(old, self._allocatable), requested=self._recount())
 
-    def forget(self) -> None:
+    def clear_node(self) -> None:
         """The node went; its pods may still be there."""
         self.node = None
         self._allocatable = _NOTHING
         self._stamps = ChangeTimes(None)
 
-    def swap(self, before: PodEntry | None, after: PodEntry | None) -> Change:
+    def replace_pod(self, before: PodEntry | None, after: PodEntry | None) -> Change:
         """A pod came, changed or went."""
         for pod, sign in ((before, -1), (after, 1)):
             if pod is not None:

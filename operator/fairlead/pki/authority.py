@@ -53,12 +53,12 @@ class Authority:
         return Phase.STABLE if self.retired is None else Phase.NARROWED
 
     @property
-    def trusted(self) -> bytes:
+    def client_ca_bundle(self) -> bytes:
         """The authorities of callers, for replicas, and of replicas, for the operator."""
         return self._bundle(self.retired)
 
     @property
-    def known(self) -> bytes:
+    def server_ca_bundle(self) -> bytes:
         """The authorities of replicas, for schedulers, which read them once, when they start."""
         return self._bundle(None)
 

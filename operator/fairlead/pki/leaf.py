@@ -37,7 +37,7 @@ def current_leaf(
     authority: Authority, name: str, purpose: Purpose, hosts: frozenset[str], now: datetime, held: Pair | None
 ) -> Pair:
     """What a replica shows as a server, or the operator as a client: what it has, while that is good."""
-    leaf = read_certificate(held.certificate, [authority.trusted]) if held is not None else None
+    leaf = read_certificate(held.certificate, [authority.client_ca_bundle]) if held is not None else None
     if held is not None and not renewal_reason(leaf, authority, name, hosts, now):
         return held
     return issue_leaf(authority.signing, name, purpose, now, LEAF_LIFE, sorted(hosts))
@@ -46,7 +46,7 @@ def current_leaf(
 def scheduler_data(authority: Authority, scheduler: str, now: datetime) -> dict[str, bytes]:
     """What a scheduler's Secret holds: what it shows, and whom it is to know."""
     pair = issue_leaf(authority.signing, scheduler_identity(scheduler), "client", now, LEAF_LIFE)
-    return {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": authority.known}
+    return {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": authority.server_ca_bundle}
 
 
 def server_hosts(service: str, namespace: str, addresses: frozenset[str]) -> frozenset[str]:

@@ -39,7 +39,7 @@ class SchedulerTrust:
     """The certificate in its Secret."""
     bundle: str = ""
     """Which authorities are in its Secret: a digest."""
-    rolled: str = ""
+    started_with_ca: str = ""
     """Which authorities all of its pods were started with; empty: they differ, or nobody knows."""
 
     @property
@@ -53,12 +53,14 @@ class SchedulerTrust:
         try:
             held = data or {}
             if not belong_together(Pair(held["tls.crt"], held["tls.key"])):
-                return cls(rolled=rolled)
+                return cls(started_with_ca=rolled)
             return cls(
-                parsing.read_certificate(held["tls.crt"], [authority.trusted]), parsing.digest(held["ca.crt"]), rolled
+                parsing.read_certificate(held["tls.crt"], [authority.client_ca_bundle]),
+                parsing.digest(held["ca.crt"]),
+                rolled,
             )
         except (KeyError, ValueError):
-            return cls(rolled=rolled)
+            return cls(started_with_ca=rolled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,7 @@ def _why_rotate(authority: Authority, now: datetime, *, requested: bool) -> str:
 
 
 def _issues(authority: Authority, schedulers: Mapping[str, SchedulerTrust], now: datetime) -> Iterator[Issue]:
-    known = parsing.digest(authority.known)
+    known = parsing.digest(authority.server_ca_bundle)
     for name, one in sorted(schedulers.items()):
         why = renewal_reason(one.leaf, authority, scheduler_identity(name), frozenset(), now)
         if not why and one.bundle != known:
@@ -156,7 +158,7 @@ def _issues(authority: Authority, schedulers: Mapping[str, SchedulerTrust], now:
 def _waits(
     authority: Authority, schedulers: Mapping[str, SchedulerTrust], replicas: Mapping[str, ReplicaTrust | None]
 ) -> WaitFor | None:
-    trusted, known = parsing.digest(authority.trusted), parsing.digest(authority.known)
+    trusted, known = parsing.digest(authority.client_ca_bundle), parsing.digest(authority.server_ca_bundle)
     signing = parsing.read_certificate(authority.signing.certificate).key
     phase = authority.phase
 
@@ -165,7 +167,7 @@ def _waits(
 
     def has_rolled(one: SchedulerTrust) -> bool:
         shows = one.leaf is not None and one.leaf.issuer == signing
-        return (phase is Phase.SWITCHED or one.rolled == known) and (phase is Phase.INTRODUCED or shows)
+        return (phase is Phase.SWITCHED or one.started_with_ca == known) and (phase is Phase.INTRODUCED or shows)
 
     late = tuple(sorted(name for name, one in replicas.items() if not has_taken(one)))
     behind = tuple(sorted(name for name, one in schedulers.items() if not has_rolled(one)))

@@ -15,7 +15,7 @@ from fairlead.kube.leader_election.election import LeaseTimings
 from fairlead.kube.leader_election.elector import LEASES, Elector, LeaderTask
 
 LOG: Final = logging.getLogger(__name__)
-CLAIM: Final = LEASES.of("kube-system", f"{PLURAL}.{GROUP}")
+CLAIM: Final = LEASES.named("kube-system", f"{PLURAL}.{GROUP}")
 """Where those who may write into the namespace of one operator cannot."""
 TERMS: Final = LeaseTimings(lease_s=60.0, act_s=40.0, retry_s=5.0, absent_s=6.0)
 """It lasts longer than it takes that another replica of the same namespace leads. One that is deleted its holder makes
@@ -39,7 +39,7 @@ class ClusterClaim:
         self._access, self._namespace, self._duty, self._ended, self._terms = access, namespace, duty, ended, terms
         self._elector: Elector | None = None
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Become a candidate."""
         self._elector = Elector(
             self._access,
@@ -54,16 +54,16 @@ class ClusterClaim:
         )
         self._elector.start()
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """Stop soon, and the duty at once."""
-        self._duty.end()
+        self._duty.stop()
         if self._elector is not None:
             self._elector.leave()
 
     @property
-    def ended(self) -> bool:
+    def stopped(self) -> bool:
         """Whether nothing of it goes on."""
-        return (self._elector is None or self._elector.ended) and self._duty.ended
+        return (self._elector is None or self._elector.ended) and self._duty.stopped
 
     @property
     def left_s(self) -> float:
@@ -74,7 +74,7 @@ class ClusterClaim:
     def other(self) -> str:
         """The namespace whose operator has it, where we would lead; empty if there is none."""
         elector = self._elector
-        if elector is None or elector.ended or elector.leads or elector.holder == self._namespace:
+        if elector is None or elector.ended or elector.is_leader or elector.holder == self._namespace:
             return ""
         return elector.holder
 

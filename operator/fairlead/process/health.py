@@ -122,31 +122,31 @@ class Components:
     current: PolicyReloader
     revisions: LastGoodStore
     tls: Tls
-    undecided: RuleErrorTotals
+    rule_errors: RuleErrorTotals
     faults: Mapping[str, str] = field(default_factory=dict)
     """What is wrong with files of policies, by their names."""
     certificates: str = ""
     """What is wrong with the certificates that should be used now."""
     leader: Callable[[], str] | None = None
     """Who leads, and what keeps him from it."""
-    beside: Mapping[str, Reflector[Any]] = field(default_factory=dict)
+    background: Mapping[str, Reflector[Any]] = field(default_factory=dict)
     """What is watched beside what the mirror is made of."""
 
     @property
     def reflectors(self) -> Mapping[str, Reflector[Any]]:
         """All of them."""
-        return {**self.watching.reflectors, **self.beside}
+        return {**self.watching.reflectors, **self.background}
 
 
 def checks(parts: Components) -> Iterator[Check]:
     """Whether calls can be answered, and then what else there is to know: that holds nobody up."""
     yield Check("serving", ok=not parts.server.draining, text="stopping" if parts.server.draining else "")
     for name, one in parts.reflectors.items():
-        text = one.state.trouble
+        text = one.state.last_error
         if one.state.synced:
             text = f"{len(one.objects)}, heard of {one.staleness():.0f} s ago" + (f"; {text}" if text else "")
         yield Check(name, one.state.synced, text or "not listed yet")
-    world = parts.current.world
+    world = parts.current.state
     generation = "none yet" if world is None else f"generation {world.policies.generation}"
     yield Check("policies", world is not None, generation)
     for name, text in _remarks(parts):
@@ -158,10 +158,10 @@ def _remarks(parts: Components) -> Iterator[tuple[str, str]]:
         yield "policy", str(state)
     for slow in _slow(parts):
         yield "policy", f"{slow.policy.name}: {REASON}: {slow}"
-    for each, count in parts.current.world.conflicts.items() if parts.current.world else ():
+    for each, count in parts.current.state.conflicts.items() if parts.current.state else ():
         yield "policy", f"{each.loser}: Conflict: {count} pods have {each.key} from {each.winner}, which comes first"
         yield "policy", f"{each.winner}: Conflict: {each.loser} writes {each.key}, too, and comes later"
-    for one in parts.undecided:
+    for one in parts.rule_errors:
         yield "rule", f"{one.policy}/{one.rule}: could not decide {one.count} times, last: {one.last_message}"
     for file, fault in parts.faults.items():
         yield "file", f"{file}: {fault}"
@@ -175,9 +175,9 @@ def _remarks(parts: Components) -> Iterator[tuple[str, str]]:
 
 def _slow(parts: Components) -> list[OpenCircuit]:
     """The policies that are switched, of those that serve: another generation starts afresh."""
-    world = parts.current.world
+    world = parts.current.state
     serving = {version(one) for one in world.policies.policies} if world is not None else set()
-    return [slow for slow in parts.current.pace.slow(perf_counter_ns()) if slow.policy in serving]
+    return [slow for slow in parts.current.circuit_breaker.open_circuits(perf_counter_ns()) if slow.policy in serving]
 
 
 def register_gauges(parts: Components, metrics: Metrics) -> None:
@@ -188,7 +188,7 @@ def register_gauges(parts: Components, metrics: Metrics) -> None:
         return lambda: {(name,): number(name) for name in reflectors}
 
     def generation() -> Mapping[Labels, float]:
-        world = parts.current.world
+        world = parts.current.state
         return {} if world is None else {(world.policies.generation,): 1}
 
     metrics.gauge("fairlead_build_info", "The version.", "version", ask=lambda: {(__version__,): 1})

@@ -44,15 +44,15 @@ class Leadership:
             held=lambda: own.material.authority if own is not None else None,
             requested=lambda: own is not None and own.material.requested,
             nodes=lambda: len(operator.mirror.nodes.slots) if operator.watching.synced else None,
-            leads=lambda: self.leads,
-            warnings=LintCache(operator.model, lambda: operator.policies.rules),
+            is_leader=lambda: self.is_leader,
+            warnings=LintCache(operator.model, lambda: operator.policies.options),
             drift=drifted.add,
         )
         self.runtime = Runtime(
             lambda: leader_controller(known), lambda: session(access()), settings.namespace, lambda: self.claim.wake()
         )
         self.claim = ClusterClaim(access, settings.namespace, self.runtime, lambda: self.elector.wake())
-        where = LEASES.of(settings.namespace, LEASE)
+        where = LEASES.named(settings.namespace, LEASE)
         self.elector = Elector(access, where, identity(me, settings.pod_uid or str(os.getpid())), self.claim)
         operator.metrics.gauge(
             "fairlead_other_operator",
@@ -75,12 +75,12 @@ class Leadership:
         return min(self.elector.left_s, self.claim.left_s)
 
     @property
-    def leads(self) -> bool:
+    def is_leader(self) -> bool:
         """Whether it does now."""
         return self.left_s > 0
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """How it is with that, for people."""
-        told = "this one" if self.elector.leads else self.elector.holder.partition("_")[0] or "nobody yet"
-        faults = [self.elector.fault, *((self.claim.fault, self.runtime.fault) if self.elector.leads else ())]
+        told = "this one" if self.elector.is_leader else self.elector.holder.partition("_")[0] or "nobody yet"
+        faults = [self.elector.fault, *((self.claim.fault, self.runtime.fault) if self.elector.is_leader else ())]
         return "; ".join(filter(None, [told, *faults]))

@@ -61,10 +61,10 @@ class LeaderCandidate(Protocol):
         """Stop leading and release the Lease. Waits."""
 
     @property
-    def leads(self) -> bool:
+    def is_leader(self) -> bool:
         """Whether it does now."""
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """How it is with that, for people."""
 
 
@@ -80,7 +80,7 @@ class OperatorReplica(Replica):
         self.own = CertificateRefresher(settings, client) if settings.tls is None else None
         super().__init__(settings, client, self.own.tls if self.own else Tls(settings.tls), "cluster")  # type: ignore[arg-type]
         self.told = told
-        self.policies.use(self._rules())
+        self.policies.set_compile_options(self._rules())
         self.callers = Callers(self._schedulers)
         self.waiting, self.turned_away, self.ever = (
             RejectedPods(),
@@ -89,7 +89,7 @@ class OperatorReplica(Replica):
         )
         self.admission = AdmissionServer(
             self.tls,
-            lambda body: review_steps(body, self.model, self.policies.rules),
+            lambda body: review_steps(body, self.model, self.policies.options),
             self.refuse,
             lambda: self.told.settings.admission.client_ca,
         )
@@ -100,14 +100,17 @@ class OperatorReplica(Replica):
         self.leaves = PeerCertificates(lambda: datetime.now(UTC))
         self._secrets = Secrets(client, settings.namespace)
         self._followed: Reflector[Any] = self.own.follow() if self.own else self._secrets.follow_shown(self.leaves)
-        self.parts.beside = {"policy objects": self.objects} | ({} if self.own else {"certificates": self._followed})
+        certificates = {} if self.own else {"certificates": self._followed}
+        self.parts.background = {"policy objects": self.objects} | certificates
         self._callers: tuple[Caller, ...] = ()
         self._made_of: tuple[object, ...] = ()
         self._process = uuid4().hex
         self._candidate = lead(self) if lead is not None else None
         if (candidate := self._candidate) is not None:
-            self.parts.leader = candidate.said
-            self.metrics.gauge("fairlead_leader", "Whether this replica leads.", ask=lambda: {(): int(candidate.leads)})
+            self.parts.leader = candidate.summary
+            self.metrics.gauge(
+                "fairlead_leader", "Whether this replica leads.", ask=lambda: {(): int(candidate.is_leader)}
+            )
 
     def caller(self, name: str, verb: Verb) -> Caller | None:
         """The scheduler that has a certificate of this name, or the operator itself."""
@@ -115,7 +118,7 @@ class OperatorReplica(Replica):
 
     def hears(self) -> Callable[[Outcome], None]:
         """Pods that are refused are remembered."""
-        return lambda outcome: self.waiting.filtered(outcome, perf_counter_ns())
+        return lambda outcome: self.waiting.record_filtered(outcome, perf_counter_ns())
 
     def pages(self) -> Mapping[str, Callable[[str], bytes | None]]:
         """What this replica says of itself."""
@@ -127,7 +130,7 @@ class OperatorReplica(Replica):
 
     def idles(self) -> Callable[[ServingState, CallClock], bool]:
         """Whether pods that were refused could be placed by now."""
-        return self.waiting.look
+        return self.waiting.recheck
 
     def refuse(self, reason: str, peer: str) -> None:
         """Somebody, or what he asked, was turned away."""
@@ -169,7 +172,7 @@ class OperatorReplica(Replica):
         await super().look_for_certificates()
         if self.own is not None:
             self.parts.certificates = self.parts.certificates or self.own.fault or self.own.material.fault
-        elif self._candidate is not None and self._candidate.leads:
+        elif self._candidate is not None and self._candidate.is_leader:
             await self.remember_leaves()
 
     async def remember_leaves(self) -> None:
@@ -191,10 +194,10 @@ class OperatorReplica(Replica):
         """Use those that are in the file now."""
         file = str(self.told.path)
         try:
-            if self.told.look():
+            if self.told.reload():
                 LOG.info("other settings are used")
-                if self._rules() != self.policies.rules:
-                    self.policies.use(self._rules())
+                if self._rules() != self.policies.options:
+                    self.policies.set_compile_options(self._rules())
                     self.current.wake()
         except SettingsError as error:
             if self.parts.faults.get(file) != str(error):
@@ -205,9 +208,9 @@ class OperatorReplica(Replica):
 
     async def _serve_policies(self) -> None:
         """What was good serves before anything else is compiled; what is not compiled yet has its failure policy."""
-        while (kept := await self.revisions.found()) is None:
+        while (kept := await self.revisions.load()) is None:
             await asyncio.sleep(AGAIN_S)
-        self.policies.kept = kept
+        self.policies.last_good = kept
         async with asyncio.TaskGroup() as group:
             group.create_task(self.objects.run())
             await self.objects.listed()
@@ -228,7 +231,7 @@ class OperatorReplica(Replica):
 
     def _schedulers(self) -> Iterable[Caller]:
         """The same as before while nothing that they are made of is another."""
-        world, settings, known = self.current.world, self.told.settings, self.ever.names
+        world, settings, known = self.current.state, self.told.settings, self.ever.names
         made_of = (world, settings, known)
         if len(self._made_of) != len(made_of) or any(a is not b for a, b in zip(made_of, self._made_of, strict=True)):
             names = expected(settings, known, {*self.current.schedulers, DEFAULT_SCHEDULER_NAME})
@@ -253,33 +256,33 @@ class OperatorReplica(Replica):
     def say(self) -> replica_state.ReplicaState:
         """How it is with this replica; who asks is told of pods that could be placed, and nobody after him."""
         self.add_up()
-        now, world = perf_counter_ns(), self.current.world
+        now, world = perf_counter_ns(), self.current.state
         taken = self.own.material.state if self.own is not None else None
         said = report(
             ReportInputs(
                 process=self._process,
                 states=self.policies.states,
                 serving=world.policies if world is not None and self.watching.synced else None,
-                undecided=self.parts.undecided,
-                slow=self.current.pace.slow(now),
+                rule_errors=self.parts.rule_errors,
+                open_circuits=self.current.circuit_breaker.open_circuits(now),
                 conflicts=world.conflicts if world is not None else {},
-                refused=self.waiting.refused(),
+                refused=self.waiting.record_rejected(),
                 missed=self.waiting.missed,
-                turned_away=self.turned_away.lately(now),
+                refused_connections=self.turned_away.recent(now),
                 authorities=taken.trusts if taken is not None else "",
                 issuer=taken.issuer if taken is not None else "",
-                missing=self._missing(),
-                freed=self.waiting.freed,
+                missing_permissions=self._missing(),
+                schedulable_again=self.waiting.schedulable_again,
             )
         )
-        self.waiting.freed = False
+        self.waiting.schedulable_again = False
         return said
 
     def _missing(self) -> str:
         """The first right that is found to be."""
         watched = [*self.parts.reflectors.values(), self._known, self._followed]
-        found = (*(one.state.missing for one in watched), self.revisions.missing, self.bindings.missing)
-        return next(filter(None, found), "")
+        of_watches = (one.state.missing_permission for one in watched)
+        return next(filter(None, (*of_watches, self.revisions.missing_permission, self.bindings.missing)), "")
 
 
 async def operate(settings: OperateSettings, lead: Lead | None = None) -> None:
@@ -287,7 +290,7 @@ async def operate(settings: OperateSettings, lead: Lead | None = None) -> None:
     sys.setswitchinterval(SWITCH_S)
     told = SettingsFile(settings.settings)
     try:
-        told.look()
+        told.reload()
     except SettingsError as error:
         raise SettingsError(f"{told.path}: {error}") from None
     async with Client(find_access(settings.kubeconfig, settings.context)) as client:

@@ -70,11 +70,11 @@ class Replica(ABC):
         self.policies = PolicyStore(
             self.model,
             CompileOptions(self.strategies, clock=thread_time),
-            good=self.revisions.keep,
-            gone=self.revisions.forget,
+            on_compiled=self.revisions.keep,
+            on_removed=self.revisions.forget,
         )
-        self.current = PolicyReloader(self.policies, self.mirror, self.watching.serve)
-        self.now.went_back = self.current.anew
+        self.current = PolicyReloader(self.policies, self.mirror, self.watching.set_interest)
+        self.now.went_back = self.current.rebuild
         self.port = self.probes_port = 0
         self.refused = self.metrics.counter(
             "fairlead_webhook_turned_away", "Connections and calls that were turned away.", "reason"
@@ -93,7 +93,7 @@ class Replica(ABC):
         calls = Dispatcher(
             Binder(self.bindings),
             self.caller,
-            lambda: self.current.world if self.watching.synced else None,
+            lambda: self.current.state if self.watching.synced else None,
             settings.timeout_s,
             self.metrics,
             self.now,
@@ -103,7 +103,7 @@ class Replica(ABC):
             server=WebhookServer(
                 self.tls,
                 calls.routes(),
-                calls.allowed,
+                calls.is_allowed,
                 self.refuse,
                 settings.max_body,
                 max(1.0, settings.timeout_s),
@@ -115,7 +115,7 @@ class Replica(ABC):
             current=self.current,
             revisions=self.revisions,
             tls=self.tls,
-            undecided=RuleErrorTotals(
+            rule_errors=RuleErrorTotals(
                 lambda policy, rule, count: errors.add(policy, rule, amount=count),
                 lambda policy, rule, count: faults.add(policy, rule, amount=count),
             ),
@@ -213,7 +213,7 @@ class Replica(ABC):
         """The same at once."""
         serving = {name: state.serving for name, state in self.policies.states.items()}
         now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        self.parts.undecided.take(self.current.tally.drain(), serving, now)
+        self.parts.rule_errors.add(self.current.tally.drain(), serving, now)
 
     async def verify(self) -> None:
         """Count what is held otherwise than it is, and list that again."""
@@ -228,7 +228,7 @@ class Replica(ABC):
         keep_heap()
         gc.set_threshold(50_000, 20, 20)
         seen = -1
-        while not (self.watching.synced and self.current.world is not None):
+        while not (self.watching.synced and self.current.state is not None):
             await asyncio.sleep(_IDLE_S)
             if seen != self.watching.held:  # still being listed
                 seen = self.watching.held
@@ -249,13 +249,13 @@ class Replica(ABC):
         while True:
             await asyncio.sleep(_IDLE_S)
             now = self.now()  # first: where the clock went back, it makes another world
-            world = self.current.world
+            world = self.current.state
             if world is None or not self.watching.synced:
                 continue
             state = (world, self.mirror.nodes.head)
             when = CallClock(now, perf_counter_ns, perf_counter_ns() + _IDLE_NS)
             try:
-                if state != seen and not world.catch_up(when):
+                if state != seen and not world.precompute(when):
                     continue
                 seen = state
                 if also is not None:

@@ -51,7 +51,7 @@ class ReplicaCertificates:
         """What to answer to the leader."""
         if self.authority is None or self.server is None:
             return None
-        trusted = self.authority.trusted
+        trusted = self.authority.client_ca_bundle
         return ReplicaTrust(
             parsing.digest(trusted), parsing.read_certificate(self.server.certificate, [trusted]).issuer
         )
@@ -148,13 +148,13 @@ class CertificateRefresher:
         authority, shown = self.material.authority, self.material.operator
         if authority is None or shown is None:
             raise TlsError("there is nothing from our own authority yet")
-        return client_context(authority.trusted, shown.certificate, shown.key)
+        return client_context(authority.client_ca_bundle, shown.certificate, shown.key)
 
     def _use(self, material: ReplicaCertificates) -> None:
         if material.authority is None or material.server is None:
             return
         server = material.server
-        self._memory.contents = Contents(server.certificate, server.key, material.authority.trusted)
+        self._memory.contents = Contents(server.certificate, server.key, material.authority.client_ca_bundle)
         try:
             if self.tls.reload():
                 LOG.info("new certificates are used")

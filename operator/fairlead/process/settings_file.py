@@ -20,7 +20,7 @@ class SettingsFile:
     settings: OperatorSettings = field(default_factory=OperatorSettings)
     _text: str = ""
 
-    def look(self) -> bool:
+    def reload(self) -> bool:
         """Read it; whether there are other settings now. Raises SettingsError."""
         if self.path is None:
             return False

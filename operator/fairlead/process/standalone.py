@@ -40,7 +40,7 @@ class StandaloneReplica(Replica):
             schedulers = self.current.schedulers | {DEFAULT_SCHEDULER_NAME}
         else:
             schedulers = frozenset(one for one, verbs in allowed.items() if verb in verbs)
-        return Caller(schedulers=schedulers, always_reasons=True) if schedulers else None
+        return Caller(schedulers=schedulers, wants_all_reasons=True) if schedulers else None
 
     async def prepare(self) -> None:
         """Read the policies. Raises OSError."""
@@ -77,9 +77,9 @@ class StandaloneReplica(Replica):
 
     async def _serve_policies(self) -> None:
         """Those that were kept have to be known before one is met that does not compile."""
-        while (kept := await self.revisions.found()) is None:
+        while (kept := await self.revisions.load()) is None:
             await asyncio.sleep(AGAIN_S)
-        self.policies.kept = kept
+        self.policies.last_good = kept
         elsewhere = {name: one.obj for (name, _), one in kept.items() if name not in self.scan.policies}
         if not self.scan.unknown:  # they went while nobody was there
             for name in elsewhere:

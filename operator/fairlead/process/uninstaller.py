@@ -52,26 +52,26 @@ class Uninstaller:
     lasts_s: float
     """For so long the operator writes nothing, should this come to no end."""
     clock: Clock = field(default_factory=Clock)
-    say: Callable[[str], None] = print
+    report: Callable[[str], None] = print
     doing: str = ""
     """What is waited for."""
 
     async def run(self) -> None:
         """All of it. Raises ClusterError, and can be cancelled anywhere."""
         policies = await self._policies()
-        labelled = await self.objects.labelled(_HERE, (self.namespace,), f"{SCHEDULER_LABEL},{_OURS}")
+        labelled = await self.objects.list_labelled(_HERE, (self.namespace,), f"{SCHEDULER_LABEL},{_OURS}")
         schedulers = {str(one["metadata"]["labels"][SCHEDULER_LABEL]) for one in labelled}
         schedulers |= {str(one["spec"].get("schedulerName") or DEFAULT_SCHEDULER_NAME) for one in policies}
-        await self._silence()
-        await self._gone("the schedulers", f"{SCHEDULER_LABEL},{_OURS}")
-        await self._gone("the operator", self.operator)
-        await self._sweep()
-        await self._release()
+        await self._take_lease()
+        await self._delete_deployments("the schedulers", f"{SCHEDULER_LABEL},{_OURS}")
+        await self._delete_deployments("the operator", self.operator)
+        await self._delete_objects()
+        await self._remove_finalizers()
         for name in sorted(schedulers):
-            await self._tell(name)
-        self.say(f"done; {len(policies)} policies and their CustomResourceDefinition are left")
+            await self._report_pods(name)
+        self.report(f"done; {len(policies)} policies and their CustomResourceDefinition are left")
 
-    async def _silence(self) -> None:
+    async def _take_lease(self) -> None:
         """Another has its Lease: the operator goes on answering, and writes nothing any more.
 
         If this fails half-way, the operator leads again when that time is over, and puts everything back.
@@ -87,12 +87,12 @@ class Uninstaller:
                 return
             except ConflictError:
                 continue  # it was renewed just now
-            self.say("the operator was told to write nothing more")
+            self.report("the operator was told to write nothing more")
             if holder:
                 await self.clock.sleep(_HEARD_S)
             return
 
-    async def _gone(self, what: str, selector: str) -> None:
+    async def _delete_deployments(self, what: str, selector: str) -> None:
         """Delete Deployments until neither they nor their pods are there."""
         deployments = ObjectRef(resource("Deployment"), self.namespace)
         pods = ObjectRef(PODS.resource, self.namespace)
@@ -103,17 +103,17 @@ class Uninstaller:
                     await self.objects.remove({**one, "kind": "Deployment"})
             left = await self.objects.all(pods, labelSelector=_of_pods(selector))
             if not found and not left:
-                self.say(f"{what}: gone")
+                self.report(f"{what}: gone")
                 return
             names = ", ".join(sorted(one["metadata"]["name"] for one in (*found, *left)))
             if self.doing != (doing := f"{what}: {names}"):
-                self.say(f"waiting for {doing}")
+                self.report(f"waiting for {doing}")
             self.doing = doing
             await self.clock.sleep(_AGAIN_S)
 
-    async def _sweep(self) -> None:
+    async def _delete_objects(self) -> None:
         """What is left of schedulers, and what the operator has kept for itself."""
-        found = await self.objects.labelled(_HERE, (self.namespace,), _OURS)
+        found = await self.objects.list_labelled(_HERE, (self.namespace,), _OURS)
         for kind, namespace in _EXTERNAL.items():
             items = await self.objects.all(ObjectRef(resource(kind), namespace), labelSelector=_OURS)
             # there may be another operator in another namespace
@@ -132,7 +132,7 @@ class Uninstaller:
         claim = await self.objects.get(CLAIM)
         if claim is not None and (claim.get("spec") or {}).get("holderIdentity") == self.namespace:
             await self.objects.remove({**claim, "kind": "Lease"})
-        self.say("what they were made of: gone")
+        self.report("what they were made of: gone")
 
     async def _delete(self, at: ObjectRef) -> None:
         try:
@@ -146,7 +146,7 @@ class Uninstaller:
         except NotFoundError:  # nobody serves them any more
             return ()
 
-    async def _release(self) -> None:
+    async def _remove_finalizers(self) -> None:
         """Policies on which a version before has left its finalizer can be deleted."""
         while held := [one for one in await self._policies() if FINALIZER in _finalizers(one)]:
             for one in held:
@@ -157,22 +157,22 @@ class Uninstaller:
                     await self.objects.client.merge(replace(POLICIES, name=metadata["name"]), body, _decode)
                 except (ConflictError, NotFoundError):
                     continue  # it is another by now: it is looked at once more
-        self.say("policies: released")
+        self.report("policies: released")
 
-    async def _tell(self, scheduler: str) -> None:
+    async def _report_pods(self, scheduler: str) -> None:
         """Who waits for a scheduler that does not come any more."""
         selector = f"spec.schedulerName={scheduler},status.phase!=Succeeded,status.phase!=Failed"
         pods = await self.objects.all(PODS, fieldSelector=selector)
         if not pods:
             return
         waiting = sum(not one["spec"].get("nodeName") for one in pods)
-        self.say(f"{len(pods)} pods name the scheduler {scheduler}, {waiting} of them wait for a node:")
+        self.report(f"{len(pods)} pods name the scheduler {scheduler}, {waiting} of them wait for a node:")
         for one in sorted(pods, key=lambda one: bool(one["spec"].get("nodeName")))[:_SHOWN]:
             metadata = one["metadata"]
             where = one["spec"].get("nodeName")
-            self.say(f"  {metadata['namespace']}/{metadata['name']}{f' (on {where})' if where else ''}")
+            self.report(f"  {metadata['namespace']}/{metadata['name']}{f' (on {where})' if where else ''}")
         if len(pods) > _SHOWN:
-            self.say(f"  ...and {len(pods) - _SHOWN} more")
+            self.report(f"  ...and {len(pods) - _SHOWN} more")
 
 
 def _finalizers(policy: Object) -> Sequence[str]:

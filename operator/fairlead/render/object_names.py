@@ -37,7 +37,7 @@ class Names:
     namespace: str
 
     @property
-    def child(self) -> str:
+    def object_name(self) -> str:
         """Whatever there is one of in our namespace; the operator's own objects begin otherwise."""
         name = _PREFIX + self.scheduler
         if len(name) < _CHILD_MAX:
@@ -46,20 +46,20 @@ class Names:
         return f"{name[: _CHILD_MAX - _HASH_LENGTH - 1]}-{digest(self.scheduler)}"
 
     @property
-    def memory(self) -> str:
+    def state(self) -> str:
         """The ConfigMap with what is remembered of it. Schedulers' names have no dots: it is no other's `child`."""
-        return f"{self.child}.state"
+        return f"{self.object_name}.state"
 
     def configuration(self, config_hash: str) -> str:
         """The ConfigMap with one of its configurations. No hash is `state`."""
-        return f"{self.child}.{config_hash}"
+        return f"{self.object_name}.{config_hash}"
 
     @property
     def certificate(self) -> str:
         """The Secret with the client certificate."""
-        return f"{self.child}-tls"
+        return f"{self.object_name}-tls"
 
-    def elsewhere(self, what: str) -> str:
+    def external_name(self, what: str) -> str:
         """Outside our namespace, where there may be another operator's. Neither part has a dot in it."""
         return f"{MANAGER}.{self.namespace}.{self.scheduler}.{what}"
 

@@ -40,7 +40,7 @@ class Plan:
     urls: tuple[str, ...]
     """What the scheduler may call."""
 
-    def with_pods_of(self, config_map: Mapping[str, Any]) -> "Plan":
+    def rolled_back_to(self, config_map: Mapping[str, Any]) -> "Plan":
         """The same with pods that there were before, as their ConfigMap has kept them: the last good ones."""
         data, metadata = config_map["data"], config_map["metadata"]
         annotations = {key: metadata["annotations"][key] for key in (CONFIG_HASH, HASH_VERSION)}

@@ -147,7 +147,7 @@ def _refusing(world: Simulation, raw: Raw, judged: PodResult) -> list[Refusing]:
 
 
 def _closest(world: Simulation, raw: Raw, judged: PodResult) -> Closest | None:
-    away = [node for node in judged.nodes if not node.is_left]
+    away = [node for node in judged.nodes if not node.is_candidate]
     near = nsmallest(LOOKED_AT, away, key=_far)
     told = world.explain(raw, judged, [node.name for node in near])
     found = [Closest(node, [*_refusals(one)]) for node, one in zip(near, told, strict=True)]
@@ -166,8 +166,8 @@ def _refusals(node: NodeExplained) -> Iterator[RuleExplained]:
 
 
 def _far(node: NodeResult) -> float:
-    return len(node.refusals) + sum(one.short for one in node.unfit)
+    return len(node.refusals) + sum(one.shortfall for one in node.unfit)
 
 
 def _far_in_all(closest: Closest) -> float:
-    return sum(max(1, len(one.flips)) for one in closest.rules) + sum(one.short for one in closest.node.unfit)
+    return sum(max(1, len(one.flips)) for one in closest.rules) + sum(one.shortfall for one in closest.node.unfit)

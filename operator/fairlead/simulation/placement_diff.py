@@ -40,8 +40,8 @@ def changed(one: Simulation, other: Simulation, raw: Raw, file: str = "") -> Cha
     """What becomes different for a pod from one world to the other, which have the same nodes; None if nothing does."""
     before, after = one.judge(raw, file), other.judge(raw, file)
     pairs = [*zip(before.nodes, after.nodes, strict=True)]
-    lost = [Moved(was.name, now.refusals) for was, now in pairs if was.is_left and not now.is_left]
-    gained = [Moved(was.name, was.refusals) for was, now in pairs if now.is_left and not was.is_left]
+    lost = [Moved(was.name, now.refusals) for was, now in pairs if was.is_candidate and not now.is_candidate]
+    gained = [Moved(was.name, was.refusals) for was, now in pairs if now.is_candidate and not was.is_candidate]
     if not lost and not gained and before.preferred == after.preferred:
         return None
     by_scores = [] if before.preferred == after.preferred else [*_scores(one, other, raw, before, after)]

@@ -50,7 +50,7 @@ class NodeResult(msgspec.Struct, frozen=True, gc=False):
         return [*dict.fromkeys(one.reason for one in self.refusals)]
 
     @property
-    def is_left(self) -> bool:
+    def is_candidate(self) -> bool:
         """Whether the pod could go there."""
         return not self.unfit and not self.refusals
 
@@ -81,7 +81,7 @@ class PodResult:
     pod: PodView
     matched: Sequence[Matched]
     verdicts: Verdicts
-    beyond: Sequence[str] = ()
+    unsimulated: Sequence[str] = ()
     """What it asks for that is not simulated."""
 
     @property

@@ -32,7 +32,7 @@ class FitFailure(msgspec.Struct, frozen=True, gc=False):
     """In the scheduler's words: few, so that nodes can be counted by them."""
     detail: str = ""
     """What was compared."""
-    short: float = 1.0
+    shortfall: float = 1.0
     """How far off it is: of an amount, the share that is missing."""
 
     def __str__(self) -> str:

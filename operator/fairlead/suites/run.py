@@ -81,7 +81,7 @@ def _spared(world: Simulation, judged: PodResult, name: str, about: CaseInputs) 
         world.mirror.nodes,
         node,
         {uid},
-        requests=world.mirror.counted,
+        requests=world.mirror.requests_of_placed,
         now=world.now,
         tally=RuleErrorTally(),
     )
@@ -115,7 +115,7 @@ def _of_node(node: NodeResult, said: NodeExplained) -> Iterator[Outcome]:
         elif rule.outcome == "Refused" and not refused:
             refused = True
             yield rule.policy, "Filter", rule.rule, coverage.REFUSED
-    for rule in said.scores if node.is_left else ():
+    for rule in said.scores if node.is_candidate else ():
         if rule.outcome == "Scored":
             yield rule.policy, "Score", rule.rule, coverage.SCORED
 
@@ -127,7 +127,7 @@ def _protections(world: Simulation, judged: PodResult, node: str, uid: str) -> I
         return
     for each in judged.matched:
         seen = with_data(view, each.policy.data, world.now)
-        [faced] = [seen.facing(pod) for pod in seen.pods if pod.uid == uid]
+        [faced] = [seen.with_victim(pod) for pod in seen.pods if pod.uid == uid]
         for rule in each.policy.protections:
             steps = steps_of(rule.expression, judged.pod, faced, world.now)
             protects = each.undecided is not None or _protects(rule, judged.pod, faced, world.now)

@@ -15,7 +15,7 @@ from fairlead.kube.errors import (
 )
 from fairlead.kube.resources import PODS, ObjectRef, Resource
 
-BINDING = PODS.of("default", "web-1", "binding")
+BINDING = PODS.named("default", "web-1", "binding")
 LEASES = ObjectRef(Resource("coordination.k8s.io", "v1", "leases"))
 
 
@@ -62,14 +62,14 @@ CASES: dict[str, tuple[ObjectRef, int, bytes, type[RequestError], str]] = {
         ),
     ),
     "what a quota refuses": (
-        PODS.of("a", ""),
+        PODS.named("a", ""),
         403,
         status("Forbidden", "exceeded quota: q"),
         ForbiddenError,
         "create pods a: 403 Forbidden: exceeded quota: q",
     ),
     "what is not there": (
-        PODS.of("a", "b"),
+        PODS.named("a", "b"),
         404,
         status("NotFound", 'pods "b" not found'),
         NotFoundError,

@@ -239,11 +239,11 @@ def test_a_victim_counts_for_what_it_was_counted_for() -> None:
     told.node()
     told.pod(cpu="1500m")
     (one,) = told.view().pods
-    assert told.mirror.counted(one) == {"cpu": 1.5, "memory": 0.0, "ephemeral-storage": 0.0, "pods": 1.0}
-    assert told.view().without({one.uid}, [told.mirror.counted(one)]).requested["cpu"] == 0.0
+    assert told.mirror.requests_of_placed(one) == {"cpu": 1.5, "memory": 0.0, "ephemeral-storage": 0.0, "pods": 1.0}
+    assert told.view().without({one.uid}, [told.mirror.requests_of_placed(one)]).requested["cpu"] == 0.0
     told.pod(uid="other")
-    assert told.mirror.counted(one) == {}
-    assert told.mirror.counted(placed("stranger")) == {}
+    assert told.mirror.requests_of_placed(one) == {}
+    assert told.mirror.requests_of_placed(placed("stranger")) == {}
 
 
 def test_namespaces_are_known_by_name() -> None:
@@ -273,9 +273,9 @@ def test_which_schedulers_are_ours_may_change() -> None:
     for name in "ab":
         told.unplaced(name, schedulerName=name)
     sink = told.mirror.unplaced_sink
-    assert not sink.serve(["b"])
+    assert not sink.set_schedulers(["b"])
     assert [*sink.objects] == [("ml", "b")]
-    assert sink.serve(["b", "c"])
+    assert sink.set_schedulers(["b", "c"])
     told.unplaced("c", schedulerName="c")
     assert [*sink.objects] == [("ml", "b"), ("ml", "c")]
 
@@ -310,7 +310,7 @@ def test_a_node_that_nobody_knows_is_empty() -> None:
     assert view.since("labels", "a", "b") == CREATED_NS
     assert told.mirror._held == {}
     with pytest.raises(msgspec.DecodeError):
-        told.mirror.given(b"[]")
+        told.mirror.decode_full_node(b"[]")
 
 
 def test_sinks_have_nothing_to_do_when_a_list_begins_and_ends() -> None:

@@ -211,7 +211,7 @@ class KeptEqualsComputed(RuleBasedStateMachine):
             for asked in (self.evaluator, fresh):
                 found = asked.filter(one, "fairlead", NODES, now=self.told.now, clock=Endless(), deadline=NEVER)
                 scores = asked.scores(one, "fairlead", NODES, now=self.told.now, clock=Endless(), deadline=NEVER)
-                answers.append((*found.passed, *found.unknown, dict(found.refused), [str(score) for score in scores]))
+                answers.append((*found.passed, *found.unknown, dict(found.rejected), [str(score) for score in scores]))
             assert answers[0] == answers[1]
 
     @invariant()

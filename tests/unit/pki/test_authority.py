@@ -38,7 +38,7 @@ def test_who_is_trusted_from_beginning_to_end() -> None:
                 *(name for name, pair in (("old", old), ("new", new)) if pair == one.signing),
                 *(
                     "+".join(n for n, p in (("old", old), ("new", new)) if p.certificate in b)
-                    for b in (one.trusted, one.known)
+                    for b in (one.client_ca_bundle, one.server_ca_bundle)
                 ),
             )
         )

@@ -18,11 +18,13 @@ STRANGE = authority()
 
 def scheduler(one: Authority, *, when: datetime = NOW, rolled: bool = True) -> SchedulerTrust:
     """One that has all that this authority gives."""
-    return SchedulerTrust.read(scheduler_data(one, "gpu", when), one, parsing.digest(one.known) if rolled else "")
+    return SchedulerTrust.read(
+        scheduler_data(one, "gpu", when), one, parsing.digest(one.server_ca_bundle) if rolled else ""
+    )
 
 
 def replica(one: Authority) -> ReplicaTrust:
-    return ReplicaTrust(parsing.digest(one.trusted), parsing.read_certificate(one.signing.certificate).key)
+    return ReplicaTrust(parsing.digest(one.client_ca_bundle), parsing.read_certificate(one.signing.certificate).key)
 
 
 def behind(one: Authority) -> ReplicaTrust:
@@ -67,7 +69,7 @@ def test_which_steps_wait_for_schedulers_to_roll(phase: Phase, waits: bool) -> N
 
 def test_before_it_is_narrowed_all_show_what_the_new_one_has_signed() -> None:
     before, one = OF[Phase.INTRODUCED], OF[Phase.INTRODUCED].becomes(Phase.SWITCHED, lambda: STRANGE.signing)
-    old = SchedulerTrust.read(scheduler_data(before, "gpu", NOW), one, parsing.digest(one.known))
+    old = SchedulerTrust.read(scheduler_data(before, "gpu", NOW), one, parsing.digest(one.server_ca_bundle))
     assert planned(one, old) == (Issue("gpu", "another authority signs now"), WaitFor(Phase.SWITCHED, (), ("gpu",)))
     asked = replace(replica(one), issuer=replica(before).issuer)
     assert planned(one, asked=asked) == (WaitFor(Phase.SWITCHED, ("r",), ()),)

@@ -67,15 +67,15 @@ class Work:
     goes_on: bool = False
     begun: int = 0
 
-    def begin(self) -> None:
+    def start(self) -> None:
         self.goes_on = True
         self.begun += 1
 
-    def end(self) -> None:
+    def stop(self) -> None:
         self.goes_on = False
 
     @property
-    def ended(self) -> bool:
+    def stopped(self) -> bool:
         return not self.goes_on
 
 
@@ -93,7 +93,7 @@ class Scene:
         work = self.works[replica] = Work()
         over = lambda: self.overs.append(replica)  # noqa: E731
         made = self.claims[replica] = ClusterClaim(self.server.access, namespace, work, over, terms=QUICK)
-        made.begin()
+        made.start()
         return made
 
     async def until(self, wanted: Callable[[], object]) -> None:
@@ -107,9 +107,9 @@ class Scene:
 
     async def end(self, replica: str) -> None:
         claim = self.claims[replica]
-        claim.end()
+        claim.stop()
         assert not self.works[replica].goes_on
-        await self.until(lambda: claim.ended)
+        await self.until(lambda: claim.stopped)
         assert claim.left_s == 0
 
 

@@ -70,7 +70,7 @@ async def running(folder: Path) -> AsyncIterator[Running]:
     one, file = Running(folder), folder / "settings.yaml"
     file.write_text(SETTINGS)
     told = SettingsFile(file)
-    told.look()
+    told.reload()
     local = Address("127.0.0.1", 0)
     settings = OperateSettings(
         listen=local, probes=local, admission=local, tls=one.ground.files, settings=file, drain_s=0.0, namespace="x"
@@ -80,7 +80,7 @@ async def running(folder: Path) -> AsyncIterator[Running]:
         one.operator, stop = OperatorReplica(settings, client, told), asyncio.Event()
         task = asyncio.create_task(one.operator.run(stop))
         try:
-            while not (one.operator.port and one.operator.watching.synced and one.operator.current.world is not None):
+            while not (one.operator.port and one.operator.watching.synced and one.operator.current.state is not None):
                 await asyncio.sleep(0.01)
             yield one
         finally:

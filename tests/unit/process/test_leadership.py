@@ -52,7 +52,7 @@ def test_it_leads_while_it_has_both_leases(
     told, made = known
     monkeypatch.setattr(type(made.elector), "left_s", own)
     monkeypatch.setattr(type(made.claim), "left_s", cluster)
-    assert (made.left_s, made.leads, told.leads()) == (leads_for, leads_for > 0, leads_for > 0)
+    assert (made.left_s, made.is_leader, told.is_leader()) == (leads_for, leads_for > 0, leads_for > 0)
     client = told.client()
     assert client._writes_for_s is not None
     assert client._writes_for_s() == leads_for

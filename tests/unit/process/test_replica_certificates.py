@@ -39,7 +39,7 @@ def test_it_shows_what_the_one_that_signs_has_signed_and_trusts_all(phase: Phase
     held, one = authority(phase), One()
     one.put(held)
     assert one.material.state == ReplicaTrust(
-        parsing.digest(held.trusted), parsing.read_certificate(held.signing.certificate).key
+        parsing.digest(held.client_ca_bundle), parsing.read_certificate(held.signing.certificate).key
     )
     server, operator = one.material.server, one.material.operator
     assert server is not None
@@ -47,7 +47,7 @@ def test_it_shows_what_the_one_that_signs_has_signed_and_trusts_all(phase: Phase
     scheduler = issue_leaf(held.signing, "s", "client", NOW, LEAF_LIFE)
     for client in (operator, scheduler):
         for host in HOSTS:
-            handshake(server, held.trusted, client, held.known, host)
+            handshake(server, held.client_ca_bundle, client, held.server_ca_bundle, host)
     assert parsing.read_certificate(operator.certificate).name == "fairlead:operator"
 
 

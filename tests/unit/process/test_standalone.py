@@ -122,7 +122,7 @@ async def test_where_nothing_can_be_kept_that_is_said(tmp_path: Path) -> None:
 @in_loop
 async def test_it_is_not_ready_before_everything_is_listed(tmp_path: Path) -> None:
     async with running(tmp_path, World({}, {"nodes"})) as one:
-        await one.until(lambda: bool(one.app.watching.reflectors["nodes"].state.trouble))
+        await one.until(lambda: bool(one.app.watching.reflectors["nodes"].state.last_error))
         status, text = await one.probe("/readyz")
         assert status == 503
         assert "[-] nodes: list nodes: 403 Forbidden: no rights" in text
@@ -205,7 +205,7 @@ async def test_a_clock_that_was_ahead_and_is_put_right_is_believed(tmp_path: Pat
         text = POLICY.replace("spec:", f"spec:\n  data: [{data}]") % "data.load < 1.0"
         (one.folder / "p.yaml").write_text(text)
         await one.app.look_for_policies()
-        await one.until(lambda: bool(one.app.current.world and one.app.current.world.policies.policies))
+        await one.until(lambda: bool(one.app.current.state and one.app.current.state.policies.policies))
         connection = await one.connect()
         assert await names(connection) == [], "stale"
         one.app.now.clock = lambda: (at_s + 10) * SECOND
@@ -221,7 +221,7 @@ async def test_what_goes_wrong_in_idle_time_ends_nothing(
 
     async with running(tmp_path) as one:
         await one.ready()
-        monkeypatch.setattr(world.ServingState, "catch_up", fails)
+        monkeypatch.setattr(world.ServingState, "precompute", fails)
         await one.served(GOOD)
         await one.until(lambda: any("beforehand" in record.getMessage() for record in caplog.records))
         assert await names(await one.connect()) == ["a"]
@@ -238,12 +238,12 @@ async def test_a_policy_that_is_too_slow_is_told_until_its_next_generation(tmp_p
             state = 'fairlead_policy_state{policy="p",reason="TooSlow"} 1'
             return ["p: TooSlow: its filters are switched to its failurePolicy for all pods" in text, state in metrics]
 
-        assert one.app.current.world is not None
-        (policy,) = one.app.current.world.policies.policies
+        assert one.app.current.state is not None
+        (policy,) = one.app.current.state.policies.policies
         for namespace, switched in (("ml", None), ("ml", "class"), ("web", None), ("web", "all")):
             assert await told() == [False, False]
             asked = pod(namespace=namespace)
-            assert one.app.current.pace.missed(policy, "gate", asked, perf_counter_ns()) == switched
+            assert one.app.current.circuit_breaker.record_timeout(policy, "gate", asked, perf_counter_ns()) == switched
             if switched == "class":
                 assert (
                     "p: TooSlow: its filters are switched to its failurePolicy for " in (await one.probe("/readyz"))[1]
@@ -252,7 +252,7 @@ async def test_a_policy_that_is_too_slow_is_told_until_its_next_generation(tmp_p
                 assert told_of in (await one.probe("/metrics"))[1]
         assert await told() == [True, True]
         await one.served(OTHER)
-        await one.until(lambda: one.app.current.world.policies.policies != (policy,))  # type: ignore[union-attr]
+        await one.until(lambda: one.app.current.state.policies.policies != (policy,))  # type: ignore[union-attr]
         assert await told() == [False, False]
 
 
@@ -260,14 +260,14 @@ async def test_a_policy_that_is_too_slow_is_told_until_its_next_generation(tmp_p
 async def test_policies_that_write_one_annotation_are_both_told(tmp_path: Path) -> None:
     async with running(tmp_path) as one:
         await one.ready()
-        before = one.app.current.world
+        before = one.app.current.state
         for name in ("p", "q"):
             text = POLICY.replace("name: p", f"name: {name}").partition("  filters")[0]
             rule = {"key": "fairlead.dev/class", "expression": f"'{name}'"}
             (one.folder / f"{name}.yaml").write_text(f"{text}  binding: {json.dumps({'annotations': [rule]})}")
         await one.app.look_for_policies()
         await one.until(lambda: {"p", "q"} == {*one.app.policies.states} and not one.app.policies.waits)
-        await one.until(lambda: one.app.mirror.unplaced("ml", "x") is not None and one.app.current.world is not before)
+        await one.until(lambda: one.app.mirror.unplaced("ml", "x") is not None and one.app.current.state is not before)
         assert json.loads((await (await one.connect()).call("/bind", BIND)).body) == {"Error": ""}
         assert one.world.bindings[-1]["metadata"]["annotations"] == {"fairlead.dev/class": "p"}
         text = (await one.probe("/readyz"))[1]

@@ -43,7 +43,7 @@ def test_nothing_is_deleted_before_a_leader_has_stopped(spec: dict[str, Any] | N
         cluster.api.heard.append(hear)
         async with Wire(cluster.api).client() as client:
             await Uninstaller(
-                objects=ObjectClient(client), namespace=NAMESPACE, operator="x=y", lasts_s=100, say=lambda _: None
+                objects=ObjectClient(client), namespace=NAMESPACE, operator="x=y", lasts_s=100, report=lambda _: None
             ).run()
 
     virtual.run(end())
@@ -58,7 +58,7 @@ def test_another_operator_may_manage_the_policies_once_ours_does_not(holder: str
     async def end() -> None:
         async with Wire(cluster.api).client() as client:
             await Uninstaller(
-                objects=ObjectClient(client), namespace=NAMESPACE, operator="x=y", lasts_s=100, say=lambda _: None
+                objects=ObjectClient(client), namespace=NAMESPACE, operator="x=y", lasts_s=100, report=lambda _: None
             ).run()
 
     virtual.run(end())

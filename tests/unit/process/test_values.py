@@ -172,15 +172,15 @@ async def told(one: Running) -> str:
     app.add_up()
     known = ReportInputs(
         states=app.policies.states,
-        serving=app.current.world.policies if app.current.world else None,
-        undecided=app.parts.undecided,
-        slow=app.current.pace.slow(0),
+        serving=app.current.state.policies if app.current.state else None,
+        rule_errors=app.parts.rule_errors,
+        open_circuits=app.current.circuit_breaker.open_circuits(0),
     )
     state = report(known)
     found = [encode(state).decode()]
     for name, compiled in app.policies.states.items():
         policy = {"metadata": {"name": name, "uid": compiled.uid, "generation": 1}, "spec": {}}
-        about = StatusInputs(policy=policy, answers={"one": state}, passed=ReconcileResult(), paused=False)
+        about = StatusInputs(policy=policy, states={"one": state}, result=ReconcileResult(), paused=False)
         found.append(json.dumps(build_status(about, datetime(2026, 1, 1, tzinfo=UTC))))
     return "\n".join([*found, *[(await one.probe(path))[1] for path in ("/readyz", "/livez", "/metrics")]])
 
@@ -246,7 +246,7 @@ async def test_nor_where_fairlead_is_at_fault(
     (tmp_path / "policies").mkdir()
     (tmp_path / "policies" / "p.yaml").write_text(json.dumps(policy))
     monkeypatch.setattr(Evaluator, "judge", fails)
-    monkeypatch.setattr(Evaluator, "catch_up", fails)
+    monkeypatch.setattr(Evaluator, "precompute", fails)
     async with running(tmp_path, planted()) as one:
         await one.ready()
         assert MARK not in (await called(one, {"filter": asked(a_pod("x"))}))["filter"]

@@ -192,7 +192,7 @@ def test_nobody_is_given_more_than_the_built_in_roles_and_one_lease() -> None:
         "system:kube-scheduler",
         "system:volume-scheduler",
         "extension-apiserver-authentication-reader",
-        made.names.child,
+        made.names.object_name,
     }
     lease = named(made, "Lease")["metadata"]["name"]
     assert named(made, "Role")["rules"] == [
@@ -254,7 +254,7 @@ def test_a_profile_that_is_no_profile_is_left_to_the_scheduler_to_refuse(given: 
 def test_the_last_good_pods_can_be_had_again_from_their_config_map() -> None:
     good = planned(Wiring(fails=True), facts(server_versions=("v1.36.3",)), **EVERYTHING | {"image": {}})
     bad = planned(ALL, facts(ca_bundle="another"), **EVERYTHING | {"timeout": "9s", "replicas": 5, "profile": {"x": 1}})
-    back = bad.with_pods_of(_as_served(named(good, "ConfigMap")))
+    back = bad.rolled_back_to(_as_served(named(good, "ConfigMap")))
     assert _templates(back) == _templates(good)
     assert named(back, "ConfigMap") == named(good, "ConfigMap")
     assert (back.config_text, back.config_hash, back.ca_hash) == (good.config_text, good.config_hash, good.ca_hash)
@@ -310,5 +310,5 @@ def test_what_passes_for_a_configuration_is_none(what: str) -> None:
 def test_the_longest_names_fit() -> None:
     made = SCENES["longest-name"]
     assert len(LONGEST) == 63
-    assert len(made.names.child) == 46
+    assert len(made.names.object_name) == 46
     assert made.names.labels["fairlead.dev/scheduler"] == LONGEST

@@ -179,5 +179,10 @@ def test_what_is_not_simulated_is_named_where_a_pod_asks_for_it() -> None:
         affinity={"podAntiAffinity": term},
         resourceClaims=[{"name": "gpu"}],
     )
-    assert judged(asked, node()).beyond == ("affinity between pods", "topology spread", "volumes", "resource claims")
-    assert judged(pod(), node()).beyond == ()
+    assert judged(asked, node()).unsimulated == (
+        "affinity between pods",
+        "topology spread",
+        "volumes",
+        "resource claims",
+    )
+    assert judged(pod(), node()).unsimulated == ()

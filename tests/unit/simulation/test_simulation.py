@@ -80,10 +80,10 @@ def test_pods_that_are_alike_are_judged_once_and_others_by_themselves() -> None:
 
     first = ask(name="a")
     assert ask(name="b").verdicts is first.verdicts
-    assert [one.is_left for one in ask(name="c", labels={"a": "n1"}).nodes] == [False, True]
-    assert [one.is_left for one in ask(name="d", asks={"cpu": "2"}).nodes] == [False, True]
-    assert [one.is_left for one in ask(name="e", schedulerName="x", asks={"cpu": "2"}).nodes] == [False, True]
-    assert [one.is_left for one in ask(name="on", asks={"cpu": "2"}).nodes] == [True, True]
+    assert [one.is_candidate for one in ask(name="c", labels={"a": "n1"}).nodes] == [False, True]
+    assert [one.is_candidate for one in ask(name="d", asks={"cpu": "2"}).nodes] == [False, True]
+    assert [one.is_candidate for one in ask(name="e", schedulerName="x", asks={"cpu": "2"}).nodes] == [False, True]
+    assert [one.is_candidate for one in ask(name="on", asks={"cpu": "2"}).nodes] == [True, True]
     assert ask(name="f").verdicts is first.verdicts
 
 

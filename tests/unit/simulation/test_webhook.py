@@ -19,7 +19,7 @@ from policykit import NOW, Endless, policy
 from policykit.asking import NEVER
 
 GATES: tuple[FailurePolicy, ...] = ("Fail", "Ignore")
-CALLER = Caller(schedulers=frozenset({"fairlead"}), always_reasons=True)
+CALLER = Caller(schedulers=frozenset({"fairlead"}), wants_all_reasons=True)
 POLICIES = [
     policy(
         "gpu",

@@ -55,7 +55,7 @@ def run(given: argparse.Namespace) -> int:
         async with Client(find_access(given.kubeconfig, given.context)) as client:
             namespace = given.namespace or client.access.namespace
             work = Uninstaller(
-                objects=ObjectClient(client), namespace=namespace, operator=given.operator, lasts_s=lasts_s, say=say
+                objects=ObjectClient(client), namespace=namespace, operator=given.operator, lasts_s=lasts_s, report=say
             )
             try:
                 async with asyncio.timeout(lasts_s):

@@ -47,7 +47,7 @@ class Checker:
 
     def __post_init__(self) -> None:
         strategies = {strategy.name: strategy for strategy in installed()}
-        self._rules = CompileOptions(strategies, known={}, clock=self.clock)
+        self._rules = CompileOptions(strategies, expression_cache={}, clock=self.clock)
         self._model = policy_model(
             {name: one.params for name, one in strategies.items() if one.filter},
             {name: one.params for name, one in strategies.items() if one.score},

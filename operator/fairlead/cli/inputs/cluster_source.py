@@ -86,7 +86,7 @@ async def _read_pods(client: Client, live: Live, pod: Key | None) -> None:
             raise CommandError(f"you may not list pods of all namespaces: {error.message}") from None
         live.unread["pods"] = error.message
     if pod is not None and pod not in live.snapshot.pods:  # it may have ended, too
-        await _get(client, PODS.of(*pod), "Pod", live.snapshot)
+        await _get(client, PODS.named(*pod), "Pod", live.snapshot)
 
 
 async def _namespaces(client: Client, live: Live, pod: Key | None) -> None:
@@ -94,7 +94,7 @@ async def _namespaces(client: Client, live: Live, pod: Key | None) -> None:
         if pod is None:
             await _list(client, NAMESPACES, "Namespace", live.snapshot)
         else:
-            await _get(client, NAMESPACES.of("", pod[0]), "Namespace", live.snapshot)
+            await _get(client, NAMESPACES.named("", pod[0]), "Namespace", live.snapshot)
     except ForbiddenError as error:
         live.unread["namespace"] = error.message
 

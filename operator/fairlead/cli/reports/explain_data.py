@@ -88,7 +88,7 @@ def _about(about: ExplainContext) -> Data:
 
 
 def _rest(about: ExplainContext) -> Data:
-    return {"asksBeyond": [*about.judged.beyond], "notSimulated": [*NOT_SIMULATED], "notes": [*about.notes]}
+    return {"asksBeyond": [*about.judged.unsimulated], "notSimulated": [*NOT_SIMULATED], "notes": [*about.notes]}
 
 
 def _node(node: NodeResult, verdict: Verdict) -> Data:

@@ -179,7 +179,7 @@ def _tail(about: ExplainContext, others: Sequence[Unmatched]) -> Iterator[str]:
         yield f"Not for this pod: {counted(more, 'policy', 'policies')} of other schedulers, or for the like reasons"
     for served in about.served:
         yield clean(f"Served: {served}")
-    asked = f" (the pod asks for {', '.join(about.judged.beyond)})" if about.judged.beyond else ""
+    asked = f" (the pod asks for {', '.join(about.judged.unsimulated)})" if about.judged.unsimulated else ""
     yield f"Not simulated: {', '.join(NOT_SIMULATED)}{asked}."
     for note in about.notes:
         yield f"Note: {clean(note)}."

@@ -45,7 +45,7 @@ def row(judged: PodResult) -> SimulateRow:
         _preferred(judged.preferred, has_scores=has_scores),
         f"{best:.4g}" if best is not None and has_scores else "-",
         _kept_by(judged.verdicts),
-        tuple(judged.beyond),
+        tuple(judged.unsimulated),
         ", ".join(one.name for one in judged.pod.pod.spec.schedulingGates),
     )
 
@@ -59,7 +59,7 @@ def _preferred(names: Sequence[str], *, has_scores: bool) -> str:
 @lru_cache(maxsize=CLASSES)
 def _kept_by(verdicts: Verdicts) -> str:
     """The reasons of nodes that will not do, each node counted once."""
-    counts = Counter(_first(node) for node in verdicts.nodes if not node.is_left)
+    counts = Counter(_first(node) for node in verdicts.nodes if not node.is_candidate)
     told = [f"{count:,} {reason}" for reason, count in counts.most_common(_REASONS_MAX)]
     rest = sum(counts.values()) - sum(count for _, count in counts.most_common(_REASONS_MAX))
     return ", ".join([*told, *([f"{rest:,} by other reasons"] if rest else [])]) or "-"

@@ -116,7 +116,7 @@ def _schedulers(found: Survey) -> Iterator[Scheduler]:
     labelled = [_label(one) for one in (*found.deployments, *found.config_maps)]
     leases = {one["metadata"]["name"]: one for one in found.leases}
     for name in sorted({*named, *labelled}):
-        child = Names(name, found.namespace).child
+        child = Names(name, found.namespace).object_name
         deployment = next((one for one in found.deployments if one["metadata"]["name"] == child), None)
         published = next((one for one in found.config_maps if one["metadata"]["name"] == child), None)
         holder = ((leases.get(child) or {}).get("spec") or {}).get("holderIdentity") or ""
@@ -125,8 +125,8 @@ def _schedulers(found: Survey) -> Iterator[Scheduler]:
         if deployment is not None:
             management, ready = "Managed", True
             state = observe_rollout(deployment, pods, leases.get(child))
-            message = state.failed or state.waits
-            if not message and leases and not state.leads:
+            message = state.failure or state.pending_reason
+            if not message and leases and not state.has_lease:
                 message = "none of its pods holds the Lease"
             ready = not message
             counted = f"{deployment.get('status', {}).get('readyReplicas', 0)}/{deployment['spec']['replicas']}"

@@ -48,16 +48,16 @@ class WebhookCABundle:
 
     client: Client
     namespace: str
-    is_ours: Callable[[], bool]
+    is_self_managed: Callable[[], bool]
     """Whether the authority is our own; whoever else makes certificates also says who is to be believed."""
     authority: Authority | None = None
 
-    async def have(self, authority: Authority) -> None:
+    async def set(self, authority: Authority) -> None:
         """Have it believed from now on."""
         self.authority = authority
-        await self.again()
+        await self.sync()
 
-    async def again(self) -> None:
+    async def sync(self) -> None:
         """The chart may have made its configuration anew, which tells nobody else."""
-        if self.authority is not None and self.is_ours():
-            await patch_ca_bundle(self.client, self.namespace, self.authority.trusted)
+        if self.authority is not None and self.is_self_managed():
+            await patch_ca_bundle(self.client, self.namespace, self.authority.client_ca_bundle)

@@ -21,7 +21,7 @@ class CertificateStep:
 
     authority: Authority
     """Schedulers are rendered so that they know `authority.known`."""
-    waits: WaitFor | None
+    pending_reason: WaitFor | None
     restored: Mapping[str, str]
     """Of schedulers that run: what somebody had done to their certificates."""
 

@@ -51,12 +51,12 @@ class DesiredScheduler:
 class ObservedScheduler:
     """What is there."""
 
-    seen: RolloutObservation = _UNSEEN
+    rollout: RolloutObservation = _UNSEEN
     config_maps: Mapping[str, Mapping[str, Any]]
     """The configurations that are kept, by their hashes."""
     published: Mapping[str, Any] | None = None
     """What others were given who run the scheduler themselves; None where somebody has edited it."""
-    remembered: PersistedState = _NOTHING
+    persisted: PersistedState = _NOTHING
     pods: int = 0
     """Its own."""
     unbound: int = 0
@@ -67,28 +67,28 @@ class ObservedScheduler:
 class Decision:
     """What follows."""
 
-    fate: Lifecycle
+    lifecycle: Lifecycle
     plan: Plan | None = None
     """What is to be there; None: nothing is written."""
-    remembered: PersistedState = _NOTHING
+    persisted: PersistedState = _NOTHING
     """To be written before the plan is."""
     phase: Phase | None = None
     message: str = ""
-    again_s: float | None = None
+    requeue_after_s: float | None = None
     """When to look again though nothing happens."""
 
 
 def decide_lifecycle(asked: DesiredScheduler, there: ObservedScheduler, now: float) -> Decision:
     """What follows whatever is known of the cluster: whether there is to be a scheduler at all."""
-    if not (asked.exists or asked.listed or there.seen.config or there.remembered != _NOTHING):
-        return Decision(fate="Goes", message="it has gone, but for what is left of it")
+    if not (asked.exists or asked.listed or there.rollout.config or there.persisted != _NOTHING):
+        return Decision(lifecycle="Goes", message="it has gone, but for what is left of it")
     uses = wire(asked.policies) | asked.serving if asked.exists else None
-    need = retained_wiring(uses, there.remembered.lasting, now)
-    fate, why = retention_decision(listed=asked.listed, lasting=need.lasting, unbound=there.unbound, now=now)
+    need = retained_wiring(uses, there.persisted.lasting, now)
+    fate, why = retention_decision(listed=asked.listed, lasting=need.retention, unbound=there.unbound, now=now)
     if fate == "Goes":
-        return Decision(fate=fate, message=why)
-    remembered = PersistedState(rollout=there.remembered.rollout, lasting=need.lasting)
-    return Decision(fate=fate, remembered=remembered, message=why, again_s=need.again_s)
+        return Decision(lifecycle=fate, message=why)
+    remembered = PersistedState(rollout=there.persisted.rollout, lasting=need.retention)
+    return Decision(lifecycle=fate, persisted=remembered, message=why, requeue_after_s=need.requeue_after_s)
 
 
 def decide(
@@ -96,10 +96,10 @@ def decide(
 ) -> Decision:
     """One pass over one scheduler. Raises InvalidObjectError where the settings cannot be had."""
     first = decide_lifecycle(asked, there, now)
-    if first.fate == "Goes":
+    if first.lifecycle == "Goes":
         return first
-    lasting = first.remembered.lasting
-    running = there.config_maps.get(there.seen.config)
+    lasting = first.persisted.lasting
+    running = there.config_maps.get(there.rollout.config)
     facts = replace(
         facts, asked_all=samples_all_nodes(None if running is None else read(running["data"]["config.yaml"]))
     )
@@ -107,26 +107,28 @@ def decide(
     if asked.settings.management == "ConfigOnly":
         if asked.paused and there.published is not None:
             wanted = wanted.with_configuration_of(there.published)
-        again_s = _ENDS_S if there.pods else first.again_s
-        return replace(first, plan=wanted, remembered=PersistedState(lasting=lasting), phase="Steady", again_s=again_s)
+        again_s = _ENDS_S if there.pods else first.requeue_after_s
+        return replace(
+            first, plan=wanted, persisted=PersistedState(lasting=lasting), phase="Steady", requeue_after_s=again_s
+        )
     if asked.paused and running is not None:
-        wanted = wanted.with_pods_of(renewed(running, wanted.names, facts.ca_bundle))
+        wanted = wanted.rolled_back_to(renewed(running, wanted.names, facts.ca_bundle))
     inputs = digest(asked.settings.model_dump_json(), *sorted(asked.versions))
-    done = next_step(wanted.config_hash, inputs, there.remembered.rollout, there.seen, now)
+    done = next_step(wanted.config_hash, inputs, there.persisted.rollout, there.rollout, now)
     chosen: Plan | None = wanted
     message = done.message or first.message
     if done.config != wanted.config_hash:
         kept = there.config_maps.get(done.config)
-        chosen = None if kept is None else wanted.with_pods_of(kept)
+        chosen = None if kept is None else wanted.rolled_back_to(kept)
         if kept is None:
             message = f"{message}; nothing can be put back, because its ConfigMap is gone"
     return replace(
         first,
         plan=chosen,
-        remembered=PersistedState(rollout=done.memory, lasting=lasting),
+        persisted=PersistedState(rollout=done.state, lasting=lasting),
         phase=done.phase,
         message=message,
-        again_s=_LATE_S if done.phase == "Rejected" and not there.seen.failed else first.again_s,
+        requeue_after_s=_LATE_S if done.phase == "Rejected" and not there.rollout.failure else first.requeue_after_s,
     )
 
 
@@ -140,12 +142,12 @@ def objects_to_prune(
     if decided.plan is None:
         return []
     wanted = {(one["kind"], one["metadata"]["name"]) for one in decided.plan.objects}
-    memory = decided.remembered.rollout
-    hashes = {memory.good, there.seen.config, decided.plan.config_hash}
+    memory = decided.persisted.rollout
+    hashes = {memory.good, there.rollout.config, decided.plan.config_hash}
     newest = sorted(
         there.config_maps, key=lambda one: (one in hashes, there.config_maps[one]["metadata"]["creationTimestamp"])
     )[-CONFIG_MAPS_KEPT:]
-    kept = {there.config_maps[one]["metadata"]["name"] for one in newest} | {names.memory}
+    kept = {there.config_maps[one]["metadata"]["name"] for one in newest} | {names.state}
     gone = deletion_order(
         [
             one

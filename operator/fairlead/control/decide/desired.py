@@ -26,7 +26,7 @@ class PolicyIndex:
     policies: dict[str, Obj] = field(default_factory=dict)
     """By their names; also those that are being deleted."""
 
-    def tell(self, kind: str | None, policy: Obj) -> str:
+    def apply_event(self, kind: str | None, policy: Obj) -> str:
         """Something has happened to a policy; the scheduler that it is for."""
         if kind == "DELETED":
             held = self.policies.get(policy["metadata"]["name"])
@@ -36,16 +36,16 @@ class PolicyIndex:
             self.policies[policy["metadata"]["name"]] = policy
         return scheduler_of(policy)
 
-    def of(self, scheduler: str) -> list[Obj]:
+    def policies_of(self, scheduler: str) -> list[Obj]:
         """Those that are for it, by their names."""
         names = [name for name, one in self.policies.items() if scheduler_of(one) == scheduler]
         return [self.policies[name] for name in sorted(names)]
 
-    def asked(
+    def desired_scheduler(
         self, scheduler: str, settings: OperatorSettings, answers: Mapping[str, ReplicaState | str]
     ) -> DesiredScheduler:
         """What is asked about a scheduler. Raises InvalidObjectError for one that cannot be had."""
-        living = [one for one in self.of(scheduler) if not is_leaving(one)]
+        living = [one for one in self.policies_of(scheduler) if not is_leaving(one)]
         parsed, unreadable = list[SchedulerExtenderPolicy](), False
         for one in living:
             try:

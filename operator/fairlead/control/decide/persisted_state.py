@@ -30,7 +30,7 @@ def load(config_map: Mapping[str, Any] | None) -> PersistedState:
 
 def to_config_map(names: Names, what: PersistedState) -> Object:
     """To be applied."""
-    metadata = {"name": names.memory, "namespace": names.namespace, "labels": dict(names.labels)}
+    metadata = {"name": names.state, "namespace": names.namespace, "labels": dict(names.labels)}
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

@@ -29,8 +29,8 @@ class RetainedWiring:
     """What follows."""
 
     wiring: Wiring
-    lasting: RetentionState
-    again_s: float | None = None
+    retention: RetentionState
+    requeue_after_s: float | None = None
     """When this may become another without any event."""
 
 
@@ -40,14 +40,14 @@ def retained_wiring(uses: Wiring | None, before: RetentionState, now: float) -> 
     used = Wiring() if uses is None else uses
     if before.wiring is None or before.wiring | used == used:
         lasting = RetentionState(wiring=used, empty_since=empty_since)
-        return RetainedWiring(wiring=used, lasting=lasting)
+        return RetainedWiring(wiring=used, retention=lasting)
     since = before.narrower_since if before.narrower_since is not None else now
     left = since + (SCHEDULER_S if uses is None else VERB_S) - now
     if left <= 0:
-        return RetainedWiring(wiring=used, lasting=RetentionState(wiring=used, empty_since=empty_since))
+        return RetainedWiring(wiring=used, retention=RetentionState(wiring=used, empty_since=empty_since))
     kept = before.wiring | used
     lasting = RetentionState(wiring=kept, narrower_since=since, empty_since=empty_since)
-    return RetainedWiring(wiring=kept, lasting=lasting, again_s=left)
+    return RetainedWiring(wiring=kept, retention=lasting, requeue_after_s=left)
 
 
 def retention_decision(

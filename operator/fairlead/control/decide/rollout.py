@@ -51,7 +51,7 @@ class RolloutStep:
 
     config: str
     """The hash to apply."""
-    memory: RolloutState
+    state: RolloutState
     """To be written before that is applied."""
     phase: Phase
     message: str = ""
@@ -61,7 +61,7 @@ def next_step(wanted: str, inputs: str, memory: RolloutState, seen: RolloutObser
     """One pass."""
     rejected = memory.rejected
     if rejected is not None and (rejected.config, rejected.inputs) == (wanted, inputs):
-        runs = not (memory.good or seen.failed or seen.missing) and seen.config == wanted
+        runs = not (memory.good or seen.failure or seen.missing) and seen.config == wanted
         return _steady(RolloutState(good=wanted), seen) if runs else _rolled_back_step(wanted, memory, seen)
     memory = replace(memory, rejected=None)
     if wanted == memory.good:
@@ -74,20 +74,22 @@ def next_step(wanted: str, inputs: str, memory: RolloutState, seen: RolloutObser
     memory = replace(memory, trying=trying)
     if seen.config != wanted:
         return RolloutStep(
-            config=wanted, memory=memory, phase="Rolling", message="its Deployment is about to be written"
+            config=wanted, state=memory, phase="Rolling", message="its Deployment is about to be written"
         )
-    if seen.failed:
-        return _reject(memory, trying, seen.failed, now, seen)
+    if seen.failure:
+        return _reject(memory, trying, seen.failure, now, seen)
     if not (missing := seen.missing):
         return _steady(RolloutState(good=wanted), seen)
     if now - trying.since >= VERIFIED_WITHIN_S:
         return _reject(memory, trying, f"not verified within {VERIFIED_WITHIN_S:g} s: {missing}", now, seen)
-    return RolloutStep(config=wanted, memory=memory, phase="Rolling", message=missing)
+    return RolloutStep(config=wanted, state=memory, phase="Rolling", message=missing)
 
 
 def _steady(memory: RolloutState, seen: RolloutObservation) -> RolloutStep:
-    message = seen.failed or seen.waits if seen.config == memory.good else "its Deployment is about to be put back"
-    return RolloutStep(config=memory.good, memory=memory, phase="Steady", message=message)
+    message = (
+        seen.failure or seen.pending_reason if seen.config == memory.good else "its Deployment is about to be put back"
+    )
+    return RolloutStep(config=memory.good, state=memory, phase="Steady", message=message)
 
 
 def _reject(memory: RolloutState, tried: RolloutAttempt, why: str, now: float, seen: RolloutObservation) -> RolloutStep:
@@ -98,7 +100,7 @@ def _reject(memory: RolloutState, tried: RolloutAttempt, why: str, now: float, s
 def _rolled_back_step(wanted: str, memory: RolloutState, seen: RolloutObservation) -> RolloutStep:
     why = memory.rejected.why if memory.rejected is not None else ""
     if not memory.good:
-        return RolloutStep(config=wanted, memory=memory, phase="Rejected", message=f"configuration {wanted}: {why}")
-    back = "runs again" if seen.config == memory.good and not seen.waits else "is being put back"
+        return RolloutStep(config=wanted, state=memory, phase="Rejected", message=f"configuration {wanted}: {why}")
+    back = "runs again" if seen.config == memory.good and not seen.pending_reason else "is being put back"
     message = f"configuration {wanted}: {why}; the last good one, {memory.good}, {back}"
-    return RolloutStep(config=memory.good, memory=memory, phase="RolledBack", message=message)
+    return RolloutStep(config=memory.good, state=memory, phase="RolledBack", message=message)

@@ -13,13 +13,13 @@ class RolloutObservation:
 
     config: str = ""
     """The hash that the Deployment has; empty if there is none."""
-    waits: str = ""
+    pending_reason: str = ""
     """What the roll still waits for, in words; empty when all its pods are those of this hash and ready."""
-    failed: str = ""
+    failure: str = ""
     """What a pod of this hash says that can never start."""
-    leads: bool = False
+    has_lease: bool = False
     """Whether one of the pods of this hash holds the Lease."""
-    unanswered: str | None = None
+    probe_failure: str | None = None
     """The first rendered URL that did not answer the rendered certificate, and why; None: not asked."""
     errors: str = ""
     """What the scheduler, or those who serve it, complained of since the roll."""
@@ -27,13 +27,13 @@ class RolloutObservation:
     @property
     def missing(self) -> str:
         """What keeps it from being verified; empty if nothing does."""
-        if self.waits:
-            return self.waits
-        if not self.leads:
+        if self.pending_reason:
+            return self.pending_reason
+        if not self.has_lease:
             return "none of its pods holds the Lease"
-        if self.unanswered is None:
+        if self.probe_failure is None:
             return "its URLs have not been called yet"
-        return self.unanswered or self.errors
+        return self.probe_failure or self.errors
 
 
 Obj = Mapping[str, Any]
@@ -45,15 +45,15 @@ _CRASHES: Final = 2
 def observe_rollout(deployment: Obj | None, pods: Iterable[Obj], lease: Obj | None) -> RolloutObservation:
     """All that can be told without asking anybody: neither URLs nor logs."""
     if deployment is None:
-        return RolloutObservation(waits="its Deployment is not there")
+        return RolloutObservation(pending_reason="its Deployment is not there")
     config = deployment["metadata"].get("annotations", {}).get(CONFIG_HASH, "")
     new = [pod for pod in pods if _annotation(pod) == config and "deletionTimestamp" not in pod["metadata"]]
     holder = ((lease or {}).get("spec") or {}).get("holderIdentity") or ""
     return RolloutObservation(
         config=config,
-        waits=_pending_reason(deployment, new),
-        failed=next(_failures(new), ""),
-        leads=any(holder.startswith(f"{pod['metadata']['name']}_") for pod in new),
+        pending_reason=_pending_reason(deployment, new),
+        failure=next(_failures(new), ""),
+        has_lease=any(holder.startswith(f"{pod['metadata']['name']}_") for pod in new),
     )
 
 

@@ -70,7 +70,7 @@ class LeaderContext:
     """Whether somebody asks for another one."""
     nodes: Callable[[], int | None]
     """None while they are being listed."""
-    leads: Callable[[], bool]
+    is_leader: Callable[[], bool]
     warnings: Callable[[Obj, Callable[[], None]], Warnings | None]
     drift: Callable[[str], None]
 
@@ -92,11 +92,11 @@ async def leader_controller(operator: LeaderContext) -> AsyncIterator[Controller
         objects, secrets = ObjectClient(client), Secrets(client, operator.namespace)
         certificates, believed = _certificates(operator, secrets), _believed(operator, client)
         with suppress(ClusterError, AuthorityError):  # each pass does it again; this is for the first policy of all
-            if believed.is_ours():
+            if believed.is_self_managed():
                 kept = await certificates.ensure(operator.held())
-                await believed.have(authorities.read(kept.data))
+                await believed.set(authorities.read(kept.data))
         controller = _controller(operator, client, objects, secrets, certificates, believed)
-        await controller.look()
+        await controller.resync()
         yield controller
 
 
@@ -108,7 +108,7 @@ def _controller(
     certificates: SchedulerCertificates,
     believed: WebhookCABundle,
 ) -> Controller:
-    settings, leads, namespace = operator.settings, operator.leads, operator.namespace
+    settings, leads, namespace = operator.settings, operator.is_leader, operator.namespace
     gathered, lacking, belonging = PolicyIndex(operator.model), MissingPermissions(), NamespaceOwner(objects, namespace)
     announcer = EventRecorder(client, operator.instance, lacking)
     others = ProvidedCertificates(secrets, operator.host, now)
@@ -118,8 +118,8 @@ def _controller(
         namespace=namespace,
         url=operator.url,
         certificates=certificates,
-        others=others,
-        believed=believed,
+        provided=others,
+        ca_bundle=believed,
         replicas=replicas,
         held=operator.held,
         requested=operator.requested,
@@ -127,54 +127,54 @@ def _controller(
         now=now,
     )
     statuses = StatusWriter(
-        gathered=gathered,
-        answers=lambda: replicas.answers,
-        announcer=announcer,
-        lacking=lacking,
-        leads=leads,
-        warnings=lambda policy: operator.warnings(policy, lambda: rounds.soon()),
-        told=lambda kind, policy: controller.policy(kind, policy),
+        policy_index=gathered,
+        states=lambda: replicas.states,
+        events=announcer,
+        missing_permissions=lacking,
+        is_leader=leads,
+        warnings=lambda policy: operator.warnings(policy, lambda: rounds.poll_now()),
+        on_written=lambda kind, policy: controller.on_policy_event(kind, policy),
         now=now,
     )
-    foreign = ForeignSchedulers(objects=objects, namespace=namespace, lacking=lacking, now=now)
+    foreign = ForeignSchedulers(objects=objects, namespace=namespace, missing_permissions=lacking, now=now)
     schedulers = SchedulerQueue(
-        gathered=gathered,
-        passes=_passes(operator, objects, belonging, secrets, replicas, foreign),
+        policy_index=gathered,
+        reconciler=_passes(operator, objects, belonging, secrets, replicas, foreign),
         statuses=statuses,
-        announcer=announcer,
-        ever=ManagedSchedulers(objects, namespace),
-        answers=lambda: replicas.answers,
+        events=announcer,
+        managed=ManagedSchedulers(objects, namespace),
+        states=lambda: replicas.states,
         settings=settings,
         facts=knowing.facts,
-        restored=knowing.restored,
-        leads=leads,
+        pop_restored=knowing.pop_restored,
+        is_leader=leads,
         drift=operator.drift,
         now=now,
     )
     rounds = ReplicaPoller(
-        gathered=gathered,
-        schedulers=schedulers,
+        policy_index=gathered,
+        queue=schedulers,
         statuses=statuses,
         replicas=replicas,
-        announcer=announcer,
+        events=announcer,
         waker=Waker(client, namespace, now, asyncio.get_running_loop().time, lacking),
-        lacking=lacking,
+        missing_permissions=lacking,
         settings=settings,
-        rotates=lambda: knowing.rotates,
+        is_rotating=lambda: knowing.is_rotating,
         rotate=knowing.rotate,
-        believed=believed.again,
-        leads=leads,
-        look=lambda: controller.look(),
+        ca_bundle=believed.sync,
+        is_leader=leads,
+        resync=lambda: controller.resync(),
     )
     controller = Controller(
-        gathered=gathered,
+        policy_index=gathered,
         objects=objects,
         namespace=namespace,
-        belonging=belonging,
-        schedulers=schedulers,
-        rounds=rounds,
-        lacking=lacking,
-        beside=[foreign.run, *(one.run for one in watch_external_objects(client, namespace, schedulers.due))],
+        owner=belonging,
+        queue=schedulers,
+        poller=rounds,
+        missing_permissions=lacking,
+        background=[foreign.run, *(one.run for one in watch_external_objects(client, namespace, schedulers.enqueue))],
     )
     return controller
 
@@ -183,7 +183,7 @@ def _replicas(
     operator: LeaderContext, objects: ObjectClient, others: ProvidedCertificates, believed: WebhookCABundle
 ) -> ReplicaClient:
     async def context() -> ssl.SSLContext:
-        return operator.context() if believed.is_ours() else await others.context()
+        return operator.context() if believed.is_self_managed() else await others.context()
 
     return ReplicaClient(
         objects=objects,
@@ -213,11 +213,11 @@ def _passes(
     return Reconciler(
         objects=objects,
         foreign=foreign,
-        belonging=belonging,
+        owner=belonging,
         namespace=operator.namespace,
         engine=TemplateEngine(templates()),
         context=context,
-        turned_away=lambda addresses: replicas.turned_away([*addresses]),
+        refused_callers=lambda addresses: replicas.refused_callers([*addresses]),
         now=lambda: now().timestamp(),
     )
 

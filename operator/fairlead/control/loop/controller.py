@@ -24,69 +24,69 @@ from fairlead.render.object_names import SCHEDULER_LABEL
 class Controller:
     """While this replica leads. All of it runs in one loop, which is not the one that serves."""
 
-    gathered: PolicyIndex
+    policy_index: PolicyIndex
     objects: ObjectClient
     namespace: str
-    belonging: NamespaceOwner
-    schedulers: SchedulerQueue
-    rounds: ReplicaPoller
-    lacking: MissingPermissions
-    beside: Sequence[Callable[[], Awaitable[None]]] = ()
+    owner: NamespaceOwner
+    queue: SchedulerQueue
+    poller: ReplicaPoller
+    missing_permissions: MissingPermissions
+    background: Sequence[Callable[[], Awaitable[None]]] = ()
     """What else goes on."""
 
-    def policy(self, kind: str | None, policy: Obj) -> None:
+    def on_policy_event(self, kind: str | None, policy: Obj) -> None:
         """Something happened to a policy."""
-        before = self.gathered.policies.get(policy["metadata"]["name"])
-        scheduler = self.gathered.tell(kind, policy)
+        before = self.policy_index.policies.get(policy["metadata"]["name"])
+        scheduler = self.policy_index.apply_event(kind, policy)
         if before is None or kind == "DELETED" or _asked(before) != _asked(policy):
-            self.due(scheduler)
-            self.rounds.soon()
+            self.enqueue(scheduler)
+            self.poller.poll_now()
 
-    def due(self, scheduler: str) -> None:
+    def enqueue(self, scheduler: str) -> None:
         """Something happened to what a scheduler is made of."""
-        self.schedulers.due(scheduler)
+        self.queue.enqueue(scheduler)
 
-    async def look(self) -> None:
+    async def resync(self) -> None:
         """See all that there is, whatever was told: nobody tells what happened while nobody watched.
 
         It comes before anything else: a scheduler of which only half of the policies is known would be rolled.
         """
-        before = dict(self.gathered.policies)
+        before = dict(self.policy_index.policies)
         listed = await self.objects.all(POLICIES)
         found: dict[str, Obj] = {
             one["metadata"]["name"]: {**one, "apiVersion": API_VERSION, "kind": KIND} for one in listed
         }
         for name in before.keys() | found.keys():
-            if self.gathered.policies.get(name) is not before.get(name):
+            if self.policy_index.policies.get(name) is not before.get(name):
                 continue  # something was told meanwhile, which is newer
-            self.policy(None, found[name]) if name in found else self.policy("DELETED", before[name])
+            self.on_policy_event(None, found[name]) if name in found else self.on_policy_event("DELETED", before[name])
         kept = ObjectRef(resource("ConfigMap"), self.namespace)
         try:
             for one in await self.objects.all(kept, labelSelector=SCHEDULER_LABEL):
-                self.due(one["metadata"]["labels"][SCHEDULER_LABEL])
+                self.enqueue(one["metadata"]["labels"][SCHEDULER_LABEL])
         except ForbiddenError as error:  # those that have policies are looked at, and theirs say what is missing
-            self.lacking.failed(LOOKING, error)
+            self.missing_permissions.record(LOOKING, error)
         else:
-            self.lacking.went(LOOKING)
+            self.missing_permissions.clear(LOOKING)
         try:
-            await self.belonging.own()
+            await self.owner.own()
         except ClusterError as error:
-            self.lacking.failed(STAYING, error)
+            self.missing_permissions.record(STAYING, error)
         else:
-            self.lacking.went(STAYING)
+            self.missing_permissions.clear(STAYING)
 
     async def run(self) -> None:
         """Until it is cancelled; the schedulers that settings list are there without any policy."""
-        for one in self.rounds.settings().schedulers:
-            self.due(one.name)
-        tasks = [asyncio.ensure_future(work()) for work in (self.rounds.run, *self.beside)]
+        for one in self.poller.settings().schedulers:
+            self.enqueue(one.name)
+        tasks = [asyncio.ensure_future(work()) for work in (self.poller.run, *self.background)]
         try:
             await asyncio.gather(*tasks)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await self.schedulers.end()
+            await self.queue.end()
 
 
 def _asked(policy: Obj) -> Mapping[str, Any]:

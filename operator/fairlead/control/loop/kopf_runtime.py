@@ -40,10 +40,10 @@ _GOODBYE_S: Final = 0.5
 class EventHandler(Protocol):
     """Who is told of what happens."""
 
-    def policy(self, kind: str | None, policy: Mapping[str, Any]) -> None:
+    def on_policy_event(self, kind: str | None, policy: Mapping[str, Any]) -> None:
         """Something happened to a policy."""
 
-    def due(self, scheduler: str) -> None:
+    def enqueue(self, scheduler: str) -> None:
         """Something happened to what a scheduler is made of."""
 
     async def run(self) -> None:
@@ -79,13 +79,13 @@ def registry(told: Callable[[], EventHandler], login: Login) -> kopf.OperatorReg
 
     @kopf.on.event(GROUP, VERSION, PLURAL, registry=made)
     async def policy(event: Mapping[str, Any], **_: Any) -> None:
-        told().policy(event["type"], event["object"])
+        told().on_policy_event(event["type"], event["object"])
 
     for group, version, plural in CHILDREN:
 
         @kopf.on.event(group, version, plural, labels={SCHEDULER_LABEL: kopf.PRESENT}, registry=made, id=plural)
         async def child(labels: Mapping[str, str], **_: Any) -> None:
-            told().due(labels[SCHEDULER_LABEL])
+            told().enqueue(labels[SCHEDULER_LABEL])
 
     return made
 
@@ -102,24 +102,24 @@ class Runtime:
         self._wake: Callable[[], object] = lambda: None
         self._thread: threading.Thread | None = None
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Start."""
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._live, args=(self._stop,), name="control", daemon=True)
+        self._thread = threading.Thread(target=self._thread_main, args=(self._stop,), name="control", daemon=True)
         self._thread.start()
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """Stop soon."""
         self._stop.set()
         with suppress(RuntimeError):  # its loop is closed: it has ended already
             self._wake()
 
     @property
-    def ended(self) -> bool:
+    def stopped(self) -> bool:
         """Whether nothing of it goes on."""
         return self._thread is None or not self._thread.is_alive()
 
-    def _live(self, stop: threading.Event) -> None:
+    def _thread_main(self, stop: threading.Event) -> None:
         pause = _FIRST_S
         try:
             while not stop.is_set():

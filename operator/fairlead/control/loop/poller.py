@@ -33,121 +33,127 @@ _BELIEVED: Final = "the API server cannot be told whom to believe"
 class ReplicaPoller:
     """While this replica leads."""
 
-    gathered: PolicyIndex
-    schedulers: SchedulerQueue
+    policy_index: PolicyIndex
+    queue: SchedulerQueue
     statuses: StatusWriter
     replicas: ReplicaClient
     waker: Waker
-    announcer: EventRecorder
-    lacking: MissingPermissions
+    events: EventRecorder
+    missing_permissions: MissingPermissions
     settings: Callable[[], OperatorSettings]
-    rotates: Callable[[], bool]
+    is_rotating: Callable[[], bool]
     """Whether the authority is to be replaced, or is being: nothing tells of it when others have done their part."""
     rotate: Callable[[], Awaitable[None]]
     """Takes the next step of that, as each pass over a scheduler does; called while there is none."""
-    believed: Callable[[], Awaitable[None]]
+    ca_bundle: Callable[[], Awaitable[None]]
     """Sees to it that the API server believes us; called while nothing else happens."""
-    leads: Callable[[], bool]
-    look: Callable[[], Awaitable[None]]
+    is_leader: Callable[[], bool]
+    resync: Callable[[], Awaitable[None]]
     """Sees all that there is."""
-    _lacked: int = 0
+    _reported_missing: int = 0
     """Of its changes, how many the statuses tell of."""
-    _soon: asyncio.Event = field(default_factory=asyncio.Event)
+    _requested: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def soon(self) -> None:
+    def poll_now(self) -> None:
         """Ask again at once."""
-        self._soon.set()
+        self._requested.set()
 
     async def run(self) -> None:
         """Until it is cancelled."""
         time = asyncio.get_running_loop().time
         looked, settings = time() + _WATCHED_S - RESYNC_S, self.settings()
         while True:
-            self._soon.clear()
-            if time() - looked >= (_QUIET_S if self._is_behind() else RESYNC_S) or self._lacks_a_look():
+            self._requested.clear()
+            if time() - looked >= (_QUIET_S if self._missed_events() else RESYNC_S) or self._needs_resync():
                 try:
-                    await self.look()
+                    await self.resync()
                 except ClusterError as error:
-                    self.lacking.failed(_LISTING, error)
+                    self.missing_permissions.record(_LISTING, error)
                 else:
                     looked = time()
-                    self.lacking.went(_LISTING)
-                    await self.schedulers.tidy()
+                    self.missing_permissions.clear(_LISTING)
+                    await self.queue.drop_finished()
             try:
                 await self._ask()
             except ClusterError as error:
                 LOG.warning("the replicas cannot be listed", extra={"why": str(error)})
-            self.schedulers.begun.set()
-            if self.rotates() or self.settings() is not settings:
+            self.queue.replicas_polled.set()
+            if self.is_rotating() or self.settings() is not settings:
                 settings = self.settings()
-                for name in {*self.schedulers, *(one.name for one in settings.schedulers)}:
-                    self.schedulers.due(name)
-            if self.rotates() and not any(self.schedulers):
+                for name in {*self.queue, *(one.name for one in settings.schedulers)}:
+                    self.queue.enqueue(name)
+            if self.is_rotating() and not any(self.queue):
                 await self._rotate()
             wait = _BUSY_S if self._is_busy() else _QUIET_S
             if wait == _QUIET_S:
-                await self._be_believed()
+                await self._sync_ca_bundle()
             try:
                 async with asyncio.timeout(wait):
-                    await self._soon.wait()
+                    await self._requested.wait()
                     await asyncio.sleep(_BUSY_S / 10)  # what comes together is asked about once
             except TimeoutError:
                 pass
 
     async def _ask(self) -> None:
-        before = self.replicas.answers
-        after = await self.replicas.ask()
+        before = self.replicas.states
+        after = await self.replicas.poll()
         await self.waker.heard(after)
-        await self.announcer.again()
-        if not self.schedulers.begun.is_set():
+        await self.events.retry_refused()
+        if not self.queue.replicas_polled.is_set():
             return
-        new = before != after or self.lacking.said or self.lacking.changes != self._lacked
-        self._lacked = self.lacking.changes  # before anything is written: what that finds is for the next round
-        for scheduler in {scheduler_of(one) for one in self.gathered.policies.values()}:
-            if new or self.statuses.owes(scheduler):
-                await self.statuses.say(scheduler, self.schedulers.passed(scheduler))
+        new = (
+            before != after
+            or self.missing_permissions.messages
+            or self.missing_permissions.changes != self._reported_missing
+        )
+        self._reported_missing = (
+            self.missing_permissions.changes
+        )  # before anything is written: what that finds is for the next round
+        for scheduler in {scheduler_of(one) for one in self.policy_index.policies.values()}:
+            if new or self.statuses.has_pending(scheduler):
+                await self.statuses.write(scheduler, self.queue.result(scheduler))
 
     async def _rotate(self) -> None:
-        if not self.leads():
+        if not self.is_leader():
             return
         try:
             await self.rotate()
         except (ClusterError, AuthorityError) as error:
             LOG.warning("the authority cannot be rotated", extra={"why": str(error)})
 
-    async def _be_believed(self) -> None:
-        if not self.leads():
+    async def _sync_ca_bundle(self) -> None:
+        if not self.is_leader():
             return
         try:
-            await self.believed()
+            await self.ca_bundle()
         except ClusterError as error:
-            self.lacking.failed(_BELIEVED, error)
+            self.missing_permissions.record(_BELIEVED, error)
         else:
-            self.lacking.went(_BELIEVED)
+            self.missing_permissions.clear(_BELIEVED)
 
     def _is_busy(self) -> bool:
-        answers = [one for one in self.replicas.answers.values() if isinstance(one, ReplicaState)]
+        answers = [one for one in self.replicas.states.values() if isinstance(one, ReplicaState)]
         return (
-            self.waker.owes
-            or self.lacking.changes != self._lacked
-            or len(answers) < len(self.replicas.answers)
+            self.waker.has_pending
+            or self.missing_permissions.changes != self._reported_missing
+            or len(answers) < len(self.replicas.states)
             or any(
                 _known_to_replicas(one, name) != str(policy["metadata"]["generation"])
-                for name, policy in self.gathered.policies.items()
+                for name, policy in self.policy_index.policies.items()
                 for one in answers
             )
         )
 
-    def _lacks_a_look(self) -> bool:
-        return any(one in self.lacking for one in (LOOKING, STAYING, _LISTING))
+    def _needs_resync(self) -> bool:
+        return any(one in self.missing_permissions for one in (LOOKING, STAYING, _LISTING))
 
-    def _is_behind(self) -> bool:
+    def _missed_events(self) -> bool:
         """Whether a replica has seen a policy of which nobody has told us: it watches for itself."""
         return any(
-            (policy := self.gathered.policies.get(name)) is None
+            (policy := self.policy_index.policies.get(name)) is None
             or seen.uid != policy["metadata"]["uid"]
             or seen.generation != str(policy["metadata"]["generation"])
-            for one in self.replicas.answers.values()
+            for one in self.replicas.states.values()
             if isinstance(one, ReplicaState)
             for name, seen in one.policies.items()
         )

@@ -33,12 +33,12 @@ class WakeState:
 
     served: str = ""
     """The policy set that was last seen to serve everywhere."""
-    owed: bool = False
+    pending: bool = False
     """Whether somebody has to be woken."""
     last: float = float("-inf")
     """When somebody was, by a clock that never goes back."""
 
-    def heard(self, answers: Iterable[ReplicaState | str], *, lost: bool = False) -> "WakeState":
+    def observe(self, answers: Iterable[ReplicaState | str], *, lost: bool = False) -> "WakeState":
         """Each replica has answered, or has not; a replica says of pods once only that they could be placed.
 
         `lost`: one that did before is not there any more. What it knew of pods that it had refused, nobody else does.
@@ -49,16 +49,18 @@ class WakeState:
         everywhere = sets.pop() if len(sets) == 1 and len(said) == len(given) else ""
         new = bool(everywhere) and everywhere != self.served
         return replace(
-            self, served=everywhere or self.served, owed=self.owed or lost or new or any(one.freed for one in said)
+            self,
+            served=everywhere or self.served,
+            pending=self.pending or lost or new or any(one.freed for one in said),
         )
 
     def wait_s(self, now: float) -> float | None:
         """How long to wait before somebody is woken; None: nobody has to be."""
-        return max(0.0, self.last + PAUSE_S - now) if self.owed else None
+        return max(0.0, self.last + PAUSE_S - now) if self.pending else None
 
-    def woke(self, now: float) -> "WakeState":
+    def record_wake(self, now: float) -> "WakeState":
         """It was done."""
-        return replace(self, owed=False, last=now)
+        return replace(self, pending=False, last=now)
 
 
 async def wake(client: Client, namespace: str, now: datetime) -> None:
@@ -86,8 +88,8 @@ class Waker:
     namespace: str
     today: Callable[[], datetime]
     clock: Callable[[], float]
-    lacking: MissingPermissions
-    waking: WakeState = field(default_factory=WakeState)
+    missing_permissions: MissingPermissions
+    state: WakeState = field(default_factory=WakeState)
     _answered: frozenset[tuple[str, str]] = frozenset()
     """Names of replicas, each with its process."""
 
@@ -97,20 +99,20 @@ class Waker:
             self._answered,
             frozenset((name, one.process) for name, one in answers.items() if isinstance(one, ReplicaState)),
         )
-        self.waking = self.waking.heard(answers.values(), lost=bool(before - self._answered))
-        if self.waking.wait_s(self.clock()) != 0:
+        self.state = self.state.observe(answers.values(), lost=bool(before - self._answered))
+        if self.state.wait_s(self.clock()) != 0:
             return
         try:
             await wake(self.client, self.namespace, self.today())
         except ClusterError as error:
-            self.lacking.failed(_WAKING, error)
-            self.waking = replace(self.waking, last=self.clock())
+            self.missing_permissions.record(_WAKING, error)
+            self.state = replace(self.state, last=self.clock())
         else:
-            self.lacking.went(_WAKING)
+            self.missing_permissions.clear(_WAKING)
             LOG.debug("refused pods are woken")
-            self.waking = self.waking.woke(self.clock())
+            self.state = self.state.record_wake(self.clock())
 
     @property
-    def owes(self) -> bool:
+    def has_pending(self) -> bool:
         """Whether somebody has to be woken soon."""
-        return self.waking.owed
+        return self.state.pending

@@ -36,7 +36,7 @@ def watch_external_objects(
 @dataclass(frozen=True, slots=True)
 class _ExternalObjectSink:
     namespace: str
-    due: Callable[[str], None]
+    enqueue: Callable[[str], None]
 
     def begin(self) -> None:
         """A list begins."""
@@ -54,4 +54,4 @@ class _ExternalObjectSink:
 
     def _tell(self, name: str) -> None:
         if scheduler := scheduler_of_external(name, self.namespace):
-            self.due(scheduler)
+            self.enqueue(scheduler)

@@ -43,8 +43,8 @@ class FactsGatherer:
     url: str
     """Where schedulers call the operator."""
     certificates: SchedulerCertificates
-    others: ProvidedCertificates
-    believed: WebhookCABundle
+    provided: ProvidedCertificates
+    ca_bundle: WebhookCABundle
     replicas: ReplicaClient
     held: Callable[[], Authority | None]
     """Our authority, as this replica knows it: its Secret may be deleted."""
@@ -57,12 +57,12 @@ class FactsGatherer:
     _versions: dict[str, datetime] = field(default_factory=dict)
 
     @property
-    def rotates(self) -> bool:
+    def is_rotating(self) -> bool:
         """Whether the authority is to be replaced, or is being."""
         held = self.held()
         return self._waits is not None or self.requested() or (held is not None and held.phase is not Phase.STABLE)
 
-    def restored(self, scheduler: str) -> str:
+    def pop_restored(self, scheduler: str) -> str:
         """What somebody had done to the certificate of a scheduler, told once; empty if nobody had."""
         return self._restored.pop(scheduler, "")
 
@@ -70,11 +70,11 @@ class FactsGatherer:
         """Told of a scheduler, of all that there are with the authorities that these were started with, and of those
         that are not to begin. Raises InvalidObjectError.
         """  # noqa: D205
-        if self.believed.is_ours():
+        if self.ca_bundle.is_self_managed():
             known = await self._own(rolled, paused)
         else:
-            await self.others.scheduler(scheduler)
-            known = await self.others.authority()
+            await self.provided.scheduler(scheduler)
+            known = await self.provided.authority()
         now = self.now()
         self._versions[(await self.client.get(VERSION, _version)).gitVersion] = now
         return ClusterFacts(
@@ -87,20 +87,20 @@ class FactsGatherer:
 
     async def rotate(self) -> None:
         """The next step of a rotation, where there is no scheduler."""
-        if self.believed.is_ours():
+        if self.ca_bundle.is_self_managed():
             await self._own({}, ())
 
     async def _own(self, rolled: Mapping[str, str], paused: Collection[str]) -> bytes:
         digests = {name: parsing.digest(bundle.encode()) if bundle else "" for name, bundle in rolled.items()}
-        answers = {name: _replica(one) for name, one in self.replicas.answers.items()}
+        answers = {name: _replica(one) for name, one in self.replicas.states.items()}
         passed = await self.certificates.step(digests, answers, self.held(), paused)
-        if passed.waits is not None and passed.waits != self._waits:
-            LOG.info("a rotation waits", extra={"why": str(passed.waits)})
-        self._waits = passed.waits
+        if passed.pending_reason is not None and passed.pending_reason != self._waits:
+            LOG.info("a rotation waits", extra={"why": str(passed.pending_reason)})
+        self._waits = passed.pending_reason
         self._restored |= passed.restored
         with suppress(ForbiddenError):  # it is done again, and said, where no scheduler waits for it
-            await self.believed.have(passed.authority)
-        return passed.authority.known
+            await self.ca_bundle.set(passed.authority)
+        return passed.authority.server_ca_bundle
 
 
 def _replica(said: Any) -> ReplicaTrust | None:

@@ -113,7 +113,7 @@ class ForeignSchedulers:
 
     objects: ObjectClient
     namespace: str
-    lacking: MissingPermissions
+    missing_permissions: MissingPermissions
     now: Callable[[], datetime]
     _looked: dict[str, tuple[datetime, str]] = field(default_factory=dict)
     """When workloads were looked through for a name, and whose it was."""
@@ -128,7 +128,7 @@ class ForeignSchedulers:
         """
         # A Lease that somebody deleted is made anew by its scheduler, without our label.
         for kind in ("Deployment",) if known else ("Deployment", "Lease"):
-            at = ObjectRef(resource(kind), names.namespace, names.child)
+            at = ObjectRef(resource(kind), names.namespace, names.object_name)
             one = await self.objects.get(at)
             if one is not None and one["metadata"].get("labels", {}).get(MANAGED_BY) != MANAGER:
                 return f"{at} is there and not ours: remove it, or give the policy another schedulerName"
@@ -148,13 +148,13 @@ class ForeignSchedulers:
             await self._refused.wait()
             await asyncio.sleep(_AGAIN_S)
             try:
-                if _LEASES in self.lacking:
+                if _LEASES in self.missing_permissions:
                     await self._allowed(_LEASES, lambda: self._any(resource("Lease")))
-                if _WORKLOADS in self.lacking:
+                if _WORKLOADS in self.missing_permissions:
                     await self._allowed(_WORKLOADS, lambda: self._any(*WORKLOADS.values()))
             except ClusterError as error:
                 LOG.warning("rights cannot be asked for", extra={"why": str(error)})
-            if _LEASES not in self.lacking and _WORKLOADS not in self.lacking:
+            if _LEASES not in self.missing_permissions and _WORKLOADS not in self.missing_permissions:
                 self._refused.clear()
 
     async def _allowed(self, what: str, ask: Callable[[], Awaitable[str]]) -> str:
@@ -162,10 +162,10 @@ class ForeignSchedulers:
         try:
             found = await ask()
         except ForbiddenError as error:
-            self.lacking.failed(what, error)
+            self.missing_permissions.record(what, error)
             self._refused.set()
             return ""
-        self.lacking.went(what)
+        self.missing_permissions.clear(what)
         return found
 
     async def _has_placed(self, scheduler: str, gone: datetime | None) -> bool:

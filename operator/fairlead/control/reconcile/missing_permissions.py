@@ -16,24 +16,24 @@ class MissingPermissions:
 
     changes: int = 0
     """How often something came or went: it may have come and gone again while nobody looked."""
-    _said: dict[str, str] = field(default_factory=dict)
+    _messages: dict[str, str] = field(default_factory=dict)
 
-    def failed(self, what: str, error: ClusterError) -> None:
+    def record(self, what: str, error: ClusterError) -> None:
         """It could not be done; not all that fails does so for want of a right."""
         LOG.warning(what, extra={"why": str(error)})
         if isinstance(error, ForbiddenError) and error.is_of_rbac:
-            self.changes += what not in self._said
-            self._said[what] = f"{what}: {error}"
+            self.changes += what not in self._messages
+            self._messages[what] = f"{what}: {error}"
 
-    def went(self, what: str) -> None:
+    def clear(self, what: str) -> None:
         """It was done, or is not to be done any more."""
-        self.changes += self._said.pop(what, None) is not None
+        self.changes += self._messages.pop(what, None) is not None
 
     def __contains__(self, what: str) -> bool:
         """Whether that could not be done."""
-        return what in self._said
+        return what in self._messages
 
     @property
-    def said(self) -> Sequence[str]:
+    def messages(self) -> Sequence[str]:
         """In words, each with the rule to add."""
-        return tuple(text for _, text in sorted(self._said.items()))
+        return tuple(text for _, text in sorted(self._messages.items()))

@@ -50,7 +50,7 @@ class ObjectClient:
     """Asks and writes as the operator."""
 
     client: Client
-    _odd: dict[ObjectRef, str] = field(default_factory=dict)
+    _mutated_by_others: dict[ObjectRef, str] = field(default_factory=dict)
     """Objects that never become what was applied, because somebody else forms them, by the form they then had."""
 
     async def get(self, at: ObjectRef) -> Object | None:
@@ -74,7 +74,7 @@ class ObjectClient:
                 return True
         return False
 
-    async def labelled(self, kinds: Iterable[str], namespaces: Sequence[str], selector: str) -> list[Object]:
+    async def list_labelled(self, kinds: Iterable[str], namespaces: Sequence[str], selector: str) -> list[Object]:
         """Those of several kinds; lists do not say of what kind their items are."""
         found: list[Object] = []
         for kind in kinds:
@@ -83,12 +83,14 @@ class ObjectClient:
                 found += [{**one, "kind": kind} for one in items]
         return found
 
-    async def put(self, wanted: Object) -> str:
+    async def apply_if_changed(self, wanted: Object) -> str:
         """Have it as it is meant to be: what had to be done, as `drift.state_of` says."""
         at = ref_of(wanted)
         live = await self.get(at)
         state, meant = compare(wanted, live), to_apply(wanted)
-        if not state or (state == "edited" and live is not None and self._odd.get(at) == _fingerprint(meant, live)):
+        if not state or (
+            state == "edited" and live is not None and self._mutated_by_others.get(at) == _fingerprint(meant, live)
+        ):
             return ""
         if live is not None and must_recreate(wanted, live):
             state = "edited"
@@ -100,7 +102,7 @@ class ObjectClient:
             raise may_not_bind(error, role["kind"], role["name"]) if role else error from None
         if not includes(meant, made):
             LOG.info("an object is formed by somebody else, too", extra={"object": str(at)})
-            self._odd[at] = _fingerprint(meant, made)
+            self._mutated_by_others[at] = _fingerprint(meant, made)
         return state
 
     async def remove(self, obj: Mapping[str, Any]) -> None:

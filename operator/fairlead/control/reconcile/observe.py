@@ -23,7 +23,7 @@ _WAITS: Final = "spec.nodeName=,status.phase=Pending,spec.schedulerName="
 class ObservedObjects:
     """What was found."""
 
-    there: ObservedScheduler
+    scheduler: ObservedScheduler
     objects: list[Object]
     """All with the scheduler's label."""
     pods: list[Object]
@@ -35,27 +35,27 @@ class ObservedObjects:
 async def observe(objects: ObjectClient, names: Names, *, counts: bool) -> ObservedObjects:
     """One look; `counts`: how many pods wait for it is to be known."""
     namespace, selector = names.namespace, f"{SCHEDULER_LABEL}={names.scheduler}"
-    found = await objects.labelled(_HERE, (namespace,), selector)
+    found = await objects.list_labelled(_HERE, (namespace,), selector)
     # elsewhere there may be those of another operator, in another namespace
-    others = await objects.labelled(_ALSO_EXTERNAL, (_EXTERNAL,), selector)
-    found += [one for one in others if one["metadata"]["name"].startswith(names.elsewhere(""))]
+    others = await objects.list_labelled(_ALSO_EXTERNAL, (_EXTERNAL,), selector)
+    found += [one for one in others if one["metadata"]["name"].startswith(names.external_name(""))]
     found = [
         one for one in found if one["kind"] != "Deployment" or one["metadata"]["labels"].get(MANAGED_BY) == MANAGER
     ]
     labels = ",".join(f"{key}={value}" for key, value in names.selector.items())
     pods = await objects.all(ObjectRef(PODS.resource, namespace), labelSelector=labels)
     by_name = {(one["kind"], one["metadata"]["name"]): one for one in found}
-    lease = by_name.get(("Lease", names.child))
+    lease = by_name.get(("Lease", names.object_name))
     kept = [one for one in found if one["kind"] == "ConfigMap" and "pod.yaml" in (one.get("data") or ())]
     whole = [one for one in kept if is_whole(one, names)]
-    published = by_name.get(("ConfigMap", names.child))
+    published = by_name.get(("ConfigMap", names.object_name))
     there = ObservedScheduler(
-        seen=observe_rollout(by_name.get(("Deployment", names.child)), pods, lease),
+        rollout=observe_rollout(by_name.get(("Deployment", names.object_name)), pods, lease),
         config_maps={one["metadata"]["annotations"][CONFIG_HASH]: one for one in whole},
         published=published if published is not None and is_published(published) else None,
-        remembered=load(by_name.get(("ConfigMap", names.memory))),
+        persisted=load(by_name.get(("ConfigMap", names.state))),
         pods=sum(CONFIG_HASH in one["metadata"].get("annotations", {}) for one in pods),
         unbound=len(await objects.all(PODS, fieldSelector=_WAITS + names.scheduler)) if counts else 0,
     )
     forged = [one["metadata"]["name"] for one in kept if one not in whole]
-    return ObservedObjects(there=there, objects=found, pods=pods, lease=lease, forged=forged)
+    return ObservedObjects(scheduler=there, objects=found, pods=pods, lease=lease, forged=forged)

@@ -42,20 +42,20 @@ class ReconcileResult:
     """What a pass came to."""
 
     decision: Decision | None = None
-    about: Sequence[str] = ()
+    policy_edits: Sequence[str] = ()
     """The versions of what it was decided from."""
     refused: str = ""
     """Why the scheduler cannot be had."""
     full: bool = False
     """Whether that is only because there are too many others."""
-    missing: str = ""
+    missing_permission: str = ""
     """A permission that is missing: the pass failed for want of it."""
     failed: str = ""
     """Why else the last pass failed. It is done again."""
     gone: bool = False
     paused: bool = False
     """Whether nothing is to be written for that."""
-    rolled: str = ""
+    started_with_ca: str = ""
     """The authorities that all of its pods were started with, as PEM; empty if they differ, or nobody knows."""
 
 
@@ -65,16 +65,16 @@ class Reconciler:
 
     objects: ObjectClient
     foreign: ForeignSchedulers
-    belonging: NamespaceOwner
+    owner: NamespaceOwner
     namespace: str
     engine: TemplateEngine
     context: Callable[[str], Awaitable[ssl.SSLContext | None]]
     """What the scheduler of this name shows to those whom it calls; None: it has no certificate yet."""
-    turned_away: Callable[[Sequence[str]], str]
+    refused_callers: Callable[[Sequence[str]], str]
     """Why one of these addresses was turned away lately by one of those who serve; empty if none was."""
     now: Callable[[], float]
 
-    async def run(
+    async def reconcile(
         self,
         asked: DesiredScheduler,
         facts: Callable[[], Awaitable[ClusterFacts]],
@@ -105,17 +105,21 @@ class Reconciler:
             _report_forged(looked, names, drifted)
             looked = await self._verified(looked, names)
             decide_on = await self._decider(names, asked, looked, facts, paused=paused)
-            decision = decide_on(looked.there)
-            if managed and decision.fate != "Goes" and not (noted or paused):
+            decision = decide_on(looked.scheduler)
+            if managed and decision.lifecycle != "Goes" and not (noted or paused):
                 await begin()
-            ended, idle = False, paused and not _renews(decision, looked.there, managed=managed)
+            ended, idle = False, paused and not _renews(decision, looked.scheduler, managed=managed)
             if not idle:
                 try:
                     ended = await self._write(names, looked, decision, before, drifted, paused=paused)
                 except RequestError as error:
-                    decision = await self._without(error, names, looked, decision, decide_on)
+                    decision = await self._reject_invalid_deployment(error, names, looked, decision, decide_on)
             return ReconcileResult(
-                decision=decision, about=asked.versions, gone=ended, paused=idle, rolled=_started_with_ca(looked)
+                decision=decision,
+                policy_edits=asked.versions,
+                gone=ended,
+                paused=idle,
+                started_with_ca=_started_with_ca(looked),
             )
         except InvalidObjectError as error:
             return ReconcileResult(refused=str(error))
@@ -131,18 +135,18 @@ class Reconciler:
     ) -> Callable[[ObservedScheduler], Decision]:
         """What decides. Facts that cannot be had keep no scheduler that nobody needs any more."""
         now = self.now()
-        first = decide_lifecycle(asked, looked.there, now)
-        if first.fate == "Goes":
+        first = decide_lifecycle(asked, looked.scheduler, now)
+        if first.lifecycle == "Goes":
             return lambda _: first
         try:
             known = await facts()
         except InvalidObjectError:
-            if not (asked.exists or asked.listed or paused or first.remembered == looked.there.remembered):
-                await self.objects.put(to_config_map(names, first.remembered))  # since when nobody does
+            if not (asked.exists or asked.listed or paused or first.persisted == looked.scheduler.persisted):
+                await self.objects.apply_if_changed(to_config_map(names, first.persisted))  # since when nobody does
             raise
         return lambda there: decide(self.engine, asked, known, there, now)
 
-    async def _without(
+    async def _reject_invalid_deployment(
         self,
         error: RequestError,
         names: Names,
@@ -159,30 +163,30 @@ class Reconciler:
         if decision.plan is None or decision.phase not in ("Rolling", "Rejected"):
             raise error
         failed = RolloutObservation(
-            config=decision.plan.config_hash, failed=f"the API server refuses it: {error.message}"[:_WORDS_MAX]
+            config=decision.plan.config_hash, failure=f"the API server refuses it: {error.message}"[:_WORDS_MAX]
         )
-        looked = replace(looked, there=replace(looked.there, seen=failed))
-        after = decide_on(looked.there)
+        looked = replace(looked, scheduler=replace(looked.scheduler, rollout=failed))
+        after = decide_on(looked.scheduler)
         if after.phase == "RolledBack":
             await self._write(names, looked, after, None, lambda _: None)
-        elif after.remembered != looked.there.remembered:
-            await self.objects.put(to_config_map(names, after.remembered))
+        elif after.persisted != looked.scheduler.persisted:
+            await self.objects.apply_if_changed(to_config_map(names, after.persisted))
         return after
 
     async def _verified(self, looked: ObservedObjects, names: Names) -> ObservedObjects:
         """With what only asking can tell, where there is something to verify."""
-        there, seen = looked.there, looked.there.seen
-        unverified = there.remembered.rollout.unverified
-        if not unverified or unverified != seen.config or seen.waits or seen.failed or not seen.leads:
+        there, seen = looked.scheduler, looked.scheduler.rollout
+        unverified = there.persisted.rollout.unverified
+        if not unverified or unverified != seen.config or seen.pending_reason or seen.failure or not seen.has_lease:
             return looked
         kept, context = there.config_maps.get(seen.config), await self.context(names.scheduler)
         if kept is None or context is None:
             return looked
         said = await probe_extender_urls(urls(read(kept["data"]["config.yaml"])), context, names.scheduler)
         new = [one for one in looked.pods if one["metadata"].get("annotations", {}).get(CONFIG_HASH) == seen.config]
-        errors = self.turned_away([one["status"].get("podIP", "") for one in new])
+        errors = self.refused_callers([one["status"].get("podIP", "") for one in new])
         errors = errors or await recent_scheduler_errors(self.objects.client, new)
-        return replace(looked, there=replace(there, seen=replace(seen, unanswered=said, errors=errors)))
+        return replace(looked, scheduler=replace(there, rollout=replace(seen, probe_failure=said, errors=errors)))
 
     async def _write(
         self,
@@ -199,19 +203,19 @@ class Reconciler:
         The memory comes first: whatever happens next, the pass after that knows what was begun. While it is paused only
         its pods are others, so that they know the authorities of now.
         """
-        there = looked.there
-        if decision.fate == "Goes":
-            return await self._take_away(names, looked)
-        if decision.remembered != there.remembered:
-            await self.objects.put(to_config_map(names, decision.remembered))
+        there = looked.scheduler
+        if decision.lifecycle == "Goes":
+            return await self._delete_all(names, looked)
+        if decision.persisted != there.persisted:
+            await self.objects.apply_if_changed(to_config_map(names, decision.persisted))
         if (plan := decision.plan) is None:
             return False
-        settled = decision.remembered.rollout.good == plan.config_hash
-        settled |= decision.phase == "Steady" and before is not None and decision.remembered == before.remembered
+        settled = decision.persisted.rollout.good == plan.config_hash
+        settled |= decision.phase == "Steady" and before is not None and decision.persisted == before.persisted
         for obj in plan.objects:
-            if paused and (obj["kind"] not in _OF_PODS or plan.config_hash == there.seen.config):
+            if paused and (obj["kind"] not in _OF_PODS or plan.config_hash == there.rollout.config):
                 continue
-            state = await self.objects.put(obj)
+            state = await self.objects.apply_if_changed(obj)
             if state == "edited" or (state == "missing" and settled):
                 text = f"{obj['kind']} {obj['metadata']['name']} was {state}"
                 LOG.warning("somebody changed what is managed", extra={"scheduler": names.scheduler, "what": text})
@@ -220,10 +224,10 @@ class Reconciler:
         for obj in extra:
             await self.objects.remove(obj)
         if not paused:  # what is made here is owned in the next pass
-            await self.belonging.have(one for one in looked.objects if one not in extra)
+            await self.owner.have(one for one in looked.objects if one not in extra)
         return False
 
-    async def _take_away(self, names: Names, looked: ObservedObjects) -> bool:
+    async def _delete_all(self, names: Names, looked: ObservedObjects) -> bool:
         """Whether it is gone. While one of its pods is there, it keeps what it calls with and may do."""
         deployments = [one for one in looked.objects if one["kind"] == "Deployment"]
         for one in deployments:
@@ -231,21 +235,21 @@ class Reconciler:
         if deployments or looked.pods:
             return False
         rest = deletion_order(looked.objects)
-        for one in sorted(rest, key=lambda one: one["metadata"]["name"] == names.memory):  # the memory goes last
+        for one in sorted(rest, key=lambda one: one["metadata"]["name"] == names.state):  # the memory goes last
             await self.objects.remove(one)
         return True
 
 
 def _renews(decision: Decision, there: ObservedScheduler, *, managed: bool) -> bool:
     """Whether the pods of one that is paused are to know other authorities, or are about to."""
-    if decision.fate == "Goes" or decision.plan is None:
+    if decision.lifecycle == "Goes" or decision.plan is None:
         return False
     if not managed:
         before = there.published
         return before is not None and before["metadata"]["annotations"][CONFIG_HASH] != decision.plan.config_hash
-    if there.seen.config not in there.config_maps:
+    if there.rollout.config not in there.config_maps:
         return False
-    return decision.plan.config_hash != there.seen.config or there.remembered.rollout.trying is not None
+    return decision.plan.config_hash != there.rollout.config or there.persisted.rollout.trying is not None
 
 
 def _report_forged(looked: ObservedObjects, names: Names, drifted: Callable[[str], None]) -> None:
@@ -258,5 +262,5 @@ def _report_forged(looked: ObservedObjects, names: Names, drifted: Callable[[str
 
 def _started_with_ca(looked: ObservedObjects) -> str:
     found = {one["metadata"].get("annotations", {}).get(CONFIG_HASH, "") for one in looked.pods}
-    kept = looked.there.config_maps.get(found.pop()) if len(found) == 1 else None
+    kept = looked.scheduler.config_maps.get(found.pop()) if len(found) == 1 else None
     return kept["data"]["ca.crt"] if kept is not None else ""

@@ -35,10 +35,10 @@ class ReplicaClient:
     context: Callable[[], Awaitable[ssl.SSLContext]]
     """What is shown to them. Raises InvalidObjectError where that cannot be used."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    answers: Mapping[str, ReplicaState | str] = field(default_factory=dict)
+    states: Mapping[str, ReplicaState | str] = field(default_factory=dict)
     """By the pod: what it said, or why it did not."""
 
-    async def ask(self) -> Mapping[str, ReplicaState | str]:
+    async def poll(self) -> Mapping[str, ReplicaState | str]:
         """Ask all that there are, ready or not; but those that have not begun yet: nobody calls them."""
         pods = await self.objects.all(ObjectRef(PODS.resource, self.namespace), labelSelector=self.selector)
         living = {
@@ -51,16 +51,16 @@ class ReplicaClient:
         try:
             context = await self.context()
         except InvalidObjectError as error:
-            self.answers = dict.fromkeys(living, f"it cannot be asked: {error}")
-            return self.answers
+            self.states = dict.fromkeys(living, f"it cannot be asked: {error}")
+            return self.states
         timeout = aiohttp.ClientTimeout(total=WITHIN_S)
         connector = aiohttp.TCPConnector(ssl=context, force_close=True)
         async with aiohttp.ClientSession(timeout=timeout, connector=connector) as session:
-            said = await asyncio.gather(*(self._ask(session, address) for address in living.values()))
-        self.answers = dict(zip(living, said, strict=True))
-        return self.answers
+            said = await asyncio.gather(*(self._poll_one(session, address) for address in living.values()))
+        self.states = dict(zip(living, said, strict=True))
+        return self.states
 
-    async def _ask(self, session: aiohttp.ClientSession, address: str) -> ReplicaState | str:
+    async def _poll_one(self, session: aiohttp.ClientSession, address: str) -> ReplicaState | str:
         if not address:
             return "it has no address yet"
         host = f"[{address}]" if ":" in address else address
@@ -75,9 +75,9 @@ class ReplicaClient:
         except (aiohttp.ClientError, msgspec.DecodeError) as error:
             return str(error) or type(error).__name__
 
-    def turned_away(self, addresses: list[str]) -> str:
+    def refused_callers(self, addresses: list[str]) -> str:
         """Why one of these addresses was turned away lately; empty if none was."""
-        for name, one in self.answers.items():
+        for name, one in self.states.items():
             if isinstance(one, ReplicaState):
                 for address in addresses:
                     if why := one.turned_away.get(address):

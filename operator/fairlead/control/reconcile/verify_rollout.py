@@ -61,7 +61,7 @@ async def recent_scheduler_errors(client: Client, pods: Iterable[Mapping[str, An
     """The last error about extenders that one of these schedulers logged lately. Raises ForbiddenError."""
     for pod in pods:
         metadata = pod["metadata"]
-        at = PODS.of(metadata["namespace"], metadata["name"], "log")
+        at = PODS.named(metadata["namespace"], metadata["name"], "log")
         query = {"container": "kube-scheduler", "sinceSeconds": str(_WINDOW_S)}
         try:
             text = (await client.get(at, bytes, query)).decode(errors="replace")

@@ -23,9 +23,9 @@ class StatusInputs:
     """All that a status is made from."""
 
     policy: Obj
-    answers: Mapping[str, ReplicaState | str]
-    passed: ReconcileResult
-    lacking: Sequence[str] = ()
+    states: Mapping[str, ReplicaState | str]
+    result: ReconcileResult
+    missing_permissions: Sequence[str] = ()
     """Permissions that are missing for something else."""
     paused: bool
     invalid: str = ""
@@ -35,26 +35,26 @@ class StatusInputs:
 
 def build_status(about: StatusInputs, now: datetime) -> dict[str, Any]:
     """What the status is to be."""
-    policy, decision = about.policy, about.passed.decision
+    policy, decision = about.policy, about.result.decision
     before, uid = policy.get("status", {}), policy["metadata"]["uid"]
     generation, name = policy["metadata"]["generation"], policy["metadata"]["name"]
-    said = {pod: _of(one, name, uid) for pod, one in about.answers.items()}
-    lacks = {pod: one.missing for pod, one in about.answers.items() if isinstance(one, ReplicaState)}
+    said = {pod: _of(one, name, uid) for pod, one in about.states.items()}
+    lacks = {pod: one.missing for pod, one in about.states.items() if isinstance(one, ReplicaState)}
     found = [one for one in said.values() if isinstance(one, PolicyState)]
     current = [one for one in found if one.generation == str(generation)]
     known = ConditionInputs(
         generation=generation,
         enforced=policy["spec"].get("mode", "Enforce") == "Enforce",
-        refused=about.passed.refused,
+        refused=about.result.refused,
         invalid=about.invalid,
         compiled=cast("Reason", current[0].reason) if current else None,
         fault=current[0].message if current else "",
         replicas=[_replica(pod, one, lacks.get(pod, "")) for pod, one in said.items()],
-        phase=decision.phase if decision is not None and edit_id(policy) in about.passed.about else None,
-        roll=decision.message if decision is not None else "",
-        missing=about.passed.missing,
-        failed=about.passed.failed,
-        lacking=about.lacking,
+        phase=decision.phase if decision is not None and edit_id(policy) in about.result.policy_edits else None,
+        rollout_message=decision.message if decision is not None else "",
+        missing_permission=about.result.missing_permission,
+        failure=about.result.failed,
+        missing_permissions=about.missing_permissions,
         paused=about.paused,
     )
     made: dict[str, Any] = {
@@ -91,10 +91,10 @@ def _replica(pod: str, said: PolicyState | str, missing: str) -> ReplicaSummary:
 
 
 def _hashes(about: StatusInputs) -> dict[str, str]:
-    decision = about.passed.decision
+    decision = about.result.decision
     if decision is None or decision.plan is None:
         return {}
-    found = {"configHash": decision.plan.config_hash, "lastGoodConfigHash": decision.remembered.rollout.good}
+    found = {"configHash": decision.plan.config_hash, "lastGoodConfigHash": decision.persisted.rollout.good}
     return {key: value for key, value in found.items() if value}
 
 

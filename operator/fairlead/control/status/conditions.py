@@ -59,13 +59,13 @@ class ConditionInputs:
     replicas: Sequence[ReplicaSummary] = ()
     phase: Phase | None = None
     """Of the scheduler's configuration; None until it was looked at."""
-    roll: str = ""
+    rollout_message: str = ""
     """What is said of the phase."""
-    missing: str = ""
+    missing_permission: str = ""
     """A permission that the operator lacks."""
-    failed: str = ""
+    failure: str = ""
     """Why else what its scheduler is made of could not be looked at, or written."""
-    lacking: Sequence[str] = ()
+    missing_permissions: Sequence[str] = ()
     """Permissions without which the scheduler is as it should be, and something else is not."""
     paused: bool = False
 
@@ -164,7 +164,7 @@ _ORDER: Final[Sequence[Reason]] = (
 
 
 def _missing_permission(known: ConditionInputs) -> Iterator[_ConditionValue]:
-    for one in known.lacking:
+    for one in known.missing_permissions:
         yield _ConditionValue("False", "Forbidden", one)
     if lacking := [one for one in known.replicas if one.missing]:
         yield _ConditionValue("False", "Forbidden", f"{_named(lacking)}: {lacking[0].missing}")
@@ -187,10 +187,10 @@ def _replicas(known: ConditionInputs) -> Iterator[_ConditionValue]:
 
 
 def _scheduler(known: ConditionInputs) -> Iterator[_ConditionValue]:
-    if known.missing:
-        yield _ConditionValue("False", "Forbidden", known.missing)
-    elif known.failed:
-        yield _ConditionValue("False", "ReconcileFailed", f"{known.failed}; it is tried again")
+    if known.missing_permission:
+        yield _ConditionValue("False", "Forbidden", known.missing_permission)
+    elif known.failure:
+        yield _ConditionValue("False", "ReconcileFailed", f"{known.failure}; it is tried again")
     elif known.paused:
         serves = "its rules serve; " if known.enforced else ""
         message = f"{serves}nothing of its scheduler is written while it is paused, but for its certificates"
@@ -198,13 +198,13 @@ def _scheduler(known: ConditionInputs) -> Iterator[_ConditionValue]:
     elif not known.enforced:  # its scheduler does nothing for it
         return
     elif known.phase in ("RolledBack", "Rejected"):
-        yield _ConditionValue("False", "ConfigurationRejected", known.roll)
+        yield _ConditionValue("False", "ConfigurationRejected", known.rollout_message)
     elif known.phase == "Rolling":
-        yield _ConditionValue("False", "Rolling", known.roll)
+        yield _ConditionValue("False", "Rolling", known.rollout_message)
     elif known.phase is None:
         yield _ConditionValue("Unknown", "Pending", "its scheduler was not looked at yet")
-    elif known.roll:
-        yield _ConditionValue("False", "SchedulerUnavailable", known.roll)
+    elif known.rollout_message:
+        yield _ConditionValue("False", "SchedulerUnavailable", known.rollout_message)
 
 
 def _silent(replicas: Sequence[ReplicaSummary]) -> _ConditionValue:

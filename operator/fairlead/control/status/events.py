@@ -50,11 +50,11 @@ class EventRecorder:
     client: Client
     instance: str
     """Which replica."""
-    lacking: MissingPermissions
+    missing_permissions: MissingPermissions
     _refused: Mapping[str, Any] | None = None
     """The last one that we were not allowed to post: whether we are by now only posting tells."""
 
-    async def about(
+    async def record(
         self, policy: Mapping[str, Any], kind: str, reason: str, note: str, action: str, now: datetime
     ) -> None:
         """One event. That it cannot be posted changes nothing."""
@@ -84,7 +84,7 @@ class EventRecorder:
         }
         await self._post(event)
 
-    async def again(self) -> None:
+    async def retry_refused(self) -> None:
         """Post what was refused."""
         if self._refused is not None:
             await self._post(self._refused)
@@ -94,9 +94,9 @@ class EventRecorder:
             with suppress(ConflictError):  # it is there: an answer was lost
                 await self.client.create(ObjectRef(EVENTS, NAMESPACE), event, _decode)
         except ClusterError as error:
-            self.lacking.failed(_POSTING, error)
+            self.missing_permissions.record(_POSTING, error)
             if isinstance(error, ForbiddenError):
                 self._refused = event
         else:
-            self.lacking.went(_POSTING)
+            self.missing_permissions.clear(_POSTING)
             self._refused = None

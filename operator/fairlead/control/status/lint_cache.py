@@ -30,7 +30,7 @@ class _LintRun:
     generation: int
     rules: CompileOptions
     found: Warnings | None = None
-    rest: asyncio.Task[None] | None = None
+    remaining: asyncio.Task[None] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -38,39 +38,39 @@ class LintCache:
     """Warnings, by the UIDs of policies."""
 
     model: type[SchedulerExtenderPolicy]
-    rules: Callable[[], CompileOptions]
+    options: Callable[[], CompileOptions]
     share: Share = field(default_factory=lambda: Share(perf_counter, PART))
-    _looks: dict[str, _LintRun] = field(default_factory=dict)
+    _runs: dict[str, _LintRun] = field(default_factory=dict)
 
     def __call__(self, policy: Mapping[str, Any], found: Callable[[], None]) -> Warnings | None:
         """Of a policy as the API server has it; None while it is being looked at: then `found` is told of the end."""
-        uid, generation, rules = policy["metadata"]["uid"], policy["metadata"]["generation"], self.rules()
-        look = self._looks.get(uid)
+        uid, generation, rules = policy["metadata"]["uid"], policy["metadata"]["generation"], self.options()
+        look = self._runs.get(uid)
         if look is None or look.generation != generation or look.rules is not rules:
-            self._forget(uid if look is not None or len(self._looks) < _MOST else next(iter(self._looks)))
-            look = self._looks[uid] = _LintRun(generation, rules)
+            self._forget(uid if look is not None or len(self._runs) < _MOST else next(iter(self._runs)))
+            look = self._runs[uid] = _LintRun(generation, rules)
             self._begin(look, policy, found)
         return look.found
 
     def _forget(self, uid: str) -> None:
-        look = self._looks.pop(uid, None)
-        if look is not None and look.rest is not None:
-            look.rest.cancel()
+        look = self._runs.pop(uid, None)
+        if look is not None and look.remaining is not None:
+            look.remaining.cancel()
 
     def _begin(self, look: _LintRun, policy: Mapping[str, Any], found: Callable[[], None]) -> None:
         """Most are looked at in less time than may be taken at once."""
         pauses = self._pauses(look, policy)
         if pause := next(filter(None, pauses), 0.0):
             uid, rest = policy["metadata"]["uid"], itertools.chain((pause,), pauses)
-            look.rest = asyncio.get_running_loop().create_task(self._go_on(uid, look, rest, found))
+            look.remaining = asyncio.get_running_loop().create_task(self._go_on(uid, look, rest, found))
 
     async def _go_on(self, uid: str, look: _LintRun, pauses: Iterable[float], found: Callable[[], None]) -> None:
         try:
             for each in pauses:
                 await asyncio.sleep(each)
         except asyncio.CancelledError:  # whoever leads next looks at it again
-            if self._looks.get(uid) is look:
-                del self._looks[uid]
+            if self._runs.get(uid) is look:
+                del self._runs[uid]
             raise
         found()
 

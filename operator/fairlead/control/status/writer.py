@@ -35,49 +35,49 @@ _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 class StatusWriter:
     """Of all policies."""
 
-    gathered: PolicyIndex
-    answers: Callable[[], Mapping[str, ReplicaState | str]]
+    policy_index: PolicyIndex
+    states: Callable[[], Mapping[str, ReplicaState | str]]
     """What the replicas said last."""
-    announcer: EventRecorder
-    lacking: MissingPermissions
-    leads: Callable[[], bool]
+    events: EventRecorder
+    missing_permissions: MissingPermissions
+    is_leader: Callable[[], bool]
     warnings: Callable[[Obj], Warnings | None]
     """What lint warns of; None while it is being looked for."""
-    told: Callable[[str | None, Obj], None]
+    on_written: Callable[[str | None, Obj], None]
     """Told what has become of a policy."""
     now: Callable[[], datetime]
-    _owed: set[str] = field(default_factory=set)
+    _pending: set[str] = field(default_factory=set)
     _counted: dict[str, float] = field(default_factory=dict)
-    _seldom: RateLimiter = field(default_factory=RateLimiter)
-    _saying: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+    _rate_limiter: RateLimiter = field(default_factory=RateLimiter)
+    _locks: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
     """Two who write the same statuses at once would tell of one transition twice."""
 
-    def owes(self, scheduler: str) -> bool:
+    def has_pending(self, scheduler: str) -> bool:
         """Whether something is to be written of its policies though nothing happens any more."""
-        return scheduler in self._owed
+        return scheduler in self._pending
 
-    async def say(self, scheduler: str, passed: ReconcileResult) -> None:
+    async def write(self, scheduler: str, passed: ReconcileResult) -> None:
         """Write what became another of the statuses of a scheduler's policies."""
-        if not self.leads():
+        if not self.is_leader():
             return
-        async with self._saying[scheduler]:
-            names = [one["metadata"]["name"] for one in self.gathered.of(scheduler)]
-            said = [await self._say(scheduler, name, passed) for name in names]
-            (self._owed.discard if all(said) else self._owed.add)(scheduler)
+        async with self._locks[scheduler]:
+            names = [one["metadata"]["name"] for one in self.policy_index.policies_of(scheduler)]
+            said = [await self._write_one(scheduler, name, passed) for name in names]
+            (self._pending.discard if all(said) else self._pending.add)(scheduler)
 
-    async def _say(self, scheduler: str, name: str, passed: ReconcileResult) -> bool:
+    async def _write_one(self, scheduler: str, name: str, passed: ReconcileResult) -> bool:
         """Whether nothing is left to be said of a policy."""
-        policy = self.gathered.policies.get(name)
+        policy = self.policy_index.policies.get(name)
         if policy is None:
             return True
         try:
             return "deletionTimestamp" in policy["metadata"] or await self._write(scheduler, policy, passed)
         except NotFoundError:
-            self.told("DELETED", policy)
+            self.on_written("DELETED", policy)
         except ConflictError:
             return False  # it has become another
         except ClusterError as error:
-            if (more := self._seldom.about(type(error).__name__)) is not None:
+            if (more := self._rate_limiter.about(type(error).__name__)) is not None:
                 LOG.warning("a status cannot be written", extra={"policy": name, "why": str(error), **more})
             return False
         except Exception:  # the scheduler is looked at again, and others have their statuses
@@ -88,10 +88,10 @@ class StatusWriter:
         now, warnings = self.now(), self.warnings(policy)
         about = StatusInputs(
             policy=policy,
-            answers=self.answers(),
-            passed=passed,
-            lacking=self.lacking.said,
-            paused=is_paused(self.gathered.of(scheduler)),
+            states=self.states(),
+            result=passed,
+            missing_permissions=self.missing_permissions.messages,
+            paused=is_paused(self.policy_index.policies_of(scheduler)),
             warnings=warnings or (),
         )
         name, before, after = policy["metadata"]["name"], policy.get("status", {}), build_status(about, now)
@@ -101,11 +101,11 @@ class StatusWriter:
         if differs == "counters" and now.timestamp() - self._counted.get(name, 0.0) < COUNTERS_S:
             return False
         body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "status": after}
-        at = POLICIES.of("", name, "status")
-        made = await self.announcer.client.apply(at, body, _decode, manager=STATUS_MANAGER, force=True)
+        at = POLICIES.named("", name, "status")
+        made = await self.events.client.apply(at, body, _decode, manager=STATUS_MANAGER, force=True)
         self._counted[name] = now.timestamp()
-        if self.gathered.policies.get(name) is policy:  # else something was told meanwhile
-            self.told(None, made)
+        if self.policy_index.policies.get(name) is policy:  # else something was told meanwhile
+            self.on_written(None, made)
         if (said := ready_event(before, after)) is not None:
-            await self.announcer.about(policy, *said, "Reconcile", now)
+            await self.events.record(policy, *said, "Reconcile", now)
         return warnings is not None

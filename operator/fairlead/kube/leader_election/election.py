@@ -90,7 +90,7 @@ class Election:
     """What one replica knows."""
 
     me: str
-    terms: LeaseTimings = LeaseTimings()
+    timings: LeaseTimings = LeaseTimings()
     until: float | None = None
     """It leads, and acts until then; None: it is a candidate."""
     record: Record | None = None
@@ -121,7 +121,7 @@ class Election:
         soonest = min(self.at, self.free_at) if self.fresh and ended else self.at
         return Wait(soonest - now)
 
-    def saw(self, record: Record | None, now: float) -> "Election":
+    def after_read(self, record: Record | None, now: float) -> "Election":
         """A look, or what it comes to: the Lease as it is; None: there is none."""
         free_at = self.free_at
         if record is None:
@@ -139,12 +139,12 @@ class Election:
             record=record,
             fresh=True,
             free_at=free_at,
-            at=now if leads else now + self.terms.retry_s,
+            at=now if leads else now + self.timings.retry_s,
         )
 
-    def wrote(self, record: Record, sent: float, now: float) -> "Election":
+    def after_write(self, record: Record, sent: float, now: float) -> "Election":
         """A write was confirmed that was begun at `sent`: what came before that does not count."""
-        until = sent + self.terms.act_s
+        until = sent + self.timings.act_s
         leads = self.until is not None or now < until
         return replace(
             self,
@@ -152,12 +152,12 @@ class Election:
             record=record,
             fresh=True,
             free_at=_NEVER,
-            at=sent + self.terms.retry_s,
+            at=sent + self.timings.retry_s,
         )
 
     def failed(self, now: float) -> "Election":
         """A request was refused, or came to nothing that is known: the Lease may be another by now."""
-        return replace(self, fresh=False, at=now + self.terms.retry_s)
+        return replace(self, fresh=False, at=now + self.timings.retry_s)
 
     def resigned(self, now: float) -> "Election":
         """A candidate like the others again."""
@@ -182,10 +182,10 @@ class Election:
         return record.transitions == seen.transitions + (seen.holder != self.me)
 
     def _stays_away(self) -> float:
-        if self.terms.absent_s is not None:
-            return self.terms.absent_s
-        return max(self.terms.lease_s, self.record.lease_s if self.record is not None else 0.0)
+        if self.timings.absent_s is not None:
+            return self.timings.absent_s
+        return max(self.timings.lease_s, self.record.lease_s if self.record is not None else 0.0)
 
     def _lasts(self, record: Record) -> float:
         """Its holder may be of another version, with other terms."""
-        return record.lease_s if record.lease_s > 0 else self.terms.lease_s
+        return record.lease_s if record.lease_s > 0 else self.timings.lease_s

@@ -39,14 +39,14 @@ _NEVER: Final = float("-inf")
 class LeaderTask(Protocol):
     """What only the leader does. It is called in the Lease's thread, and never waits there."""
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """We lead. Whatever is written from now on asks `Elector.leads` before."""
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """Stop, whether or not it has begun."""
 
     @property
-    def ended(self) -> bool:
+    def stopped(self) -> bool:
         """Whether nothing of it goes on: until then we do not lead again, and the Lease is not released."""
 
 
@@ -122,7 +122,7 @@ class Elector:
         self._woken = asyncio.Event()
 
     @property
-    def leads(self) -> bool:
+    def is_leader(self) -> bool:
         """Whether we lead at this moment; from any thread. It holds even where the Lease's own thread is held up."""
         return self.left_s > 0
 
@@ -179,8 +179,8 @@ class Elector:
                     stopping = self._stopping.is_set()
                     if stopping and not told:
                         told = True
-                        self._duty.end()
-                    step = election.next(self._clock.now(), ended=self._duty.ended, stopping=stopping)
+                        self._duty.stop()
+                    step = election.next(self._clock.now(), ended=self._duty.stopped, stopping=stopping)
                     if isinstance(step, Done) or (isinstance(step, Release) and not self._releases):
                         return
                     election = await self._take(step, election, client)
@@ -188,7 +188,7 @@ class Elector:
             self._loop = None
             self._until = _NEVER
             if not told:
-                self._duty.end()
+                self._duty.stop()
 
     async def _take(self, step: Step, election: Election, client: Client) -> Election:
         if isinstance(step, Wait):
@@ -199,7 +199,7 @@ class Elector:
             LOG.warning(
                 "the lease is lost", extra={"lease": str(self._where), "holder": self.holder, "why": self.fault}
             )
-            self._duty.end()
+            self._duty.stop()
             return election.resigned(self._clock.now())
         if isinstance(step, Release):
             self._until = _NEVER
@@ -219,7 +219,7 @@ class Elector:
             self._until = after.until
             if election.until is None:
                 LOG.info("the lease is ours", extra={"lease": str(self._where)})
-                self._duty.begin()
+                self._duty.start()
         return after
 
     async def _ask(self, step: Step, election: Election, client: Client) -> Election:
@@ -228,16 +228,16 @@ class Elector:
         left = self._terms.request_s if election.until is None else election.until - sent
         async with asyncio.timeout(min(self._terms.request_s, left)):
             if isinstance(step, Write) and not step.version:
-                collection = self._where.of(self._where.namespace, "")
+                collection = self._where.named(self._where.namespace, "")
                 made = await client.create(collection, self._body(step), record_of)
-                return election.wrote(made, sent, self._clock.now())
+                return election.after_write(made, sent, self._clock.now())
             try:
                 if isinstance(step, Read):
-                    return election.saw(await client.get(self._where, record_of), self._clock.now())
+                    return election.after_read(await client.get(self._where, record_of), self._clock.now())
                 made = await client.merge(self._where, self._body(step), record_of)
             except NotFoundError:
-                return election.saw(None, self._clock.now())
-        return election.wrote(made, sent, self._clock.now())
+                return election.after_read(None, self._clock.now())
+        return election.after_write(made, sent, self._clock.now())
 
     def _body(self, step: Step) -> dict[str, Any]:
         """With a version in it the API server refuses what replaces another one."""

@@ -127,7 +127,7 @@ class Reflector(Generic[T]):
             async for page in pages:
                 version = version or page.metadata.resource_version
                 await self._take(page.items or [])
-                self._heard()
+                self._mark_contact()
         while self._held.sweep(_SLICE):
             await asyncio.sleep(0)
         self._held.end()
@@ -171,7 +171,7 @@ class Reflector(Generic[T]):
             return self._why
         silence.result()
         self.state.failures["silent"] += 1
-        self._troubled(f"watch {self.where}: nothing was heard for more than {SILENT_S:g} s")
+        self._record_failure(f"watch {self.where}: nothing was heard for more than {SILENT_S:g} s")
         self._silences = 0 if heard else self._silences + 1
         return Relist.SILENT if self._silences >= _SILENCES else None
 
@@ -184,11 +184,11 @@ class Reflector(Generic[T]):
         }
         async with aclosing(self._client.watch(self.where, query)) as lines:
             async for line in lines:
-                self._hear(line)
+                self._handle_line(line)
                 self._lines += 1
-                self._heard()
+                self._mark_contact()
 
-    def _hear(self, line: bytes) -> None:
+    def _handle_line(self, line: bytes) -> None:
         try:
             event = store.watch_event.decode(line)
         except msgspec.DecodeError as error:
@@ -214,19 +214,19 @@ class Reflector(Generic[T]):
         while (left := max(begun, self.state.last_contact or begun) + longest - clock.now()) > 0:
             await clock.sleep(left)
 
-    def _heard(self) -> None:
+    def _mark_contact(self) -> None:
         now = self._clock.now()
         self.state.last_contact = now
-        if self.state.trouble:
-            self.state.trouble = self.state.missing = ""
+        if self.state.last_error:
+            self.state.last_error = self.state.missing_permission = ""
             _log.info("reflector.well", extra={"resource": str(self.where)})
         self._backoff.well(now)
 
-    def _troubled(self, what: str) -> None:
+    def _record_failure(self, what: str) -> None:
         """Said when it begins; that it lasts is no news."""
-        level = logging.DEBUG if what == self.state.trouble else logging.WARNING
+        level = logging.DEBUG if what == self.state.last_error else logging.WARNING
         _log.log(level, "reflector.failed", extra={"resource": str(self.where), "error": what})
-        self.state.trouble = what
+        self.state.last_error = what
 
     def _unreadable(self, raw: msgspec.Raw, error: Exception) -> tuple[Key, ObjectVersion]:
         """What is held of it stays as it was: one bad object must not keep us from all the others."""
@@ -249,8 +249,8 @@ class Reflector(Generic[T]):
         if isinstance(error, RequestError):
             kind, told = str(error.status or "unreachable"), error.retry_after_s or 0.0
         self.state.failures[kind] += 1
-        self._troubled(str(error))
-        self.state.missing = str(error) if isinstance(error, ForbiddenError) else ""
+        self._record_failure(str(error))
+        self.state.missing_permission = str(error) if isinstance(error, ForbiddenError) else ""
         # Who is in between may ask for an hour: nobody knows before it is over that all is well again.
         return max(self._backoff.failed(self._clock.now()), min(told, LONGEST_S))
 

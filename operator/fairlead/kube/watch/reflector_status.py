@@ -26,9 +26,9 @@ class ReflectorStatus:
     """Whether everything was listed once."""
     last_contact: float | None = None
     """When something was last heard of what is held, by the monotonic clock: a page, an event, a bookmark."""
-    trouble: str = ""
+    last_error: str = ""
     """What went wrong last; empty while all is well."""
-    missing: str = ""
+    missing_permission: str = ""
     """The right without which nothing can be heard; empty where it is not that."""
     events: Counter[str] = field(default_factory=Counter)
     """By type, with BOOKMARK and ERROR."""

@@ -112,7 +112,7 @@ class Secrets:
         return Reflector(self.client, where, decode=_decode_shown, sink=sink, query=_NOT_OF_HELM, clock=clock)
 
     def _where(self, name: str) -> ObjectRef:
-        return SECRETS.of(self.namespace, name)
+        return SECRETS.named(self.namespace, name)
 
 
 def body(secret: Secret) -> dict[str, object]:

@@ -39,7 +39,7 @@ class CompileOptions:
 
     strategies: Mapping[str, Strategy] = field(default_factory=dict)
     annotation_prefixes: tuple[str, ...] = ("fairlead.dev/",)
-    known: ExpressionCache | None = field(default=None, compare=False)
+    expression_cache: ExpressionCache | None = field(default=None, compare=False)
     """For who compiles many policies and then ends: what was compiled is kept for those that say the same."""
     clock: Clock = field(default=lambda: 0.0, compare=False)
     """What tells how long a policy has taken; without one it may take as long as it does."""
@@ -97,7 +97,7 @@ class _Compiler:
         self.policy = policy
         self.rules = rules
         self.expressions = ExpressionCompiler(
-            [entry.name for entry in policy.spec.data], rules.known, broken=set(unknown), made=made
+            [entry.name for entry in policy.spec.data], rules.expression_cache, broken=set(unknown), made=made
         )
         self.faults = self.expressions.faults
         self.reports: list[RuleReport] = []
@@ -182,7 +182,7 @@ class _Compiler:
                 made.resolvable if rule.resolvable is None else rule.resolvable,
                 expression,
                 reason=rule.reason,
-                each_tells=rule.resolvable is None,
+                resolvable_per_verdict=rule.resolvable is None,
             )
         )
         self._report(rule.name, "Filter", expression or made)

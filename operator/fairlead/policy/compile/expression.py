@@ -118,13 +118,13 @@ class CompiledExpression:
         return lambda node, now: self._on_engine(pod, node, now)
 
     @cached_property
-    def says_until(self) -> bool:
+    def has_known_expiry(self) -> bool:
         """Whether it can be told until when a result of it holds, `now` being all that changes."""
         if "now" not in self.roots:
             return True
         return (self._unit if self.evaluation == "Engine" else self._program.watched) is not None
 
-    def noting(self, pod: Any, note: Note) -> One:
+    def for_pod_with_expiry(self, pod: Any, note: Note) -> One:
         """As `for_pod`; notes after how many nanoseconds the result may be another. Only where it `says_until`."""
         if self.evaluation == "Lowered":
             return self._program.noting(pod, note)

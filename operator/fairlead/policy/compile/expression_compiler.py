@@ -31,7 +31,7 @@ class ExpressionCompiler:
     """What was compiled so far, and what is wrong."""
 
     data: Sequence[str]
-    known: ExpressionCache | None = None
+    cache: ExpressionCache | None = None
     """What other policies have compiled; None: nothing is kept."""
     faults: list[Fault] = field(default_factory=list)
     made: list[CompiledExpression] = field(default_factory=list)
@@ -74,8 +74,8 @@ class ExpressionCompiler:
             self.faults += [in_expression(path, found, text) for found in beyond]
             return None
         key = self._key(text, scope, want)
-        if self.known is not None and key in self.known:
-            return self.known[key]
+        if self.cache is not None and key in self.cache:
+            return self.cache[key]
         environment = self._environment(scope)
         yield
         try:
@@ -119,8 +119,8 @@ class ExpressionCompiler:
             self.faults.append(in_field(path, *slow))
             return None
         yield
-        if self.known is not None:
-            self.known[key] = made
+        if self.cache is not None:
+            self.cache[key] = made
         return made
 
     def _key(self, text: str, scope: Scope, want: Want) -> tuple[object, ...]:

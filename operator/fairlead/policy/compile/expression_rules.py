@@ -84,7 +84,7 @@ def filter_of(
     def timed(pod: PodView) -> Callable[..., object]:
         ends = ExpiryTracker()
         try:
-            inner = expression.noting(pod, ends.note)
+            inner = expression.for_pod_with_expiry(pod, ends.note)
         except RAISED as error:
             return _always(failed(error))
 
@@ -129,7 +129,7 @@ def score_of(expression: CompiledExpression, name: str) -> CompiledScore[PodView
     def timed(pod: PodView) -> Callable[..., object]:
         ends = ExpiryTracker()
         try:
-            inner = expression.noting(pod, ends.note)
+            inner = expression.for_pod_with_expiry(pod, ends.note)
         except RAISED as error:
             return _always(failed(error))
 
@@ -162,4 +162,4 @@ def score_of(expression: CompiledExpression, name: str) -> CompiledScore[PodView
 
 
 def _is_timed(expression: CompiledExpression) -> bool:
-    return "now" in expression.roots and expression.says_until
+    return "now" in expression.roots and expression.has_known_expiry

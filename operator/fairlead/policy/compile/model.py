@@ -25,13 +25,13 @@ class FilterRule:
     expression: CompiledExpression | None = None
     reason: str | None = None
     """What the policy wants to be said in place of what the filter says."""
-    each_tells: bool = False
+    resolvable_per_verdict: bool = False
     """Whether it depends on the single rejection if it is resolvable: the policy does not say."""
 
-    def refusal(self, verdict: Verdict) -> tuple[str, bool] | None:
+    def rejection(self, verdict: Verdict) -> tuple[str, bool] | None:
         """The reason why a node is refused, and whether that is resolvable; None if it is not refused."""
         if isinstance(verdict, Reject):
-            resolvable = verdict.resolvable if self.each_tells else self.resolvable
+            resolvable = verdict.resolvable if self.resolvable_per_verdict else self.resolvable
             return self.reason or verdict.reason, resolvable
         if isinstance(verdict, Unknown) and self.rejects_on_error:
             return str(verdict), False

@@ -75,7 +75,7 @@ def annotations(
             if isinstance(value, str):
                 made.values[rule.key] = value
                 continue
-            tally.undecided(policy.name, rule.key, value)
+            tally.count_error(policy.name, rule.key, value)
             if rule.rejects_on_error:
                 why = value.detail or str(value)
                 return Annotations(

@@ -130,7 +130,7 @@ class FilterColumn(Column):
     def compute(self, slots: Sequence[int], now: int) -> None:
         """Judge the nodes in these slots."""
         view, decide, codes = self.view, self.decide, self.codes
-        self.tally.asked(self.policy.name, self.name, len(slots))
+        self.tally.count_evaluations(self.policy.name, self.name, len(slots))
         self.forget_ends(slots)
         for slot in slots:
             node = view(slot)
@@ -151,8 +151,8 @@ class FilterColumn(Column):
         except RAISED as error:
             verdict = self._faulted(error)
         if isinstance(verdict, Unknown):
-            self.tally.undecided(self.policy.name, self.name, verdict)
-        said = self.rule.refusal(verdict)
+            self.tally.count_error(self.policy.name, self.name, verdict)
+        said = self.rule.rejection(verdict)
         return None if said is None else Refusal(self.policy.name, self.name, *said)
 
     def _code(self, verdict: Any, slot: int) -> int:
@@ -160,8 +160,8 @@ class FilterColumn(Column):
         if isinstance(verdict, Pass):
             return PASSED
         if isinstance(verdict, Unknown):
-            self.tally.undecided(self.policy.name, self.name, verdict)
-        said = self.rule.refusal(verdict)
+            self.tally.count_error(self.policy.name, self.name, verdict)
+        said = self.rule.rejection(verdict)
         if said is None:
             return PASSED
         code = self._known.get(said)
@@ -193,7 +193,7 @@ class ScoreColumn(Column):
     def compute(self, slots: Sequence[int], now: int) -> None:
         """Rate the nodes in these slots."""
         view, rate, values = self.view, self.rate, self.values
-        self.tally.asked(self.policy.name, self.name, len(slots))
+        self.tally.count_evaluations(self.policy.name, self.name, len(slots))
         self.forget_ends(slots)
         for slot in slots:
             node = view(slot)
@@ -209,7 +209,7 @@ class ScoreColumn(Column):
             return value.value
         if isinstance(value, Unknown):
             self.keep_until(value.until, slot)
-            self.tally.undecided(self.policy.name, self.name, value)
+            self.tally.count_error(self.policy.name, self.name, value)
             return NAN
         return float(value)
 

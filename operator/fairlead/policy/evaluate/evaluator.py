@@ -63,7 +63,7 @@ class Evaluator:
         )
         for each in matched:
             if each.undecided is not None:
-                self.tally.undecided(each.policy.name, each.condition, each.undecided)
+                self.tally.count_error(each.policy.name, each.condition, each.undecided)
         return matched
 
     def filter(
@@ -134,7 +134,7 @@ class Evaluator:
         except RAISED:  # whatever it is that it has there: nobody else is taken for it
             return None
 
-    def kept_for(self, pod: PodView, matched: Sequence[Matched]) -> PodClass | None:
+    def cached_for(self, pod: PodView, matched: Sequence[Matched]) -> PodClass | None:
         """What is kept for the pod's class; None: no verdicts that would hold for longer than a moment."""
         key = self.class_of(pod, matched)
         found = None if key is None else self.classes.get((id(self), key))
@@ -152,7 +152,7 @@ class Evaluator:
                 if kept.has_grown:
                     self.classes.count(kept)
 
-    def catch_up(self, *, now: int, clock: Clock, deadline: int) -> bool:
+    def precompute(self, *, now: int, clock: Clock, deadline: int) -> bool:
         """Compute what waits in idle time, for the classes that were asked last first; whether all of it was done."""
         try:
             self._data.refresh(now, clock, deadline)
@@ -221,7 +221,7 @@ def filter_columns(matched: Matched, pod: PodView, nodes: Nodes, tally: RuleErro
             name=rule.name,
             reads=rule.filter.reads,
             tally=tally,
-            is_volatile=rule.expression is not None and not rule.expression.says_until,
+            is_volatile=rule.expression is not None and not rule.expression.has_known_expiry,
             rule=rule,
             decide=bound(rule.filter, pod, rule.name),
             view=nodes.seen_by(policy.name, bool(rule.filter.reads.data)),
@@ -244,7 +244,7 @@ def _scores(policy: CompiledPolicy, pod: PodView, nodes: Nodes, tally: RuleError
             name=rule.name,
             reads=rule.score.reads,
             tally=tally,
-            is_volatile=rule.expression is not None and not rule.expression.says_until,
+            is_volatile=rule.expression is not None and not rule.expression.has_known_expiry,
             rule=rule,
             rate=bound(rule.score, pod, rule.name),
             view=nodes.seen_by(policy.name, bool(rule.score.reads.data)),

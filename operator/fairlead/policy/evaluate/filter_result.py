@@ -28,7 +28,7 @@ class Filtered:
         return [*filterfalse(self._kept.nodes.slots.__contains__, self._others)]
 
     @cached_property
-    def refused(self) -> Mapping[str, Refusal]:
+    def rejected(self) -> Mapping[str, Refusal]:
         """Why the others of the known nodes that were asked about are refused; empty when all may be used."""
         found = dict[str, Refusal]()
         for rule, names, codes in self._first:
@@ -59,7 +59,7 @@ class Filtered:
         return {(rule.policy.name, rule.name): len(names) for rule, names, _ in self._first}
 
     @property
-    def passes_elsewhere(self) -> bool:
+    def any_node_passes(self) -> bool:
         """Whether some node that is known, asked about or not, would pass."""
         return self._kept is None or 1 in self._kept.passing
 
@@ -72,10 +72,10 @@ class Filtered:
         if self._kept is None:
             return []
         if self._slots is not None:
-            return [*self._kept.first_to_refuse(self._others, self._slots)]
+            return [*self._kept.first_to_reject(self._others, self._slots)]
         slots = self._kept.nodes.slots
         known = [name for name in self._others if name in slots]
-        return [*self._kept.first_to_refuse(known, [slots[name] for name in known])]
+        return [*self._kept.first_to_reject(known, [slots[name] for name in known])]
 
     @cached_property
     def _slots(self) -> Sequence[int] | None:

@@ -60,7 +60,9 @@ def dropped(
         gone = [placed for placed in seen.pods if placed.uid in victims]
         for rule in policy.protections if gone else ():
             for one in gone:
-                protects = each.undecided is not None or _protects(rule, policy.name, pod, seen.facing(one), now, tally)
+                protects = each.undecided is not None or _protects(
+                    rule, policy.name, pod, seen.with_victim(one), now, tally
+                )
                 took()
                 if protects:
                     return Dropped(policy.name, rule.name, PROTECTED)
@@ -80,5 +82,5 @@ def _protects(
     try:
         return bool(rule.expression.for_pod(pod)(faced, now))
     except RAISED as error:
-        tally.undecided(policy, rule.name, error_verdict(error, written=rule.expression.written))
+        tally.count_error(policy, rule.name, error_verdict(error, written=rule.expression.written))
         return True

@@ -33,11 +33,11 @@ class RuleErrorTally:
     _failures: dict[_Rule, tuple[int, str]] = field(default_factory=dict)
     _faults: dict[_Rule, tuple[int, Exception | None]] = field(default_factory=dict)
 
-    def asked(self, policy: str, rule: str, times: int) -> None:
+    def count_evaluations(self, policy: str, rule: str, times: int) -> None:
         """A rule was evaluated so many times."""
         self.evaluations[policy, rule] = self.evaluations.get((policy, rule), 0) + times
 
-    def undecided(self, policy: str, rule: str, why: Unknown) -> None:
+    def count_error(self, policy: str, rule: str, why: Unknown) -> None:
         """A rule could not decide."""
         count = self._failures.get((policy, rule), (0, ""))[0]
         last = why.detail if isinstance(why, RuleError) and why.detail else str(why)

@@ -152,7 +152,7 @@ class VerdictCache(RuleCache[FilterColumn]):
             else:
                 self._names.pop(view.name, None)
 
-    def first_to_refuse(
+    def first_to_reject(
         self, names: Sequence[str], slots: Sequence[int]
     ) -> Iterator[tuple[FilterColumn, list[str], bytes]]:
         """For nodes that do not pass: each rule that is the first to refuse some, their names and what it said."""

@@ -160,7 +160,7 @@ def _doubt(matched: Matched, why: RuleError, pod: PodView, now: int) -> Explaine
 def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: int) -> RuleExplained:
     notes = Notes()
     verdict = asked(rule.filter, pod, rule.name, view, now, notes)
-    refusal = rule.refusal(verdict)
+    refusal = rule.rejection(verdict)
     outcome: Outcome = "Refused" if refusal else "Passed" if isinstance(verdict, Pass) else "Unknown"
     reason, resolvable = refusal or (_why(verdict), False)
     expression = rule.expression

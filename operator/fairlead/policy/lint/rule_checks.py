@@ -143,7 +143,7 @@ def _of_rule(path: FieldPath, expression: CompiledExpression) -> Said:
         yield LintWarning(LintCode.EVENTUALLY_CONSISTENT, path, said, hint)
     if "now" in expression.roots:
         said = "this reads now: what it gives may change with the time alone"
-        if not expression.says_until:
+        if not expression.has_known_expiry:
             said = "this reads now so that nobody can tell until when a result holds: it is evaluated at each call"
         hint = "pods that it refuses are tried again when time alone frees them" if "filters" in path else ""
         yield LintWarning(LintCode.READS_NOW, path, said, hint)

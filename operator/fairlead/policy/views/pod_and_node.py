@@ -191,7 +191,7 @@ class NodeView:
             since=self._since,
         )
 
-    def facing(self, victim: Any) -> "NodeView":
+    def with_victim(self, victim: Any) -> "NodeView":
         """The same, asked about one of its pods."""
         return self._with(self.data, victim)
 

@@ -100,7 +100,7 @@ class AdmissionServer:
 
     def _context(self) -> ssl.SSLContext:
         """Made anew when either side's certificates change."""
-        anyone, authority = self.tls.anyone, self.client_ca()
+        anyone, authority = self.tls.server_only_context, self.client_ca()
         if not authority:
             return anyone
         if self._asking is None or self._asking[0] is not anyone or self._asking[1] != authority:

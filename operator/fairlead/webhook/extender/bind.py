@@ -63,7 +63,7 @@ def decide_bind_for(
         return refused(asked.uid, str(error))
     except TooSlowError as error:
         answer = refused(asked.uid, str(error))
-        switched = world.missed(error.policy, "binding", pod, when.clock()) if when.fair else None
+        switched = world.record_timeout(error.policy, "binding", pod, when.clock()) if when.had_enough_time else None
         return replace(answer, outcome=replace(answer.outcome, too_slow=error.policy, switched=switched))
     if made.refusal is not None:
         return refused(asked.uid, made.refusal)
@@ -72,16 +72,16 @@ def decide_bind_for(
 
 def _annotations(asked: BindArgs, pod: Any, world: ServingState, when: CallClock) -> Annotations:
     """What the policies write, computed in half of the time that there is. Raises MalformedError and TooSlowError."""
-    gate, view = world.gates["Fail"], world.view(pod)
+    gate, view = world.gates["Fail"], world.pod_view(pod)
     clock, before = when.clock, when.clock()
     deadline = before + (when.deadline - before) // 2
-    switched, spent = world.pace.switched("binding", before), dict[str, int]()
+    switched, spent = world.circuit_breaker.open_for("binding", before), dict[str, int]()
     matched = gate.matching(
         view, str(pod.spec.schedulerName), when.now, clock=clock, deadline=deadline, spent=spent, switched=switched
     )
     if not matched:
         return Annotations()
-    view, before = world.whole(view), clock()
+    view, before = world.with_requests(view), clock()
 
     def took(policy: str) -> None:
         nonlocal before

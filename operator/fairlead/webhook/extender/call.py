@@ -33,7 +33,7 @@ class CallClock(NamedTuple):
     now: int
     clock: Clock
     deadline: int
-    fair: bool = True
+    had_enough_time: bool = True
     """Whether there was time enough to call slow who misses the deadline: much of it may go before anybody is asked."""
 
 
@@ -43,11 +43,11 @@ class Caller:
 
     schedulers: frozenset[str]
     """The names whose pods it may place. It may ask about others: no policy is for them."""
-    guarded: frozenset[str] = frozenset()
+    excluded_namespaces: frozenset[str] = frozenset()
     """Namespaces that a scheduler of ours must not have: what they hold has to run before we can answer."""
     ignore_gate: bool = False
     """Whether it asks the gate Ignore, too: the reasons of the gate Fail are then read even where nodes are left."""
-    always_reasons: bool = False
+    wants_all_reasons: bool = False
     """ConfigOnly: others write its configuration, and may let more extenders come after ours."""
     resolvable: bool = False
     """Whether its version can evict pods for a node that only an extender refuses: none up to 1.37 can."""
@@ -57,7 +57,7 @@ class Caller:
 
 def exclusion_reason(caller: Caller, namespace: str) -> str | None:
     """Why the caller places no pods of a namespace; None if it may."""
-    if namespace not in caller.guarded:
+    if namespace not in caller.excluded_namespaces:
         return None
     return f"pods of namespace {namespace} must not depend on Fairlead: give them another scheduler"
 

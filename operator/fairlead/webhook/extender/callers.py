@@ -42,9 +42,9 @@ def callers(
         found.append(
             Caller(
                 schedulers=frozenset({name}),
-                guarded=frozenset({SYSTEM, namespace}) if managed else frozenset(),
+                excluded_namespaces=frozenset({SYSTEM, namespace}) if managed else frozenset(),
                 ignore_gate=(name, False) in gates,
-                always_reasons=not managed,
+                wants_all_reasons=not managed,
                 timeout_s=one.timeout.seconds,
             )
         )
@@ -105,6 +105,6 @@ class RefusedConnections:
             del self._last[next(iter(self._last))]
         self._last[address] = at, reason
 
-    def lately(self, at: int) -> Mapping[str, str]:
+    def recent(self, at: int) -> Mapping[str, str]:
         """Why, by their addresses."""
         return {address: reason for address, (when, reason) in self._last.items() if at - when <= LATELY}

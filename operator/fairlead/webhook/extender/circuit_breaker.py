@@ -89,7 +89,7 @@ class _PolicyCircuits:
     """Until when it is switched for all pods."""
     until: dict[_Class, int] = field(default_factory=dict)
 
-    def is_slow(self, pod: PodView, at: int) -> bool:
+    def is_open(self, pod: PodView, at: int) -> bool:
         """Whether it is switched for a pod."""
         if self.everybody > at:
             return True
@@ -98,7 +98,7 @@ class _PolicyCircuits:
             return False
         return self.until.get((namespace, _WHOLE), at) > at or self.until.get((namespace, self.class_of(pod)), at) > at
 
-    def switch(self, pod: PodView, at: int) -> Scope:
+    def open(self, pod: PodView, at: int) -> Scope:
         """For the class of a pod; for whom that is."""
         namespace, until = pod.namespace, at + PAUSE
         self.until = {one: end for one, end in self.until.items() if end > at}
@@ -112,7 +112,7 @@ class _PolicyCircuits:
             return "namespace"
         return "class"
 
-    def told(self, policy: Version, part: Part, at: int) -> OpenCircuit | None:
+    def summary(self, policy: Version, part: Part, at: int) -> OpenCircuit | None:
         """For whom it is switched; None: for nobody any more."""
         if self.everybody > at:
             return OpenCircuit(policy, part, "all")
@@ -133,7 +133,7 @@ class CircuitBreaker:
     _missed: dict[tuple[Version, Part, _Class], int] = field(default_factory=dict)  # when last
     _held: dict[tuple[Version, Part], _PolicyCircuits] = field(default_factory=dict)
 
-    def missed(self, policy: CompiledPolicy, part: Part, pod: PodView, at: int) -> Scope | None:
+    def record_timeout(self, policy: CompiledPolicy, part: Part, pod: PodView, at: int) -> Scope | None:
         """A policy was too slow about a pod; for whom it is switched now, if it is."""
         self._missed = {key: when for key, when in self._missed.items() if at - when < WINDOW}
         which = version(policy), part
@@ -141,26 +141,26 @@ class CircuitBreaker:
         key = (*which, (pod.namespace, held.class_of(pod)))
         if key in self._missed:
             self._held[which] = held
-            return held.switch(pod, at)
+            return held.open(pod, at)
         if len(self._missed) >= MISSES:
             del self._missed[next(iter(self._missed))]
         self._missed[key] = at
         return None
 
-    def is_slow(self, policy: CompiledPolicy, part: Part, pod: PodView, at: int) -> bool:
+    def is_open(self, policy: CompiledPolicy, part: Part, pod: PodView, at: int) -> bool:
         """Whether the policy is switched for a pod."""
         held = self._held.get((version(policy), part)) if self._held else None
-        return held is not None and held.is_slow(pod, at)
+        return held is not None and held.is_open(pod, at)
 
-    def switched(self, part: Part, at: int) -> Switched | None:
+    def open_for(self, part: Part, at: int) -> Switched | None:
         """The same as a function; None while no policy is switched for anybody."""
         if not self._held:
             return None
-        return lambda policy, pod: self.is_slow(policy, part, pod, at)
+        return lambda policy, pod: self.is_open(policy, part, pod, at)
 
-    def slow(self, at: int) -> Sequence[OpenCircuit]:
+    def open_circuits(self, at: int) -> Sequence[OpenCircuit]:
         """Which are, for the status; what has passed is forgotten."""
-        found = {which: held.told(*which, at) for which, held in self._held.items()}
+        found = {which: held.summary(*which, at) for which, held in self._held.items()}
         self._held = {which: held for which, held in self._held.items() if found[which] is not None}
         return [one for one in found.values() if one is not None]
 

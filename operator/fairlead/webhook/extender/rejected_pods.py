@@ -58,18 +58,18 @@ class RejectedPods:
     """Owned by the loop that serves."""
 
     limit: int = PODS
-    freed: bool = False
+    schedulable_again: bool = False
     """Whether one could be placed now; whoever is told sets it back."""
     missed: Counter[str] = field(default_factory=Counter)
     """Calls in which a policy refused all nodes although another one would have passed."""
-    seldom: RateLimiter = field(default_factory=RateLimiter)
+    rate_limiter: RateLimiter = field(default_factory=RateLimiter)
     _pods: dict[str, _Pod] = field(default_factory=dict)  # by UID
     _left: list[str] = field(default_factory=list)
     _world: ServingState | None = None
     _head: int = -1  # of the journal, when the last round began
     _next: int = 0
 
-    def filtered(self, outcome: Outcome, at: int) -> None:
+    def record_filtered(self, outcome: Outcome, at: int) -> None:
         """A call of filter was answered."""
         if outcome.waits is None:
             held = self._pods.get(outcome.pod) if self._pods else None
@@ -89,11 +89,11 @@ class RejectedPods:
         self._pods[outcome.pod] = _Pod(outcome.waits, outcome.gate, policy, at)
         self._left.append(outcome.pod)
 
-    def refused(self) -> Mapping[str, int]:
+    def record_rejected(self) -> Mapping[str, int]:
         """How many pods each policy alone leaves without a node."""
         return Counter(one.policy for one in self._pods.values() if one.policy)
 
-    def look(self, world: ServingState, when: CallClock) -> bool:
+    def recheck(self, world: ServingState, when: CallClock) -> bool:
         """Go on until the deadline; whether everybody was looked at since something became different."""
         at, head = when.clock(), world.gates["Fail"].nodes.head
         if self._world is not world:
@@ -128,7 +128,7 @@ class RejectedPods:
             return False
         except Exception as error:  # one pod must not keep the others from being woken
             held.left_alone = at + PAUSE_MAX
-            if not isinstance(error, _ConditionsError) and (more := self.seldom.about("waiting")) is not None:
+            if not isinstance(error, _ConditionsError) and (more := self.rate_limiter.about("waiting")) is not None:
                 told = "whether a refused pod could be placed cannot be told"
                 LOG.exception(told, exc_info=FaultError(error), extra={"pod": uid, **more})
             return True
@@ -137,7 +137,7 @@ class RejectedPods:
         if not passing:
             held.again, held.pause = 0, PAUSE
         elif passing & ~held.told or at >= held.again:
-            self.freed = True
+            self.schedulable_again = True
             if at >= held.again:
                 held.pause = min(2 * held.pause, PAUSE_MAX) if held.told else PAUSE
                 held.again = at + held.pause
@@ -147,9 +147,9 @@ class RejectedPods:
 
 def _passing(world: ServingState, pod: object, held: _Pod, when: CallClock) -> int:
     """The nodes that both gates would leave, a byte for each slot. Raises TooSlowError where the time does not do."""
-    view, passing = world.view(pod), _EVERY
+    view, passing = world.pod_view(pod), _EVERY
     scheduler = str(view.pod.spec.schedulerName)
-    switched = world.pace.switched("gate", when.clock())
+    switched = world.circuit_breaker.open_for("gate", when.clock())
     for gate, evaluator in world.gates.items():
         matched = _matching(evaluator, view, scheduler, when, switched)
         if gate == "Fail" and any(one.switched for one in matched):
@@ -157,7 +157,7 @@ def _passing(world: ServingState, pod: object, held: _Pod, when: CallClock) -> i
         asked = [one for one in matched if not one.switched]
         if any(one.policy.filters for one in asked):
             try:
-                whole = world.whole(view)
+                whole = world.with_requests(view)
             except MalformedError:
                 return 0
             passing &= int.from_bytes(_of_gate(evaluator, whole, asked, held, gate, when), "little")
@@ -184,7 +184,7 @@ def _of_gate(
     evaluator: Evaluator, pod: PodView, matched: list[Matched], held: _Pod, gate: FailurePolicy, when: CallClock
 ) -> bytearray:
     now, clock, deadline, _ = when
-    kept = evaluator.kept_for(pod, matched)
+    kept = evaluator.cached_for(pod, matched)
     evaluator.refresh(kept, now=now, clock=clock, deadline=deadline)
     if kept is not None:
         return kept.verdicts.passing

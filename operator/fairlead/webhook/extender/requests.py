@@ -50,7 +50,7 @@ class FilterArgs(Struct, frozen=True, gc=False):
     """Each of the nodes."""
 
     @property
-    def is_simulated(self) -> bool:
+    def has_full_nodes(self) -> bool:
         """Whether it brings its own nodes."""
         return self.nodes is not None
 
@@ -82,7 +82,7 @@ class PreemptArgs(Struct, frozen=True, gc=False):
 
     pod: Any
     victims: Mapping[str, Victims]
-    is_simulated: bool = False
+    has_full_nodes: bool = False
     """Whether it brings the victims as whole pods."""
 
 
@@ -133,7 +133,7 @@ def decode_preempt_args(body: bytes) -> PreemptArgs:
         full = _bytes(given.get("nodenametovictims", _NULL))
     if meta is not None:
         return PreemptArgs(asked, _meta_victims(meta))
-    return PreemptArgs(asked, {} if full is None else _victims(full, _uid_of_pod), is_simulated=full is not None)
+    return PreemptArgs(asked, {} if full is None else _victims(full, _uid_of_pod), has_full_nodes=full is not None)
 
 
 def decode_pod(raw: Bytes) -> Any:

@@ -31,19 +31,19 @@ class ClusterView(Protocol):
     def request_of(self, pod: Any, /) -> Amounts:
         """What a pod to be placed asks for. Raises ValueError for a quantity that cannot be read."""
 
-    def counted(self, placed: Any, /) -> Amounts:
+    def requests_of_placed(self, placed: Any, /) -> Amounts:
         """What a pod on a node counts for in the node's `requested`."""
 
     def unplaced(self, namespace: str, name: str, /) -> Any | None:
         """A pod of our schedulers that has no node yet, if it is known."""
 
-    def given(self, node: bytes, /, *, images: bool) -> Any:
+    def decode_full_node(self, node: bytes, /, *, images: bool) -> Any:
         """A node from a request, JSON; without its images where nobody reads them.
 
         Depends on nothing else. Raises what `protocol.UNREADABLE` names if that is no node.
         """
 
-    def view_for(self, given: Any, /) -> NodeView:
+    def view_full_node(self, given: Any, /) -> NodeView:
         """Such a node, with the pods that are on the node of its name; the mirror stays as it is."""
 
 
@@ -55,17 +55,17 @@ class ServingState:
     mirror: ClusterView
     gates: Mapping[FailurePolicy, Evaluator]
     scores: Evaluator
-    pace: CircuitBreaker
-    names: NodeNameCache
-    brought: FullNodeCache[Any]
+    circuit_breaker: CircuitBreaker
+    node_names: NodeNameCache
+    full_nodes: FullNodeCache[Any]
     conflicts: Counter[Conflict] = field(default_factory=Counter)
     """The pods to which each happened."""
 
-    def view(self, pod: Any) -> PodView:
+    def pod_view(self, pod: Any) -> PodView:
         """The pod of a request, as far as it takes to find its policies."""
         return PodView(pod, self.mirror.namespace(str(pod.metadata.namespace) or "default"))
 
-    def whole(self, view: PodView) -> PodView:
+    def with_requests(self, view: PodView) -> PodView:
         """The same for rules. Raises MalformedError."""
         try:
             request = self.mirror.request_of(view.pod)
@@ -73,25 +73,27 @@ class ServingState:
             raise MalformedError(f"the pod cannot be read: {unreadable(error)}") from None
         return PodView(view.pod, view.namespaceObject if view.knows_namespace else None, request)
 
-    def node(self, written: Bytes) -> NodeView:
+    def full_node_view(self, written: Bytes) -> NodeView:
         """A node of a request. Raises MalformedError."""
         try:
-            return self.mirror.view_for(self.brought.node(written))
+            return self.mirror.view_full_node(self.full_nodes.node(written))
         except UNREADABLE as error:
             raise MalformedError(f"a node cannot be read: {unreadable(error)}") from None
 
-    def missed(self, policy: str, part: Part, pod: Any, at: int) -> Scope | None:
+    def record_timeout(self, policy: str, part: Part, pod: Any, at: int) -> Scope | None:
         """A policy was too slow about a pod of a request; for whom it is switched now, if it is."""
         asked = (self.scores,) if part == "scores" else self.gates.values()
         for one in (one for evaluator in asked for one in evaluator.policies.policies):
             if one.name == policy:
-                return self.pace.missed(one, part, self.view(pod), at)
+                return self.circuit_breaker.record_timeout(one, part, self.pod_view(pod), at)
         return None
 
-    def catch_up(self, when: CallClock) -> bool:
+    def precompute(self, when: CallClock) -> bool:
         """Compute in idle time what waits; whether all of it was done."""
         now, clock, deadline, _ = when
-        return all(one.catch_up(now=now, clock=clock, deadline=deadline) for one in (*self.gates.values(), self.scores))
+        return all(
+            one.precompute(now=now, clock=clock, deadline=deadline) for one in (*self.gates.values(), self.scores)
+        )
 
 
 def build_serving_state(
@@ -115,5 +117,5 @@ def build_serving_state(
         "Ignore": asked([one for one in gating if not one.rejects_on_failure]),
     }
     images = any(overlap(_IMAGES, path) for policy in policies.policies for path in policy.reads.node)
-    brought = FullNodeCache(lambda node: mirror.given(node, images=images))
+    brought = FullNodeCache(lambda node: mirror.decode_full_node(node, images=images))
     return ServingState(policies, mirror, gates, asked(rating), pace, names, brought)

@@ -60,7 +60,7 @@ class _Call:
     def part(self) -> Part:
         return "scores" if self.outcome.verb == "prioritize" else "gate"
 
-    def simulated(self) -> "_Call":
+    def without_side_effects(self) -> "_Call":
         """The same without a trace; about nodes of its own, which those of a preemption are not."""
         nodes = self.evaluator.nodes if self.outcome.verb == "preempt" else Nodes()
         evaluator = Evaluator(self.evaluator.policies, nodes, tally=RuleErrorTally())
@@ -73,20 +73,20 @@ class _MatchedPod:
 
     pod: PodView
     matched: Sequence[Matched]
-    refused: tuple[RuleRef, str] | None = None
+    rejected_by: tuple[RuleRef, str] | None = None
     """Who refuses the pod on every node, and why."""
 
 
 def filter(body: bytes, world: ServingState, caller: Caller, gate: FailurePolicy, when: CallClock) -> Reply:  # noqa: A001 - its name
     """Which nodes the pod may use."""
     call = _Call(world, caller, world.gates[gate], when, Outcome(verb="filter", gate=gate))
-    return _run(call, lambda body: requests.decode_filter_args(body, world.brought.split), _filter, body)
+    return _run(call, lambda body: requests.decode_filter_args(body, world.full_nodes.split), _filter, body)
 
 
 def prioritize(body: bytes, world: ServingState, caller: Caller, when: CallClock) -> Reply:
     """Which nodes suit the pod better than others."""
     call = _Call(world, caller, world.scores, when, Outcome(verb="prioritize"))
-    return _run(call, lambda body: requests.decode_filter_args(body, world.brought.split), _prioritize, body)
+    return _run(call, lambda body: requests.decode_filter_args(body, world.full_nodes.split), _prioritize, body)
 
 
 def preempt(body: bytes, world: ServingState, caller: Caller, gate: FailurePolicy, when: CallClock) -> Reply:
@@ -101,16 +101,16 @@ def _run(call: _Call, read: Callable[[bytes], A], work: Callable[[_Call, A], Rep
     except MalformedError as error:
         return _failed(call, str(error), BAD_REQUEST)
     try:
-        if asked.is_simulated or asked.pod.metadata.name == NO_POD:
-            call = call.simulated()
+        if asked.has_full_nodes or asked.pod.metadata.name == NO_POD:
+            call = call.without_side_effects()
         return work(call, asked)
     except MalformedError as error:
         return _failed(call, str(error), BAD_REQUEST)
     except TooSlowError as error:
         late = error.beside(call.spent) if call.spent else error
         outcome = replace(call.outcome, pod=str(asked.pod.metadata.uid), too_slow=late.policy)
-        if call.when.fair and not outcome.simulated:
-            switched = call.world.missed(late.policy, call.part, asked.pod, call.when.clock())
+        if call.when.had_enough_time and not outcome.simulated:
+            switched = call.world.record_timeout(late.policy, call.part, asked.pod, call.when.clock())
             outcome = replace(outcome, switched=switched)
         return _failed(replace(call, outcome=outcome), str(late), UNAVAILABLE)
 
@@ -126,17 +126,17 @@ def _match(call: _Call, pod: Any) -> _MatchedPod:
     scheduler = str(pod.spec.schedulerName)
     if scheduler not in call.caller.schedulers:
         return _MatchedPod(PodView(pod), ())
-    view = call.world.view(pod)
+    view = call.world.pod_view(pod)
     if (why := exclusion_reason(call.caller, view.namespace)) is not None:
         return _MatchedPod(view, (), (GUARD, why) if call.outcome.gate == "Fail" else None)
     when = call.when
-    switched = call.world.pace.switched(call.part, when.clock())
+    switched = call.world.circuit_breaker.open_for(call.part, when.clock())
     matched = call.evaluator.matching(
         view, scheduler, when.now, clock=when.clock, deadline=when.deadline, spent=call.spent, switched=switched
     )
     if not matched:
         return _MatchedPod(view, ())
-    view = call.world.whole(view)
+    view = call.world.with_requests(view)
     if switched is None:
         return _MatchedPod(view, matched)
     slow = [each.policy.name for each in matched if each.switched]
@@ -148,14 +148,14 @@ def _match(call: _Call, pod: Any) -> _MatchedPod:
 def _filter(call: _Call, asked: FilterArgs) -> Reply:
     subject = _match(call, asked.pod)
     outcome = replace(call.outcome, pod=subject.pod.uid)
-    if subject.refused is None and not any(each.policy.filters for each in subject.matched):
+    if subject.rejected_by is None and not any(each.policy.filters for each in subject.matched):
         return Reply(replies.encode_filter_result(asked.names, asked.nodes), outcome)
     candidates = _candidates(call, asked)
     outcome = replace(outcome, candidates=len(candidates.names))
-    if subject.refused is not None and candidates.names:
-        if subject.refused[0] != GUARD:  # which nobody ever mends
+    if subject.rejected_by is not None and candidates.names:
+        if subject.rejected_by[0] != GUARD:  # which nobody ever mends
             outcome = replace(outcome, waits=_waits(call, subject.pod))
-        return _refused(candidates, *subject.refused, outcome)
+        return _refused(candidates, *subject.rejected_by, outcome)
     when = call.when
     found = call.evaluator.judge(
         subject.pod, subject.matched, candidates.names, now=when.now, clock=when.clock, deadline=when.deadline
@@ -168,10 +168,10 @@ def _filter(call: _Call, asked: FilterArgs) -> Reply:
         refusals=found.by_rule,
         unknown=tuple(found.unknown),
         waits=_waits(call, subject.pod) if not found.passed else None,
-        missed_sample=not found.passed and _is_sample(call, candidates) and found.passes_elsewhere,
+        missed_sample=not found.passed and _is_sample(call, candidates) and found.any_node_passes,
     )
     caller = call.caller
-    is_read = not found.passed or caller.always_reasons or (outcome.gate == "Fail" and caller.ignore_gate)
+    is_read = not found.passed or caller.wants_all_reasons or (outcome.gate == "Fail" and caller.ignore_gate)
     reasons = _reasons(found, resolvable=caller.resolvable) if is_read else NO_REASONS
     return Reply(replies.encode_filter_result(*candidates.written(found.passed), reasons), outcome)
 
@@ -185,7 +185,7 @@ def _refused(candidates: "_Candidates", rule: RuleRef, why: str, outcome: Outcom
 
 def _reasons(found: Filtered, *, resolvable: bool) -> Reasons:
     failed, unresolvable = dict[str, str](), dict.fromkeys(found.unknown, UNKNOWN_NODE)
-    for name, refusal in found.refused.items():
+    for name, refusal in found.rejected.items():
         (failed if resolvable and refusal.resolvable else unresolvable)[name] = refusal.reason
     return Reasons(failed or None, unresolvable or None)
 
@@ -214,8 +214,8 @@ def _prioritize(call: _Call, asked: FilterArgs) -> Reply:
 def _preempt(call: _Call, asked: PreemptArgs) -> Reply:
     subject, proposed = _match(call, asked.pod), asked.victims
     outcome = replace(call.outcome, pod=subject.pod.uid, candidates=len(proposed))
-    if subject.refused is not None and proposed:
-        refusals = {subject.refused[0]: len(proposed)}
+    if subject.rejected_by is not None and proposed:
+        refusals = {subject.rejected_by[0]: len(proposed)}
         return Reply(replies.encode_preemption({}), replace(outcome, result="empty", refusals=refusals))
     saying = [each for each in subject.matched if each.policy.filters or each.policy.protections]
     left, by_rule, unknown = _surviving_candidates(call, subject.pod, saying, proposed)
@@ -229,7 +229,7 @@ def _surviving_candidates(
     call: _Call, pod: PodView, saying: Sequence[Matched], proposed: Mapping[str, Victims]
 ) -> tuple[dict[str, Victims], Counter[RuleRef], list[str]]:
     """The candidates to which nobody objects; who objected to how many others; and those that are not known."""
-    when, evaluator, counted = call.when, call.evaluator, call.world.mirror.counted
+    when, evaluator, counted = call.when, call.evaluator, call.world.mirror.requests_of_placed
     left, refusals, unknown = dict[str, Victims](), Counter[RuleRef](), list[str]()
     spent, before, asking = Counter[str](), when.clock(), ""
 
@@ -288,9 +288,9 @@ class _Candidates:
 def _candidates(call: _Call, asked: FilterArgs) -> _Candidates:
     """Raises MalformedError."""
     if asked.names is not None:
-        return _Candidates(call.world.names.names(asked.names))
+        return _Candidates(call.world.node_names.names(asked.names))
     items = asked.items or []
-    views = [call.world.node(item) for item in items]
+    views = [call.world.full_node_view(item) for item in items]
     for view in views:
         call.evaluator.nodes.put(view)
-    return _Candidates([view.name for view in views], items if asked.is_simulated else None)
+    return _Candidates([view.name for view in views], items if asked.has_full_nodes else None)

@@ -66,7 +66,9 @@ class Binder:
                 return settled
             # Who was asked for the pod took of the time, too: no policy is to blame for that.
             late = when.clock() > begun + (when.deadline - begun) // 2
-            found = bind.decide_bind_for(found, there, world, caller, when._replace(fair=when.fair and not late))
+            found = bind.decide_bind_for(
+                found, there, world, caller, when._replace(had_enough_time=when.had_enough_time and not late)
+            )
         return await self._post(found, when) if isinstance(found, BindDecision) else found
 
     async def _post(self, what: BindDecision, when: CallClock) -> Reply:
@@ -138,11 +140,11 @@ class BindingClient:
 
     async def bind(self, namespace: str, name: str, binding: bytes, within_s: float) -> None:
         """Post a Binding, once."""
-        await self._told("create", self.client.post(PODS.of(namespace, name, "binding"), binding, within_s=within_s))
+        await self._told("create", self.client.post(PODS.named(namespace, name, "binding"), binding, within_s=within_s))
 
     async def pod(self, namespace: str, name: str, within_s: float) -> bytes:
         """The pod as it is now."""
-        return await self._told("get", self.client.read(PODS.of(namespace, name), within_s=within_s))
+        return await self._told("get", self.client.read(PODS.named(namespace, name), within_s=within_s))
 
     async def _told(self, verb: str, asked: Awaitable[T]) -> T:
         """Others than RBAC, such as quotas and admission, refuse one pod and not all."""

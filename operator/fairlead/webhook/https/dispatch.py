@@ -45,15 +45,15 @@ class Dispatcher:
     binder: Binder
     caller: Callable[[str, Verb], Caller | None]
     """Who it is that has this name; None where he may not call that."""
-    world: Callable[[], ServingState | None]
+    state: Callable[[], ServingState | None]
     """What to answer from; None while it is not there yet."""
     timeout_s: float
     metrics: Metrics
     now: TimeOfDay = field(default_factory=TimeOfDay)
-    filtered: Callable[[Outcome], None] | None = None
+    on_filtered: Callable[[Outcome], None] | None = None
     """Told what became of each call of filter."""
     clock: Callable[[], int] = perf_counter_ns
-    seldom: RateLimiter = field(default_factory=RateLimiter)
+    rate_limiter: RateLimiter = field(default_factory=RateLimiter)
 
     def __post_init__(self) -> None:
         metrics = self.metrics
@@ -93,7 +93,7 @@ class Dispatcher:
             "/bind": self._bind,
         }
 
-    def allowed(self, caller: str, path: str) -> bool:
+    def is_allowed(self, caller: str, path: str) -> bool:
         """Whether somebody of this name may call that."""
         return self.caller(caller, PATHS[path]) is not None
 
@@ -111,14 +111,14 @@ class Dispatcher:
         )
 
     async def _bind(self, call: IncomingCall) -> HttpReply:
-        asked = self._asked(call, "bind")
+        asked = self._context_or_reply(call, "bind")
         if isinstance(asked, HttpReply):
             return asked
         world, who, when = asked
         reply = await self.binder.bind(call.body, world, who, when)
         for conflict in reply.outcome.conflicts:
             self._conflicting(conflict, world)
-        return self._counted(call, reply)
+        return self._record(call, reply)
 
     def _conflicting(self, conflict: Conflict, world: ServingState) -> None:
         reason = LintCode.CONFLICT.value
@@ -132,30 +132,30 @@ class Dispatcher:
     def _answered(
         self, call: IncomingCall, verb: Verb, answer: Callable[[ServingState, Caller, CallClock], Reply]
     ) -> HttpReply:
-        asked = self._asked(call, verb)
-        return asked if isinstance(asked, HttpReply) else self._counted(call, answer(*asked))
+        asked = self._context_or_reply(call, verb)
+        return asked if isinstance(asked, HttpReply) else self._record(call, answer(*asked))
 
-    def _asked(self, call: IncomingCall, verb: Verb) -> tuple[ServingState, Caller, CallClock] | HttpReply:
+    def _context_or_reply(self, call: IncomingCall, verb: Verb) -> tuple[ServingState, Caller, CallClock] | HttpReply:
         """What to answer from; or an answer at once. A 503 is an error to the scheduler, which tries again."""
         now = self.now()  # first: where the clock went back, it makes another world
-        world, who, clock = self.world(), self.caller(call.caller, verb), self.clock
+        world, who, clock = self.state(), self.caller(call.caller, verb), self.clock
         if world is None or who is None:
-            return self._unanswered(call, verb, "unready", b"not ready yet: /readyz says why")
+            return self._failure_reply(call, verb, "unready", b"not ready yet: /readyz says why")
         given = int(DEADLINE_SHARE * (who.timeout_s or self.timeout_s) * _NANO)
         deadline, at = call.begun + given, clock()
         if at >= deadline:  # no policy is to blame for a body that came slowly
-            return self._unanswered(call, verb, "late", b"the request came too slowly to be answered in time")
-        return world, who, CallClock(now, clock, deadline, fair=deadline - at > given // 2)
+            return self._failure_reply(call, verb, "late", b"the request came too slowly to be answered in time")
+        return world, who, CallClock(now, clock, deadline, had_enough_time=deadline - at > given // 2)
 
-    def _unanswered(self, call: IncomingCall, verb: Verb, outcome: str, why: bytes) -> HttpReply:
+    def _failure_reply(self, call: IncomingCall, verb: Verb, outcome: str, why: bytes) -> HttpReply:
         self._took.observe((self.clock() - call.begun) / _NANO, verb, outcome)
         return HttpReply(why, _UNAVAILABLE)
 
-    def _counted(self, call: IncomingCall, reply: Reply) -> HttpReply:
+    def _record(self, call: IncomingCall, reply: Reply) -> HttpReply:
         outcome, seconds = reply.outcome, (self.clock() - call.begun) / _NANO
         self._took.observe(seconds, outcome.verb, outcome.result)
-        if self.filtered is not None and outcome.verb == "filter":
-            self.filtered(outcome)
+        if self.on_filtered is not None and outcome.verb == "filter":
+            self.on_filtered(outcome)
         if outcome.candidates:
             self._candidates.add(outcome.verb, amount=outcome.candidates)
         for (policy, rule), count in outcome.refusals.items():
@@ -173,7 +173,7 @@ class Dispatcher:
                 "a policy is switched to its failure policy",
                 extra={"policy": outcome.too_slow, "reason": REASON, **whom},
             )
-        elif outcome.error and (more := self.seldom.about(outcome.verb)) is not None:
+        elif outcome.error and (more := self.rate_limiter.about(outcome.verb)) is not None:
             extra = {"verb": outcome.verb, "caller": call.caller, "pod": outcome.pod, "why": outcome.error, **more}
             LOG.info("a call was answered with an error", extra=extra)
         if LOG.isEnabledFor(TRACE):

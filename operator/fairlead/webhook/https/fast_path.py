@@ -80,7 +80,7 @@ class FastPathConnection(RequestHandler):
         if self._head is not None:
             self._go_on(self._head, data)
         elif self._lent or not data:  # aiohttp sends itself nothing to look once more at what it has
-            self._lend(data, self._lent - len(data))
+            self._hand_to_aiohttp(data, self._lent - len(data))
         else:
             self._begin(data)
 
@@ -89,7 +89,7 @@ class FastPathConnection(RequestHandler):
         self._taken()
         super().connection_lost(exc)
 
-    def since(self) -> int:
+    def take_received_at(self) -> int:
         """When the head was there of the request that aiohttp asks about."""
         since, self._since = self._since, None
         return self._clock() if since is None else since
@@ -113,12 +113,12 @@ class FastPathConnection(RequestHandler):
     def _begin(self, data: bytes) -> None:
         head = _HEAD.match(data, 0, _LONGEST)
         if head is None:
-            self._lend(data, _UNKNOWN)
+            self._hand_to_aiohttp(data, _UNKNOWN)
             return
         missing, now = head.end() + int(head[2]) - len(data), self._clock()
         work = None if missing < 0 or now >= self._due else self._work(head)
         if work is None:
-            self._lend(data, missing)
+            self._hand_to_aiohttp(data, missing)
             return
         if not missing:
             self._reply(work, data[head.end() :], now)
@@ -139,13 +139,13 @@ class FastPathConnection(RequestHandler):
         if work is None:
             self._give_up(head)
         else:
-            self._reply(work, self._taken(), self.since())
+            self._reply(work, self._taken(), self.take_received_at())
 
     def _give_up(self, head: re.Match[bytes]) -> None:
         """Let aiohttp go on with what is held."""
-        self._lend(head[0] + self._taken(), self._missing)
+        self._hand_to_aiohttp(head[0] + self._taken(), self._missing)
 
-    def _lend(self, data: bytes, missing: int) -> None:
+    def _hand_to_aiohttp(self, data: bytes, missing: int) -> None:
         self._lent = missing
         super().data_received(data)
 

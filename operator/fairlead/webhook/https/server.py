@@ -194,7 +194,7 @@ class WebhookServer:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         connection = cast("FastPathConnection", request.protocol)
-        begun = connection.since()
+        begun = connection.take_received_at()
         answer = await self._answer(request, connection, begun)
         if answer.turned_away:
             self.refused(answer.turned_away, connection.peer.address)

@@ -93,7 +93,7 @@ class Tls:
     later: bool = False
     """There is nothing yet: `reload` before anybody comes."""
     context: ssl.SSLContext = field(init=False)
-    anyone: ssl.SSLContext = field(init=False)
+    server_only_context: ssl.SSLContext = field(init=False)
     """The same for a port on which nobody has to say who he is."""
     expires: Mapping[str, datetime] = field(default_factory=dict)
     """When which of the certificates expires."""
@@ -127,7 +127,7 @@ class Tls:
         # What was read is what is used: a file may be replaced at any moment, and then they do not go together.
         shown = _certificates(contents.certificate, self.source.certificate)
         authorities = _certificates(contents.client_ca, self.source.client_ca)
-        self.context, self.anyone = _context(self.source, contents), _server_context(self.source, contents)
+        self.context, self.server_only_context = _context(self.source, contents), _server_context(self.source, contents)
         self.expires, self._contents = {"server": _expiry(shown), "client-ca": _expiry(authorities)}, contents
         before, self._authorities = self._authorities, authorities
         if {*before} != {*authorities}:

@@ -84,13 +84,13 @@ class LastGoodStore:
     """Where the policies come from: a word for the label."""
     fault: str = ""
     """Why nothing can be kept, where that is so."""
-    missing: str = ""
+    missing_permission: str = ""
     """The right without which nothing can be; empty where it is not that."""
     _refusals: int = 0
     _waiting: dict[str, CompiledGeneration | None] = field(default_factory=dict)  # None: the policy went
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def found(self) -> dict[tuple[str, str], CompiledGeneration] | None:
+    async def load(self) -> dict[tuple[str, str], CompiledGeneration] | None:
         """What was kept by an earlier process: of each policy, by name and UID, the newest. None: ask again."""
         try:
             revisions = await self.api.list(f"{LABEL}={self.source}")
@@ -99,7 +99,7 @@ class LastGoodStore:
             self._refusals += isinstance(error, PermissionError)
             passes = isinstance(error, ConnectionError) or 0 < self._refusals < REFUSALS
             return None if passes else {}
-        self.fault = self.missing = ""
+        self.fault = self.missing_permission = ""
         held: dict[tuple[str, str], CompiledGeneration] = {}
         for revision in sorted(revisions, key=_number):
             if (good := good_of(revision)) is not None:
@@ -133,7 +133,7 @@ class LastGoodStore:
                     self._failed(error)
             self._waiting = failed | self._waiting
             if self.fault and not failed:
-                self.fault = self.missing = ""
+                self.fault = self.missing_permission = ""
                 LOG.info("the last good policies are kept again")
 
     async def _settle(self, name: str, good: CompiledGeneration | None) -> None:
@@ -156,7 +156,7 @@ class LastGoodStore:
         if not self.fault:
             LOG.warning("the last good policies are kept in memory only", extra={"why": str(error)})
         self.fault = str(error)
-        self.missing = str(error) if isinstance(error, PermissionError) else ""
+        self.missing_permission = str(error) if isinstance(error, PermissionError) else ""
 
 
 def _number(revision: Mapping[str, Any]) -> int:

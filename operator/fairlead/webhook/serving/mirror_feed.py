@@ -41,14 +41,14 @@ class MirrorFeed:
         """How many objects there are by now."""
         return sum(len(one.objects) for one in self.reflectors.values())
 
-    async def serve(self, annotations: Iterable[str], schedulers: Iterable[str]) -> None:
+    async def set_interest(self, annotations: Iterable[str], schedulers: Iterable[str]) -> None:
         """Which annotations of placed pods are read, and whose unplaced pods are wanted, once this is over.
 
         Until then, those that were read before are held, too: the policies that read them go on serving. Nothing is
         listed before this was said once.
         """
         before, self._annotations = self._annotations, frozenset(annotations)
-        others = self._mirror.unplaced_sink.serve(schedulers)
+        others = self._mirror.unplaced_sink.set_schedulers(schedulers)
         more = self._placed.want(before | self._annotations)
         if self._told.is_set():
             if others:

@@ -77,12 +77,12 @@ class PolicyStore:
     """What came and what became of it."""
 
     model: type[SchedulerExtenderPolicy]
-    rules: CompileOptions
-    kept: Mapping[tuple[str, str], CompiledGeneration] = field(default_factory=dict)
+    options: CompileOptions
+    last_good: Mapping[tuple[str, str], CompiledGeneration] = field(default_factory=dict)
     """The last good generations as they were found at the start, by names and UIDs of their policies."""
-    good: Callable[[CompiledGeneration], None] = lambda _: None
+    on_compiled: Callable[[CompiledGeneration], None] = lambda _: None
     """Told of every generation that compiles..."""
-    gone: Callable[[str], None] = lambda _: None
+    on_removed: Callable[[str], None] = lambda _: None
     """...and of every policy that went."""
     serving: PolicySet = field(default_factory=PolicySet)
     _held: dict[str, _Entry] = field(default_factory=dict)
@@ -97,9 +97,9 @@ class PolicyStore:
         for _ in self._compiled(_ANY):
             pass
 
-    def use(self, rules: CompileOptions) -> None:
+    def set_compile_options(self, rules: CompileOptions) -> None:
         """Other rules of what is allowed: all are compiled anew."""
-        self.rules = rules
+        self.options = rules
         for held in self._held.values():
             held.waits = held.waits or not held.is_too_long
         self._came = True
@@ -117,7 +117,7 @@ class PolicyStore:
         """A policy went."""
         if self._held.pop(name, None) is not None:
             self._changed = self._came = True
-            self.gone(name)
+            self.on_removed(name)
 
     @property
     def waits(self) -> bool:
@@ -129,7 +129,7 @@ class PolicyStore:
         """How it is with each policy."""
         return {name: held.state for name, held in sorted(self._held.items()) if held.state is not None}
 
-    def steps(self) -> Iterator[float]:
+    def compile_pending(self) -> Iterator[float]:
         """Compile what came, in small pieces, and let it serve: together at the end, or before if that is far.
 
         Tells after each piece how many seconds its policy has taken.
@@ -160,13 +160,13 @@ class PolicyStore:
                 if not queue:
                     return
                 taken, at, work = heappop(queue)
-                began = self.rules.clock()
+                began = self.options.clock()
                 try:
                     next(work.steps)
                 except StopIteration:
                     self._changed = True
                 else:
-                    work.held.taken = taken = taken + self.rules.clock() - began
+                    work.held.taken = taken = taken + self.options.clock() - began
                     heappush(queue, (taken, at, work))
                 if self._is_due(limit):
                     limit = _OFTEN
@@ -215,7 +215,7 @@ class PolicyStore:
         found = [
             (held, kept)
             for name, held in self._held.items()
-            if held.compiled is None and held.waits and (kept := self.kept.get((name, _uid(held.obj)))) is not None
+            if held.compiled is None and held.waits and (kept := self.last_good.get((name, _uid(held.obj)))) is not None
         ]
         return [self._begun_with(*each) for each in sorted(found, key=lambda one: _length(one[1].obj))]
 
@@ -241,7 +241,7 @@ class PolicyStore:
             held.compiled = compiled
             held.state = PolicyStatus(name, compiled.generation, compiled.generation, "Compiled", uid=compiled.uid)
             if self._held.get(name) is held:
-                self.good(CompiledGeneration(name, compiled.uid, compiled.generation, obj))
+                self.on_compiled(CompiledGeneration(name, compiled.uid, compiled.generation, obj))
             return
         if held.compiled is None or held.compiled.generation.endswith("?"):
             held.compiled = (yield from self._kept(name, obj)) or placeholder_policy(obj)
@@ -255,7 +255,7 @@ class PolicyStore:
         try:
             policy = parse_policy(obj, self.model)
             yield
-            return (yield from compile_steps(policy, self.rules, made=made))
+            return (yield from compile_steps(policy, self.options, made=made))
         except _FAULTS:
             raise
         except Exception as error:
@@ -264,7 +264,7 @@ class PolicyStore:
 
     def _kept(self, name: str, obj: Obj) -> Steps[CompiledPolicy | None]:
         """What was kept of the same policy; one of the same name that was made anew is another."""
-        kept = self.kept.get((name, _uid(obj)))
+        kept = self.last_good.get((name, _uid(obj)))
         if kept is None or _written(kept.obj) == _written(obj):
             return None  # nothing, or what does not compile any more
         try:

@@ -33,12 +33,12 @@ class PolicyReloader:
 
     policies: PolicyStore
     mirror: Mirror
-    wanted: Wanted
-    world: ServingState | None = None
+    subscribe: Wanted
+    state: ServingState | None = None
     schedulers: frozenset[str] = frozenset()
     stays: Callable[[str], bool] = lambda _: True
     """Whether a scheduler that no policy names any more is served all the same."""
-    pace: CircuitBreaker = field(default_factory=CircuitBreaker)
+    circuit_breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     tally: RuleErrorTally = field(default_factory=RuleErrorTally)
     share: Share = field(default_factory=lambda: Share(perf_counter))
     long_share: Share = field(default_factory=lambda: Share(perf_counter, _LONG_PART))
@@ -62,10 +62,10 @@ class PolicyReloader:
         """Look whether anything waits."""
         self._wake.set()
 
-    def anew(self) -> None:
+    def rebuild(self) -> None:
         """Keep nothing of what was computed: it was for another time."""
-        if (before := self.world) is not None:
-            self.world = replace(self._over(before.policies), conflicts=before.conflicts)
+        if (before := self.state) is not None:
+            self.state = replace(self._over(before.policies), conflicts=before.conflicts)
 
     async def run(self) -> None:
         """Compile what comes, in pieces, and let it serve; for ever."""
@@ -77,7 +77,7 @@ class PolicyReloader:
 
     async def _compile(self) -> None:
         """Each stretch is paid for with time for calls, once there are any."""
-        serving, steps = self.policies.serving, self.policies.steps()
+        serving, steps = self.policies.serving, self.policies.compile_pending()
         while True:
             began = self.share.clock()
             try:
@@ -88,7 +88,7 @@ class PolicyReloader:
                 LOG.exception("the policies cannot be compiled")
                 return
             share = self.long_share if taken > _LONG_S else self.share
-            await asyncio.sleep(0 if self.world is None else share.pause(began))
+            await asyncio.sleep(0 if self.state is None else share.pause(began))
             if self.policies.serving is not serving:
                 serving = self.policies.serving
                 await self._swap()
@@ -99,20 +99,20 @@ class PolicyReloader:
             if self._told.get(state.name) != state:
                 LOG.log(logging.INFO if state.reason == "Compiled" else logging.WARNING, "policy: %s", state)
         self._told = states
-        if self.world is not None and self.world.policies.generation == policies.generation:
+        if self.state is not None and self.state.policies.generation == policies.generation:
             return
         enforced = [one for one in policies.policies if one.enforced]
         # Also of policies that are off or gone: nobody has a say any more, but their pods are still to be bound.
         schedulers = {one.scheduler_name for one in policies.policies} | {*filter(self.stays, self.schedulers)}
-        await self.wanted({key for one in enforced for key in one.pod_annotations}, schedulers)
+        await self.subscribe({key for one in enforced for key in one.pod_annotations}, schedulers)
         self.schedulers = frozenset(schedulers)
-        if self.world is not None:
+        if self.state is not None:
             stay = {id(one) for one in policies.policies}
-            gone = [one for one in self.world.policies.policies if id(one) not in stay]
+            gone = [one for one in self.state.policies.policies if id(one) not in stay]
             self._gone += [made for one in gone for made in one.expressions]
             asyncio.get_running_loop().call_later(_GONE_S, self._let_go)
             del gone
-        self.world = self._over(policies)
+        self.state = self._over(policies)
         LOG.info("a policy set serves", extra={"generation": policies.generation, "policies": len(enforced)})
 
     def _let_go(self) -> None:
@@ -122,4 +122,6 @@ class PolicyReloader:
             asyncio.get_running_loop().call_soon(self._let_go)
 
     def _over(self, policies: PolicySet) -> ServingState:
-        return build_serving_state(policies, self.mirror.nodes, self.mirror, self.pace, self._names, self.tally)
+        return build_serving_state(
+            policies, self.mirror.nodes, self.mirror, self.circuit_breaker, self._names, self.tally
+        )

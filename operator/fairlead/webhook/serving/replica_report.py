@@ -25,19 +25,19 @@ class ReportInputs:
     """What became of the policies that were seen."""
     serving: PolicySet | None
     """None before there is one."""
-    undecided: RuleErrorTotals
-    slow: Collection[OpenCircuit] = ()
+    rule_errors: RuleErrorTotals
+    open_circuits: Collection[OpenCircuit] = ()
     conflicts: Mapping[Conflict, int] = field(default_factory=dict)
     """The pods to which each happened."""
     refused: Mapping[str, int] = field(default_factory=lambda: _NOBODY)
     """Pods that a policy alone leaves without a node."""
     missed: Mapping[str, int] = field(default_factory=lambda: _NOBODY)
     """Samples that it refused as a whole although another node would have passed."""
-    turned_away: Mapping[str, str] = field(default_factory=dict)
+    refused_connections: Mapping[str, str] = field(default_factory=dict)
     authorities: str = ""
     issuer: str = ""
-    missing: str = ""
-    freed: bool = False
+    missing_permissions: str = ""
+    schedulable_again: bool = False
 
 
 def report(known: ReportInputs) -> ReplicaState:
@@ -54,9 +54,9 @@ def report(known: ReportInputs) -> ReplicaState:
         },
         authorities=known.authorities,
         issuer=known.issuer,
-        turned_away=dict(known.turned_away),
-        missing=known.missing,
-        freed=known.freed,
+        turned_away=dict(known.refused_connections),
+        missing=known.missing_permissions,
+        freed=known.schedulable_again,
     )
 
 
@@ -73,14 +73,16 @@ def _policy(
         serving="" if one.generation.endswith("?") else one.generation,
         reason=seen.reason,
         message=seen.message,
-        slow=any(slow.scope == "all" for slow in known.slow if slow.policy == version(one)),
-        slow_for=tuple(str(slow) for slow in known.slow if slow.policy == version(one) and slow.scope != "all"),
+        slow=any(slow.scope == "all" for slow in known.open_circuits if slow.policy == version(one)),
+        slow_for=tuple(
+            str(slow) for slow in known.open_circuits if slow.policy == version(one) and slow.scope != "all"
+        ),
         scheduler=one.scheduler_name,
         fails=one.enforced and one.rejects_on_failure,
         ignores=one.enforced and not one.rejects_on_failure and bool(gates),
         scores=one.enforced and bool(one.scores),
         binds=one.enforced and bool(one.annotations),
-        rules=tuple(_rules(known.undecided, one)),
+        rules=tuple(_rules(known.rule_errors, one)),
         conflicts=tuple(colliding),
         refused_pods=known.refused.get(one.name, 0),
         missed_samples=known.missed.get(one.name, 0),
@@ -89,7 +91,7 @@ def _policy(
 
 def _rules(undecided: RuleErrorTotals, one: CompiledPolicy) -> Iterator[RuleState]:
     for rule in one.reports:
-        failed = undecided.last(one.name, rule.name)
+        failed = undecided.last_error(one.name, rule.name)
         yield RuleState(
             kind=rule.kind,
             name=rule.name,

@@ -25,7 +25,7 @@ class RuleErrorTotals:
     _when: dict[Rule, str] = field(default_factory=dict)
     _logged: set[Rule] = field(default_factory=set)
 
-    def take(self, failures: Iterable[RuleFailures], serving: Mapping[str, str | None], at: str = "") -> None:
+    def add(self, failures: Iterable[RuleFailures], serving: Mapping[str, str | None], at: str = "") -> None:
         """More of them, seen at that time, and which generation of each policy serves: another one starts afresh."""
         same = {name for name, generation in serving.items() if self._serving.get(name, generation) == generation}
         self._rules = {rule: one for rule, one in self._rules.items() if rule[0] in same}
@@ -49,7 +49,7 @@ class RuleErrorTotals:
             self._rules[one.policy, one.rule] = RuleFailures(one.policy, one.rule, count, one.last_message)
             self._when[one.policy, one.rule] = at
 
-    def last(self, policy: str, rule: str) -> tuple[RuleFailures, str] | None:
+    def last_error(self, policy: str, rule: str) -> tuple[RuleFailures, str] | None:
         """What is known of a rule, and when the last was seen."""
         found = self._rules.get((policy, rule))
         return None if found is None else (found, self._when[policy, rule])

@@ -103,7 +103,7 @@ class World:
         name = f"s{self.names}"
         rolled = {other: one.rolled for other, one in self.schedulers.items()}
         at_once(self.certificates.step({**rolled, name: ""}, {}))
-        self.schedulers[name] = Deployment(read(self.secret.data).known)
+        self.schedulers[name] = Deployment(read(self.secret.data).server_ca_bundle)
         for _ in range(2):
             self.start_pod(name)
 
@@ -145,7 +145,7 @@ class World:
         except ConflictError:
             return
         for one in self.schedulers.values():
-            one.template = passed.authority.known
+            one.template = passed.authority.server_ca_bundle
 
     def a_write_is_refused(self, which: int) -> None:
         """One of those that the next pass makes; nothing is rendered then."""
@@ -186,7 +186,7 @@ class World:
                 for pod in one.pods:
                     for bundle, shown in (
                         (pod.known, replica.server.certificate),
-                        (replica.authority.trusted, pod.mounted["tls.crt"]),
+                        (replica.authority.client_ca_bundle, pod.mounted["tls.crt"]),
                     ):
                         assert believes(bundle, shown), f"{scheduler} and {name}: {self.phase}"
 
@@ -246,7 +246,7 @@ def test_what_the_simulation_believes_is_what_openssl_believes() -> None:
     assert replica.authority is not None
     old = Pair(first["tls.crt"], first["tls.key"])
     with pytest.raises(ssl.SSLError, match=r"unable to get local issuer|unknown ca"):
-        handshake(replica.server, replica.authority.trusted, old, replica.authority.known, HOST)
+        handshake(replica.server, replica.authority.client_ca_bundle, old, replica.authority.server_ca_bundle, HOST)
 
 
 def _shake_all(world: World) -> None:
@@ -256,7 +256,7 @@ def _shake_all(world: World) -> None:
         for one in world.schedulers.values():
             for pod in one.pods:
                 client = Pair(pod.mounted["tls.crt"], pod.mounted["tls.key"])
-                handshake(replica.server, replica.authority.trusted, client, pod.known, HOST)
+                handshake(replica.server, replica.authority.client_ca_bundle, client, pod.known, HOST)
 
 
 def test_without_anybody_asking_it_begins_in_time_and_leaves_never_expire() -> None:

@@ -49,20 +49,20 @@ def after(decided: Decision, there: ObservedScheduler = NOTHING, **seen: Any) ->
         **config_map,
         "metadata": {**config_map["metadata"], "creationTimestamp": f"{len(there.config_maps):04}"},
     }
-    kept = to_config_map(NAMES, decided.remembered)
+    kept = to_config_map(NAMES, decided.persisted)
     return ObservedScheduler(
-        seen=RolloutObservation(config=deployment["metadata"]["annotations"][CONFIG_HASH], **seen),
+        rollout=RolloutObservation(config=deployment["metadata"]["annotations"][CONFIG_HASH], **seen),
         config_maps={**there.config_maps, config: made},
-        remembered=load(kept),
+        persisted=load(kept),
     )
 
 
-VERIFIED: Mapping[str, Any] = {"leads": True, "unanswered": ""}
+VERIFIED: Mapping[str, Any] = {"has_lease": True, "probe_failure": ""}
 
 
 def test_a_scheduler_from_nothing_to_verified_and_then_nothing_changes() -> None:
     first = decide(ENGINE, ASKED, facts(), NOTHING, NOW)
-    assert (first.fate, first.phase) == ("Stays", "Rolling")
+    assert (first.lifecycle, first.phase) == ("Stays", "Rolling")
     second = decide(ENGINE, ASKED, facts(), after(first, **VERIFIED), NOW + 5)
     assert (second.phase, second.message) == ("Steady", "")
     assert second.plan == first.plan
@@ -85,7 +85,7 @@ def test_what_fails_is_put_away_and_the_last_good_one_comes_back() -> None:
     assert rolling.phase == "Rolling"
     assert rolling.plan is not None
     assert good.plan is not None
-    failed = decide(ENGINE, more, facts(), there := after(rolling, there, failed="no such verb"), NOW + 9)
+    failed = decide(ENGINE, more, facts(), there := after(rolling, there, failure="no such verb"), NOW + 9)
     assert failed.plan is not None
     assert (failed.phase, failed.plan) == ("RolledBack", replace(good.plan, objects=failed.plan.objects))
     assert named(failed, "Deployment")["spec"] == named(good, "Deployment")["spec"]
@@ -98,7 +98,7 @@ def test_what_fails_is_put_away_and_the_last_good_one_comes_back() -> None:
 def test_what_cannot_be_put_back_is_said() -> None:
     good = decide(ENGINE, ASKED, facts(), after(decide(ENGINE, ASKED, facts(), NOTHING, NOW), **VERIFIED), NOW)
     more = replace(ASKED, policies=[PLAIN, SCORING])
-    there = after(decide(ENGINE, more, facts(), after(good), NOW), failed="x")
+    there = after(decide(ENGINE, more, facts(), after(good), NOW), failure="x")
     found = decide(ENGINE, more, facts(), replace(there, config_maps={}), NOW)
     assert found.plan is None
     assert "its ConfigMap is gone" in found.message
@@ -109,24 +109,24 @@ def test_a_verb_that_is_not_used_any_more_goes_later_and_a_scheduler_much_later(
     first = decide(ENGINE, both, facts(), NOTHING, NOW)
     there = after(decide(ENGINE, both, facts(), after(first, **VERIFIED), NOW), **VERIFIED)
     less = decide(ENGINE, ASKED, facts(), there, NOW)
-    assert (less.plan, less.again_s) == (first.plan, VERB_S)
+    assert (less.plan, less.requeue_after_s) == (first.plan, VERB_S)
     there = after(less, there, **VERIFIED)
     assert decide(ENGINE, ASKED, facts(), there, NOW + VERB_S).plan != first.plan
     nobody = replace(ASKED, policies=[], exists=False)
     empty = decide(ENGINE, nobody, facts(), there, NOW + 1)
-    assert (empty.fate, empty.plan) == ("Waits", first.plan)
+    assert (empty.lifecycle, empty.plan) == ("Waits", first.plan)
     there = after(empty, there, **VERIFIED)
-    assert decide(ENGINE, nobody, facts(), replace(there, unbound=2), NOW + 1 + SCHEDULER_S).fate == "Waits"
+    assert decide(ENGINE, nobody, facts(), replace(there, unbound=2), NOW + 1 + SCHEDULER_S).lifecycle == "Waits"
     assert decide(ENGINE, nobody, facts(), there, NOW + 1 + SCHEDULER_S) == Decision(
-        fate="Goes", message="it has no policies any more, and no pod waits for it"
+        lifecycle="Goes", message="it has no policies any more, and no pod waits for it"
     )
-    assert decide(ENGINE, ASKED, facts(), there, NOW + 1 + SCHEDULER_S).fate == "Stays"
+    assert decide(ENGINE, ASKED, facts(), there, NOW + 1 + SCHEDULER_S).lifecycle == "Stays"
 
 
 def test_what_is_left_of_a_scheduler_that_has_gone_does_not_bring_it_back() -> None:
     nobody = replace(ASKED, policies=[], exists=False)
-    assert decide(ENGINE, nobody, facts(), NOTHING, NOW).fate == "Goes"
-    assert decide(ENGINE, replace(nobody, listed=True), facts(), NOTHING, NOW).fate == "Stays"
+    assert decide(ENGINE, nobody, facts(), NOTHING, NOW).lifecycle == "Goes"
+    assert decide(ENGINE, replace(nobody, listed=True), facts(), NOTHING, NOW).lifecycle == "Stays"
 
 
 def test_a_scheduler_that_others_run_has_no_pods_and_nothing_to_wait_for() -> None:
@@ -149,7 +149,7 @@ def test_what_is_not_wanted_any_more_goes_and_the_newest_configurations_stay() -
         there = after(decided, there, **VERIFIED)
     assert decided.plan is not None
     alone = decide(ENGINE, replace(ASKED, settings=settings(timeout="6s", replicas=1)), facts(), there, NOW)
-    state = to_config_map(NAMES, decided.remembered)
+    state = to_config_map(NAMES, decided.persisted)
     found = [*decided.plan.objects[:-1], *map(dict, there.config_maps.values()), state]
     gone = objects_to_prune(NAMES, alone, there, found)
     assert [one["kind"] for one in gone] == ["PodDisruptionBudget", "ConfigMap", "ConfigMap", "ConfigMap"]
@@ -164,7 +164,7 @@ def test_a_scheduler_that_others_are_to_run_keeps_what_its_last_pods_need() -> N
         ENGINE, replace(ASKED, settings=settings(management="ConfigOnly"), listed=True), facts(), there, NOW
     )
     assert {one["kind"] for one in objects_to_prune(NAMES, theirs, there, found)} == {"Deployment"}
-    assert theirs.again_s is not None
+    assert theirs.requeue_after_s is not None
     rest = [one for one in found if one["kind"] != "Deployment"]
     assert objects_to_prune(NAMES, theirs, there, rest) == []
     none = replace(there, pods=0)

@@ -9,9 +9,9 @@ from policykit.building import obj
 def test_the_end_of_a_policy_that_was_made_anew_does_not_end_the_new_one() -> None:
     gathered = PolicyIndex(installed_policy())
     old, new = ({**obj(), "metadata": {"name": "p", "uid": uid}} for uid in "ab")
-    gathered.tell("ADDED", old)
-    gathered.tell("ADDED", new)
-    gathered.tell("DELETED", old)
+    gathered.apply_event("ADDED", old)
+    gathered.apply_event("ADDED", new)
+    gathered.apply_event("DELETED", old)
     assert gathered.policies == {"p": new}
-    gathered.tell("DELETED", new)
+    gathered.apply_event("DELETED", new)
     assert gathered.policies == {}

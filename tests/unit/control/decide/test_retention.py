@@ -84,7 +84,7 @@ def test_the_wiring_that_is_needed(
     uses: Wiring | None, before: RetentionState, wiring: Wiring, after: RetentionState, again: float | None
 ) -> None:
     found = retained_wiring(uses, before, NOW)
-    assert (found.wiring, found.lasting, found.again_s) == (wiring, after, again)
+    assert (found.wiring, found.retention, found.requeue_after_s) == (wiring, after, again)
 
 
 @pytest.mark.parametrize(

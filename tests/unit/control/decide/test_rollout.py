@@ -17,7 +17,7 @@ from fairlead.control.decide.rollout import (
 from fairlead.control.decide.rollout_observation import RolloutObservation
 
 NOW = 1000.0
-FINE = RolloutObservation(config="new", leads=True, unanswered="")
+FINE = RolloutObservation(config="new", has_lease=True, probe_failure="")
 TRYING = RolloutAttempt(config="new", inputs="1", since=NOW - 10)
 REJECTED = replace(TRYING, why="bad plugin", since=NOW - 100)
 OLD = RolloutState(good="old")
@@ -46,7 +46,7 @@ OLD = RolloutState(good="old")
         ),
         pytest.param(
             replace(OLD, trying=TRYING),
-            replace(FINE, waits="1 of 2 pods is ready"),
+            replace(FINE, pending_reason="1 of 2 pods is ready"),
             "new",
             "Rolling",
             "1 of 2 pods is ready",
@@ -55,7 +55,7 @@ OLD = RolloutState(good="old")
         ),
         pytest.param(
             replace(OLD, trying=TRYING),
-            replace(FINE, leads=False),
+            replace(FINE, has_lease=False),
             "new",
             "Rolling",
             "none of its pods holds the Lease",
@@ -64,7 +64,7 @@ OLD = RolloutState(good="old")
         ),
         pytest.param(
             replace(OLD, trying=TRYING),
-            replace(FINE, unanswered=None),
+            replace(FINE, probe_failure=None),
             "new",
             "Rolling",
             "have not been called",
@@ -73,7 +73,7 @@ OLD = RolloutState(good="old")
         ),
         pytest.param(
             replace(OLD, trying=TRYING),
-            replace(FINE, unanswered="/filter: 403"),
+            replace(FINE, probe_failure="/filter: 403"),
             "new",
             "Rolling",
             "/filter: 403",
@@ -92,7 +92,7 @@ OLD = RolloutState(good="old")
         pytest.param(replace(OLD, trying=TRYING), FINE, "new", "Steady", "", RolloutState(good="new"), id="verified"),
         pytest.param(
             replace(OLD, trying=TRYING),
-            replace(FINE, failed="no plugin x"),
+            replace(FINE, failure="no plugin x"),
             "old",
             "RolledBack",
             "configuration new: no plugin x; the last good one, old, is being put back",
@@ -101,7 +101,7 @@ OLD = RolloutState(good="old")
         ),
         pytest.param(
             RolloutState(trying=TRYING),
-            replace(FINE, failed="no plugin x"),
+            replace(FINE, failure="no plugin x"),
             "new",
             "Rejected",
             "configuration new: no plugin x",
@@ -110,7 +110,7 @@ OLD = RolloutState(good="old")
         ),
         pytest.param(
             RolloutState(rejected=REJECTED),
-            replace(FINE, leads=False),
+            replace(FINE, has_lease=False),
             "new",
             "Rejected",
             "configuration new: bad plugin",
@@ -128,7 +128,7 @@ OLD = RolloutState(good="old")
         ),
         pytest.param(
             replace(OLD, trying=replace(TRYING, since=NOW - VERIFIED_WITHIN_S)),
-            replace(FINE, leads=False),
+            replace(FINE, has_lease=False),
             "old",
             "RolledBack",
             "not verified within 180 s: none of its pods holds the Lease",
@@ -140,7 +140,7 @@ OLD = RolloutState(good="old")
         ),
         pytest.param(
             replace(OLD, rejected=REJECTED),
-            RolloutObservation(config="old", leads=True),
+            RolloutObservation(config="old", has_lease=True),
             "old",
             "RolledBack",
             "bad plugin; the last good one, old, runs again",
@@ -159,7 +159,7 @@ OLD = RolloutState(good="old")
         pytest.param(RolloutState(good="new"), FINE, "new", "Steady", "", RolloutState(good="new"), id="nothing to do"),
         pytest.param(
             RolloutState(good="new"),
-            replace(FINE, unanswered="/filter: timeout", leads=False, errors="E"),
+            replace(FINE, probe_failure="/filter: timeout", has_lease=False, errors="E"),
             "new",
             "Steady",
             "",
@@ -190,23 +190,23 @@ def test_a_pass(
     memory: RolloutState, seen: RolloutObservation, config: str, phase: Phase, message: str, after: RolloutState
 ) -> None:
     found = next_step("new", "1", memory, seen, NOW)
-    assert (found.config, found.phase, found.memory) == (config, phase, after)
+    assert (found.config, found.phase, found.state) == (config, phase, after)
     assert message in found.message
     assert bool(message) == bool(found.message)
 
 
 def test_an_edit_that_changes_nothing_of_it_does_not_extend_the_time_of_a_roll() -> None:
-    found = next_step("new", "2", replace(OLD, trying=TRYING), replace(FINE, leads=False), NOW)
-    assert found.memory.trying == replace(TRYING, inputs="2")
+    found = next_step("new", "2", replace(OLD, trying=TRYING), replace(FINE, has_lease=False), NOW)
+    assert found.state.trying == replace(TRYING, inputs="2")
 
 
 SEEN = st.builds(
     RolloutObservation,
     config=st.sampled_from(["", "a", "b", "c"]),
-    waits=st.sampled_from(["", "waits"]),
-    failed=st.sampled_from(["", "failed"]),
-    leads=st.booleans(),
-    unanswered=st.sampled_from([None, "", "403"]),
+    pending_reason=st.sampled_from(["", "waits"]),
+    failure=st.sampled_from(["", "failed"]),
+    has_lease=st.booleans(),
+    probe_failure=st.sampled_from([None, "", "403"]),
     errors=st.sampled_from(["", "E"]),
 )
 PASSES = st.lists(
@@ -222,13 +222,13 @@ def test_whatever_is_seen(passes: list[tuple[str, str, RolloutObservation, float
         now += later
         before = memory
         found: RolloutStep = next_step(wanted, inputs, before, seen, now)
-        assert found.config in {wanted, before.good, found.memory.good}
-        if runs := seen.config == wanted and not seen.failed and not seen.missing:
+        assert found.config in {wanted, before.good, found.state.good}
+        if runs := seen.config == wanted and not seen.failure and not seen.missing:
             verified.add(wanted)
-        assert found.memory.good in verified
+        assert found.state.good in verified
         if (old := before.rejected) and (old.config, old.inputs) == (wanted, inputs) and (before.good or not runs):
-            assert found.memory == before
+            assert found.state == before
             assert found.config == (before.good or wanted)
         # a pass whose writes all failed is followed by one that ends the same
         assert next_step(wanted, inputs, before, seen, now) == found
-        memory = found.memory
+        memory = found.state

@@ -40,8 +40,8 @@ LOST = [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"
 @pytest.mark.parametrize(
     ("there", "pods", "holder", "expected"),
     [
-        pytest.param(None, [], "", RolloutObservation(waits="its Deployment is not there"), id="nothing"),
-        pytest.param(deployment(), TWO, "a_1", RolloutObservation(config="new", leads=True), id="all there"),
+        pytest.param(None, [], "", RolloutObservation(pending_reason="its Deployment is not there"), id="nothing"),
+        pytest.param(deployment(), TWO, "a_1", RolloutObservation(config="new", has_lease=True), id="all there"),
         pytest.param(deployment(), TWO, "", RolloutObservation(config="new"), id="nobody leads"),
         pytest.param(
             deployment(), [*TWO, pod("old", "old")], "old_1", RolloutObservation(config="new"), id="the old one leads"
@@ -50,35 +50,37 @@ LOST = [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"
             deployment(observed=1),
             TWO,
             "a_1",
-            RolloutObservation(config="new", waits="nobody has looked", leads=True),
+            RolloutObservation(config="new", pending_reason="nobody has looked", has_lease=True),
             id="not seen",
         ),
         pytest.param(
             deployment(replicas=3),
             TWO,
             "",
-            RolloutObservation(config="new", waits="1 pods of before are still there"),
+            RolloutObservation(config="new", pending_reason="1 pods of before are still there"),
             id="old ones",
         ),
         pytest.param(
             deployment(availableReplicas=1),
             [pod("a"), pod("b", conditions=[], containerStatuses=[{"state": WAITING}])],
             "",
-            RolloutObservation(config="new", waits="1 of 2 pods are ready: b: ImagePullBackOff: no such image"),
+            RolloutObservation(
+                config="new", pending_reason="1 of 2 pods are ready: b: ImagePullBackOff: no such image"
+            ),
             id="no image",
         ),
         pytest.param(
             deployment(updatedReplicas=1, availableReplicas=1),
             [pod("a", conditions=UNSCHEDULED)],
             "",
-            RolloutObservation(config="new", waits="0 of 2 pods are ready: a has no node: 0/1 nodes"),
+            RolloutObservation(config="new", pending_reason="0 of 2 pods are ready: a has no node: 0/1 nodes"),
             id="no node",
         ),
         pytest.param(
             deployment(updatedReplicas=0, conditions=LOST),
             [],
             "",
-            RolloutObservation(config="new", waits="0 of 2 pods are ready: exceeded quota"),
+            RolloutObservation(config="new", pending_reason="0 of 2 pods are ready: exceeded quota"),
             id="no pod can be made",
         ),
         pytest.param(
@@ -88,35 +90,39 @@ LOST = [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"
                 pod("b", conditions=[], initContainerStatuses=[{"state": WAITING, "lastState": ended(1, "E\nx\n")}]),
             ],
             "",
-            RolloutObservation(config="new", waits="1 of 2 pods are ready", failed="the scheduler refuses it: x"),
+            RolloutObservation(
+                config="new", pending_reason="1 of 2 pods are ready", failure="the scheduler refuses it: x"
+            ),
             id="refused by the scheduler",
         ),
         pytest.param(
             deployment(availableReplicas=1),
             [pod("a"), pod("b", conditions=[], containerStatuses=[{"state": ended(137), "restartCount": 1}])],
             "",
-            RolloutObservation(config="new", waits="1 of 2 pods are ready"),
+            RolloutObservation(config="new", pending_reason="1 of 2 pods are ready"),
             id="killed once",
         ),
         pytest.param(
             deployment(availableReplicas=1),
             [pod("a"), pod("b", conditions=[], containerStatuses=[{"state": ended(2), "restartCount": 2}])],
             "",
-            RolloutObservation(config="new", waits="1 of 2", failed="the scheduler ends with it: exit code 2, Error"),
+            RolloutObservation(
+                config="new", pending_reason="1 of 2", failure="the scheduler ends with it: exit code 2, Error"
+            ),
             id="ends again and again",
         ),
     ],
 )
 def test_what_is_seen(there: Any, pods: list[dict[str, Any]], holder: str, expected: RolloutObservation) -> None:
     found = observe_rollout(there, pods, lease(holder))
-    assert (found.config, found.failed, found.leads) == (expected.config, expected.failed, expected.leads)
-    assert found.waits.startswith(expected.waits)
-    assert bool(found.waits) == bool(expected.waits)
+    assert (found.config, found.failure, found.has_lease) == (expected.config, expected.failure, expected.has_lease)
+    assert found.pending_reason.startswith(expected.pending_reason)
+    assert bool(found.pending_reason) == bool(expected.pending_reason)
 
 
 def test_without_a_lease_and_with_one_that_nobody_holds() -> None:
-    assert not observe_rollout(deployment(), TWO, None).leads
-    assert not observe_rollout(deployment(), TWO, {"spec": {"holderIdentity": None}}).leads
+    assert not observe_rollout(deployment(), TWO, None).has_lease
+    assert not observe_rollout(deployment(), TWO, {"spec": {"holderIdentity": None}}).has_lease
 
 
 @pytest.mark.parametrize(("text", "words"), [("", ""), ("a\n\nb \n\n", "b"), ("x" * 600, "x" * 500)])

@@ -399,7 +399,7 @@ def test_a_paused_scheduler_learns_of_another_authority_and_of_nothing_else() ->
         await asyncio.sleep(1000)
         after, now = running()
         assert after != before
-        assert now["ca.crt"] == cluster.held.known.decode() != kept["ca.crt"]
+        assert now["ca.crt"] == cluster.held.server_ca_bundle.decode() != kept["ca.crt"]
         assert now["config.yaml"] == kept["config.yaml"]
         assert condition(cluster, "Ready")[1] == "Paused"
         cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: None}})
@@ -426,7 +426,7 @@ def test_so_do_others_who_run_a_paused_scheduler_themselves() -> None:
             STAGES["the authority's rotation"].act(cluster)
             await until("another authority", lambda: published(cluster)["ca.crt"] != before["ca.crt"])
             assert cluster.held is not None
-            assert published(cluster)["ca.crt"] == cluster.held.known.decode()
+            assert published(cluster)["ca.crt"] == cluster.held.server_ca_bundle.decode()
             assert published(cluster)["config.yaml"] == before["config.yaml"]
             annotations = cluster.api.objects[PUBLISHED]["metadata"]["annotations"]
             assert annotations[HASH] == digest(published(cluster)["config.yaml"], published(cluster)["ca.crt"])

@@ -25,6 +25,6 @@ def test_not_all_that_is_forbidden_is_for_want_of_a_right(said: str, *, lacks: b
     async def say(passed: ReconcileResult) -> None:
         passes.append(passed)
 
-    asyncio.run(Worker(scheduler="s", once=once, say=say, is_over=lambda _: True).run())
+    asyncio.run(Worker(scheduler="s", reconcile=once, report=say, is_finished=lambda _: True).run())
     (passed,) = passes
-    assert (said in passed.missing, said in passed.failed) == (lacks, not lacks)
+    assert (said in passed.missing_permission, said in passed.failed) == (lacks, not lacks)

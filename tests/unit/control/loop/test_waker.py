@@ -32,12 +32,12 @@ def says(policy_set: str = "a", *, freed: bool = False, process: str = "") -> Re
         (SERVED, ["no answer"], "a", False),
         (SERVED, [], "a", False),
         (SERVED, [says("")], "a", False),
-        (WakeState(served="a", owed=True), [says()], "a", True),
+        (WakeState(served="a", pending=True), [says()], "a", True),
     ],
 )
 def test_what_is_owed(before: WakeState, answers: list[ReplicaState | str], served: str, owed: bool) -> None:
-    after = before.heard(answers)
-    assert (after.served, after.owed) == (served, owed)
+    after = before.observe(answers)
+    assert (after.served, after.pending) == (served, owed)
 
 
 def test_with_a_replica_goes_what_it_knew_of_pods_that_it_refused() -> None:
@@ -70,10 +70,10 @@ def test_with_a_replica_goes_what_it_knew_of_pods_that_it_refused() -> None:
 
 
 def test_it_is_done_at_most_so_often() -> None:
-    waking = SERVED.heard([says(freed=True)])
+    waking = SERVED.observe([says(freed=True)])
     assert waking.wait_s(100.0) == 0.0
-    waking = waking.woke(100.0)
+    waking = waking.record_wake(100.0)
     assert waking.wait_s(100.0) is None
-    waking = waking.heard([says(freed=True)])
+    waking = waking.observe([says(freed=True)])
     assert waking.wait_s(102.0) == PAUSE_S - 2.0
     assert waking.wait_s(100.0 + 2 * PAUSE_S) == 0.0

@@ -14,16 +14,16 @@ MAY_NOT += missing_rule(MAY_NOT)
 
 def test_what_is_said(caplog: pytest.LogCaptureFixture) -> None:
     lacking = MissingPermissions()
-    lacking.failed("nobody is woken", UnreachableError("patch", PODS, "no answer"))
-    lacking.failed("nobody is woken", ForbiddenError("patch", PODS, "exceeded quota: pods", status=403))
-    assert not lacking.said
+    lacking.record("nobody is woken", UnreachableError("patch", PODS, "no answer"))
+    lacking.record("nobody is woken", ForbiddenError("patch", PODS, "exceeded quota: pods", status=403))
+    assert not lacking.messages
     for what in ("nobody is woken", "events cannot be posted"):
-        lacking.failed(what, ForbiddenError("patch", PODS, MAY_NOT, status=403))
-    assert lacking.said == tuple(
+        lacking.record(what, ForbiddenError("patch", PODS, MAY_NOT, status=403))
+    assert lacking.messages == tuple(
         f"{what}: patch pods: 403: {MAY_NOT}" for what in ("events cannot be posted", "nobody is woken")
     )
     for has in (True, False):
         assert ("nobody is woken" in lacking) is has
-        lacking.went("nobody is woken")
-    assert lacking.said == (f"events cannot be posted: patch pods: 403: {MAY_NOT}",)
+        lacking.clear("nobody is woken")
+    assert lacking.messages == (f"events cannot be posted: patch pods: 403: {MAY_NOT}",)
     assert [one.levelno for one in caplog.records] == [logging.WARNING] * 4

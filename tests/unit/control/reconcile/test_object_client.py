@@ -38,7 +38,7 @@ def test_what_others_form_is_applied_once_and_again_when_somebody_edits_it() -> 
     objects = ObjectClient(cast("Client", api))
 
     def put() -> str:
-        return asyncio.run(objects.put(dict(WANTED)))
+        return asyncio.run(objects.apply_if_changed(dict(WANTED)))
 
     assert (put(), put(), api.applied) == ("changed", "", 1)
     metadata = api.live["metadata"]

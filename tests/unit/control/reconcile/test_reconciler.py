@@ -26,7 +26,7 @@ class _Nothing:
     async def all(self, *_: Any, **__: str) -> list[Any]:
         return []
 
-    async def labelled(self, *_: Any) -> list[Any]:
+    async def list_labelled(self, *_: Any) -> list[Any]:
         return []
 
 
@@ -47,15 +47,15 @@ def test_of_a_scheduler_that_has_gone_nothing_is_asked() -> None:
     passes = Reconciler(
         objects=cast("ObjectClient", _Nothing()),
         foreign=cast("ForeignSchedulers", _Nobody()),
-        belonging=NamespaceOwner(cast("ObjectClient", _Nothing()), "n"),
+        owner=NamespaceOwner(cast("ObjectClient", _Nothing()), "n"),
         namespace="n",
         engine=TemplateEngine(templates()),
         context=lambda _: asyncio.sleep(0, None),
-        turned_away=lambda _: "",
+        refused_callers=lambda _: "",
         now=lambda: 1.0,
     )
     asked = DesiredScheduler(settings=settings(), listed=False, policies=[], exists=False, versions=[])
-    passed = passes.run(
+    passed = passes.reconcile(
         asked, _no_facts, paused=False, known=False, gone=None, noted=False, before=None, begin=_no_note, drifted=print
     )
     assert asyncio.run(passed) == ReconcileResult(gone=True)

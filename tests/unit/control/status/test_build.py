@@ -14,7 +14,7 @@ from fairlead.replica_state import PolicyState, ReplicaState
 @pytest.mark.parametrize(("spec", "scheduler"), [({}, "fairlead"), ({"schedulerName": "s"}, "s")])
 def test_the_scheduler_is_named_whether_or_not_the_policy_names_it(spec: dict[str, Any], scheduler: str) -> None:
     policy = {"metadata": {"name": "p", "uid": "u", "generation": 1}, "spec": spec}
-    about = StatusInputs(policy=policy, answers={}, passed=ReconcileResult(), paused=False)
+    about = StatusInputs(policy=policy, states={}, result=ReconcileResult(), paused=False)
     assert build_status(about, datetime(2026, 1, 1, tzinfo=UTC))["scheduler"] == {"name": scheduler}
 
 
@@ -30,9 +30,9 @@ def test_what_its_scheduler_is_counts_once_that_was_decided_for_this_generation(
     policy = {"metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": {}}
     served = PolicyState(uid="u", generation="2", serving="2", reason="Compiled")
     answers: dict[str, ReplicaState | str] = {"one": ReplicaState(policies={"p": served})}
-    passed = ReconcileResult(decision=Decision(fate="Stays", phase="Steady"), about=about)
+    passed = ReconcileResult(decision=Decision(lifecycle="Stays", phase="Steady"), policy_edits=about)
     made = build_status(
-        StatusInputs(policy=policy, answers=answers, passed=passed, paused=False),
+        StatusInputs(policy=policy, states=answers, result=passed, paused=False),
         datetime(2026, 1, 1, tzinfo=UTC),
     )
     assert {one["type"]: one["reason"] for one in made["conditions"]}["Ready"] == reason
@@ -43,9 +43,9 @@ def test_a_policy_that_is_too_slow_for_some_pods_is_ready_for_the_others_and_say
     few = "its filters are switched to its failurePolicy for 1 class of pods of one namespace"
     served = PolicyState(uid="u", generation="2", serving="2", reason="Compiled", slow_for=(few,))
     answers: dict[str, ReplicaState | str] = {"one": ReplicaState(policies={"p": served})}
-    passed = ReconcileResult(decision=Decision(fate="Stays", phase="Steady"), about=["0.1", "u/2"])
+    passed = ReconcileResult(decision=Decision(lifecycle="Stays", phase="Steady"), policy_edits=["0.1", "u/2"])
     made = build_status(
-        StatusInputs(policy=policy, answers=answers, passed=passed, paused=False),
+        StatusInputs(policy=policy, states=answers, result=passed, paused=False),
         datetime(2026, 1, 1, tzinfo=UTC),
     )
     assert {one["type"]: one["reason"] for one in made["conditions"]}["Ready"] == "Ready"

@@ -48,7 +48,7 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             id="off, and paused",
         ),
         pytest.param(
-            replace(FINE, enforced=False, missing="may not create configmaps"),
+            replace(FINE, enforced=False, missing_permission="may not create configmaps"),
             "False",
             "Forbidden",
             "configmaps",
@@ -118,10 +118,16 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             replace(FINE, replicas=(ONE, replace(TWO, slow=True))), "False", "TooSlow", "two: ", False, False, id="slow"
         ),
         pytest.param(
-            replace(FINE, phase="Rolling", roll="1 of 2 pods"), "False", "Rolling", "1 of 2", True, False, id="rolls"
+            replace(FINE, phase="Rolling", rollout_message="1 of 2 pods"),
+            "False",
+            "Rolling",
+            "1 of 2",
+            True,
+            False,
+            id="rolls",
         ),
         pytest.param(
-            replace(FINE, phase="RolledBack", roll="no plugin x"),
+            replace(FINE, phase="RolledBack", rollout_message="no plugin x"),
             "False",
             "ConfigurationRejected",
             "no plugin x",
@@ -130,7 +136,7 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             id="rolled back",
         ),
         pytest.param(
-            replace(FINE, roll="0 of 2 pods are ready"),
+            replace(FINE, rollout_message="0 of 2 pods are ready"),
             "False",
             "SchedulerUnavailable",
             "0 of 2",
@@ -142,7 +148,7 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             replace(FINE, paused=True), "False", "Paused", "nothing of its scheduler", False, False, id="paused"
         ),
         pytest.param(
-            replace(FINE, failed="create deployments: 507: disk full", paused=True),
+            replace(FINE, failure="create deployments: 507: disk full", paused=True),
             "False",
             "ReconcileFailed",
             "create deployments: 507: disk full; it is tried again",
@@ -151,7 +157,7 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             id="failed",
         ),
         pytest.param(
-            replace(FINE, missing="may not create deployments"),
+            replace(FINE, missing_permission="may not create deployments"),
             "False",
             "Forbidden",
             "deployments",
@@ -160,7 +166,7 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             id="not allowed",
         ),
         pytest.param(
-            replace(FINE, lacking=["events cannot be posted: may not"]),
+            replace(FINE, missing_permissions=["events cannot be posted: may not"]),
             "False",
             "Forbidden",
             "events cannot be posted: may not",
@@ -178,7 +184,7 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             id="a replica is not allowed",
         ),
         pytest.param(
-            replace(FINE, phase="Rolling", roll="1 of 2 pods", replicas=(ONE, SILENT)),
+            replace(FINE, phase="Rolling", rollout_message="1 of 2 pods", replicas=(ONE, SILENT)),
             "Unknown",
             "ReplicaSilent",
             "no answer within 1 s; 1 of 2 pods",
@@ -198,8 +204,8 @@ def test_what_is_said(
 
 
 def test_a_time_changes_only_with_its_status() -> None:
-    first = conditions(replace(FINE, phase="Rolling", roll="1 of 2"), (), BEFORE)
-    second = conditions(replace(FINE, phase="Rolling", roll="2 of 2", generation=8), first, NOW)
+    first = conditions(replace(FINE, phase="Rolling", rollout_message="1 of 2"), (), BEFORE)
+    second = conditions(replace(FINE, phase="Rolling", rollout_message="2 of 2", generation=8), first, NOW)
     assert {one["lastTransitionTime"] for one in second} == {BEFORE}
     assert {one["observedGeneration"] for one in second} == {8}
     third = by_type(conditions(FINE, first, NOW))
@@ -256,9 +262,9 @@ KNOWN = st.builds(
         max_size=5,
     ),
     phase=st.sampled_from([None, "Steady", "Rolling", "RolledBack", "Rejected"]),
-    roll=TEXT,
-    missing=TEXT,
-    lacking=st.lists(TEXT, max_size=2),
+    rollout_message=TEXT,
+    missing_permission=TEXT,
+    missing_permissions=st.lists(TEXT, max_size=2),
     paused=st.booleans(),
 )
 

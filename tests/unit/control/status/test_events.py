@@ -43,14 +43,14 @@ def test_an_event_that_we_had_no_right_to_post_is_posted_once_we_have(
     announcer = EventRecorder(cast("Any", Client()), "test", lacking)
 
     async def story() -> None:
-        await announcer.about(POLICY, "Normal", "Ready", "all is well", "Reconcile", datetime(2026, 1, 1, tzinfo=UTC))
+        await announcer.record(POLICY, "Normal", "Ready", "all is well", "Reconcile", datetime(2026, 1, 1, tzinfo=UTC))
         for _ in answers[1:]:
-            await announcer.again()
+            await announcer.retry_refused()
 
     asyncio.run(story())
     assert len(asked) == posted
     assert len({*asked}) == 1
-    assert bool(lacking.said) is lacks
+    assert bool(lacking.messages) is lacks
 
 
 def said(where: ObjectRef, status: int) -> RequestError:

@@ -77,7 +77,7 @@ def test_what_takes_longer_gives_the_time_away_and_nobody_waits_for_it(slept: li
         found = [await until_it_is_told(one, policy(uid=uid)) for uid in ("u", "another")]
         assert [[reason for reason, _ in each] for each in found] == [SAID, SAID]
         assert sum(slept) > 0.1
-        assert (len(one._looks), len(asyncio.all_tasks())) == (2, 1)
+        assert (len(one._runs), len(asyncio.all_tasks())) == (2, 1)
 
     asyncio.run(story())
 

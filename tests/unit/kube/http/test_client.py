@@ -30,8 +30,8 @@ from scripted.server import Server, Step
 from scripted.steps import answer, broken, line, page, refuse, thing, watch
 
 POLICIES = ObjectRef(Resource("fairlead.dev", "v1alpha1", "schedulerextenderpolicies"))
-SOME = POLICIES.of("", "some")
-POD = PODS.of("default", "web-1")
+SOME = POLICIES.named("", "some")
+POD = PODS.named("default", "web-1")
 Call = Callable[[Client], Coroutine[Any, Any, object]]
 anything = msgspec.json.decode
 things = msgspec.json.Decoder(Page[Any]).decode
@@ -39,7 +39,7 @@ things = msgspec.json.Decoder(Page[Any]).decode
 WIRE: dict[str, tuple[Call, str, dict[str, str], str, object]] = {
     "get": (lambda client: client.get(POD, anything), "GET /api/v1/namespaces/default/pods/web-1", {}, "", None),
     "create": (
-        lambda client: client.create(PODS.of("default", ""), {"a": 1}, anything),
+        lambda client: client.create(PODS.named("default", ""), {"a": 1}, anything),
         "POST /api/v1/namespaces/default/pods",
         {},
         "application/json",
@@ -53,7 +53,7 @@ WIRE: dict[str, tuple[Call, str, dict[str, str], str, object]] = {
         {"a": 1},
     ),
     "merge into the status": (
-        lambda client: client.merge(POLICIES.of("", "some", "status"), {"status": {}}, anything),
+        lambda client: client.merge(POLICIES.named("", "some", "status"), {"status": {}}, anything),
         "PATCH /apis/fairlead.dev/v1alpha1/schedulerextenderpolicies/some/status",
         {},
         "application/merge-patch+json",
@@ -86,7 +86,7 @@ WIRE: dict[str, tuple[Call, str, dict[str, str], str, object]] = {
         },
     ),
     "post": (
-        lambda client: client.post(PODS.of("default", "web-1", "binding"), b'{"a": 1}', within_s=5),
+        lambda client: client.post(PODS.named("default", "web-1", "binding"), b'{"a": 1}', within_s=5),
         "POST /api/v1/namespaces/default/pods/web-1/binding",
         {},
         "application/json",

@@ -184,9 +184,9 @@ class World:
         if refused:
             one.election = before.failed(now)
         elif isinstance(asked, Read):
-            one.election = before.saw(seen, now)
+            one.election = before.after_read(seen, now)
         elif seen is not None:
-            one.election = before.wrote(seen, sent, now)
+            one.election = before.after_write(seen, sent, now)
         if isinstance(asked, Release):
             one.election = one.election.resigned(now)
         elif before.until is None and one.election.until is not None:

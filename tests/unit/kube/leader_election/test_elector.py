@@ -19,7 +19,7 @@ from scripted.loop import in_loop
 from scripted.server import Server, Step
 from scripted.steps import answer, refuse
 
-HERE = LEASES.of("fairlead-system", "fairlead-operator")
+HERE = LEASES.named("fairlead-system", "fairlead-operator")
 PATH = "/apis/coordination.k8s.io/v1/namespaces/fairlead-system/leases"
 QUICK = LeaseTimings(lease_s=5, act_s=4, retry_s=0.05)
 ME = identity("fairlead-0", "u-1")
@@ -72,18 +72,18 @@ class Work:
     lingers: bool = False
     threads: set[str] = field(default_factory=set)
 
-    def begin(self) -> None:
+    def start(self) -> None:
         self.said.append("begin")
         self.goes_on = True
         self.threads.add(threading.current_thread().name)
 
-    def end(self) -> None:
+    def stop(self) -> None:
         self.said.append("end")
         if not self.lingers:
             self.goes_on = False
 
     @property
-    def ended(self) -> bool:
+    def stopped(self) -> bool:
         return not self.goes_on
 
 
@@ -99,7 +99,7 @@ class Scene:
             await asyncio.sleep(0.005)
 
     async def leading(self) -> None:
-        await self.until(lambda: self.elector.leads and self.work.goes_on)
+        await self.until(lambda: self.elector.is_leader and self.work.goes_on)
 
 
 @asynccontextmanager
@@ -129,7 +129,7 @@ async def test_it_is_had_renewed_and_released() -> None:
         # it may have been renewed before it was looked at first
         assert renewed["acquireTime"] == spec["acquireTime"] <= spec["renewTime"] < renewed["renewTime"]
         await asyncio.to_thread(one.elector.stop, 20)
-        assert (one.leases.holder, one.elector.leads, one.work.said) == ("", False, ["begin", "end"])
+        assert (one.leases.holder, one.elector.is_leader, one.work.said) == ("", False, ["begin", "end"])
         assert one.work.threads == {"lease"}
 
 
@@ -161,7 +161,7 @@ async def test_what_cannot_be_renewed_is_lost_and_had_again(trouble: Step) -> No
         await one.leading()
         one.leases.trouble = trouble
         await one.until(lambda: one.work.said == ["begin", "end"])
-        assert not one.elector.leads
+        assert not one.elector.is_leader
         assert one.elector.fault
         one.leases.trouble = None
         await one.leading()
@@ -176,7 +176,7 @@ async def test_who_sees_another_holder_leads_no_more() -> None:
         assert one.leases.lease is not None
         one.leases.put(one.leases.lease["spec"] | {"holderIdentity": "other", "leaseDurationSeconds": 1})
         await one.until(lambda: one.work.said == ["begin", "end"])
-        assert (one.elector.leads, one.elector.holder) == (False, "other")
+        assert (one.elector.is_leader, one.elector.holder) == (False, "other")
         await one.leading()  # the other one has never renewed it
         assert one.leases.lease["spec"]["leaseTransitions"] == 1
 

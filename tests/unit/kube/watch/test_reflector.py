@@ -303,7 +303,7 @@ async def test_waits_grow_while_the_server_is_away_and_it_says_why() -> None:
         while on.reflector.state.events["BOOKMARK"] < 1:
             await asyncio.sleep(0)
         assert on.time.waited == [0.25, 0.5, 1, 2]
-        assert on.reflector.state.trouble == ""
+        assert on.reflector.state.last_error == ""
         assert on.reflector.state.failures == {"unreachable": 4}
         assert on.asked == ["list", *["watch 1"] * 9]
 
@@ -312,7 +312,7 @@ async def test_waits_grow_while_the_server_is_away_and_it_says_why() -> None:
 async def test_trouble_is_told_while_it_lasts() -> None:
     async with scene(page(A, version=1), refuse(403, "Forbidden", "not you"), HOLD) as on:
         await on.until("list", "watch 1", "watch 1")
-        assert on.reflector.state.trouble == "watch things.test.dev: 403 Forbidden: not you"
+        assert on.reflector.state.last_error == "watch things.test.dev: 403 Forbidden: not you"
 
 
 @in_loop
@@ -438,7 +438,7 @@ async def test_a_token_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> No
         running = asyncio.create_task(reflector.run())
         while reflector.state.failures["access"] < 3:
             await asyncio.sleep(0)
-        assert reflector.state.trouble == f"{token}: tokenFile: no such file or directory; mend it"
+        assert reflector.state.last_error == f"{token}: tokenFile: no such file or directory; mend it"
         token.write_text("t")
         await sink.until(lambda: "a" in sink.things)
         running.cancel()

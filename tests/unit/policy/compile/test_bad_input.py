@@ -89,7 +89,7 @@ def test_a_node_of_any_shape_gets_a_verdict(name: str) -> None:
 def test_a_pod_of_any_shape_gets_a_verdict() -> None:
     rules = policy(filters={"f": "pod.spec.containers.all(c, c.image != '') && pod.metadata.labels.size() == 0"})
     for one in ({}, {"metadata": None}, {"metadata": {"labels": None}, "spec": {"containers": None}}):
-        assert not Cluster([rules], [node()]).filter(PodView(from_json("Pod", one))).refused
+        assert not Cluster([rules], [node()]).filter(PodView(from_json("Pod", one))).rejected
 
 
 @pytest.mark.parametrize("text", ["^(a+)+$", "(a|aa)+$", "(.*)(.*)(.*)(.*)(.*)x$"])

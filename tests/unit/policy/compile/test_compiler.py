@@ -213,7 +213,7 @@ def test_a_policy_that_is_off_is_compiled_and_reported_and_never_applied() -> No
     off = policy(mode="Off", filters={"f": "false"})
     assert [report.name for report in off.reports] == ["f"]
     assert not off.enforced
-    assert not Cluster([off], [node()]).filter(pod()).refused
+    assert not Cluster([off], [node()]).filter(pod()).rejected
     assert faults(mode="Off", filters={"f": "nonsense("})
 
 
@@ -290,7 +290,7 @@ KEPT: list[dict[str, Any]] = [
 
 
 def test_what_is_kept_of_other_policies_is_never_taken_for_something_else() -> None:
-    known = CompileOptions(INSTALLED, known={})
+    known = CompileOptions(INSTALLED, expression_cache={})
 
     def came_of(rules: CompileOptions, spec: dict[str, Any]) -> object:
         try:
@@ -300,6 +300,6 @@ def test_what_is_kept_of_other_policies_is_never_taken_for_something_else() -> N
 
     want = [came_of(CompileOptions(INSTALLED), spec) for spec in KEPT]
     assert [came_of(known, spec) for spec in [*KEPT, *KEPT]] == [*want, *want]
-    assert known.known
+    assert known.expression_cache
     first, again = policy(rules=known, **KEPT[0]), policy(rules=known, **KEPT[0])
     assert first.filters[0].expression is again.filters[0].expression

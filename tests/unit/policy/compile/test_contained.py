@@ -175,7 +175,7 @@ def test_an_entry_of_data(error: Exception, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(node_data, "_number", _fails(error))
     rules = policy(data=[{"name": "load", "nodeLabel": {"key": "load"}}], filters={"f": "data.load < 1.0", "g": GOOD})
     cluster = Cluster([rules], [node("a", labels={"load": "0.5"})])
-    assert [one.reason for one in cluster.filter(pod()).refused.values()] == ["data load cannot be read"]
+    assert [one.reason for one in cluster.filter(pod()).rejected.values()] == ["data load cannot be read"]
     assert _faults(cluster)["p", "f"][0] == 1
 
 

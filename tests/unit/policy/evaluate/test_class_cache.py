@@ -74,7 +74,7 @@ def test_nodes_that_come_make_classes_go() -> None:
     before = len(cluster.evaluator.classes)
     for at in range(10, 1_000):
         cluster.nodes.put(node(f"n{at}"))
-    assert cluster.evaluator.catch_up(now=NOW, clock=Endless(), deadline=NEVER)
+    assert cluster.evaluator.precompute(now=NOW, clock=Endless(), deadline=NEVER)
     assert cluster.evaluator.classes.size <= 200_000
     assert len(cluster.evaluator.classes) < before
 

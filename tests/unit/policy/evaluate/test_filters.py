@@ -118,21 +118,21 @@ def test_policies_compose_to_the_same_in_whatever_order_they_arrive(specs: list[
     for _ in range(2):
         cluster = Cluster(made, nodes)
         found = cluster.filter(pod())
-        answers.append((found.passed, dict(found.refused), cluster.scores(pod())))
+        answers.append((found.passed, dict(found.rejected), cluster.scores(pod())))
         random.shuffle(made)
     assert answers[0] == answers[1]
 
 
 def test_a_node_that_is_not_known_is_refused_by_any_filter_and_only_by_one() -> None:
     found = Cluster([policy(filters={"f": "true"})], [node("a")]).filter(pod(), ["a", "b"])
-    assert (found.passed, found.unknown, dict(found.refused)) == (["a"], ["b"], {})
+    assert (found.passed, found.unknown, dict(found.rejected)) == (["a"], ["b"], {})
     found = Cluster([policy(scores={"s": "1.0"})], [node("a")]).filter(pod(), ["a", "b"])
     assert (found.passed, found.unknown) == (["a", "b"], ())
 
 
 def test_refusals_are_of_the_nodes_asked_about_only() -> None:
     found = Cluster([policy(filters={"f": "false"})], [node("a"), node("b")]).filter(pod(), ["b"])
-    assert list(found.refused) == ["b"]
+    assert list(found.rejected) == ["b"]
     assert list(found.passed) == []
 
 

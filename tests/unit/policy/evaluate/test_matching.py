@@ -93,7 +93,7 @@ def test_pods_of_which_one_matches_and_one_cannot_be_told_share_nothing() -> Non
 
 
 def test_where_a_condition_raises_a_policy_without_filters_refuses_nothing() -> None:
-    assert not _undecided(scores={"s": "1.0"}).filter(pod()).refused
+    assert not _undecided(scores={"s": "1.0"}).filter(pod()).rejected
 
 
 def test_where_a_condition_raises_protections_hold() -> None:

@@ -88,8 +88,8 @@ def test_pods_that_differ_in_something_that_a_rule_sees_are_never_one_class(
     clusters = [Cluster([rule], [node("n")]) for rule in rules]
     for cluster in clusters:
         for one in pods:
-            kept = dict(cluster.filter(one, ["n"]).refused)
-            fresh = dict(Cluster(cluster.evaluator.policies.policies, [node("n")]).filter(one, ["n"]).refused)
+            kept = dict(cluster.filter(one, ["n"]).rejected)
+            fresh = dict(Cluster(cluster.evaluator.policies.policies, [node("n")]).filter(one, ["n"]).rejected)
             assert kept == fresh
 
 

@@ -129,7 +129,7 @@ def test_a_node_that_went_while_the_journal_was_forgotten_is_not_known_any_more(
     for _ in range(5):
         cluster.nodes.put(node("n4", labels={"gpu": "a"}), GPU)
     found = cluster.filter(pod(labels={"gpu": "a"}), ["n3", "n4"])
-    assert (found.passed, found.unknown, dict(found.refused)) == (["n4"], ["n3"], {})
+    assert (found.passed, found.unknown, dict(found.rejected)) == (["n4"], ["n3"], {})
 
 
 def test_a_slot_that_is_used_again_forgets_who_was_there() -> None:
@@ -139,7 +139,7 @@ def test_a_slot_that_is_used_again_forgets_who_was_there() -> None:
     cluster.nodes.remove("n3")
     cluster.nodes.put(node("fresh", labels={"gpu": "b"}))
     found = cluster.filter(gold, ["fresh", "n3", "n4"])
-    assert (found.passed, found.unknown, list(found.refused)) == (["n4"], ["n3"], ["fresh"])
+    assert (found.passed, found.unknown, list(found.rejected)) == (["n4"], ["n3"], ["fresh"])
 
 
 def test_past_the_deadline_the_policy_is_named_and_the_next_call_goes_on() -> None:
@@ -219,7 +219,7 @@ def test_a_change_in_the_middle_of_a_cold_pass_is_not_lost() -> None:
     cluster.nodes.put(node("new", labels={"gpu": "b"}))
     cluster.nodes.put(node("n19", labels={"gpu": "b"}), GPU)
     found = cluster.filter(gold)
-    assert set(found.refused) == {"new", "n19"}
+    assert set(found.rejected) == {"new", "n19"}
     assert len(found.passed) == 18
 
 
@@ -311,10 +311,10 @@ def test_idle_time_computes_what_waits() -> None:
     gold = pod(labels={"gpu": "a"})
     cluster.filter(gold)
     cluster.nodes.put(node("n3", labels={"gpu": "b"}), GPU)
-    assert cluster.evaluator.catch_up(now=NOW, clock=Clock(), deadline=1)
+    assert cluster.evaluator.precompute(now=NOW, clock=Clock(), deadline=1)
     with evaluations(cluster) as asked:
         cluster.filter(gold)
     assert asked == {}
     for at in range(20):
         cluster.nodes.put(node(f"n{at}", labels={"gpu": "b"}), GPU)
-    assert not cluster.evaluator.catch_up(now=NOW, clock=Clock(10**9), deadline=0)
+    assert not cluster.evaluator.precompute(now=NOW, clock=Clock(10**9), deadline=0)

@@ -152,7 +152,7 @@ class KeptEqualsFresh(RuleBasedStateMachine):
 
     @rule()
     def has_nothing_to_do(self) -> None:
-        assert self.evaluator.catch_up(now=self.now, clock=Endless(), deadline=NEVER)
+        assert self.evaluator.precompute(now=self.now, clock=Endless(), deadline=NEVER)
 
     @invariant()
     def counts_are_bounded(self) -> None:
@@ -175,7 +175,7 @@ class KeptEqualsFresh(RuleBasedStateMachine):
         for asked in (self.evaluator, Evaluator(policy_set(POLICIES), nothing)):
             found = asked.filter(one, "fairlead", names, now=self.now, clock=Endless(), deadline=NEVER)
             scores = asked.scores(one, "fairlead", names, now=self.now, clock=Endless(), deadline=NEVER)
-            answers.append((list(found.passed), list(found.unknown), dict(found.refused), scores))
+            answers.append((list(found.passed), list(found.unknown), dict(found.rejected), scores))
         kept, fresh = answers
         assert kept == fresh
 

@@ -52,8 +52,8 @@ def test_without_some_pods_the_rest_is_as_it_was() -> None:
 def test_a_node_facing_a_victim_is_the_same_node() -> None:
     victim = placed("a")
     view = node(pods=[victim])
-    assert view.facing(victim).victim is victim
-    assert view.facing(victim).with_data(Data({"d": 1.0})).victim is victim
+    assert view.with_victim(victim).victim is victim
+    assert view.with_victim(victim).with_data(Data({"d": 1.0})).victim is victim
     assert view.victim is None
 
 

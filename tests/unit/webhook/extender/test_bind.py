@@ -61,7 +61,7 @@ def test_a_pod_that_the_mirror_does_not_know_is_asked_for_elsewhere() -> None:
 
 
 def test_a_pod_of_a_guarded_namespace_is_not_bound() -> None:
-    guarding = Asking(unplaced=[pod()], guarded=frozenset({"ml"}))
+    guarding = Asking(unplaced=[pod()], excluded_namespaces=frozenset({"ml"}))
     answer = guarding.bind(json.dumps(ASKED).encode())
     assert isinstance(answer, Reply)
     want = {"Error": "pods of namespace ml must not depend on Fairlead: give them another scheduler"}
@@ -178,7 +178,7 @@ def test_whoever_was_late_already_is_not_counted() -> None:
     one = Asking([policy(annotations=SLOWLY)], [node("n")], unplaced=[pod()])
     clock = Clock(1_000)
     for _ in range(3):
-        answer = one.bind(json.dumps(ASKED).encode(), at(clock=clock, deadline=0)._replace(fair=False))
+        answer = one.bind(json.dumps(ASKED).encode(), at(clock=clock, deadline=0)._replace(had_enough_time=False))
         assert isinstance(answer, Reply)
         assert answer.outcome.too_slow == "p"
-    assert not one.pace.slow(clock.time)
+    assert not one.pace.open_circuits(clock.time)

@@ -21,7 +21,7 @@ def test_each_scheduler_has_a_name_of_its_own_that_fits() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_scheduler_is_known_by_its_certificate(name: str) -> None:
-    wanted = {one: Caller(schedulers=frozenset({one}), always_reasons=one == "gpu") for one in NAMES}
+    wanted = {one: Caller(schedulers=frozenset({one}), wants_all_reasons=one == "gpu") for one in NAMES}
     callers = Callers(lambda: [*wanted.values()])
     assert callers(scheduler_identity(name), "filter") == wanted[name]
 

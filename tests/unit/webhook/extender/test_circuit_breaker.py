@@ -21,19 +21,19 @@ SLOW: dict[str, Any] = {"filters": {"f": "true"}, "scores": {"s": "1.0"}, "prote
 
 def test_pace() -> None:
     pace, one, asked = CircuitBreaker(), policy("p"), pod()
-    assert not pace.missed(one, "gate", asked, 0)
-    assert not pace.missed(one, "gate", asked, WINDOW), "a minute later it starts afresh"
-    assert not pace.missed(one, "scores", asked, WINDOW + 1), "the other parts have their own count"
-    assert not pace.missed(one, "binding", asked, WINDOW + 1)
-    assert pace.missed(one, "gate", asked, 2 * WINDOW - 1)
+    assert not pace.record_timeout(one, "gate", asked, 0)
+    assert not pace.record_timeout(one, "gate", asked, WINDOW), "a minute later it starts afresh"
+    assert not pace.record_timeout(one, "scores", asked, WINDOW + 1), "the other parts have their own count"
+    assert not pace.record_timeout(one, "binding", asked, WINDOW + 1)
+    assert pace.record_timeout(one, "gate", asked, 2 * WINDOW - 1)
     start = 2 * WINDOW - 1
-    assert pace.is_slow(one, "gate", asked, start)
-    assert pace.is_slow(one, "gate", asked, start + PAUSE - 1)
-    assert not pace.is_slow(one, "gate", asked, start + PAUSE)
-    assert not pace.is_slow(one, "scores", asked, start)
+    assert pace.is_open(one, "gate", asked, start)
+    assert pace.is_open(one, "gate", asked, start + PAUSE - 1)
+    assert not pace.is_open(one, "gate", asked, start + PAUSE)
+    assert not pace.is_open(one, "scores", asked, start)
     for another in (policy("q"), policy("p", generation=2), policy("p", uid="u-other")):
-        assert not pace.is_slow(another, "gate", asked, start)
-    assert not pace.missed(one, "gate", asked, start + PAUSE), "and then it has two again"
+        assert not pace.is_open(another, "gate", asked, start)
+    assert not pace.record_timeout(one, "gate", asked, start + PAUSE), "and then it has two again"
 
 
 TEAM: dict[str, Any] = {"filters": {"f": "pod.metadata.labels['team'] != '' && request['cpu'] >= 0.0"}}
@@ -45,16 +45,16 @@ def of(team: str, namespace: str = "ml", name: str = "x") -> PodView:
 
 def switched(pace: CircuitBreaker, one: CompiledPolicy, *pods: PodView) -> list[str | None]:
     """For whom, once each of them has missed twice."""
-    return [[pace.missed(one, "gate", each, 0) for _ in range(2)][1] for each in pods]
+    return [[pace.record_timeout(one, "gate", each, 0) for _ in range(2)][1] for each in pods]
 
 
 def test_a_policy_is_switched_for_the_pods_that_made_it_miss_and_for_nobody_else() -> None:
     pace, one = CircuitBreaker(), policy("p", **TEAM)
     assert switched(pace, one, of("a")) == ["class"]
-    assert pace.is_slow(one, "gate", of("a", name="another"), 0), "pods that agree on what is read are one class"
+    assert pace.is_open(one, "gate", of("a", name="another"), 0), "pods that agree on what is read are one class"
     for other in (of("b"), of("a", "web"), of("b", "web")):
-        assert not pace.is_slow(one, "gate", other, 0)
-    assert [str(each) for each in pace.slow(0)] == [
+        assert not pace.is_open(one, "gate", other, 0)
+    assert [str(each) for each in pace.open_circuits(0)] == [
         "its filters are switched to its failurePolicy for 1 class of pods of one namespace"
     ]
 
@@ -63,36 +63,36 @@ def test_one_namespace_never_switches_a_policy_for_another_however_many_classes_
     pace, one = CircuitBreaker(), policy("p", **TEAM)
     pods = [of(f"t{at}") for at in range(10)]
     assert switched(pace, one, *pods) == ["class"] * (CLASSES - 1) + ["namespace"] * (10 - CLASSES + 1)
-    assert pace.is_slow(one, "gate", of("one that never missed"), 0)
-    assert not pace.is_slow(one, "gate", of("t0", "web"), 0)
-    assert [each.pods for each in pace.slow(0)] == ["the pods of one namespace"]
+    assert pace.is_open(one, "gate", of("one that never missed"), 0)
+    assert not pace.is_open(one, "gate", of("t0", "web"), 0)
+    assert [each.pods for each in pace.open_circuits(0)] == ["the pods of one namespace"]
 
 
 def test_classes_of_two_namespaces_switch_it_for_everybody() -> None:
     pace, one = CircuitBreaker(), policy("p", **TEAM)
     assert switched(pace, one, of("a"), of("b", "web")) == ["class", "all"]
-    assert pace.is_slow(one, "gate", of("c", "third"), PAUSE - 1)
-    assert not pace.is_slow(one, "gate", of("a"), PAUSE)
-    assert [each.pods for each in pace.slow(0)] == ["all pods"]
+    assert pace.is_open(one, "gate", of("c", "third"), PAUSE - 1)
+    assert not pace.is_open(one, "gate", of("a"), PAUSE)
+    assert [each.pods for each in pace.open_circuits(0)] == ["all pods"]
 
 
 def test_once_is_not_enough_in_however_many_namespaces() -> None:
     pace, one = CircuitBreaker(), policy("p", **TEAM)
-    assert [pace.missed(one, "gate", of("a", f"n{at}"), 0) for at in range(20)] == [None] * 20
-    assert not pace.slow(0)
+    assert [pace.record_timeout(one, "gate", of("a", f"n{at}"), 0) for at in range(20)] == [None] * 20
+    assert not pace.open_circuits(0)
 
 
 def test_pods_that_are_like_no_other_are_one_class_for_each_namespace() -> None:
     pace, one = CircuitBreaker(), policy("p", filters={"f": "pod.metadata.name != ''"})
     assert switched(pace, one, of("a", name="x")) == ["namespace"]
-    assert pace.is_slow(one, "gate", of("a", name="y"), 0)
-    assert not pace.is_slow(one, "gate", of("a", "web", name="x"), 0)
+    assert pace.is_open(one, "gate", of("a", name="y"), 0)
+    assert not pace.is_open(one, "gate", of("a", "web", name="x"), 0)
 
 
 def test_what_is_remembered_of_pods_is_bounded_and_has_no_value_of_theirs() -> None:
     pace, one = CircuitBreaker(), policy("p", **TEAM)
     for number in range(3 * MISSES):
-        pace.missed(one, "gate", of(f"{number}" + "x" * 5_000), 0)
+        pace.record_timeout(one, "gate", of(f"{number}" + "x" * 5_000), 0)
     assert len(pace._missed) == MISSES
     switched(pace, one, *(of(f"{at}" + "y" * 5_000) for at in range(50)))
     assert len(repr(pace._missed)) + len(repr(pace._held)) < 200 * MISSES
@@ -106,7 +106,7 @@ def test_a_pod_of_one_tenant_neither_opens_nor_closes_a_policy_for_others(
     time = Passing()
     for _ in range(2):
         time.ask(asking, "filter", NAMES, gate, slow=True)
-    assert [each.scope for each in asking.pace.slow(time.time)] == ["class"]
+    assert [each.scope for each in asking.pace.open_circuits(time.time)] == ["class"]
     mine, others = (
         time.ask(asking, "filter", NAMES, gate, slow=False, pod={"namespace": one}) for one in ("ml", "web")
     )

@@ -36,7 +36,7 @@ CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any], Sequence[str], list[st
     ),
     "or others write the configuration": (
         {"filters": {"f": GPU}},
-        {"always_reasons": True},
+        {"wants_all_reasons": True},
         ALL,
         ["a", "c"],
         None,
@@ -188,7 +188,7 @@ def test_images_of_nodes_are_left_out_where_nobody_reads_them() -> None:
     sent, lean = given("a"), {"f": "node.metadata.name != ''"}
     sent["status"]["images"] = [{"names": ["app"], "sizeBytes": 7}]
     world = Asking([policy(filters=lean, scores={"s": "free['cpu']"})]).world
-    assert [*world.node(json.dumps(sent).encode()).node.status.images] == []
+    assert [*world.full_node_view(json.dumps(sent).encode()).node.status.images] == []
 
 
 def test_a_simulation_leaves_no_trace() -> None:

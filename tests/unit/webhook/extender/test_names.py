@@ -26,7 +26,7 @@ def test_whatever_names_are_made_of(
     asking = Asking(
         RULES,
         [node(name, labels={"gpu": "x"}, cpu=90.0) for name in good] + [node(name, cpu=10.0) for name in bad],
-        always_reasons=True,
+        wants_all_reasons=True,
     )
     asked = [*bad, *unknown, *good]
     written = json.dumps(json.loads(body(asked)), ensure_ascii=escaped, separators=None if spaced else (",", ":"))

@@ -80,7 +80,7 @@ def test_pods_of_a_guarded_namespace_are_refused_by_the_gate_that_is_always_aske
     """Whatever policies say, and none has to; the scores and the other gate leave it to that one."""
     why = "pods of namespace ml must not depend on Fairlead: give them another scheduler"
     for policies in ([], [policy(filters={"f": "true"}, scores={"s": "100.0"}, failurePolicy="Ignore")]):
-        asking = Asking(policies, MANY, guarded=frozenset({"kube-system", "ml"}))
+        asking = Asking(policies, MANY, excluded_namespaces=frozenset({"kube-system", "ml"}))
         found = asking.filter(body(NAMES[:2]))
         reply = go.decode("filter", found.body)
         want = dict.fromkeys(NAMES[:2], why)
@@ -158,7 +158,7 @@ def test_twice_in_a_minute_is_too_slow_for_five_minutes() -> None:
     asking, time = Asking([policy(**SLOW)], MANY), Time()
     assert not time.call(asking, "filter", slow=True).outcome.switched
     assert time.call(asking, "preempt", slow=True).outcome.switched == "class"
-    assert [*asking.pace.slow(time.time)] == [OpenCircuit(Version("p", "u-p", "1"), "gate", "class", 1)]
+    assert [*asking.pace.open_circuits(time.time)] == [OpenCircuit(Version("p", "u-p", "1"), "gate", "class", 1)]
 
     reply = go.decode("filter", time.call(asking, "filter", slow=False).body)
     assert (reply["NodeNames"], {*reply["FailedAndUnresolvableNodes"].values()}) == ([], {"policy p is too slow"})
@@ -173,7 +173,7 @@ def test_twice_in_a_minute_is_too_slow_for_five_minutes() -> None:
 
     time.time += PAUSE
     assert names_of(time.call(asking, "filter", slow=False)) == NAMES
-    assert not asking.pace.slow(time.time)
+    assert not asking.pace.open_circuits(time.time)
 
 
 def test_ignore_lets_its_pods_pass_and_others_are_asked_still() -> None:
@@ -212,7 +212,7 @@ def test_a_simulation_that_is_too_slow_is_told_so_and_counts_nothing() -> None:
     for _ in range(3):
         answer = asking.filter(body(nodes=nodes), when=at(clock=time, deadline=0))
         assert (answer.outcome.too_slow, answer.outcome.switched) == ("p", None)
-    assert not asking.pace.slow(time.time)
+    assert not asking.pace.open_circuits(time.time)
 
 
 def test_waiting_rules_are_computed_in_idle_time() -> None:
@@ -220,7 +220,7 @@ def test_waiting_rules_are_computed_in_idle_time() -> None:
     asking.filter(body(NAMES))
     asking.prioritize(body(NAMES))
     asking.nodes.put(node("new"))
-    assert asking.world.catch_up(at())
+    assert asking.world.precompute(at())
     before = dict(asking.tally.evaluations)
     asking.filter(body(["new"]))
     asking.prioritize(body(["new"]))

@@ -8,9 +8,9 @@ def test_of_each_address_the_last_reason_is_known_for_a_while() -> None:
     turned.add("10.0.0.1", "no certificate", 0)
     turned.add("10.0.0.2", "expired", LATELY)
     turned.add("10.0.0.1", "identity", 1)
-    assert turned.lately(LATELY) == {"10.0.0.1": "identity", "10.0.0.2": "expired"}
-    assert turned.lately(LATELY + 2) == {"10.0.0.2": "expired"}
-    assert turned.lately(2 * LATELY + 1) == {}
+    assert turned.recent(LATELY) == {"10.0.0.1": "identity", "10.0.0.2": "expired"}
+    assert turned.recent(LATELY + 2) == {"10.0.0.2": "expired"}
+    assert turned.recent(2 * LATELY + 1) == {}
 
 
 def test_those_who_come_from_everywhere_take_no_room() -> None:
@@ -19,4 +19,4 @@ def test_those_who_come_from_everywhere_take_no_room() -> None:
         turned.add(str(number), "identity", number)
     turned.add("3", "expired", 5)
     turned.add("5", "identity", 6)
-    assert turned.lately(6) == {"3": "expired", "5": "identity"}
+    assert turned.recent(6) == {"3": "expired", "5": "identity"}

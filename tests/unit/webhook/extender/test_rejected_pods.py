@@ -35,19 +35,19 @@ class Ground:
     def filter(self, name: str = "x", gate: Any = "Fail", names: Iterable[str] = NAMES, **more: Any) -> str:
         asked = body([*names], pod={"name": name, "uid": f"u-{name}"}, **more)
         outcome = self.asking.filter(asked, gate).outcome
-        self.waiting.filtered(outcome, self.time)
+        self.waiting.record_filtered(outcome, self.time)
         return outcome.result
 
     def look(self, budget: int = 10**15) -> bool:
         """Whether all was looked at."""
         when = at(self.now, self.clock, self.time + budget)
-        return self.waiting.look(self.asking.world, when)
+        return self.waiting.recheck(self.asking.world, when)
 
     @property
     def freed(self) -> bool:
         """Whether it is told of now; whoever asks is told once."""
         assert self.look()
-        found, self.waiting.freed = self.waiting.freed, False
+        found, self.waiting.schedulable_again = self.waiting.schedulable_again, False
         return found
 
     def label(self, name: str, **labels: str) -> None:
@@ -58,7 +58,7 @@ def test_a_pod_is_told_of_when_a_node_becomes_good() -> None:
     ground = Ground(policy(filters={"f": LABEL}))
     assert ground.filter() == "empty"
     assert not ground.freed
-    assert ground.waiting.refused() == {"p": 1}
+    assert ground.waiting.record_rejected() == {"p": 1}
     ground.label("a", pool="theirs")
     assert not ground.freed
     ground.label("b", pool="ours")
@@ -104,7 +104,7 @@ def test_and_when_a_node_becomes_known() -> None:
     ground = Ground(policy(filters={"f": "node.metadata.name == 'c'"}))
     assert ground.filter(names=["c"]) == "empty"
     assert not ground.freed
-    assert ground.waiting.refused() == {}, "no policy has refused it"
+    assert ground.waiting.record_rejected() == {}, "no policy has refused it"
     ground.label("c")
     assert ground.freed
 
@@ -143,16 +143,16 @@ def test_pods_that_are_placed_or_let_pass_are_forgotten() -> None:
     ground = Ground(policy(filters={"f": LABEL}))
     ground.filter()
     assert ground.filter(gate="Ignore") == "passed"
-    assert ground.waiting.refused() == {"p": 1}, "the other gate has not refused it"
+    assert ground.waiting.record_rejected() == {"p": 1}, "the other gate has not refused it"
     assert ground.look()
     ground.asking.mirror.waiting.clear()
     ground.time += AGAIN
     assert ground.look()
-    assert ground.waiting.refused() == {}
+    assert ground.waiting.record_rejected() == {}
     ground.filter()
     ground.label("a", pool="ours")
     assert ground.filter() == "refused"
-    assert ground.waiting.refused() == {}
+    assert ground.waiting.record_rejected() == {}
 
 
 def test_one_that_the_mirror_does_not_know_yet_stays_for_a_while() -> None:
@@ -160,7 +160,7 @@ def test_one_that_the_mirror_does_not_know_yet_stays_for_a_while() -> None:
     ground.filter("y")
     for left in ({"p": 1}, {}):
         ground.look()
-        assert ground.waiting.refused() == left
+        assert ground.waiting.record_rejected() == left
         ground.time += UNSEEN + 1
         ground.look()
 
@@ -169,23 +169,23 @@ def test_what_nobody_mends_or_means_is_not_remembered() -> None:
     ground = Ground(policy(filters={"f": "false"}))
     outcome = ground.asking.filter(body(nodes=[{"metadata": {"name": "a"}}])).outcome
     assert (outcome.result, outcome.simulated) == ("empty", True)
-    ground.waiting.filtered(outcome, 0)
-    ground.asking.caller = replace(ground.asking.caller, guarded=frozenset({"ml"}))
+    ground.waiting.record_filtered(outcome, 0)
+    ground.asking.caller = replace(ground.asking.caller, excluded_namespaces=frozenset({"ml"}))
     assert ground.filter() == "empty"
-    assert ground.waiting.refused() == {}
+    assert ground.waiting.record_rejected() == {}
 
 
 def test_several_policies_refuse_together_and_none_alone() -> None:
     ground = Ground(policy(filters={"f": "node.metadata.name == 'a'"}), policy("q", filters={"f": "false"}))
     assert ground.filter() == "empty"
-    assert ground.waiting.refused() == {}
+    assert ground.waiting.record_rejected() == {}
 
 
 def test_there_is_room_for_so_many() -> None:
     ground = Ground(policy(filters={"f": LABEL}), limit=3)
     for number in range(9):
         ground.filter(str(number))
-    assert ground.waiting.refused() == {"p": 3}
+    assert ground.waiting.record_rejected() == {"p": 3}
 
 
 @pytest.mark.parametrize("rule", [LABEL, f"{LABEL} && pod.metadata.name != 'z'"])
@@ -200,7 +200,7 @@ def test_it_goes_on_where_its_time_was_over(rule: str) -> None:
     while not ground.look(budget=2_000_000):
         slices += 1
     assert slices > 5
-    assert ground.waiting.freed
+    assert ground.waiting.schedulable_again
 
 
 def test_a_pod_that_raises_does_not_keep_the_others_from_being_woken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,14 +209,14 @@ def test_a_pod_that_raises_does_not_keep_the_others_from_being_woken(monkeypatch
     ground.filter("odd")
     held = ground.asking.mirror.waiting
     held["ml", "odd"] = pod("odd", schedulerName="fairlead").pod
-    before = ServingState.view
+    before = ServingState.pod_view
 
     def view(self: ServingState, one: Any) -> Any:
         if one.metadata.name == "odd":
             raise ValueError("nobody foresaw it")
         return before(self, one)
 
-    monkeypatch.setattr(ServingState, "view", view)
+    monkeypatch.setattr(ServingState, "pod_view", view)
     ground.label("b", pool="ours")
     assert ground.freed
 
@@ -235,14 +235,14 @@ def test_conditions_that_take_too_long_are_left_and_the_others_are_woken() -> No
         assert looks < 20, "whoever is slow is passed over"
     slow_one = ground.waiting._pods["u-slow"]
     assert slow_one.left_alone > ground.time
-    assert not ground.asking.pace.slow(ground.time), "nobody waits for an answer in idle time"
+    assert not ground.asking.pace.open_circuits(ground.time), "nobody waits for an answer in idle time"
 
 
 def test_conditions_of_a_policy_that_is_switched_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     one = policy(match={"conditions": {"c": "pod.metadata.name != ''"}}, filters={"f": "true"})
     ground = Ground(one)
-    ground.waiting.filtered(Outcome(verb="filter", pod="u-x", waits=("ml", "x"), gate="Fail"), 0)
+    ground.waiting.record_filtered(Outcome(verb="filter", pod="u-x", waits=("ml", "x"), gate="Fail"), 0)
     for _ in range(2):
-        ground.asking.pace.missed(one, "gate", pod(), 0)
+        ground.asking.pace.record_timeout(one, "gate", pod(), 0)
     monkeypatch.setattr(matching, "_holds", lambda *_: pytest.fail("its failure policy decides"))
     assert not ground.freed

@@ -16,7 +16,7 @@ from policykit import NOW, SECOND, node, policy
 from webhookkit import Asking, go
 
 ASKED = {"PodName": "x", "PodNamespace": "ml", "PodUID": "u-x", "Node": "n"}
-WHERE = PODS.of("ml", "x", "binding")
+WHERE = PODS.named("ml", "x", "binding")
 CONFLICT = ConflictError("create", WHERE, "pod x is already assigned to a node", status=409)
 SILENCE = UnreachableError("create", WHERE, "it does not answer")
 NOT_SENT = UnreachableError("create", WHERE, "it cannot be reached", not_sent=True)

@@ -15,7 +15,7 @@ from fairlead.webhook.serving.last_good import REFUSALS, LastGoodStore, Revision
 if TYPE_CHECKING:
     from fairlead.kube.http.client import Client
 
-AT = PODS.of("default", "p", "binding")
+AT = PODS.named("default", "p", "binding")
 REFUSED = 'User "u" cannot create resource "pods/binding" in API group "" in the namespace "default"'
 RBAC = json.dumps({"message": REFUSED}).encode()
 QUOTA = b'{"message": "exceeded quota: q"}'
@@ -72,6 +72,6 @@ def test_what_was_kept_is_waited_for_while_it_may_be_had_another_time(error: Clu
             raise error
 
     revisions = LastGoodStore(RevisionClient(cast("Client", Away()), "fairlead-system"), "files")
-    said = [asyncio.run(revisions.found()) for _ in range(REFUSALS)]
+    said = [asyncio.run(revisions.load()) for _ in range(REFUSALS)]
     assert said[-1] == (None if passing else {})
     assert revisions.fault == str(error)

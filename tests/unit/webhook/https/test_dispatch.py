@@ -103,7 +103,7 @@ def test_each_path_asks_its_verb_and_its_gate() -> None:
 
 
 def test_callers_are_allowed_by_verb() -> None:
-    allowed = ground().calls.allowed
+    allowed = ground().calls.is_allowed
     assert [path for path in PATHS if allowed("half", path)] == ["/filter", "/ignore/filter"]
     assert [path for path in PATHS if allowed("nobody", path)] == []
 
@@ -132,11 +132,11 @@ def test_a_body_that_came_too_slowly_blames_no_policy() -> None:
     one.step = SECOND // 2  # the policy misses what little is left, again and again
     for _ in range(5):
         assert "too slow" in go.decode("filter", one.ask("/filter", body(MANY), ago_s=0.1).body)["Error"]
-    assert not one.asking.pace.slow(one.time)
+    assert not one.asking.pace.open_circuits(one.time)
     one.step = int(0.39 * SECOND)
     for _ in range(2):
         one.ask("/filter", body(MANY))
-    assert one.asking.pace.slow(one.time), "but one that had time enough is switched"
+    assert one.asking.pace.open_circuits(one.time), "but one that had time enough is switched"
 
 
 def test_what_is_counted() -> None:

@@ -30,7 +30,7 @@ def use(material: ReplicaCertificates) -> None:
     """As the operator does it."""
     assert material.authority is not None
     assert material.server is not None
-    SOURCE.contents = Contents(material.server.certificate, material.server.key, material.authority.trusted)
+    SOURCE.contents = Contents(material.server.certificate, material.server.key, material.authority.client_ca_bundle)
 
 
 def client(pair: Pair, known: bytes) -> ssl.SSLContext:
@@ -96,21 +96,21 @@ async def test_a_rotation_fails_no_call_and_leaves_nobody_of_the_old_authority()
             stack.push_async_callback(made.close)
             return made
 
-        kept, late = (begun(client(scheduler(old), held.known)) for _ in range(2))
+        kept, late = (begun(client(scheduler(old), held.server_ca_bundle)) for _ in range(2))
         good = 200, b"fairlead:scheduler:gpu"
         for phase in (Phase.INTRODUCED, Phase.SWITCHED, Phase.NARROWED, Phase.STABLE):
             before, held = held, held.becomes(phase, lambda: new)
-            shows = [scheduler(one) for one in (old, new) if one.certificate in before.trusted]
+            shows = [scheduler(one) for one in (old, new) if one.certificate in before.client_ca_bundle]
             assert await kept.call() == good
             put(held)
             assert tls.reload() == (phase is not Phase.NARROWED)  # that is about schedulers alone
             for pair in shows if phase is not Phase.STABLE else shows[1:]:
-                assert await begun(client(pair, held.known)).call() == good
+                assert await begun(client(pair, held.server_ca_bundle)).call() == good
             if (
                 phase is Phase.SWITCHED
             ):  # its Secret has another certificate by now: it shows that when it connects anew
-                kept.shows = client(scheduler(new), held.known)
-                late.shows = client(scheduler(old), held.known)
+                kept.shows = client(scheduler(new), held.server_ca_bundle)
+                late.shows = client(scheduler(old), held.server_ca_bundle)
                 assert await late.call() == good
             passed += AGE_S / 2
         assert await kept.call() == good
@@ -118,5 +118,5 @@ async def test_a_rotation_fails_no_call_and_leaves_nobody_of_the_old_authority()
         assert late.kept is not None
         assert await late.kept.is_closed()
         with pytest.raises((OSError, asyncio.IncompleteReadError)):
-            await begun(client(scheduler(old), held.known)).call()
-        assert (await begun(client(scheduler(new, "web"), held.known)).call())[0] == 403
+            await begun(client(scheduler(old), held.server_ca_bundle)).call()
+        assert (await begun(client(scheduler(new, "web"), held.server_ca_bundle)).call())[0] == 403

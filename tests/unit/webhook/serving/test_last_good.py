@@ -74,7 +74,7 @@ def written(*steps: CompiledGeneration | str, api: Api | None = None, source: st
 
 
 def generations(api: Api) -> list[str]:
-    found = asyncio.run(LastGoodStore(api, "files").found()) or {}
+    found = asyncio.run(LastGoodStore(api, "files").load()) or {}
     return [f"{one.name}/{one.uid}/{one.generation}" for one in found.values()]
 
 
@@ -128,7 +128,7 @@ def test_where_nothing_can_be_kept_that_is_said_once_and_forgotten_when_it_heals
             revisions.keep(good("1"))
             for _ in range(30):
                 await asyncio.sleep(0)
-            faults.append((revisions.fault, revisions.missing))
+            faults.append((revisions.fault, revisions.missing_permission))
         writer.cancel()
         return faults
 
@@ -141,9 +141,9 @@ def test_who_may_not_read_what_is_kept_is_not_believed_at_once() -> None:
 
     async def story() -> list[object]:
         heals, lacks = LastGoodStore(api, "files"), LastGoodStore(api, "files")
-        said: list[object] = [await one.found() for one in (heals, *[lacks] * REFUSALS)]
+        said: list[object] = [await one.load() for one in (heals, *[lacks] * REFUSALS)]
         api.broken = None
-        return [*said, [*(await heals.found() or ())], heals.fault]
+        return [*said, [*(await heals.load() or ())], heals.fault]
 
     assert asyncio.run(story()) == [*[None] * REFUSALS, {}, [("p", "u")], ""]
 

@@ -25,7 +25,7 @@ def policies(**more: Any) -> PolicyStore:
 
 def put(all_: PolicyStore, expression: str, generation: int = 1, uid: str = "u1", **spec: Any) -> None:
     all_.put(obj("p", generation=generation, uid=uid, filters={"f": expression}, **spec))
-    for _ in all_.steps():
+    for _ in all_.compile_pending():
         pass
 
 
@@ -84,7 +84,7 @@ def test_a_file_that_still_does_not_compile_is_another_set_all_the_same() -> Non
     generations = []
     for policy in ("Fail", "Ignore"):
         all_.put({"metadata": {"name": "p"}, "spec": {"failurePolicy": policy, "filters": 5}})
-        assert list(all_.steps()) is not None
+        assert list(all_.compile_pending()) is not None
         generations.append((all_.serving.generation, all_.states["p"].generation))
     assert len({*generations}) == 2
     assert all(generation for pair in generations for generation in pair)
@@ -123,14 +123,14 @@ def test_the_first_policy_of_all_compiles_and_is_none() -> None:
 
 
 def test_after_a_restart_the_kept_generation_serves() -> None:
-    all_ = policies(kept=kept(GOOD))
+    all_ = policies(last_good=kept(GOOD))
     put(all_, BAD, 2)
     assert (said(all_), passed(all_)) == ("p: generation 2 does not compile, generation 1 serves", ["a"])
 
 
 def test_what_was_kept_of_another_policy_of_that_name_or_is_not_understood_any_more_does_not_serve() -> None:
     for found in (kept(GOOD, uid="u0"), kept(BAD)):
-        all_ = policies(kept=found)
+        all_ = policies(last_good=found)
         put(all_, BAD, 2)
         assert all_.states["p"].serving is None
 
@@ -160,7 +160,7 @@ def test_what_was_replaced_goes_without_the_collector() -> None:
 
 def test_every_good_generation_and_every_policy_that_went_is_told() -> None:
     told: list[str] = []
-    all_ = policies(good=lambda one: told.append(one.generation), gone=told.append)
+    all_ = policies(on_compiled=lambda one: told.append(one.generation), on_removed=told.append)
     put(all_, GOOD)
     put(all_, BAD, 2)
     put(all_, OTHER, 3)
@@ -168,14 +168,14 @@ def test_every_good_generation_and_every_policy_that_went_is_told() -> None:
     assert not all_.waits
     all_.remove("p")
     assert all_.waits
-    assert list(all_.steps()) == []
+    assert list(all_.compile_pending()) == []
     assert (told, all_.serving.policies, dict(all_.states)) == (["1", "3", "p"], (), {})
 
 
 def test_what_comes_while_others_are_compiled_is_compiled_too() -> None:
     all_ = policies()
     all_.put(obj("p", uid="u1", filters={"f": GOOD}))
-    for at, _ in enumerate(all_.steps()):
+    for at, _ in enumerate(all_.compile_pending()):
         if at == 0:
             all_.put(obj("p", generation=2, uid="u1", filters={"f": OTHER}))
     assert passed(all_) == ["b"]
@@ -194,7 +194,7 @@ class Clock:
 
 def finished(all_: PolicyStore) -> int:
     """The stretches that were left."""
-    return sum(1 for _ in all_.steps())
+    return sum(1 for _ in all_.compile_pending())
 
 
 def test_what_takes_too_long_is_said_and_not_tried_again_until_it_is_another() -> None:
@@ -207,7 +207,7 @@ def test_what_takes_too_long_is_said_and_not_tried_again_until_it_is_another() -
     assert "takes too long to compile: a policy may take 2 s of a processor" in state.message
     clock.step = 0.0
     put(all_, GOOD)
-    all_.use(CompileOptions(INSTALLED, ("example.com/",), clock=clock))
+    all_.set_compile_options(CompileOptions(INSTALLED, ("example.com/",), clock=clock))
     assert (all_.waits, finished(all_), all_.states["p"]) == (False, 0, state)
     put(all_, GOOD, 2)
     assert passed(all_) == ["a"]
@@ -226,10 +226,12 @@ def good(name: str, expression: str) -> dict[tuple[str, str], CompiledGeneration
 
 def test_what_was_good_serves_before_anything_else_is_looked_at() -> None:
     compiled = list[str]()
-    all_ = policies(kept=good("same", GOOD) | good("other", GOOD), good=lambda one: compiled.append(one.name))
+    all_ = policies(
+        last_good=good("same", GOOD) | good("other", GOOD), on_compiled=lambda one: compiled.append(one.name)
+    )
     for one in (named("new", GOOD), named("poison", OTHER), named("same", GOOD), named("other", OTHER, 2)):
         all_.put(one)
-    steps = all_.steps()
+    steps = all_.compile_pending()
     while not all_.serving.policies:
         next(steps)
     assert compiled == ["same"], "once, though it is both what was good and what there is now"
@@ -253,7 +255,7 @@ def test_others_do_not_wait_for_a_policy_that_is_long_to_compile() -> None:
     all_ = policies()
     all_.put(obj("long", generation=1, uid="l", filters={f"f{at}": long.replace("k", f"k{at}x") for at in range(32)}))
     all_.put(named("short", GOOD))
-    steps, served = all_.steps(), 0
+    steps, served = all_.compile_pending(), 0
     for at, _ in enumerate(steps):
         if not served and any(one.generation == "1" for one in all_.serving.policies):
             served = at
@@ -270,10 +272,10 @@ def long(name: str, generation: int = 1) -> dict[str, Any]:
 def test_what_comes_while_long_ones_are_compiled_does_not_wait_for_any_of_them() -> None:
     clock, compiled = Clock(), list[str]()
     clock.step = 1e-6
-    all_ = PolicyStore(MODEL, CompileOptions(INSTALLED, clock=clock), good=lambda one: compiled.append(one.name))
+    all_ = PolicyStore(MODEL, CompileOptions(INSTALLED, clock=clock), on_compiled=lambda one: compiled.append(one.name))
     for name in ("a", "b", "c"):
         all_.put(long(name))
-    steps = all_.steps()
+    steps = all_.compile_pending()
     for _ in range(100):
         next(steps)
     all_.put(named("short", GOOD))
@@ -293,9 +295,9 @@ def test_what_is_edited_again_and_again_does_not_begin_anew_each_time() -> None:
     clock.step = 1e-6
     all_ = PolicyStore(MODEL, CompileOptions(INSTALLED, clock=clock))
     all_.put(long("a"))
-    took = max(all_.steps())
+    took = max(all_.compile_pending())
     all_.put(long("a", 2))
-    steps = all_.steps()
+    steps = all_.compile_pending()
     assert next(steps) == pytest.approx(took / 2, rel=0.02)
     all_.put(named("short", GOOD))
     assert next(steps) < took / 10, "what is new is first"
@@ -307,7 +309,7 @@ def test_a_fault_of_one_leaves_the_others_to_be_compiled_the_next_time() -> None
         if one.name == "a":
             raise RuntimeError("a slip of ours")
 
-    all_ = policies(good=fails)
+    all_ = policies(on_compiled=fails)
     for name in ("a", "b", "c"):
         all_.put(named(name, GOOD))
     with pytest.raises(RuntimeError, match="a slip of ours"):
@@ -319,9 +321,9 @@ def test_a_fault_of_one_leaves_the_others_to_be_compiled_the_next_time() -> None
 
 def test_of_one_that_changes_only_what_it_is_now_is_compiled() -> None:
     compiled = list[str]()
-    all_ = policies(good=lambda one: compiled.append(f"{one.name} {one.generation}"))
+    all_ = policies(on_compiled=lambda one: compiled.append(f"{one.name} {one.generation}"))
     all_.put(long("a"))
-    steps = all_.steps()
+    steps = all_.compile_pending()
     for generation in range(2, 6):
         for _ in range(20):
             next(steps)

@@ -44,7 +44,7 @@ class Ground:
 
     @property
     def generation(self) -> str | None:
-        return self.current.world.policies.generation if self.current.world else None
+        return self.current.state.policies.generation if self.current.state else None
 
 
 @in_loop
@@ -66,8 +66,8 @@ async def test_a_set_serves_once_what_it_reads_is_held() -> None:
     assert ground.current.schedulers == {"batch"}
     ground.current.remove("p")
     await ground.settled()
-    assert ground.current.world
-    assert ground.current.world.policies.policies == ()
+    assert ground.current.state
+    assert ground.current.state.policies.policies == ()
     running.cancel()
 
 
@@ -158,7 +158,7 @@ async def test_whatever_fails_is_not_the_end(caplog: pytest.LogCaptureFixture, m
         yield
 
     with monkeypatch.context() as patched:
-        patched.setattr(PolicyStore, "steps", fails)
+        patched.setattr(PolicyStore, "compile_pending", fails)
         ground.put(filters=READS)
         await ground.settled()
     assert "the policies cannot be compiled" in caplog.text
@@ -174,12 +174,12 @@ def test_what_rules_could_not_decide_is_added_up_until_another_generation_serves
     counted: list[tuple[str, str, int]] = []
     undecided = RuleErrorTotals(lambda *one: counted.append(one))
     failures = [RuleFailures("p", "f", 2, "no such key"), RuleFailures("gone", "f", 1, "x")]
-    undecided.take(failures, {"p": "1"})
-    undecided.take([RuleFailures("p", "f", 3, "still none")], {"p": "1"})
+    undecided.add(failures, {"p": "1"})
+    undecided.add([RuleFailures("p", "f", 3, "still none")], {"p": "1"})
     assert [*undecided] == [RuleFailures("p", "f", 5, "still none")]
     assert counted == [("p", "f", 2), ("gone", "f", 1), ("p", "f", 3)]
     assert [one.message for one in caplog.records] == ["a rule cannot decide"]
-    undecided.take([], {"p": "2"})
+    undecided.add([], {"p": "2"})
     assert [*undecided] == []
 
 
@@ -195,15 +195,15 @@ def test_a_fault_is_counted_and_logged_once_with_its_traceback_and_without_its_w
                 int(secret)
             except ValueError as error:
                 for _ in range(3):
-                    tally.undecided("p", rule, internal_error(error))
-        undecided.take(tally.drain(), {"p": "1"})
+                    tally.count_error("p", rule, internal_error(error))
+        undecided.add(tally.drain(), {"p": "1"})
     assert counted == [("p", "f", 3), ("p", "g", 3)] * 2
     faults = [one for one in caplog.records if one.levelno == logging.ERROR]
     assert [(one.policy, one.rule, one.error) for one in faults] == [("p", rule, "ValueError") for rule in "fg"]  # type: ignore[attr-defined]
     told = logging.Formatter().format(faults[0])
     assert "test_reloader.py" in told
     assert secret not in told + repr([*undecided])
-    tally.undecided("p", "f", internal_error(ValueError("another")))
-    undecided.take([], {"p": "2"})
-    undecided.take(tally.drain(), {"p": "2"})
+    tally.count_error("p", "f", internal_error(ValueError("another")))
+    undecided.add([], {"p": "2"})
+    undecided.add(tally.drain(), {"p": "2"})
     assert len([one for one in caplog.records if one.levelno == logging.ERROR]) == 3, "again in its next generation"

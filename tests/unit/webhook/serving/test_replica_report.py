@@ -26,7 +26,7 @@ def known(*policies: CompiledPolicy, states: dict[str, PolicyStatus] | None = No
         one.name: PolicyStatus(one.name, one.generation, one.generation, "Compiled", uid=one.uid) for one in policies
     }
     undecided = more.pop("undecided", None) or RuleErrorTotals(lambda *_: None)
-    return ReportInputs(states=states or compiled, serving=policy_set(policies), undecided=undecided, **more)
+    return ReportInputs(states=states or compiled, serving=policy_set(policies), rule_errors=undecided, **more)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_what_of_the_wiring_it_needs(spec: dict[str, Any], wired: set[str]) -> N
 
 def test_what_each_rule_reads_and_what_was_wrong_with_it() -> None:
     undecided = RuleErrorTotals(lambda *_: None)
-    undecided.take([RuleFailures("p", "f", 3, "no such key")], {"p": "1"}, "2026-11-21T12:00:00Z")
+    undecided.add([RuleFailures("p", "f", 3, "no such key")], {"p": "1"}, "2026-11-21T12:00:00Z")
     said = report(known(policy(filters=FILTER, scores={"s": "now == now ? 1.0 : 2.0"}), undecided=undecided))
     assert said.policies["p"].rules == (
         RuleState(
@@ -104,18 +104,18 @@ def test_what_counts_and_what_is_said_of_the_replica() -> None:
     given = known(
         policy(filters=FILTER),
         policy("q", filters=FILTER),
-        slow=[
+        open_circuits=[
             OpenCircuit(Version("p", "u-p", "1"), "gate", "all"),
             OpenCircuit(Version("q", "u-q", "0"), "scores", "all"),
             OpenCircuit(Version("q", "u-q", "1"), "scores", "class", 2),
         ],
         refused={"p": 4},
         missed={"q": 2},
-        turned_away={"10.0.0.1": "expired"},
+        refused_connections={"10.0.0.1": "expired"},
         authorities="aa",
         issuer="bb",
         process="cc",
-        freed=True,
+        schedulable_again=True,
     )
     said = report(given)
     one, other = said.policies["p"], said.policies["q"]
