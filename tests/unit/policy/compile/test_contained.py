@@ -48,7 +48,7 @@ def error(request: pytest.FixtureRequest) -> Exception:
 @pytest.fixture(params=["as it evaluates", "as it is bound to the pod"])
 def broken(request: pytest.FixtureRequest, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     """Expressions with these words raise what nobody foresaw."""
-    for name in ("for_pod", "noting"):
+    for name in ("for_pod", "for_pod_with_expiry"):
         before = getattr(CompiledExpression, name)
 
         def bind(self: CompiledExpression, *facts: Any, before: Any = before) -> Any:
