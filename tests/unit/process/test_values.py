@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 
 from fairlead import logs
-from fairlead.control.reconcile.reconciler import ReconcileResult
+from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.build import StatusInputs, build_status
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.replica_state import encode

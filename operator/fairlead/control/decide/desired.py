@@ -36,6 +36,19 @@ class PolicyIndex:
             self.policies[policy["metadata"]["name"]] = policy
         return scheduler_of(policy)
 
+    def record_status(self, before: Obj, written: Obj) -> None:
+        """Take the policy as a status was written to it, unless an event has told of a newer one.
+
+        An edit that came with it is left to the watch: it is the event of an edit that enqueues the scheduler.
+        """
+        name = before["metadata"]["name"]
+        if self.policies.get(name) is before:
+            self.policies[name] = {
+                **before,
+                "metadata": {**before["metadata"], "resourceVersion": written["metadata"]["resourceVersion"]},
+                "status": written.get("status", {}),
+            }
+
     def policies_of(self, scheduler: str) -> list[Obj]:
         """Those that are for it, by their names."""
         names = [name for name, one in self.policies.items() if scheduler_of(one) == scheduler]

@@ -14,9 +14,11 @@ from fairlead.control.certificates.issuer import SchedulerCertificates
 from fairlead.control.certificates.provided_certificates import ProvidedCertificates
 from fairlead.control.decide.desired import Obj, PolicyIndex
 from fairlead.control.loop.controller import Controller
+from fairlead.control.loop.informer import PolicyInformer
 from fairlead.control.loop.poller import ReplicaPoller
 from fairlead.control.loop.queue import SchedulerQueue
 from fairlead.control.loop.waker import Waker
+from fairlead.control.reconcile.apply import Applier
 from fairlead.control.reconcile.external_watch import watch_external_objects
 from fairlead.control.reconcile.facts_gatherer import FactsGatherer
 from fairlead.control.reconcile.foreign_owner import ForeignSchedulers
@@ -25,6 +27,7 @@ from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.control.reconcile.owner_references import NamespaceOwner
 from fairlead.control.reconcile.reconciler import Reconciler
+from fairlead.control.reconcile.registry import SchedulerRegistry
 from fairlead.control.reconcile.replicas import ReplicaClient
 from fairlead.control.status.events import EventRecorder
 from fairlead.control.status.lint_cache import Warnings
@@ -34,7 +37,6 @@ from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
 from fairlead.pki import authority as authorities
 from fairlead.pki.authority import Authority, AuthorityError
-from fairlead.pki.tls_context import client_context
 from fairlead.render.object_names import Names
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.render.shipped_templates import templates
@@ -90,13 +92,13 @@ async def leader_controller(operator: LeaderContext) -> AsyncIterator[Controller
     """A controller; it is told, and runs, in this loop."""
     async with operator.client() as client:
         objects, secrets = ObjectClient(client), Secrets(client, operator.namespace)
-        certificates, believed = _certificates(operator, secrets), _believed(operator, client)
-        with suppress(ClusterError, AuthorityError):  # each pass does it again; this is for the first policy of all
-            if believed.is_self_managed():
+        certificates, ca_bundle = _certificates(operator, secrets), _ca_bundle(operator, client)
+        with suppress(ClusterError, AuthorityError):  # each reconcile does it again; this is for the first policy
+            if ca_bundle.is_self_managed():
                 kept = await certificates.ensure(operator.held())
-                await believed.set(authorities.read(kept.data))
-        controller = _controller(operator, client, objects, secrets, certificates, believed)
-        await controller.resync()
+                await ca_bundle.set(authorities.read(kept.data))
+        controller = _controller(operator, client, objects, secrets, certificates, ca_bundle)
+        await controller.informer.resync()
         yield controller
 
 
@@ -106,20 +108,20 @@ def _controller(
     objects: ObjectClient,
     secrets: Secrets,
     certificates: SchedulerCertificates,
-    believed: WebhookCABundle,
+    ca_bundle: WebhookCABundle,
 ) -> Controller:
-    settings, leads, namespace = operator.settings, operator.is_leader, operator.namespace
-    gathered, lacking, belonging = PolicyIndex(operator.model), MissingPermissions(), NamespaceOwner(objects, namespace)
-    announcer = EventRecorder(client, operator.instance, lacking)
-    others = ProvidedCertificates(secrets, operator.host, now)
-    replicas = _replicas(operator, objects, others, believed)
-    knowing = FactsGatherer(
+    namespace, is_leader, poll_requested = operator.namespace, operator.is_leader, asyncio.Event()
+    policy_index, missing, owner = PolicyIndex(operator.model), MissingPermissions(), NamespaceOwner(objects, namespace)
+    events = EventRecorder(client, operator.instance, missing)
+    provided = ProvidedCertificates(secrets, operator.host, now)
+    replicas = _replicas(operator, objects, provided, ca_bundle)
+    facts = FactsGatherer(
         client=client,
         namespace=namespace,
         url=operator.url,
         certificates=certificates,
-        provided=others,
-        ca_bundle=believed,
+        provided=provided,
+        ca_bundle=ca_bundle,
         replicas=replicas,
         held=operator.held,
         requested=operator.requested,
@@ -127,63 +129,74 @@ def _controller(
         now=now,
     )
     statuses = StatusWriter(
-        policy_index=gathered,
-        states=lambda: replicas.states,
-        events=announcer,
-        missing_permissions=lacking,
-        is_leader=leads,
-        warnings=lambda policy: operator.warnings(policy, lambda: rounds.poll_now()),
-        on_written=lambda kind, policy: controller.on_policy_event(kind, policy),
+        policy_index=policy_index,
+        replicas=replicas,
+        events=events,
+        missing_permissions=missing,
+        is_leader=is_leader,
+        warnings=operator.warnings,
+        poll_requested=poll_requested,
         now=now,
     )
-    foreign = ForeignSchedulers(objects=objects, namespace=namespace, missing_permissions=lacking, now=now)
-    schedulers = SchedulerQueue(
-        policy_index=gathered,
-        reconciler=_passes(operator, objects, belonging, secrets, replicas, foreign),
+    foreign = ForeignSchedulers(objects=objects, namespace=namespace, missing_permissions=missing, now=now)
+    managed = ManagedSchedulers(objects, namespace)
+    registry = SchedulerRegistry(policy_index=policy_index, managed=managed, settings=operator.settings, now=now)
+    reconciler = Reconciler(
+        registry=registry,
+        objects=objects,
+        secrets=secrets,
+        replicas=replicas,
+        foreign=foreign,
+        facts=facts,
+        applier=Applier(objects, owner),
+        namespace=namespace,
+        engine=TemplateEngine(templates()),
+        now=now,
+    )
+    queue = SchedulerQueue(
+        registry=registry,
+        reconciler=reconciler,
         statuses=statuses,
-        events=announcer,
-        managed=ManagedSchedulers(objects, namespace),
-        states=lambda: replicas.states,
-        settings=settings,
-        facts=knowing.facts,
-        pop_restored=knowing.pop_restored,
-        is_leader=leads,
+        events=events,
+        is_leader=is_leader,
         drift=operator.drift,
         now=now,
     )
-    rounds = ReplicaPoller(
-        policy_index=gathered,
-        queue=schedulers,
-        statuses=statuses,
-        replicas=replicas,
-        events=announcer,
-        waker=Waker(client, namespace, now, asyncio.get_running_loop().time, lacking),
-        missing_permissions=lacking,
-        settings=settings,
-        is_rotating=lambda: knowing.is_rotating,
-        rotate=knowing.rotate,
-        ca_bundle=believed.sync,
-        is_leader=leads,
-        resync=lambda: controller.resync(),
-    )
-    controller = Controller(
-        policy_index=gathered,
+    informer = PolicyInformer(
+        policy_index=policy_index,
         objects=objects,
         namespace=namespace,
-        owner=belonging,
-        queue=schedulers,
-        poller=rounds,
-        missing_permissions=lacking,
-        background=[foreign.run, *(one.run for one in watch_external_objects(client, namespace, schedulers.enqueue))],
+        owner=owner,
+        queue=queue,
+        poll_requested=poll_requested,
+        missing_permissions=missing,
     )
-    return controller
+    poller = ReplicaPoller(
+        policy_index=policy_index,
+        informer=informer,
+        queue=queue,
+        statuses=statuses,
+        replicas=replicas,
+        waker=Waker(client, namespace, now, asyncio.get_running_loop().time, missing),
+        events=events,
+        missing_permissions=missing,
+        facts=facts,
+        ca_bundle=ca_bundle,
+        settings=operator.settings,
+        is_leader=is_leader,
+        requested=poll_requested,
+    )
+    external = watch_external_objects(client, namespace, queue.enqueue)
+    return Controller(
+        informer=informer, queue=queue, poller=poller, background=[foreign.run, *(one.run for one in external)]
+    )
 
 
 def _replicas(
-    operator: LeaderContext, objects: ObjectClient, others: ProvidedCertificates, believed: WebhookCABundle
+    operator: LeaderContext, objects: ObjectClient, provided: ProvidedCertificates, ca_bundle: WebhookCABundle
 ) -> ReplicaClient:
     async def context() -> ssl.SSLContext:
-        return operator.context() if believed.is_self_managed() else await others.context()
+        return operator.context() if ca_bundle.is_self_managed() else await provided.context()
 
     return ReplicaClient(
         objects=objects,
@@ -195,34 +208,7 @@ def _replicas(
     )
 
 
-def _passes(
-    operator: LeaderContext,
-    objects: ObjectClient,
-    belonging: NamespaceOwner,
-    secrets: Secrets,
-    replicas: ReplicaClient,
-    foreign: ForeignSchedulers,
-) -> Reconciler:
-    async def context(scheduler: str) -> ssl.SSLContext | None:
-        """What it shows and whom it knows, out of its Secret."""
-        secret = await secrets.get(Names(scheduler, operator.namespace).certificate)
-        if secret is None:
-            return None
-        return client_context(secret.data["ca.crt"], secret.data["tls.crt"], secret.data["tls.key"])
-
-    return Reconciler(
-        objects=objects,
-        foreign=foreign,
-        owner=belonging,
-        namespace=operator.namespace,
-        engine=TemplateEngine(templates()),
-        context=context,
-        refused_callers=lambda addresses: replicas.refused_callers([*addresses]),
-        now=lambda: now().timestamp(),
-    )
-
-
-def _believed(operator: LeaderContext, client: Client) -> WebhookCABundle:
+def _ca_bundle(operator: LeaderContext, client: Client) -> WebhookCABundle:
     return WebhookCABundle(client, operator.namespace, lambda: operator.settings().tls.mode == "SelfManaged")
 
 

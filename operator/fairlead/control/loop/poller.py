@@ -1,14 +1,17 @@
-"""Asks the replicas again and again: often while something is on its way, seldom otherwise. What follows is done."""
+"""Polls the replicas: often while something is on its way, seldom otherwise."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
+from fairlead.control.certificates.ca_bundle import WebhookCABundle
 from fairlead.control.decide.desired import PolicyIndex, scheduler_of
+from fairlead.control.loop.informer import LOOKING, STAYING, PolicyInformer
 from fairlead.control.loop.queue import RESYNC_S, SchedulerQueue
 from fairlead.control.loop.waker import Waker
+from fairlead.control.reconcile.facts_gatherer import FactsGatherer
 from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.control.reconcile.replicas import ReplicaClient
 from fairlead.control.status.events import EventRecorder
@@ -23,78 +26,68 @@ _BUSY_S: Final = 1.0
 _QUIET_S: Final = 10.0
 _WATCHED_S: Final = 30.0
 """By then kopf watches: what was deleted between our first look and that, nobody tells."""
-LOOKING: Final = "schedulers that have no policies cannot be found"
-STAYING: Final = "the operator's own bindings would stay if its namespace were deleted"
 _LISTING: Final = "what there is cannot be listed"
 _BELIEVED: Final = "the API server cannot be told whom to believe"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class ReplicaPoller:
-    """While this replica leads."""
+    """Poller of one operator's replicas; what follows from their answers is done."""
 
     policy_index: PolicyIndex
+    informer: PolicyInformer
     queue: SchedulerQueue
     statuses: StatusWriter
     replicas: ReplicaClient
     waker: Waker
     events: EventRecorder
     missing_permissions: MissingPermissions
+    facts: FactsGatherer
+    ca_bundle: WebhookCABundle
     settings: Callable[[], OperatorSettings]
-    is_rotating: Callable[[], bool]
-    """Whether the authority is to be replaced, or is being: nothing tells of it when others have done their part."""
-    rotate: Callable[[], Awaitable[None]]
-    """Takes the next step of that, as each pass over a scheduler does; called while there is none."""
-    ca_bundle: Callable[[], Awaitable[None]]
-    """Sees to it that the API server believes us; called while nothing else happens."""
     is_leader: Callable[[], bool]
-    resync: Callable[[], Awaitable[None]]
-    """Sees all that there is."""
+    requested: asyncio.Event
+    """Set when the replicas are to be asked at once."""
     _reported_missing: int = 0
-    """Of its changes, how many the statuses tell of."""
-    _requested: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def poll_now(self) -> None:
-        """Ask again at once."""
-        self._requested.set()
+    """How many changes of the missing permissions the statuses tell of."""
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Run until it is cancelled."""
         time = asyncio.get_running_loop().time
-        looked, settings = time() + _WATCHED_S - RESYNC_S, self.settings()
+        resynced, settings = time() + _WATCHED_S - RESYNC_S, self.settings()
         while True:
-            self._requested.clear()
-            if time() - looked >= (_QUIET_S if self._missed_events() else RESYNC_S) or self._needs_resync():
+            self.requested.clear()
+            if time() - resynced >= (_QUIET_S if self._missed_events() else RESYNC_S) or self._needs_resync():
                 try:
-                    await self.resync()
+                    await self.informer.resync()
                 except ClusterError as error:
                     self.missing_permissions.record(_LISTING, error)
                 else:
-                    looked = time()
+                    resynced = time()
                     self.missing_permissions.clear(_LISTING)
                     await self.queue.drop_finished()
             try:
-                await self._ask()
+                await self._poll()
             except ClusterError as error:
-                LOG.warning("the replicas cannot be listed", extra={"why": str(error)})
+                LOG.warning("replicas.list_failed", extra={"error": str(error)})
             self.queue.replicas_polled.set()
-            if self.is_rotating() or self.settings() is not settings:
+            if self.facts.is_rotating or self.settings() is not settings:
                 settings = self.settings()
                 for name in {*self.queue, *(one.name for one in settings.schedulers)}:
                     self.queue.enqueue(name)
-            if self.is_rotating() and not any(self.queue):
+            if self.facts.is_rotating and not any(self.queue):
                 await self._rotate()
             wait = _BUSY_S if self._is_busy() else _QUIET_S
             if wait == _QUIET_S:
                 await self._sync_ca_bundle()
             try:
                 async with asyncio.timeout(wait):
-                    await self._requested.wait()
+                    await self.requested.wait()
                     await asyncio.sleep(_BUSY_S / 10)  # what comes together is asked about once
             except TimeoutError:
                 pass
 
-    async def _ask(self) -> None:
+    async def _poll(self) -> None:
         before = self.replicas.states
         after = await self.replicas.poll()
         await self.waker.heard(after)
@@ -106,26 +99,25 @@ class ReplicaPoller:
             or self.missing_permissions.messages
             or self.missing_permissions.changes != self._reported_missing
         )
-        self._reported_missing = (
-            self.missing_permissions.changes
-        )  # before anything is written: what that finds is for the next round
+        # Before anything is written: what that finds is for the next round.
+        self._reported_missing = self.missing_permissions.changes
         for scheduler in {scheduler_of(one) for one in self.policy_index.policies.values()}:
             if new or self.statuses.has_pending(scheduler):
-                await self.statuses.write(scheduler, self.queue.result(scheduler))
+                await self.statuses.write(scheduler, self.queue.registry.result(scheduler))
 
     async def _rotate(self) -> None:
         if not self.is_leader():
             return
         try:
-            await self.rotate()
+            await self.facts.rotate()
         except (ClusterError, AuthorityError) as error:
-            LOG.warning("the authority cannot be rotated", extra={"why": str(error)})
+            LOG.warning("authority.rotation_failed", extra={"error": str(error)})
 
     async def _sync_ca_bundle(self) -> None:
         if not self.is_leader():
             return
         try:
-            await self.ca_bundle()
+            await self.ca_bundle.sync()
         except ClusterError as error:
             self.missing_permissions.record(_BELIEVED, error)
         else:
@@ -148,7 +140,7 @@ class ReplicaPoller:
         return any(one in self.missing_permissions for one in (LOOKING, STAYING, _LISTING))
 
     def _missed_events(self) -> bool:
-        """Whether a replica has seen a policy of which nobody has told us: it watches for itself."""
+        """Return whether a replica has seen a policy of which no event told: it watches for itself."""
         return any(
             (policy := self.policy_index.policies.get(name)) is None
             or seen.uid != policy["metadata"]["uid"]

@@ -1,7 +1,7 @@
 """What is known of the cluster when a scheduler is rendered, once certificates are as they have to be."""
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -13,6 +13,7 @@ from fairlead.control.certificates.ca_bundle import WebhookCABundle
 from fairlead.control.certificates.issuer import SchedulerCertificates
 from fairlead.control.certificates.provided_certificates import ProvidedCertificates
 from fairlead.control.reconcile.replicas import ReplicaClient
+from fairlead.control.reconcile.result import Drift
 from fairlead.kube.errors import ForbiddenError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import VERSION
@@ -62,9 +63,9 @@ class FactsGatherer:
         held = self.held()
         return self._waits is not None or self.requested() or (held is not None and held.phase is not Phase.STABLE)
 
-    def pop_restored(self, scheduler: str) -> str:
-        """What somebody had done to the certificate of a scheduler, told once; empty if nobody had."""
-        return self._restored.pop(scheduler, "")
+    def pop_restored(self, scheduler: str) -> Sequence[Drift]:
+        """Return what others had done to the certificate of a scheduler, each once."""
+        return [Drift("Secret", text)] if (text := self._restored.pop(scheduler, "")) else []
 
     async def facts(self, scheduler: str, rolled: Mapping[str, str], paused: Collection[str]) -> ClusterFacts:
         """Told of a scheduler, of all that there are with the authorities that these were started with, and of those

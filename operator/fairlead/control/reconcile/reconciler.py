@@ -1,247 +1,203 @@
-"""One pass over one scheduler: look, decide, write what differs, verify."""
+"""Reconciles one scheduler: gather, decide, apply, verify, and report what came of it.
 
-import logging
+Everything is decided from what is there, however often it is done; nothing depends on an event.
+"""
+
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 from fairlead.api.errors import InvalidObjectError
-from fairlead.control.decide.decide import (
-    Decision,
-    DesiredScheduler,
-    ObservedScheduler,
-    decide,
-    decide_lifecycle,
-    deletion_order,
-    objects_to_prune,
-)
-from fairlead.control.decide.persisted_state import to_config_map
+from fairlead.control.decide.decide import Decision, DesiredScheduler, decide, decide_lifecycle
 from fairlead.control.decide.rollout_observation import RolloutObservation
+from fairlead.control.reconcile.apply import Applier, forged
+from fairlead.control.reconcile.facts_gatherer import FactsGatherer
 from fairlead.control.reconcile.foreign_owner import ForeignSchedulers
 from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.control.reconcile.observe import ObservedObjects, observe
-from fairlead.control.reconcile.owner_references import NamespaceOwner
+from fairlead.control.reconcile.registry import SchedulerRegistry
+from fairlead.control.reconcile.replicas import ReplicaClient
+from fairlead.control.reconcile.result import Drift, ReconcileResult
 from fairlead.control.reconcile.verify_rollout import probe_extender_urls, recent_scheduler_errors
-from fairlead.kube.errors import RequestError
+from fairlead.kube.errors import ClusterError, RequestError
+from fairlead.kube.watch.secrets import Secrets
+from fairlead.pki.authority import AuthorityError
+from fairlead.pki.tls_context import client_context
 from fairlead.render.cluster_facts import ClusterFacts
 from fairlead.render.config import urls
+from fairlead.render.extenders import Wiring
 from fairlead.render.object_names import CONFIG_HASH, Names
 from fairlead.render.templates import TemplateEngine, read
 
-LOG: Final = logging.getLogger(__name__)
-_WORDS_MAX: Final = 500
-_SHOWN: Final = 3
-_OF_PODS: Final = frozenset({"ConfigMap", "Deployment"})
-"""What is another when its pods are to be others."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReconcileResult:
-    """What a pass came to."""
-
-    decision: Decision | None = None
-    policy_edits: Sequence[str] = ()
-    """The versions of what it was decided from."""
-    refused: str = ""
-    """Why the scheduler cannot be had."""
-    full: bool = False
-    """Whether that is only because there are too many others."""
-    missing_permission: str = ""
-    """A permission that is missing: the pass failed for want of it."""
-    failed: str = ""
-    """Why else the last pass failed. It is done again."""
-    gone: bool = False
-    paused: bool = False
-    """Whether nothing is to be written for that."""
-    started_with_ca: str = ""
-    """The authorities that all of its pods were started with, as PEM; empty if they differ, or nobody knows."""
+_MESSAGE_MAX: Final = 500
+_NO_WIRING: Final = Wiring()
+_DENIED_GOES: Final = "; its scheduler goes 10 minutes after that was set"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciler:
-    """Who does them."""
+    """Reconciles the schedulers of one operator."""
 
+    registry: SchedulerRegistry
     objects: ObjectClient
+    secrets: Secrets
+    replicas: ReplicaClient
     foreign: ForeignSchedulers
-    owner: NamespaceOwner
+    facts: FactsGatherer
+    applier: Applier
     namespace: str
     engine: TemplateEngine
-    context: Callable[[str], Awaitable[ssl.SSLContext | None]]
-    """What the scheduler of this name shows to those whom it calls; None: it has no certificate yet."""
-    refused_callers: Callable[[Sequence[str]], str]
-    """Why one of these addresses was turned away lately by one of those who serve; empty if none was."""
-    now: Callable[[], float]
+    now: Callable[[], datetime]
 
-    async def reconcile(
-        self,
-        asked: DesiredScheduler,
-        facts: Callable[[], Awaitable[ClusterFacts]],
-        *,
-        paused: bool,
-        known: bool,
-        gone: datetime | None,
-        noted: bool,
-        before: Decision | None,
-        begin: Callable[[], Awaitable[None]],
-        drifted: Callable[[str], None],
-    ) -> ReconcileResult:
-        """One pass. Raises ClusterError where it has to be done again.
-
-        `facts` are asked for only where there is to be a scheduler: a certificate comes with them. `begin` is called
-        before there is one of ours that is not noted. `drifted` is told of each object that somebody had edited or
-        deleted, once it is as it was; `before` is what the last pass came to that went well. `known` and `gone` are
-        what `Foreign.why` asks for.
-        """
-        names, asked = Names(asked.settings.name, self.namespace), replace(asked, paused=paused)
+    async def reconcile(self, scheduler: str) -> ReconcileResult:
+        """Return what came of it; `error` is set where it has to be done again."""
+        drifts = list[Drift]()
         try:
-            managed = asked.settings.management == "Managed"
-            if managed and (refused := await self.foreign.why(names, known=known, gone=gone)):
-                return ReconcileResult(refused=refused)
-            looked = await observe(self.objects, names, counts=not (asked.exists or asked.denied))
-            if not (asked.exists or asked.listed or looked.objects or looked.pods):
-                return ReconcileResult(gone=True)
-            _report_forged(looked, names, drifted)
-            looked = await self._verified(looked, names)
-            decide_on = await self._decider(names, asked, looked, facts, paused=paused)
-            decision = decide_on(looked.scheduler)
-            if managed and decision.lifecycle != "Goes" and not (noted or paused):
-                await begin()
-            ended, idle = False, paused and not _renews(decision, looked.scheduler, managed=managed)
-            if not idle:
-                try:
-                    ended = await self._write(names, looked, decision, before, drifted, paused=paused)
-                except RequestError as error:
-                    decision = await self._reject_invalid_deployment(error, names, looked, decision, decide_on)
-            return ReconcileResult(
-                decision=decision,
-                policy_edits=asked.versions,
-                gone=ended,
-                paused=idle,
-                started_with_ca=_started_with_ca(looked),
-            )
+            result = await self._reconcile(scheduler, drifts)
         except InvalidObjectError as error:
-            return ReconcileResult(refused=str(error))
+            result = ReconcileResult(refused=str(error))
+        except (ClusterError, AuthorityError) as error:
+            result = ReconcileResult(error=error)
+        drifts += self.facts.pop_restored(scheduler)
+        return replace(result, drifts=drifts)
 
-    async def _decider(
-        self,
-        names: Names,
-        asked: DesiredScheduler,
-        looked: ObservedObjects,
-        facts: Callable[[], Awaitable[ClusterFacts]],
-        *,
-        paused: bool,
-    ) -> Callable[[ObservedScheduler], Decision]:
-        """What decides. Facts that cannot be had keep no scheduler that nobody needs any more."""
-        now = self.now()
-        first = decide_lifecycle(asked, looked.scheduler, now)
-        if first.lifecycle == "Goes":
-            return lambda _: first
+    async def _reconcile(self, scheduler: str, drifts: list[Drift]) -> ReconcileResult:
+        registry = self.registry
+        await registry.managed.read()
+        desired = registry.policy_index.desired_scheduler(scheduler, registry.settings(), self.replicas.states)
+        denied = registry.denial_reason(scheduler) if desired.exists else ""
+        if not registry.is_there(scheduler) and (why := denied or registry.no_room_reason(scheduler)):
+            return ReconcileResult(refused=why, full=not denied)
+        if denied:
+            desired = replace(desired, policies=(), serving=_NO_WIRING, exists=False, denied=True)
+        elif registry.is_paused(scheduler):
+            desired = replace(desired, paused=True)
         try:
-            known = await facts()
-        except InvalidObjectError:
-            if not (asked.exists or asked.listed or paused or first.persisted == looked.scheduler.persisted):
-                await self.objects.apply_if_changed(to_config_map(names, first.persisted))  # since when nobody does
-            raise
-        return lambda there: decide(self.engine, asked, known, there, now)
+            result = await self._reconcile_desired(Names(scheduler, self.namespace), desired, drifts)
+        except InvalidObjectError as error:
+            result = ReconcileResult(refused=str(error))
+        if result.gone and scheduler in registry.managed.there:
+            await registry.managed.gone(scheduler, self.now())
+        if denied and not result.refused:
+            return replace(result, refused=denied + ("" if result.gone else _DENIED_GOES))
+        if result.refused and not registry.is_there(scheduler) and (why := registry.no_room_reason(scheduler)):
+            return ReconcileResult(refused=why, full=True)
+        return result
 
-    async def _reject_invalid_deployment(
-        self,
-        error: RequestError,
-        names: Names,
-        looked: ObservedObjects,
-        decision: Decision,
-        decide_on: Callable[[ObservedScheduler], Decision],
-    ) -> Decision:
-        """What follows where the API server finds the new Deployment invalid: it is put away as one that failed.
+    async def _reconcile_desired(self, names: Names, desired: DesiredScheduler, drifts: list[Drift]) -> ReconcileResult:
+        """Raises InvalidObjectError where the scheduler cannot be had."""
+        registry, scheduler, now = self.registry, names.scheduler, self.now().timestamp()
+        managed, started = desired.settings.management == "Managed", scheduler in registry.managed.there
+        if managed and (why := await self._foreign_owner(names, desired)):
+            return ReconcileResult(refused=why)
 
-        Raises the error where it says something else.
-        """
-        if not error.is_invalid or error.where.resource != resource("Deployment"):
-            raise error
-        if decision.plan is None or decision.phase not in ("Rolling", "Rejected"):
-            raise error
-        failed = RolloutObservation(
-            config=decision.plan.config_hash, failure=f"the API server refuses it: {error.message}"[:_WORDS_MAX]
+        observed = await observe(self.objects, names, counts=not (desired.exists or desired.denied))
+        if not (desired.exists or desired.listed or observed.objects or observed.pods):
+            return ReconcileResult(gone=True)
+        drifts += forged(names, observed)
+        observed = await self._verify(names, observed)
+
+        decision, facts = decide_lifecycle(desired, observed.scheduler, now), None
+        if decision.lifecycle != "Goes":  # facts that cannot be had keep no scheduler that is not needed any more
+            facts = await self._gather_facts(names, desired, observed, decision)
+            decision = decide(self.engine, desired, facts, observed.scheduler, now)
+            if managed and not (started or desired.paused):
+                await registry.start(scheduler)
+
+        gone, idle = False, desired.paused and not _renews(decision, observed, managed=managed)
+        before = registry.result(scheduler).decision
+        if not idle:
+            try:
+                gone = await self.applier.apply(names, observed, decision, before, drifts, paused=desired.paused)
+            except RequestError as error:
+                if facts is None:
+                    raise
+                observed = _with_invalid_deployment(error, observed, decision)
+                decision = decide(self.engine, desired, facts, observed.scheduler, now)
+                await self._apply_rejected(names, observed, decision)
+        return ReconcileResult(
+            decision=decision,
+            policy_edits=desired.versions,
+            gone=gone,
+            paused=idle,
+            started_with_ca=_started_with_ca(observed),
         )
-        looked = replace(looked, scheduler=replace(looked.scheduler, rollout=failed))
-        after = decide_on(looked.scheduler)
-        if after.phase == "RolledBack":
-            await self._write(names, looked, after, None, lambda _: None)
-        elif after.persisted != looked.scheduler.persisted:
-            await self.objects.apply_if_changed(to_config_map(names, after.persisted))
-        return after
 
-    async def _verified(self, looked: ObservedObjects, names: Names) -> ObservedObjects:
-        """With what only asking can tell, where there is something to verify."""
-        there, seen = looked.scheduler, looked.scheduler.rollout
+    async def _foreign_owner(self, names: Names, desired: DesiredScheduler) -> str:
+        registry, scheduler = self.registry, names.scheduler
+        known = desired.listed or registry.is_there(scheduler)
+        known |= scheduler in registry.managed and not desired.exists
+        return await self.foreign.why(names, known=known, gone=registry.managed.gone_since(scheduler))
+
+    async def _gather_facts(
+        self, names: Names, desired: DesiredScheduler, observed: ObservedObjects, decision: Decision
+    ) -> ClusterFacts:
+        """Return what the rendering needs; the certificate comes with it. Raises InvalidObjectError."""
+        started_with = self.registry.started_with_ca(names.scheduler)
+        try:
+            return await self.facts.facts(
+                names.scheduler, started_with, self.registry.paused_before_start(started_with)
+            )
+        except InvalidObjectError:
+            unused = not (desired.exists or desired.listed or desired.paused)
+            if unused and decision.persisted != observed.scheduler.persisted:
+                await self.applier.persist(names, decision)  # since when it is not used
+            raise
+
+    async def _verify(self, names: Names, observed: ObservedObjects) -> ObservedObjects:
+        """Return it with what only asking can tell, where a rollout is to be verified."""
+        there, rollout = observed.scheduler, observed.scheduler.rollout
         unverified = there.persisted.rollout.unverified
-        if not unverified or unverified != seen.config or seen.pending_reason or seen.failure or not seen.has_lease:
-            return looked
-        kept, context = there.config_maps.get(seen.config), await self.context(names.scheduler)
-        if kept is None or context is None:
-            return looked
-        said = await probe_extender_urls(urls(read(kept["data"]["config.yaml"])), context, names.scheduler)
-        new = [one for one in looked.pods if one["metadata"].get("annotations", {}).get(CONFIG_HASH) == seen.config]
-        errors = self.refused_callers([one["status"].get("podIP", "") for one in new])
+        if not unverified or unverified != rollout.config or rollout.pending_reason or rollout.failure:
+            return observed
+        if not rollout.has_lease or (kept := there.config_maps.get(rollout.config)) is None:
+            return observed
+        if (context := await self._context_of(names)) is None:
+            return observed
+        failure = await probe_extender_urls(urls(read(kept["data"]["config.yaml"])), context, names.scheduler)
+        new = [
+            one for one in observed.pods if one["metadata"].get("annotations", {}).get(CONFIG_HASH) == rollout.config
+        ]
+        errors = self.replicas.refused_callers([one["status"].get("podIP", "") for one in new])
         errors = errors or await recent_scheduler_errors(self.objects.client, new)
-        return replace(looked, scheduler=replace(there, rollout=replace(seen, probe_failure=said, errors=errors)))
+        return _with_rollout(observed, replace(rollout, probe_failure=failure, errors=errors))
 
-    async def _write(
-        self,
-        names: Names,
-        looked: ObservedObjects,
-        decision: Decision,
-        before: Decision | None,
-        drifted: Callable[[str], None],
-        *,
-        paused: bool = False,
-    ) -> bool:
-        """Whether nothing is left of it.
+    async def _context_of(self, names: Names) -> ssl.SSLContext | None:
+        """Return what the scheduler shows and trusts, out of its Secret; None if it has no certificate yet."""
+        secret = await self.secrets.get(names.certificate)
+        if secret is None:
+            return None
+        return client_context(secret.data["ca.crt"], secret.data["tls.crt"], secret.data["tls.key"])
 
-        The memory comes first: whatever happens next, the pass after that knows what was begun. While it is paused only
-        its pods are others, so that they know the authorities of now.
-        """
-        there = looked.scheduler
-        if decision.lifecycle == "Goes":
-            return await self._delete_all(names, looked)
-        if decision.persisted != there.persisted:
-            await self.objects.apply_if_changed(to_config_map(names, decision.persisted))
-        if (plan := decision.plan) is None:
-            return False
-        settled = decision.persisted.rollout.good == plan.config_hash
-        settled |= decision.phase == "Steady" and before is not None and decision.persisted == before.persisted
-        for obj in plan.objects:
-            if paused and (obj["kind"] not in _OF_PODS or plan.config_hash == there.rollout.config):
-                continue
-            state = await self.objects.apply_if_changed(obj)
-            if state == "edited" or (state == "missing" and settled):
-                text = f"{obj['kind']} {obj['metadata']['name']} was {state}"
-                LOG.warning("somebody changed what is managed", extra={"scheduler": names.scheduler, "what": text})
-                drifted(text)
-        extra = () if paused else objects_to_prune(names, decision, there, looked.objects)
-        for obj in extra:
-            await self.objects.remove(obj)
-        if not paused:  # what is made here is owned in the next pass
-            await self.owner.have(one for one in looked.objects if one not in extra)
-        return False
-
-    async def _delete_all(self, names: Names, looked: ObservedObjects) -> bool:
-        """Whether it is gone. While one of its pods is there, it keeps what it calls with and may do."""
-        deployments = [one for one in looked.objects if one["kind"] == "Deployment"]
-        for one in deployments:
-            await self.objects.remove(one)
-        if deployments or looked.pods:
-            return False
-        rest = deletion_order(looked.objects)
-        for one in sorted(rest, key=lambda one: one["metadata"]["name"] == names.state):  # the memory goes last
-            await self.objects.remove(one)
-        return True
+    async def _apply_rejected(self, names: Names, observed: ObservedObjects, decision: Decision) -> None:
+        if decision.phase == "RolledBack":
+            await self.applier.apply(names, observed, decision, None, [])
+        elif decision.persisted != observed.scheduler.persisted:
+            await self.applier.persist(names, decision)
 
 
-def _renews(decision: Decision, there: ObservedScheduler, *, managed: bool) -> bool:
-    """Whether the pods of one that is paused are to know other authorities, or are about to."""
+def _with_rollout(observed: ObservedObjects, rollout: RolloutObservation) -> ObservedObjects:
+    return replace(observed, scheduler=replace(observed.scheduler, rollout=rollout))
+
+
+def _with_invalid_deployment(error: RequestError, observed: ObservedObjects, decision: Decision) -> ObservedObjects:
+    """Return it as if the new Deployment had failed, which the API server finds invalid.
+
+    Raises the error where it says something else.
+    """
+    if not error.is_invalid or error.where.resource != resource("Deployment"):
+        raise error
+    if decision.plan is None or decision.phase not in ("Rolling", "Rejected"):
+        raise error
+    failure = f"the API server refuses it: {error.message}"[:_MESSAGE_MAX]
+    return _with_rollout(observed, RolloutObservation(config=decision.plan.config_hash, failure=failure))
+
+
+def _renews(decision: Decision, observed: ObservedObjects, *, managed: bool) -> bool:
+    """Return whether the pods of a paused scheduler are to know other authorities, or are about to."""
+    there = observed.scheduler
     if decision.lifecycle == "Goes" or decision.plan is None:
         return False
     if not managed:
@@ -252,15 +208,7 @@ def _renews(decision: Decision, there: ObservedScheduler, *, managed: bool) -> b
     return decision.plan.config_hash != there.rollout.config or there.persisted.rollout.trying is not None
 
 
-def _report_forged(looked: ObservedObjects, names: Names, drifted: Callable[[str], None]) -> None:
-    if looked.forged:
-        shown = ", ".join(sorted(looked.forged)[:_SHOWN])
-        text = f"ConfigMap {shown} holds another configuration than its name and hash say: it is not used"
-        LOG.warning("somebody changed what is managed", extra={"scheduler": names.scheduler, "what": text})
-        drifted(text)
-
-
-def _started_with_ca(looked: ObservedObjects) -> str:
-    found = {one["metadata"].get("annotations", {}).get(CONFIG_HASH, "") for one in looked.pods}
-    kept = looked.scheduler.config_maps.get(found.pop()) if len(found) == 1 else None
+def _started_with_ca(observed: ObservedObjects) -> str:
+    found = {one["metadata"].get("annotations", {}).get(CONFIG_HASH, "") for one in observed.pods}
+    kept = observed.scheduler.config_maps.get(found.pop()) if len(found) == 1 else None
     return kept["data"]["ca.crt"] if kept is not None else ""

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, cast
 
 from fairlead.control.decide.desired import edit_id, scheduler_of
-from fairlead.control.reconcile.reconciler import ReconcileResult
+from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.conditions import ConditionInputs, Reason, ReplicaSummary, conditions, serving_generation
 from fairlead.replica_state import PolicyState, ReplicaState, RuleState
 

@@ -7,7 +7,7 @@ again for it.
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -17,14 +17,14 @@ import msgspec
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.control.decide.desired import Obj, PolicyIndex, is_paused
 from fairlead.control.reconcile.missing_permissions import MissingPermissions
-from fairlead.control.reconcile.reconciler import ReconcileResult
+from fairlead.control.reconcile.replicas import ReplicaClient
+from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.build import COUNTERS_S, StatusInputs, build_status, status_change
 from fairlead.control.status.events import EventRecorder, ready_event
 from fairlead.control.status.lint_cache import Warnings
 from fairlead.kube.errors import ClusterError, ConflictError, NotFoundError
 from fairlead.kube.resources import POLICIES
 from fairlead.logs import RateLimiter
-from fairlead.replica_state import ReplicaState
 
 LOG: Final = logging.getLogger(__name__)
 STATUS_MANAGER: Final = "fairlead-status"
@@ -36,15 +36,14 @@ class StatusWriter:
     """Of all policies."""
 
     policy_index: PolicyIndex
-    states: Callable[[], Mapping[str, ReplicaState | str]]
-    """What the replicas said last."""
+    replicas: ReplicaClient
     events: EventRecorder
     missing_permissions: MissingPermissions
     is_leader: Callable[[], bool]
-    warnings: Callable[[Obj], Warnings | None]
-    """What lint warns of; None while it is being looked for."""
-    on_written: Callable[[str | None, Obj], None]
-    """Told what has become of a policy."""
+    warnings: Callable[[Obj, Callable[[], None]], Warnings | None]
+    """Returns what lint warns of; None while it is being looked for, and calls back when it is found."""
+    poll_requested: asyncio.Event
+    """Set when what is pending can be written."""
     now: Callable[[], datetime]
     _pending: set[str] = field(default_factory=set)
     _counted: dict[str, float] = field(default_factory=dict)
@@ -73,7 +72,7 @@ class StatusWriter:
         try:
             return "deletionTimestamp" in policy["metadata"] or await self._write(scheduler, policy, passed)
         except NotFoundError:
-            self.on_written("DELETED", policy)
+            return True  # an event or a resync will tell
         except ConflictError:
             return False  # it has become another
         except ClusterError as error:
@@ -85,10 +84,10 @@ class StatusWriter:
         return True
 
     async def _write(self, scheduler: str, policy: Obj, passed: ReconcileResult) -> bool:
-        now, warnings = self.now(), self.warnings(policy)
+        now, warnings = self.now(), self.warnings(policy, self.poll_requested.set)
         about = StatusInputs(
             policy=policy,
-            states=self.states(),
+            states=self.replicas.states,
             result=passed,
             missing_permissions=self.missing_permissions.messages,
             paused=is_paused(self.policy_index.policies_of(scheduler)),
@@ -104,8 +103,7 @@ class StatusWriter:
         at = POLICIES.named("", name, "status")
         made = await self.events.client.apply(at, body, _decode, manager=STATUS_MANAGER, force=True)
         self._counted[name] = now.timestamp()
-        if self.policy_index.policies.get(name) is policy:  # else something was told meanwhile
-            self.on_written(None, made)
+        self.policy_index.record_status(policy, made)
         if (said := ready_event(before, after)) is not None:
             await self.events.record(policy, *said, "Reconcile", now)
         return warnings is not None

@@ -1,22 +1,35 @@
-"""A pass, where there is nothing."""
+"""A reconcile, where there is nothing."""
 
 import asyncio
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
-from fairlead.control.decide.decide import DesiredScheduler
+from generate.crds import installed_policy
+
+from fairlead.control.decide.desired import PolicyIndex
+from fairlead.control.reconcile.apply import Applier
+from fairlead.control.reconcile.managed_schedulers import ManagedSchedulers
 from fairlead.control.reconcile.owner_references import NamespaceOwner
-from fairlead.control.reconcile.reconciler import Reconciler, ReconcileResult
-from fairlead.render.cluster_facts import ClusterFacts
+from fairlead.control.reconcile.reconciler import Reconciler
+from fairlead.control.reconcile.registry import SchedulerRegistry
+from fairlead.control.reconcile.result import Drift, ReconcileResult
+from fairlead.render.operator_settings import OperatorSettings
 from fairlead.render.shipped_templates import templates
 from fairlead.render.templates import TemplateEngine
-from renderkit import settings
 
 if TYPE_CHECKING:
+    from fairlead.control.reconcile.facts_gatherer import FactsGatherer
     from fairlead.control.reconcile.foreign_owner import ForeignSchedulers
     from fairlead.control.reconcile.object_client import ObjectClient
+    from fairlead.control.reconcile.replicas import ReplicaClient
+    from fairlead.kube.watch.secrets import Secrets
 
 
 class _Nothing:
+    """An API server without objects, to which nothing may be written."""
+
     async def get(self, *_: Any) -> None:
         return None
 
@@ -31,31 +44,35 @@ class _Nothing:
 
 
 class _Nobody:
+    """No other scheduler, and no facts: a certificate would be made, and its coming and going be told without end."""
+
+    states: Mapping[str, Any] = MappingProxyType({})
+
     async def why(self, *_: Any, **__: bool) -> str:
         return ""
 
-
-async def _no_facts() -> ClusterFacts:
-    raise AssertionError("a certificate would be made, and its coming and going be told without end")
-
-
-async def _no_note() -> None:
-    raise AssertionError("it would be remembered as one of ours")
+    def pop_restored(self, _: str) -> list[Drift]:
+        return []
 
 
 def test_of_a_scheduler_that_has_gone_nothing_is_asked() -> None:
-    passes = Reconciler(
-        objects=cast("ObjectClient", _Nothing()),
+    objects = cast("ObjectClient", _Nothing())
+    registry = SchedulerRegistry(
+        policy_index=PolicyIndex(installed_policy()),
+        managed=ManagedSchedulers(objects, "n"),
+        settings=OperatorSettings,
+        now=lambda: datetime.now(UTC),
+    )
+    reconciler = Reconciler(
+        registry=registry,
+        objects=objects,
+        secrets=cast("Secrets", _Nobody()),
+        replicas=cast("ReplicaClient", _Nobody()),
         foreign=cast("ForeignSchedulers", _Nobody()),
-        owner=NamespaceOwner(cast("ObjectClient", _Nothing()), "n"),
+        facts=cast("FactsGatherer", _Nobody()),
+        applier=Applier(objects, NamespaceOwner(objects, "n")),
         namespace="n",
         engine=TemplateEngine(templates()),
-        context=lambda _: asyncio.sleep(0, None),
-        refused_callers=lambda _: "",
-        now=lambda: 1.0,
+        now=lambda: datetime.now(UTC),
     )
-    asked = DesiredScheduler(settings=settings(), listed=False, policies=[], exists=False, versions=[])
-    passed = passes.reconcile(
-        asked, _no_facts, paused=False, known=False, gone=None, noted=False, before=None, begin=_no_note, drifted=print
-    )
-    assert asyncio.run(passed) == ReconcileResult(gone=True)
+    assert asyncio.run(reconciler.reconcile("s")) == ReconcileResult(gone=True, drifts=[])

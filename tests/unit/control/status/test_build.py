@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fairlead.control.decide.decide import Decision
-from fairlead.control.reconcile.reconciler import ReconcileResult
+from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.build import StatusInputs, build_status
 from fairlead.replica_state import PolicyState, ReplicaState
 

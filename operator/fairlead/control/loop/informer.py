@@ -1,0 +1,80 @@
+"""Informer of the policies: keeps the index of them, and enqueues the schedulers of those that changed.
+
+It resyncs by listing, because a watch does not tell what happened while it was down.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.api.names import API_VERSION, KIND
+from fairlead.control.decide.desired import Obj, PolicyIndex
+from fairlead.control.loop.queue import SchedulerQueue
+from fairlead.control.reconcile.missing_permissions import MissingPermissions
+from fairlead.control.reconcile.object_client import ObjectClient, resource
+from fairlead.control.reconcile.owner_references import NamespaceOwner
+from fairlead.kube.errors import ClusterError, ForbiddenError
+from fairlead.kube.resources import POLICIES, ObjectRef
+from fairlead.render.object_names import SCHEDULER_LABEL
+
+LOOKING: Final = "schedulers that have no policies cannot be found"
+STAYING: Final = "the operator's own bindings would stay if its namespace were deleted"
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class PolicyInformer:
+    """Informer of one leader."""
+
+    policy_index: PolicyIndex
+    objects: ObjectClient
+    namespace: str
+    owner: NamespaceOwner
+    queue: SchedulerQueue
+    poll_requested: asyncio.Event
+    """Set when the replicas are to be asked at once."""
+    missing_permissions: MissingPermissions
+
+    def on_policy_event(self, kind: str | None, policy: Obj) -> None:
+        """Take an event of a policy."""
+        before = self.policy_index.policies.get(policy["metadata"]["name"])
+        scheduler = self.policy_index.apply_event(kind, policy)
+        if before is None or kind == "DELETED" or _edit(before) != _edit(policy):
+            self.queue.enqueue(scheduler)
+            self.poll_requested.set()
+
+    async def resync(self) -> None:
+        """List all policies and schedulers, and take what no event told.
+
+        It comes before anything else: a scheduler of which only half of the policies is known would be rolled.
+        """
+        before = dict(self.policy_index.policies)
+        listed = await self.objects.all(POLICIES)
+        found: dict[str, Obj] = {
+            one["metadata"]["name"]: {**one, "apiVersion": API_VERSION, "kind": KIND} for one in listed
+        }
+        for name in before.keys() | found.keys():
+            if self.policy_index.policies.get(name) is not before.get(name):
+                continue  # an event came meanwhile, which is newer
+            self.on_policy_event(None, found[name]) if name in found else self.on_policy_event("DELETED", before[name])
+        kept = ObjectRef(resource("ConfigMap"), self.namespace)
+        try:
+            for one in await self.objects.all(kept, labelSelector=SCHEDULER_LABEL):
+                self.queue.enqueue(one["metadata"]["labels"][SCHEDULER_LABEL])
+        except ForbiddenError as error:  # those that have policies are reconciled, and theirs say what is missing
+            self.missing_permissions.record(LOOKING, error)
+        else:
+            self.missing_permissions.clear(LOOKING)
+        try:
+            await self.owner.own()
+        except ClusterError as error:
+            self.missing_permissions.record(STAYING, error)
+        else:
+            self.missing_permissions.clear(STAYING)
+
+
+def _edit(policy: Obj) -> Mapping[str, Any]:
+    """Return what a user wrote, and whether the policy is being deleted."""
+    metadata = policy["metadata"]
+    kept = {key: metadata.get(key) for key in ("uid", "generation", "annotations", "deletionTimestamp")}
+    return {**kept, "spec": policy.get("spec")}
