@@ -18,9 +18,11 @@ from crdkit import POLICIES
 from fairlead.control.certificates.issuer import SchedulerCertificates
 from fairlead.control.loop.assemble import AUTHORITY, LeaderContext, leader_controller, now
 from fairlead.control.loop.kopf_runtime import Runtime, session
+from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.kube.access.access import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
+from fairlead.metrics import Metrics
 from fairlead.pki.authority import Authority, read
 from fairlead.pki.identities import OPERATOR, SERVER
 from fairlead.pki.issuing import Pair
@@ -87,7 +89,6 @@ class Ground:
     operator: LeaderContext
     runtime: Runtime
     settings: OperatorSettings
-    drifted: list[str] = field(default_factory=list)
     is_leader: bool = True
     broken: set[str] = field(default_factory=set)
     """Policies over which we stumble."""
@@ -99,6 +100,11 @@ class Ground:
     """What kopf's next logins fail with."""
     kubeconfig: Path = Path()
     """Whose rights the leader has."""
+
+    @property
+    def drifted(self) -> list[str]:
+        """The kinds of the objects whose drift was corrected."""
+        return [kind for (kind,), count in self.operator.metrics.drift.values.items() for _ in range(int(count))]
 
     def warned(self, policy: Mapping[str, Any]) -> list[tuple[str, str]] | None:
         if policy["metadata"]["name"] in self.broken:
@@ -181,7 +187,7 @@ def ground(
             nodes=lambda: 1,
             is_leader=lambda: ground.is_leader,
             warnings=lambda policy, _: ground.warned(policy),
-            drift=lambda kind: ground.drifted.append(kind),
+            metrics=LeaderMetrics(Metrics()),
         )
         over = threading.Event()
         runtime = Runtime(lambda: leader_controller(operator), lambda: ground.login(), namespace, over.set)

@@ -65,8 +65,8 @@ def metrics(stale: float = 12.0, generation: str = "5f3a") -> str:
     return (
         f'fairlead_mirror_staleness_seconds{{kind="nodes"}} {stale}\n'
         'fairlead_mirror_staleness_seconds{kind="pods"} 3.5\n'
-        f'fairlead_policy_set_info{{generation="{generation}"}} 1.0\n'
-        'fairlead_webhook_refused_nodes_total{policy="gpu-class",rule="class"} 21.0\n'
+        f'fairlead_policy_set_info{{hash="{generation}"}} 1.0\n'
+        'fairlead_filter_rejected_nodes_total{policy="gpu-class",rule="class"} 21.0\n'
     )
 
 

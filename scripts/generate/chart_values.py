@@ -124,13 +124,40 @@ class ServiceMonitorValues(Params):
     """By which your Prometheus finds it."""
 
 
+class AlertValues(Params):
+    """When alerts fire."""
+
+    no_leader_for: Annotated[str, _SECONDS] = "300s"
+    """How long no replica may lead."""
+    policy_not_ready_for: Annotated[str, _SECONDS] = "900s"
+    """How long a policy may be not Ready."""
+    reconcile_errors: Annotated[int, Field(ge=0)] = 5
+    """Failed reconciles of a scheduler within 15 minutes."""
+    watch_failures: Annotated[int, Field(ge=0)] = 5
+    """Failed watches of a kind within 15 minutes."""
+    mirror_stale_seconds: Annotated[int, Field(ge=1)] = 120
+    """Age of what a replica knows of the cluster."""
+    slow_call_seconds: Annotated[float, Field(gt=0)] = 0.5
+    """The 99th percentile of calls of schedulers."""
+    refused_calls: Annotated[int, Field(ge=0)] = 10
+    """Refused connections and calls within 10 minutes."""
+    certificate_expires_days: Annotated[int, Field(ge=1)] = 5
+    """How long before the end of a certificate."""
+
+
 class PrometheusRuleValues(Params):
-    """For the Prometheus operator: what to wake somebody up for."""
+    """Alerts, for the Prometheus operator."""
 
     enabled: bool = False
     """Needs its CustomResourceDefinitions."""
     labels: Labels = Field(default_factory=dict)
     """By which your Prometheus finds it."""
+    runbook_url: Annotated[str, Field(max_length=500)] = (
+        "https://github.com/fairlead-dev/fairlead/blob/main/docs/guide/troubleshooting.md"
+    )
+    """The page whose sections the alerts point to."""
+    thresholds: AlertValues = AlertValues()
+    """When alerts fire."""
 
 
 class DashboardValues(Params):
@@ -148,7 +175,7 @@ class MetricsValues(Params):
     service_monitor: ServiceMonitorValues = ServiceMonitorValues()
     """For the Prometheus operator: where metrics are."""
     prometheus_rule: PrometheusRuleValues = PrometheusRuleValues()
-    """For the Prometheus operator: what to wake somebody up for."""
+    """Alerts, for the Prometheus operator."""
     dashboard: DashboardValues = DashboardValues()
     """For Grafana: a ConfigMap with a dashboard."""
 

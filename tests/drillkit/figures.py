@@ -14,9 +14,9 @@ from helmkit import OPERATOR, PODS, Release, processes
 from testbed import build
 from testbed.versions import program
 
-_BUCKET = re.compile(r'^fairlead_webhook_seconds_bucket\{(.*verb="filter".*)\} (\S+)$', re.MULTILINE)
-_AWAY = re.compile(r'^fairlead_webhook_turned_away_total\{reason="(.*)"\} (\S+)$', re.MULTILINE)
-_TOO_SLOW = re.compile(r'^fairlead_webhook_too_slow_total\{policy="(.*)"\} (\S+)$', re.MULTILINE)
+_BUCKET = re.compile(r'^fairlead_webhook_request_duration_seconds_bucket\{(.*verb="filter".*)\} (\S+)$', re.MULTILINE)
+_AWAY = re.compile(r'^fairlead_webhook_refused_total\{reason="(.*)"\} (\S+)$', re.MULTILINE)
+_TOO_SLOW = re.compile(r'^fairlead_policy_too_slow_total\{policy="(.*)"\} (\S+)$', re.MULTILINE)
 _PLACING = re.compile(r"^scheduler_scheduling_algorithm_duration_seconds_bucket\{(.*)\} (\S+)$", re.MULTILINE)
 _SCHEDULERS = "fairlead.dev/scheduler in (fairlead, other),app.kubernetes.io/component=scheduler"
 _UNTIL = re.compile(r'le="([^"]+)"')

@@ -80,7 +80,7 @@ def test_each_scheduler_is_answered_about_its_pods_and_nobody_else_is(
         assert operating.ask(caller, path, asked(operating.namespace))[0] == 403
     assert operating.ask(scheduler_identity(operating.namespace), "/state")[0] == 403
     assert operating.state().turned_away == {HOST: "identity"}
-    assert 'fairlead_webhook_turned_away_total{reason="identity"} 3' in operating.probe("metrics")[1]
+    assert 'fairlead_webhook_refused_total{reason="identity"} 3' in operating.probe("metrics")[1]
 
 
 def test_what_serves_is_said_and_goes_on_when_it_is_spoilt_and_after_a_restart(

@@ -122,4 +122,4 @@ def _check_it_goes_on(serving: Serving, said: Callable[[], object], for_s: float
 
 
 def _asked(serving: Serving) -> float:
-    return serving.metric("fairlead_webhook_seconds_count", verb="filter")
+    return serving.metric("fairlead_webhook_request_duration_seconds_count", verb="filter")

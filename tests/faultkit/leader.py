@@ -11,7 +11,9 @@ from generate.crds import installed_policy
 from fairlead.control.loop.assemble import AUTHORITY, LeaderContext, leader_controller
 from fairlead.control.loop.controller import Controller
 from fairlead.control.loop.kopf_runtime import CHILDREN
+from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.reconcile.replicas import ReplicaClient
+from fairlead.metrics import Metrics
 from fairlead.pki import authority as authorities
 from fairlead.pki.issuing import Pair
 from fairlead.render.cluster_facts import ClusterFacts
@@ -51,7 +53,7 @@ def _operator(cluster: Cluster, wire: Wire) -> LeaderContext:
         nodes=lambda: 1,
         is_leader=lambda: True,
         warnings=lambda *_: [],
-        drift=lambda _: None,
+        metrics=LeaderMetrics(Metrics()),
     )
 
 

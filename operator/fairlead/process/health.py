@@ -11,6 +11,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from fairlead import __version__
 from fairlead.kube.watch.reflector import Reflector
+from fairlead.kube.watch.reflector_status import ReflectorStatus
 from fairlead.logs import RateLimitFilter
 from fairlead.metrics import Labels, Metrics
 from fairlead.webhook.extender.circuit_breaker import REASON, OpenCircuit, version
@@ -187,44 +188,70 @@ def register_gauges(parts: Components, metrics: Metrics) -> None:
     def of_each(number: Callable[[str], float]) -> Callable[[], Mapping[Labels, float]]:
         return lambda: {(name,): number(name) for name in reflectors}
 
-    def generation() -> Mapping[Labels, float]:
+    def by_reason(counts: Callable[[ReflectorStatus], Mapping[Any, int]]) -> Callable[[], Mapping[Labels, float]]:
+        return lambda: {
+            (name, str(reason)): count
+            for name, one in reflectors.items()
+            for reason, count in counts(one.state).items()
+        }
+
+    def set_hash() -> Mapping[Labels, float]:
         world = parts.current.state
         return {} if world is None else {(world.policies.generation,): 1}
 
-    metrics.gauge("fairlead_build_info", "The version.", "version", ask=lambda: {(__version__,): 1})
+    metrics.gauge("fairlead_build_info", "Version of the operator.", "version", ask=lambda: {(__version__,): 1})
     metrics.gauge(
-        "fairlead_mirror_objects", "Objects held.", "kind", ask=of_each(lambda name: len(reflectors[name].objects))
+        "fairlead_mirror_objects",
+        "Objects that the cache holds.",
+        "kind",
+        ask=of_each(lambda name: len(reflectors[name].objects)),
     )
     metrics.gauge(
         "fairlead_mirror_staleness_seconds",
-        "How long ago what is held was surely what there is.",
+        "Time since the cache was last confirmed by the API server.",
         "kind",
         ask=of_each(lambda name: reflectors[name].staleness()),
     )
     metrics.gauge(
         "fairlead_mirror_relists",
-        "How often everything was listed.",
+        "Lists of all objects, by the reason; start is the first one.",
         "kind",
-        ask=of_each(lambda name: sum(reflectors[name].state.relists.values())),
+        "reason",
+        ask=by_reason(lambda one: one.relists),
+        grows=True,
+    )
+    metrics.gauge(
+        "fairlead_watch_failures",
+        "Watches that failed, by the reason: the status of the answer, unreachable, silent or access.",
+        "kind",
+        "reason",
+        ask=by_reason(lambda one: one.failures),
+        grows=True,
+    )
+    metrics.gauge(
+        "fairlead_unreadable_objects",
+        "Objects that could not be decoded and were left out.",
+        "kind",
+        ask=of_each(lambda name: reflectors[name].state.unreadable),
         grows=True,
     )
     metrics.gauge(
         "fairlead_mirror_differences",
-        "Objects that were found to be held otherwise than they are.",
+        "Objects of the cache that differed from the API server's when both were compared.",
         "kind",
         ask=of_each(lambda name: reflectors[name].state.differences),
         grows=True,
     )
     metrics.gauge(
-        "fairlead_certificate_expiry_seconds",
-        "When it expires, in seconds since 1970.",
+        "fairlead_certificate_expiration_timestamp_seconds",
+        "Time at which a certificate expires, in seconds since 1970.",
         "certificate",
         ask=lambda: {(name,): when.timestamp() for name, when in parts.tls.expires.items()},
     )
-    metrics.gauge("fairlead_policy_set_info", "The policy set that serves.", "generation", ask=generation)
+    metrics.gauge("fairlead_policy_set_info", "Policy set that this replica serves, by its hash.", "hash", ask=set_hash)
     metrics.gauge(
         "fairlead_policy_state",
-        "How it is with each policy: 1 for the reason that holds.",
+        "1 for the current state of each policy on this replica.",
         "policy",
         "reason",
         ask=lambda: (
@@ -233,9 +260,33 @@ def register_gauges(parts: Components, metrics: Metrics) -> None:
         ),
     )
     metrics.gauge(
-        "fairlead_policy_slow_classes",
-        "Classes of pods of one namespace for which a policy is switched because it is too slow; 4: for all of them.",
+        "fairlead_policy_open_circuits",
+        "Equivalence classes of pods that get a policy's failure policy because it is too slow; 4: a whole namespace.",
         "policy",
         "part",
         ask=lambda: {(slow.policy.name, slow.part): slow.classes for slow in _slow(parts) if slow.scope != "all"},
+    )
+    counts = parts.current.cache_counts
+    metrics.gauge(
+        "fairlead_verdict_cache_entries",
+        "Equivalence classes of pods with cached verdicts.",
+        ask=lambda: {(): len(state.scores.classes)} if (state := parts.current.state) else {},
+    )
+    metrics.gauge(
+        "fairlead_verdict_cache_bytes",
+        "Memory of the cached verdicts.",
+        ask=lambda: {(): state.scores.classes.size} if (state := parts.current.state) else {},
+    )
+    metrics.gauge(
+        "fairlead_verdict_cache_lookups",
+        "Lookups of cached verdicts by calls of schedulers, by the result.",
+        "result",
+        ask=lambda: {("hit",): counts.hits, ("miss",): counts.misses},
+        grows=True,
+    )
+    metrics.gauge(
+        "fairlead_verdict_cache_evictions",
+        "Cached verdicts that made room for others.",
+        ask=lambda: {(): counts.evictions},
+        grows=True,
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.control.loop.assemble import LEASE, LeaderContext, leader_controller
 from fairlead.control.loop.kopf_runtime import Runtime, session
+from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.status.lint_cache import LintCache
 from fairlead.kube.access.access import Access, find_access
 from fairlead.kube.http.client import Client
@@ -23,15 +24,17 @@ class Leadership:
     def __init__(self, operator: "OperatorReplica") -> None:
         own = operator.own
         settings, me = operator.settings, operator.settings.pod or socket.gethostname()
-        drifted = operator.metrics.counter(
-            "fairlead_drift_corrected", "Objects that somebody had changed or deleted, and that were put right.", "kind"
-        )
 
         def access() -> Access:
             return find_access(settings.kubeconfig, settings.context)
 
         known = LeaderContext(
-            client=lambda: Client(access(), deadline_s=LeaseTimings().act_s, writes_for_s=lambda: self.left_s),
+            client=lambda: Client(
+                access(),
+                deadline_s=LeaseTimings().act_s,
+                writes_for_s=lambda: self.left_s,
+                on_response=operator.api_requests.add,
+            ),
             model=operator.model,
             settings=lambda: operator.told.settings,
             namespace=settings.namespace,
@@ -46,7 +49,7 @@ class Leadership:
             nodes=lambda: len(operator.mirror.nodes.slots) if operator.watching.synced else None,
             is_leader=lambda: self.is_leader,
             warnings=LintCache(operator.model, lambda: operator.policies.options),
-            drift=drifted.add,
+            metrics=LeaderMetrics(operator.metrics),
         )
         self.runtime = Runtime(
             lambda: leader_controller(known), lambda: session(access()), settings.namespace, lambda: self.claim.wake()
@@ -54,6 +57,7 @@ class Leadership:
         self.claim = ClusterClaim(access, settings.namespace, self.runtime, lambda: self.elector.wake())
         where = LEASES.named(settings.namespace, LEASE)
         self.elector = Elector(access, where, identity(me, settings.pod_uid or str(os.getpid())), self.claim)
+        operator.metrics.gauge("fairlead_leader", "1 on the replica that leads.", ask=lambda: {(): int(self.is_leader)})
         operator.metrics.gauge(
             "fairlead_other_operator",
             "1 on the replica that would lead, while the operator in another namespace manages the policies.",

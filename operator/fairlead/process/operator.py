@@ -92,6 +92,11 @@ class OperatorReplica(Replica):
             lambda body: review_steps(body, self.model, self.policies.options),
             self.refuse,
             lambda: self.told.settings.admission.client_ca,
+            observe=self.metrics.histogram(
+                "fairlead_admission_request_duration_seconds",
+                "Time that a review of a policy took, by the result: allowed, denied or failed.",
+                "result",
+            ).observe,
         )
         self.admission_port = 0
         self.current.stays = self._stays
@@ -106,11 +111,8 @@ class OperatorReplica(Replica):
         self._made_of: tuple[object, ...] = ()
         self._process = uuid4().hex
         self._candidate = lead(self) if lead is not None else None
-        if (candidate := self._candidate) is not None:
-            self.parts.leader = candidate.summary
-            self.metrics.gauge(
-                "fairlead_leader", "Whether this replica leads.", ask=lambda: {(): int(candidate.is_leader)}
-            )
+        if self._candidate is not None:
+            self.parts.leader = self._candidate.summary
 
     def caller(self, name: str, verb: Verb) -> Caller | None:
         """The scheduler that has a certificate of this name, or the operator itself."""

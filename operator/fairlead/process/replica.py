@@ -18,7 +18,7 @@ from fairlead.api.v1alpha1 import policy_model
 from fairlead.kube.errors import ClusterError
 from fairlead.kube.http.client import Client
 from fairlead.logs import FaultError, RateLimiter
-from fairlead.metrics import Metrics
+from fairlead.metrics import PROCESS, Metrics
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.process.gc_tuning import collect_in_small_steps, keep_heap, tidy_up, tidy_up_all
@@ -56,7 +56,7 @@ class Replica(ABC):
     def __init__(self, settings: ServingSettings, client: Client, tls: Tls, source: str) -> None:
         """`source`: where the policies come from, for what is kept of them."""
         self.settings = settings
-        self.metrics = Metrics()
+        self.metrics = Metrics(collectors=PROCESS)
         self.now = TimeOfDay()
         self.strategies: Final = {one.name: one for one in installed()}
         self.model: Final = policy_model(
@@ -76,15 +76,25 @@ class Replica(ABC):
         self.current = PolicyReloader(self.policies, self.mirror, self.watching.set_interest)
         self.now.went_back = self.current.rebuild
         self.port = self.probes_port = 0
+        self.api_requests = self.metrics.counter(
+            "fairlead_api_requests",
+            "Requests to the API server, by the verb and the status of the answer, or unreachable.",
+            "verb",
+            "code",
+        )
+        client.on_response = self.api_requests.add
         self.refused = self.metrics.counter(
-            "fairlead_webhook_turned_away", "Connections and calls that were turned away.", "reason"
+            "fairlead_webhook_refused", "Connections and calls that were refused, by the reason.", "reason"
         )
         errors = self.metrics.counter(
-            "fairlead_rule_errors", "How often a rule could not decide about a node or a pod.", "policy", "rule"
+            "fairlead_rule_errors",
+            "Evaluations of a rule that ended with an error; its onError decides then.",
+            "policy",
+            "rule",
         )
         faults = self.metrics.counter(
             "fairlead_rule_internal_errors",
-            "How often a rule could not decide because of a fault of Fairlead itself, which its log tells.",
+            "Evaluations of a rule that ended with a fault of Fairlead itself; the log has its traceback once.",
             "policy",
             "rule",
         )

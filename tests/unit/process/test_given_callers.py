@@ -108,7 +108,7 @@ async def test_the_right_name_of_the_right_authority_is_not_enough(tmp_path: Pat
         assert (await again(kept)).status == 200  # it may have come before the Secret
         assert [(await one.call(pair)).status for pair in (real, anybodys)] == [200, 403]
         exposed = one.operator.metrics.exposition().decode()
-        assert 'fairlead_webhook_turned_away_total{reason="another certificate"} 4' in exposed
+        assert 'fairlead_webhook_refused_total{reason="another certificate"} 4' in exposed
         assert one.operator.say().turned_away == {"127.0.0.1": "another certificate"}
         await one.put("another", anybodys)
         assert (await one.call(anybodys)).status == 403

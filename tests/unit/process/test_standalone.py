@@ -150,7 +150,7 @@ async def test_what_is_held_otherwise_than_it_is_is_counted_told_and_healed(
         metrics = (await one.probe("/metrics"))[1]
         assert 'fairlead_mirror_differences_total{kind="nodes"} 2' in metrics
         assert 'fairlead_mirror_differences_total{kind="pods"} 0' in metrics
-        assert "fairlead_webhook_unknown_nodes_total 2" in metrics
+        assert 'fairlead_webhook_unknown_nodes_total{scheduler="fairlead"} 2' in metrics
         (line,) = [record for record in caplog.records if record.getMessage() == "reflector.differs"]
         assert vars(line)["objects"] == [("", "b"), ("", "c")]
         caplog.set_level(logging.INFO, "fairlead.process.replica")
@@ -189,7 +189,7 @@ async def test_rules_that_cannot_decide_are_told(tmp_path: Path) -> None:
         assert found["fairlead_rule_errors_total", "p", "f"] == 2
         assert found["fairlead_policy_state", "p", "Compiled"] == 1
         assert found["fairlead_mirror_objects", "nodes"] == 2
-        assert found["fairlead_certificate_expiry_seconds", "server"] > NOW.timestamp()
+        assert found["fairlead_certificate_expiration_timestamp_seconds", "server"] > NOW.timestamp()
         assert {"fairlead_build_info", "fairlead_policy_set_info"} <= {key[0] for key in found}
 
 
@@ -248,7 +248,7 @@ async def test_a_policy_that_is_too_slow_is_told_until_its_next_generation(tmp_p
                 assert (
                     "p: TooSlow: its filters are switched to its failurePolicy for " in (await one.probe("/readyz"))[1]
                 )
-                told_of = 'fairlead_policy_slow_classes{part="gate",policy="p"}'
+                told_of = 'fairlead_policy_open_circuits{part="gate",policy="p"}'
                 assert told_of in (await one.probe("/metrics"))[1]
         assert await told() == [True, True]
         await one.served(OTHER)

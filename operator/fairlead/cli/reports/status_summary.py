@@ -17,7 +17,7 @@ from fairlead.render.object_names import CONFIG_HASH, SCHEDULER_LABEL, Names
 STALE_S: Final = 120.0
 """As the chart's alert has it: bookmarks come each minute."""
 LEASE: Final = "fairlead"
-_REFUSED: Final = "fairlead_webhook_refused_nodes_total"
+_REFUSED: Final = "fairlead_filter_rejected_nodes_total"
 _STALENESS: Final = "fairlead_mirror_staleness_seconds"
 _SET: Final = "fairlead_policy_set_info"
 _OTHER: Final = "fairlead_other_operator"
@@ -157,7 +157,7 @@ def _replicas(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Replica
             name=name,
             ready=ready,
             leads=holder.partition("_")[0] == name if lease is not None else None,
-            policy_set=next((labels.get("generation", "") for labels, _ in told.get(_SET, ())), ""),
+            policy_set=next((labels.get("hash", "") for labels, _ in told.get(_SET, ())), ""),
             stale_s=round(max(ages), 1) if ages and isfinite(max(ages)) else None,
             restarts=sum(one.get("restartCount", 0) for one in pod["status"].get("containerStatuses", ())),
             message="" if ready else _obstacle(pod),

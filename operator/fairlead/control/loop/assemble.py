@@ -15,6 +15,7 @@ from fairlead.control.certificates.provided_certificates import ProvidedCertific
 from fairlead.control.decide.desired import Obj, PolicyIndex
 from fairlead.control.loop.controller import Controller
 from fairlead.control.loop.informer import PolicyInformer
+from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.loop.poller import ReplicaPoller
 from fairlead.control.loop.queue import SchedulerQueue
 from fairlead.control.loop.waker import Waker
@@ -74,7 +75,7 @@ class LeaderContext:
     """None while they are being listed."""
     is_leader: Callable[[], bool]
     warnings: Callable[[Obj, Callable[[], None]], Warnings | None]
-    drift: Callable[[str], None]
+    metrics: LeaderMetrics
 
     @property
     def host(self) -> str:
@@ -98,8 +99,9 @@ async def leader_controller(operator: LeaderContext) -> AsyncIterator[Controller
                 kept = await certificates.ensure(operator.held())
                 await ca_bundle.set(authorities.read(kept.data))
         controller = _controller(operator, client, objects, secrets, certificates, ca_bundle)
-        await controller.informer.resync()
-        yield controller
+        with operator.metrics.leading(controller.queue.registry, controller.queue.depth):
+            await controller.informer.resync()
+            yield controller
 
 
 def _controller(
@@ -159,7 +161,7 @@ def _controller(
         statuses=statuses,
         events=events,
         is_leader=is_leader,
-        drift=operator.drift,
+        metrics=operator.metrics,
         now=now,
     )
     informer = PolicyInformer(
@@ -177,7 +179,7 @@ def _controller(
         queue=queue,
         statuses=statuses,
         replicas=replicas,
-        waker=Waker(client, namespace, now, asyncio.get_running_loop().time, missing),
+        waker=Waker(client, namespace, now, asyncio.get_running_loop().time, missing, operator.metrics.wakeups),
         events=events,
         missing_permissions=missing,
         facts=facts,

@@ -6,8 +6,10 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from time import monotonic
 from typing import Final
 
+from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.reconcile.reconciler import Reconciler
 from fairlead.control.reconcile.registry import SchedulerRegistry
 from fairlead.control.reconcile.result import NOTHING, Drift, ReconcileResult
@@ -46,8 +48,7 @@ class SchedulerQueue:
     statuses: StatusWriter
     events: EventRecorder
     is_leader: Callable[[], bool]
-    drift: Callable[[str], None]
-    """Counts the kind of each object that others had changed."""
+    metrics: LeaderMetrics
     now: Callable[[], datetime]
     replicas_polled: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the replicas were asked: a leader that has just begun says nothing that it does not know yet."""
@@ -65,6 +66,10 @@ class SchedulerQueue:
             loop = asyncio.get_running_loop()
             worker.task = loop.create_task(self._work(scheduler, worker), name=f"scheduler {scheduler}")
         worker.due.set()
+
+    def depth(self) -> int:
+        """Return how many schedulers wait for a reconcile."""
+        return sum(one.due.is_set() for one in [*self._workers.values()])
 
     async def drop_finished(self) -> None:
         """Enqueue what only the list of managed schedulers knows, and forget those that no pod names any more."""
@@ -113,6 +118,7 @@ class SchedulerQueue:
         before = self.registry.result(scheduler)
         if not self.is_leader():
             return requeue_after_s(before)
+        begun, result = monotonic(), None
         try:
             result = await self.reconciler.reconcile(scheduler)
         except Exception:
@@ -121,6 +127,8 @@ class SchedulerQueue:
             failed = "a fault of the operator: its log says more"
             self.registry.results[scheduler] = replace(before, missing_permission="", failed=failed)
             return _MOST_AGAIN_S
+        finally:
+            self.metrics.reconciled(scheduler, result, monotonic() - begun)
         await self._record_drifts(scheduler, result.drifts)
         if result.error is not None:
             worker.failures += 1
@@ -142,7 +150,7 @@ class SchedulerQueue:
 
     async def _record_drifts(self, scheduler: str, drifts: Sequence[Drift]) -> None:
         for one in drifts:
-            self.drift(one.kind)
+            self.metrics.drift.add(one.kind)
             for policy in self.registry.policy_index.policies_of(scheduler)[:1]:
                 await self.events.record(policy, "Warning", "DriftCorrected", one.message, "Correct", self.now())
 

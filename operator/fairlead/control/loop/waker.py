@@ -15,6 +15,7 @@ from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.kube.errors import ClusterError, ConflictError, NotFoundError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import ObjectRef, Resource
+from fairlead.metrics import Counter
 from fairlead.render.object_names import MANAGER
 from fairlead.replica_state import ReplicaState
 
@@ -89,6 +90,7 @@ class Waker:
     today: Callable[[], datetime]
     clock: Callable[[], float]
     missing_permissions: MissingPermissions
+    wakeups: Counter
     state: WakeState = field(default_factory=WakeState)
     _answered: frozenset[tuple[str, str]] = frozenset()
     """Names of replicas, each with its process."""
@@ -109,7 +111,8 @@ class Waker:
             self.state = replace(self.state, last=self.clock())
         else:
             self.missing_permissions.clear(_WAKING)
-            LOG.debug("refused pods are woken")
+            LOG.debug("pods.woken")
+            self.wakeups.add()
             self.state = self.state.record_wake(self.clock())
 
     @property

@@ -19,7 +19,7 @@ from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.control.reconcile.observe import ObservedObjects, observe
 from fairlead.control.reconcile.registry import SchedulerRegistry
 from fairlead.control.reconcile.replicas import ReplicaClient
-from fairlead.control.reconcile.result import Drift, ReconcileResult
+from fairlead.control.reconcile.result import Drift, FinishedRollout, ReconcileResult
 from fairlead.control.reconcile.verify_rollout import probe_extender_urls, recent_scheduler_errors
 from fairlead.kube.errors import ClusterError, RequestError
 from fairlead.kube.watch.secrets import Secrets
@@ -123,6 +123,7 @@ class Reconciler:
             gone=gone,
             paused=idle,
             started_with_ca=_started_with_ca(observed),
+            rollout=_finished_rollout(observed, decision, now),
         )
 
     async def _foreign_owner(self, names: Names, desired: DesiredScheduler) -> str:
@@ -206,6 +207,17 @@ def _renews(decision: Decision, observed: ObservedObjects, *, managed: bool) -> 
     if there.rollout.config not in there.config_maps:
         return False
     return decision.plan.config_hash != there.rollout.config or there.persisted.rollout.trying is not None
+
+
+def _finished_rollout(observed: ObservedObjects, decision: Decision, now: float) -> FinishedRollout | None:
+    before, after = observed.scheduler.persisted.rollout, decision.persisted.rollout
+    trying, rejected = before.trying, after.rejected
+    if rejected is not None and rejected != before.rejected:
+        since = trying.since if trying is not None and trying.config == rejected.config else now
+        return FinishedRollout("rolled_back" if decision.phase == "RolledBack" else "rejected", now - since)
+    if trying is not None and after.trying is None and after.good == trying.config:
+        return FinishedRollout("verified", now - trying.since)
+    return None
 
 
 def _started_with_ca(observed: ObservedObjects) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, get_args
 
 from fairlead.control.decide.decide import Decision
 from fairlead.kube.errors import ClusterError
@@ -16,6 +16,19 @@ class Drift:
     kind: str
     message: str
     """Names the object, and says what had become of it."""
+
+
+RolloutResult = Literal["verified", "rolled_back", "rejected"]
+ROLLOUT_RESULTS: Final[tuple[RolloutResult, ...]] = get_args(RolloutResult)
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRollout:
+    """A rollout that ended with this reconcile."""
+
+    result: RolloutResult
+    """Rejected: it failed, and there was no good configuration to go back to."""
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +54,15 @@ class ReconcileResult:
     """True if nothing was written because the scheduler is paused."""
     started_with_ca: str = ""
     """The authorities that all of its pods were started with, as PEM; empty if they differ, or are not known."""
+    rollout: FinishedRollout | None = None
     drifts: Sequence[Drift] = ()
     """What others had changed or deleted, and is as it was."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether the scheduler runs what is desired."""
+        steady = self.decision is not None and self.decision.phase == "Steady" and not self.decision.message
+        return steady and not (self.refused or self.failed or self.missing_permission)
 
 
 NOTHING: Final = ReconcileResult()

@@ -15,7 +15,7 @@ import msgspec
 from fairlead.kube.access.access import Access, Connection
 from fairlead.kube.errors import NotLeadingError, RequestError, UnreachableError
 from fairlead.kube.http.retry import wait_s
-from fairlead.kube.http.transport import JSON, Request, Transport
+from fairlead.kube.http.transport import JSON, OnResponse, Request, Transport
 from fairlead.kube.resources import ObjectRef, Page
 
 
@@ -79,6 +79,7 @@ class Client:
         deadline_s: float = _DEADLINE_S,
         tries: int | None = None,
         writes_for_s: Callable[[], float] | None = None,
+        on_response: OnResponse = lambda _verb, _code: None,
     ) -> None:
         """`deadline_s` is for a request with all that is made again of it; `tries`: how often at most.
 
@@ -89,16 +90,21 @@ class Client:
         self._deadline_s = deadline_s
         self._tries = tries
         self._writes_for_s = writes_for_s
+        self.on_response = on_response
+        """Told of each answer."""
         self._opened: Transport | None = None
 
     async def __aenter__(self) -> Self:
-        self._opened = Transport(self.access)
+        self._opened = Transport(self.access, self._count)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._transport.close()
+
+    def _count(self, verb: str, code: str) -> None:
+        self.on_response(verb, code)
 
     @property
     def _transport(self) -> Transport:

@@ -1,7 +1,7 @@
 """One attempt of one request, and what its failure means. Nothing here is made again: see `client`."""
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -47,11 +47,16 @@ class Request:
         return self.verb != "create"
 
 
+OnResponse = Callable[[str, str], None]
+"""Told of each answer: the verb, and its status or `unreachable`."""
+
+
 class Transport:
     """Connections to one API server. Proxies of the environment are not for it: only a kubeconfig's own is used."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, on_response: OnResponse = lambda _verb, _code: None) -> None:
         self._access = access
+        self._on_response = on_response
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -103,6 +108,7 @@ class Transport:
                 timeout=limits,
                 allow_redirects=False,  # what we show is for this server alone
             ) as answer:
+                self._on_response(ask.verb, str(answer.status))
                 if answer.status >= 300:
                     body = await answer.content.read(ERROR_BYTES_MAX)
                     after = answer.headers.get("Retry-After")
@@ -110,19 +116,23 @@ class Transport:
                 yield answer
         except aiohttp.ClientConnectorCertificateError as error:
             message = f"{access.server} is not whom we trust: {error.certificate_error}"
-            raise UnreachableError(ask.verb, ask.where, message, not_sent=True) from error
+            raise self._unreachable(ask, message, not_sent=True) from error
         except (
             aiohttp.ClientConnectorError,
             aiohttp.ConnectionTimeoutError,
             aiohttp.ClientHttpProxyError,
         ) as error:
             message = f"{access.server} cannot be reached: {_why(error)}"
-            raise UnreachableError(ask.verb, ask.where, message, not_sent=True) from error
+            raise self._unreachable(ask, message, not_sent=True) from error
         except TimeoutError as error:
-            raise UnreachableError(ask.verb, ask.where, f"{access.server} does not answer") from error
+            raise self._unreachable(ask, f"{access.server} does not answer") from error
         except (aiohttp.ClientError, OSError) as error:
             message = f"the connection to {access.server} broke: {str(error) or type(error).__name__}"
-            raise UnreachableError(ask.verb, ask.where, message) from error
+            raise self._unreachable(ask, message) from error
+
+    def _unreachable(self, ask: Request, message: str, *, not_sent: bool = False) -> UnreachableError:
+        self._on_response(ask.verb, "unreachable")
+        return UnreachableError(ask.verb, ask.where, message, not_sent=not_sent)
 
 
 def _why(error: aiohttp.ClientError) -> str:

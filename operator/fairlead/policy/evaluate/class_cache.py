@@ -20,6 +20,15 @@ _SEVERAL: Final = 2
 
 
 @dataclass(slots=True, eq=False)
+class CacheCounts:
+    """Numbers for metrics that outlive the caches of one policy set."""
+
+    hits: int = 0
+    misses: int = 0
+    evictions: int = 0
+
+
+@dataclass(slots=True, eq=False)
 class PodClass:
     """What is kept for one class of pods."""
 
@@ -48,6 +57,7 @@ class Classes:
     entries: int = ENTRIES
     size: int = 0
     """Bytes of all of them."""
+    counts: CacheCounts = field(default_factory=CacheCounts)
     _kept: OrderedDict[tuple[int, Hashable], PodClass] = field(default_factory=OrderedDict)
     _named: deque[PodClass] = field(default_factory=deque)
 
@@ -68,8 +78,11 @@ class Classes:
     def asked(self, key: tuple[int, Hashable]) -> PodClass | None:
         """The class of this key, which is asked now."""
         found = self._kept.get(key)
-        if found is not None:
-            self._kept.move_to_end(key)
+        if found is None:
+            self.counts.misses += 1
+            return None
+        self.counts.hits += 1
+        self._kept.move_to_end(key)
         return found
 
     def put(self, one: PodClass) -> None:
@@ -90,6 +103,7 @@ class Classes:
         while len(self._kept) > 1 and (self.size > self.limit or len(self._kept) > self.entries):
             oldest = next(each for each in self._kept.values() if each is not one)
             self._forget(oldest)
+            self.counts.evictions += 1
 
     def names_of(self, one: PodClass) -> dict[str, None]:
         """The names of the nodes that pass; they take memory, and only the classes that were asked last have them."""

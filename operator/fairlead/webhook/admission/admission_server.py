@@ -30,6 +30,9 @@ from fairlead.webhook.https.tls import Tls, is_of
 LOG: Final = logging.getLogger(__name__)
 _HTTP: Final = logging.getLogger(f"{__name__}.http")
 PATH: Final = "/validate"
+_ALLOWED: Final = b'"allowed":true'
+_NO_REVIEW: Final = frozenset({403, 404, 413})
+"""What is refused before anything is reviewed."""
 MAX_BODY: Final = 3 << 20
 """A policy as it was, and as it is to be: etcd takes 1.5 MiB of each."""
 WITHIN_S: Final = 9.0
@@ -63,6 +66,8 @@ class AdmissionServer:
     idle_s: float = IDLE_S
     limits: Limits = ADMISSION
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    observe: Callable[[float, str], None] = lambda _seconds, _result: None
+    """Told how long each review took, and whether it was allowed, denied or failed."""
     _server: CountedServer = field(init=False)
     _door: TlsListener | None = None
     _turns: ReviewTurns = field(default_factory=lambda: ReviewTurns(READ, READ_EACH, WAITING))
@@ -113,6 +118,15 @@ class AdmissionServer:
         return not authority or (transport is not None and is_of(authority, chain(transport), self.now()))
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        begun = perf_counter()
+        answer = await self._answer(request)
+        if answer.status not in _NO_REVIEW:
+            allowed = isinstance(answer, web.Response) and isinstance(answer.body, bytes) and _ALLOWED in answer.body
+            result = "failed" if answer.status != 200 else "allowed" if allowed else "denied"
+            self.observe(perf_counter() - begun, result)
+        return answer
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.path != PATH or request.method != "POST":
             return self._turned_away(request, 404, "no such path", f"only POST {PATH} is answered here")
         if not self._is_believed(request.transport):

@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.annotations import Conflict
-from fairlead.policy.evaluate.class_cache import Classes
+from fairlead.policy.evaluate.class_cache import CacheCounts, Classes
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
@@ -103,9 +103,10 @@ def build_serving_state(
     pace: CircuitBreaker,
     names: NodeNameCache,
     tally: RuleErrorTally,
+    counts: CacheCounts | None = None,
 ) -> ServingState:
     """Each policy where it is asked, with the rules that are asked there: what is kept depends on nothing else."""
-    classes = Classes()
+    classes = Classes(counts=counts or CacheCounts())
 
     def asked(chosen: list[CompiledPolicy]) -> Evaluator:
         return Evaluator(PolicySet(tuple(chosen), policies.generation), nodes, tally=tally, classes=classes)

@@ -57,30 +57,39 @@ class Dispatcher:
 
     def __post_init__(self) -> None:
         metrics = self.metrics
-        self._took = metrics.histogram(
-            "fairlead_webhook_seconds", "How long calls took, from their head to the reply.", "verb", "outcome"
+        self._duration = metrics.histogram(
+            "fairlead_webhook_request_duration_seconds",
+            "Time from the head of a scheduler's call to the reply, by the scheduler that called, verb and outcome.",
+            "scheduler",
+            "verb",
+            "outcome",
         )
         self._candidates = metrics.counter(
-            "fairlead_webhook_candidates", "Nodes that policies were asked about.", "verb"
+            "fairlead_webhook_candidates", "Nodes that schedulers asked about.", "scheduler", "verb"
         )
-        self._refusals = metrics.counter(
-            "fairlead_webhook_refused_nodes",
-            "Nodes that were refused, by the rule that is the reason.",
+        self._rejected = metrics.counter(
+            "fairlead_filter_rejected_nodes",
+            "Nodes that were rejected, by the first rule that rejected them.",
             "policy",
             "rule",
         )
         self._unknown = metrics.counter(
-            "fairlead_webhook_unknown_nodes", "Nodes refused because they are not known yet."
+            "fairlead_webhook_unknown_nodes",
+            "Nodes that were rejected because the mirror does not hold them yet.",
+            "scheduler",
         )
         self._missed = metrics.counter(
-            "fairlead_webhook_missed_samples", "Calls in which all nodes were refused although another one would pass."
+            "fairlead_webhook_missed_samples",
+            "Filter calls that rejected every node of the scheduler's sample, while a node outside of it passes.",
+            "scheduler",
         )
         self._slow = metrics.counter(
-            "fairlead_webhook_too_slow", "Calls that a policy could not answer in time.", "policy"
+            "fairlead_policy_too_slow", "Calls that a policy could not answer before the deadline.", "policy"
         )
         self._warnings = metrics.counter(
-            "fairlead_policy_warnings", "Pods to which happened what the reason says.", "policy", "reason"
+            "fairlead_policy_warnings", "Pods to which a warning of a policy's status applied.", "policy", "reason"
         )
+        self._labels: dict[frozenset[str], str] = {}
 
     def routes(self) -> Mapping[str, Handle]:
         """By their paths."""
@@ -118,7 +127,7 @@ class Dispatcher:
         reply = await self.binder.bind(call.body, world, who, when)
         for conflict in reply.outcome.conflicts:
             self._conflicting(conflict, world)
-        return self._record(call, reply)
+        return self._record(call, reply, who)
 
     def _conflicting(self, conflict: Conflict, world: ServingState) -> None:
         reason = LintCode.CONFLICT.value
@@ -133,38 +142,47 @@ class Dispatcher:
         self, call: IncomingCall, verb: Verb, answer: Callable[[ServingState, Caller, CallClock], Reply]
     ) -> HttpReply:
         asked = self._context_or_reply(call, verb)
-        return asked if isinstance(asked, HttpReply) else self._record(call, answer(*asked))
+        return asked if isinstance(asked, HttpReply) else self._record(call, answer(*asked), asked[1])
 
     def _context_or_reply(self, call: IncomingCall, verb: Verb) -> tuple[ServingState, Caller, CallClock] | HttpReply:
         """What to answer from; or an answer at once. A 503 is an error to the scheduler, which tries again."""
         now = self.now()  # first: where the clock went back, it makes another world
         world, who, clock = self.state(), self.caller(call.caller, verb), self.clock
         if world is None or who is None:
-            return self._failure_reply(call, verb, "unready", b"not ready yet: /readyz says why")
+            return self._failure_reply(call, verb, "unready", b"not ready yet: /readyz says why", who)
         given = int(DEADLINE_SHARE * (who.timeout_s or self.timeout_s) * _NANO)
         deadline, at = call.begun + given, clock()
         if at >= deadline:  # no policy is to blame for a body that came slowly
-            return self._failure_reply(call, verb, "late", b"the request came too slowly to be answered in time")
+            return self._failure_reply(call, verb, "late", b"the request came too slowly to be answered in time", who)
         return world, who, CallClock(now, clock, deadline, had_enough_time=deadline - at > given // 2)
 
-    def _failure_reply(self, call: IncomingCall, verb: Verb, outcome: str, why: bytes) -> HttpReply:
-        self._took.observe((self.clock() - call.begun) / _NANO, verb, outcome)
+    def _failure_reply(self, call: IncomingCall, verb: Verb, outcome: str, why: bytes, who: Caller | None) -> HttpReply:
+        self._duration.observe((self.clock() - call.begun) / _NANO, self._label_of(who), verb, outcome)
         return HttpReply(why, _UNAVAILABLE)
 
-    def _record(self, call: IncomingCall, reply: Reply) -> HttpReply:
-        outcome, seconds = reply.outcome, (self.clock() - call.begun) / _NANO
-        self._took.observe(seconds, outcome.verb, outcome.result)
+    def _label_of(self, who: Caller | None) -> str:
+        """Return the name of the scheduler that calls; of several that share a certificate, all of them."""
+        if who is None:
+            return ""
+        label = self._labels.get(who.schedulers)
+        if label is None:
+            label = self._labels[who.schedulers] = ",".join(sorted(who.schedulers))
+        return label
+
+    def _record(self, call: IncomingCall, reply: Reply, who: Caller) -> HttpReply:
+        outcome, seconds, scheduler = reply.outcome, (self.clock() - call.begun) / _NANO, self._label_of(who)
+        self._duration.observe(seconds, scheduler, outcome.verb, outcome.result)
         if self.on_filtered is not None and outcome.verb == "filter":
             self.on_filtered(outcome)
         if outcome.candidates:
-            self._candidates.add(outcome.verb, amount=outcome.candidates)
+            self._candidates.add(scheduler, outcome.verb, amount=outcome.candidates)
         for (policy, rule), count in outcome.refusals.items():
-            self._refusals.add(policy, rule, amount=count)
+            self._rejected.add(policy, rule, amount=count)
         if outcome.unknown:
-            self._unknown.add(amount=len(outcome.unknown))
+            self._unknown.add(scheduler, amount=len(outcome.unknown))
             LOG.debug("nodes are not known yet", extra={"nodes": outcome.unknown[:10], "pod": outcome.pod})
         if outcome.missed_sample:
-            self._missed.add()
+            self._missed.add(scheduler)
         if outcome.too_slow:
             self._slow.add(outcome.too_slow)
         if outcome.switched:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from fairlead.cooperative import Share
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.expression import CompiledExpression
+from fairlead.policy.evaluate.class_cache import CacheCounts
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.webhook.extender.caches import NodeNameCache
@@ -40,6 +41,7 @@ class PolicyReloader:
     """Whether a scheduler that no policy names any more is served all the same."""
     circuit_breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     tally: RuleErrorTally = field(default_factory=RuleErrorTally)
+    cache_counts: CacheCounts = field(default_factory=CacheCounts)
     share: Share = field(default_factory=lambda: Share(perf_counter))
     long_share: Share = field(default_factory=lambda: Share(perf_counter, _LONG_PART))
     _gone: list[CompiledExpression] = field(default_factory=list)
@@ -123,5 +125,5 @@ class PolicyReloader:
 
     def _over(self, policies: PolicySet) -> ServingState:
         return build_serving_state(
-            policies, self.mirror.nodes, self.mirror, self.circuit_breaker, self._names, self.tally
+            policies, self.mirror.nodes, self.mirror, self.circuit_breaker, self._names, self.tally, self.cache_counts
         )

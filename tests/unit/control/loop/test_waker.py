@@ -8,6 +8,7 @@ import pytest
 
 from fairlead.control.loop.waker import PAUSE_S, Waker, WakeState
 from fairlead.control.reconcile.missing_permissions import MissingPermissions
+from fairlead.metrics import Metrics
 from fairlead.replica_state import ReplicaState
 
 if TYPE_CHECKING:
@@ -49,7 +50,12 @@ def test_with_a_replica_goes_what_it_knew_of_pods_that_it_refused() -> None:
 
     now = 0.0
     waker = Waker(
-        cast("Any", Client()), "n", lambda: datetime(2026, 1, 1, tzinfo=UTC), lambda: now, MissingPermissions()
+        cast("Any", Client()),
+        "n",
+        lambda: datetime(2026, 1, 1, tzinfo=UTC),
+        lambda: now,
+        MissingPermissions(),
+        Metrics().counter("c", ""),
     )
     rounds: list[Mapping[str, ReplicaState | str]] = [
         {"a": says(), "b": says()},  # a set serves everywhere that did not before

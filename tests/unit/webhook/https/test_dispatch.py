@@ -69,7 +69,7 @@ class Ground:
 def samples(metrics: Metrics) -> Iterator[tuple[tuple[str, ...], float]]:
     for family in text_string_to_metric_families(metrics.exposition().decode()):
         for one in family.samples:
-            yield (one.name.removeprefix("fairlead_webhook_"), *one.labels.values()), one.value
+            yield (one.name.removeprefix("fairlead_").removeprefix("webhook_"), *one.labels.values()), one.value
 
 
 def ground(**spec: Any) -> Ground:
@@ -114,7 +114,7 @@ def test_before_everything_is_there_the_scheduler_is_told_to_try_again(path: str
     one.ready = False
     answer = one.ask(path, body(["a"]))
     assert (answer.status, b"/readyz" in answer.body) == (503, True)
-    assert one.counted()["seconds_count", "unready", PATHS[path]] == 1
+    assert one.counted()["request_duration_seconds_count", "unready", "fairlead", PATHS[path]] == 1
 
 
 def test_a_clock_goes_back_by_much_or_not_at_all() -> None:
@@ -128,7 +128,7 @@ def test_a_clock_goes_back_by_much_or_not_at_all() -> None:
 def test_a_body_that_came_too_slowly_blames_no_policy() -> None:
     one = Ground(Asking([policy(filters=NEVER_KEPT)], [node(name) for name in MANY]))
     answer = one.ask("/filter", body(MANY), ago_s=0.8)
-    assert (answer.status, one.counted()["seconds_count", "late", "filter"]) == (503, 1)
+    assert (answer.status, one.counted()["request_duration_seconds_count", "late", "fairlead", "filter"]) == (503, 1)
     one.step = SECOND // 2  # the policy misses what little is left, again and again
     for _ in range(5):
         assert "too slow" in go.decode("filter", one.ask("/filter", body(MANY), ago_s=0.1).body)["Error"]
@@ -144,17 +144,17 @@ def test_what_is_counted() -> None:
     for sent in (body(["a", "b", "new"]), body(["a"]), b"{"):
         one.ask("/filter", sent)
     counted = one.counted()
-    assert {key: value for key, value in counted.items() if not key[0].startswith("seconds_")} == {
-        ("candidates_total", "filter"): 4,
-        ("refused_nodes_total", "p", "f"): 1,
-        ("unknown_nodes_total",): 1,
+    assert {key: value for key, value in counted.items() if not key[0].startswith("request_")} == {
+        ("candidates_total", "fairlead", "filter"): 4,
+        ("filter_rejected_nodes_total", "p", "f"): 1,
+        ("unknown_nodes_total", "fairlead"): 1,
     }
-    assert {key[1]: value for key, value in counted.items() if key[0] == "seconds_count"} == {
+    assert {key[1]: value for key, value in counted.items() if key[0] == "request_duration_seconds_count"} == {
         "passed": 1,
         "refused": 1,
         "error": 1,
     }
-    assert counted["seconds_bucket", "0.0001", "passed", "filter"] == 1
+    assert counted["request_duration_seconds_bucket", "0.0001", "passed", "fairlead", "filter"] == 1
 
 
 def test_errors_that_come_again_and_again_are_few_lines(caplog: pytest.LogCaptureFixture) -> None:
