@@ -145,7 +145,8 @@ def checks(parts: Components) -> Iterator[Check]:
     for name, one in parts.reflectors.items():
         text = one.state.last_error
         if one.state.synced:
-            text = f"{len(one.objects)}, heard of {one.staleness():.0f} s ago" + (f"; {text}" if text else "")
+            behind = f", {lag:.0f} s behind" if (lag := one.staleness()) else ""
+            text = f"{len(one.objects)}{behind}" + (f"; {text}" if text else "")
         yield Check(name, one.state.synced, text or "not listed yet")
     world = parts.current.state
     generation = "none yet" if world is None else f"generation {world.policies.generation}"
@@ -208,7 +209,7 @@ def register_gauges(parts: Components, metrics: Metrics) -> None:
     )
     metrics.gauge(
         "fairlead_mirror_staleness_seconds",
-        "Time since the cache was last confirmed by the API server.",
+        "How long the cache may be behind the API server: 0 while its watch is well.",
         "kind",
         ask=of_each(lambda name: reflectors[name].staleness()),
     )

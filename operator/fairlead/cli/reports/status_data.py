@@ -81,7 +81,7 @@ class Replica(Line, frozen=True, kw_only=True):
     leads: bool | None
     policy_set: str
     stale_s: float | None
-    """How long ago it has surely heard of all that it decides by; None: not known."""
+    """How long what it decides by may be behind the cluster; None: not known."""
     restarts: int
     message: str
 

@@ -182,7 +182,7 @@ def _wrong_operator(found: Survey, replicas: Sequence[Replica]) -> Iterator[Wron
         if not one.ready:
             yield Wrong(kind="replica", name=one.name, reason="NotReady", message=one.message)
         elif one.stale_s is not None and one.stale_s > STALE_S:
-            what = f"it has not heard of something that it decides by for {one.stale_s:.0f} s"
+            what = f"what it decides by is {one.stale_s:.0f} s behind the cluster"
             cure = "See whether it reaches the API server."
             yield Wrong(kind="replica", name=one.name, reason="Stale", message=what, cure=cure)
     sets = {one.policy_set for one in replicas if one.policy_set}

@@ -26,14 +26,14 @@ from fairlead.kube.http.client import Client, Clock
 from fairlead.kube.http.retry import LONGEST_S, Backoff
 from fairlead.kube.resources import ObjectRef, Page
 from fairlead.kube.watch import store
-from fairlead.kube.watch.reflector_status import ReflectorStatus, Relist
+from fairlead.kube.watch.reflector_status import SILENT_S, ReflectorStatus, Relist
 from fairlead.kube.watch.store import Key, ObjectVersion, Sink, Store
 from fairlead.kube.watch.verify import differences
 
 T = TypeVar("T", bound=store.Identified)
 WATCH_S: Final = 240
 WATCH_JITTER_S: Final = 60
-SILENT_S: Final = 75.0  # bookmarks come about each minute
+
 SILENT_JITTER_S: Final = 15.0
 SHORT_S: Final = 1.0
 _SLICE: Final = 50  # items that are decoded and put before anybody else has a turn
@@ -82,7 +82,7 @@ class Reflector(Generic[T]):
         return self._held.stamps
 
     def staleness(self) -> float:
-        """How long ago what is held was surely what there is; infinite before the first list."""
+        """Return for how long what is held may be behind what there is; infinite before the first list."""
         return self.state.staleness(self._clock.now())
 
     def relist(self, why: Relist = Relist.ASKED) -> None:

@@ -1,9 +1,10 @@
-"""How a reflector fares, for probes, metrics and whoever has to decide whether to believe it."""
+"""Health of a reflector, for probes and metrics."""
 
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf
+from typing import Final
 
 
 class Relist(StrEnum):
@@ -18,9 +19,13 @@ class Relist(StrEnum):
     FAILING = "failing"  # the watch failed again and again
 
 
+SILENT_S: Final = 75.0
+"""A watch is silent then: the API server sends a bookmark about once a minute."""
+
+
 @dataclass(slots=True)
 class ReflectorStatus:
-    """Written by one reflector, read by anybody."""
+    """Health of one reflector."""
 
     synced: bool = False
     """Whether everything was listed once."""
@@ -41,5 +46,11 @@ class ReflectorStatus:
     """What consistency passes have found."""
 
     def staleness(self, now: float) -> float:
-        """How long ago what is held was surely what there is; infinite before the first list."""
-        return inf if not self.synced or self.last_contact is None else now - self.last_contact
+        """Return for how long what is held may be behind what there is; infinite before the first list.
+
+        A watch of what does not change says nothing but a bookmark a minute: it is behind once that is overdue.
+        """
+        if not self.synced or self.last_contact is None:
+            return inf
+        silent = now - self.last_contact
+        return 0.0 if silent <= SILENT_S and not self.last_error else silent
