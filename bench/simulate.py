@@ -51,7 +51,7 @@ def _taken(size: Size, output: str) -> list[float]:
         with (folder / "c.json").open("wb") as file:
             file.writelines(_listed(size))
         (folder / "q.json").write_text(json.dumps({"kind": "List", "items": [*_pods(size.distinct_pods // _PODS)]}))
-        given = ["--policies", "p.yaml", "--cluster", "c.json", "--pods", "q.json", "-o", output]
+        given = ["--policies", "p.yaml", "--snapshot", "c.json", "--pods", "q.json", "-o", output]
         before = _spent_s()
         with (folder / "out").open("wb") as out:
             subprocess.run([sys.executable, "-m", "fairlead", "simulate", *given], cwd=folder, check=True, stdout=out)

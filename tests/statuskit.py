@@ -87,7 +87,11 @@ def cluster(**changes: object) -> dict[str, object]:
 
 
 _ERRORS = {"count": 3, "lastMessage": "no such key: gpu", "lastTime": "2026-11-21T03:00:00Z"}
-_WARNING = {"reason": "PodsOnlyWeRefuse", "count": 2, "message": "pods wait that no policy but this one refuses"}
+_WARNING = {
+    "reason": "RejectedByThisPolicyOnly",
+    "count": 2,
+    "message": "pods wait that only it refuses",
+}
 _WAITING: Object = {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}}
 _NO_METRICS: Mapping[str, object] = {f"{PODS}/fairlead-{one}:8080/proxy/metrics": 403 for one in "ab"}
 _SCHEDULER_PODS = [pod("kube-scheduler-gpu-1", scheduler="gpu"), pod("kube-scheduler-gpu-2", scheduler="gpu")]

@@ -195,7 +195,7 @@ def test_pods_are_bound_also_when_their_policies_are_off_or_gone(
     serving.put("pool", filters=[first])
     serving.start()
     stage.start(*serving.entries())
-    serving.edit(lambda: serving.put("pool", mode="Off", filters=[first]))
+    serving.edit(lambda: serving.put("pool", mode="Disabled", filters=[first]))
     stage.make_pod("off")
     stage.placed("off")
     serving.edit((serving.policies / "pool.yaml").unlink)

@@ -102,8 +102,8 @@ def test_while_it_is_paused_nothing_is_written(at_work: Callable[..., Ground]) -
     before = api.get(secret)["data"]["tls.crt"]
     api.patch(secret, {"data": {"tls.crt": b64encode(b"spoilt").decode()}})
     wait_for("a certificate", lambda: len(api.get(secret)["data"]["tls.crt"]) >= len(before) - 100)
-    ground.apply("p", schedulerName="s", filters=FILTER, mode="Off")
-    wait_for("it to be off", lambda: ground.condition("p", "Programmed") == ("True", "Off"))
+    ground.apply("p", schedulerName="s", filters=FILTER, mode="Disabled")
+    wait_for("it to be off", lambda: ground.condition("p", "Programmed") == ("True", "Disabled"))
 
 
 def test_two_schedulers_side_by_side(at_work: Callable[..., Ground]) -> None:

@@ -86,12 +86,12 @@ CHANGES_REFUSED = {
     "set to another where it was absent": (policy(), {"schedulerName": "other"}),
     "removed": (policy(schedulerName="fairlead"), {"schedulerName": None}),
     "changed": (policy(schedulerName="fairlead"), {"schedulerName": "other"}),
-    "changed with all the rest": (EVERYTHING, {"schedulerName": "other", "filters": [], "mode": "Off"}),
+    "changed with all the rest": (EVERYTHING, {"schedulerName": "other", "filters": [], "mode": "Disabled"}),
 }
 CHANGES_ALLOWED = {
     "something else, where it is absent": (policy(), {"priority": 1}),
     "something else, where it is set": (policy(schedulerName="fairlead"), {"priority": 1}),
-    "it to itself": (policy(schedulerName="fairlead"), {"schedulerName": "fairlead", "mode": "Off"}),
+    "it to itself": (policy(schedulerName="fairlead"), {"schedulerName": "fairlead", "mode": "Disabled"}),
     "all rules": (EVERYTHING, {"filters": [], "scores": [], "data": [], "binding": None, "failurePolicy": "Ignore"}),
 }
 

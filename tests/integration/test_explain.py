@@ -206,7 +206,7 @@ def test_whoever_may_read_all_is_told_all(ground: Cluster, asked: str, capsys: p
     assert (code, err) == (0, "")
     assert "2 of 2 nodes will do" in out
     assert "Served: zones: generation 1; its status does not say yet which generation serves" in out
-    options = ["--cluster", "live", "--pods", "live", "-o", "json", "--kubeconfig", str(ground.kubeconfig)]
+    options = ["--snapshot", "live", "--pods", "live", "-o", "json", "--kubeconfig", str(ground.kubeconfig)]
     file = Path(ground.folder) / "zones.yaml"
     file.write_text(yaml.safe_dump(POLICY))
     assert main(["simulate", "--policies", str(file), *options]) == 0
@@ -223,7 +223,7 @@ def test_what_kubectl_writes_says_the_same_as_the_cluster(
     answers = []
     given = ["explain", "train", "-n", asked, "-o", "json", "--now", "2027-01-15T12:00:00Z"]
     for cluster in ("live", str(tmp_path / "now.json"), str(tmp_path / "now.yaml")):
-        where = ["--kubeconfig", str(ground.kubeconfig), "--policies", str(tmp_path / "p.yaml"), "--cluster", cluster]
+        where = ["--kubeconfig", str(ground.kubeconfig), "--policies", str(tmp_path / "p.yaml"), "--snapshot", cluster]
         assert main([*given, *where]) == 0
         answers.append(json.loads(capsys.readouterr().out))
     assert answers[0]["nodes"] == answers[1]["nodes"] == answers[2]["nodes"]

@@ -91,10 +91,13 @@ BAD: dict[str, Bad] = {
         policy(schedulerName=""), "spec.schedulerName", "at least 1 chars long", "must not be empty"
     ),
     "a mode that comes later": Bad(
-        policy(mode="Shadow"), "spec.mode", 'supported values: "Enforce", "Off"', "'Shadow' is not one of Enforce, Off"
+        policy(mode="Shadow"),
+        "spec.mode",
+        'supported values: "Enforce", "Disabled"',
+        "'Shadow' is not one of Enforce, Disabled",
     ),
     "a mode that YAML read as false": Bad(
-        policy(mode=False), "spec.mode", 'supported values: "Enforce", "Off"', 'write "Off" in quotes'
+        policy(mode=False), "spec.mode", 'supported values: "Enforce", "Disabled"', "did you mean Disabled?"
     ),
     "a priority as a word": Bad(
         policy(priority="high"), "spec.priority", "must be of type integer", "must be a whole number, not 'high'"

@@ -74,7 +74,7 @@ choose: {podAnnotation: example.org/needs}
 GOOD: dict[str, Object] = {
     "everything that a policy can say": EVERYTHING,
     "nothing at all": policy(),
-    "switched off": policy(mode="Off", filters=[{"name": "a", "expression": "true"}]),
+    "switched off": policy(mode="Disabled", filters=[{"name": "a", "expression": "true"}]),
     "empty parts": policy(match={}, filters=[], scores=[], data=[], variables=[], preemption={}, binding={}),
     "nulls, which mean nothing": policy(
         match=None, filters=[{"name": "a", "expression": "true", "reason": None}], failurePolicy=None

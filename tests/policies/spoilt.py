@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from policies.good import EVERYTHING, GOOD, READINESS, Object, policy
 
 _VALUES: tuple[object, ...] = (
-    *(None, "", "a", "A b", "a-b", "aB", "x" * 64, "60s", "1h1h", "Off", "Fail", "In", "Exists"),
+    *(None, "", "a", "A b", "a-b", "aB", "x" * 64, "60s", "1h1h", "Disabled", "Fail", "In", "Exists"),
     *(0, 1, -1, 2.0, 2.5, 1e6, 1e19, True, False, [], {}, ["a"], ["a", "a"], [None], [{}], {"a": "b"}, {"a": None}),
 )
 _READY = policy(filters=[{"name": "ready", "nodeReadiness": READINESS}])

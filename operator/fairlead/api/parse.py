@@ -6,7 +6,7 @@ looked at: it is what an operator once said, not what somebody wants.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from itertools import islice
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -130,7 +130,7 @@ def _translated(detail: ErrorDetails, model: type[Params]) -> Iterator[FieldErro
     elif kind == "literal_error":
         allowed = parse_hints.words_of(parse_hints.field_at(path, model))
         wanted = f"is not one of {', '.join(allowed)}" if len(allowed) > 1 else f"is not {allowed[0]}"
-        yield FieldError(path, f"{shown(value)} {wanted}", _quoted(value, allowed))
+        yield FieldError(path, f"{shown(value)} {wanted}", _suggested(value, allowed))
     elif kind == "shape":
         yield FieldError(
             path, f"{shown(value)} is not possible here", parse_hints.for_template(value) or context["message"]
@@ -175,12 +175,13 @@ def shown(value: object) -> str:
             return f"a {type(value).__name__}"
 
 
-def _quoted(value: object, allowed: list[str]) -> str:
-    """What somebody meant who wrote a word that YAML takes for something else, or nearly one that is allowed."""
-    if isinstance(value, bool):
-        words = ("Off", "No", "False") if value is False else ("On", "Yes", "True")
-        meant = [word for word in allowed if word in words]
-        return f'write "{meant[0]}" in quotes: YAML reads the bare word as {shown(value)}' if meant else ""
+_OFF: Final = frozenset({"off", "no", "false", "none", "disable"})
+
+
+def _suggested(value: object, allowed: list[str]) -> str:
+    """Return which of the allowed words was meant by another one, or by one that YAML reads as a boolean."""
+    if "Disabled" in allowed and str(value).lower() in _OFF:
+        return "did you mean Disabled?"
     return _meant(value, allowed) if isinstance(value, str) else ""
 
 

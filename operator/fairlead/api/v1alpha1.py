@@ -60,9 +60,8 @@ class Spec(Params):
     scheduler_name: Name = DEFAULT_SCHEDULER_NAME
     """The scheduler that the policy is for; pods opt in with spec.schedulerName. It cannot be changed, nor added or
     removed later. fairlead when absent."""
-    mode: Literal["Enforce", "Off"] = "Enforce"
-    """Enforce applies the policy. "Off" compiles it and reports on it, and never applies it; write it in quotes, for
-    YAML reads the bare word as false. Enforce when absent."""
+    mode: Literal["Enforce", "Disabled"] = "Enforce"
+    """Enforce applies the policy. Disabled compiles it and reports on it, and never applies it. Enforce when absent."""
     priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
     """The order between policies that match one pod: higher first, then by name. It decides which reason is reported
     and who writes an annotation that several want. 0 when absent."""

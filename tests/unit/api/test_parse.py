@@ -83,7 +83,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
         )
     ]
     assert said == [
-        "spec.mode: 'Shadow' is not one of Enforce, Off",
+        "spec.mode: 'Shadow' is not one of Enforce, Disabled",
         f"spec.filters[0].name: 'A' is not possible here; {A_NAME}",
         "spec.filters[0].expression: must not be empty; CEL that gives true for the nodes that the pod may use",
         "spec.filters[1].expresion: there is no such field; did you mean expression?",

@@ -40,8 +40,8 @@ TABLE: Mapping[str, tuple[Sequence[Mapping[str, Any]], Sequence[ExtenderEntry]]]
     "a protection that may be ignored": ([PROTECTS | IGNORE], [LOOSE, IGNORED]),
     "a score of a policy that may be ignored": ([SCORES | IGNORE], [LOOSE, RATES]),
     "both kinds": ([FILTERS | IGNORE, FILTERS | SCORES], [GATE, IGNORED, RATES]),
-    "a policy that is off": ([FILTERS | SCORES | BINDS | {"mode": "Off"}], [LOOSE]),
-    "one that is off beside one that is not": ([BINDS | {"mode": "Off"}, FILTERS | IGNORE], [LOOSE, IGNORED]),
+    "a policy that is off": ([FILTERS | SCORES | BINDS | {"mode": "Disabled"}], [LOOSE]),
+    "one that is off beside one that is not": ([BINDS | {"mode": "Disabled"}, FILTERS | IGNORE], [LOOSE, IGNORED]),
     "everything": ([FILTERS | SCORES | BINDS | PROTECTS, FILTERS | IGNORE], [BINDER, IGNORED, RATES]),
 }
 
@@ -63,7 +63,7 @@ _policies = st.lists(
     st.builds(
         lambda spec, how: policy(spec if "binding" in spec else spec | how),
         _specs,
-        st.sampled_from([{}, IGNORE, {"mode": "Off"}]),
+        st.sampled_from([{}, IGNORE, {"mode": "Disabled"}]),
     ),
     max_size=4,
 )

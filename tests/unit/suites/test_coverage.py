@@ -67,7 +67,7 @@ def test_a_refusal_behind_another_does_not_count() -> None:
 
 def test_a_policy_that_is_off_is_not_counted() -> None:
     coverage = Coverage()
-    coverage.expect([policy("p", mode="Off", filters={"a": "false"})])
+    coverage.expect([policy("p", mode="Disabled", filters={"a": "false"})])
     assert coverage.rules() == []
 
 

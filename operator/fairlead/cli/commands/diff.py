@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
-from fairlead.cli.console.options import add_cluster, add_kubeconfig, add_now, add_pods
+from fairlead.cli.console.options import add_kubeconfig, add_now, add_pods, add_snapshot
 from fairlead.cli.console.output import TABLE, add_output, complain, output, wants_colour
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def add_to(commands: "Commands") -> None:
         "and by which rule. Each pod is asked about as `fairlead simulate` does it. Nothing is changed anywhere. Exit "
         "code 0 if nothing changes for any pod, 1 if something does or a policy has errors, 2 if something cannot be "
         "read.",
-        epilog="Example: `fairlead diff --from main/policies --to policies --cluster live --pods pods.json`.",
+        epilog="Example: `fairlead diff --from main/policies --to policies --snapshot live --pods pods.json`.",
     )
     parser.add_argument(
         "--from", nargs="+", metavar="FILE|DIR", required=True, dest="before", help="the policies as they were"
@@ -30,7 +30,7 @@ def add_to(commands: "Commands") -> None:
     parser.add_argument(
         "--to", nargs="+", metavar="FILE|DIR", required=True, dest="after", help="the policies as they will be"
     )
-    add_cluster(parser)
+    add_snapshot(parser)
     add_pods(parser)
     add_now(parser)
     add_kubeconfig(parser)

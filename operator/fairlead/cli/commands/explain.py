@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
-from fairlead.cli.console.options import add_cluster, add_kubeconfig, add_now
+from fairlead.cli.console.options import add_kubeconfig, add_now, add_snapshot
 from fairlead.cli.console.output import TABLE, add_output, dumped, output, wants_colour
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def add_to(commands: "Commands") -> None:
         "were to be placed now, and reads with your own rights: what you may not read is named. Exit code 0 if that "
         "could be told, 1 if a policy in a file has errors, 2 if something cannot be read.",
         epilog="Examples: `fairlead explain pod/train-0 -n ml`; one node in full with `--node gpu-7`; before a policy "
-        "is applied with `--policies gpu.yaml`; without a cluster with `--cluster now.json` besides.",
+        "is applied with `--policies gpu.yaml`; without a cluster with `--snapshot now.json` besides.",
     )
     parser.add_argument("pod", metavar="pod/NAME", help="the pod")
     parser.add_argument("-n", "--namespace", metavar="NAME", default="", help="of the pod (that of the kubeconfig)")
@@ -36,7 +36,7 @@ def add_to(commands: "Commands") -> None:
     parser.add_argument(
         "--policies", nargs="+", metavar="FILE|DIR", default=[], help="these policies instead of the cluster's"
     )
-    add_cluster(parser, default="live")
+    add_snapshot(parser, default="live")
     add_now(parser)
     add_kubeconfig(parser)
     add_output(parser)
@@ -91,8 +91,8 @@ def _policies(given: argparse.Namespace) -> "PolicySet | None":
 
     if given.policies:
         return policies_of(given.policies)
-    if given.cluster != [LIVE]:
-        raise CommandError("--cluster names files, which hold no policies: give --policies FILE, too")
+    if given.snapshot != [LIVE]:
+        raise CommandError("--snapshot names files, which hold no policies: give --policies FILE, too")
     return None
 
 
@@ -114,7 +114,7 @@ def _sight(given: argparse.Namespace) -> "tuple[ClusterSource, Pod]":
     if (slash and kind not in _KINDS) or not name:
         raise CommandError(f"{given.pod!r} is no pod: write pod/NAME, and its namespace as -n NAME")
     namespace = given.namespace
-    if given.cluster == [LIVE]:
+    if given.snapshot == [LIVE]:
         namespace = namespace or find_access(given.kubeconfig, given.context).namespace
         sight = open_source(given, policies=not given.policies, pod=(namespace, name))
     else:

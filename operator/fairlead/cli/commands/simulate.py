@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
-from fairlead.cli.console.options import add_cluster, add_kubeconfig, add_now, add_pods
+from fairlead.cli.console.options import add_kubeconfig, add_now, add_pods, add_snapshot
 from fairlead.cli.console.output import TABLE, add_output, complain, output, wants_colour
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ def add_to(commands: "Commands") -> None:
         "node already is judged as if it had none. Nothing is changed anywhere. Exit code 0 if all pods could be "
         "judged, 1 if a policy has errors, 2 if something cannot be read.",
         epilog="Example: `kubectl get nodes,pods,namespaces -A -o json > now.json`, then "
-        "`fairlead simulate --policies gpu.yaml --cluster now.json --pods train.yaml`.",
+        "`fairlead simulate --policies gpu.yaml --snapshot now.json --pods train.yaml`.",
     )
     parser.add_argument(
         "--policies", nargs="+", metavar="FILE|DIR", required=True, help="the policies, whatever the cluster has"
     )
-    add_cluster(parser)
+    add_snapshot(parser)
     add_pods(parser)
     add_now(parser)
     add_kubeconfig(parser)

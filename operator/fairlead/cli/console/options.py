@@ -15,11 +15,11 @@ def add_kubeconfig(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--context", metavar="NAME", default="", help="of the kubeconfig (its current one)")
 
 
-def add_cluster(parser: argparse.ArgumentParser, *, default: str = "") -> None:
+def add_snapshot(parser: argparse.ArgumentParser, *, default: str = "") -> None:
     """Which nodes, and what is on them."""
     shown = f" ({default})" if default else ""
     parser.add_argument(
-        "--cluster",
+        "--snapshot",
         nargs="+",
         metavar="FILE|DIR|live",
         required=not default,

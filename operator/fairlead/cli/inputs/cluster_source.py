@@ -168,11 +168,11 @@ class ClusterSource:
 
 def open_source(given: argparse.Namespace, *, policies: bool = False, pod: Key | None = None) -> ClusterSource:
     """The cluster that is meant; of one that is live also its policies. Raises CommandError and others."""
-    names: list[str] = given.cluster
+    names: list[str] = given.snapshot
     if LIVE not in names:
         sight = ClusterSource(", ".join(names), Live(snapshot_of(names)))
     elif names != [LIVE]:
-        raise CommandError(f"--cluster {' '.join(names)}: give files, or {LIVE}")
+        raise CommandError(f"--snapshot {' '.join(names)}: give files, or {LIVE}")
     else:
         sight = ClusterSource(HERE, asyncio.run(_cluster(given, policies=policies, pod=pod)), is_live=True)
     nodes_of(sight.snapshot, sight.where)

@@ -95,7 +95,7 @@ def is_paused(policies: Sequence[Obj]) -> bool:
     return any(
         one["metadata"].get("annotations", {}).get(PAUSED) == "true"
         for one in policies
-        if not is_leaving(one) and one.get("spec", {}).get("mode") != "Off"
+        if not is_leaving(one) and one.get("spec", {}).get("mode") != "Disabled"
     )
 
 

@@ -14,7 +14,7 @@ Obj = Mapping[str, Any]
 COUNTERS_S: Final = 60.0
 """What only counts is written no oftener."""
 _TEXT_MAX: Final = 1024
-_COUNTED: Final = frozenset({"PodsOnlyWeRefuse", "SampleMissed", "TooSlowForSome"})
+_COUNTED: Final = frozenset({"RejectedByThisPolicyOnly", "SampleMissed", "TooSlowForSome"})
 """Warnings that come and go with pods."""
 
 
@@ -142,7 +142,7 @@ def _warnings(about: StatusInputs, found: Sequence[PolicyState]) -> Iterator[dic
         }
     if refused := max((one.refused_pods for one in found), default=0):
         yield {
-            "reason": "PodsOnlyWeRefuse",
+            "reason": "RejectedByThisPolicyOnly",
             "count": refused,
             "message": "pods wait that no policy but this one keeps from every node; autoscalers do not know of it",
         }

@@ -17,14 +17,14 @@ Reason = Literal[
     # Compiled
     "Compiled", "LastGoodServes", "NothingServes", "InternalError",
     # Programmed
-    "Programmed", "Off", "Pending", "ReplicaSilent", "ReplicaBehind", "TooSlow", "Rolling", "ConfigurationRejected",
-    "SchedulerUnavailable", "Forbidden", "ReconcileFailed", "Paused",
+    "Programmed", "Disabled", "Pending", "ReplicaSilent", "ReplicaBehind", "TooSlow", "Rolling",
+    "ConfigurationRejected", "SchedulerUnavailable", "Forbidden", "ReconcileFailed", "Paused",
     # Ready, Reconciling and Stalled
     "Ready", "Progressing",
 ]  # fmt: skip
 _MESSAGE_MAX: Final = 4096
 _NAMED: Final = 3
-_OFF: Final = "it is off: its rules are compiled and never applied"
+_DISABLED: Final = "it is disabled: its rules are compiled and never applied"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ def conditions(known: ConditionInputs, before: Iterable[Condition], now: str) ->
         ready = (
             _ConditionValue("True", "Ready", "its rules serve")
             if known.enforced
-            else _ConditionValue("True", "Off", _OFF)
+            else _ConditionValue("True", "Disabled", _DISABLED)
         )
     else:
         ready = wrong
@@ -145,7 +145,7 @@ def _programmed(known: ConditionInputs) -> _ConditionValue:
         first = min(problems, key=lambda one: _ORDER.index(one.reason))
         rest = [one.message for one in problems if one is not first]
         return _ConditionValue(first.value, first.reason, "; ".join([first.message, *rest]))
-    return _ConditionValue("True", "Programmed") if known.enforced else _ConditionValue("True", "Off")
+    return _ConditionValue("True", "Programmed") if known.enforced else _ConditionValue("True", "Disabled")
 
 
 _ORDER: Final[Sequence[Reason]] = (

@@ -49,8 +49,10 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         "Report it with the policy; until then say the rule otherwise.",
     ),
     "Programmed": ReasonDoc("Programmed", "What was written is what happens, in every replica and in the scheduler."),
-    "Off": ReasonDoc(
-        "Programmed, Ready", "`mode: Off`: the rules are compiled and never applied.", "Set `mode: Enforce` to use it."
+    "Disabled": ReasonDoc(
+        "Programmed, Ready",
+        "`mode: Disabled`: the rules are compiled and never applied.",
+        "Set `mode: Enforce` to use it.",
     ),
     "Pending": ReasonDoc(
         "any",

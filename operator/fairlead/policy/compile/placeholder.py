@@ -30,7 +30,7 @@ def placeholder_policy(obj: Mapping[str, Any], *, yet: bool = True) -> CompiledP
         uid=str(metadata.get("uid", "")),
         generation=f"{generation_of(obj)}{'?' if yet else '??'}",
         scheduler_name=str(spec.get("schedulerName") or DEFAULT_SCHEDULER_NAME),
-        enforced=spec.get("mode") not in ("Off", False),  # YAML reads the bare word as false
+        enforced=spec.get("mode") not in ("Disabled", False),  # `off` is what YAML reads as false
         priority=int(priority) if isinstance(priority, int | float) and priority == priority // 1 else 0,
         match=_match(spec.get("match")),
         filters=(FilterRule("", rule, rejects_on_error=True, resolvable=False),) if refuses else (),

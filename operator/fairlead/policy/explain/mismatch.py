@@ -23,7 +23,7 @@ class Unmatched:
 def unmatched(policy: CompiledPolicy, pod: PodView, scheduler: str, now: int) -> Unmatched | None:
     """Why it is not for the pod, the plainest reason first; None where it is, or nobody can tell."""
     if not policy.enforced:
-        return Unmatched(policy.name, "its mode is Off")
+        return Unmatched(policy.name, "its mode is Disabled")
     if policy.scheduler_name != scheduler:
         return Unmatched(policy.name, f"it is for pods of the scheduler {policy.scheduler_name}")
     match = policy.match

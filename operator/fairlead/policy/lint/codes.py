@@ -37,7 +37,7 @@ class LintCode(StrEnum):
     EVENTUALLY_CONSISTENT = "EventuallyConsistent"
     INVISIBLE_TO_AUTOSCALERS = "InvisibleToAutoscalers"
     READS_NOW = "ReadsNow"
-    SWITCHED_OFF = "SwitchedOff"
+    DISABLED = "Disabled"
 
 
 _NOTES: Final = frozenset(
@@ -46,7 +46,7 @@ _NOTES: Final = frozenset(
         LintCode.EVENTUALLY_CONSISTENT,
         LintCode.INVISIBLE_TO_AUTOSCALERS,
         LintCode.READS_NOW,
-        LintCode.SWITCHED_OFF,
+        LintCode.DISABLED,
     }
 )
 

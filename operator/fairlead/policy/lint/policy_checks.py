@@ -76,7 +76,7 @@ def _whole(compiled: CompiledPolicy) -> Iterator[LintWarning]:
         yield LintWarning(LintCode.DEFAULT_SCHEDULER, ("spec", "schedulerName"), said, hint)
     if not compiled.enforced:
         said = "the policy is compiled and reported on, and not applied to any pod"
-        yield LintWarning(LintCode.SWITCHED_OFF, ("spec", "mode"), said, "write Enforce to apply it")
+        yield LintWarning(LintCode.DISABLED, ("spec", "mode"), said, "write Enforce to apply it")
     if not (compiled.filters or compiled.scores or compiled.protections or compiled.annotations):
         hint = "give it filters, scores, preemption.protect or binding.annotations"
         yield LintWarning(LintCode.DOES_NOTHING, ("spec",), "the policy has no rules and changes nothing", hint)

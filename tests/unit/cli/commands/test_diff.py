@@ -41,7 +41,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         Path("to.yaml").write_text(after)
         Path("p.json").write_text(json.dumps(listed(*pods)))
         code = main(
-            ["diff", "--from", "from.yaml", "--to", "to.yaml", "--cluster", "c.json", "--pods", "p.json", *more]
+            ["diff", "--from", "from.yaml", "--to", "to.yaml", "--snapshot", "c.json", "--pods", "p.json", *more]
         )
         out, err = capsys.readouterr()
         return code, out, err
@@ -80,7 +80,7 @@ def _said(out: str) -> list[str]:
             ["ml/a", "    prefers n2 instead of n1 by gpu/room", "1 of 1 pod changes."],
         ),
         "it is off": (
-            BEFORE.replace("spec:", "spec:\n  mode: 'Off'"),
+            BEFORE.replace("spec:", "spec:\n  mode: Disabled"),
             [
                 "ml/a",
                 "    gains n3: no longer wrong class (gpu/class)",

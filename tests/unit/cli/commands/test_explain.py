@@ -68,7 +68,7 @@ def run(capsys: pytest.CaptureFixture[str], here: Path) -> Run:
     return run
 
 
-FILES = ("--policies", "p.yaml", "--cluster", "c.json")
+FILES = ("--policies", "p.yaml", "--snapshot", "c.json")
 
 
 def test_nodes_are_grouped_by_verdict_and_each_rule_says_what_it_compared(run: Run) -> None:
@@ -192,7 +192,7 @@ def test_programs_read_times_as_people_do(run: Run) -> None:
     said = {"type": "NetworkReady", "status": "True", "lastTransitionTime": "2027-01-15T21:59:50Z"}
     new["status"]["conditions"] = [said]
     Path("n.json").write_text(json.dumps(listed(new, TRAIN)))
-    asked = ("train", "-n", "ml", "--policies", "r.yaml", "--cluster", "n.json", "--now", "2027-01-15T22:00:00Z")
+    asked = ("train", "-n", "ml", "--policies", "r.yaml", "--snapshot", "n.json", "--now", "2027-01-15T22:00:00Z")
     whole = {
         "values": {
             "now": "2027-01-15T22:00:00Z",
@@ -243,10 +243,10 @@ def test_what_is_asked_wrongly_is_one_line(run: Run, asked: tuple[str, ...], sai
 
 
 def test_files_need_policies_and_ended_pods_are_not_explained(run: Run) -> None:
-    code, _, err = run("web", "--cluster", "c.json")
+    code, _, err = run("web", "--snapshot", "c.json")
     assert (code, err) == (
         2,
-        "fairlead explain: --cluster names files, which hold no policies: give --policies FILE, too\n",
+        "fairlead explain: --snapshot names files, which hold no policies: give --policies FILE, too\n",
     )
     Path("c.json").write_text(json.dumps(listed(*NODES, pod("x", status={"phase": "Failed"}))))
     code, _, err = run("x", *FILES)
@@ -386,11 +386,11 @@ def test_pods_that_wait_in_a_cluster_are_simulated(
 ) -> None:
     there = _cluster(PODS=items(*map(_unkinded, (WEB, TRAIN, pod("other", schedulerName="default-scheduler")))))
     with api_server(there, tmp_path) as file:
-        live: list[Any] = ["--cluster", "live", "--pods", "live", "--kubeconfig", str(file), "-o", "json"]
+        live: list[Any] = ["--snapshot", "live", "--pods", "live", "--kubeconfig", str(file), "-o", "json"]
         assert main(["simulate", "--policies", "p.yaml", *live]) == 0
         found = json.loads(capsys.readouterr().out)
         assert [one["name"] for one in found["pods"]] == ["train"]
-        files = ["--cluster", "c.json", *live[2:]]
+        files = ["--snapshot", "c.json", *live[2:]]
         assert main(["simulate", "--policies", "p.yaml", *files]) == 0
         assert json.loads(capsys.readouterr().out)["pods"] == found["pods"]
     with api_server({**there, PODS: items(_unkinded(WEB))}, tmp_path) as file:

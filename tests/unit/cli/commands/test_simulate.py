@@ -63,7 +63,7 @@ def run(capsys: pytest.CaptureFixture[str], here: Path) -> Run:
     def run(
         *more: str, policies: str = "p.yaml", cluster: str = "c.json", pods: str = "q.json"
     ) -> tuple[int, str, str]:
-        asked = ["--policies", policies, "--cluster", *cluster.split(), "--pods", pods, *more]
+        asked = ["--policies", policies, "--snapshot", *cluster.split(), "--pods", pods, *more]
         code = main(["simulate", *asked])
         out, err = capsys.readouterr()
         return code, out, err
@@ -232,7 +232,7 @@ BAD: dict[str, tuple[dict[str, str], dict[str, str], int, str]] = {
         2,
         "node n1 is twice in c.json; keep",
     ),
-    "live and a file": ({}, {"cluster": "live c.json"}, 2, "--cluster live c.json: give files, or live"),
+    "live and a file": ({}, {"cluster": "live c.json"}, 2, "--snapshot live c.json: give files, or live"),
     "no time": ({}, {"more": "--now=noon"}, 2, "--now 'noon' is no time; write it as 20"),
     "nowhere": ({}, {"cluster": "live", "more": "--kubeconfig=no.config"}, 2, "no.config: no such file or directory; "),
     "nobody there": ({}, {"cluster": "live", "more": "--kubeconfig=dead.config"}, 2, "http://127.0.0.1:1 cannot be"),
@@ -287,7 +287,7 @@ def test_interrupted_it_leaves_nothing_half_written(run: Run, monkeypatch: pytes
 
 def test_a_closed_pipe_is_no_fault(here: Path) -> None:
     _write("q.json", *(pod(f"p{at}") for at in range(3)))
-    asked = ["simulate", "--policies", "p.yaml", "--cluster", "c.json", "--pods", "q.json", "-o", "json"]
+    asked = ["simulate", "--policies", "p.yaml", "--snapshot", "c.json", "--pods", "q.json", "-o", "json"]
     environment = {**os.environ, "PYTHONPATH": str(_ROOT / "operator")}
     reading, writing = os.pipe()
     os.close(reading)

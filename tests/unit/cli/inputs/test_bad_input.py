@@ -108,7 +108,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
         "a.yaml:1:1: this is not text in UTF-8: byte 0x89; save the file as UTF-8",
     ),
     "a field twice": (
-        spec("mode: Enforce\npriority: 3\nmode: 'Off'\n"),
+        spec("mode: Enforce\npriority: 3\nmode: Disabled\n"),
         "a.yaml:7:3: spec.mode: 'mode' stands here already, in line 5; remove one of them",
     ),
     "a key that is a list": (f"{HEAD}spec: {{[1]: 2}}\n", "a.yaml:4:8: spec: a key must be a text; write it in quotes"),
@@ -159,7 +159,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
             "kind: List\nitems:\n- apiVersion: fairlead.dev/v1alpha1\n  kind: SchedulerExtenderPolicy\n"
             "  metadata: {name: a}\n  spec: {mode: X}\n"
         ),
-        "a.yaml:6:16: spec.mode: 'X' is not one of Enforce, Off",
+        "a.yaml:6:16: spec.mode: 'X' is not one of Enforce, Disabled",
     ),
     "a field of what is merged in": (
         (

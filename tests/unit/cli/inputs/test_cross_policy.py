@@ -48,7 +48,7 @@ CONFLICTS: dict[str, tuple[list[str], list[str]]] = {
     ),
     "another annotation": ([_writing("one", _A), _writing("two", _B)], []),
     "another scheduler": ([_writing("one", _A), _writing("two", _A, more="schedulerName: other, ")], []),
-    "one that is off": ([_writing("one", _A, more="mode: 'Off', "), _writing("two", _A)], []),
+    "one that is off": ([_writing("one", _A, more="mode: Disabled, "), _writing("two", _A)], []),
     "other namespaces": (
         [
             _writing("one", _A, more="match: {namespaces: [a]}, "),
@@ -115,10 +115,10 @@ def test_an_overlay_does_not_conflict_with_its_base() -> None:
 
 
 def test_what_is_said_of_several_files_stands_in_the_order_of_files_and_lines() -> None:
-    off = spec("mode: 'Off'\nfilters: [{name: a, expression: node.spec.unschedulable}]\n")
+    off = spec("mode: Disabled\nfilters: [{name: a, expression: node.spec.unschedulable}]\n")
     first = f"{_writing('two', _A)}---\n{off}"
     report = report_of(first, _writing("one", _A))
-    assert [(one.file, one.reason) for one in report.findings] == [("a.yaml", "Conflict"), ("a.yaml", "SwitchedOff")]
+    assert [(one.file, one.reason) for one in report.findings] == [("a.yaml", "Conflict"), ("a.yaml", "Disabled")]
 
 
 def test_a_namespace_of_a_policy_is_ignored() -> None:

@@ -90,7 +90,7 @@ NOTED = {"annotations": {PAUSED: "true"}}
     [
         ("Enforce", NOTED, True),
         (None, NOTED, True),
-        ("Off", NOTED, False),
+        ("Disabled", NOTED, False),
         ("Enforce", {**NOTED, "deletionTimestamp": "1"}, False),
         ("Enforce", {"annotations": {PAUSED: "yes"}}, False),
         ("Enforce", {}, False),

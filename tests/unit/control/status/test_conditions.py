@@ -31,9 +31,9 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
     ("known", "ready", "reason", "message", "moves", "stalls"),
     [
         pytest.param(FINE, "True", "Ready", "its rules serve", False, False, id="fine"),
-        pytest.param(replace(FINE, enforced=False), "True", "Off", "never applied", False, False, id="off"),
+        pytest.param(replace(FINE, enforced=False), "True", "Disabled", "never applied", False, False, id="off"),
         pytest.param(
-            replace(FINE, enforced=False, phase=None), "True", "Off", "", False, False, id="off, and no scheduler"
+            replace(FINE, enforced=False, phase=None), "True", "Disabled", "", False, False, id="off, and no scheduler"
         ),
         pytest.param(
             replace(FINE, phase=None), "Unknown", "Pending", "not looked at yet", True, False, id="no scheduler yet"

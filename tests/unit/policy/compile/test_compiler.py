@@ -210,11 +210,11 @@ def test_what_rules_use_is_reported() -> None:
 
 
 def test_a_policy_that_is_off_is_compiled_and_reported_and_never_applied() -> None:
-    off = policy(mode="Off", filters={"f": "false"})
+    off = policy(mode="Disabled", filters={"f": "false"})
     assert [report.name for report in off.reports] == ["f"]
     assert not off.enforced
     assert not Cluster([off], [node()]).filter(pod()).rejected
-    assert faults(mode="Off", filters={"f": "nonsense("})
+    assert faults(mode="Disabled", filters={"f": "nonsense("})
 
 
 def test_a_policy_from_a_file_has_the_hash_of_its_spec_for_a_generation() -> None:

@@ -75,5 +75,5 @@ def test_what_could_not_be_computed_is_counted_under_its_key() -> None:
 def test_conflicts_are_found_within_a_scheduler_whatever_pods_match_and_in_whatever_order() -> None:
     a, b = policy("a", annotations={X: "'a'"}), policy("b", priority=1, annotations={X: "'b'"})
     other = policy("c", schedulerName="other", annotations={X: "'c'"})
-    off = policy("d", mode="Off", annotations={X: "'d'"})
+    off = policy("d", mode="Disabled", annotations={X: "'d'"})
     assert conflicts([a, off, other, b]) == conflicts([b, a, other, off]) == [Conflict(X, "b", "a")]

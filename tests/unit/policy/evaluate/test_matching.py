@@ -39,7 +39,7 @@ MATCHES: dict[str, tuple[dict[str, Any], bool]] = {
         False,
     ),
     "another scheduler": ({"schedulerName": "other"}, False),
-    "mode Off is never applied": ({"mode": "Off"}, False),
+    "mode Disabled is never applied": ({"mode": "Disabled"}, False),
 }
 
 

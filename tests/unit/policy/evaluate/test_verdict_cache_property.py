@@ -58,7 +58,7 @@ POLICIES = [
         match={"podSelector": {"matchLabels": {"own": "yes"}}},
         filters={"own": "node.metadata.labels[?'for'].orValue('') != pod.metadata.name"},
     ),
-    policy("never", mode="Off", filters={"no": "false"}),
+    policy("never", mode="Disabled", filters={"no": "false"}),
 ]
 PODS = [
     pod(f"x{at}", labels=labels, priority=priority)

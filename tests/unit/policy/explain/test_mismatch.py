@@ -19,7 +19,7 @@ IMPORTANT = {"important": "pod.spec.priority > 100"}
     {
         "no match at all": ({}, None),
         "everything holds": ({"match": {"namespaces": ["ml"], "podSelector": {"matchLabels": {"tier": "gold"}}}}, None),
-        "it is off": ({"mode": "Off"}, "its mode is Off"),
+        "it is off": ({"mode": "Disabled"}, "its mode is Disabled"),
         "another scheduler": ({"schedulerName": "gpu"}, "it is for pods of the scheduler gpu"),
         "another namespace": ({"match": {"namespaces": ["b"]}}, "it is for pods in the namespace b"),
         "other namespaces": ({"match": {"namespaces": ["b", "a"]}}, "it is for pods in the namespaces a, b"),

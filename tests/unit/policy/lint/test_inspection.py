@@ -68,7 +68,7 @@ SAID: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a word that is wrong": (
         {"mode": "Of", "filters": [{"name": "a", "expression": "1"}]},
         [
-            "spec.mode: 'Of' is not one of Enforce, Off",
+            "spec.mode: 'Of' is not one of Enforce, Disabled",
             "spec.filters[0].expression: a bool is wanted, this gives an int",
         ],
     ),

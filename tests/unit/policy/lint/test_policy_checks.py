@@ -611,8 +611,8 @@ def test_variables_that_double_at_each_step_are_followed_as_far_as_they_may_be_w
 
 
 def test_a_policy_that_is_off_or_empty_says_so() -> None:
-    [warning] = said_of(mode="Off", filters=[_GOOD])
-    assert (warning.reason, warning.severity) == (LintCode.SWITCHED_OFF, "note")
+    [warning] = said_of(mode="Disabled", filters=[_GOOD])
+    assert (warning.reason, warning.severity) == (LintCode.DISABLED, "note")
     [warning] = said_of()
     assert (warning.reason, warning.severity) == (LintCode.DOES_NOTHING, "warning")
 

@@ -80,7 +80,7 @@ CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any], Sequence[str], list[st
         None,
         {"a": "cannot tell whether the policy is for this pod"},
     ),
-    "a policy that is off": ({"filters": {"f": "false"}, "mode": "Off"}, {}, ALL, ALL, None, None),
+    "a policy that is off": ({"filters": {"f": "false"}, "mode": "Disabled"}, {}, ALL, ALL, None, None),
 }
 
 

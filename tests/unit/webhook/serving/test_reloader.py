@@ -75,7 +75,7 @@ async def test_a_set_serves_once_what_it_reads_is_held() -> None:
 async def test_a_policy_that_is_off_keeps_its_scheduler_and_reads_nothing() -> None:
     ground = Ground()
     running = asyncio.create_task(ground.current.run())
-    ground.put(filters=READS, schedulerName="batch", mode="Off")
+    ground.put(filters=READS, schedulerName="batch", mode="Disabled")
     await ground.settled()
     assert ground.wanted == [(set(), {"batch"})]
     running.cancel()

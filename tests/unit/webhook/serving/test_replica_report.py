@@ -38,7 +38,7 @@ def known(*policies: CompiledPolicy, states: dict[str, PolicyStatus] | None = No
         ({"scores": {"s": "1.0"}, "failurePolicy": "Ignore"}, {"scores"}),
         ({"scores": {"s": "1.0"}}, {"fails", "scores"}),
         ({"annotations": {"fairlead.dev/a": "'x'"}}, {"fails", "binds"}),
-        ({"filters": FILTER, "scores": {"s": "1.0"}, "mode": "Off"}, set()),
+        ({"filters": FILTER, "scores": {"s": "1.0"}, "mode": "Disabled"}, set()),
     ],
 )
 def test_what_of_the_wiring_it_needs(spec: dict[str, Any], wired: set[str]) -> None:
