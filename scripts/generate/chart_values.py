@@ -101,7 +101,8 @@ class CrdValues(Params):
     """The CustomResourceDefinition. It is upgraded with the chart, and stays when the chart goes."""
 
     enabled: bool = True
-    """false: you apply `crds/` yourself."""
+    """false: you apply `crds/` yourself, before the chart and at each upgrade. The chart takes over one that was
+    applied so only with `helm install --take-ownership`."""
 
 
 class UninstallValues(Params):

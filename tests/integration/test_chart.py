@@ -56,6 +56,18 @@ def test_the_resource_is_the_one_of_the_models_and_stays() -> None:
     assert made == yaml.safe_load(CRD.read_text())
 
 
+def test_no_pod_of_the_operator_names_a_user_and_on_openshift_no_schedulers_do() -> None:
+    for one in template():
+        if one["kind"] in ("Deployment", "Job"):
+            context = one["spec"]["template"]["spec"]["securityContext"]
+            assert context == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}, one["metadata"][
+                "name"
+            ]
+    asked = ("template", "fairlead", str(CHART), "--show-only=templates/settings.yaml")
+    assert "assignedUserIds: true" in helm(*asked, "--api-versions=security.openshift.io/v1")
+    assert "assignedUserIds" not in helm(*asked)
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_the_operator_can_read_its_settings(case: str) -> None:
     values = yaml.safe_load(CASES[case].read_text())
@@ -258,6 +270,7 @@ def test_what_goes_first_finds_the_operator_and_ends_before_its_job(within: str)
         ('tls.mode="CertManager"', "tls.issuerRef.name: is missing"),
         ('tls.issuerRef.name="ca"', "tls.issuerRef.name: is for tls.mode CertManager"),
         ('tls.mode="Provided"', "tls.caBundle: is missing"),
+        ("assignedUserIds=null", "upgrade with --reset-then-reuse-values"),
         ('tls.caBundle="x"', "tls.caBundle: is for tls.mode Provided"),
         ('admission={"enabled":false,"clientCA":"x"}', "admission.clientCA: is for the admission check"),
         ('admission.clientCa="x"', "'clientCa' not allowed"),

@@ -92,10 +92,7 @@ affinity:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 securityContext:
-  runAsNonRoot: true
-  runAsUser: 65532
-  runAsGroup: 65532
-  fsGroup: 65532
+  runAsNonRoot: true # as the image's own user, 65532, or the one that the cluster assigns
   seccompProfile: {type: RuntimeDefault}
 {{- end -}}
 

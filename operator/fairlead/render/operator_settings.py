@@ -140,6 +140,9 @@ class SchedulerSettings(Params):
     """The longest that a pod waits after it was refused, while others are in the queue."""
     resources: Resources = Resources()
     """What its pods ask for."""
+    assigned_user_ids: bool = False
+    """true: its pods name no user, because the cluster assigns one, as OpenShift does. Otherwise they run as 65532:
+    the image of kube-scheduler names no user but root."""
 
     @classmethod
     def checks(cls) -> tuple[Check, ...]:
@@ -220,6 +223,8 @@ class OperatorSettings(Params):
     max_unlisted_schedulers: Annotated[int, Field(ge=0, le=200)] = 10
     """How many that are not listed may be there at once. Nothing that runs is stopped for it; of the others those begin
     first whose oldest policy is oldest."""
+    assigned_user_ids: bool = False
+    """true: no scheduler's pods name a user, because the cluster assigns one. The chart sees OpenShift by itself."""
     tls: TlsSettings = TlsSettings()
     """Where certificates come from."""
     admission: AdmissionSettings = AdmissionSettings()
@@ -244,7 +249,8 @@ class OperatorSettings(Params):
         if found is None and name == CLUSTERS_OWN_SCHEDULER:
             why = f"{name} is not listed, and is never managed"
             raise InvalidObjectError([FieldError(("schedulers",), why, "list it with management ConfigOnly")])
-        return found or SchedulerSettings(name=name)
+        found = found or SchedulerSettings(name=name)
+        return found.model_copy(update={"assigned_user_ids": True}) if self.assigned_user_ids else found
 
 
 def parse_settings(text: str) -> OperatorSettings:

@@ -108,6 +108,12 @@ def test_the_clusters_own_scheduler_must_be_listed() -> None:
         OperatorSettings().scheduler("default-scheduler")
 
 
+def test_user_ids_that_are_assigned_are_so_for_all() -> None:
+    settings = parse_settings("assignedUserIds: true\nschedulers: [{name: a}]")
+    assert [settings.scheduler(name).assigned_user_ids for name in ("a", "unlisted")] == [True, True]
+    assert not parse_settings("schedulers: [{name: a}]").scheduler("a").assigned_user_ids
+
+
 def test_what_is_written_is_what_is_read() -> None:
     (read,) = parse_settings(yaml.safe_dump({"schedulers": [EVERYTHING]})).schedulers
     again: dict[str, Any] = read.model_dump(by_alias=True, exclude_unset=True, mode="json")

@@ -110,7 +110,16 @@ ROLLS: Mapping[str, Mapping[str, Any]] = {
     "placement": {"placement": {"priorityClassName": "high"}},
     "resources": {"resources": {"limits": {"memory": "1Gi"}}},
     "backoff": {"podMaxBackoffSeconds": 6},
+    "user ids": {"assignedUserIds": True},
 }
+
+
+def test_pods_name_no_user_where_the_cluster_assigns_one() -> None:
+    named = {"runAsUser", "runAsGroup", "fsGroup"}
+    (own,), (assigned,) = _templates(planned()), _templates(planned(assignedUserIds=True))
+    assert named <= own["spec"]["securityContext"].keys()
+    assert assigned["spec"]["securityContext"].keys() == own["spec"]["securityContext"].keys() - named
+    assert assigned["spec"]["securityContext"]["runAsNonRoot"] is True
 
 
 @pytest.mark.parametrize("what", ROLLS)

@@ -46,7 +46,7 @@ def run(given: argparse.Namespace) -> int:
     try:
         found = overview(asyncio.run(_look(given)))
     except NotFoundError:
-        complain(_NAME, "this cluster does not know policies: `fairlead crd | kubectl apply --server-side -f -`")
+        complain(_NAME, "this cluster does not know policies: install the chart, which brings their kind")
         return exits.USAGE
     except ClusterError as error:
         complain(_NAME, f"{error}; {REACH}" if isinstance(error, UnreachableError) else str(error))

@@ -105,7 +105,7 @@ async def _policies(client: Client, live: Live) -> None:
         async for page in client.pages(POLICIES, msgspec.json.Decoder(Page[Written]).decode):
             found += [one for one in page.items or () if one.metadata.deletionTimestamp is None]
     except NotFoundError:
-        cure = "`fairlead crd | kubectl apply --server-side -f -`, or give --policies FILE"
+        cure = "install the chart, which brings their kind, or give --policies FILE"
         raise CommandError(f"this cluster does not know policies: {cure}") from None
     except ForbiddenError as error:
         raise CommandError(f"you may not list policies: {error.message}; or give --policies FILE") from None
