@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.kube.errors import ForbiddenError, RequestError
@@ -18,10 +18,14 @@ _PROBES: Final = "probes"
 _WITHIN_S: Final = 3.0
 
 
+Part = Literal["pods of the operator", "pods of schedulers", "deployments", "configmaps", "leases", "metrics"]
+
+
 @dataclass(frozen=True, slots=True)
 class Unread:
     """Something that could not be read."""
 
+    part: Part
     what: str
     why: str
 
@@ -62,11 +66,11 @@ async def survey(client: Client, namespace: str = "") -> Survey:
     policies = await objects.all(POLICIES)
     unread = list[Unread]()
 
-    async def read(what: str, at: ObjectRef, selector: str) -> list[Obj]:
+    async def read(part: Part, at: ObjectRef, selector: str) -> list[Obj]:
         try:
             return [*await objects.all(at, labelSelector=selector)]
         except RequestError as error:
-            unread.append(Unread(f"{what} in {at.namespace}", error.message))
+            unread.append(Unread(part, f"{part} in {at.namespace}", error.message))
             return []
 
     homes = await _homes(objects)
@@ -107,7 +111,7 @@ async def _all_metrics(client: Client, pods: Sequence[Obj], unread: Callable[[Un
     told = dict(zip((pod["metadata"]["name"] for pod in running), answers, strict=True))
     silent = {name: one for name, one in told.items() if isinstance(one, RequestError)}
     if silent:
-        unread(Unread(f"metrics of {', '.join(silent)}", next(iter(silent.values())).message))
+        unread(Unread("metrics", f"metrics of {', '.join(silent)}", next(iter(silent.values())).message))
     return {name: one for name, one in told.items() if isinstance(one, str)}
 
 

@@ -132,7 +132,7 @@ def _schedulers(found: Survey) -> Iterator[Scheduler]:
             counted = f"{deployment.get('status', {}).get('readyReplicas', 0)}/{deployment['spec']['replicas']}"
         elif published is not None:
             management, ready = "ConfigOnly", True
-        elif not any(one.what.startswith(("deployments", "configmaps")) for one in found.unread):
+        elif not any(one.part in ("deployments", "configmaps") for one in found.unread):
             ready, message = False, "nothing is there for it yet"
         yield Scheduler(
             name=name,
@@ -171,7 +171,7 @@ def _obstacle(pod: Obj) -> str:
 
 def _wrong_operator(found: Survey, replicas: Sequence[Replica]) -> Iterator[Wrong]:
     if not replicas:
-        if not any(one.what.startswith("pods of the operator") for one in found.unread):
+        if not any(one.part == "pods of the operator" for one in found.unread):
             what = f"it has no pods in {found.namespace}: what policies say is old, and nobody answers schedulers"
             yield Wrong(kind="operator", name=LEASE, reason="NotThere", message=what, cure="Install the chart.")
         return

@@ -97,6 +97,8 @@ class CompiledPolicy:
     name: str
     uid: str = ""
     generation: str = ""
+    placeholder: Literal["", "NotCompiled", "NotCompiledYet"] = ""
+    """Why it stands in place of a generation that serves nothing; empty for one that was compiled."""
     scheduler_name: str
     enforced: bool = True
     priority: int = 0

@@ -28,7 +28,8 @@ def placeholder_policy(obj: Mapping[str, Any], *, yet: bool = True) -> CompiledP
     return CompiledPolicy(
         name=name,
         uid=str(metadata.get("uid", "")),
-        generation=f"{generation_of(obj)}{'?' if yet else '??'}",
+        generation=generation_of(obj),
+        placeholder="NotCompiled" if yet else "NotCompiledYet",
         scheduler_name=str(spec.get("schedulerName") or DEFAULT_SCHEDULER_NAME),
         enforced=spec.get("mode") not in ("Disabled", False),  # `off` is what YAML reads as false
         priority=int(priority) if isinstance(priority, int | float) and priority == priority // 1 else 0,

@@ -143,7 +143,7 @@ def _watch(policy: str, clock: Clock, deadline: int, spent: dict[str, int]) -> C
 def policy_set(policies: Iterable[CompiledPolicy]) -> PolicySet:
     """The same set, whatever order they come in."""
     ordered = tuple(sorted(policies, key=lambda policy: policy.order))
-    names = sorted((policy.name, policy.uid, policy.generation) for policy in ordered)
+    names = sorted((policy.name, policy.uid, policy.generation, policy.placeholder) for policy in ordered)
     return PolicySet(ordered, hashlib.sha256(repr(names).encode()).hexdigest()[:12])
 
 

@@ -243,10 +243,10 @@ class PolicyStore:
             if self._held.get(name) is held:
                 self.on_compiled(CompiledGeneration(name, compiled.uid, compiled.generation, obj))
             return
-        if held.compiled is None or held.compiled.generation.endswith("?"):
+        if held.compiled is None or held.compiled.placeholder:
             held.compiled = (yield from self._kept(name, obj)) or placeholder_policy(obj)
-        generation, serving = generation_of(obj), held.compiled.generation
-        serves = None if serving.endswith("?") else serving
+        generation = generation_of(obj)
+        serves = None if held.compiled.placeholder else held.compiled.generation
         reason: Reason = "InternalError" if failed else "LastGoodServes" if serves else "NothingServes"
         held.state = PolicyStatus(name, generation, serves, reason, message, _uid(obj))
 

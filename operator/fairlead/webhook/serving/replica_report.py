@@ -70,7 +70,7 @@ def _policy(
     return PolicyState(
         uid=seen.uid,
         generation=seen.generation,
-        serving="" if one.generation.endswith("?") else one.generation,
+        serving="" if one.placeholder else one.generation,
         reason=seen.reason,
         message=seen.message,
         slow=any(slow.scope == "all" for slow in known.open_circuits if slow.policy == version(one)),

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from fairlead.policy.compile.placeholder import placeholder_policy
+from fairlead.policy.evaluate.matching import policy_set
 from policykit import NOW, Cluster, node, obj, pod, policy
 
 BAD: dict[str, Any] = {"filters": [{"name": "f", "expression": "nonsense("}]}
@@ -71,5 +72,9 @@ def test_it_takes_the_place_in_order_that_the_policy_has_and_others_go_on() -> N
     assert cluster.reasons(pod(), NOW) == {"n": "z/: policy z does not compile"}
 
 
-def test_its_generation_is_no_generation_that_compiled() -> None:
-    assert placeholder_policy(obj("p", generation=3)).generation != policy("p", generation=3).generation
+def test_a_set_with_it_is_another_than_with_what_compiled() -> None:
+    given = obj("p", generation=3)
+    stands, yet = placeholder_policy(given), placeholder_policy(given, yet=False)
+    compiled = policy("p", generation=3)
+    assert (stands.generation, bool(stands.placeholder), bool(compiled.placeholder)) == ("3", True, False)
+    assert len({policy_set([one]).generation for one in (stands, yet, compiled)}) == 3

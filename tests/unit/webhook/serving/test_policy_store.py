@@ -235,8 +235,9 @@ def test_what_was_good_serves_before_anything_else_is_looked_at() -> None:
     while not all_.serving.policies:
         next(steps)
     assert compiled == ["same"], "once, though it is both what was good and what there is now"
-    serving = {one.name: one.generation for one in all_.serving.policies}
-    assert serving == {"same": "1", "other": "1", "new": "1??", "poison": "1??"}
+    serving = {one.name: (one.generation, one.placeholder) for one in all_.serving.policies}
+    yet = ("1", "NotCompiledYet")
+    assert serving == {"same": ("1", ""), "other": ("1", ""), "new": yet, "poison": yet}
     assert [*all_.states] == ["same"]
     assert passed(all_) == [], "what is not compiled yet has its failure policy"
     for _ in steps:
