@@ -95,7 +95,7 @@ def test_a_caller_is_known_by_what_is_in_the_secret_of_its_name(replica: Given) 
     wait_for("the Secret to be seen", lambda: kept.call()[0] == 200)
     stranger = replica.connect(anybodys)
     assert stranger.call()[0] == 403
-    assert 'turned_away_total{reason="another certificate"}' in replica.probe("metrics")[1]
+    assert 'webhook_refused_total{reason="another certificate"}' in replica.probe("metrics")[1]
     wait_for("it to say how many it knows", lambda: "[+] certificates: 1, " in replica.probe("readyz")[1])
 
     replica.put(secret, renewed := replica.signed(identity))

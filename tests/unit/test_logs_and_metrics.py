@@ -1,13 +1,17 @@
 """Lines that machines can read and callers cannot forge, and numbers as Prometheus wants them."""
 
+import ast
 import io
 import json
 import logging
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+import fairlead
 from fairlead import logs
 from fairlead.metrics import BUCKETS, Metrics
 
@@ -95,3 +99,37 @@ def test_the_exposition() -> None:
     assert (len(buckets), buckets[:2], buckets[-1]) == (len(BUCKETS) + 1, [1, 2], 4)
     assert buckets == sorted(buckets)
     assert next(one.value for one in found["h"].samples if one.name == "h_count") == 4
+
+
+def _log_calls() -> Iterator[tuple[str, ast.Call]]:
+    for file in sorted(Path(fairlead.__file__).parent.rglob("*.py")):
+        for one in ast.walk(ast.parse(file.read_text())):
+            if isinstance(one, ast.Call) and ast.unparse(one.func) in _LOGGED:
+                yield f"{file.name}:{one.lineno}", one
+
+
+_LOGGED = {f"{log}.{level}" for log in ("LOG", "_log") for level in (*map(str.lower, logs.LEVELS), "exception", "log")}
+_EVENT = re.compile(r"[a-z_]+\.[a-z_]+")
+_KEYS = {
+    "annotation", "before", "by", "caller", "consequence", "drain_s", "drift", "duration_s", "error", "file", "for",
+    "generation", "hash", "hint", "holder", "leaf", "lease", "namespace", "nodes", "not_by", "object", "objects",
+    "path", "peer", "phase", "pod", "policies", "policy", "port", "probes", "reason", "requeue_after_s", "resource",
+    "result",
+    "rule", "scheduler", "secret", "state", "verb", "version",
+}  # fmt: skip
+
+
+def test_a_line_of_the_log_is_an_event_with_fields() -> None:
+    """Whoever searches logs finds one name for one event, and one key for one thing."""
+    found = [*_log_calls()]
+    assert len(found) > 50
+    for where, call in found:
+        message = call.args[1 if ast.unparse(call.func).endswith(".log") else 0]
+        if isinstance(message, ast.Constant):
+            assert _EVENT.fullmatch(str(message.value)), where
+        else:
+            assert ast.unparse(message) == "event", where
+        for keyword in call.keywords:
+            if keyword.arg == "extra" and isinstance(keyword.value, ast.Dict):
+                keys = {key.value for key in keyword.value.keys if isinstance(key, ast.Constant)}
+                assert keys <= _KEYS, (where, keys - _KEYS)

@@ -94,4 +94,4 @@ class ClusterClaim:
             self._elector.wake()
 
     def _met(self, holder: str) -> None:
-        LOG.warning("another operator manages the policies", extra={"its namespace": holder, "do": _CURE})
+        LOG.warning("leader.other_operator", extra={"namespace": holder, "hint": _CURE})

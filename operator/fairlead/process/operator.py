@@ -189,21 +189,21 @@ class OperatorReplica(Replica):
                 await self._secrets.replace(seen, data)
         except ClusterError as error:  # it is tried again soon
             if (more := self.seldom.about(REMEMBERED)) is not None:
-                extra = {"secret": REMEMBERED, "why": str(error), **more}
-                LOG.warning("which certificates were there before cannot be written down", extra=extra)
+                extra = {"secret": REMEMBERED, "error": str(error), **more}
+                LOG.warning("certificates_before.write_failed", extra=extra)
 
     async def look_for_settings(self) -> None:
         """Use those that are in the file now."""
         file = str(self.told.path)
         try:
             if self.told.reload():
-                LOG.info("other settings are used")
+                LOG.info("settings.loaded")
                 if self._rules() != self.policies.options:
                     self.policies.set_compile_options(self._rules())
                     self.current.wake()
         except SettingsError as error:
             if self.parts.faults.get(file) != str(error):
-                LOG.warning("the new settings cannot be used", extra={"why": str(error)})
+                LOG.warning("settings.invalid", extra={"error": str(error)})
             self.parts.faults = {file: str(error)}
         else:
             self.parts.faults = {}

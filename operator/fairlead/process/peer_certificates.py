@@ -75,14 +75,14 @@ class PeerCertificates:
         try:
             one = x509.load_pem_x509_certificates(certificate)[0]
         except (ValueError, x509.InvalidVersion):
-            LOG.warning("a Secret's certificate cannot be read; the one before counts", extra={"secret": name})
+            LOG.warning("certificate.unreadable", extra={"secret": name})
             return
         leaf, before = parsing.fingerprint(one.public_bytes(Encoding.DER)), self._of.get(name, {})
         last = next(iter(before), "")
         if leaf == last:
             return
         if last:
-            LOG.info("a Secret has another certificate", extra={"secret": name, "leaf": leaf, "before": last})
+            LOG.info("certificate.changed", extra={"secret": name, "leaf": leaf, "before": last})
         ends = self.now() + BEFORE
         kept = {other: min(until, ends) for other, until in before.items() if other != leaf and until > self.now()}
         self._of[name] = {leaf: one.not_valid_after_utc, **dict([*kept.items()][: MOST - 1])}
@@ -103,4 +103,4 @@ class PeerCertificates:
             }
             self.written = found
         except (msgspec.DecodeError, TypeError) as error:  # a TypeError is a time without a zone
-            LOG.warning("what is remembered cannot be read", extra={"secret": REMEMBERED, "why": str(error)})
+            LOG.warning("certificates_before.unreadable", extra={"secret": REMEMBERED, "error": str(error)})

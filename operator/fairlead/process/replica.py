@@ -176,7 +176,7 @@ class Replica(ABC):
                 return
             self.port = await listening(server.start, settings.listen)
             extra = {"port": self.port, "probes": self.probes_port, "version": __version__}
-            LOG.info("listening", extra=extra)
+            LOG.info("server.listening", extra=extra)
             async with asyncio.TaskGroup() as group:
                 works: list[Work] = [
                     self.watching.run,
@@ -191,7 +191,7 @@ class Replica(ABC):
                     works.append(every(settings.verify_s, self.verify))
                 tasks = [group.create_task(work()) for work in works]
                 await stop.wait()
-                LOG.info("stopping", extra={"drain": settings.drain_s})
+                LOG.info("server.stopping", extra={"drain_s": settings.drain_s})
                 await asyncio.gather(server.stop(settings.drain_s), *(one() for one in self.endings()))
                 for task in tasks:
                     task.cancel()
@@ -200,19 +200,19 @@ class Replica(ABC):
         """Somebody, or what he asked, was turned away."""
         self.refused.add(reason)
         if (more := self.seldom.about(reason)) is not None:
-            LOG.warning("a caller was turned away", extra={"reason": reason, "peer": peer, **more})
+            LOG.warning("connection.refused", extra={"reason": reason, "peer": peer, **more})
 
     async def look_for_certificates(self) -> None:
         """Use those that are there now; callers whose own have ended are answered no longer."""
         self.parts.server.end_expired()
         try:
             if self.tls.reload():
-                LOG.info("new certificates are used")
+                LOG.info("certificates.loaded")
             fault = ""
         except TlsError as error:
             fault = str(error)
             if self.parts.certificates != fault:
-                LOG.warning("the new certificates cannot be used", extra={"why": fault})
+                LOG.warning("certificates.unusable", extra={"error": fault})
         self.parts.certificates = fault
 
     async def look_for_undecided(self) -> None:
@@ -231,7 +231,7 @@ class Replica(ABC):
             try:
                 await one.check()
             except ClusterError as error:
-                LOG.info("what is held cannot be compared with what there is", extra={"why": str(error)})
+                LOG.info("mirror.verify_failed", extra={"error": str(error)})
 
     async def _settled(self) -> None:
         """Keep the collector from walking what is there to stay: all of it takes a third of a second."""
@@ -243,7 +243,7 @@ class Replica(ABC):
             if seen != self.watching.held:  # still being listed
                 seen = self.watching.held
                 gc.freeze()
-        LOG.info("ready", extra={"nodes": len(self.mirror.nodes.slots)})
+        LOG.info("server.ready", extra={"nodes": len(self.mirror.nodes.slots)})
         gc.collect()
         gc.freeze()
         collect_in_small_steps()
@@ -273,5 +273,4 @@ class Replica(ABC):
             except Exception as error:  # a call that meets it is answered with an error; the others are to be, too
                 seen = state
                 if (more := self.seldom.about("idle")) is not None:
-                    told = "what calls will ask for cannot be computed beforehand"
-                    LOG.exception(told, exc_info=FaultError(error), extra=more)
+                    LOG.exception("precompute.fault", exc_info=FaultError(error), extra=more)

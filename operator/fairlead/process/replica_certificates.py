@@ -98,7 +98,7 @@ class ReplicaCertificates:
 
     def _failed(self, why: str) -> None:
         if why != self.fault:
-            LOG.error("our authority cannot be read", extra={"why": why})
+            LOG.error("authority.unreadable", extra={"error": why})
         self.fault = why
 
 
@@ -133,7 +133,7 @@ class CertificateRefresher:
                 self.material.put(await made.ensure())
             except ClusterError as error:
                 if str(error) != self.fault:
-                    LOG.warning("our authority is not there yet", extra={"why": str(error)})
+                    LOG.warning("authority.missing", extra={"error": str(error)})
                 self.fault = str(error)
             if self.material.server is None:
                 await asyncio.sleep(_AGAIN_S)
@@ -157,6 +157,6 @@ class CertificateRefresher:
         self._memory.contents = Contents(server.certificate, server.key, material.authority.client_ca_bundle)
         try:
             if self.tls.reload():
-                LOG.info("new certificates are used")
+                LOG.info("certificates.loaded")
         except TlsError as error:
-            LOG.error("what our authority has signed cannot be used", extra={"why": str(error)})  # noqa: TRY400
+            LOG.error("certificate.unusable", extra={"error": str(error)})  # noqa: TRY400

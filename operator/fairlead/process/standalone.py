@@ -61,9 +61,9 @@ class StandaloneReplica(Replica):
                 self.current.put(obj)
         for file, fault in faults.items():
             if known.get(file) != fault:
-                LOG.warning("a file of policies cannot be used", extra={"file": file, "why": fault})
+                LOG.warning("policy_file.invalid", extra={"file": file, "error": fault})
         for file in known.keys() - faults.keys():
-            LOG.info("a file of policies can be used again", extra={"file": file})
+            LOG.info("policy_file.valid", extra={"file": file})
         self.scan, self.parts.faults = scan, faults
 
     async def look_for_policies(self) -> None:
@@ -86,7 +86,7 @@ class StandaloneReplica(Replica):
                 self.revisions.forget(name)
         elif elsewhere:  # nobody knows what those files held
             self.lost = elsewhere
-            LOG.warning("policies that were kept serve", extra={"policies": sorted(elsewhere)})
+            LOG.warning("last_good.serving", extra={"policies": sorted(elsewhere)})
         self.take(self._with_lost(self.scan))
         self.current.wake()
         await self.current.run()

@@ -59,7 +59,7 @@ def test_the_one_before_counts_for_a_day_and_not_longer_than_it_lasts(caplog: py
     held.put(B)  # listed again
     held.now = NOW + BEFORE
     assert (held.holds(A), held.holds(B)) == (False, True)
-    assert [one.getMessage() for one in caplog.records] == ["a Secret has another certificate"] * 2
+    assert [one.getMessage() for one in caplog.records] == ["certificate.changed"] * 2
 
 
 def test_what_was_before_counts_no_longer_because_it_changes_again() -> None:

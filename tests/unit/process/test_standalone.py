@@ -158,7 +158,7 @@ async def test_what_is_held_otherwise_than_it_is_is_counted_told_and_healed(
         for error in (refused, AccessError("config", "exec", "the program has failed", "run it by hand")):
             monkeypatch.setattr(reflector, "differences", failing(error))
             await one.app.verify()
-            assert str(error) in [vars(record).get("why") for record in caplog.records]
+            assert str(error) in [vars(record).get("error") for record in caplog.records]
 
 
 @in_loop
@@ -223,7 +223,7 @@ async def test_what_goes_wrong_in_idle_time_ends_nothing(
         await one.ready()
         monkeypatch.setattr(world.ServingState, "precompute", fails)
         await one.served(GOOD)
-        await one.until(lambda: any("beforehand" in record.getMessage() for record in caplog.records))
+        await one.until(lambda: any(record.getMessage() == "precompute.fault" for record in caplog.records))
         assert await names(await one.connect()) == ["a"]
 
 

@@ -74,7 +74,7 @@ class SchedulerCertificates:
             authority = authority.becomes(become.phase, lambda: authorities.new(self.now()))
             drop = ROTATE if become.phase is Phase.INTRODUCED else ""
             kept = await self.secrets.replace(kept, authority.data(), drop=drop)
-            LOG.info("the authority is rotated", extra={"phase": become.phase.value, "why": become.why})
+            LOG.info("authority.rotated", extra={"phase": become.phase.value, "reason": become.why})
         restored = dict[str, str]()
         for action in actions:
             if isinstance(action, Issue) and (secrets[action.scheduler] or action.scheduler not in paused):
@@ -82,7 +82,7 @@ class SchedulerCertificates:
                 if rolled[action.scheduler] and not schedulers[action.scheduler].is_ours:
                     state = "missing" if secrets[action.scheduler] is None else "edited"
                     restored[action.scheduler] = f"Secret {self.secret_of(action.scheduler)} was {state}"
-                LOG.info("a certificate is issued", extra={"scheduler": action.scheduler, "why": action.why})
+                LOG.info("certificate.issued", extra={"scheduler": action.scheduler, "reason": action.why})
         waits = next((one for one in actions if isinstance(one, WaitFor)), None)
         return CertificateStep(authority, waits, restored)
 

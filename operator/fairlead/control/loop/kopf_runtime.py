@@ -129,7 +129,7 @@ class Runtime:
                     self.fault = "" if stop.is_set() else "it ended by itself"
                 except (Exception, asyncio.CancelledError) as error:
                     self.fault = f"{type(error).__name__}: {error}"
-                    LOG.exception("what the leader does has ended; it begins anew")
+                    LOG.exception("leader.restarted")
                 if time.monotonic() - begun > _MOST_S:
                     pause = _FIRST_S
                 if stop.wait(pause):

@@ -122,7 +122,7 @@ class SchedulerQueue:
         try:
             result = await self.reconciler.reconcile(scheduler)
         except Exception:
-            LOG.exception("reconcile.failed: this is a fault of the operator", extra={"scheduler": scheduler})
+            LOG.exception("reconcile.fault", extra={"scheduler": scheduler})
             worker.failures += 1
             failed = "a fault of the operator: its log says more"
             self.registry.results[scheduler] = replace(before, missing_permission="", failed=failed)

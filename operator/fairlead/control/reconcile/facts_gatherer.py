@@ -96,7 +96,7 @@ class FactsGatherer:
         answers = {name: _replica(one) for name, one in self.replicas.states.items()}
         passed = await self.certificates.step(digests, answers, self.held(), paused)
         if passed.pending_reason is not None and passed.pending_reason != self._waits:
-            LOG.info("a rotation waits", extra={"why": str(passed.pending_reason)})
+            LOG.info("authority.rotation_pending", extra={"reason": str(passed.pending_reason)})
         self._waits = passed.pending_reason
         self._restored |= passed.restored
         with suppress(ForbiddenError):  # it is done again, and said, where no scheduler waits for it

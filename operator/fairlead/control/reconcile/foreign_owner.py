@@ -153,7 +153,7 @@ class ForeignSchedulers:
                 if _WORKLOADS in self.missing_permissions:
                     await self._allowed(_WORKLOADS, lambda: self._any(*WORKLOADS.values()))
             except ClusterError as error:
-                LOG.warning("rights cannot be asked for", extra={"why": str(error)})
+                LOG.warning("permissions.review_failed", extra={"error": str(error)})
             if _LEASES not in self.missing_permissions and _WORKLOADS not in self.missing_permissions:
                 self._refused.clear()
 

@@ -20,8 +20,10 @@ class MissingPermissions:
 
     def record(self, what: str, error: ClusterError) -> None:
         """It could not be done; not all that fails does so for want of a right."""
-        LOG.warning(what, extra={"why": str(error)})
-        if isinstance(error, ForbiddenError) and error.is_of_rbac:
+        is_missing = isinstance(error, ForbiddenError) and error.is_of_rbac
+        event = "permission.missing" if is_missing else "leader.task_failed"
+        LOG.warning(event, extra={"consequence": what, "error": str(error)})
+        if is_missing:
             self.changes += what not in self._messages
             self._messages[what] = f"{what}: {error}"
 

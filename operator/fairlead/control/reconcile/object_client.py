@@ -101,7 +101,7 @@ class ObjectClient:
             role = wanted.get("roleRef")
             raise may_not_bind(error, role["kind"], role["name"]) if role else error from None
         if not includes(meant, made):
-            LOG.info("an object is formed by somebody else, too", extra={"object": str(at)})
+            LOG.info("object.mutated_by_others", extra={"object": str(at)})
             self._mutated_by_others[at] = _fingerprint(meant, made)
         return state
 

@@ -88,7 +88,7 @@ class LintCache:
                 self.share.pause(began)
                 return
             except Exception:  # nothing is said of it, and it is not tried again
-                LOG.exception("a policy cannot be looked at", extra={"policy": policy["metadata"].get("name", "")})
+                LOG.exception("lint.fault", extra={"policy": policy["metadata"].get("name", "")})
                 look.found = []
                 return
             yield self.share.pause(began)

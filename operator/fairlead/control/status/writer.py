@@ -77,10 +77,10 @@ class StatusWriter:
             return False  # it has become another
         except ClusterError as error:
             if (more := self._rate_limiter.about(type(error).__name__)) is not None:
-                LOG.warning("a status cannot be written", extra={"policy": name, "why": str(error), **more})
+                LOG.warning("status.write_failed", extra={"policy": name, "error": str(error), **more})
             return False
         except Exception:  # the scheduler is looked at again, and others have their statuses
-            LOG.exception("a status cannot be written, and it is a fault of ours", extra={"policy": name})
+            LOG.exception("status.fault", extra={"policy": name})
         return True
 
     async def _write(self, scheduler: str, policy: Obj, passed: ReconcileResult) -> bool:

@@ -165,7 +165,7 @@ class Elector:
             except ClusterError as error:
                 self._failed(error)
             except Exception:
-                LOG.exception("the election of a leader failed; it begins anew")
+                LOG.exception("leader.election_fault")
             self._stopping.wait(self._terms.retry_s)
         self._over()
 
@@ -196,9 +196,7 @@ class Elector:
             return election
         if isinstance(step, Resign):
             self._until = _NEVER
-            LOG.warning(
-                "the lease is lost", extra={"lease": str(self._where), "holder": self.holder, "why": self.fault}
-            )
+            LOG.warning("leader.lost", extra={"lease": str(self._where), "holder": self.holder, "error": self.fault})
             self._duty.stop()
             return election.resigned(self._clock.now())
         if isinstance(step, Release):
@@ -218,7 +216,7 @@ class Elector:
         if after.until is not None:
             self._until = after.until
             if election.until is None:
-                LOG.info("the lease is ours", extra={"lease": str(self._where)})
+                LOG.info("leader.acquired", extra={"lease": str(self._where)})
                 self._duty.start()
         return after
 
@@ -272,5 +270,5 @@ class Elector:
     def _failed(self, error: Exception) -> None:
         why = str(error) or "the API server does not answer in time"
         if why != self.fault:
-            LOG.warning("the lease cannot be read or written", extra={"why": why})
+            LOG.warning("leader.lease_failed", extra={"error": why})
         self.fault = why

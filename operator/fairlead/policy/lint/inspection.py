@@ -69,13 +69,13 @@ def _inspected(
     except PolicyError as error:
         return Inspected(policy, None, error.faults)
     except Exception as error:
-        LOG.exception("a policy cannot be looked at")
+        LOG.exception("lint.fault")
         return Inspected(policy, None, (_internal(error),))
     warned = list[LintWarning]()
     try:
         warned = yield from warnings_steps(compiled, policy)
     except Exception:
-        LOG.exception("what is to be said of a policy cannot be found", extra={"policy": compiled.name})
+        LOG.exception("lint.fault", extra={"policy": compiled.name})
     return Inspected(policy, compiled, (), (*_of_metadata(obj), *warned))
 
 
@@ -116,7 +116,7 @@ def _in_the_rest(
     except PolicyError as error:
         return [fault for fault in error.faults if fault.path not in faulty]
     except Exception as error:
-        LOG.exception("a policy cannot be looked at")
+        LOG.exception("lint.fault")
         return [_internal(error)]
     return []
 

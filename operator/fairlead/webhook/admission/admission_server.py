@@ -149,7 +149,7 @@ class AdmissionServer:
             return self._turned_away(request, 400, "bad request", str(error))
         except Exception:
             if (more := self._faults.about("review")) is not None:
-                LOG.exception("a policy could not be looked at", extra=more)
+                LOG.exception("admission.fault", extra=more)
             return web.Response(status=500, text="this is a fault of the server; its log says more")
 
     async def _run(self, body: bytes) -> bytes:

@@ -129,8 +129,7 @@ class RejectedPods:
         except Exception as error:  # one pod must not keep the others from being woken
             held.left_alone = at + PAUSE_MAX
             if not isinstance(error, _ConditionsError) and (more := self.rate_limiter.about("waiting")) is not None:
-                told = "whether a refused pod could be placed cannot be told"
-                LOG.exception(told, exc_info=FaultError(error), extra={"pod": uid, **more})
+                LOG.exception("rejected_pod.fault", exc_info=FaultError(error), extra={"pod": uid, **more})
             return True
         held.sweeps.clear()
         held.told &= passing

@@ -153,7 +153,7 @@ class BindingClient:
         except ForbiddenError as error:
             if error.is_of_rbac and verb not in self._lacks:
                 self._lacks[verb] = str(error)
-                LOG.warning("pods cannot be bound", extra={"why": str(error)})
+                LOG.warning("bind.failed", extra={"error": str(error)})
             raise
         self._lacks.pop(verb, None)
         return answer

@@ -135,7 +135,7 @@ class Dispatcher:
             self._warnings.add(policy, reason)
         if conflict not in world.conflicts:
             extra = {"reason": reason, "annotation": conflict.key, "by": conflict.winner, "not_by": conflict.loser}
-            LOG.warning("two policies write one annotation", extra=extra)
+            LOG.warning("annotation.conflict", extra=extra)
         world.conflicts[conflict] += 1
 
     def _answered(
@@ -180,7 +180,7 @@ class Dispatcher:
             self._rejected.add(policy, rule, amount=count)
         if outcome.unknown:
             self._unknown.add(scheduler, amount=len(outcome.unknown))
-            LOG.debug("nodes are not known yet", extra={"nodes": outcome.unknown[:10], "pod": outcome.pod})
+            LOG.debug("nodes.unknown", extra={"nodes": outcome.unknown[:10], "pod": outcome.pod})
         if outcome.missed_sample:
             self._missed.add(scheduler)
         if outcome.too_slow:
@@ -188,13 +188,18 @@ class Dispatcher:
         if outcome.switched:
             whom = {"for": _PODS[outcome.switched], **({"pod": outcome.pod} if outcome.switched != "all" else {})}
             LOG.warning(
-                "a policy is switched to its failure policy",
+                "circuit.opened",
                 extra={"policy": outcome.too_slow, "reason": REASON, **whom},
             )
         elif outcome.error and (more := self.rate_limiter.about(outcome.verb)) is not None:
-            extra = {"verb": outcome.verb, "caller": call.caller, "pod": outcome.pod, "why": outcome.error, **more}
-            LOG.info("a call was answered with an error", extra=extra)
+            extra = {"verb": outcome.verb, "caller": call.caller, "pod": outcome.pod, "error": outcome.error, **more}
+            LOG.info("call.failed", extra=extra)
         if LOG.isEnabledFor(TRACE):
-            extra = {"verb": outcome.verb, "result": outcome.result, "pod": outcome.pod, "seconds": f"{seconds:.6f}"}
-            LOG.log(TRACE, "a call was answered", extra=extra)
+            extra = {
+                "verb": outcome.verb,
+                "result": outcome.result,
+                "pod": outcome.pod,
+                "duration_s": round(seconds, 6),
+            }
+            LOG.log(TRACE, "call.answered", extra=extra)
         return HttpReply(reply.body, reply.status)

@@ -252,7 +252,7 @@ class WebhookServer:
 
     def _fault(self, path: str, error: Exception) -> HttpReply:
         if (more := self._faults.about(path)) is not None:
-            LOG.error("a request could not be answered", exc_info=FaultError(error), extra={"path": path, **more})
+            LOG.error("request.fault", exc_info=FaultError(error), extra={"path": path, **more})
         return _describe(500, "this is a fault of the server; its log says more")
 
     async def _body(self, request: web.BaseRequest, begun: int) -> bytes | HttpReply:

@@ -28,9 +28,7 @@ class TimeOfDay:
         if now < last:
             if last - now <= BACK:
                 return last
-            LOG.warning(
-                "the clock went back: what was computed is computed anew", extra={"s": (last - now) // _SECOND_NS}
-            )
+            LOG.warning("clock.went_back", extra={"duration_s": (last - now) // _SECOND_NS})
             self.went_back()
         self._last = now
         return now

@@ -134,7 +134,7 @@ class LastGoodStore:
             self._waiting = failed | self._waiting
             if self.fault and not failed:
                 self.fault = self.missing_permission = ""
-                LOG.info("the last good policies are kept again")
+                LOG.info("last_good.kept")
 
     async def _settle(self, name: str, good: CompiledGeneration | None) -> None:
         held = [one for one in await self.api.list(f"{LABEL}={self.source}") if _is_of(one, name)]
@@ -154,7 +154,7 @@ class LastGoodStore:
 
     def _failed(self, error: OSError) -> None:
         if not self.fault:
-            LOG.warning("the last good policies are kept in memory only", extra={"why": str(error)})
+            LOG.warning("last_good.in_memory_only", extra={"error": str(error)})
         self.fault = str(error)
         self.missing_permission = str(error) if isinstance(error, PermissionError) else ""
 

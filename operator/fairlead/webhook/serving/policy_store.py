@@ -259,7 +259,7 @@ class PolicyStore:
         except _FAULTS:
             raise
         except Exception as error:
-            LOG.exception("a policy cannot be compiled", extra={"policy": obj["metadata"].get("name", "")})
+            LOG.exception("policy.compile_fault", extra={"policy": obj["metadata"].get("name", "")})
             raise _InternalError(f"internal error, the log has more: {type(error).__name__}: {error}") from error
 
     def _kept(self, name: str, obj: Obj) -> Steps[CompiledPolicy | None]:

@@ -87,7 +87,7 @@ class PolicyReloader:
             except StopIteration:
                 return
             except Exception:  # whatever it is, the next policy that comes is looked at
-                LOG.exception("the policies cannot be compiled")
+                LOG.exception("policies.compile_fault")
                 return
             share = self.long_share if taken > _LONG_S else self.share
             await asyncio.sleep(0 if self.state is None else share.pause(began))
@@ -99,7 +99,8 @@ class PolicyReloader:
         policies, states = self.policies.serving, self.policies.states
         for state in states.values():
             if self._told.get(state.name) != state:
-                LOG.log(logging.INFO if state.reason == "Compiled" else logging.WARNING, "policy: %s", state)
+                level = logging.INFO if state.reason == "Compiled" else logging.WARNING
+                LOG.log(level, "policy.state", extra={"policy": state.name, "state": str(state)})
         self._told = states
         if self.state is not None and self.state.policies.generation == policies.generation:
             return
@@ -115,7 +116,7 @@ class PolicyReloader:
             asyncio.get_running_loop().call_later(_GONE_S, self._let_go)
             del gone
         self.state = self._over(policies)
-        LOG.info("a policy set serves", extra={"generation": policies.generation, "policies": len(enforced)})
+        LOG.info("policy_set.serving", extra={"hash": policies.generation, "policies": len(enforced)})
 
     def _let_go(self) -> None:
         """Free what serves no more, an expression at a time, once no call holds it."""

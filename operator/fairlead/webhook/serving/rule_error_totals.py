@@ -40,8 +40,8 @@ class RuleErrorTotals:
                 continue
             before = self._rules.get((one.policy, one.rule))
             if before is None:
-                more = {"policy": one.policy, "rule": one.rule, "why": one.last_message}
-                LOG.warning("a rule cannot decide", extra=more)
+                more = {"policy": one.policy, "rule": one.rule, "error": one.last_message}
+                LOG.warning("rule.error", extra=more)
             if one.fault is not None and (one.policy, one.rule) not in self._logged:
                 self._logged.add((one.policy, one.rule))
                 _log(one, one.fault)
@@ -60,5 +60,4 @@ class RuleErrorTotals:
 
 def _log(one: RuleFailures, fault: Exception) -> None:
     extra = {"policy": one.policy, "rule": one.rule, "error": type(fault).__name__}
-    told = "a rule cannot decide because of an internal fault, please report it"
-    LOG.error(told, exc_info=FaultError(fault), extra=extra)
+    LOG.error("rule.fault", exc_info=FaultError(fault), extra=extra)
