@@ -1,8 +1,10 @@
 """The leader on a real API server: what it makes of policies, keeps as it is, and says of them."""
 
+import json
 from base64 import b64encode
 from collections.abc import Callable
 from itertools import pairwise
+from urllib.parse import unquote
 
 import pytest
 
@@ -25,6 +27,21 @@ def test_from_a_policy_to_a_scheduler_and_nothing_is_written_after(at_work: Call
     ground.apply("p", schedulerName="s", filters=[{"name": "g", "expression": "1 < 2"}])
     wait_for("generation 2", lambda: ground.cluster.api.get(f"{POLICIES}/p")["status"].get("servingGeneration") == 2)
     assert versions(ground) == before
+
+
+def test_kopf_is_sent_no_objects_of_others(at_work: Callable[..., Ground]) -> None:
+    ground = at_work()
+    ground.apply("p", schedulerName="s", filters=FILTER)
+    run_until_ready(ground)
+    part = f"/namespaces/{ground.namespace}/secrets?"
+
+    def asked() -> set[str]:
+        events = (json.loads(line) for line in ground.cluster.audit_log.read_text().splitlines() if part in line)
+        return {one["requestURI"] for one in events if "kopf" in one.get("userAgent", "")}
+
+    found = wait_for("a list and a watch", lambda: found if len(found := asked()) > 1 else None)
+    assert any("watch=true" in uri for uri in found)
+    assert all("labelSelector=fairlead.dev/scheduler" in unquote(uri) for uri in found), found
 
 
 def test_drift_is_put_right_and_counted(at_work: Callable[..., Ground]) -> None:

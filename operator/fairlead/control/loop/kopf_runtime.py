@@ -61,6 +61,8 @@ def settings() -> kopf.OperatorSettings:
     made.scanning.disabled = True
     made.watching.server_timeout, made.watching.client_timeout = 300, 330
     made.watching.connect_timeout = 10
+    for child in CHILDREN:  # on the server: others' Secrets and ConfigMaps are not even sent
+        made.watching.label_selectors[child] = SCHEDULER_LABEL
     made.networking.request_timeout, made.networking.connect_timeout = 30, 10
     made.networking.enforce_retry_after = True
     made.queueing.idle_timeout = 0.1  # there is nothing to wait for: our handlers only tell
