@@ -124,3 +124,16 @@ class Share:
         self._left = min(self.burst_s, self._left + earned) - (now - began)
         self._until = now
         return max(0.0, -self._left / self.part)
+
+
+def paid(steps: Steps[T], share: Share) -> Generator[float, None, T]:
+    """Run a computation within a share, telling after each stretch how long to leave the time to others."""
+    while True:
+        began = share.clock()
+        try:
+            next(steps)
+        except StopIteration as done:
+            share.pause(began)
+            result: T = done.value
+            return result
+        yield share.pause(began)

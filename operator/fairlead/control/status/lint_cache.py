@@ -6,14 +6,14 @@ In pieces, which share a part of the time: nobody's status waits for what lint s
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Final
 
 from fairlead.api.errors import render_path
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cooperative import Share
+from fairlead.cooperative import Share, paid
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.lint.codes import LintWarning
 from fairlead.policy.lint.inspection import inspect_steps
@@ -74,24 +74,16 @@ class LintCache:
             raise
         found()
 
-    def _pauses(self, look: _LintRun, policy: Mapping[str, Any]) -> Iterator[float]:
+    def _pauses(self, look: _LintRun, policy: Mapping[str, Any]) -> Generator[float, None, None]:
         """Look at it, and tell after each piece for how long to give the time to others."""
-        steps = inspect_steps(policy, self.model, look.rules)
-        while True:
-            began = self.share.clock()
-            try:
-                next(steps)
-            except StopIteration as done:
-                look.found = [
-                    (one.reason.value, _as_text(one)) for one in done.value.warnings if one.severity == "warning"
-                ]
-                self.share.pause(began)
-                return
-            except Exception:  # nothing is said of it, and it is not tried again
-                LOG.exception("lint.fault", extra={"policy": policy["metadata"].get("name", "")})
-                look.found = []
-                return
-            yield self.share.pause(began)
+        try:
+            inspected = yield from paid(inspect_steps(policy, self.model, look.rules), self.share)
+        except Exception:  # nothing is said of it, and it is not tried again
+            LOG.exception("lint.fault", extra={"policy": policy["metadata"].get("name", "")})
+            look.found = []
+        else:
+            found = (one for one in inspected.warnings if one.severity == "warning")
+            look.found = [(one.reason.value, _as_text(one)) for one in found]
 
 
 def _as_text(one: LintWarning) -> str:

@@ -17,7 +17,7 @@ from fairlead.policy.evaluate.deadline import Clock, TooSlowError
 from fairlead.policy.views.node_table import Nodes
 
 SLICE_MAX: Final = 512
-SLICE_TIME: Final = 1_000_000
+SLICE_NS: Final = 1_000_000
 """Nanoseconds that a slice should take: how many nodes are in one follows from how long the last ones took."""
 _FEW: Final = 64
 
@@ -87,9 +87,9 @@ def _work(rule: Column, now: int, clock: Clock, deadline: int) -> tuple[int, boo
         del waiting[-len(part) :]
         after = clock()
         took, before = after - before, after
-        if took > SLICE_TIME:
-            rule.slice = max(1, rule.slice * SLICE_TIME // took)
-        elif 2 * took < SLICE_TIME:
+        if took > SLICE_NS:
+            rule.slice = max(1, rule.slice * SLICE_NS // took)
+        elif 2 * took < SLICE_NS:
             rule.slice = min(SLICE_MAX, rule.slice * 2)
         if waiting and after > deadline:
             break

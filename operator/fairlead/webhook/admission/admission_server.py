@@ -17,7 +17,7 @@ from typing import Final
 
 from aiohttp import web
 
-from fairlead.cooperative import Share, Steps
+from fairlead.cooperative import Share, Steps, paid
 from fairlead.logs import RateLimiter, RateLimitFilter
 from fairlead.webhook.admission.review import NoReviewError
 from fairlead.webhook.admission.turns import BusyError, ReviewTurns
@@ -154,16 +154,14 @@ class AdmissionServer:
 
     async def _run(self, body: bytes) -> bytes:
         """Each stretch is paid for with time for the schedulers."""
-        steps = self.review(body)
+        stretches = paid(self.review(body), self.share)
         while True:
-            began = self.share.clock()
             try:
-                next(steps)
+                pause = next(stretches)
             except StopIteration as done:
-                self.share.pause(began)
                 answer: bytes = done.value
                 return answer
-            await asyncio.sleep(self.share.pause(began))
+            await asyncio.sleep(pause)
 
     async def _body(self, request: web.BaseRequest) -> bytes | web.StreamResponse:
         parts, size = list[bytes](), 0

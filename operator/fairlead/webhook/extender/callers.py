@@ -87,7 +87,7 @@ class Callers:
 
 
 ADDRESSES: Final = 128
-LATELY: Final = 10_000_000_000
+LATELY_NS: Final = 10_000_000_000
 """Nanoseconds."""
 
 
@@ -107,4 +107,4 @@ class RefusedConnections:
 
     def recent(self, at: int) -> Mapping[str, str]:
         """Why, by their addresses."""
-        return {address: reason for address, (when, reason) in self._last.items() if at - when <= LATELY}
+        return {address: reason for address, (when, reason) in self._last.items() if at - when <= LATELY_NS}

@@ -21,9 +21,9 @@ from fairlead.policy.views.pod_and_node import PodView
 from fairlead.strategies.reads import Reads, union
 
 REASON: Final = "TooSlow"
-_SECOND: Final = 1_000_000_000
-WINDOW: Final = 60 * _SECOND
-PAUSE: Final = 300 * _SECOND
+_SECOND_NS: Final = 1_000_000_000
+WINDOW_NS: Final = 60 * _SECOND_NS
+PAUSE_NS: Final = 300 * _SECOND_NS
 CLASSES: Final = 4
 """So many classes of one namespace stand for all of it: its pods could be made otherwise again and again."""
 NAMESPACES: Final = 2
@@ -100,7 +100,7 @@ class _PolicyCircuits:
 
     def open(self, pod: PodView, at: int) -> Scope:
         """For the class of a pod; for whom that is."""
-        namespace, until = pod.namespace, at + PAUSE
+        namespace, until = pod.namespace, at + PAUSE_NS
         self.until = {one: end for one, end in self.until.items() if end > at}
         self.until[namespace, self.class_of(pod)] = until
         if len({one for one, _ in self.until}) >= NAMESPACES:
@@ -135,7 +135,7 @@ class CircuitBreaker:
 
     def record_timeout(self, policy: CompiledPolicy, part: Part, pod: PodView, at: int) -> Scope | None:
         """A policy was too slow about a pod; for whom it is switched now, if it is."""
-        self._missed = {key: when for key, when in self._missed.items() if at - when < WINDOW}
+        self._missed = {key: when for key, when in self._missed.items() if at - when < WINDOW_NS}
         which = version(policy), part
         held = self._held.get(which) or _PolicyCircuits(_class_of(policy))
         key = (*which, (pod.namespace, held.class_of(pod)))

@@ -23,15 +23,15 @@ from fairlead.webhook.extender.state import ServingState
 
 LOG: Final = logging.getLogger(__name__)
 PODS: Final = 512
-_SECOND: Final = 1_000_000_000
-AGAIN: Final = 3 * _SECOND
+_SECOND_NS: Final = 1_000_000_000
+AGAIN_NS: Final = 3 * _SECOND_NS
 """So often everybody is looked at though nothing is known to have changed: conditions read what time it is."""
-UNSEEN: Final = 30 * _SECOND
+UNSEEN_NS: Final = 30 * _SECOND_NS
 """So long a pod may stay unknown to the mirror."""
-PAUSE: Final = 10 * _SECOND
+PAUSE_NS: Final = 10 * _SECOND_NS
 CONDITIONS: Final = 20_000_000
 """So many nanoseconds the conditions of all policies may take for a pod; they begin anew each time."""
-PAUSE_MAX: Final = 320 * _SECOND
+PAUSE_MAX_NS: Final = 320 * _SECOND_NS
 """A pod that could pass and is not placed has other troubles: it is told of less and less often."""
 _EVERY: Final = -1
 
@@ -47,7 +47,7 @@ class _Pod:
     told: int = 0
     """The slots that would pass and were told of, as a number with a byte for each."""
     again: int = 0
-    pause: int = PAUSE
+    pause: int = PAUSE_NS
     left_alone: int = 0
     """Until then it is not looked at: it took too long, or a fault was met."""
     sweeps: dict[FailurePolicy, UncachedPass] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class RejectedPods:
                 pod.sweeps.clear()
                 pod.left_alone = 0
         if self._world is not world or (not self._left and (head != self._head or at >= self._next)):
-            self._world, self._head, self._next, self._left = world, head, at + AGAIN, [*self._pods]
+            self._world, self._head, self._next, self._left = world, head, at + AGAIN_NS, [*self._pods]
         while self._left:
             held = self._pods.get(self._left[-1])
             if held is not None and not self._look_at(held, self._left[-1], world, when):
@@ -116,7 +116,7 @@ class RejectedPods:
         pod = world.mirror.unplaced(*held.key)
         at = when.clock()
         if pod is None or pod.metadata.uid != uid:
-            if held.known or at - held.since > UNSEEN:
+            if held.known or at - held.since > UNSEEN_NS:
                 del self._pods[uid]
             return True
         held.known = True
@@ -127,18 +127,18 @@ class RejectedPods:
         except TooSlowError:
             return False
         except Exception as error:  # one pod must not keep the others from being woken
-            held.left_alone = at + PAUSE_MAX
+            held.left_alone = at + PAUSE_MAX_NS
             if not isinstance(error, _ConditionsError) and (more := self.rate_limiter.about("waiting")) is not None:
                 LOG.exception("rejected_pod.fault", exc_info=FaultError(error), extra={"pod": uid, **more})
             return True
         held.sweeps.clear()
         held.told &= passing
         if not passing:
-            held.again, held.pause = 0, PAUSE
+            held.again, held.pause = 0, PAUSE_NS
         elif passing & ~held.told or at >= held.again:
             self.schedulable_again = True
             if at >= held.again:
-                held.pause = min(2 * held.pause, PAUSE_MAX) if held.told else PAUSE
+                held.pause = min(2 * held.pause, PAUSE_MAX_NS) if held.told else PAUSE_NS
                 held.again = at + held.pause
             held.told = passing
         return True

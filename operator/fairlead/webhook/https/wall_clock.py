@@ -8,7 +8,7 @@ from typing import Final
 
 LOG: Final = logging.getLogger(__name__)
 _SECOND_NS: Final = 1_000_000_000
-BACK: Final = _SECOND_NS
+BACK_NS: Final = _SECOND_NS
 
 
 @dataclass(slots=True, eq=False)
@@ -26,7 +26,7 @@ class TimeOfDay:
         """Now."""
         now, last = self.clock(), self._last
         if now < last:
-            if last - now <= BACK:
+            if last - now <= BACK_NS:
                 return last
             LOG.warning("clock.went_back", extra={"duration_s": (last - now) // _SECOND_NS})
             self.went_back()

@@ -9,7 +9,7 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate import matching
 from fairlead.policy.views.pod_and_node import PodView
 from fairlead.webhook.extender.call import FailurePolicy
-from fairlead.webhook.extender.circuit_breaker import CLASSES, MISSES, PAUSE, WINDOW, CircuitBreaker
+from fairlead.webhook.extender.circuit_breaker import CLASSES, MISSES, PAUSE_NS, WINDOW_NS, CircuitBreaker
 from policykit import Clock, node, pod, policy
 from webhookkit import Asking, Passing, at, body, names_of
 
@@ -22,18 +22,18 @@ SLOW: dict[str, Any] = {"filters": {"f": "true"}, "scores": {"s": "1.0"}, "prote
 def test_pace() -> None:
     pace, one, asked = CircuitBreaker(), policy("p"), pod()
     assert not pace.record_timeout(one, "gate", asked, 0)
-    assert not pace.record_timeout(one, "gate", asked, WINDOW), "a minute later it starts afresh"
-    assert not pace.record_timeout(one, "scores", asked, WINDOW + 1), "the other parts have their own count"
-    assert not pace.record_timeout(one, "binding", asked, WINDOW + 1)
-    assert pace.record_timeout(one, "gate", asked, 2 * WINDOW - 1)
-    start = 2 * WINDOW - 1
+    assert not pace.record_timeout(one, "gate", asked, WINDOW_NS), "a minute later it starts afresh"
+    assert not pace.record_timeout(one, "scores", asked, WINDOW_NS + 1), "the other parts have their own count"
+    assert not pace.record_timeout(one, "binding", asked, WINDOW_NS + 1)
+    assert pace.record_timeout(one, "gate", asked, 2 * WINDOW_NS - 1)
+    start = 2 * WINDOW_NS - 1
     assert pace.is_open(one, "gate", asked, start)
-    assert pace.is_open(one, "gate", asked, start + PAUSE - 1)
-    assert not pace.is_open(one, "gate", asked, start + PAUSE)
+    assert pace.is_open(one, "gate", asked, start + PAUSE_NS - 1)
+    assert not pace.is_open(one, "gate", asked, start + PAUSE_NS)
     assert not pace.is_open(one, "scores", asked, start)
     for another in (policy("q"), policy("p", generation=2), policy("p", uid="u-other")):
         assert not pace.is_open(another, "gate", asked, start)
-    assert not pace.record_timeout(one, "gate", asked, start + PAUSE), "and then it has two again"
+    assert not pace.record_timeout(one, "gate", asked, start + PAUSE_NS), "and then it has two again"
 
 
 TEAM: dict[str, Any] = {"filters": {"f": "pod.metadata.labels['team'] != '' && request['cpu'] >= 0.0"}}
@@ -71,8 +71,8 @@ def test_one_namespace_never_switches_a_policy_for_another_however_many_classes_
 def test_classes_of_two_namespaces_switch_it_for_everybody() -> None:
     pace, one = CircuitBreaker(), policy("p", **TEAM)
     assert switched(pace, one, of("a"), of("b", "web")) == ["class", "all"]
-    assert pace.is_open(one, "gate", of("c", "third"), PAUSE - 1)
-    assert not pace.is_open(one, "gate", of("a"), PAUSE)
+    assert pace.is_open(one, "gate", of("c", "third"), PAUSE_NS - 1)
+    assert not pace.is_open(one, "gate", of("a"), PAUSE_NS)
     assert [each.pods for each in pace.open_circuits(0)] == ["all pods"]
 
 

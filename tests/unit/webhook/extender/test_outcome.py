@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fairlead.webhook.extender.call import FailurePolicy, Outcome, Reply
-from fairlead.webhook.extender.circuit_breaker import PAUSE, OpenCircuit, Version
+from fairlead.webhook.extender.circuit_breaker import PAUSE_NS, OpenCircuit, Version
 from policykit import SECOND, node, ns, placed, policy
 from policykit.asking import Clock
 from webhookkit import Asking, Passing, at, body, go, names_of
@@ -171,7 +171,7 @@ def test_twice_in_a_minute_is_too_slow_for_five_minutes() -> None:
     for answer in (asking.filter(body([]), when=at(clock=time)), asking.preempt(body(victims={}), when=at(clock=time))):
         assert (answer.outcome.result, answer.outcome.candidates) == ("passed", 0), "nobody was asked about"
 
-    time.time += PAUSE
+    time.time += PAUSE_NS
     assert names_of(time.call(asking, "filter", slow=False)) == NAMES
     assert not asking.pace.open_circuits(time.time)
 

@@ -1,16 +1,16 @@
 """Who was turned away lately."""
 
-from fairlead.webhook.extender.callers import LATELY, RefusedConnections
+from fairlead.webhook.extender.callers import LATELY_NS, RefusedConnections
 
 
 def test_of_each_address_the_last_reason_is_known_for_a_while() -> None:
     turned = RefusedConnections()
     turned.add("10.0.0.1", "no certificate", 0)
-    turned.add("10.0.0.2", "expired", LATELY)
+    turned.add("10.0.0.2", "expired", LATELY_NS)
     turned.add("10.0.0.1", "identity", 1)
-    assert turned.recent(LATELY) == {"10.0.0.1": "identity", "10.0.0.2": "expired"}
-    assert turned.recent(LATELY + 2) == {"10.0.0.2": "expired"}
-    assert turned.recent(2 * LATELY + 1) == {}
+    assert turned.recent(LATELY_NS) == {"10.0.0.1": "identity", "10.0.0.2": "expired"}
+    assert turned.recent(LATELY_NS + 2) == {"10.0.0.2": "expired"}
+    assert turned.recent(2 * LATELY_NS + 1) == {}
 
 
 def test_those_who_come_from_everywhere_take_no_room() -> None:

@@ -9,7 +9,7 @@ import pytest
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate import matching
 from fairlead.webhook.extender.call import Outcome
-from fairlead.webhook.extender.rejected_pods import AGAIN, CONDITIONS, PAUSE, UNSEEN, RejectedPods
+from fairlead.webhook.extender.rejected_pods import AGAIN_NS, CONDITIONS, PAUSE_NS, UNSEEN_NS, RejectedPods
 from fairlead.webhook.extender.state import ServingState
 from policykit import NOW, SECOND, node, pod, policy
 from webhookkit import Asking, at, body
@@ -96,7 +96,7 @@ def test_and_when_the_time_has_come(spec: dict[str, Any]) -> None:
     assert not ground.freed
     ground.now += 120 * SECOND
     assert not ground.freed, "nobody looks all the time"
-    ground.time += AGAIN
+    ground.time += AGAIN_NS
     assert ground.freed
 
 
@@ -119,7 +119,7 @@ def test_one_that_could_be_placed_and_is_not_is_told_of_seldom() -> None:
         ground.time += SECOND
         told.append(ground.freed)
     assert told.count(True) == 3  # after about 10, 30 and 70 seconds
-    assert not any(told[: PAUSE // SECOND - 1])
+    assert not any(told[: PAUSE_NS // SECOND - 1])
     ground.label("b", pool="ours")
     assert ground.freed, "another node is news"
     ground.label("a")
@@ -146,7 +146,7 @@ def test_pods_that_are_placed_or_let_pass_are_forgotten() -> None:
     assert ground.waiting.record_rejected() == {"p": 1}, "the other gate has not refused it"
     assert ground.look()
     ground.asking.mirror.waiting.clear()
-    ground.time += AGAIN
+    ground.time += AGAIN_NS
     assert ground.look()
     assert ground.waiting.record_rejected() == {}
     ground.filter()
@@ -161,7 +161,7 @@ def test_one_that_the_mirror_does_not_know_yet_stays_for_a_while() -> None:
     for left in ({"p": 1}, {}):
         ground.look()
         assert ground.waiting.record_rejected() == left
-        ground.time += UNSEEN + 1
+        ground.time += UNSEEN_NS + 1
         ground.look()
 
 

@@ -19,7 +19,7 @@ from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.bind_client import Binder
 from fairlead.webhook.https.dispatch import PATHS, Dispatcher
 from fairlead.webhook.https.server import HttpReply, IncomingCall
-from fairlead.webhook.https.wall_clock import BACK, TimeOfDay
+from fairlead.webhook.https.wall_clock import BACK_NS, TimeOfDay
 from policykit import SECOND, node, policy
 from webhookkit import Asking, body, go
 
@@ -119,9 +119,9 @@ def test_before_everything_is_there_the_scheduler_is_told_to_try_again(path: str
 
 def test_a_clock_goes_back_by_much_or_not_at_all() -> None:
     told: list[str] = []
-    shown = iter([5 * BACK, 4 * BACK, 6 * BACK, BACK, 2 * BACK])
+    shown = iter([5 * BACK_NS, 4 * BACK_NS, 6 * BACK_NS, BACK_NS, 2 * BACK_NS])
     now = TimeOfDay(lambda: next(shown), lambda: told.append("back"))
-    assert [now() // BACK for _ in range(5)] == [5, 5, 6, 1, 2]
+    assert [now() // BACK_NS for _ in range(5)] == [5, 5, 6, 1, 2]
     assert told == ["back"]
 
 
