@@ -164,7 +164,7 @@ def test_a_policy_decides_through_a_service_that_is_called_by_name(
 
     pods = system.pods("fairlead")
     said = [{str(json.loads(line)["message"]) for line in system.log(pod)} for pod in pods]
-    assert [{"listening", "ready"} <= each for each in said] == [True, True]
+    assert [{"server.listening", "server.ready"} <= each for each in said] == [True, True]
     assert [pod["status"]["containerStatuses"][0]["restartCount"] for pod in pods] == [0, 0]
 
     # one of the two dies: the other answers

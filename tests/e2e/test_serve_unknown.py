@@ -98,6 +98,6 @@ def test_a_node_of_this_moment_is_refused_by_filters_that_are_for_the_pod(
     assert "1 node is not known yet" in stage.refusal("picky")
     assert serving.metric("fairlead_webhook_unknown_nodes_total") >= 1
     relay.open.set()
-    wait_for("the mirror to know the node", lambda: "] nodes: 3," in serving.readyz())
+    wait_for("the mirror to know the node", lambda: "] nodes: 3\n" in serving.readyz())
     ground.api.patch(f"/api/v1/nodes/{new}", {"metadata": {"labels": {"known": "now"}}})  # an event to try again at
     assert stage.placed("picky") == new

@@ -96,7 +96,7 @@ def test_a_caller_is_known_by_what_is_in_the_secret_of_its_name(replica: Given) 
     stranger = replica.connect(anybodys)
     assert stranger.call()[0] == 403
     assert 'webhook_refused_total{reason="another certificate"}' in replica.probe("metrics")[1]
-    wait_for("it to say how many it knows", lambda: "[+] certificates: 1, " in replica.probe("readyz")[1])
+    wait_for("it to say how many it knows", lambda: "[+] certificates: 1\n" in replica.probe("readyz")[1])
 
     replica.put(secret, renewed := replica.signed(identity))
     fresh = replica.connect(renewed)
