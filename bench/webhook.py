@@ -16,7 +16,7 @@ from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.pod_and_node import NodeView
 from fairlead.webhook.extender import verbs
 from fairlead.webhook.extender.caches import NodeNameCache
-from fairlead.webhook.extender.call import CallClock, Caller, Reply
+from fairlead.webhook.extender.call import CallClock, Caller, VerbReply
 from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
 from fairlead.webhook.extender.state import ServingState, build_serving_state
 
@@ -97,7 +97,7 @@ def _filtered(size: Size, many: int, policies: PolicySet) -> list[float]:
     return _micro(lambda body: verbs.filter(body, asked, CALLER, "Fail", WHEN), size.rounds, _bodies(many))
 
 
-def _micro(call: Callable[[Any], Reply], rounds: int, prepare: Callable[[], Any]) -> list[float]:
+def _micro(call: Callable[[Any], VerbReply], rounds: int, prepare: Callable[[], Any]) -> list[float]:
     return [1000 * sample for sample in timed(call, rounds, prepare)]
 
 

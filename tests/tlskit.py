@@ -14,11 +14,13 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from fairlead.pki.issuing import Pair, create_authority, issue_leaf
+from fairlead.webhook.extender.call import Caller
 from fairlead.webhook.https.tls import Files
 
 NOW = datetime.now(UTC)
 YEAR = timedelta(days=365)
 HOSTS = ["localhost", "127.0.0.1", "::1"]
+ANYBODY = Caller(schedulers=frozenset({"all"}))
 
 
 @dataclass(frozen=True)
@@ -107,15 +109,15 @@ class Connection:
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
-    async def call(self, path: str, body: bytes = b"{}", method: str = "POST", **headers: str) -> "Reply":
+    async def call(self, path: str, body: bytes = b"{}", method: str = "POST", **headers: str) -> "Received":
         self.writer.write(as_go(path, body, method, **headers))
         return await self.reply()
 
-    async def reply(self) -> "Reply":
+    async def reply(self) -> "Received":
         head = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         headers = dict(line.lower().split(": ", 1) for line in head[1:] if line)
         body = await self.reader.readexactly(int(headers["content-length"]))
-        return Reply(int(head[0].split()[1]), headers, body)
+        return Received(int(head[0].split()[1]), headers, body)
 
     async def is_closed(self) -> bool:
         """Whether the other side closes it."""
@@ -131,7 +133,7 @@ class Connection:
 
 
 @dataclass
-class Reply:
+class Received:
     status: int
     headers: dict[str, str]
     body: bytes

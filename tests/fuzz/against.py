@@ -14,7 +14,7 @@ from fairlead.policy.compile.placeholder import placeholder_policy
 from fairlead.webhook.extender import bind
 from fairlead.webhook.extender import requests as protocol
 from fairlead.webhook.extender.bind import BindDecision
-from fairlead.webhook.extender.call import CallClock, FailurePolicy, Reply
+from fairlead.webhook.extender.call import CallClock, FailurePolicy, VerbReply
 from fairlead.webhook.extender.requests import BindArgs
 from fuzz.mutate import mutated
 from fuzz.seeds import VERBS, Seed, Verb, seeds
@@ -135,7 +135,7 @@ class Fuzz:
         except Exception as error:
             raise Broken(f"{verb}, request {self.asked}: {error!r}\n{body!r}") from error
 
-    def _answer(self, verb: Verb, body: bytes) -> Reply:
+    def _answer(self, verb: Verb, body: bytes) -> VerbReply:
         """What bind would post is looked at here."""
         when = CallClock(NOW + self.time, self.clock, self.time + SECOND)
         gate: FailurePolicy = "Fail" if self.random.random() < 0.6 else "Ignore"
@@ -170,7 +170,7 @@ class Fuzz:
 STATUS: Final = {"filter": {200}, "prioritize": {200, 400, 503}, "preempt": {200, 400, 503}, "bind": {200}}
 
 
-def check(verb: str, body: bytes, answer: Reply) -> None:
+def check(verb: str, body: bytes, answer: VerbReply) -> None:
     """Raises Broken."""
     if answer.status not in STATUS[verb]:
         raise Broken(f"status {answer.status}")
@@ -190,7 +190,7 @@ def check(verb: str, body: bytes, answer: Reply) -> None:
     _CHECKS[verb](body, reply, answer)
 
 
-def _check_filter(body: bytes, reply: Any, answer: Reply) -> None:
+def _check_filter(body: bytes, reply: Any, answer: VerbReply) -> None:
     if answer.outcome.result == "error":
         _holds(reply["NodeNames"] is None and reply["Nodes"] is None, answer)
         return
@@ -210,7 +210,7 @@ def _check_filter(body: bytes, reply: Any, answer: Reply) -> None:
         )
 
 
-def _check_prioritize(body: bytes, reply: Any, answer: Reply) -> None:
+def _check_prioritize(body: bytes, reply: Any, answer: VerbReply) -> None:
     if reply:
         asked = protocol.decode_filter_args(body)
         if asked.names is not None:
@@ -218,18 +218,18 @@ def _check_prioritize(body: bytes, reply: Any, answer: Reply) -> None:
         _holds(all(each["Score"] > 0 for each in reply), answer)
 
 
-def _check_preempt(body: bytes, reply: Any, answer: Reply) -> None:
+def _check_preempt(body: bytes, reply: Any, answer: VerbReply) -> None:
     proposed = protocol.decode_preempt_args(body).victims
     for name, victims in reply["NodeNameToMetaVictims"].items():
         _holds([pod["UID"] for pod in victims["Pods"]] == [pod.UID for pod in proposed[name].Pods], answer)
 
 
-def _holds(condition: bool, answer: Reply) -> None:
+def _holds(condition: bool, answer: VerbReply) -> None:
     if not condition:
         raise Broken(f"{answer}")
 
 
-_CHECKS: Final[dict[str, Callable[[bytes, Any, Reply], None]]] = {
+_CHECKS: Final[dict[str, Callable[[bytes, Any, VerbReply], None]]] = {
     "filter": _check_filter,
     "prioritize": _check_prioritize,
     "preempt": _check_preempt,

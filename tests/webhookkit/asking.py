@@ -18,7 +18,7 @@ from fairlead.webhook.extender import bind as placing
 from fairlead.webhook.extender import verbs
 from fairlead.webhook.extender.bind import BindDecision
 from fairlead.webhook.extender.caches import NodeNameCache
-from fairlead.webhook.extender.call import CallClock, Caller, FailurePolicy, Reply
+from fairlead.webhook.extender.call import CallClock, Caller, FailurePolicy, VerbReply
 from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
 from fairlead.webhook.extender.requests import BindArgs
 from fairlead.webhook.extender.state import build_serving_state
@@ -94,16 +94,16 @@ class Asking:
             policy_set(policies), self.nodes, self.mirror, self.pace, NodeNameCache(), self.tally
         )
 
-    def filter(self, asked: bytes, gate: FailurePolicy = "Fail", when: CallClock | None = None) -> Reply:
+    def filter(self, asked: bytes, gate: FailurePolicy = "Fail", when: CallClock | None = None) -> VerbReply:
         return verbs.filter(asked, self.world, self.caller, gate, when or at())
 
-    def prioritize(self, asked: bytes, when: CallClock | None = None) -> Reply:
+    def prioritize(self, asked: bytes, when: CallClock | None = None) -> VerbReply:
         return verbs.prioritize(asked, self.world, self.caller, when or at())
 
-    def preempt(self, asked: bytes, gate: FailurePolicy = "Fail", when: CallClock | None = None) -> Reply:
+    def preempt(self, asked: bytes, gate: FailurePolicy = "Fail", when: CallClock | None = None) -> VerbReply:
         return verbs.preempt(asked, self.world, self.caller, gate, when or at())
 
-    def bind(self, asked: bytes, when: CallClock | None = None) -> BindDecision | BindArgs | Reply:
+    def bind(self, asked: bytes, when: CallClock | None = None) -> BindDecision | BindArgs | VerbReply:
         return placing.decide_bind(asked, self.world, self.caller, when or at())
 
 
@@ -128,7 +128,7 @@ def body(
     return json.dumps(asked, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def names_of(answer: Reply) -> list[str]:
+def names_of(answer: VerbReply) -> list[str]:
     """Who passed, in either form."""
     reply = json.loads(answer.body)
     if reply["NodeNames"] is not None:
@@ -141,7 +141,7 @@ class Passing(Clock):
 
     def ask(
         self, asking: Asking, verb: str, names: Sequence[str], gate: FailurePolicy = "Fail", *, slow: bool, **more: Any
-    ) -> Reply:
+    ) -> VerbReply:
         """With each look at the clock taking a second and a deadline in the past, or no time at all."""
         self.step = SECOND if slow else 0
         when = at(NOW, self, self.time if slow else self.time + SECOND)

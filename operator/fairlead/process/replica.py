@@ -113,7 +113,7 @@ class Replica(ABC):
             server=WebhookServer(
                 self.tls,
                 calls.routes(),
-                calls.is_allowed,
+                calls.authorize,
                 self.refuse,
                 settings.max_body,
                 max(1.0, settings.timeout_s),

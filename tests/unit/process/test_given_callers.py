@@ -19,7 +19,7 @@ from fairlead.replica_state import PATH
 from scripted.loop import in_loop
 from scripted.server import Server
 from servingkit import World, node
-from tlskit import NOW, Connection, Ground, Reply, connect
+from tlskit import NOW, Connection, Ground, Received, connect
 from webhookkit import body
 
 GPU, LONG = "gpu", "a" * 60
@@ -52,14 +52,14 @@ class Running:
         self.operator._followed.relist()
         await self.operator._followed.listed()
 
-    async def call(self, pair: Pair, path: str = "/filter") -> Reply:
+    async def call(self, pair: Pair, path: str = "/filter") -> Received:
         context = ssl.create_default_context(cadata=self.ground.ca.certificate.decode())
         context.load_cert_chain(*self.ground.write("caller", pair))
         self.opened.append(await connect(self.operator.port, context))
         return await again(self.opened[-1], path)
 
 
-async def again(connection: Connection, path: str = "/filter") -> Reply:
+async def again(connection: Connection, path: str = "/filter") -> Received:
     if path == PATH:
         return await connection.call(path, b"", "GET")
     return await connection.call(path, body(["a"]))
@@ -90,7 +90,7 @@ async def running(folder: Path) -> AsyncIterator[Running]:
             await task
 
 
-def said(reply: Reply) -> tuple[int, str]:
+def said(reply: Received) -> tuple[int, str]:
     return reply.status, reply.body.decode()
 
 

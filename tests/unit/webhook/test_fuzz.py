@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from fairlead.webhook.extender import circuit_breaker, requests, verbs
-from fairlead.webhook.extender.call import Outcome, Reply
+from fairlead.webhook.extender.call import Outcome, VerbReply
 from fuzz.against import Broken, Fuzz, check
 from fuzz.reached import reached
 from fuzz.seeds import seeds
@@ -46,21 +46,21 @@ def test_the_seeds_and_their_mutations_reach_nearly_every_line() -> None:
 
 SOUND = b'{"Nodes":null,"NodeNames":%s,"FailedNodes":null,"FailedAndUnresolvableNodes":null,"Error":"%s"}'
 PASSED, FAILED = Outcome(verb="filter"), Outcome(verb="filter", result="error", error="x")
-BROKEN: dict[str, Reply] = {
-    "a name that nobody asked about": Reply(SOUND % (b'["z"]', b""), PASSED),
-    "a name that is lost": Reply(SOUND % (b"[]", b""), PASSED),
-    "no JSON": Reply(SOUND % (b'["a"', b""), PASSED),
-    "a key that is missing": Reply(b'{"NodeNames":["a"]}', PASSED),
-    "another status": Reply(SOUND % (b'["a"]', b""), PASSED, 500),
-    "an error that is not told": Reply(SOUND % (b"null", b""), FAILED),
-    "an error that is none": Reply(SOUND % (b"null", b"x"), PASSED),
-    "an error beside names": Reply(SOUND % (b'["a"]', b"x"), FAILED),
+BROKEN: dict[str, VerbReply] = {
+    "a name that nobody asked about": VerbReply(SOUND % (b'["z"]', b""), outcome=PASSED),
+    "a name that is lost": VerbReply(SOUND % (b"[]", b""), outcome=PASSED),
+    "no JSON": VerbReply(SOUND % (b'["a"', b""), outcome=PASSED),
+    "a key that is missing": VerbReply(b'{"NodeNames":["a"]}', outcome=PASSED),
+    "another status": VerbReply(SOUND % (b'["a"]', b""), 500, outcome=PASSED),
+    "an error that is not told": VerbReply(SOUND % (b"null", b""), outcome=FAILED),
+    "an error that is none": VerbReply(SOUND % (b"null", b"x"), outcome=PASSED),
+    "an error beside names": VerbReply(SOUND % (b'["a"]', b"x"), outcome=FAILED),
 }
 
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_answer_is_found(case: str) -> None:
-    check("filter", body(["a"]), Reply(SOUND % (b'["a"]', b""), PASSED))
+    check("filter", body(["a"]), VerbReply(SOUND % (b'["a"]', b""), outcome=PASSED))
     with pytest.raises(Exception, match=r".") as found:
         check("filter", body(["a"]), BROKEN[case])
     assert not isinstance(found.value, KeyError)

@@ -7,7 +7,7 @@ from typing import Any
 from fairlead.policy.evaluate.annotations import Annotations, Conflict, annotations
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.webhook.extender import replies, requests
-from fairlead.webhook.extender.call import CallClock, Caller, Outcome, Reply, exclusion_reason
+from fairlead.webhook.extender.call import CallClock, Caller, Outcome, VerbReply, exclusion_reason
 from fairlead.webhook.extender.requests import BindArgs, MalformedError
 from fairlead.webhook.extender.state import ServingState
 
@@ -31,13 +31,15 @@ class BindDecision:
         return {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
 
     @property
-    def bound(self) -> Reply:
+    def bound(self) -> VerbReply:
         """To be said once the API server has confirmed it."""
         outcome = Outcome(verb="bind", gate="Fail", pod=self.asked.uid, candidates=1, conflicts=self.conflicts)
-        return Reply(replies.encode_binding(), outcome)
+        return VerbReply(replies.encode_binding(), outcome=outcome)
 
 
-def decide_bind(body: bytes, world: ServingState, caller: Caller, when: CallClock) -> BindDecision | BindArgs | Reply:
+def decide_bind(
+    body: bytes, world: ServingState, caller: Caller, when: CallClock
+) -> BindDecision | BindArgs | VerbReply:
     """What is to be done; the request itself where the mirror knows no such pod: `place` the one the API server has.
 
     The mirror may be behind, and it does not hold pods that have a node: a call may come again after the first one
@@ -53,7 +55,7 @@ def decide_bind(body: bytes, world: ServingState, caller: Caller, when: CallCloc
 
 def decide_bind_for(
     asked: BindArgs, pod: Any, world: ServingState, caller: Caller, when: CallClock
-) -> BindDecision | Reply:
+) -> BindDecision | VerbReply:
     """The same for a pod that was found."""
     if (stranger := refusal_reason(asked, pod, caller)) is not None:
         return stranger
@@ -94,7 +96,7 @@ def _annotations(asked: BindArgs, pod: Any, world: ServingState, when: CallClock
     return annotations(view, matched, gate.nodes, asked.node, now=when.now, tally=gate.tally, took=took)
 
 
-def refusal_reason(asked: BindArgs, pod: Any, caller: Caller) -> Reply | None:
+def refusal_reason(asked: BindArgs, pod: Any, caller: Caller) -> VerbReply | None:
     """A refusal where the pod is not the one that was meant, or not one that the caller may place."""
     if pod.metadata.uid != asked.uid:
         return refused(asked.uid, "another pod has that name now")
@@ -106,6 +108,8 @@ def refusal_reason(asked: BindArgs, pod: Any, caller: Caller) -> Reply | None:
     return None
 
 
-def refused(pod: str, why: str) -> Reply:
+def refused(pod: str, why: str) -> VerbReply:
     """The pod is not bound; the scheduler tries again."""
-    return Reply(replies.encode_error(why), Outcome(verb="bind", gate="Fail", result="error", pod=pod, error=why))
+    return VerbReply(
+        replies.encode_error(why), outcome=Outcome(verb="bind", gate="Fail", result="error", pod=pod, error=why)
+    )

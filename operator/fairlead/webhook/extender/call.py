@@ -1,4 +1,4 @@
-"""One call of a scheduler: who asks, what is asked, when, and the answer."""
+"""A call of a scheduler: who calls, when, what became of it, and the reply."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,8 +20,9 @@ GUARD: Final[RuleRef] = "", "guard"
 """What refuses pods of namespaces that are guarded: no policy does."""
 
 
-Result = Literal["passed", "refused", "empty", "error"]
-"""Nobody was refused; somebody was; nobody is left; the call was answered with an error."""
+Result = Literal["passed", "refused", "empty", "error", "unready", "late"]
+"""No node was rejected; some were; all were; or the call was answered with an error: of its own, because nothing is
+listed yet, or because its body came too slowly."""
 
 
 class CallClock(NamedTuple):
@@ -93,9 +94,29 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class IncomingCall:
+    """A call whose caller is known, and may make it."""
+
+    name: str
+    """The common name of the caller's certificate."""
+    caller: Caller
+    body: bytes
+    received_ns: int
+    """When its head was there, by the clock that deadlines are of."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply."""
+    """What a caller is sent."""
 
     body: bytes
-    outcome: Outcome
     status: int = 200
+    refused: str = ""
+    """Why the call was refused before any verb: one of a few words, a label of a metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerbReply(Reply):
+    """What a verb answers, and what became of the call."""
+
+    outcome: Outcome = field(kw_only=True)

@@ -27,8 +27,8 @@ from fairlead.webhook.extender.call import (
     Caller,
     FailurePolicy,
     Outcome,
-    Reply,
     Result,
+    VerbReply,
     exclusion_reason,
 )
 from fairlead.webhook.extender.circuit_breaker import Part
@@ -77,25 +77,25 @@ class _MatchedPod:
     """Who refuses the pod on every node, and why."""
 
 
-def filter(body: bytes, world: ServingState, caller: Caller, gate: FailurePolicy, when: CallClock) -> Reply:  # noqa: A001 - its name
+def filter(body: bytes, world: ServingState, caller: Caller, gate: FailurePolicy, when: CallClock) -> VerbReply:  # noqa: A001 - its name
     """Which nodes the pod may use."""
     call = _Call(world, caller, world.gates[gate], when, Outcome(verb="filter", gate=gate))
     return _run(call, lambda body: requests.decode_filter_args(body, world.full_nodes.split), _filter, body)
 
 
-def prioritize(body: bytes, world: ServingState, caller: Caller, when: CallClock) -> Reply:
+def prioritize(body: bytes, world: ServingState, caller: Caller, when: CallClock) -> VerbReply:
     """Which nodes suit the pod better than others."""
     call = _Call(world, caller, world.scores, when, Outcome(verb="prioritize"))
     return _run(call, lambda body: requests.decode_filter_args(body, world.full_nodes.split), _prioritize, body)
 
 
-def preempt(body: bytes, world: ServingState, caller: Caller, gate: FailurePolicy, when: CallClock) -> Reply:
+def preempt(body: bytes, world: ServingState, caller: Caller, gate: FailurePolicy, when: CallClock) -> VerbReply:
     """On which nodes others may be evicted for the pod."""
     call = _Call(world, caller, world.gates[gate], when, Outcome(verb="preempt", gate=gate))
     return _run(call, requests.decode_preempt_args, _preempt, body)
 
 
-def _run(call: _Call, read: Callable[[bytes], A], work: Callable[[_Call, A], Reply], body: bytes) -> Reply:
+def _run(call: _Call, read: Callable[[bytes], A], work: Callable[[_Call, A], VerbReply], body: bytes) -> VerbReply:
     try:
         asked = read(body)
     except MalformedError as error:
@@ -115,11 +115,11 @@ def _run(call: _Call, read: Callable[[bytes], A], work: Callable[[_Call, A], Rep
         return _failed(replace(call, outcome=outcome), str(late), UNAVAILABLE)
 
 
-def _failed(call: _Call, why: str, status: int) -> Reply:
+def _failed(call: _Call, why: str, status: int) -> VerbReply:
     outcome = replace(call.outcome, result="error", error=why)
     if outcome.verb == "filter":
-        return Reply(replies.encode_filter_result(error=why), outcome)
-    return Reply(replies.encode_error(why), outcome, status)
+        return VerbReply(replies.encode_filter_result(error=why), outcome=outcome)
+    return VerbReply(replies.encode_error(why), status, outcome=outcome)
 
 
 def _match(call: _Call, pod: Any) -> _MatchedPod:
@@ -145,11 +145,11 @@ def _match(call: _Call, pod: Any) -> _MatchedPod:
     return _MatchedPod(view, left, ((slow[0], ""), too_slow(slow[0])) if refuses else None)
 
 
-def _filter(call: _Call, asked: FilterArgs) -> Reply:
+def _filter(call: _Call, asked: FilterArgs) -> VerbReply:
     subject = _match(call, asked.pod)
     outcome = replace(call.outcome, pod=subject.pod.uid)
     if subject.rejected_by is None and not any(each.policy.filters for each in subject.matched):
-        return Reply(replies.encode_filter_result(asked.names, asked.nodes), outcome)
+        return VerbReply(replies.encode_filter_result(asked.names, asked.nodes), outcome=outcome)
     candidates = _candidates(call, asked)
     outcome = replace(outcome, candidates=len(candidates.names))
     if subject.rejected_by is not None and candidates.names:
@@ -161,7 +161,7 @@ def _filter(call: _Call, asked: FilterArgs) -> Reply:
         subject.pod, subject.matched, candidates.names, now=when.now, clock=when.clock, deadline=when.deadline
     )
     if len(found.passed) == len(candidates.names):
-        return Reply(replies.encode_filter_result(asked.names, asked.nodes), outcome)
+        return VerbReply(replies.encode_filter_result(asked.names, asked.nodes), outcome=outcome)
     outcome = replace(
         outcome,
         result="refused" if found.passed else "empty",
@@ -173,14 +173,16 @@ def _filter(call: _Call, asked: FilterArgs) -> Reply:
     caller = call.caller
     is_read = not found.passed or caller.wants_all_reasons or (outcome.gate == "Fail" and caller.ignore_gate)
     reasons = _reasons(found, resolvable=caller.resolvable) if is_read else NO_REASONS
-    return Reply(replies.encode_filter_result(*candidates.written(found.passed), reasons), outcome)
+    return VerbReply(replies.encode_filter_result(*candidates.written(found.passed), reasons), outcome=outcome)
 
 
-def _refused(candidates: "_Candidates", rule: RuleRef, why: str, outcome: Outcome) -> Reply:
+def _refused(candidates: "_Candidates", rule: RuleRef, why: str, outcome: Outcome) -> VerbReply:
     """All are, whatever is known of them."""
     reasons = dict.fromkeys(candidates.names, why)
     outcome = replace(outcome, result="empty", refusals={rule: len(candidates.names)})
-    return Reply(replies.encode_filter_result(*candidates.written(()), Reasons(unresolvable=reasons)), outcome)
+    return VerbReply(
+        replies.encode_filter_result(*candidates.written(()), Reasons(unresolvable=reasons)), outcome=outcome
+    )
 
 
 def _reasons(found: Filtered, *, resolvable: bool) -> Reasons:
@@ -199,30 +201,32 @@ def _is_sample(call: _Call, candidates: "_Candidates") -> bool:
     return not call.outcome.simulated and SAMPLE <= len(candidates.names) < len(call.evaluator.nodes.slots)
 
 
-def _prioritize(call: _Call, asked: FilterArgs) -> Reply:
+def _prioritize(call: _Call, asked: FilterArgs) -> VerbReply:
     subject = _match(call, asked.pod)
     outcome = replace(call.outcome, pod=subject.pod.uid)
     if not subject.matched:
-        return Reply(b"[]", outcome)
+        return VerbReply(b"[]", outcome=outcome)
     names, when = _candidates(call, asked).names, call.when
     totals = call.evaluator.rate(
         subject.pod, subject.matched, names, now=when.now, clock=when.clock, deadline=when.deadline
     )
-    return Reply(replies.encode_priorities(names, on_the_wire(totals)), replace(outcome, candidates=len(names)))
+    return VerbReply(
+        replies.encode_priorities(names, on_the_wire(totals)), outcome=replace(outcome, candidates=len(names))
+    )
 
 
-def _preempt(call: _Call, asked: PreemptArgs) -> Reply:
+def _preempt(call: _Call, asked: PreemptArgs) -> VerbReply:
     subject, proposed = _match(call, asked.pod), asked.victims
     outcome = replace(call.outcome, pod=subject.pod.uid, candidates=len(proposed))
     if subject.rejected_by is not None and proposed:
         refusals = {subject.rejected_by[0]: len(proposed)}
-        return Reply(replies.encode_preemption({}), replace(outcome, result="empty", refusals=refusals))
+        return VerbReply(replies.encode_preemption({}), outcome=replace(outcome, result="empty", refusals=refusals))
     saying = [each for each in subject.matched if each.policy.filters or each.policy.protections]
     left, by_rule, unknown = _surviving_candidates(call, subject.pod, saying, proposed)
     if len(left) < len(proposed):
         result: Result = "refused" if left else "empty"
         outcome = replace(outcome, result=result, refusals=by_rule, unknown=tuple(unknown))
-    return Reply(replies.encode_preemption(left), outcome)
+    return VerbReply(replies.encode_preemption(left), outcome=outcome)
 
 
 def _surviving_candidates(

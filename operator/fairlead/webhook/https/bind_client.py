@@ -23,7 +23,7 @@ from fairlead.kube.http.client import Client
 from fairlead.kube.resources import PODS
 from fairlead.webhook.extender import bind, requests
 from fairlead.webhook.extender.bind import BindDecision
-from fairlead.webhook.extender.call import CallClock, Caller, Reply
+from fairlead.webhook.extender.call import CallClock, Caller, VerbReply
 from fairlead.webhook.extender.requests import BindArgs, MalformedError
 from fairlead.webhook.extender.state import ServingState
 
@@ -52,13 +52,13 @@ class Binder:
 
     api: BindingApi
 
-    async def bind(self, body: bytes, world: ServingState, caller: Caller, when: CallClock) -> Reply:
+    async def bind(self, body: bytes, world: ServingState, caller: Caller, when: CallClock) -> VerbReply:
         """From the request to its answer."""
         begun = when.clock()
         found = bind.decide_bind(body, world, caller, when)
         if isinstance(found, BindArgs):
             there = await self._pod(found, when)
-            if isinstance(there, Reply):
+            if isinstance(there, VerbReply):
                 return there
             if (stranger := bind.refusal_reason(found, there, caller)) is not None:
                 return stranger
@@ -71,7 +71,7 @@ class Binder:
             )
         return await self._post(found, when) if isinstance(found, BindDecision) else found
 
-    async def _post(self, what: BindDecision, when: CallClock) -> Reply:
+    async def _post(self, what: BindDecision, when: CallClock) -> VerbReply:
         asked, left = what.asked, _left_s(when) * _FOR_THE_BINDING
         if left < _LEAST_S:
             return bind.refused(asked.uid, "no time is left to bind the pod before the scheduler gives up")
@@ -81,14 +81,14 @@ class Binder:
             return await self._how_it_ended(what, error, when) if _is_open(error) else _refused(asked, error)
         return what.bound
 
-    async def _how_it_ended(self, what: BindDecision, error: ClusterError, when: CallClock) -> Reply:
+    async def _how_it_ended(self, what: BindDecision, error: ClusterError, when: CallClock) -> VerbReply:
         """A conflict may be the trace of an earlier call that came through; so may silence."""
         there = await self._pod(what.asked, when)
-        if isinstance(there, Reply):
+        if isinstance(there, VerbReply):
             return bind.refused(what.asked.uid, f"{error}; and whether the pod is bound cannot be told")
         return _settled(what.asked, there) or bind.refused(what.asked.uid, str(error))
 
-    async def _pod(self, asked: BindArgs, when: CallClock) -> Any | Reply:
+    async def _pod(self, asked: BindArgs, when: CallClock) -> Any | VerbReply:
         left = _left_s(when)
         if left < _LEAST_S:
             return bind.refused(asked.uid, "no time is left to look at the pod before the scheduler gives up")
@@ -105,12 +105,12 @@ def _is_open(error: ClusterError) -> bool:
     return isinstance(error, ConflictError) or (isinstance(error, RequestError) and error.status >= 500)
 
 
-def _refused(asked: BindArgs, error: ClusterError | MalformedError) -> Reply:
+def _refused(asked: BindArgs, error: ClusterError | MalformedError) -> VerbReply:
     gone = isinstance(error, NotFoundError)
     return bind.refused(asked.uid, "there is no such pod any more" if gone else str(error))
 
 
-def _settled(asked: BindArgs, pod: Any) -> Reply | None:
+def _settled(asked: BindArgs, pod: Any) -> VerbReply | None:
     """The answer where nothing is left to be done."""
     if pod.metadata.uid != asked.uid:
         return bind.refused(asked.uid, "another pod has that name now")

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter_ns
 from typing import Final
 
@@ -11,11 +12,11 @@ from fairlead.metrics import Metrics
 from fairlead.policy.evaluate.annotations import Conflict
 from fairlead.policy.lint.codes import LintCode
 from fairlead.webhook.extender import verbs
-from fairlead.webhook.extender.call import CallClock, Caller, FailurePolicy, Outcome, Reply, Verb
+from fairlead.webhook.extender.call import CallClock, Caller, IncomingCall, Outcome, Reply, Verb, VerbReply
 from fairlead.webhook.extender.circuit_breaker import REASON, Scope
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.bind_client import Binder
-from fairlead.webhook.https.server import Handle, HttpReply, IncomingCall
+from fairlead.webhook.https.server import Handle
 from fairlead.webhook.https.wall_clock import TimeOfDay
 
 LOG: Final = logging.getLogger(__name__)
@@ -28,14 +29,15 @@ _PODS: Final[Mapping[Scope, str]] = {
     "namespace": "pods of its namespace",
     "all": "all pods",
 }
-PATHS: Final[Mapping[str, Verb]] = {
-    "/filter": "filter",
-    "/ignore/filter": "filter",
-    "/preempt": "preempt",
-    "/ignore/preempt": "preempt",
-    "/prioritize": "prioritize",
-    "/bind": "bind",
+_DECIDED: Final[Mapping[str, tuple[Verb, Callable[..., VerbReply]]]] = {
+    "/filter": ("filter", partial(verbs.filter, gate="Fail")),
+    "/ignore/filter": ("filter", partial(verbs.filter, gate="Ignore")),
+    "/preempt": ("preempt", partial(verbs.preempt, gate="Fail")),
+    "/ignore/preempt": ("preempt", partial(verbs.preempt, gate="Ignore")),
+    "/prioritize": ("prioritize", verbs.prioritize),
 }
+"""Answered at once, from what is held: nobody else is asked."""
+PATHS: Final[Mapping[str, Verb]] = {**{path: verb for path, (verb, _) in _DECIDED.items()}, "/bind": "bind"}
 
 
 @dataclass(eq=False)
@@ -44,7 +46,7 @@ class Dispatcher:
 
     binder: Binder
     caller: Callable[[str, Verb], Caller | None]
-    """Who it is that has this name; None where he may not call that."""
+    """The caller of a name; None where it may not call that verb."""
     state: Callable[[], ServingState | None]
     """What to answer from; None while it is not there yet."""
     timeout_s: float
@@ -92,85 +94,63 @@ class Dispatcher:
         self._labels: dict[frozenset[str], str] = {}
 
     def routes(self) -> Mapping[str, Handle]:
-        """By their paths."""
-        return {
-            "/filter": lambda call: self._gate(call, "Fail"),
-            "/ignore/filter": lambda call: self._gate(call, "Ignore"),
-            "/preempt": lambda call: self._preempt(call, "Fail"),
-            "/ignore/preempt": lambda call: self._preempt(call, "Ignore"),
-            "/prioritize": self._prioritize,
-            "/bind": self._bind,
-        }
+        """Return who answers, by path."""
+        decided = {path: partial(self._decide, verb, answer) for path, (verb, answer) in _DECIDED.items()}
+        return {**decided, "/bind": self._bind}
 
-    def is_allowed(self, caller: str, path: str) -> bool:
-        """Whether somebody of this name may call that."""
-        return self.caller(caller, PATHS[path]) is not None
+    def authorize(self, name: str, path: str) -> Caller | None:
+        """Return the caller of a name; None where it may not call that path."""
+        return self.caller(name, PATHS[path])
 
-    def _gate(self, call: IncomingCall, gate: FailurePolicy) -> HttpReply:
-        return self._answered(call, "filter", lambda world, who, when: verbs.filter(call.body, world, who, gate, when))
+    def _decide(self, verb: Verb, answer: Callable[..., VerbReply], call: IncomingCall) -> Reply:
+        given = self._context_or_reply(call, verb)
+        if isinstance(given, VerbReply):
+            return self._record(call, given)
+        state, when = given
+        return self._record(call, answer(call.body, state, call.caller, when=when))
 
-    def _preempt(self, call: IncomingCall, gate: FailurePolicy) -> HttpReply:
-        return self._answered(
-            call, "preempt", lambda world, who, when: verbs.preempt(call.body, world, who, gate, when)
-        )
-
-    def _prioritize(self, call: IncomingCall) -> HttpReply:
-        return self._answered(
-            call, "prioritize", lambda world, who, when: verbs.prioritize(call.body, world, who, when)
-        )
-
-    async def _bind(self, call: IncomingCall) -> HttpReply:
-        asked = self._context_or_reply(call, "bind")
-        if isinstance(asked, HttpReply):
-            return asked
-        world, who, when = asked
-        reply = await self.binder.bind(call.body, world, who, when)
+    async def _bind(self, call: IncomingCall) -> Reply:
+        given = self._context_or_reply(call, "bind")
+        if isinstance(given, VerbReply):
+            return self._record(call, given)
+        state, when = given
+        reply = await self.binder.bind(call.body, state, call.caller, when)
         for conflict in reply.outcome.conflicts:
-            self._conflicting(conflict, world)
-        return self._record(call, reply, who)
+            self._conflicting(conflict, state)
+        return self._record(call, reply)
 
-    def _conflicting(self, conflict: Conflict, world: ServingState) -> None:
+    def _conflicting(self, conflict: Conflict, state: ServingState) -> None:
         reason = LintCode.CONFLICT.value
         for policy in (conflict.winner, conflict.loser):
             self._warnings.add(policy, reason)
-        if conflict not in world.conflicts:
+        if conflict not in state.conflicts:
             extra = {"reason": reason, "annotation": conflict.key, "by": conflict.winner, "not_by": conflict.loser}
             LOG.warning("annotation.conflict", extra=extra)
-        world.conflicts[conflict] += 1
+        state.conflicts[conflict] += 1
 
-    def _answered(
-        self, call: IncomingCall, verb: Verb, answer: Callable[[ServingState, Caller, CallClock], Reply]
-    ) -> HttpReply:
-        asked = self._context_or_reply(call, verb)
-        return asked if isinstance(asked, HttpReply) else self._record(call, answer(*asked), asked[1])
-
-    def _context_or_reply(self, call: IncomingCall, verb: Verb) -> tuple[ServingState, Caller, CallClock] | HttpReply:
-        """What to answer from; or an answer at once. A 503 is an error to the scheduler, which tries again."""
-        now = self.now()  # first: where the clock went back, it makes another world
-        world, who, clock = self.state(), self.caller(call.caller, verb), self.clock
-        if world is None or who is None:
-            return self._failure_reply(call, verb, "unready", b"not ready yet: /readyz says why", who)
-        given = int(DEADLINE_SHARE * (who.timeout_s or self.timeout_s) * _NANO)
-        deadline, at = call.begun + given, clock()
+    def _context_or_reply(self, call: IncomingCall, verb: Verb) -> tuple[ServingState, CallClock] | VerbReply:
+        """Return what to answer from; or an answer at once. A 503 is an error to the scheduler, which tries again."""
+        now = self.now()  # first: where the clock went back, it makes another state
+        state, clock = self.state(), self.clock
+        if state is None:
+            return _unavailable(b"not ready yet: /readyz says why", Outcome(verb=verb, result="unready"))
+        given = int(DEADLINE_SHARE * (call.caller.timeout_s or self.timeout_s) * _NANO)
+        deadline, at = call.received_ns + given, clock()
         if at >= deadline:  # no policy is to blame for a body that came slowly
-            return self._failure_reply(call, verb, "late", b"the request came too slowly to be answered in time", who)
-        return world, who, CallClock(now, clock, deadline, had_enough_time=deadline - at > given // 2)
+            late = Outcome(verb=verb, result="late")
+            return _unavailable(b"the request came too slowly to be answered in time", late)
+        return state, CallClock(now, clock, deadline, had_enough_time=deadline - at > given // 2)
 
-    def _failure_reply(self, call: IncomingCall, verb: Verb, outcome: str, why: bytes, who: Caller | None) -> HttpReply:
-        self._duration.observe((self.clock() - call.begun) / _NANO, self._label_of(who), verb, outcome)
-        return HttpReply(why, _UNAVAILABLE)
-
-    def _label_of(self, who: Caller | None) -> str:
+    def _label_of(self, caller: Caller) -> str:
         """Return the name of the scheduler that calls; of several that share a certificate, all of them."""
-        if who is None:
-            return ""
-        label = self._labels.get(who.schedulers)
+        label = self._labels.get(caller.schedulers)
         if label is None:
-            label = self._labels[who.schedulers] = ",".join(sorted(who.schedulers))
+            label = self._labels[caller.schedulers] = ",".join(sorted(caller.schedulers))
         return label
 
-    def _record(self, call: IncomingCall, reply: Reply, who: Caller) -> HttpReply:
-        outcome, seconds, scheduler = reply.outcome, (self.clock() - call.begun) / _NANO, self._label_of(who)
+    def _record(self, call: IncomingCall, reply: VerbReply) -> VerbReply:
+        outcome, scheduler = reply.outcome, self._label_of(call.caller)
+        seconds = (self.clock() - call.received_ns) / _NANO
         self._duration.observe(seconds, scheduler, outcome.verb, outcome.result)
         if self.on_filtered is not None and outcome.verb == "filter":
             self.on_filtered(outcome)
@@ -192,7 +172,7 @@ class Dispatcher:
                 extra={"policy": outcome.too_slow, "reason": REASON, **whom},
             )
         elif outcome.error and (more := self.rate_limiter.about(outcome.verb)) is not None:
-            extra = {"verb": outcome.verb, "caller": call.caller, "pod": outcome.pod, "error": outcome.error, **more}
+            extra = {"verb": outcome.verb, "caller": call.name, "pod": outcome.pod, "error": outcome.error, **more}
             LOG.info("call.failed", extra=extra)
         if LOG.isEnabledFor(TRACE):
             extra = {
@@ -202,4 +182,8 @@ class Dispatcher:
                 "duration_s": round(seconds, 6),
             }
             LOG.log(TRACE, "call.answered", extra=extra)
-        return HttpReply(reply.body, reply.status)
+        return reply
+
+
+def _unavailable(text: bytes, outcome: Outcome) -> VerbReply:
+    return VerbReply(text, _UNAVAILABLE, outcome=outcome)

@@ -15,6 +15,7 @@ from typing import Any, Final
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
+from fairlead.webhook.extender.call import Reply
 from fairlead.webhook.https.peer import Peer
 
 # What Go's client writes, in its order. Nothing here may mean to aiohttp anything else than it does to us.
@@ -32,8 +33,8 @@ _START: Final = b"HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Le
 _LONG: Final = 1 << 18
 _PHRASES: Final = {status.value: status.phrase.encode() for status in HTTPStatus}
 _UNKNOWN: Final = -1
-Work = Callable[[bytes, int], tuple[int, bytes]]
-"""From the body of a request, and when its head was there, to the status and the body of the reply."""
+Work = Callable[[bytes, int], Reply]
+"""From the body of a request, and when its head was there, to the reply."""
 Find = Callable[[Peer, str, int], Work | None]
 """Who answers at once what comes from him, for that path, with a body of that length; None for aiohttp."""
 Meet = Callable[[asyncio.BaseTransport], Peer]
@@ -160,14 +161,15 @@ class FastPathConnection(RequestHandler):
         return held
 
     def _reply(self, work: Work, body: bytes, since: int) -> None:
-        status, reply = work(body, since)
+        reply = work(body, since)
+        content, status = reply.body, reply.status
         if self.transport is not None:
-            start = _START % (status, _PHRASES[status], len(reply))
-            if len(reply) < _LONG:
-                self.transport.write(start + reply)
+            start = _START % (status, _PHRASES[status], len(content))
+            if len(content) < _LONG:
+                self.transport.write(start + content)
             else:  # a copy takes longer than another packet
                 self.transport.write(start)
-                self.transport.write(reply)
+                self.transport.write(content)
         self._stay()
 
     def _work(self, head: re.Match[bytes]) -> Work | None:

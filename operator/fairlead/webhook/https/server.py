@@ -12,6 +12,7 @@ from typing import Final, cast
 from aiohttp import web
 
 from fairlead.logs import FaultError, RateLimiter, RateLimitFilter
+from fairlead.webhook.extender.call import Caller, IncomingCall, Reply
 from fairlead.webhook.https.connection_limits import WEBHOOK, Limits
 from fairlead.webhook.https.counted_server import CountedServer
 from fairlead.webhook.https.fast_path import FastPathConnection, Work
@@ -41,28 +42,8 @@ _REASONS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class HttpReply:
-    """What is sent back."""
-
-    body: bytes
-    status: int = 200
-    turned_away: str = ""
-    """Why nobody looked at what was asked: one of a few words, a label of a metric."""
-
-
-@dataclass(frozen=True, slots=True)
-class IncomingCall:
-    """A request whose caller is known."""
-
-    caller: str
-    body: bytes
-    begun: int
-    """When its head was there, in nanoseconds of the clock that deadlines are of."""
-
-
-Prompt = Callable[[IncomingCall], HttpReply]
-Handle = Prompt | Callable[[IncomingCall], Awaitable[HttpReply]]
+Prompt = Callable[[IncomingCall], Reply]
+Handle = Prompt | Callable[[IncomingCall], Awaitable[Reply]]
 Page = Callable[[str], bytes | None]
 """What somebody of this name may read; None: nothing."""
 Stranger = Callable[[str, str], str]
@@ -75,8 +56,8 @@ class WebhookServer:
 
     tls: Tls
     routes: Mapping[str, Handle]
-    allowed: Callable[[str, str], bool]
-    """Whether a caller may use a path."""
+    authorize: Callable[[str, str], Caller | None]
+    """Returns the caller of a name; None where it may not call a path."""
     refused: Refused
     """Told of each connection and each call that is turned away."""
     max_body: int = MAX_BODY
@@ -174,21 +155,20 @@ class WebhookServer:
 
     def _at_once(self, peer: Peer, path: str, length: int) -> Work | None:
         """Who answers when all is there; None where it is to be refused, or has to wait, or the server is to end."""
-        handle, caller = self._prompt.get(path), peer.name
-        if handle is None or caller is None or self.draining:
+        handle, name = self._prompt.get(path), peer.name
+        if handle is None or name is None or self.draining or length > self.max_body:
             return None
-        if length > self.max_body or not self.allowed(caller, path):
-            return None
-        if self.stranger is not None and self.stranger(caller, peer.leaf):
+        caller = self.authorize(name, path)
+        if caller is None or (self.stranger is not None and self.stranger(name, peer.leaf)):
             return None
 
-        def work(body: bytes, begun: int) -> tuple[int, bytes]:
+        def work(body: bytes, begun: int) -> Reply:
             try:
-                answer = handle(IncomingCall(caller, body, begun))
+                return handle(IncomingCall(name, caller, body, begun))
             except Exception as error:  # noqa: BLE001  it is logged
-                answer = self._fault(path, error)
-                self.refused(answer.turned_away, peer.address)
-            return answer.status, answer.body
+                reply = self._fault(path, error)
+                self.refused(reply.refused, peer.address)
+                return reply
 
         return work
 
@@ -196,51 +176,52 @@ class WebhookServer:
         connection = cast("FastPathConnection", request.protocol)
         begun = connection.take_received_at()
         answer = await self._answer(request, connection, begun)
-        if answer.turned_away:
-            self.refused(answer.turned_away, connection.peer.address)
+        if answer.refused:
+            self.refused(answer.refused, connection.peer.address)
         response = web.Response(body=answer.body, status=answer.status, content_type="application/json")
         if self.draining or connection.is_due:
             response.force_close()
         return response
 
-    async def _answer(self, request: web.BaseRequest, connection: FastPathConnection, begun: int) -> HttpReply:
+    async def _answer(self, request: web.BaseRequest, connection: FastPathConnection, begun: int) -> Reply:
         handle = self.routes.get(request.path)
         if handle is None:
             return self._page(request, connection, begun)
         if request.method != "POST":
             return _describe(405, f"{request.method} is not how schedulers call; use POST")
-        caller = self._caller(connection.peer, begun)
-        if isinstance(caller, HttpReply):
-            return caller
-        if not self.allowed(caller, request.path):
-            return _describe(403, f"the certificate of {caller!r} does not allow to call {request.path}")
+        name = self._authenticate(connection.peer, begun)
+        if isinstance(name, Reply):
+            return name
+        caller = self.authorize(name, request.path)
+        if caller is None:
+            return _describe(403, f"the certificate of {name!r} does not allow to call {request.path}")
         body = await self._body(request, begun)
-        if isinstance(body, HttpReply):
+        if isinstance(body, Reply):
             return body
-        if isinstance(caller := self._caller(connection.peer, begun), HttpReply):  # that took a while
-            return caller
+        if isinstance(ended := self._authenticate(connection.peer, begun), Reply):  # that took a while
+            return ended
         try:
-            answer = handle(IncomingCall(caller, body, begun))
-            return answer if isinstance(answer, HttpReply) else await answer
+            reply = handle(IncomingCall(name, caller, body, begun))
+            return reply if isinstance(reply, Reply) else await reply
         except Exception as error:  # noqa: BLE001  it is logged
             return self._fault(request.path, error)
 
-    def _page(self, request: web.BaseRequest, connection: FastPathConnection, begun: int) -> HttpReply:
+    def _page(self, request: web.BaseRequest, connection: FastPathConnection, begun: int) -> Reply:
         page = self.pages.get(request.path)
         if page is None:
             return _describe(404, f"there is no {request.path} here, only {', '.join(self.routes)}")
         if request.method != "GET":
             return _describe(405, f"{request.method} is not how this is read; use GET")
-        caller = self._caller(connection.peer, begun)
-        if isinstance(caller, HttpReply):
-            return caller
-        found = page(caller)
+        name = self._authenticate(connection.peer, begun)
+        if isinstance(name, Reply):
+            return name
+        found = page(name)
         if found is None:
-            return _describe(403, f"the certificate of {caller!r} does not allow to read {request.path}")
-        return HttpReply(found)
+            return _describe(403, f"the certificate of {name!r} does not allow to read {request.path}")
+        return Reply(found)
 
-    def _caller(self, peer: Peer, begun: int) -> str | HttpReply:
-        """The name of who calls; or what he is told because nobody knows that it is he."""
+    def _authenticate(self, peer: Peer, begun: int) -> str | Reply:
+        """Return the name of who calls; or the reply where its certificate proves none."""
         if begun >= peer.ends:
             said = f"the certificate of {peer.name!r} is believed no longer: {peer.why}; connect anew with another one"
             return _describe(403, said, peer.why)
@@ -250,12 +231,12 @@ class WebhookServer:
             return _describe(403, f"the certificate of {peer.name!r} does not allow to call anything: {why}", _STRANGER)
         return peer.name
 
-    def _fault(self, path: str, error: Exception) -> HttpReply:
+    def _fault(self, path: str, error: Exception) -> Reply:
         if (more := self._faults.about(path)) is not None:
             LOG.error("request.fault", exc_info=FaultError(error), extra={"path": path, **more})
         return _describe(500, "this is a fault of the server; its log says more")
 
-    async def _body(self, request: web.BaseRequest, begun: int) -> bytes | HttpReply:
+    async def _body(self, request: web.BaseRequest, begun: int) -> bytes | Reply:
         length = request.content_length
         if length is not None and length > self.max_body:
             return self._too_large(length)
@@ -277,10 +258,10 @@ class WebhookServer:
             return _describe(400, f"the body cannot be read: {error}")
         return b"".join(parts)
 
-    def _too_large(self, size: int) -> HttpReply:
+    def _too_large(self, size: int) -> Reply:
         fault = f"the body has {size} bytes, {self.max_body} are allowed"
         return _describe(413, f"{fault}; set nodeCacheCapable: true, or raise --max-body")
 
 
-def _describe(status: int, text: str, reason: str = "") -> HttpReply:
-    return HttpReply(text.encode(), status, turned_away=reason or _REASONS[status])
+def _describe(status: int, text: str, reason: str = "") -> Reply:
+    return Reply(text.encode(), status, refused=reason or _REASONS[status])

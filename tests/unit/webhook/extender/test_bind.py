@@ -8,7 +8,7 @@ import pytest
 from fairlead.cel.values.structs import from_json
 from fairlead.webhook.extender import bind as placing
 from fairlead.webhook.extender.bind import BindDecision
-from fairlead.webhook.extender.call import Reply
+from fairlead.webhook.extender.call import VerbReply
 from fairlead.webhook.extender.requests import BindArgs
 from policykit import Clock, node, policy
 from webhookkit import Asking, at, go
@@ -25,7 +25,7 @@ def asking(*pods: Any, **spec: Any) -> Asking:
     return Asking([policy(**spec)] if spec else [], [node("n", labels={"class": "gold"})], unplaced=pods)
 
 
-def bind(asking: Asking, **other: str) -> BindDecision | BindArgs | Reply:
+def bind(asking: Asking, **other: str) -> BindDecision | BindArgs | VerbReply:
     return asking.bind(json.dumps({**ASKED, **other}).encode())
 
 
@@ -63,7 +63,7 @@ def test_a_pod_that_the_mirror_does_not_know_is_asked_for_elsewhere() -> None:
 def test_a_pod_of_a_guarded_namespace_is_not_bound() -> None:
     guarding = Asking(unplaced=[pod()], excluded_namespaces=frozenset({"ml"}))
     answer = guarding.bind(json.dumps(ASKED).encode())
-    assert isinstance(answer, Reply)
+    assert isinstance(answer, VerbReply)
     want = {"Error": "pods of namespace ml must not depend on Fairlead: give them another scheduler"}
     assert go.decode("bind", answer.body) == want
 
@@ -88,20 +88,20 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], dict[str, str], str]] = {
 def test_what_is_refused(case: str) -> None:
     held, spec, other, want = REFUSED[case]
     answer = bind(asking(held, **spec), **other)
-    assert isinstance(answer, Reply)
+    assert isinstance(answer, VerbReply)
     assert (answer.status, go.decode("bind", answer.body), answer.outcome.result) == (200, {"Error": want}, "error")
 
 
 def test_a_pod_that_was_found_elsewhere_and_is_another() -> None:
     held = asking()
     answer = placing.decide_bind_for(BindArgs("x", "ml", "u-x", "n"), pod("u-new"), held.world, held.caller, at())
-    assert isinstance(answer, Reply)
+    assert isinstance(answer, VerbReply)
     assert go.decode("bind", answer.body) == {"Error": "another pod has that name now"}
 
 
 def test_a_body_that_is_no_request() -> None:
     answer = asking().bind(b"{}")
-    assert isinstance(answer, Reply)
+    assert isinstance(answer, VerbReply)
     assert (answer.status, "PodName" in go.decode("bind", answer.body)["Error"]) == (200, True)
 
 
@@ -115,7 +115,7 @@ def test_a_pod_that_cannot_be_read() -> None:
     )
     assert isinstance(bind(asking(odd)), BindDecision), "nobody reads it"
     answer = bind(asking(odd, annotations=CLASS))
-    assert isinstance(answer, Reply)
+    assert isinstance(answer, VerbReply)
     assert "the pod cannot be read" in go.decode("bind", answer.body)["Error"]
 
 
@@ -149,7 +149,7 @@ def test_a_policy_that_takes_too_long_is_named_and_then_its_annotations_are_as_t
     asked = json.dumps(ASKED).encode()
     for switched in (None, "class"):
         answer = one.bind(asked, at(clock=clock, deadline=clock.time))
-        assert isinstance(answer, Reply)
+        assert isinstance(answer, VerbReply)
         assert json.loads(answer.body) == {"Error": "policy p is too slow"}
         assert (answer.outcome.too_slow, answer.outcome.switched) == ("p", switched)
     found = one.bind(asked, at(clock=clock, deadline=clock.time + 10**9))
@@ -157,7 +157,7 @@ def test_a_policy_that_takes_too_long_is_named_and_then_its_annotations_are_as_t
         assert isinstance(found, BindDecision)
         assert found.annotations == {"fairlead.dev/q": "q"}
     else:
-        assert isinstance(found, Reply)
+        assert isinstance(found, VerbReply)
         assert "cannot compute the annotation fairlead.dev/a: policy p is too slow" in json.loads(found.body)["Error"]
     assert "is too slow" in repr(one.tally.drain())
     other = one.bind(
@@ -179,6 +179,6 @@ def test_whoever_was_late_already_is_not_counted() -> None:
     clock = Clock(1_000)
     for _ in range(3):
         answer = one.bind(json.dumps(ASKED).encode(), at(clock=clock, deadline=0)._replace(had_enough_time=False))
-        assert isinstance(answer, Reply)
+        assert isinstance(answer, VerbReply)
         assert answer.outcome.too_slow == "p"
     assert not one.pace.open_circuits(clock.time)

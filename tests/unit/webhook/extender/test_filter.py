@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.webhook.extender.call import FailurePolicy, Reply
+from fairlead.webhook.extender.call import FailurePolicy, VerbReply
 from policykit import node, ns, placed, policy
 from webhookkit import Asking, body, go, names_of
 
@@ -16,7 +16,7 @@ NODES = [node("a", labels={"gpu": "x"}), node("b"), node("c", labels={"gpu": "x"
 ALL = ["a", "b", "c"]
 
 
-def reply(answer: Reply) -> dict[str, Any]:
+def reply(answer: VerbReply) -> dict[str, Any]:
     assert answer.status == 200
     found: dict[str, Any] = go.decode("filter", answer.body)
     return found

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.webhook.extender.call import FailurePolicy, Outcome, Reply
+from fairlead.webhook.extender.call import FailurePolicy, Outcome, VerbReply
 from fairlead.webhook.extender.circuit_breaker import PAUSE_NS, OpenCircuit, Version
 from policykit import SECOND, node, ns, placed, policy
 from policykit.asking import Clock
@@ -127,7 +127,7 @@ SLOW: dict[str, Any] = {"filters": {"f": "true"}, "scores": {"s": "1.0"}, "prote
 class Time(Passing):
     """A clock that is told how long a look takes."""
 
-    def call(self, asking: Asking, verb: str, gate: FailurePolicy = "Fail", *, slow: bool) -> Reply:
+    def call(self, asking: Asking, verb: str, gate: FailurePolicy = "Fail", *, slow: bool) -> VerbReply:
         """About all nodes."""
         return self.ask(asking, verb, NAMES, gate, slow=slow)
 

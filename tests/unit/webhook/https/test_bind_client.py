@@ -10,7 +10,7 @@ import pytest
 from fairlead.cel.values.structs import from_json
 from fairlead.kube.errors import AccessError, ClusterError, ConflictError, NotFoundError, RequestError, UnreachableError
 from fairlead.kube.resources import PODS
-from fairlead.webhook.extender.call import CallClock, Reply
+from fairlead.webhook.extender.call import CallClock, VerbReply
 from fairlead.webhook.https.bind_client import Binder
 from policykit import NOW, SECOND, node, policy
 from webhookkit import Asking, go
@@ -63,7 +63,7 @@ class Api:
         return self.time
 
 
-def bind(api: Api, *, known: bool = True, deadline: float = 0.8, scheduler: str = "fairlead") -> Reply:
+def bind(api: Api, *, known: bool = True, deadline: float = 0.8, scheduler: str = "fairlead") -> VerbReply:
     spec = {"schedulerName": scheduler}
     held = from_json("Pod", {"metadata": {"name": "x", "namespace": "ml", "uid": "u-x"}, "spec": spec})
     asking = Asking([], [node("n")], unplaced=[held] if known else [])
@@ -71,7 +71,7 @@ def bind(api: Api, *, known: bool = True, deadline: float = 0.8, scheduler: str 
     return asyncio.run(Binder(api).bind(json.dumps(ASKED).encode(), asking.world, asking.caller, when))
 
 
-def error(answer: Reply) -> str:
+def error(answer: VerbReply) -> str:
     assert answer.status == 200
     assert answer.outcome.verb == "bind"
     said: str = go.decode("bind", answer.body)["Error"]

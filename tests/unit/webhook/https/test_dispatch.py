@@ -14,11 +14,10 @@ from fairlead import logs
 from fairlead.cel.values.structs import from_json
 from fairlead.metrics import Metrics
 from fairlead.policy.evaluate.annotations import Conflict
-from fairlead.webhook.extender.call import Caller, Verb
+from fairlead.webhook.extender.call import Caller, IncomingCall, Reply, Verb
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.bind_client import Binder
 from fairlead.webhook.https.dispatch import PATHS, Dispatcher
-from fairlead.webhook.https.server import HttpReply, IncomingCall
 from fairlead.webhook.https.wall_clock import BACK_NS, TimeOfDay
 from policykit import SECOND, node, policy
 from webhookkit import Asking, body, go
@@ -55,10 +54,12 @@ class Ground:
         self.time += self.step
         return self.time
 
-    def ask(self, path: str, sent: bytes, ago_s: float = 0) -> HttpReply:
-        async def asked() -> HttpReply:
-            answer = self.calls.routes()[path](IncomingCall("all", sent, self.time - int(ago_s * SECOND)))
-            return answer if isinstance(answer, HttpReply) else await answer
+    def ask(self, path: str, sent: bytes, ago_s: float = 0) -> Reply:
+        async def asked() -> Reply:
+            answer = self.calls.routes()[path](
+                IncomingCall("all", self.asking.caller, sent, self.time - int(ago_s * SECOND))
+            )
+            return answer if isinstance(answer, Reply) else await answer
 
         return asyncio.run(asked())
 
@@ -103,9 +104,9 @@ def test_each_path_asks_its_verb_and_its_gate() -> None:
 
 
 def test_callers_are_allowed_by_verb() -> None:
-    allowed = ground().calls.is_allowed
-    assert [path for path in PATHS if allowed("half", path)] == ["/filter", "/ignore/filter"]
-    assert [path for path in PATHS if allowed("nobody", path)] == []
+    authorize = ground().calls.authorize
+    assert [path for path in PATHS if authorize("half", path)] == ["/filter", "/ignore/filter"]
+    assert [path for path in PATHS if authorize("nobody", path)] == []
 
 
 @pytest.mark.parametrize("path", PATHS)

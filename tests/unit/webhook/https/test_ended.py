@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 
 from fairlead.pki.issuing import Pair, create_authority, issue_leaf
-from fairlead.webhook.https.server import AGE_S, HttpReply, IncomingCall, WebhookServer
+from fairlead.webhook.extender.call import IncomingCall, Reply
+from fairlead.webhook.https.server import AGE_S, WebhookServer
 from fairlead.webhook.https.tls import Tls
 from policykit import SECOND
-from tlskit import HOSTS, NOW, YEAR, Connection, Ground, Reply, as_go, between, connect, of_no_version
+from tlskit import ANYBODY, HOSTS, NOW, YEAR, Connection, Ground, Received, as_go, between, connect, of_no_version
 
 DAY_S = 86400
 NEW = create_authority("ca-2", NOW, YEAR)
@@ -36,8 +37,8 @@ class Running:
         self.gate, self.waits = asyncio.Event(), asyncio.Event()
         self.server = WebhookServer(
             self.tls,
-            {"/filter": lambda call: HttpReply(call.body), "/bind": self.slow},
-            lambda *_: True,
+            {"/filter": lambda call: Reply(call.body), "/bind": self.slow},
+            lambda *_: ANYBODY,
             lambda reason, _: self.refused.update([reason]),
             pages={"/state": lambda _: b"{}"},
             clock=lambda: 7 * SECOND + int(self.passed * SECOND),
@@ -46,10 +47,10 @@ class Running:
         self.port = 0
         self.opened: list[Connection] = []
 
-    async def slow(self, call: IncomingCall) -> HttpReply:
+    async def slow(self, call: IncomingCall) -> Reply:
         self.waits.set()
         await self.gate.wait()
-        return HttpReply(call.body)
+        return Reply(call.body)
 
     async def dial(self, context: ssl.SSLContext | None = None) -> Connection:
         """A connection on which a call was answered."""
@@ -79,7 +80,7 @@ def told(folder: Path, story: Callable[[Running], Awaitable[None]]) -> None:
     asyncio.run(whole())
 
 
-async def last(connection: Connection, reply: Awaitable[Reply]) -> int:
+async def last(connection: Connection, reply: Awaitable[Received]) -> int:
     """The status of a reply that says that it is the last, and is."""
     found = await reply
     assert found.headers["connection"] == "close"
@@ -87,7 +88,7 @@ async def last(connection: Connection, reply: Awaitable[Reply]) -> int:
     return found.status
 
 
-WAYS: dict[str, Callable[[Connection], Awaitable[Reply]]] = {
+WAYS: dict[str, Callable[[Connection], Awaitable[Received]]] = {
     "at once": lambda one: one.call("/filter", b"1"),
     "through aiohttp": lambda one: one.call("/filter", b"1", **OTHER),
     "what waits": lambda one: one.call("/bind", b"1"),

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.metrics import Metrics
-from fairlead.webhook.extender.call import Caller, Verb
+from fairlead.webhook.extender.call import Caller, IncomingCall, Reply, Verb
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.bind_client import Binder
 from fairlead.webhook.https.dispatch import Dispatcher
 from fairlead.webhook.https.fast_path import FastPathConnection
-from fairlead.webhook.https.server import Handle, HttpReply, IncomingCall, WebhookServer
+from fairlead.webhook.https.server import Handle, WebhookServer
 from fairlead.webhook.https.tls import Tls
 from policykit import SECOND, node, policy
 from tlskit import Ground, as_go
@@ -86,21 +86,21 @@ class Line(asyncio.Transport):
                 self.protocol.data_received(part)
             await self.loop.settle()
 
-    def replies(self) -> list["Reply"]:
-        found, rest = list[Reply](), bytes(self.sent)
+    def replies(self) -> list["Received"]:
+        found, rest = list[Received](), bytes(self.sent)
         while rest:
             head, rest = rest.split(b"\r\n\r\n", 1)
             status, *lines = head.decode().split("\r\n")
             headers = dict(line.split(": ", 1) for line in lines)
             length = int(headers["Content-Length"])
             said = {key: headers.get(key) for key in ("Content-Length", "Content-Type", "Connection")}
-            found.append(Reply(status, said, rest[:length]))
+            found.append(Received(status, said, rest[:length]))
             rest = rest[length:]
         return found
 
 
 @dataclass(frozen=True)
-class Reply:
+class Received:
     status: str
     headers: dict[str, str | None]
     body: bytes
@@ -135,7 +135,7 @@ class Site:
         self.server = WebhookServer(
             Tls(Ground(self.folder).files),
             self.routes or {**self.calls.routes(), "/fault": self.fault},
-            lambda caller, _: caller == "scheduler",
+            lambda name, _: self.asking.caller if name == "scheduler" else None,
             lambda reason, peer: self.refused.update([f"{reason} from {peer}"]),
             max_body=MAX_BODY,
             clock=self.clock,
@@ -147,7 +147,7 @@ class Site:
     def world(self) -> ServingState | None:
         return self.asking.world if self.ready else None
 
-    def fault(self, _: IncomingCall) -> HttpReply:
+    def fault(self, _: IncomingCall) -> Reply:
         raise RuntimeError("on purpose")
 
     def clock(self) -> int:
@@ -235,12 +235,12 @@ def test_both_ways_come_to_the_same(tmp_path: Path, case: str) -> None:
 
 
 def echoing(folder: Path) -> Callable[[Loop], Site]:
-    def echo(call: IncomingCall) -> HttpReply:
-        return HttpReply(call.body)
+    def echo(call: IncomingCall) -> Reply:
+        return Reply(call.body)
 
-    async def slow(call: IncomingCall) -> HttpReply:
+    async def slow(call: IncomingCall) -> Reply:
         await asyncio.sleep(0)
-        return HttpReply(call.body)
+        return Reply(call.body)
 
     return lambda loop: Site(folder, loop, routes={"/filter": echo, "/bind": slow})
 

@@ -16,13 +16,14 @@ from unittest.mock import Mock
 import pytest
 from aiohttp import web
 
+from fairlead.webhook.extender.call import Reply
 from fairlead.webhook.https import listener
 from fairlead.webhook.https.connection_limits import WEBHOOK, Limits
 from fairlead.webhook.https.counted_server import CountedServer
 from fairlead.webhook.https.listener import CROWDED, TlsListener
-from fairlead.webhook.https.server import HttpReply, WebhookServer
+from fairlead.webhook.https.server import WebhookServer
 from fairlead.webhook.https.tls import Tls
-from tlskit import Connection, Ground, connect
+from tlskit import ANYBODY, Connection, Ground, connect
 
 HELLO = b"\x16\x03\x01\x02\x00\x01\x00"
 """How a handshake begins; this one never goes on."""
@@ -46,7 +47,7 @@ class Running:
 
     def __post_init__(self) -> None:
         self.server = WebhookServer(
-            Tls(self.ground.files), {"/filter": lambda call: HttpReply(call.body)}, lambda *_: True, self.refuse
+            Tls(self.ground.files), {"/filter": lambda call: Reply(call.body)}, lambda *_: ANYBODY, self.refuse
         )
         self.server.limits = self.limits
         self.context = self.ground.client()

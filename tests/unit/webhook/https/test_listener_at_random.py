@@ -19,12 +19,13 @@ import pytest
 from fairlead.pki.issuing import create_authority, issue_leaf
 from fairlead.process.health import Probes
 from fairlead.webhook.admission.admission_server import AdmissionServer
+from fairlead.webhook.extender.call import IncomingCall, Reply
 from fairlead.webhook.https.address_share import ConnectionsByAddress
 from fairlead.webhook.https.connection_limits import Limits
 from fairlead.webhook.https.listener import TlsListener
-from fairlead.webhook.https.server import HttpReply, IncomingCall, WebhookServer
+from fairlead.webhook.https.server import WebhookServer
 from fairlead.webhook.https.tls import Tls
-from tlskit import HOSTS, NOW, YEAR, Connection, Ground, as_go, connect
+from tlskit import ANYBODY, HOSTS, NOW, YEAR, Connection, Ground, as_go, connect
 
 ADDRESSES = [f"127.0.0.{number}" for number in range(1, 7)]
 LIMITS = Limits(
@@ -77,16 +78,16 @@ class Crowded:
     def server(self) -> Server:
         refused: Callable[[str, str], None] = lambda why, _: self.refused.update([why])  # noqa: E731
         if self.kind == "schedulers":
-            routes: Any = {"/filter": lambda call: HttpReply(call.body), "/bind": self.slow}
-            self.webhook = WebhookServer(self.tls, routes, lambda *_: True, refused, limits=LIMITS, body_s=0.05)
+            routes: Any = {"/filter": lambda call: Reply(call.body), "/bind": self.slow}
+            self.webhook = WebhookServer(self.tls, routes, lambda *_: ANYBODY, refused, limits=LIMITS, body_s=0.05)
             return self.webhook
         if self.kind == "anyone":
             return AdmissionServer(self.tls, self.review, refused, limits=LIMITS, idle_s=0.2, body_s=0.05)
         return Probes(list, lambda: b"1", refused, limits=LIMITS, idle_s=0.2)
 
-    async def slow(self, call: IncomingCall) -> HttpReply:
+    async def slow(self, call: IncomingCall) -> Reply:
         await asyncio.sleep(0.01)
-        return HttpReply(call.body)
+        return Reply(call.body)
 
     def review(self, body: bytes) -> Any:
         yield

@@ -14,9 +14,9 @@ from fairlead.pki.identities import scheduler_identity
 from fairlead.pki.issuing import Pair, issue_leaf
 from fairlead.pki.tls_context import load_pair
 from fairlead.process.replica_certificates import ReplicaCertificates
-from fairlead.webhook.extender.call import Caller
+from fairlead.webhook.extender.call import Caller, Reply
 from fairlead.webhook.extender.callers import Callers
-from fairlead.webhook.https.server import AGE_S, HttpReply, WebhookServer
+from fairlead.webhook.https.server import AGE_S, WebhookServer
 from fairlead.webhook.https.tls import Contents, InMemory, Tls
 from policykit import SECOND
 from scripted.loop import in_loop
@@ -82,8 +82,8 @@ async def test_a_rotation_fails_no_call_and_leaves_nobody_of_the_old_authority()
     tls = Tls(SOURCE)
     server = WebhookServer(
         tls,
-        {"/filter": lambda call: HttpReply(call.caller.encode())},
-        lambda name, _: callers(name, "filter") is not None,
+        {"/filter": lambda call: Reply(call.name.encode())},
+        lambda name, _: callers(name, "filter"),
         lambda *_: None,
         clock=lambda: int(passed * SECOND),
     )

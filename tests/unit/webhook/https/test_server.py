@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from fairlead.pki.issuing import create_authority, issue_leaf
-from fairlead.webhook.https.server import HttpReply, IncomingCall, WebhookServer
+from fairlead.webhook.extender.call import IncomingCall, Reply
+from fairlead.webhook.https.server import WebhookServer
 from fairlead.webhook.https.tls import Tls
-from tlskit import HOSTS, NOW, YEAR, Connection, Ground, connect, signed_by_another
+from tlskit import ANYBODY, HOSTS, NOW, YEAR, Connection, Ground, connect, signed_by_another
 
 Story = Callable[["Running"], Awaitable[None]]
 
@@ -32,7 +33,9 @@ class Running:
         self.server = WebhookServer(
             self.tls,
             {"/filter": self.echo, "/bind": self.slow, "/fault": self.fault},
-            lambda caller, path: (caller, path) != ("scheduler", "/forbidden") and caller in ("scheduler", "other"),
+            lambda name, path: (
+                ANYBODY if (name, path) != ("scheduler", "/forbidden") and name in ("scheduler", "other") else None
+            ),
             self.refuse,
             max_body=300_000,
         )
@@ -43,15 +46,15 @@ class Running:
         self.refused[reason] += 1
         self.noticed.set()
 
-    def echo(self, call: IncomingCall) -> HttpReply:
+    def echo(self, call: IncomingCall) -> Reply:
         self.calls.append(call)
-        return HttpReply(call.body)
+        return Reply(call.body)
 
-    async def slow(self, call: IncomingCall) -> HttpReply:
+    async def slow(self, call: IncomingCall) -> Reply:
         await self.gate.wait()
-        return HttpReply(call.body)
+        return Reply(call.body)
 
-    def fault(self, _: IncomingCall) -> HttpReply:
+    def fault(self, _: IncomingCall) -> Reply:
         raise RuntimeError("on purpose")
 
     async def refusal(self) -> str:
@@ -96,7 +99,7 @@ def test_a_call_is_answered_with_its_length_over_a_connection_that_is_kept(tmp_p
             assert (reply.status, reply.body, reply.headers["content-length"]) == (200, body, str(len(body)))
             assert reply.headers["content-type"].startswith("application/json")
             assert reply.headers.get("connection") != "close"
-        assert [call.caller for call in one.calls] == ["scheduler"] * 3
+        assert [call.name for call in one.calls] == ["scheduler"] * 3
         chunked = await connection.call(
             "/filter", b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", **{"Transfer-Encoding": "chunked", "Content-Length": ""}
         )
