@@ -14,6 +14,7 @@ from aiohttp import web
 
 from fairlead.kube.http.client import Client
 from fairlead.process.health import FRESH_S
+from fairlead.process.serving_core import ServingCore
 from fairlead.process.settings import Address, Settings
 from fairlead.process.standalone import StandaloneReplica
 from scripted.server import Server
@@ -90,14 +91,19 @@ class Running:
     opened: list[Connection] = field(default_factory=list)
     later: Iterator[float] = field(default_factory=lambda: count(step=FRESH_S))
 
+    @property
+    def core(self) -> ServingCore:
+        """What it answers from."""
+        return self.app.core
+
     async def connect(self, name: str = "scheduler") -> Connection:
-        self.opened.append(await connect(self.app.port, self.ground.client(name)))
+        self.opened.append(await connect(self.app.replica.port, self.ground.client(name)))
         return self.opened[-1]
 
     async def probe(self, path: str) -> tuple[int, str]:
         """As if the last one was long ago."""
-        self.app.probes.clock = self.later.__next__
-        connection = await connect(self.app.probes_port, None)
+        self.app.replica.probes.clock = self.later.__next__
+        connection = await connect(self.app.replica.probes_port, None)
         reply = await connection.call(path, b"", "GET")
         await connection.close()
         return reply.status, reply.body.decode()
@@ -109,15 +115,15 @@ class Running:
             await asyncio.sleep(0.01)
 
     async def ready(self) -> None:
-        await self.until(lambda: self.app.watching.synced and self.app.current.state is not None)
+        await self.until(lambda: self.core.watching.synced and self.core.reloader.state is not None)
 
     async def served(self, expression: str) -> str:
         """Write the policy; how it is with it once that was seen."""
-        before = self.app.policies.states.get("p")
+        before = self.core.policies.states.get("p")
         self.write(expression)
-        await self.app.look_for_policies()
-        await self.until(lambda: self.app.policies.states.get("p") not in (None, before))
-        return str(self.app.policies.states["p"])
+        await self.app.policies.reload()
+        await self.until(lambda: self.core.policies.states.get("p") not in (None, before))
+        return str(self.core.policies.states["p"])
 
     def write(self, expression: str) -> None:
         (self.folder / "p.yaml").write_text(POLICY % expression)
@@ -138,10 +144,10 @@ async def running(folder: Path, world: World | None = None, *, drain_s: float = 
     )
     async with Server(world.serve) as server, Client(server.access()) as client:
         app, stop = StandaloneReplica(settings, client), asyncio.Event()
-        task = asyncio.create_task(app.run(stop))
+        task = asyncio.create_task(app.replica.run(stop))
         one = Running(app, ground, policies, world, stop, task)
         try:
-            await one.until(lambda: app.port != 0)
+            await one.until(lambda: app.replica.port != 0)
             yield one
         finally:
             for connection in one.opened:

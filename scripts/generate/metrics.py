@@ -38,8 +38,8 @@ def registered() -> list[Metric]:
     operator = OperatorReplica(
         settings, Client(Access("https://nowhere", StaticCredentials())), SettingsFile(None), Leadership
     )
-    register_gauges(operator.parts, operator.metrics)
-    return operator.metrics.kept
+    register_gauges(operator.replica.parts, operator.core.metrics)
+    return operator.core.metrics.kept
 
 
 def _table(metrics: list[Metric]) -> Iterator[str]:

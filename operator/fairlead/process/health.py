@@ -124,8 +124,8 @@ class Components:
     revisions: LastGoodStore
     tls: Tls
     rule_errors: RuleErrorTotals
-    faults: Mapping[str, str] = field(default_factory=dict)
-    """What is wrong with files of policies, by their names."""
+    faults: Callable[[], Mapping[str, str]]
+    """What is wrong with files of policies or settings, by their names."""
     certificates: str = ""
     """What is wrong with the certificates that should be used now."""
     leader: Callable[[], str] | None = None
@@ -165,7 +165,7 @@ def _remarks(parts: Components) -> Iterator[tuple[str, str]]:
         yield "policy", f"{each.winner}: Conflict: {each.loser} writes {each.key}, too, and comes later"
     for one in parts.rule_errors:
         yield "rule", f"{one.policy}/{one.rule}: could not decide {one.count} times, last: {one.last_message}"
-    for file, fault in parts.faults.items():
+    for file, fault in parts.faults().items():
         yield "file", f"{file}: {fault}"
     if parts.leader is not None:
         yield "leader", parts.leader()

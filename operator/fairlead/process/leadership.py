@@ -22,7 +22,7 @@ class Leadership:
     """Of one replica."""
 
     def __init__(self, operator: "OperatorReplica") -> None:
-        own = operator.own
+        own, core = operator.own, operator.core
         settings, me = operator.settings, operator.settings.pod or socket.gethostname()
 
         def access() -> Access:
@@ -33,10 +33,10 @@ class Leadership:
                 access(),
                 deadline_s=LeaseTimings().act_s,
                 writes_for_s=lambda: self.left_s,
-                on_response=operator.api_requests.add,
+                on_response=core.api_requests.add,
             ),
-            model=operator.model,
-            settings=lambda: operator.told.settings,
+            model=core.model,
+            settings=lambda: operator.file.settings,
             namespace=settings.namespace,
             service=settings.service,
             port=settings.listen.port,
@@ -46,10 +46,10 @@ class Leadership:
             context=operator.operator_context,
             held=lambda: own.material.authority if own is not None else None,
             requested=lambda: own is not None and own.material.requested,
-            nodes=lambda: len(operator.mirror.nodes.slots) if operator.watching.synced else None,
+            nodes=lambda: len(core.mirror.nodes.slots) if core.watching.synced else None,
             is_leader=lambda: self.is_leader,
-            warnings=LintCache(operator.model, lambda: operator.policies.options),
-            metrics=LeaderMetrics(operator.metrics),
+            warnings=LintCache(core.model, lambda: core.policies.options),
+            metrics=LeaderMetrics(core.metrics),
         )
         self.runtime = Runtime(
             lambda: leader_controller(known), lambda: session(access()), settings.namespace, lambda: self.claim.wake()
@@ -57,8 +57,8 @@ class Leadership:
         self.claim = ClusterClaim(access, settings.namespace, self.runtime, lambda: self.elector.wake())
         where = LEASES.named(settings.namespace, LEASE)
         self.elector = Elector(access, where, identity(me, settings.pod_uid or str(os.getpid())), self.claim)
-        operator.metrics.gauge("fairlead_leader", "1 on the replica that leads.", ask=lambda: {(): int(self.is_leader)})
-        operator.metrics.gauge(
+        core.metrics.gauge("fairlead_leader", "1 on the replica that leads.", ask=lambda: {(): int(self.is_leader)})
+        core.metrics.gauge(
             "fairlead_other_operator",
             "1 on the replica that would lead, while the operator in another namespace manages the policies.",
             "namespace",

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import ssl
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from time import perf_counter_ns, thread_time
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -18,7 +18,7 @@ import msgspec
 
 from fairlead import replica_state
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
-from fairlead.control.reconcile import managed_schedulers
+from fairlead.control.reconcile.managed_schedulers import ManagedSchedulersSink, watch_managed_schedulers
 from fairlead.kube.access.access import find_access
 from fairlead.kube.errors import ClusterError
 from fairlead.kube.http.client import Client
@@ -26,20 +26,20 @@ from fairlead.kube.watch.secrets import Secrets
 from fairlead.pki.identities import OPERATOR
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.process.peer_certificates import REMEMBERED, PeerCertificates
-from fairlead.process.replica import AGAIN_S, Replica
-from fairlead.process.replica_certificates import CertificateRefresher
+from fairlead.process.replica import Replica, Runnable
+from fairlead.process.replica_certificates import CertificateFiles, CertificateRefresher
+from fairlead.process.serving_core import ServingCore
 from fairlead.process.settings import OperateSettings
 from fairlead.process.settings_file import SettingsError, SettingsFile
-from fairlead.process.tasks import Work, every, listening, told_to_stop
+from fairlead.process.tasks import every, listening, nothing, told_to_stop
 from fairlead.webhook.admission.admission_server import AdmissionServer
 from fairlead.webhook.admission.review import review_steps
-from fairlead.webhook.extender.call import CallClock, Caller, Outcome, Verb
-from fairlead.webhook.extender.callers import Callers, RefusedConnections, callers, expected
+from fairlead.webhook.extender.call import Caller, Verb
+from fairlead.webhook.extender.callers import Callers, callers, expected
 from fairlead.webhook.extender.rejected_pods import RejectedPods
-from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.server import Stranger
 from fairlead.webhook.https.tls import Tls, TlsError
-from fairlead.webhook.serving.policy_watch import watch_policies
+from fairlead.webhook.serving.policy_watch import WatchedPolicies
 from fairlead.webhook.serving.replica_report import ReportInputs, report
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ LOG: Final = logging.getLogger(__name__)
 SWITCH_S: Final = 0.0005
 """How long a thread may keep others from running: those who reconcile must not hold up those who serve."""
 _SETTINGS_S: Final = 2.0
+_REMEMBER_S: Final = 10.0
 
 
 class LeaderCandidate(Protocol):
@@ -71,116 +72,125 @@ class LeaderCandidate(Protocol):
 Lead = Callable[["OperatorReplica"], LeaderCandidate]
 
 
-class OperatorReplica(Replica):
-    """One replica."""
+class SchedulerCallers:
+    """The schedulers that there are: of the settings, of the policies, and those that run here."""
 
-    settings: OperateSettings
+    def __init__(
+        self, core: ServingCore, file: SettingsFile, managed: ManagedSchedulersSink, peers: PeerCertificates | None
+    ) -> None:
+        """`peers`: whose certificate is whose, where others make them."""
+        self._core, self._file, self._managed, self._peers = core, file, managed, peers
+        self._namespace = core.settings.namespace
+        self._known = Callers(self._schedulers)
+        self._callers: tuple[Caller, ...] = ()
+        self._made_of: tuple[object, ...] = ()
 
-    def __init__(self, settings: OperateSettings, client: Client, told: SettingsFile, lead: Lead | None = None) -> None:
+    def caller(self, name: str, verb: Verb) -> Caller | None:
+        """Return the scheduler of a certificate's name, or the operator itself."""
+        return self._known(name, verb)
+
+    @property
+    def stranger(self) -> Stranger | None:
+        """Others sign names for others, too: who calls shows what is in the Secret of its name."""
+        return self._why_strange if self._peers is not None else None
+
+    def stays(self, scheduler: str) -> bool:
+        """Return whether a scheduler may call though no policy names it."""
+        return scheduler in self._managed.names or self._file.settings.lists(scheduler)
+
+    def _schedulers(self) -> Iterable[Caller]:
+        """Return the same as before while nothing that they are made of is another."""
+        state, settings, known = self._core.reloader.state, self._file.settings, self._managed.names
+        made_of = (state, settings, known)
+        if len(self._made_of) != len(made_of) or any(a is not b for a, b in zip(made_of, self._made_of, strict=True)):
+            names = expected(settings, known, {*self._core.reloader.schedulers, DEFAULT_SCHEDULER_NAME})
+            serving = state.policies.policies if state is not None else ()
+            self._callers = callers(names, settings, serving, self._namespace)
+            self._made_of = made_of
+        return self._callers
+
+    def _why_strange(self, name: str, leaf: str) -> str:
+        secret = self._known.secret(name, self._namespace)
+        if not secret or self._peers is None or self._peers.holds(secret, leaf):
+            return ""  # who is not known at all is refused for that
+        return f"it is not the one in Secret {self._namespace}/{secret}"
+
+
+class OperatorReplica:
+    """The parts of `fairlead operate`."""
+
+    def __init__(self, settings: OperateSettings, client: Client, file: SettingsFile, lead: Lead | None = None) -> None:
+        self.settings, self.file = settings, file
+        self.core = core = ServingCore(settings, client, "cluster")
+        core.policies.set_compile_options(self._compile_options())
         self.own = CertificateRefresher(settings, client) if settings.tls is None else None
-        super().__init__(settings, client, self.own.tls if self.own else Tls(settings.tls), "cluster")  # type: ignore[arg-type]
-        self.told = told
-        self.policies.set_compile_options(self._rules())
-        self.callers = Callers(self._schedulers)
-        self.waiting, self.turned_away, self.ever = (
-            RejectedPods(),
-            RefusedConnections(),
-            managed_schedulers.ManagedSchedulersSink(),
-        )
+        certificates = self.own or CertificateFiles(Tls(settings.tls))  # type: ignore[arg-type]
+        self._secrets = Secrets(client, settings.namespace)
+        self.peers = PeerCertificates(lambda: datetime.now(UTC))
+        self.secrets: Reflector[Any] = self.own.follow() if self.own else self._secrets.follow_shown(self.peers)
+        managed = ManagedSchedulersSink()
+        self._managed = watch_managed_schedulers(client, settings.namespace, managed)
+        callers = SchedulerCallers(core, file, managed, None if self.own else self.peers)
+        core.reloader.stays = callers.stays
+        policies = WatchedPolicies(client, core.reloader, core.last_good)
+        self.rejected = RejectedPods()
         self.admission = AdmissionServer(
-            self.tls,
-            lambda body: review_steps(body, self.model, self.policies.options),
-            self.refuse,
-            lambda: self.told.settings.admission.client_ca,
-            observe=self.metrics.histogram(
+            certificates.tls,
+            lambda body: review_steps(body, core.model, core.policies.options),
+            core.refuse,
+            lambda: file.settings.admission.client_ca,
+            observe=core.metrics.histogram(
                 "fairlead_admission_request_duration_seconds",
                 "Time that a review of a policy took, by the result: allowed, denied or failed.",
                 "result",
             ).observe,
         )
         self.admission_port = 0
-        self.current.stays = self._stays
-        self.objects = watch_policies(client, self.current)
-        self._known = managed_schedulers.watch_managed_schedulers(client, settings.namespace, self.ever)
-        self.leaves = PeerCertificates(lambda: datetime.now(UTC))
-        self._secrets = Secrets(client, settings.namespace)
-        self._followed: Reflector[Any] = self.own.follow() if self.own else self._secrets.follow_shown(self.leaves)
-        certificates = {} if self.own else {"certificates": self._followed}
-        self.parts.background = {"policy objects": self.objects} | certificates
-        self._callers: tuple[Caller, ...] = ()
-        self._made_of: tuple[object, ...] = ()
+        self._settings_faults: Mapping[str, str] = {}
         self._process = uuid4().hex
-        self._candidate = lead(self) if lead is not None else None
-        if self._candidate is not None:
-            self.parts.leader = self._candidate.summary
+        self.replica = Replica(
+            core,
+            callers,
+            certificates,
+            policies,
+            [
+                Runnable(self._managed.run),
+                Runnable(self.secrets.run, begin=self.own.begin if self.own else nothing),
+                Runnable(every(_SETTINGS_S, self.reload_settings)),
+                Runnable(begin=self._open_admission, stop=self.admission.stop),
+            ],
+            background={"policy objects": policies.objects} | ({} if self.own else {"certificates": self.secrets}),
+            pages={replica_state.PATH: self._state},
+            rejected=self.rejected,
+            faults=lambda: self._settings_faults,
+        )
+        if lead is not None:
+            self._add_candidate(lead(self))
 
-    def caller(self, name: str, verb: Verb) -> Caller | None:
-        """The scheduler that has a certificate of this name, or the operator itself."""
-        return self.callers(name, verb)
+    def _add_candidate(self, candidate: LeaderCandidate) -> None:
+        """Another one may lead as soon as this one ends."""
 
-    def hears(self) -> Callable[[Outcome], None]:
-        """Pods that are refused are remembered."""
-        return lambda outcome: self.waiting.record_filtered(outcome, perf_counter_ns())
+        async def start() -> None:
+            candidate.start()
+            while True:
+                await asyncio.sleep(_REMEMBER_S)
+                if candidate.is_leader and self.own is None:
+                    await self.remember_leaves()
 
-    def pages(self) -> Mapping[str, Callable[[str], bytes | None]]:
-        """What this replica says of itself."""
-        return {replica_state.PATH: self._state}
+        async def stop() -> None:
+            await asyncio.to_thread(candidate.stop, max(1.0, self.settings.drain_s))
 
-    def stranger(self) -> Stranger | None:
-        """Others sign names for others, too: who calls shows what is in the Secret of his name."""
-        return self._stranger if self.own is None else None
+        self.replica.parts.leader = candidate.summary
+        self.replica.others.append(Runnable(start, stop=stop))
 
-    def idles(self) -> Callable[[ServingState, CallClock], bool]:
-        """Whether pods that were refused could be placed by now."""
-        return self.waiting.recheck
-
-    def refuse(self, reason: str, peer: str) -> None:
-        """Somebody, or what he asked, was turned away."""
-        self.turned_away.add(peer, reason, perf_counter_ns())
-        super().refuse(reason, peer)
-
-    async def prepare(self) -> None:
-        """Have certificates, for which the API server is needed."""
-        self.policies.warm()
-        if self.own is not None:
-            await self.own.begin()
+    async def _open_admission(self) -> None:
         if self.settings.admission is not None:
             self.admission_port = await listening(self.admission.start, self.settings.admission)
 
-    def works(self) -> Sequence[Work]:
-        """What is watched, and read again."""
-        found: list[Work] = [
-            self._serve_policies,
-            self._known.run,
-            self._followed.run,
-            every(_SETTINGS_S, self.look_for_settings),
-        ]
-        if self._candidate is not None:
-            self._candidate.start()
-        return found
-
-    def endings(self) -> Sequence[Work]:
-        """Another one may lead at once."""
-        return [self._retire, self.admission.stop]
-
-    async def _retire(self) -> None:
-        if self._candidate is not None:
-            await asyncio.to_thread(self._candidate.stop, max(1.0, self.settings.drain_s))
-
-    async def look_for_certificates(self) -> None:
-        """Sign anew what it is time for."""
-        if self.own is not None:
-            self.own.material.renew()
-        await super().look_for_certificates()
-        if self.own is not None:
-            self.parts.certificates = self.parts.certificates or self.own.fault or self.own.material.fault
-        elif self._candidate is not None and self._candidate.is_leader:
-            await self.remember_leaves()
-
     async def remember_leaves(self) -> None:
         """Write down which certificates were there before, for replicas that start now."""
-        before = self.leaves.before()
-        if before == self.leaves.written or not self._followed.state.synced:
+        before = self.peers.before()
+        if before == self.peers.written or not self.secrets.state.synced:
             return
         data = {"before": msgspec.json.encode(before)}
         try:
@@ -188,39 +198,25 @@ class OperatorReplica(Replica):
             if seen.data != data:
                 await self._secrets.replace(seen, data)
         except ClusterError as error:  # it is tried again soon
-            if (more := self.seldom.about(REMEMBERED)) is not None:
+            if (more := self.core.rate_limiter.about(REMEMBERED)) is not None:
                 extra = {"secret": REMEMBERED, "error": str(error), **more}
                 LOG.warning("certificates_before.write_failed", extra=extra)
 
-    async def look_for_settings(self) -> None:
+    async def reload_settings(self) -> None:
         """Use those that are in the file now."""
-        file = str(self.told.path)
+        file, policies = str(self.file.path), self.core.policies
         try:
-            if self.told.reload():
+            if self.file.reload():
                 LOG.info("settings.loaded")
-                if self._rules() != self.policies.options:
-                    self.policies.set_compile_options(self._rules())
-                    self.current.wake()
+                if self._compile_options() != policies.options:
+                    policies.set_compile_options(self._compile_options())
+                    self.core.reloader.wake()
         except SettingsError as error:
-            if self.parts.faults.get(file) != str(error):
+            if self._settings_faults.get(file) != str(error):
                 LOG.warning("settings.invalid", extra={"error": str(error)})
-            self.parts.faults = {file: str(error)}
+            self._settings_faults = {file: str(error)}
         else:
-            self.parts.faults = {}
-
-    async def _serve_policies(self) -> None:
-        """What was good serves before anything else is compiled; what is not compiled yet has its failure policy."""
-        while (kept := await self.revisions.load()) is None:
-            await asyncio.sleep(AGAIN_S)
-        self.policies.last_good = kept
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self.objects.run())
-            await self.objects.listed()
-            there = {name for _, name in self.objects.objects}
-            for name in {name for name, _ in kept} - there:  # they went while nobody was there
-                self.revisions.forget(name)
-            self.current.wake()
-            await self.current.run()
+            self._settings_faults = {}
 
     def operator_context(self) -> ssl.SSLContext:
         """What the operator shows to its replicas, and whom it believes. From any thread. Raises TlsError."""
@@ -228,72 +224,53 @@ class OperatorReplica(Replica):
             raise TlsError("certificates that others make hold none of the operator's own")
         return self.own.client()
 
-    def _rules(self) -> CompileOptions:
-        return CompileOptions(self.strategies, self.told.settings.annotation_prefixes, clock=thread_time)
-
-    def _schedulers(self) -> Iterable[Caller]:
-        """The same as before while nothing that they are made of is another."""
-        world, settings, known = self.current.state, self.told.settings, self.ever.names
-        made_of = (world, settings, known)
-        if len(self._made_of) != len(made_of) or any(a is not b for a, b in zip(made_of, self._made_of, strict=True)):
-            names = expected(settings, known, {*self.current.schedulers, DEFAULT_SCHEDULER_NAME})
-            serving = world.policies.policies if world is not None else ()
-            self._callers = callers(names, settings, serving, self.settings.namespace)
-            self._made_of = made_of
-        return self._callers
-
-    def _stranger(self, name: str, leaf: str) -> str:
-        secret = self.callers.secret(name, self.settings.namespace)
-        if not secret or self.leaves.holds(secret, leaf):
-            return ""  # who is not known at all is refused for that
-        return f"it is not the one in Secret {self.settings.namespace}/{secret}"
-
-    def _stays(self, scheduler: str) -> bool:
-        """Whether it may call though no policy names it."""
-        return scheduler in self.ever.names or self.told.settings.lists(scheduler)
+    def _compile_options(self) -> CompileOptions:
+        return CompileOptions(self.core.strategies, self.file.settings.annotation_prefixes, clock=thread_time)
 
     def _state(self, caller: str) -> bytes | None:
-        return replica_state.encode(self.say()) if caller == OPERATOR else None
+        return replica_state.encode(self.report()) if caller == OPERATOR else None
 
-    def say(self) -> replica_state.ReplicaState:
-        """How it is with this replica; who asks is told of pods that could be placed, and nobody after him."""
-        self.add_up()
-        now, world = perf_counter_ns(), self.current.state
-        taken = self.own.material.state if self.own is not None else None
-        said = report(
+    def report(self) -> replica_state.ReplicaState:
+        """Return the state of this replica; who asks is told of pods that could be placed, and nobody after him."""
+        core = self.core
+        core.add_rule_errors()
+        now, state = perf_counter_ns(), core.reloader.state
+        trust = self.own.material.state if self.own is not None else None
+        made = report(
             ReportInputs(
                 process=self._process,
-                states=self.policies.states,
-                serving=world.policies if world is not None and self.watching.synced else None,
-                rule_errors=self.parts.rule_errors,
-                open_circuits=self.current.circuit_breaker.open_circuits(now),
-                conflicts=world.conflicts if world is not None else {},
-                refused=self.waiting.record_rejected(),
-                missed=self.waiting.missed,
-                refused_connections=self.turned_away.recent(now),
-                authorities=taken.trusts if taken is not None else "",
-                issuer=taken.issuer if taken is not None else "",
-                missing_permissions=self._missing(),
-                schedulable_again=self.waiting.schedulable_again,
+                states=core.policies.states,
+                serving=state.policies if state is not None and core.watching.synced else None,
+                rule_errors=core.rule_errors,
+                open_circuits=core.reloader.circuit_breaker.open_circuits(now),
+                conflicts=state.conflicts if state is not None else {},
+                refused=self.rejected.record_rejected(),
+                missed=self.rejected.missed,
+                refused_connections=core.refused_connections.recent(now),
+                authorities=trust.trusts if trust is not None else "",
+                issuer=trust.issuer if trust is not None else "",
+                missing_permissions=self._missing_permission(),
+                schedulable_again=self.rejected.schedulable_again,
             )
         )
-        self.waiting.schedulable_again = False
-        return said
+        self.rejected.schedulable_again = False
+        return made
 
-    def _missing(self) -> str:
-        """The first right that is found to be."""
-        watched = [*self.parts.reflectors.values(), self._known, self._followed]
-        of_watches = (one.state.missing_permission for one in watched)
-        return next(filter(None, (*of_watches, self.revisions.missing_permission, self.bindings.missing)), "")
+    def _missing_permission(self) -> str:
+        """Return the first permission that is found missing; empty where none is."""
+        reflectors = [*self.replica.parts.reflectors.values(), self._managed, self.secrets]
+        of_watches = (one.state.missing_permission for one in reflectors)
+        others = (self.core.last_good.missing_permission, self.replica.bindings.missing)
+        return next(filter(None, (*of_watches, *others)), "")
 
 
 async def operate(settings: OperateSettings, lead: Lead | None = None) -> None:
     """Serve until a signal says to stop. Raises SettingsError where the settings cannot be used."""
     sys.setswitchinterval(SWITCH_S)
-    told = SettingsFile(settings.settings)
+    file = SettingsFile(settings.settings)
     try:
-        told.reload()
+        file.reload()
     except SettingsError as error:
-        raise SettingsError(f"{told.path}: {error}") from None
+        raise SettingsError(f"{file.path}: {error}") from None
     async with Client(find_access(settings.kubeconfig, settings.context)) as client:
-        await OperatorReplica(settings, client, told, lead).run(told_to_stop())
+        await OperatorReplica(settings, client, file, lead).replica.run(told_to_stop())

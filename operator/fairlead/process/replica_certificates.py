@@ -1,4 +1,4 @@
-"""What a replica shows, from the Secret of our own authority: made if there is none, followed, signed in memory."""
+"""What a replica shows: from files, or from the Secret of our own authority, signed in memory."""
 
 import asyncio
 import logging
@@ -105,13 +105,39 @@ class ReplicaCertificates:
 _AGAIN_S: Final = 1.0
 
 
+class CertificateFiles:
+    """Certificates that others write to files."""
+
+    def __init__(self, tls: Tls) -> None:
+        self.tls = tls
+        self._fault = ""
+
+    async def refresh(self) -> str:
+        """Use the files as they are now. Returns why they cannot be used, where that is so."""
+        self._fault = reload(self.tls, self._fault)
+        return self._fault
+
+
+def reload(tls: Tls, last_fault: str) -> str:
+    """Use the certificates that there are now. Returns why they cannot be used; logs it when it was not the last."""
+    try:
+        if tls.reload():
+            LOG.info("certificates.loaded")
+    except TlsError as error:
+        if (fault := str(error)) != last_fault:
+            LOG.warning("certificates.unusable", extra={"error": fault})
+        return fault
+    return ""
+
+
 class CertificateRefresher:
-    """Of one replica."""
+    """Certificates that our own authority signs, in memory."""
 
     def __init__(self, settings: OperateSettings, client: Client) -> None:
         self._settings, self._secrets = settings, Secrets(client, settings.namespace)
         self._memory = InMemory("our own authority")
         self.tls = Tls(self._memory, later=True)
+        self._fault = ""
         self.fault = ""
         """Why there is nothing yet."""
         addresses = frozenset({settings.address} - {""})
@@ -138,6 +164,12 @@ class CertificateRefresher:
             if self.material.server is None:
                 await asyncio.sleep(_AGAIN_S)
         self.fault = ""
+
+    async def refresh(self) -> str:
+        """Sign anew what it is time for. Returns why that cannot be, where that is so."""
+        self.material.renew()
+        self._fault = reload(self.tls, self._fault)
+        return self._fault or self.fault or self.material.fault
 
     def follow(self) -> Reflector[Secret]:
         """What goes on beside."""

@@ -12,6 +12,10 @@ Work = Callable[[], Coroutine[None, None, None]]
 _DESCRIPTORS: Final = 16_384
 
 
+async def nothing() -> None:
+    """Do nothing."""
+
+
 def every(seconds: float, work: Work) -> Work:
     """Return work that repeats this one, with a pause before each time."""
 

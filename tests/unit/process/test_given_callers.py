@@ -49,13 +49,13 @@ class Running:
             metadata = {"name": secret, "namespace": "x", "uid": secret, "resourceVersion": str(self.version)}
             data = {"tls.crt": b64encode(pair.certificate).decode(), "tls.key": b64encode(b"key").decode()}
             held.append({"metadata": metadata, "type": "kubernetes.io/tls", "data": data})
-        self.operator._followed.relist()
-        await self.operator._followed.listed()
+        self.operator.secrets.relist()
+        await self.operator.secrets.listed()
 
     async def call(self, pair: Pair, path: str = "/filter") -> Received:
         context = ssl.create_default_context(cadata=self.ground.ca.certificate.decode())
         context.load_cert_chain(*self.ground.write("caller", pair))
-        self.opened.append(await connect(self.operator.port, context))
+        self.opened.append(await connect(self.operator.replica.port, context))
         return await again(self.opened[-1], path)
 
 
@@ -78,9 +78,13 @@ async def running(folder: Path) -> AsyncIterator[Running]:
     async with Server(one.world.serve) as server, Client(server.access()) as client:
         one.server = server
         one.operator, stop = OperatorReplica(settings, client, told), asyncio.Event()
-        task = asyncio.create_task(one.operator.run(stop))
+        task = asyncio.create_task(one.operator.replica.run(stop))
         try:
-            while not (one.operator.port and one.operator.watching.synced and one.operator.current.state is not None):
+            while not (
+                one.operator.replica.port
+                and one.operator.core.watching.synced
+                and one.operator.core.reloader.state is not None
+            ):
                 await asyncio.sleep(0.01)
             yield one
         finally:
@@ -107,9 +111,9 @@ async def test_the_right_name_of_the_right_authority_is_not_enough(tmp_path: Pat
         kept = one.opened[0]
         assert (await again(kept)).status == 200  # it may have come before the Secret
         assert [(await one.call(pair)).status for pair in (real, anybodys)] == [200, 403]
-        exposed = one.operator.metrics.exposition().decode()
+        exposed = one.operator.core.metrics.exposition().decode()
         assert 'fairlead_webhook_refused_total{reason="another certificate"} 4' in exposed
-        assert one.operator.say().turned_away == {"127.0.0.1": "another certificate"}
+        assert one.operator.report().turned_away == {"127.0.0.1": "another certificate"}
         await one.put("another", anybodys)
         assert (await one.call(anybodys)).status == 403
         assert (await one.call(one.signed(scheduler_identity("web")))).status == 403
@@ -152,6 +156,6 @@ async def test_a_renewal_fails_no_call_and_a_secret_that_is_deleted_ends_all(tmp
 @in_loop
 async def test_it_is_not_ready_before_it_knows_them(tmp_path: Path) -> None:
     async with running(tmp_path) as one:
-        assert one.operator.parts.reflectors["certificates"] is one.operator._followed
+        assert one.operator.replica.parts.reflectors["certificates"] is one.operator.secrets
         selectors = {each.query["fieldSelector"] for each in one.server.seen if each.path.endswith("/x/secrets")}
         assert selectors == {"type!=helm.sh/release.v1"}

@@ -61,8 +61,8 @@ async def test_it_becomes_ready_and_answers_by_the_files(tmp_path: Path) -> None
         looker = await one.connect("looker")
         assert [(await looker.call(path, body(["a"]))).status for path in ("/filter", "/bind")] == [200, 403]
         (one.folder / "p.yaml").unlink()
-        await one.app.look_for_policies()
-        await one.until(lambda: not one.app.policies.states)
+        await one.app.policies.reload()
+        await one.until(lambda: not one.core.policies.states)
 
 
 @in_loop
@@ -74,7 +74,7 @@ async def test_what_does_not_compile_or_cannot_be_read_never_replaces_what_serve
         assert "does not compile, generation" in await one.served(BAD)
         assert await names(connection) == ["a"]
         (one.folder / "p.yaml").write_text("{")
-        await one.app.look_for_policies()
+        await one.app.policies.reload()
         assert await names(connection) == ["a"]
         assert "p.yaml: is no YAML" in (await one.probe("/readyz"))[1]
         await one.until(lambda: len(one.world.objects.get("controllerrevisions", ())) == 1)
@@ -105,7 +105,7 @@ async def test_what_was_kept_of_policies_that_went_meanwhile_goes_too(tmp_path: 
             (tmp_path / "policies" / name).write_text(content)
         async with running(tmp_path, there) as again:
             await again.ready()
-            assert again.app.policies.states.keys() == ({"p"} if want else {"q"})
+            assert again.app.core.policies.states.keys() == ({"p"} if want else {"q"})
             if not want:
                 await again.until(lambda: kept(there) == ["q"])
         assert len(kept(there)) == 1
@@ -122,7 +122,7 @@ async def test_where_nothing_can_be_kept_that_is_said(tmp_path: Path) -> None:
 @in_loop
 async def test_it_is_not_ready_before_everything_is_listed(tmp_path: Path) -> None:
     async with running(tmp_path, World({}, {"nodes"})) as one:
-        await one.until(lambda: bool(one.app.watching.reflectors["nodes"].state.last_error))
+        await one.until(lambda: bool(one.core.watching.reflectors["nodes"].state.last_error))
         status, text = await one.probe("/readyz")
         assert status == 503
         assert "[-] nodes: list nodes: 403 Forbidden: no rights" in text
@@ -143,8 +143,8 @@ async def test_what_is_held_otherwise_than_it_is_is_counted_told_and_healed(
         asked = body(["a", "b", "c"])
         assert json.loads((await connection.call("/filter", asked)).body)["NodeNames"] == ["a", "b"]
         for _ in range(2):
-            await one.app.verify()
-            await one.until(lambda: one.app.mirror.nodes.slots.keys() == {"a", "c"})
+            await one.app.replica.verify()
+            await one.until(lambda: one.core.mirror.nodes.slots.keys() == {"a", "c"})
         reply = json.loads((await connection.call("/filter", asked)).body)
         assert reply["FailedAndUnresolvableNodes"] == {"b": "node is not known yet"}
         metrics = (await one.probe("/metrics"))[1]
@@ -157,7 +157,7 @@ async def test_what_is_held_otherwise_than_it_is_is_counted_told_and_healed(
         refused = RequestError("list", NODES, "no rights", status=403)
         for error in (refused, AccessError("config", "exec", "the program has failed", "run it by hand")):
             monkeypatch.setattr(reflector, "differences", failing(error))
-            await one.app.verify()
+            await one.app.replica.verify()
             assert str(error) in [vars(record).get("error") for record in caplog.records]
 
 
@@ -166,12 +166,12 @@ async def test_certificates_are_followed_and_bad_ones_are_not(tmp_path: Path) ->
     async with running(tmp_path) as one:
         await one.ready()
         kept = await one.connect()
-        before = one.app.tls.expires["server"]
+        before = one.app.replica.certificates.tls.expires["server"]
         one.ground.write("server", issue_leaf(one.ground.ca, "fairlead", "server", NOW, YEAR / 2, HOSTS))
-        await one.app.look_for_certificates()
-        assert one.app.tls.expires["server"] < before
+        await one.app.replica.refresh_certificates()
+        assert one.app.replica.certificates.tls.expires["server"] < before
         (one.ground.folder / "server.key").write_bytes(b"nonsense")
-        await one.app.look_for_certificates()
+        await one.app.replica.refresh_certificates()
         assert "cannot be used together" in (await one.probe("/readyz"))[1]
         assert await names(kept) == await names(await one.connect()) == ["a", "b"]
 
@@ -182,7 +182,7 @@ async def test_rules_that_cannot_decide_are_told(tmp_path: Path) -> None:
         await one.ready()
         await one.served("node.metadata.labels['gpu'] == 'x'")
         assert await names(await one.connect()) == []
-        await one.app.look_for_undecided()
+        one.core.add_rule_errors()
         assert "[+] rule: p/f: could not decide 2 times, last: " in (await one.probe("/readyz"))[1]
         families = text_string_to_metric_families((await one.probe("/metrics"))[1])
         found = {(each.name, *each.labels.values()): each.value for family in families for each in family.samples}
@@ -200,15 +200,15 @@ async def test_a_clock_that_was_ahead_and_is_put_right_is_believed(tmp_path: Pat
     annotated["metadata"]["annotations"] = {"example.com/load": "0.5", "example.com/time": str(at_s)}
     data = "{name: load, nodeAnnotation: {key: example.com/load, timeKey: example.com/time}, maxAge: 60s}"
     async with running(tmp_path, World({"nodes": [annotated]})) as one:
-        one.app.now.clock = lambda: (at_s + 7200) * SECOND
+        one.core.now.clock = lambda: (at_s + 7200) * SECOND
         await one.ready()
         text = POLICY.replace("spec:", f"spec:\n  data: [{data}]") % "data.load < 1.0"
         (one.folder / "p.yaml").write_text(text)
-        await one.app.look_for_policies()
-        await one.until(lambda: bool(one.app.current.state and one.app.current.state.policies.policies))
+        await one.app.policies.reload()
+        await one.until(lambda: bool(one.core.reloader.state and one.core.reloader.state.policies.policies))
         connection = await one.connect()
         assert await names(connection) == [], "stale"
-        one.app.now.clock = lambda: (at_s + 10) * SECOND
+        one.core.now.clock = lambda: (at_s + 10) * SECOND
         assert await names(connection) == ["a"]
 
 
@@ -238,12 +238,14 @@ async def test_a_policy_that_is_too_slow_is_told_until_its_next_generation(tmp_p
             state = 'fairlead_policy_state{policy="p",reason="TooSlow"} 1'
             return ["p: TooSlow: its filters are switched to its failurePolicy for all pods" in text, state in metrics]
 
-        assert one.app.current.state is not None
-        (policy,) = one.app.current.state.policies.policies
+        assert one.core.reloader.state is not None
+        (policy,) = one.core.reloader.state.policies.policies
         for namespace, switched in (("ml", None), ("ml", "class"), ("web", None), ("web", "all")):
             assert await told() == [False, False]
             asked = pod(namespace=namespace)
-            assert one.app.current.circuit_breaker.record_timeout(policy, "gate", asked, perf_counter_ns()) == switched
+            assert (
+                one.core.reloader.circuit_breaker.record_timeout(policy, "gate", asked, perf_counter_ns()) == switched
+            )
             if switched == "class":
                 assert (
                     "p: TooSlow: its filters are switched to its failurePolicy for " in (await one.probe("/readyz"))[1]
@@ -252,7 +254,7 @@ async def test_a_policy_that_is_too_slow_is_told_until_its_next_generation(tmp_p
                 assert told_of in (await one.probe("/metrics"))[1]
         assert await told() == [True, True]
         await one.served(OTHER)
-        await one.until(lambda: one.app.current.state.policies.policies != (policy,))  # type: ignore[union-attr]
+        await one.until(lambda: one.core.reloader.state.policies.policies != (policy,))  # type: ignore[union-attr]
         assert await told() == [False, False]
 
 
@@ -260,14 +262,16 @@ async def test_a_policy_that_is_too_slow_is_told_until_its_next_generation(tmp_p
 async def test_policies_that_write_one_annotation_are_both_told(tmp_path: Path) -> None:
     async with running(tmp_path) as one:
         await one.ready()
-        before = one.app.current.state
+        before = one.core.reloader.state
         for name in ("p", "q"):
             text = POLICY.replace("name: p", f"name: {name}").partition("  filters")[0]
             rule = {"key": "fairlead.dev/class", "expression": f"'{name}'"}
             (one.folder / f"{name}.yaml").write_text(f"{text}  binding: {json.dumps({'annotations': [rule]})}")
-        await one.app.look_for_policies()
-        await one.until(lambda: {"p", "q"} == {*one.app.policies.states} and not one.app.policies.waits)
-        await one.until(lambda: one.app.mirror.unplaced("ml", "x") is not None and one.app.current.state is not before)
+        await one.app.policies.reload()
+        await one.until(lambda: {"p", "q"} == {*one.core.policies.states} and not one.core.policies.waits)
+        await one.until(
+            lambda: one.core.mirror.unplaced("ml", "x") is not None and one.core.reloader.state is not before
+        )
         assert json.loads((await (await one.connect()).call("/bind", BIND)).body) == {"Error": ""}
         assert one.world.bindings[-1]["metadata"]["annotations"] == {"fairlead.dev/class": "p"}
         text = (await one.probe("/readyz"))[1]
@@ -283,7 +287,7 @@ async def test_told_to_stop_it_is_not_ready_and_goes_on_answering(tmp_path: Path
         kept = await one.connect()
         await names(kept)
         one.stop.set()
-        await one.until(lambda: one.app.parts.server.draining)
+        await one.until(lambda: one.app.replica.parts.server.draining)
         status, text = await one.probe("/readyz")
         assert (status, "[-] serving: stopping" in text) == (503, True)
         reply = await kept.call("/filter", body(["a"]))
@@ -294,13 +298,13 @@ async def test_told_to_stop_it_is_not_ready_and_goes_on_answering(tmp_path: Path
 @in_loop
 async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     async with running(tmp_path) as one:
-        taken = Address("127.0.0.1", one.app.port)
-        settings = one.app.settings
+        taken = Address("127.0.0.1", one.app.replica.port)
+        settings = one.core.settings
         for other in ("listen", "probes"):
             changed = {name: getattr(settings, name) for name in settings.__dataclass_fields__} | {other: taken}
-            app = StandaloneReplica(Settings(**changed), one.app.watching.client)
+            app = StandaloneReplica(Settings(**changed), one.core.watching.client)
             with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{taken.port}: "):
-                await app.run(asyncio.Event())
+                await app.replica.run(asyncio.Event())
 
 
 @in_loop

@@ -168,17 +168,17 @@ BIND = json.dumps({"PodName": "x", "PodNamespace": "ml", "PodUID": "u-x", "Node"
 
 async def told(one: Running) -> str:
     """Whatever people see, but for the log."""
-    app = one.app
-    app.add_up()
+    core = one.core
+    core.add_rule_errors()
     known = ReportInputs(
-        states=app.policies.states,
-        serving=app.current.state.policies if app.current.state else None,
-        rule_errors=app.parts.rule_errors,
-        open_circuits=app.current.circuit_breaker.open_circuits(0),
+        states=core.policies.states,
+        serving=core.reloader.state.policies if core.reloader.state else None,
+        rule_errors=core.rule_errors,
+        open_circuits=core.reloader.circuit_breaker.open_circuits(0),
     )
     state = report(known)
     found = [encode(state).decode()]
-    for name, compiled in app.policies.states.items():
+    for name, compiled in core.policies.states.items():
         policy = {"metadata": {"name": name, "uid": compiled.uid, "generation": 1}, "spec": {}}
         about = StatusInputs(policy=policy, states={"one": state}, result=ReconcileResult(), paused=False)
         found.append(json.dumps(build_status(about, datetime(2026, 1, 1, tzinfo=UTC))))
@@ -200,7 +200,7 @@ async def test_no_value_of_a_fact_is_told(tmp_path: Path, logged: io.StringIO) -
         (tmp_path / "policies" / f"{policy['metadata']['name']}.yaml").write_text(json.dumps(policy))
     async with running(tmp_path, planted()) as one:
         await one.ready()
-        await one.until(lambda: len(one.app.policies.states) == len([*policies()]))
+        await one.until(lambda: len(one.core.policies.states) == len([*policies()]))
         whole, odd = a_pod("x"), a_pod("x", containers=[{**CONTAINER, "resources": NEVER}])
         victims = {"a": {"Pods": [{"UID": "u-placed"}], "NumPDBViolations": 0}}
         brought = {"Nodes": {"metadata": {}, "items": [a_node("a", allocatable={"cpu": MARK})]}, "NodeNames": None}
@@ -219,7 +219,7 @@ async def test_no_value_of_a_fact_is_told(tmp_path: Path, logged: io.StringIO) -
             },
         )
         assert not {what: text for what, text in said.items() if MARK in text and not what.startswith("filter, a node")}
-        refused = [str(state) for state in one.app.policies.states.values() if state.reason != "Compiled"]
+        refused = [str(state) for state in one.core.policies.states.values() if state.reason != "Compiled"]
         assert len(refused) < 5, refused  # of the many some cost too much on the engine
         seen = await told(one)
         assert seen.count("last_error") > 100

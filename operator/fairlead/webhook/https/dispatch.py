@@ -52,8 +52,8 @@ class Dispatcher:
     timeout_s: float
     metrics: Metrics
     now: TimeOfDay = field(default_factory=TimeOfDay)
-    on_filtered: Callable[[Outcome], None] | None = None
-    """Told what became of each call of filter."""
+    on_filtered: Callable[[Outcome, int], None] | None = None
+    """Told what became of each call of filter, and when."""
     clock: Callable[[], int] = perf_counter_ns
     rate_limiter: RateLimiter = field(default_factory=RateLimiter)
 
@@ -150,10 +150,11 @@ class Dispatcher:
 
     def _record(self, call: IncomingCall, reply: VerbReply) -> VerbReply:
         outcome, scheduler = reply.outcome, self._label_of(call.caller)
-        seconds = (self.clock() - call.received_ns) / _NANO
+        ended = self.clock()
+        seconds = (ended - call.received_ns) / _NANO
         self._duration.observe(seconds, scheduler, outcome.verb, outcome.result)
         if self.on_filtered is not None and outcome.verb == "filter":
-            self.on_filtered(outcome)
+            self.on_filtered(outcome, ended)
         if outcome.candidates:
             self._candidates.add(scheduler, outcome.verb, amount=outcome.candidates)
         for (policy, rule), count in outcome.refusals.items():

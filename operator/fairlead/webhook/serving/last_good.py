@@ -24,6 +24,7 @@ from fairlead.webhook.serving.policy_status import CompiledGeneration
 LOG: Final = logging.getLogger(__name__)
 LABEL: Final = "fairlead.dev/last-good"
 AGAIN_S: Final = 60.0
+_LOAD_AGAIN_S: Final = 1.0
 """What could not be written is tried again."""
 REFUSALS: Final = 4
 """An API server that has just begun refuses everybody for a moment: before that many nobody believes it."""
@@ -104,6 +105,12 @@ class LastGoodStore:
         for revision in sorted(revisions, key=_number):
             if (good := good_of(revision)) is not None:
                 held[good.name, good.uid] = good
+        return held
+
+    async def loaded(self) -> dict[tuple[str, str], CompiledGeneration]:
+        """Return the same, once the API server has said it."""
+        while (held := await self.load()) is None:
+            await asyncio.sleep(_LOAD_AGAIN_S)
         return held
 
     def keep(self, good: CompiledGeneration) -> None:

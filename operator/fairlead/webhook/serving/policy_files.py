@@ -3,7 +3,9 @@
 A file that cannot be read, or is no YAML, keeps what it held when it last could be.
 """
 
+import asyncio
 import hashlib
+import logging
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +17,11 @@ import yaml
 
 from fairlead.api.names import KIND
 from fairlead.plain_data import DEPTH_MAX, Loader, is_deep
+from fairlead.webhook.serving.last_good import LastGoodStore
+from fairlead.webhook.serving.reloader import PolicyReloader
+
+LOG: Final = logging.getLogger(__name__)
+_FILES_S: Final = 1.0
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 _BYTES_MAX: Final = 8 << 20
@@ -91,6 +98,79 @@ class PolicyFiles:
         except Exception as error:  # noqa: BLE001 - where a tag does not fit, such as `!!bool maybe`, it may be any
             return _File(digest, before.policies, f"is no YAML: {' '.join(str(error).split())}")
         return _File(digest, policies)
+
+
+class PolicyFolder:
+    """The policies of a folder."""
+
+    def __init__(self, folder: Path, reloader: PolicyReloader, last_good: LastGoodStore) -> None:
+        self._folder, self._reloader, self._last_good = folder, reloader, last_good
+        self._files = PolicyFiles(folder)
+        self._scan = Scan({}, {})
+        self._lost: Mapping[str, Obj] = {}
+        """What serves in place of files that could never be used."""
+
+    @property
+    def faults(self) -> Mapping[str, str]:
+        """What is wrong with files, by their names."""
+        return self._scan.faults
+
+    async def begin(self) -> None:
+        """Read the policies. Raises OSError."""
+        self._take(await asyncio.to_thread(self._files.scan))
+        self._reloader.policies.warm()
+
+    async def run(self) -> None:
+        """Those that were kept have to be known before one is met that does not compile."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow())
+            kept = await self._last_good.loaded()
+            self._reloader.policies.last_good = kept
+            elsewhere = {name: one.obj for (name, _), one in kept.items() if name not in self._scan.policies}
+            if not self._scan.unknown:  # they went while nobody was there
+                for name in elsewhere:
+                    self._last_good.forget(name)
+            elif elsewhere:  # nobody knows what those files held
+                self._lost = elsewhere
+                LOG.warning("last_good.serving", extra={"policies": sorted(elsewhere)})
+            self._take(self._with_lost(self._scan))
+            self._reloader.wake()
+            await self._reloader.run()
+
+    async def reload(self) -> None:
+        """Read the folder again."""
+        try:
+            scan = await asyncio.to_thread(self._files.scan)
+        except OSError as error:
+            fault = f"cannot be read: {error.strerror}"
+            scan = Scan(self._scan.policies, {**self._scan.faults, str(self._folder): fault}, unknown=True)
+        self._take(self._with_lost(scan))
+
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(_FILES_S)
+            await self.reload()
+
+    def _take(self, scan: Scan) -> None:
+        """Tell of policies that are others than before."""
+        before, known, faults = self._scan.policies, self._scan.faults, scan.faults
+        for name in before.keys() - scan.policies.keys():
+            self._reloader.remove(name)
+        for name, obj in scan.policies.items():
+            if before.get(name) is not obj:
+                self._reloader.put(obj)
+        for file, fault in faults.items():
+            if known.get(file) != fault:
+                LOG.warning("policy_file.invalid", extra={"file": file, "error": fault})
+        for file in known.keys() - faults.keys():
+            LOG.info("policy_file.valid", extra={"file": file})
+        self._scan = scan
+
+    def _with_lost(self, scan: Scan) -> Scan:
+        """With what serves in place of files that could never be used; until all can be."""
+        if not scan.unknown:
+            self._lost = {}
+        return Scan({**self._lost, **scan.policies}, scan.faults, scan.unknown)
 
 
 def _policies(data: bytes) -> Iterator[Obj]:

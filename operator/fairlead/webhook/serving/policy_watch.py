@@ -1,6 +1,8 @@
-"""Policies as the API server has them: what is kept of each, and who is told."""
+"""Policies from the API server: what is kept of each, and how they come to serve."""
 
+import asyncio
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -10,6 +12,8 @@ from fairlead.kube.http.client import Client
 from fairlead.kube.resources import POLICIES
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.store import Key
+from fairlead.webhook.serving.last_good import LastGoodStore
+from fairlead.webhook.serving.reloader import PolicyReloader
 
 
 class PolicyHandler(Protocol):
@@ -79,3 +83,30 @@ decode: Final[Callable[[msgspec.Raw], PolicyObject]] = msgspec.json.Decoder(Poli
 def watch_policies(client: Client, told: PolicyHandler) -> Reflector[PolicyObject]:
     """Keeps somebody told of all policies."""
     return Reflector(client, POLICIES, decode=decode, sink=PolicySink(told))
+
+
+class WatchedPolicies:
+    """The policies of a cluster."""
+
+    faults: Mapping[str, str] = MappingProxyType({})
+
+    def __init__(self, client: Client, reloader: PolicyReloader, last_good: LastGoodStore) -> None:
+        self._reloader, self._last_good = reloader, last_good
+        self.objects: Final = watch_policies(client, reloader)
+
+    async def begin(self) -> None:
+        """Compile what every policy needs."""
+        self._reloader.policies.warm()
+
+    async def run(self) -> None:
+        """What was good serves before anything else is compiled; what is not compiled yet has its failure policy."""
+        kept = await self._last_good.loaded()
+        self._reloader.policies.last_good = kept
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.objects.run())
+            await self.objects.listed()
+            present = {name for _, name in self.objects.objects}
+            for name in {name for name, _ in kept} - present:  # they went while nobody was there
+                self._last_good.forget(name)
+            self._reloader.wake()
+            await self._reloader.run()

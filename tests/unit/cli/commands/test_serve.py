@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -94,13 +95,16 @@ def test_a_signal_ends_it_well(ground: Path) -> None:
     command = [sys.executable, "-m", "fairlead", *arguments(ground, drain="0s", log_format="json")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stderr
+        too_long = Timer(120, process.kill)
+        too_long.start()
         for line in process.stderr:
-            if '"message": "listening"' in line:
+            if '"message": "server.listening"' in line:
                 process.send_signal(signal.SIGTERM)
                 break
         rest = process.stderr.read()
+        too_long.cancel()
     assert (process.returncode, "Traceback" in rest) == (0, False), rest
-    assert '"message": "stopping"' in rest
+    assert '"message": "server.stopping"' in rest
 
 
 def test_keys_are_for_nobody_else_and_the_authority_is_kept(tmp_path: Path) -> None:

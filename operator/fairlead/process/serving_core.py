@@ -1,0 +1,97 @@
+"""What a replica answers from: the mirror, the policies that serve over it, and what is counted of both."""
+
+import logging
+from datetime import UTC, datetime
+from time import perf_counter_ns, thread_time
+from typing import Final
+
+from fairlead.api.v1alpha1 import policy_model
+from fairlead.kube.http.client import Client
+from fairlead.logs import RateLimiter
+from fairlead.metrics import PROCESS, Metrics
+from fairlead.mirror.mirror import Mirror
+from fairlead.policy.compile.compiler import CompileOptions
+from fairlead.process.settings import ServingSettings
+from fairlead.strategies.registry import installed
+from fairlead.webhook.extender.callers import RefusedConnections
+from fairlead.webhook.extender.state import ServingState
+from fairlead.webhook.https.wall_clock import TimeOfDay
+from fairlead.webhook.serving.last_good import LastGoodStore, RevisionClient
+from fairlead.webhook.serving.mirror_feed import MirrorFeed
+from fairlead.webhook.serving.policy_store import PolicyStore
+from fairlead.webhook.serving.reloader import PolicyReloader
+from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
+
+LOG: Final = logging.getLogger(__name__)
+
+
+class ServingCore:
+    """The same in `fairlead serve` and `fairlead operate`."""
+
+    def __init__(self, settings: ServingSettings, client: Client, source: str) -> None:
+        """`source`: where the policies come from, for what is kept of them."""
+        self.settings = settings
+        self.client = client
+        self.metrics = Metrics(collectors=PROCESS)
+        self.now = TimeOfDay()
+        self.strategies: Final = {one.name: one for one in installed()}
+        self.model: Final = policy_model(
+            {name: one.params for name, one in self.strategies.items() if one.filter},
+            {name: one.params for name, one in self.strategies.items() if one.score},
+        )
+        self.mirror = Mirror(self.now)
+        self.watching = MirrorFeed(client, self.mirror)
+        self.last_good = LastGoodStore(RevisionClient(client, settings.namespace), source)
+        self.policies = PolicyStore(
+            self.model,
+            CompileOptions(self.strategies, clock=thread_time),
+            on_compiled=self.last_good.keep,
+            on_removed=self.last_good.forget,
+        )
+        self.reloader = PolicyReloader(self.policies, self.mirror, self.watching.set_interest)
+        self.now.went_back = self.reloader.rebuild
+        self.api_requests = self.metrics.counter(
+            "fairlead_api_requests",
+            "Requests to the API server, by the verb and the status of the answer, or unreachable.",
+            "verb",
+            "code",
+        )
+        client.on_response = self.api_requests.add
+        self._refused = self.metrics.counter(
+            "fairlead_webhook_refused", "Connections and calls that were refused, by the reason.", "reason"
+        )
+        self.refused_connections = RefusedConnections()
+        self.rate_limiter = RateLimiter()
+        errors = self.metrics.counter(
+            "fairlead_rule_errors",
+            "Evaluations of a rule that ended with an error; its onError decides then.",
+            "policy",
+            "rule",
+        )
+        faults = self.metrics.counter(
+            "fairlead_rule_internal_errors",
+            "Evaluations of a rule that ended with a fault of Fairlead itself; the log has its traceback once.",
+            "policy",
+            "rule",
+        )
+        self.rule_errors = RuleErrorTotals(
+            lambda policy, rule, count: errors.add(policy, rule, amount=count),
+            lambda policy, rule, count: faults.add(policy, rule, amount=count),
+        )
+
+    def state(self) -> ServingState | None:
+        """Return what calls are answered from; None until everything was listed once."""
+        return self.reloader.state if self.watching.synced else None
+
+    def refuse(self, reason: str, peer: str) -> None:
+        """Count, remember and log a connection or a call that is refused."""
+        self._refused.add(reason)
+        self.refused_connections.add(peer, reason, perf_counter_ns())
+        if (more := self.rate_limiter.about(reason)) is not None:
+            LOG.warning("connection.refused", extra={"reason": reason, "peer": peer, **more})
+
+    def add_rule_errors(self) -> None:
+        """Add the errors of rules since the last time to their totals."""
+        serving = {name: state.serving for name, state in self.policies.states.items()}
+        now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        self.rule_errors.add(self.reloader.tally.drain(), serving, now)
