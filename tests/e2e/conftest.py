@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from extender import Stage
-from servekit import MakeServing, Serving, certificates
+from support.process.serving import MakeServing, Serving, certificates
 from testbed.api import Object
 from testbed.fixtures import Cluster, StartScheduler
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-import audit
-from audit import Asked
-from chartkit import NAMESPACE
-from crdkit import POLICIES
 from extender import Stage
 from fairlead.api.names import GROUP, PLURAL
 from fairlead.pki.rotation import ROTATE
 from fairlead.render.rbac import CLAIM, IN, OPERATOR, ROLE, UNINSTALL, ApiRequest, named
-from helmkit import DEPLOYMENT, Release, document, kwok_nodes, refused
+from support.chart.chart import NAMESPACE
+from support.chart.release import DEPLOYMENT, Release, document, kwok_nodes, refused
+from support.kube import audit
+from support.kube.audit import Asked
+from support.kube.crd import POLICIES
 from testbed import nodes
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-import drillkit
-from chartkit import NAMESPACE
-from crdkit import POLICIES
-from drillkit import Figures, flooders, look, report, within_ms
-from helmkit import HOOKS, Release, kwok_nodes
-from streamkit import Follow, Stream, table
+from support import drills
+from support.chart.chart import NAMESPACE
+from support.chart.release import HOOKS, Release, kwok_nodes
+from support.drills import Figures, flooders, look, report, within_ms
+from support.kube.crd import POLICIES
+from support.stream import Follow, Stream, table
 from testbed import nodes, tables
 from testbed.api import Api, wait_for
 from testbed.errors import ClusterError
@@ -144,11 +144,11 @@ def _is_tried(told: Mapping[str, int]) -> bool:
     return idle >= (IDLE if IS_LONG else IDLE // 10) and bodies >= _BODIES
 
 
-@pytest.mark.parametrize("policies", [*([drillkit.tame] if IS_LONG else []), drillkit.worst])
+@pytest.mark.parametrize("policies", [*([drills.tame] if IS_LONG else []), drills.worst])
 def test_an_author_of_policies(
     release: Release, stream: Stream, quiet: Figures, policies: Policies, pytestconfig: pytest.Config
 ) -> None:
-    release.put("his", schedulerName=drillkit.SCHEDULER, filters=_FILTERS)
+    release.put("his", schedulerName=drills.SCHEDULER, filters=_FILTERS)
     release.ready("his", within="180s")
     release.api.create("/api/v1/namespaces", {"metadata": {"name": "author"}})
     said = Counter[str]()
@@ -168,14 +168,14 @@ def test_an_author_of_policies(
             one["reason"]
             for policy in release.api.items(POLICIES)
             for one in policy.get("status", {}).get("conditions", [])
-            if policy["spec"].get("schedulerName") == drillkit.SCHEDULER and one["type"] == "Compiled"
+            if policy["spec"].get("schedulerName") == drills.SCHEDULER and one["type"] == "Compiled"
         )
         lines = (f"{kind}: {count}" for kind, count in [*sorted(said.items()), *sorted(states.items())])
         since = _tell(release, pytestconfig, what, before, *lines) - before
     finally:
         release.api.delete("/api/v1/namespaces/author/pods")
         release.api.delete("/api/v1/namespaces/author")
-        release.remove(("his", *drillkit.worst(0)))
+        release.remove(("his", *drills.worst(0)))
         release.install()
     with stream.through("after the author has gone", lasts=True):
         stream.flow(2)
@@ -210,7 +210,7 @@ def _apply(
             for at in range(2):
                 release.api.delete(f"{pods}/{name}-{at}")
                 with suppress(ClusterError):
-                    release.api.create(pods, drillkit.pod(name, at))
+                    release.api.create(pods, drills.pod(name, at))
                     said["pods"] += 1
             # A pace, which no condition ends: it holds the writes of both authors to the same rate.
             time.sleep(max(0.0, due - time.monotonic()))

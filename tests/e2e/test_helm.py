@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from chartkit import NAMESPACE
-from crdkit import POLICIES
 from extender import Stage
 from fairlead.cli.main import main
-from helmkit import (
+from support.chart.chart import NAMESPACE
+from support.chart.release import (
     DEPLOYMENT,
     HOOKS,
     OPERATOR,
@@ -26,6 +25,7 @@ from helmkit import (
     processes,
     refused,
 )
+from support.kube.crd import POLICIES
 from testbed import nodes
 from testbed.api import Object, wait_for
 from testbed.errors import ClusterError

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 import yaml
 
-from crdkit import POLICIES, let_all_go, policies_served
 from extender import Stage
 from fairlead.control.loop.waker import WakeState, wake
 from fairlead.kube.access.access import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.pki.identities import OPERATOR, scheduler_identity
 from fairlead.webhook.admission.admission_server import PATH as VALIDATE
-from operatekit import HOST, Operating
+from support.kube.crd import POLICIES, let_all_go, policies_served
+from support.process.operating import HOST, Operating
 from testbed.api import Api, Object, wait_for
 from testbed.errors import ClusterError
 from testbed.fixtures import Cluster, Kubectl, MakeNodes

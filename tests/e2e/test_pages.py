@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from chartkit import NAMESPACE
-from helmkit import Release, refused
-from pagekit import CHECKOUT, Page, Place, pages
+from support.chart.chart import NAMESPACE
+from support.chart.release import Release, refused
+from support.docs.pages import CHECKOUT, Page, Place, pages
 from testbed.api import wait_for
 from testbed.fixtures import Cluster
 

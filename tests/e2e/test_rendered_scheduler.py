@@ -11,7 +11,7 @@ from fairlead.render.extenders import Wiring
 from fairlead.render.object_names import CONFIG_HASH, SCHEDULER_LABEL
 from fairlead.render.plan import Plan
 from fairlead.render.templates import written
-from renderkit import facts, named, planned
+from support.render.schedulers import facts, named, planned
 from testbed.api import wait_for
 from testbed.certs import Authority
 from testbed.fixtures import Cluster, Kubectl

@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from extender import Stage
-from servekit import Serving
+from support.process.serving import Serving
 from testbed import process
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, MakeNodes, raised

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from extender import Stage
-from servekit import MakeServing, Serving
+from support.process.serving import MakeServing, Serving
 from testbed.api import Api, Object, wait_for
 from testbed.fixtures import Cluster, MakeNodes
 from testbed.node_template import equal

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from extender import Stage
-from servekit import Serving
+from support.process.serving import Serving
 from testbed.api import Api, Object
 from testbed.fixtures import MakeNodes
 from testbed.node_template import equal

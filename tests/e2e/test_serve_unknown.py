@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from extender import Stage
-from servekit import MakeServing
+from support.process.serving import MakeServing
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, MakeNodes
 

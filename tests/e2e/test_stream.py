@@ -17,13 +17,12 @@ from pathlib import Path
 
 import pytest
 
-from chartkit import CHART, NAMESPACE
-from crdkit import POLICIES
 from fairlead.control.loop.assemble import AUTHORITY
 from fairlead.pki.rotation import ROTATE
 from fairlead.render.config import TLS_FOLDER
 from fairlead.render.object_names import CONFIG_HASH
-from helmkit import (
+from support.chart.chart import CHART, NAMESPACE
+from support.chart.release import (
     DEPLOYMENT,
     HOOKS,
     OPERATOR,
@@ -35,7 +34,8 @@ from helmkit import (
     processes,
     refused,
 )
-from streamkit import Follow, Stream, table
+from support.kube.crd import POLICIES
+from support.stream import Follow, Stream, table
 from testbed import nodes, operator_image, tables
 from testbed.api import Api, Object, wait_for
 from testbed.fixtures import Cluster

@@ -18,9 +18,9 @@ from fairlead.webhook.extender.call import CallClock, FailurePolicy, VerbReply
 from fairlead.webhook.extender.requests import BindArgs
 from fuzz.mutate import mutated
 from fuzz.seeds import VERBS, Seed, Verb, seeds
-from policykit import NOW, SECOND, node, ns, obj, placed, policy
-from webhookkit import Asking, GoError, go
-from webhookkit.go import strictly
+from support.policy import NOW, SECOND, node, ns, obj, placed, policy
+from support.webhook import Asking, GoError, go
+from support.webhook.go import strictly
 
 SCHEDULERS: Final = ("fairlead", "wire-names", "wire-nodes")
 NEXT_SET: Final = 5_000

@@ -7,9 +7,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 from extender import wire
 from extender.shapes import KEYS
+from support.webhook.asking import body
+from support.webhook.forms import forms
 from testbed.versions import KUBERNETES
-from webhookkit.asking import body
-from webhookkit.forms import forms
 
 Verb = Literal["filter", "prioritize", "preempt", "bind"]
 VERBS: Final[tuple[Verb, ...]] = ("filter", "prioritize", "preempt", "bind")

@@ -21,8 +21,8 @@ from fairlead.webhook.https.server import WebhookServer
 from fairlead.webhook.https.tls import Tls
 from fuzz.against import Broken, Fuzz
 from fuzz.mutate import mutated
-from tlskit import NOW, YEAR, Connection, Ground, as_go, connect
-from webhookkit import body, go
+from support.webhook import body, go
+from support.webhook.tls import NOW, YEAR, Connection, Ground, as_go, connect
 
 STATUSES: Final = frozenset((200, 400, 403, 404, 405, 408, 413, 503))
 """Those that docs/reference/serve.md names."""

@@ -5,13 +5,13 @@ from contextlib import ExitStack
 
 import pytest
 
-from chartkit import CHART, NAMESPACE, template
-from crdkit import POLICIES, let_all_go, policies_served
 from fairlead.api.names import GROUP, PLURAL
 from fairlead.control.loop.queue import RESYNC_S
 from fairlead.render.operator_settings import parse_settings
 from fairlead.render.templates import written
-from operatorkit import Ground, ground
+from support.chart.chart import CHART, NAMESPACE, template
+from support.control.leader import Ground, ground
+from support.kube.crd import POLICIES, let_all_go, policies_served
 from testbed.api import ApiError, wait_for
 from testbed.fixtures import Cluster, Kubectl
 

@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-from accountkit import access_of, may
-from chartkit import NAMESPACE
-from crdkit import POLICIES
 from fairlead.api.names import GROUP
 from fairlead.control.loop.assemble import now
 from fairlead.control.reconcile.managed_schedulers import ManagedSchedulers
@@ -22,7 +19,10 @@ from fairlead.kube.watch.secrets import Secrets
 from fairlead.process.uninstaller import FINALIZER, Uninstaller
 from fairlead.render.rbac import OPERATOR, UNINSTALL, RoleGrant, named
 from fairlead.render.templates import written
-from renderkit import facts, planned
+from support.chart.chart import NAMESPACE
+from support.kube.crd import POLICIES
+from support.kube.service_account import access_of, may
+from support.render.schedulers import facts, planned
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 

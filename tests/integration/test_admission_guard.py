@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from accountkit import access_of
-from chartkit import CHART, NAMESPACE
 from fairlead.control.certificates.ca_bundle import CONFIGURATIONS, patch_ca_bundle
 from fairlead.control.reconcile.object_client import resource
 from fairlead.kube.errors import ForbiddenError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import ObjectRef
 from fairlead.render.rbac import ADMISSION, ROLE
+from support.chart.chart import CHART, NAMESPACE
+from support.kube.service_account import access_of
 from testbed.api import ApiError, Object
 from testbed.fixtures import Cluster, Kubectl
 

@@ -11,7 +11,6 @@ import pytest
 import yaml
 from generate.crds import FILE as CRD
 
-from chartkit import CASES, CHART, GOLDEN, NAMESPACE, ChartError, golden, helm, template
 from fairlead.cli.commands import operate, uninstall
 from fairlead.cli.console.options import seconds
 from fairlead.cli.main import main
@@ -22,6 +21,7 @@ from fairlead.render.operator_settings import parse_settings
 from fairlead.render.rbac import ADMISSION
 from fairlead.render.templates import written
 from fairlead.webhook.admission.admission_server import PATH
+from support.chart.chart import CASES, CHART, GOLDEN, NAMESPACE, ChartError, golden, helm, template
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 
@@ -41,7 +41,7 @@ def test_helm_has_nothing_to_say_against_it() -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_case_renders_to_its_golden_file(case: str) -> None:
-    assert golden(case) == (GOLDEN / f"{case}.yaml").read_text(), "if this is meant, run `python tests/chartkit.py`"
+    assert golden(case) == (GOLDEN / f"{case}.yaml").read_text(), "if this is meant, run `make crds`"
 
 
 def test_each_golden_file_has_a_case() -> None:

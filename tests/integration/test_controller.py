@@ -8,10 +8,10 @@ from urllib.parse import unquote
 
 import pytest
 
-from crdkit import POLICIES
 from fairlead.render.operator_settings import OperatorSettings
-from operatorkit import Ground
-from schedulerkit import FILTER, SCORE, child, config_of, message, run_until_ready, told, versions
+from support.control.leader import Ground
+from support.control.scheduler import FILTER, SCORE, child, config_of, message, run_until_ready, told, versions
+from support.kube.crd import POLICIES
 from testbed.api import Object, wait_for
 
 

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable
 
-from crdkit import POLICIES
-from operatorkit import Ground
-from schedulerkit import FILTER, SCORE, child, config_of, pods_of, run_until_ready, state_of, versions
+from support.control.leader import Ground
+from support.control.scheduler import FILTER, SCORE, child, config_of, pods_of, run_until_ready, state_of, versions
+from support.kube.crd import POLICIES
 from testbed.api import wait_for
 
 

@@ -5,10 +5,20 @@ from typing import Any
 
 import pytest
 
-from crdkit import POLICIES
 from fairlead.render.operator_settings import parse_settings
-from operatorkit import Ground
-from schedulerkit import FILTER, SCORE, child, config_of, message, pods_of, run_pods, run_until_ready, state_of
+from support.control.leader import Ground
+from support.control.scheduler import (
+    FILTER,
+    SCORE,
+    child,
+    config_of,
+    message,
+    pods_of,
+    run_pods,
+    run_until_ready,
+    state_of,
+)
+from support.kube.crd import POLICIES
 from testbed.api import Object, wait_for
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from fairlead.render.object_names import Names
-from operatorkit import Ground
-from schedulerkit import FILTER, config_of, pods_of, run_until_ready, told
+from support.control.leader import Ground
+from support.control.scheduler import FILTER, config_of, pods_of, run_until_ready, told
 from testbed.api import wait_for
 
 LONG = {"f" * 63: "p" * 63, "f" * 62 + "g": "p" * 62 + "q"}

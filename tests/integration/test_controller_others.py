@@ -3,13 +3,13 @@
 from base64 import b64encode
 from collections.abc import Callable
 
-from crdkit import POLICIES
 from fairlead.control.loop.assemble import now
 from fairlead.pki.identities import OPERATOR, SERVER, scheduler_identity
 from fairlead.pki.leaf import current_leaf, server_hosts
 from fairlead.render.operator_settings import parse_settings
-from operatorkit import ADDRESSES, SERVICE, Ground
-from schedulerkit import FILTER, child, config_of, message, run_until_ready, told, versions
+from support.control.leader import ADDRESSES, SERVICE, Ground
+from support.control.scheduler import FILTER, child, config_of, message, run_until_ready, told, versions
+from support.kube.crd import POLICIES
 from testbed.api import Object, wait_for
 
 

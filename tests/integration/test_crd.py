@@ -9,11 +9,11 @@ import pytest
 import yaml
 from generate.crds import installed_policy
 
-from crdkit import POLICIES, policies_served
 from fairlead.api import InvalidObjectError, parse_policy
 from policies.bad import BAD, Bad
 from policies.good import EVERYTHING, GOOD, Object, policy
 from policies.spoilt import spoilt
+from support.kube.crd import POLICIES, policies_served
 from testbed.api import Api, ApiError
 from testbed.fixtures import Cluster, Kubectl
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
-from accountkit import kubeconfig_of
-from crdkit import POLICIES, policies_served
 from fairlead.cli.main import main
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.simulation.results import NodeResult
 from fairlead.simulation.simulation import Simulation
 from fairlead.simulation.snapshot import Snapshot
+from support.kube.crd import POLICIES, policies_served
+from support.kube.service_account import kubeconfig_of
 from testbed.api import Api, Object, wait_for
 from testbed.fixtures import Cluster, Kubectl, MakeNodes
 from testbed.node_template import Pool, Template, equal

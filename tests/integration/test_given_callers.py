@@ -17,11 +17,11 @@ from fairlead.pki.tls_context import client_context
 from fairlead.process.peer_certificates import REMEMBERED
 from fairlead.render.object_names import OPERATOR_SECRET, Names
 from fairlead.replica_state import PATH
-from operatekit import HOST, Operating
+from support.process.operating import HOST, Operating
+from support.webhook import body
 from testbed.api import wait_for
 from testbed.fixtures import Cluster
 from testbed.process import Component
-from webhookkit import body
 
 LIFE = timedelta(days=30)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import fairlead
-from accountkit import kubeconfig_of
-from chartkit import CHART, NAMESPACE, template
-from crdkit import POLICIES
 from fairlead.render.rbac import ADMISSION
-from operatekit import HOST, Operating
+from support.chart.chart import CHART, NAMESPACE, template
+from support.kube.crd import POLICIES
+from support.kube.service_account import kubeconfig_of
+from support.process.operating import HOST, Operating
 from testbed import process
 from testbed.api import Api, Object, wait_for
 from testbed.fixtures import Cluster, Kubectl

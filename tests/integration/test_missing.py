@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from crdkit import POLICIES, let_go
 from fairlead.api.names import GROUP, PLURAL
-from operatorkit import Ground, ground
-from rightskit import RULES, an_account, says, set_rule
-from schedulerkit import FILTER, SCORE, child, message, rolled, run_until_ready
+from support.control.leader import Ground, ground
+from support.control.scheduler import FILTER, SCORE, child, message, rolled, run_until_ready
+from support.kube.crd import POLICIES, let_go
+from support.render.permissions import RULES, an_account, says, set_rule
 from testbed.api import wait_for
 from testbed.fixtures import Cluster
 

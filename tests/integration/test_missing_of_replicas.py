@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from crdkit import let_go
 from fairlead.api.names import PLURAL
 from fairlead.pki.identities import scheduler_identity
-from operatekit import Operating
-from rightskit import an_account, says, set_rule
+from support.kube.crd import let_go
+from support.process.operating import Operating
+from support.render.permissions import an_account, says, set_rule
 from testbed import process
 from testbed.api import Api, wait_for
 from testbed.fixtures import Cluster

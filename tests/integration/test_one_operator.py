@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from crdkit import POLICIES
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.access.access import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.process.cluster_claim import CLAIM
 from fairlead.process.uninstaller import Uninstaller
-from operatekit import Operating
+from support.kube.crd import POLICIES
+from support.process.operating import Operating
 from testbed import process
 from testbed.api import wait_for
 from testbed.fixtures import Cluster

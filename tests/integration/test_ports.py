@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from operatekit import Operating
+from support.process.operating import Operating
 from testbed.fixtures import Cluster
 
 

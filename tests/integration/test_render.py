@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
-from accountkit import kubeconfig_of, may
 from extender.stage import Stage
 from fairlead.render.extenders import Wiring
 from fairlead.render.object_names import SCHEDULER_LABEL
 from fairlead.render.plan import Plan
 from fairlead.render.templates import read, written
-from renderkit import ALL, EVERYTHING, SCENES, facts, named, planned
+from support.kube.service_account import kubeconfig_of, may
+from support.render.schedulers import ALL, EVERYTHING, SCENES, facts, named, planned
 from testbed import build
 from testbed.api import Api, Object, wait_for
 from testbed.certs import Authority

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 import yaml
 
-from crdkit import policies_served
 from fairlead.cli.main import main
 from fairlead.control.decide.drift import APPLIED, includes, to_apply
 from fairlead.control.reconcile.object_client import KINDS
 from fairlead.render.object_names import SCHEDULER_LABEL
 from fairlead.render.operator_settings import parse_settings
 from fairlead.render.templates import read, written
-from operatorkit import SERVICE, Ground, ground
+from support.control.leader import SERVICE, Ground, ground
+from support.kube.crd import policies_served
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from accountkit import kubeconfig_of, may
-from crdkit import POLICIES, policies_served
 from fairlead.cli.main import main
+from support.kube.crd import POLICIES, policies_served
+from support.kube.service_account import kubeconfig_of, may
 from testbed.api import wait_for
 from testbed.fixtures import Cluster
 

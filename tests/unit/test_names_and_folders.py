@@ -15,6 +15,11 @@ PACKAGES: Final = sorted(one.parent for one in ROOT.glob("*/__init__.py"))
 FOLDERS: Final = sorted(one.parent for one in ROOT.rglob("__init__.py"))
 MODULES_MAX: Final = 14
 LINES_MAX: Final = 300
+TESTS: Final = Path(__file__).parents[1]
+BESIDE: Final = {
+    "unit": {"bench", "chart", "demo", "docs", "support", "testbed"},
+    "support": {"chart", "docs", "drills", "faults", "patterns", "stream"},
+}
 SAME_IN_EACH_COMMAND: Final = {"add_to", "run"}
 
 
@@ -29,6 +34,15 @@ def test_a_folder_can_be_taken_in_at_a_glance(folder: Path) -> None:
     assert len(modules) <= MODULES_MAX, "two purposes are two folders"
     lines = {one.name: len(one.read_text().splitlines()) for one in modules}
     assert {name: count for name, count in lines.items() if count > LINES_MAX} == {}
+
+
+@pytest.mark.parametrize("folder", ["unit", "support"])
+def test_tests_and_their_helpers_mirror_the_product(folder: str) -> None:
+    """What is no package of the product is about all of it, about the repository, or a program of the tests."""
+    product = {one.name for one in PACKAGES} | {one.stem for one in ROOT.glob("*.py")}
+    found = {one.name for one in (TESTS / folder).iterdir() if one.is_dir() and one.name != "__pycache__"}
+    assert found - product == BESIDE[folder]
+    assert {one.name for one in TESTS.glob("*.py")} == {"conftest.py"}
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda one: one.name)

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from patternkit.attacks import worse_than_linear
-from patternkit.found import EACH, FULLMATCH, MATCH, Found, Unknown, held, inline
-from patternkit.steps import Matcher, Tree
+from support.patterns.attacks import worse_than_linear
+from support.patterns.found import EACH, FULLMATCH, MATCH, Found, Unknown, held, inline
+from support.patterns.steps import Matcher, Tree
 
 _FOUND = [*held(), *inline()]
 _MADE = {  # where patterns are made of what is given; all that come of it are held by some module

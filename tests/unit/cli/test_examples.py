@@ -8,9 +8,9 @@ import pytest
 import yaml
 from generate import examples
 
-import suitekit
 from fairlead.cli.inputs.checker import Checker
 from fairlead.cli.main import main
+from support.suites import running
 
 _FOLDER = Path(__file__).parents[3] / "examples"
 _EXAMPLES = sorted(_FOLDER.glob("*.yaml"))
@@ -43,7 +43,7 @@ def test_each_has_its_suite_and_no_suite_is_left_over() -> None:
 
 
 def test_all_cases_pass_and_see_every_outcome_of_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
-    code, found = suitekit.report(capsys, _FOLDER, "--require-coverage")
+    code, found = running.report(capsys, _FOLDER, "--require-coverage")
     assert [one["policy"] for one in found["coverage"] if 0 in one["outcomes"].values()] == []
     assert code == 0, found
     assert found["summary"]["suites"] == len(_EXAMPLES)
@@ -69,7 +69,7 @@ def test_a_rule_that_goes_is_missed(path: Path, tmp_path: Path, capsys: pytest.C
     suite.write_text(yaml.safe_dump(kept))
     for what, policy in _without_one(yaml.safe_load(path.read_text())):
         (tmp_path / path.name).write_text(yaml.safe_dump(policy))
-        code, found = suitekit.report(capsys, suite)
+        code, found = running.report(capsys, suite)
         assert code in (1, 2), f"no case misses {what}"
         assert all("expect.protected" in one["field"] for one in found["findings"]), found["findings"]
 
@@ -99,7 +99,7 @@ def test_the_suite_in_the_reference_passes(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "page.test.yaml").write_text(textwrap.dedent(suite))
     (tmp_path / "gpu-class.yaml").write_bytes((_FOLDER / "gpu-class.yaml").read_bytes())
-    assert suitekit.run(tmp_path) == 0
+    assert running.run(tmp_path) == 0
 
 
 def test_pages_say_what_examples_and_suites_say() -> None:

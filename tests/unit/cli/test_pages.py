@@ -8,11 +8,11 @@ import pytest
 from generate import commands, conditions, metrics
 from generate.crds import FILE
 
-from chartkit import CHART
 from fairlead.cli.console import exits
 from fairlead.cli.main import main
 from fairlead.control.status.conditions import Reason
 from fairlead.control.status.reasons import REASONS
+from support.chart.chart import CHART
 
 
 @pytest.mark.parametrize("writer", [commands, conditions, metrics])

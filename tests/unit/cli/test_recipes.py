@@ -19,9 +19,9 @@ from fairlead.policy.evaluate.preemption import dropped
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.pod_and_node import NodeView, PodView
-from lintkit import report_of, said, spec
-from policykit.asking import Cluster
-from policykit.building import NOW, node, placed, pod, policy
+from support.policy.asking import Cluster
+from support.policy.building import NOW, node, placed, pod, policy
+from support.policy.lint import report_of, said, spec
 
 PAGE: Final = (Path(__file__).parents[3] / "docs/guide/recipes.md").read_text()
 BLOCKS: Final = [textwrap.dedent(block) for block in re.findall(r"(?:^ {4}.*\n(?:\n(?= {4}))?)+", PAGE, re.MULTILINE)]

@@ -8,12 +8,12 @@ from functools import cache
 
 import pytest
 
-from faultkit import virtual
-from faultkit.api import Object
-from faultkit.cluster import NAMESPACE, Cluster
-from faultkit.faults import FAULTS, Fault, Wire
-from faultkit.leader import around, at_work, until
-from faultkit.life import POLICY, STAGES, Stage, picture
+from support.faults import virtual
+from support.faults.api import Object
+from support.faults.cluster import NAMESPACE, Cluster
+from support.faults.faults import FAULTS, Fault, Wire
+from support.faults.leader import around, at_work, until
+from support.faults.life import POLICY, STAGES, Stage, picture
 
 BEFORE_S, AFTER_S, QUIET_S = 15.0, 60.0, 320.0
 ADMISSION = ("admissionregistration.k8s.io", "validatingwebhookconfigurations", "", f"fairlead.{NAMESPACE}")

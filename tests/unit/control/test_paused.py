@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, cast
 
-from authoritykit import DAY, NOW, KeptSecrets, at_once
 from fairlead.control.certificates.issuer import CertificateStep, SchedulerCertificates
+from support.pki.authorities import DAY, NOW, KeptSecrets, at_once
 
 if TYPE_CHECKING:
     from fairlead.kube.watch.secrets import Secrets

@@ -11,12 +11,12 @@ import pytest
 from fairlead.control.decide.desired import PAUSED
 from fairlead.kube.http.transport import Request
 from fairlead.kube.resources import VERSION
-from faultkit.api import Key, Object
-from faultkit.cluster import NAMESPACE, Cluster
-from faultkit.faults import Wire
-from faultkit.leader import until
-from faultkit.life import FILTER, POLICY, STAGES, condition, made
-from faultkit.stories import begun, told, told_to
+from support.faults.api import Key, Object
+from support.faults.cluster import NAMESPACE, Cluster
+from support.faults.faults import Wire
+from support.faults.leader import until
+from support.faults.life import FILTER, POLICY, STAGES, condition, made
+from support.faults.stories import begun, told, told_to
 
 LEDGER: Key = ("", "configmaps", NAMESPACE, "fairlead-schedulers")
 KIND = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy"}

@@ -9,7 +9,7 @@ import yaml
 from lupa import LuaRuntime
 
 from fairlead.control.status.conditions import ConditionInputs, ReplicaSummary, conditions
-from pagekit import CHECKOUT, Page
+from support.docs.pages import CHECKOUT, Page
 
 _PAGE = Page(CHECKOUT / "docs" / "guide" / "gitops.md")
 _KEY = "resource.customizations.health.fairlead.dev_SchedulerExtenderPolicy"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from lintkit import report_of
-from pagekit import COMMANDS, OTHERS, Page, PageError, Place, exchanges, matches, pages
+from support.docs.pages import COMMANDS, OTHERS, Page, PageError, Place, exchanges, matches, pages
+from support.policy.lint import report_of
 
 PAGES = pages()
 _TYPED = re.compile(r"^(?: {4}|\t)(?:\$ )?(?:kubectl|helm|fairlead|make|docker|kustomize) ", re.MULTILINE)
@@ -79,7 +79,7 @@ test -d "$HOME" && test "$WHERE" = here
 
 @pytest.fixture
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Page:
-    monkeypatch.setattr("pagekit.CHECKOUT", tmp_path)
+    monkeypatch.setattr("support.docs.pages.CHECKOUT", tmp_path)
     (tmp_path / "page.md").write_text(PAGE)
     return Page(tmp_path / "page.md")
 

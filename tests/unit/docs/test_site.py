@@ -13,7 +13,7 @@ from site_links import rewritten
 
 from fairlead.control.status.conditions import _HOPELESS, Reason
 from fairlead.render.operator_settings import parse_settings
-from pagekit import CHECKOUT, Page, pages
+from support.docs.pages import CHECKOUT, Page, pages
 
 _NOT_OURS = {".venv", ".pytest_cache", "build", "node_modules"}
 _PAGES = sorted(path for path in CHECKOUT.rglob("*.md") if not _NOT_OURS & {*path.relative_to(CHECKOUT).parts})

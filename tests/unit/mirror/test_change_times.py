@@ -1,8 +1,8 @@
 """When labels became so, as this process saw it: what `holdOff` waits for."""
 
 from fairlead.policy.views.pod_and_node import PodView
-from mirrorkit import CREATED_NS, FOUND, Told
-from policykit import Cluster, pod, policy
+from support.mirror import CREATED_NS, FOUND, Told
+from support.policy import Cluster, pod, policy
 
 SECOND = 10**9
 HOLD_OFF = policy(filters={"ready": {"nodeReadiness": {"labels": [{"key": "gpu", "value": "a"}], "holdOff": "20s"}}})

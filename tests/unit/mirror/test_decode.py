@@ -10,7 +10,7 @@ from fairlead.cel.values.structs import from_json
 from fairlead.mirror import decode as wire
 from fairlead.mirror.pod_entry import PodEntry, entry_of
 from fairlead.policy.views.placed_pod import placed_pod
-from mirrorkit import node, pod, written
+from support.mirror import node, pod, written
 
 _OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u-web", "controller": True}
 _READY = {"type": "Ready", "status": "True", "lastProbeTime": None, "lastTransitionTime": "2026-05-01T10:00:00Z"}

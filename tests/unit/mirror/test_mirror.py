@@ -8,8 +8,8 @@ import pytest
 from fairlead.mirror.resource_requests import request_of
 from fairlead.policy.views.node_table import JournalEntry
 from fairlead.strategies.reads import Change
-from mirrorkit import CREATED_NS, FOUND, Told, change, node, written
-from policykit import placed
+from support.mirror import CREATED_NS, FOUND, Told, change, node, written
+from support.policy import placed
 
 _READY = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-05-01T10:00:00Z"}
 

@@ -15,9 +15,9 @@ from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.placed_pod import placed_pod
 from fairlead.policy.views.pod_and_node import NodeView
-from mirrorkit import CREATED_NS, Object, Told, node, pod, written
-from policykit import Endless, policy
-from policykit import pod as asking
+from support.mirror import CREATED_NS, Object, Told, node, pod, written
+from support.policy import Endless, policy
+from support.policy import pod as asking
 
 NEVER = 1 << 62
 SECOND = 10**9

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.cel.values.structs import from_json
 from fairlead.mirror.node_changes import node_changes
-from mirrorkit import node
+from support.mirror import node
 
 _READY = {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-05-01T10:00:00Z"}
 _DISK = {"type": "DiskPressure", "status": "False", "lastHeartbeatTime": "2026-05-01T10:00:00Z"}

@@ -2,10 +2,10 @@
 
 import pytest
 
-from authoritykit import NOW, authority
 from fairlead.pki import authority as authorities
 from fairlead.pki.authority import LEAF_LIFE, AuthorityError, Phase, read
 from fairlead.pki.issuing import issue_leaf
+from support.pki.authorities import NOW, authority
 
 HELD = authority()
 OTHER = authority()

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from authoritykit import DAY, NOW
 from fairlead.pki.issuing import Pair, create_authority, issue_leaf
 from fairlead.pki.provided import CertificateRequirements, find_faults
-from tlskit import between
+from support.pki.authorities import DAY, NOW
+from support.webhook.tls import between
 
 LIFE = timedelta(days=300)
 CA, STRANGE = (create_authority(name, NOW, LIFE) for name in ("ca", "strange"))

@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from authoritykit import DAY, NOW, authority
 from fairlead.pki import parsing
 from fairlead.pki.authority import LEAF_LIFE, LIFE, Authority, Phase
 from fairlead.pki.issuing import issue_leaf
 from fairlead.pki.leaf import renewed_at, scheduler_data
 from fairlead.pki.rotation import Action, Advance, Issue, ReplicaTrust, SchedulerTrust, WaitFor, plan
+from support.pki.authorities import DAY, NOW, authority
 
 OF = {phase: authority(phase) for phase in Phase}
 STRANGE = authority()

@@ -23,8 +23,8 @@ from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.policy.lint.inspection import Inspected, inspect, inspect_steps
-from policykit import MODEL, hostile
-from policykit.building import INSTALLED, obj
+from support.policy import MODEL, hostile
+from support.policy.building import INSTALLED, obj
 
 CALLS: Final = 90_000
 """In a stretch: some eight milliseconds."""

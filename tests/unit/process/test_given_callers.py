@@ -18,9 +18,9 @@ from fairlead.render.object_names import Names
 from fairlead.replica_state import PATH
 from scripted.loop import in_loop
 from scripted.server import Server
-from servingkit import World, node
-from tlskit import NOW, Connection, Ground, Received, connect
-from webhookkit import body
+from support.process.standalone import World, node
+from support.webhook import body
+from support.webhook.tls import NOW, Connection, Ground, Received, connect
 
 GPU, LONG = "gpu", "a" * 60
 SETTINGS = f"schedulers: [{{name: {GPU}}}, {{name: {LONG}}}]\ntls: {{mode: Provided}}\n"

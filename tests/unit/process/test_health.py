@@ -10,7 +10,7 @@ import pytest
 
 from fairlead.process.health import FRESH_S, READY_S, Check, Probes
 from fairlead.webhook.https.connection_limits import PROBES
-from tlskit import Connection, as_go, connect
+from support.webhook.tls import Connection, as_go, connect
 
 OTHER = "127.0.0.2"
 

@@ -11,7 +11,7 @@ from fairlead.kube.watch.secrets import Certificate, SecretMetadata, Shown
 from fairlead.pki import parsing
 from fairlead.pki.issuing import Pair, create_authority, issue_leaf
 from fairlead.process.peer_certificates import BEFORE, MOST, REMEMBERED, PeerCertificates
-from tlskit import NOW, YEAR, of_no_version
+from support.webhook.tls import NOW, YEAR, of_no_version
 
 CA = create_authority("ca", NOW, YEAR)
 A, B, *OTHERS = (issue_leaf(CA, "gpu", "client", NOW, timedelta(days=30)) for _ in range(8))

@@ -5,7 +5,6 @@ from datetime import datetime
 
 import pytest
 
-from authoritykit import DAY, NOW, authority, handshake
 from fairlead.kube.watch.secrets import Secret, SecretMetadata
 from fairlead.pki import parsing
 from fairlead.pki.authority import LEAF_LIFE, Authority, Phase
@@ -13,6 +12,7 @@ from fairlead.pki.issuing import issue_leaf
 from fairlead.pki.leaf import server_hosts
 from fairlead.pki.rotation import ReplicaTrust
 from fairlead.process.replica_certificates import ReplicaCertificates
+from support.pki.authorities import DAY, NOW, authority, handshake
 
 HOSTS = server_hosts("fairlead", "fairlead-system", frozenset({"10.0.0.7", "fd00::7"}))
 

@@ -19,11 +19,11 @@ from fairlead.process.settings import Address, Settings
 from fairlead.process.standalone import StandaloneReplica
 from fairlead.process.tasks import listening
 from fairlead.webhook.extender import state as world
-from policykit import SECOND, pod
 from scripted.loop import in_loop
-from servingkit import BAD, GOOD, OTHER, POLICY, World, node, running
-from tlskit import HOSTS, NOW, YEAR
-from webhookkit import body
+from support.policy import SECOND, pod
+from support.process.standalone import BAD, GOOD, OTHER, POLICY, World, node, running
+from support.webhook import body
+from support.webhook.tls import HOSTS, NOW, YEAR
 
 BIND = json.dumps({"PodName": "x", "PodNamespace": "ml", "PodUID": "u-x", "Node": "a"}).encode()
 

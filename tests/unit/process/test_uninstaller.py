@@ -9,10 +9,10 @@ from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.leader_election.election import LeaseTimings
 from fairlead.process.cluster_claim import CLAIM
 from fairlead.process.uninstaller import Uninstaller
-from faultkit import virtual
-from faultkit.api import Happened
-from faultkit.cluster import DEPLOYMENT, NAMESPACE, Cluster
-from faultkit.faults import Wire
+from support.faults import virtual
+from support.faults.api import Happened
+from support.faults.cluster import DEPLOYMENT, NAMESPACE, Cluster
+from support.faults.faults import Wire
 
 LEASE = ("coordination.k8s.io", "leases", NAMESPACE, "fairlead")
 LABELS = {"fairlead.dev/scheduler": "s", "app.kubernetes.io/managed-by": "fairlead"}

@@ -21,7 +21,7 @@ from fairlead.replica_state import encode
 from fairlead.webhook.serving.replica_report import ReportInputs, report
 from scripted.loop import in_loop
 from scripted.steps import answer
-from servingkit import Running, World, running
+from support.process.standalone import Running, World, running
 
 MARK = "hunter2"
 LABEL = {"x": MARK, "number": f"7{MARK}"}

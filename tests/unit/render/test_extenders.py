@@ -11,7 +11,7 @@ from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.render.extenders import ExtenderEntry, Wiring, wire
 from fairlead.webhook.https.dispatch import PATHS
-from renderkit import ALL, planned
+from support.render.schedulers import ALL, planned
 
 POLICY = installed_policy()
 FILTERS = {"filters": [{"name": "a", "expression": "true"}]}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fairlead.control.reconcile.managed_schedulers import NAME as EVER
 from fairlead.pki.authority import SECRET as AUTHORITY
 from fairlead.render.object_names import OPERATOR_SECRET, SERVER_SECRET, Names, digest, scheduler_of_external
-from renderkit import LONGEST, SCENES
+from support.render.schedulers import LONGEST, SCENES
 
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 CHILDREN: Mapping[str, str] = {

@@ -6,7 +6,7 @@ import yaml
 
 from fairlead.api.errors import InvalidObjectError
 from fairlead.render.operator_settings import OperatorSettings, parse_settings
-from renderkit import EVERYTHING, settings
+from support.render.schedulers import EVERYTHING, settings
 
 BAD: Mapping[str, tuple[str, str]] = {
     "the cluster's own scheduler": (

@@ -13,7 +13,7 @@ from fairlead.render.extenders import Wiring
 from fairlead.render.object_names import CA_HASH, CONFIG_HASH
 from fairlead.render.plan import Plan, is_whole
 from fairlead.render.templates import read, written
-from renderkit import ALL, EVERYTHING, GOLDEN, LONGEST, SCENES, facts, named, planned
+from support.render.schedulers import ALL, EVERYTHING, GOLDEN, LONGEST, SCENES, facts, named, planned
 
 Object = Mapping[str, Any]
 SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -25,7 +25,7 @@ SCALED = {"name", "replicas"}
 @pytest.mark.parametrize("scene", SCENES)
 def test_a_scene_renders_to_its_golden_file(scene: str) -> None:
     want = (GOLDEN / f"{scene}.yaml").read_text()
-    assert written(SCENES[scene].objects) == want, "if this is meant, run `python tests/renderkit.py`"
+    assert written(SCENES[scene].objects) == want, "if this is meant, run `make crds`"
 
 
 def test_each_golden_file_has_a_scene() -> None:

@@ -11,7 +11,7 @@ from fairlead.control.reconcile.external_watch import PLACES
 from fairlead.control.reconcile.foreign_owner import WORKLOADS
 from fairlead.control.reconcile.object_client import KINDS
 from fairlead.render.rbac import CLAIM, OPERATOR, UNINSTALL, ApiRequest, Place, RoleGrant, allowed, named
-from renderkit import SCENES, planned
+from support.render.schedulers import SCENES, planned
 
 RBAC = "rbac.authorization.k8s.io"
 STATUS = f"{PLURAL}/status"

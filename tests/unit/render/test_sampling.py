@@ -4,7 +4,7 @@ import pytest
 
 from fairlead.render.cluster_facts import percentage, samples_all_nodes
 from fairlead.render.templates import read
-from renderkit import facts, planned
+from support.render.schedulers import facts, planned
 
 SHARES: Mapping[tuple[str, int | None, bool | None], int | None] = {
     ("Auto", 0, None): 100,

@@ -4,7 +4,7 @@ import pytest
 
 from fairlead.api.errors import InvalidObjectError
 from fairlead.render.cluster_facts import image_tag
-from renderkit import facts, named, planned
+from support.render.schedulers import facts, named, planned
 
 TAGS: Mapping[tuple[str, ...], str] = {
     ("v1.37.1",): "v1.37.1",

@@ -2,8 +2,8 @@
 
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.simulation.explain_pod import Explanation, explanation, one_node
-from offlinekit import Object, node, pod, world, written
-from policykit import policy
+from support.policy import policy
+from support.simulation.snapshot import Object, node, pod, world, written
 
 
 def _explained(asked: Object, *there: Object, policies: list[CompiledPolicy]) -> Explanation:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from offlinekit import Object, judged, node, pod, unfit
+from support.simulation.snapshot import Object, judged, node, pod, unfit
 
 GPU = {"key": "gpu", "value": "a100", "effect": "NoSchedule"}
 TAINTED = "node(s) had untolerated taint(s) (gpu=a100:NoSchedule)"

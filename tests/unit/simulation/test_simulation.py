@@ -8,8 +8,8 @@ import pytest
 
 from fairlead.simulation.results import PodResult, shown
 from fairlead.simulation.snapshot import SnapshotError
-from offlinekit import judged, namespace, node, pod, world, written
-from policykit import policy
+from support.policy import policy
+from support.simulation.snapshot import judged, namespace, node, pod, world, written
 
 GPU = policy(
     "gpu",

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from fairlead.simulation.snapshot import Snapshot, SnapshotError
-from offlinekit import listed, namespace, node, pod, written
+from support.simulation.snapshot import listed, namespace, node, pod, written
 
 ALL = [node("n1"), pod("p"), namespace("ml"), {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}]
 TYPED = {"apiVersion": "v1", "kind": "NodeList", "items": [{"metadata": {"name": "n1"}}]}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fairlead.simulation.visibility import Kind, judgeable
-from policykit import policy
+from support.policy import policy
 
 LABELS = {"labels": "node.metadata.labels[?'a'].orValue('') == ''"}
 ROOM = {"room": "free['cpu'] > 1.0"}

@@ -14,9 +14,9 @@ from fairlead.webhook.extender.caches import NodeNameCache
 from fairlead.webhook.extender.call import CallClock, Caller, FailurePolicy
 from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
 from fairlead.webhook.extender.state import build_serving_state as answering
-from offlinekit import Object, node, pod, world, written
-from policykit import NOW, Endless, policy
-from policykit.asking import NEVER
+from support.policy import NOW, Endless, policy
+from support.policy.asking import NEVER
+from support.simulation.snapshot import Object, node, pod, world, written
 
 GATES: tuple[FailurePolicy, ...] = ("Fail", "Ignore")
 CALLER = Caller(schedulers=frozenset({"fairlead"}), wants_all_reasons=True)

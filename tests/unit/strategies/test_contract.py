@@ -7,10 +7,10 @@ from pydantic import ValidationError
 
 from fairlead.strategies import installed
 from fairlead.strategies.contract import Strategy
-from strategykit.bounds import Edge, edges
-from strategykit.contract import keeps_contract
-from strategykit.generated import scenes
-from strategykit.samples import SAMPLES
+from support.strategies.bounds import Edge, edges
+from support.strategies.contract import keeps_contract
+from support.strategies.generated import scenes
+from support.strategies.samples import SAMPLES
 
 _INSTALLED = {strategy.name: strategy for strategy in installed()}
 _EDGES = {

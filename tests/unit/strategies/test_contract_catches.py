@@ -22,8 +22,8 @@ from fairlead.strategies.contract import (
     Unknown,
 )
 from fairlead.strategies.reads import LABELS
-from strategykit.contract import keeps_contract
-from strategykit.generated import NOW, Scene, scenes
+from support.strategies.contract import keeps_contract
+from support.strategies.generated import NOW, Scene, scenes
 
 
 class Nothing(Params):

@@ -12,8 +12,8 @@ from fairlead.strategies import node_readiness
 from fairlead.strategies.contract import PASS, Condition, Controller, PodsRead, Reads, Reject, Stamped, Unknown, Verdict
 from fairlead.strategies.node_readiness import WAITING
 from fairlead.strategies.node_readiness_params import NodeReadiness
-from strategykit.facts import Node, Notes, OnNode, Pod
-from strategykit.watched import WatchedNode
+from support.strategies.facts import Node, Notes, OnNode, Pod
+from support.strategies.watched import WatchedNode
 
 S = 1_000_000_000
 NOW = 1_800_000_000 * S

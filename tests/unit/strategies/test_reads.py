@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from fairlead.strategies.contract import Controller
 from fairlead.strategies.reads import ANNOTATIONS, CONDITIONS, EVERY, LABELS, Change, Path, PodsRead, Reads, union
-from strategykit.facts import OnNode
+from support.strategies.facts import OnNode
 
 _GPU: Path = (*LABELS, "gpu")
 _AGENT = Controller("DaemonSet", "agent")

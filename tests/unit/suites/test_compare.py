@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from policykit import policy
-from suitekit import node, result, results, said, two_disks
+from support.policy import policy
+from support.suites.running import node, result, results, said, two_disks
 
 NODES = [node("fast", ssd="nvme"), node("full", ssd="sata"), node("slow")]
 PODS = [

@@ -3,8 +3,8 @@
 from typing import Any
 
 from fairlead.suites.coverage import Coverage
-from policykit import policy
-from suitekit import node, results, two_disks
+from support.policy import policy
+from support.suites.running import node, results, two_disks
 
 NODES = [node("fast", ssd="nvme"), node("slow")]
 PODS = [

@@ -11,7 +11,7 @@ from fairlead.webhook.extender.call import Outcome, VerbReply
 from fuzz.against import Broken, Fuzz, check
 from fuzz.reached import reached
 from fuzz.seeds import seeds
-from webhookkit import body
+from support.webhook import body
 
 REQUESTS = 20_000
 TRACED = 4_000

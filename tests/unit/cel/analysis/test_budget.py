@@ -20,7 +20,7 @@ from fairlead.cel.values.meter import ANNOTATION_MAX, BUDGET, Hope, Meter
 from fairlead.cel.values.structs import from_json
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.policy_errors import PolicyError
-from policykit.building import policy
+from support.policy.building import policy
 
 MEMORY = 16 << 20
 LONG = ANNOTATION_MAX - 10

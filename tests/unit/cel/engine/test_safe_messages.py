@@ -7,7 +7,7 @@ import pytest
 from fairlead.cel.engine.safe_messages import OF_KIND, stable
 from fairlead.cel.values.errors import Abort, CelError, Kind
 from fairlead.policy.evaluate.annotations import annotations
-from policykit import NOW, SECOND, Cluster, node, pod, policy
+from support.policy import NOW, SECOND, Cluster, node, pod, policy
 
 SECRET = "hunter2"
 

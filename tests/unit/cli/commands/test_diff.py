@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from fairlead.cli.main import main
-from lintkit import HEAD
-from offlinekit import Object, listed, node, pod
+from support.policy.lint import HEAD
+from support.simulation.snapshot import Object, listed, node, pod
 
 BEFORE = (
     HEAD.replace("some", "gpu")

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from apikit import api_server, items
 from fairlead.cli.main import main
-from lintkit import HEAD
-from offlinekit import Object, listed, namespace, node, pod
+from support.cli.status_api import api_server, items
+from support.policy.lint import HEAD
+from support.simulation.snapshot import Object, listed, namespace, node, pod
 
 SPEC = """
 spec:

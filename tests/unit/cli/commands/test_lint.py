@@ -12,7 +12,7 @@ import pytest
 
 from fairlead.cli.inputs.files import BYTES_MAX
 from fairlead.cli.main import main
-from lintkit import GOOD, spec
+from support.policy.lint import GOOD, spec
 
 _ROOT = Path(__file__).parents[4]
 _DATA = _ROOT / "tests" / "data" / "lint"

@@ -1,4 +1,4 @@
-"""`fairlead render`: what it prints is compared with tests/data/rendered; `python tests/renderedkit.py` writes it."""
+"""`fairlead render`: what it prints is compared with tests/data/rendered; `make crds` writes it."""
 
 import itertools
 import json
@@ -8,7 +8,6 @@ import pytest
 import yaml
 from generate.chart_values import AdmissionValues, TlsValues, Values
 
-from chartkit import CHART
 from fairlead.api.params import Params
 from fairlead.cli.main import main
 from fairlead.control.decide.drift import APPLIED, to_apply
@@ -21,17 +20,16 @@ from fairlead.render.operator_settings import (
     parse_settings,
     parse_values,
 )
-from lintkit import GOOD
-from renderedkit import DATA, SCENES, printed
+from support.chart.chart import CHART
+from support.cli.rendered import DATA, SCENES, printed
+from support.policy.lint import GOOD
 
 _A, _B = str(DATA / "a.yaml"), str(DATA / "b.yaml")
 
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_what_is_printed_is_what_was_reviewed(scene: str) -> None:
-    assert printed(*SCENES[scene]) == (DATA / scene).read_text(), (
-        "python tests/renderedkit.py, and look at what it changes"
-    )
+    assert printed(*SCENES[scene]) == (DATA / scene).read_text(), "make crds, and look at what it changes"
 
 
 def test_the_order_of_files_and_of_policies_in_them_does_not_matter(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ import yaml
 from fairlead.cli.console import progress
 from fairlead.cli.main import main
 from fairlead.simulation.simulation import Simulation
-from lintkit import HEAD
-from offlinekit import Object, listed, namespace, node, pod
+from support.policy.lint import HEAD
+from support.simulation.snapshot import Object, listed, namespace, node, pod
 
 _ROOT = Path(__file__).parents[4]
 SPEC = """

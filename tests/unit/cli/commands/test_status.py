@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from apikit import api_server, items, kubeconfig
 from fairlead.cli.main import main
-from statuskit import DATA, PODS, POLICIES, SCENES, cluster, metrics, pod, policy
+from support.cli.status import DATA, PODS, SCENES, cluster, metrics, pod, policy
+from support.cli.status_api import api_server, items, kubeconfig
+from support.kube.crd import POLICIES
 
 
 @pytest.mark.parametrize("scene", SCENES)
@@ -16,7 +17,7 @@ def test_what_is_said_and_the_exit_code(scene: str, tmp_path: Path, capsys: pyte
     answers, want = SCENES[scene]
     with api_server(answers, tmp_path) as file:
         assert main(["status", "--kubeconfig", str(file)]) == want
-        assert capsys.readouterr().out == (DATA / f"{scene}.txt").read_text(), "python tests/statuskit.py"
+        assert capsys.readouterr().out == (DATA / f"{scene}.txt").read_text(), "make crds"
         assert main(["status", "--kubeconfig", str(file), "-o", "json"]) == want
         printed = capsys.readouterr().out
         assert printed == (DATA / f"{scene}.json").read_text()

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-import suitekit
-from suitekit import POLICY, SUITE, run, written
+from support.suites import running
+from support.suites.running import POLICY, SUITE, run, written
 
 FAILING = SUITE.replace("passed: [a]", "passed: [a, b]").replace("    refused: {b: slow disk}\n", "")
 
@@ -76,7 +76,7 @@ def test_a_protection_and_a_match_show_it_too(tmp_path: Path, capsys: pytest.Cap
 
 def test_programs_get_the_same_as_json_and_as_yaml(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, FAILING)
-    code, found = suitekit.report(capsys, path)
+    code, found = running.report(capsys, path)
     assert code == 1
     assert found["summary"] == {
         "suites": 1,
@@ -110,20 +110,20 @@ def test_of_a_folder_what_is_called_like_a_suite_is_run(tmp_path: Path, capsys: 
     (tmp_path / "deeper").mkdir()
     (tmp_path / "deeper" / "more.test.yml").write_text(SUITE.replace("ssd.yaml", "../ssd.yaml"))
     (tmp_path / "other.yaml").write_text("a: b\n")
-    code, found = suitekit.report(capsys, tmp_path)
+    code, found = running.report(capsys, tmp_path)
     assert code == 0
     assert [one["name"] for one in found["suites"]] == ["ssd", "more"]
 
 
 def test_a_file_that_is_named_may_be_called_anything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path).rename(tmp_path / "checks.yaml")
-    code, found = suitekit.report(capsys, path)
+    code, found = running.report(capsys, path)
     assert (code, found["suites"][0]["name"]) == (0, "checks")
 
 
 def test_a_file_may_have_several_suites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, f"name: one\n{SUITE}---\nname: two\n{FAILING}")
-    code, found = suitekit.report(capsys, path)
+    code, found = running.report(capsys, path)
     assert code == 1
     assert [(one["name"], one["cases"][0]["line"]) for one in found["suites"]] == [("one", 7), ("two", 19)]
 
@@ -264,7 +264,7 @@ def test_one_file_may_be_named_twice_and_in_several_suites(tmp_path: Path) -> No
 def test_where_one_suite_is_wrong_the_others_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written(tmp_path)
     (tmp_path / "bad.test.yaml").write_text("a: b\n")
-    code, found = suitekit.report(capsys, tmp_path)
+    code, found = running.report(capsys, tmp_path)
     assert code == 2
     assert found["summary"]["passed"] == 1
     assert {one["file"] for one in found["findings"]} == {str(tmp_path / "bad.test.yaml")}

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 import fairlead
-from apikit import kubeconfig
 from fairlead.cli.commands import crd
 from fairlead.cli.main import main, parser
-from lintkit import GOOD
+from support.cli.status_api import kubeconfig
+from support.policy.lint import GOOD
 
 _COMMAND = [sys.executable, "-m", "fairlead"]
 _NOWHERE = "http://127.0.0.1:1"

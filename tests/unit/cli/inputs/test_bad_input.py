@@ -6,7 +6,7 @@ import time
 import pytest
 
 from fairlead.cli.inputs.checker import Checker
-from lintkit import GOOD, HEAD, errors_of, report_of, said, spec
+from support.policy.lint import GOOD, HEAD, errors_of, report_of, said, spec
 
 _LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{at}: &a{at} [{', '.join([f'*a{at - 1}'] * 10)}]\n" for at in range(1, 30)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lintkit import GOOD, HEAD, report_of, said, spec
+from support.policy.lint import GOOD, HEAD, report_of, said, spec
 
 
 def _writing(name: str, *keys: str, more: str = "") -> str:

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from authoritykit import DAY, NOW, KeptSecrets, at_once, authority, handshake
 from fairlead.control.certificates.issuer import SchedulerCertificates
 from fairlead.kube.errors import ConflictError
 from fairlead.kube.watch.secrets import Secret, Secrets
@@ -24,6 +23,7 @@ from fairlead.pki.authority import Phase, read
 from fairlead.pki.issuing import Pair
 from fairlead.pki.rotation import ROTATE
 from fairlead.process.replica_certificates import ReplicaCertificates
+from support.pki.authorities import DAY, NOW, KeptSecrets, at_once, authority, handshake
 
 if TYPE_CHECKING:
     from fairlead.pki.rotation import ReplicaTrust

@@ -16,9 +16,9 @@ from fairlead.control.decide.rollout_observation import RolloutObservation
 from fairlead.render.object_names import CONFIG_HASH, Names
 from fairlead.render.shipped_templates import templates
 from fairlead.render.templates import Object, TemplateEngine
-from policykit.building import obj
-from renderkit import facts, settings
-from renderkit import named as one_of
+from support.policy.building import obj
+from support.render.schedulers import facts, settings
+from support.render.schedulers import named as one_of
 
 NOW = 10_000.0
 ENGINE = TemplateEngine(templates())

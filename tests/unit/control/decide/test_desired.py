@@ -3,7 +3,7 @@
 from generate.crds import installed_policy
 
 from fairlead.control.decide.desired import PolicyIndex
-from policykit.building import obj
+from support.policy.building import obj
 
 
 def test_the_end_of_a_policy_that_was_made_anew_does_not_end_the_new_one() -> None:

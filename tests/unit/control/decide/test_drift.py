@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fairlead.control.decide.drift import APPLIED, compare, includes, to_apply
-from renderkit import SCENES
+from support.render.schedulers import SCENES
 
 CONTAINER = {
     "name": "main",

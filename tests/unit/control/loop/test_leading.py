@@ -11,12 +11,12 @@ from fairlead.control.decide.desired import PAUSED
 from fairlead.control.loop.controller import Controller
 from fairlead.pki.authority import Phase
 from fairlead.render.object_names import SCHEDULER_LABEL, digest
-from faultkit.api import Happened, Key
-from faultkit.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, Cluster
-from faultkit.faults import Wire
-from faultkit.leader import tell, until
-from faultkit.life import CERTIFICATE, POLICY, STAGES, condition, made
-from faultkit.stories import begun, drifted, told, told_to
+from support.faults.api import Happened, Key
+from support.faults.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, Cluster
+from support.faults.faults import Wire
+from support.faults.leader import tell, until
+from support.faults.life import CERTIFICATE, POLICY, STAGES, condition, made
+from support.faults.stories import begun, drifted, told, told_to
 
 SOON_S = 5.0
 STATUS = "patch schedulerextenderpolicies/status p"
@@ -52,7 +52,7 @@ def test_a_policy_of_which_nobody_tells_the_leader_is_found_by_what_replicas_hav
         STAGES["a wiring change"].act(cluster)
         await until("a roll", lambda: cluster.api.objects[DEPLOYMENT] != before, 60)
 
-    with patch("faultkit.leader.tell", _of_children):
+    with patch("support.faults.leader.tell", _of_children):
         begun(story)
 
 
@@ -64,7 +64,7 @@ def _of_children(controller: Controller, happened: Happened) -> None:
 def test_what_somebody_deletes_before_a_new_leader_watches_is_back_soon() -> None:
     async def story(cluster: Cluster, wire: Wire) -> None:
         (key,) = made(cluster, "poddisruptionbudgets")
-        with patch("faultkit.leader.tell", lambda *_: None):
+        with patch("support.faults.leader.tell", lambda *_: None):
             wire.died.set()
             await asyncio.sleep(25)  # by now another one has had its first look
             cluster.api.delete(key)

@@ -9,8 +9,8 @@ import pytest
 from fairlead.control.status.lint_cache import LintCache, Warnings
 from fairlead.cooperative import Share
 from fairlead.policy.compile.compiler import CompileOptions
-from policykit import MODEL, obj
-from policykit.building import INSTALLED
+from support.policy import MODEL, obj
+from support.policy.building import INSTALLED
 
 SAID = ["AlwaysPasses", "SameForEveryNode"]
 RULES = CompileOptions(INSTALLED)

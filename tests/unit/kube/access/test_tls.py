@@ -22,8 +22,8 @@ from fairlead.kube.resources import PODS
 from scripted.clock import Wound
 from scripted.loop import in_loop
 from scripted.server import Server
+from support.webhook.tls import signed_by_another
 from testbed.certs import Authority, Pair
-from tlskit import signed_by_another
 
 Object = dict[str, Any]
 

@@ -9,7 +9,7 @@ from fairlead.api.parse import parse_policy
 from fairlead.cel.values.structs import from_json
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.policy.views.pod_and_node import NodeView, PodView
-from policykit import MODEL, Cluster, faults, node, obj, pod, policy
+from support.policy import MODEL, Cluster, faults, node, obj, pod, policy
 
 
 def test_ten_thousand_rules_are_refused_at_once_with_the_bound() -> None:

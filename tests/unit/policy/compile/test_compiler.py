@@ -12,7 +12,7 @@ from fairlead.policy.compile.compiler import CompileOptions, compile_policy, com
 from fairlead.policy.compile.expression_compiler import ExpressionCompiler
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.strategies.contract import PASS, Filter, Reads, Score, Strategy
-from policykit import INSTALLED, MODEL, Cluster, faults, node, obj, pod, policy
+from support.policy import INSTALLED, MODEL, Cluster, faults, node, obj, pod, policy
 
 FAULTS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "nothing is wrong": ({"filters": {"f": "true"}}, {}),

@@ -18,7 +18,7 @@ from fairlead.policy.explain.explainer import explain, explain_scores
 from fairlead.policy.explain.trace_steps import steps
 from fairlead.policy.views import node_data
 from fairlead.strategies.contract import Filter, Reads, Score, Strategy
-from policykit import INSTALLED, NOW, Cluster, node, obj, placed, pod, policy
+from support.policy import INSTALLED, NOW, Cluster, node, obj, placed, pod, policy
 
 SECRET = "a value of a fact"
 ERRORS = [

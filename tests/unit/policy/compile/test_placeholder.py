@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.policy.compile.placeholder import placeholder_policy
 from fairlead.policy.evaluate.matching import policy_set
-from policykit import NOW, Cluster, node, obj, pod, policy
+from support.policy import NOW, Cluster, node, obj, pod, policy
 
 BAD: dict[str, Any] = {"filters": [{"name": "f", "expression": "nonsense("}]}
 MEANT: dict[str, tuple[Any, bool]] = {

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fairlead.policy.evaluate.annotations import Conflict, annotations, conflicts
-from policykit import NOW, Cluster, node, pod, policy
+from support.policy import NOW, Cluster, node, pod, policy
 
 X, Y = "fairlead.dev/x", "fairlead.dev/y"
 RAISES = "node.metadata.labels['nope']"

@@ -12,8 +12,8 @@ from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import LONG, policy_set
 from fairlead.policy.evaluate.memory_sizes import size_of
 from fairlead.policy.views.node_table import Nodes
-from policykit import NOW, Clock, Cluster, Endless, node, pod, policy
-from policykit.asking import NEVER
+from support.policy import NOW, Clock, Cluster, Endless, node, pod, policy
+from support.policy.asking import NEVER
 
 OWNER = "pod.metadata.labels['owner']"
 RULES = policy(

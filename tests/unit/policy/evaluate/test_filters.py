@@ -12,7 +12,7 @@ from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import policy_model
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.strategies.contract import Filter, Reads, Reject, Strategy, Unknown
-from policykit import INSTALLED, NOW, SECOND, Cluster, node, obj, pod, policy
+from support.policy import INSTALLED, NOW, SECOND, Cluster, node, obj, pod, policy
 
 LOAD = [{"name": "load", "nodeAnnotation": {"key": "load", "timeKey": "at"}, "maxAge": "60s"}]
 KEY = "node.metadata.labels['gpu'] == 'a'"

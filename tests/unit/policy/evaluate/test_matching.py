@@ -8,7 +8,7 @@ from fairlead.policy.evaluate.annotations import annotations
 from fairlead.policy.evaluate.evaluator import UNDECIDED
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.preemption import PROTECTED, dropped
-from policykit import NOW, SECOND, Cluster, node, placed, pod, policy
+from support.policy import NOW, SECOND, Cluster, node, placed, pod, policy
 
 MATCHES: dict[str, tuple[dict[str, Any], bool]] = {
     "without a match every pod is meant": ({}, True),

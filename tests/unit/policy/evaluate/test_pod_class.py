@@ -11,7 +11,7 @@ from fairlead.cel.values.structs import from_json
 from fairlead.policy.evaluate.matching import equivalence_key, reads_identity
 from fairlead.policy.views.pod_and_node import PodView
 from fairlead.strategies.reads import Reads
-from policykit import Cluster, node, policy
+from support.policy import Cluster, node, policy
 
 EXPRESSIONS = [
     "pod.metadata.labels[?'gpu'].orValue('none') == 'a'",

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fairlead.policy.evaluate.preemption import PROTECTED, Dropped, dropped
-from policykit import NOW, Cluster, node, placed, pod, policy
+from support.policy import NOW, Cluster, node, placed, pod, policy
 
 VICTIMS = [
     placed("keep", labels={"never-evict": "true"}),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fairlead.policy.evaluate.scoring import normalized, on_the_wire, totals
 from fairlead.strategies.contract import Normalize
-from policykit import Cluster, node, pod, policy
+from support.policy import Cluster, node, pod, policy
 
 NAN, INF = math.nan, math.inf
 NORMALIZED: dict[str, tuple[list[float | None], Normalize, list[float] | None]] = {

@@ -12,7 +12,7 @@ from fairlead.policy.evaluate.columns import FilterColumn
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.verdict_cache import SLICE_MAX
 from fairlead.strategies.reads import Change
-from policykit import NOW, SECOND, Clock, Cluster, node, placed, pod, policy
+from support.policy import NOW, SECOND, Clock, Cluster, node, placed, pod, policy
 
 GPU = Change(node=frozenset({("metadata", "labels", "gpu")}))
 

@@ -15,7 +15,7 @@ from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.pod_and_node import NodeView, PodView
 from fairlead.strategies.reads import Change
-from policykit import NOW, SECOND, Clock, Endless, node, placed, pod, policy
+from support.policy import NOW, SECOND, Clock, Endless, node, placed, pod, policy
 
 NEVER = 1 << 62
 HOLD_OFF = {"labels": [{"key": "gpu"}], "conditions": [{"type": "Ready"}], "holdOff": "20s"}

@@ -12,7 +12,7 @@ from fairlead.cel.engine.environment import RULE
 from fairlead.cel.syntax.unparse import text
 from fairlead.policy.explain.counterfactuals import fewest_changes
 from fairlead.policy.explain.explanation import Change, Element
-from policykit.explaining import ON_IT, OTHER, ZONE, Q, R, explained, flips_of
+from support.policy.explaining import ON_IT, OTHER, ZONE, Q, R, explained, flips_of
 
 CLOSEST: dict[str, tuple[str, list[Change]]] = {
     "one comparison": (

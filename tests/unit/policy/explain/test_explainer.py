@@ -14,8 +14,8 @@ from fairlead.policy.evaluate.scoring import on_the_wire
 from fairlead.policy.explain.explainer import explain, explain_scores
 from fairlead.policy.explain.explanation import Change, ExplainedMatchError, Step
 from fairlead.policy.views.pod_and_node import NodeView
-from policykit.building import NOW
-from policykit.explaining import explained, world
+from support.policy.building import NOW
+from support.policy.explaining import explained, world
 
 
 def test_a_rule_that_passes_in_doubt_says_so() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.explain.mismatch import unmatched
-from policykit import NOW, pod, policy
+from support.policy import NOW, pod, policy
 
 LABELS = {"tier": "gold", "app": "web"}
 IMPORTANT = {"important": "pod.spec.priority > 100"}

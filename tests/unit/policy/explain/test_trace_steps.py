@@ -6,7 +6,7 @@ from fairlead.cel.functions.quantity import Quantity
 from fairlead.cel.values.value_types import NONE, Duration, TypeName, UInt
 from fairlead.policy.explain.explanation import Change
 from fairlead.policy.explain.format_value import shown
-from policykit.explaining import ON_IT, OTHER, explained
+from support.policy.explaining import ON_IT, OTHER, explained
 
 SHOWN: dict[str, tuple[str, list[tuple[str, object, str]]]] = {
     "exists: the one that did": (

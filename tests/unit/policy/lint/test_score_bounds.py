@@ -12,7 +12,7 @@ from fairlead.cel.values.structs import from_json
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.lint.score_bounds import bounds
 from fairlead.policy.views.pod_and_node import NodeView, PodView
-from policykit.building import placed
+from support.policy.building import placed
 
 _ENVIRONMENT = Environment(RULE)
 _GIB = float(1 << 30)

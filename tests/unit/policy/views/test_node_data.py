@@ -10,7 +10,7 @@ from fairlead.api.data import DataEntry
 from fairlead.policy.views.node_data import differing, moment, reader, with_data
 from fairlead.policy.views.pod_and_node import Data
 from fairlead.strategies.facts import Unknown
-from policykit import NOW, SECOND, Cluster, node, pod, policy
+from support.policy import NOW, SECOND, Cluster, node, pod, policy
 
 Fields = dict[str, Any]
 

@@ -6,7 +6,7 @@ from fairlead.cel.values.structs import from_json
 from fairlead.policy.views.placed_pod import placed_pod
 from fairlead.policy.views.pod_and_node import Data, MissingDataError, NodeView, PodView
 from fairlead.strategies.facts import Condition, Controller, Unknown
-from policykit import node, placed, pod
+from support.policy import node, placed, pod
 
 AGENT = {
     "metadata": {

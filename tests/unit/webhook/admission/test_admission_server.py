@@ -18,7 +18,7 @@ from fairlead.webhook.admission.review import NoReviewError
 from fairlead.webhook.https.connection_limits import ADMISSION, UNREAD
 from fairlead.webhook.https.listener import CROWDED
 from fairlead.webhook.https.tls import Tls
-from tlskit import HOSTS, NOW, YEAR, Connection, Ground, as_go, connect
+from support.webhook.tls import HOSTS, NOW, YEAR, Connection, Ground, as_go, connect
 
 OTHER = "127.0.0.2"
 FOREVER = 600.0

@@ -10,8 +10,8 @@ from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.webhook.admission import review as admission
 from fairlead.webhook.admission.admission_server import MAX_BODY
 from fairlead.webhook.admission.review import MESSAGE_MAX, PIECE, PIECES, NoReviewError, review, review_steps
-from policykit import obj
-from policykit.building import INSTALLED, MODEL
+from support.policy import obj
+from support.policy.building import INSTALLED, MODEL
 
 GOOD = {"f": "node.metadata.name == 'a'"}
 BAD = {"f": "node.metadata.nam == 'a'"}

@@ -10,8 +10,8 @@ from fairlead.webhook.extender import bind as placing
 from fairlead.webhook.extender.bind import BindDecision
 from fairlead.webhook.extender.call import VerbReply
 from fairlead.webhook.extender.requests import BindArgs
-from policykit import Clock, node, policy
-from webhookkit import Asking, at, go
+from support.policy import Clock, node, policy
+from support.webhook import Asking, at, go
 
 ASKED = {"PodName": "x", "PodNamespace": "ml", "PodUID": "u-x", "Node": "n"}
 

@@ -10,8 +10,8 @@ from fairlead.policy.evaluate import matching
 from fairlead.policy.views.pod_and_node import PodView
 from fairlead.webhook.extender.call import FailurePolicy
 from fairlead.webhook.extender.circuit_breaker import CLASSES, MISSES, PAUSE_NS, WINDOW_NS, CircuitBreaker
-from policykit import Clock, node, pod, policy
-from webhookkit import Asking, Passing, at, body, names_of
+from support.policy import Clock, node, pod, policy
+from support.webhook import Asking, Passing, at, body, names_of
 
 NAMES = [f"n{number:03}" for number in range(200)]
 MANY = [node(name, labels={"gpu": "x"} if name >= "n150" else {}) for name in NAMES]

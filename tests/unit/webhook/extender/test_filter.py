@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from fairlead.webhook.extender.call import FailurePolicy, VerbReply
-from policykit import node, ns, placed, policy
-from webhookkit import Asking, body, go, names_of
+from support.policy import node, ns, placed, policy
+from support.webhook import Asking, body, go, names_of
 
 GPU = {"expression": "node.metadata.labels[?'gpu'].hasValue()", "reason": "no GPU"}
 ROOM = {"expression": "free['cpu'] >= 2.0", "reason": "full", "resolvable": True}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from fairlead.webhook.extender import requests
 from fairlead.webhook.extender.caches import DECODED, FullNodeCache
-from policykit import node, placed, policy
-from webhookkit import Asking, body, names_of
+from support.policy import node, placed, policy
+from support.webhook import Asking, body, names_of
 
 PARTS = [b'{"metadata":{"name":"%s"},"spec":{"v":%d}}' % (name, at) for name in (b"a", b"b", b"ab") for at in (1, 2)]
 NEW, OPEN = PARTS[1::2], b'{"metadata":{"name":"open"},"list":[]}'

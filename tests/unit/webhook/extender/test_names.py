@@ -5,8 +5,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policykit import node, policy
-from webhookkit import Asking, body, go
+from support.policy import node, policy
+from support.webhook import Asking, body, go
 
 NAMES = st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), unique=True, max_size=8)
 RULES = [

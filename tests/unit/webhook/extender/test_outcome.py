@@ -7,9 +7,9 @@ import pytest
 
 from fairlead.webhook.extender.call import FailurePolicy, Outcome, VerbReply
 from fairlead.webhook.extender.circuit_breaker import PAUSE_NS, OpenCircuit, Version
-from policykit import SECOND, node, ns, placed, policy
-from policykit.asking import Clock
-from webhookkit import Asking, Passing, at, body, go, names_of
+from support.policy import SECOND, node, ns, placed, policy
+from support.policy.asking import Clock
+from support.webhook import Asking, Passing, at, body, go, names_of
 
 GPU = {"gpu": "node.metadata.labels[?'gpu'].hasValue()"}
 MANY = [node(f"n{number:03}", labels={"gpu": "x"} if number >= 150 else {}) for number in range(200)]

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from policykit import node, placed, policy
-from webhookkit import Asking, body, go
+from support.policy import node, placed, policy
+from support.webhook import Asking, body, go
 
 KEEP = {"keepers": "victim.metadata.labels[?'never-evict'].orValue('') == 'true'"}
 GPU = {"gpu": "node.metadata.labels[?'gpu'].hasValue()"}

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from policykit import node, policy
-from webhookkit import Asking, body, go
+from support.policy import node, policy
+from support.webhook import Asking, body, go
 
 NODES = [node(name, cpu=cpu) for name, cpu in (("a", 10.0), ("b", 20.0), ("c", 24.9), ("d", 25.0))]
 ALL = ["a", "b", "c", "d"]

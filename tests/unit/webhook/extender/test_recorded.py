@@ -8,10 +8,10 @@ import pytest
 from extender import wire
 from fairlead.cel.values.structs import from_json
 from fairlead.webhook.extender import requests
-from policykit import node, policy
+from support.policy import node, policy
+from support.webhook import Asking, go
+from support.webhook.forms import forms
 from testbed.versions import KUBERNETES
-from webhookkit import Asking, go
-from webhookkit.forms import forms
 
 ASKED = ["filter-names", "filter-nodes", "filter-nominated-names", "filter-nominated-nodes"]
 ASKED += ["prioritize-names", "prioritize-nodes"]

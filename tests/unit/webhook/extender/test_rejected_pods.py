@@ -11,8 +11,8 @@ from fairlead.policy.evaluate import matching
 from fairlead.webhook.extender.call import Outcome
 from fairlead.webhook.extender.rejected_pods import AGAIN_NS, CONDITIONS, PAUSE_NS, UNSEEN_NS, RejectedPods
 from fairlead.webhook.extender.state import ServingState
-from policykit import NOW, SECOND, node, pod, policy
-from webhookkit import Asking, at, body
+from support.policy import NOW, SECOND, node, pod, policy
+from support.webhook import Asking, at, body
 
 LABEL = "node.metadata.labels[?'pool'].orValue('') == 'ours'"
 OTHER = "node.metadata.labels[?'other'].orValue('') == ''"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fairlead.cel.values.structs import from_json
 from fairlead.webhook.extender import requests
 from fairlead.webhook.extender.requests import MalformedError
-from webhookkit import body
+from support.webhook import body
 
 METADATA: dict[str, Any] = {"name": "x", "labels": {"a": "b"}}
 POD: dict[str, Any] = {"metadata": METADATA, "spec": {"priority": 3}}

@@ -6,8 +6,8 @@ import pytest
 
 from fairlead.pki.identities import NO_POD
 from fairlead.webhook.extender.call import Reply
-from policykit import node, policy
-from webhookkit import Asking, body
+from support.policy import node, policy
+from support.webhook import Asking, body
 
 RAISES = {"name": "c", "expression": "pod.metadata.labels['none'] == 'x'"}
 ODD = policy("p", match={"conditions": [RAISES]}, filters={"f": "true"}, scores={"s": "1.0"})

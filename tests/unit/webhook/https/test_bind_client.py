@@ -12,8 +12,8 @@ from fairlead.kube.errors import AccessError, ClusterError, ConflictError, NotFo
 from fairlead.kube.resources import PODS
 from fairlead.webhook.extender.call import CallClock, VerbReply
 from fairlead.webhook.https.bind_client import Binder
-from policykit import NOW, SECOND, node, policy
-from webhookkit import Asking, go
+from support.policy import NOW, SECOND, node, policy
+from support.webhook import Asking, go
 
 ASKED = {"PodName": "x", "PodNamespace": "ml", "PodUID": "u-x", "Node": "n"}
 WHERE = PODS.named("ml", "x", "binding")

@@ -19,8 +19,8 @@ from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.bind_client import Binder
 from fairlead.webhook.https.dispatch import PATHS, Dispatcher
 from fairlead.webhook.https.wall_clock import BACK_NS, TimeOfDay
-from policykit import SECOND, node, policy
-from webhookkit import Asking, body, go
+from support.policy import SECOND, node, policy
+from support.webhook import Asking, body, go
 
 
 class Nobody:

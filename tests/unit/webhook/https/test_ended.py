@@ -18,8 +18,20 @@ from fairlead.pki.issuing import Pair, create_authority, issue_leaf
 from fairlead.webhook.extender.call import IncomingCall, Reply
 from fairlead.webhook.https.server import AGE_S, WebhookServer
 from fairlead.webhook.https.tls import Tls
-from policykit import SECOND
-from tlskit import ANYBODY, HOSTS, NOW, YEAR, Connection, Ground, Received, as_go, between, connect, of_no_version
+from support.policy import SECOND
+from support.webhook.tls import (
+    ANYBODY,
+    HOSTS,
+    NOW,
+    YEAR,
+    Connection,
+    Ground,
+    Received,
+    as_go,
+    between,
+    connect,
+    of_no_version,
+)
 
 DAY_S = 86400
 NEW = create_authority("ca-2", NOW, YEAR)

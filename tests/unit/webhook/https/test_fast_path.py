@@ -22,9 +22,9 @@ from fairlead.webhook.https.dispatch import Dispatcher
 from fairlead.webhook.https.fast_path import FastPathConnection
 from fairlead.webhook.https.server import Handle, WebhookServer
 from fairlead.webhook.https.tls import Tls
-from policykit import SECOND, node, policy
-from tlskit import Ground, as_go
-from webhookkit import Asking, body
+from support.policy import SECOND, node, policy
+from support.webhook import Asking, body
+from support.webhook.tls import Ground, as_go
 
 MAX_BODY = 100_000
 

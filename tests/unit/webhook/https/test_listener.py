@@ -23,7 +23,7 @@ from fairlead.webhook.https.counted_server import CountedServer
 from fairlead.webhook.https.listener import CROWDED, TlsListener
 from fairlead.webhook.https.server import WebhookServer
 from fairlead.webhook.https.tls import Tls
-from tlskit import ANYBODY, Connection, Ground, connect
+from support.webhook.tls import ANYBODY, Connection, Ground, connect
 
 HELLO = b"\x16\x03\x01\x02\x00\x01\x00"
 """How a handshake begins; this one never goes on."""

@@ -25,7 +25,7 @@ from fairlead.webhook.https.connection_limits import Limits
 from fairlead.webhook.https.listener import TlsListener
 from fairlead.webhook.https.server import WebhookServer
 from fairlead.webhook.https.tls import Tls
-from tlskit import ANYBODY, HOSTS, NOW, YEAR, Connection, Ground, as_go, connect
+from support.webhook.tls import ANYBODY, HOSTS, NOW, YEAR, Connection, Ground, as_go, connect
 
 ADDRESSES = [f"127.0.0.{number}" for number in range(1, 7)]
 LIMITS = Limits(

@@ -18,9 +18,9 @@ from fairlead.webhook.extender.call import Caller, Reply
 from fairlead.webhook.extender.callers import Callers
 from fairlead.webhook.https.server import AGE_S, WebhookServer
 from fairlead.webhook.https.tls import Contents, InMemory, Tls
-from policykit import SECOND
 from scripted.loop import in_loop
-from tlskit import NOW, Connection, connect
+from support.policy import SECOND
+from support.webhook.tls import NOW, Connection, connect
 
 SOURCE = InMemory("our authority")
 CALLER = Caller(schedulers=frozenset({"gpu"}))

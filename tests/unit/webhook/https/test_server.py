@@ -15,7 +15,7 @@ from fairlead.pki.issuing import create_authority, issue_leaf
 from fairlead.webhook.extender.call import IncomingCall, Reply
 from fairlead.webhook.https.server import WebhookServer
 from fairlead.webhook.https.tls import Tls
-from tlskit import ANYBODY, HOSTS, NOW, YEAR, Connection, Ground, connect, signed_by_another
+from support.webhook.tls import ANYBODY, HOSTS, NOW, YEAR, Connection, Ground, connect, signed_by_another
 
 Story = Callable[["Running"], Awaitable[None]]
 

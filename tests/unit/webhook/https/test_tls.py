@@ -8,7 +8,7 @@ import pytest
 from fairlead.pki.issuing import create_authority
 from fairlead.webhook.https.peer import common_name
 from fairlead.webhook.https.tls import InMemory, Tls, TlsError
-from tlskit import NOW, YEAR, Ground
+from support.webhook.tls import NOW, YEAR, Ground
 
 
 @pytest.mark.parametrize(

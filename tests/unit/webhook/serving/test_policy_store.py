@@ -11,8 +11,8 @@ from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.strategies.contract import Strategy
 from fairlead.webhook.serving.policy_status import CompiledGeneration
 from fairlead.webhook.serving.policy_store import PolicyStore
-from policykit import MODEL, NOW, Cluster, node, obj, pod
-from policykit.building import INSTALLED
+from support.policy import MODEL, NOW, Cluster, node, obj, pod
+from support.policy.building import INSTALLED
 
 GOOD = "node.metadata.name == 'a'"
 OTHER = "node.metadata.name == 'b'"

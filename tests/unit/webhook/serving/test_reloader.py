@@ -15,9 +15,9 @@ from fairlead.policy.views.faults import internal_error
 from fairlead.webhook.serving.policy_store import PolicyStore
 from fairlead.webhook.serving.reloader import PolicyReloader
 from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
-from policykit import MODEL, obj
-from policykit.building import INSTALLED
 from scripted.loop import in_loop
+from support.policy import MODEL, obj
+from support.policy.building import INSTALLED
 
 READS = {"f": "pods.all(p, p.metadata.annotations[?'example.com/a'].orValue('') == '')"}
 

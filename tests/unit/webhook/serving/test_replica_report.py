@@ -15,7 +15,7 @@ from fairlead.webhook.extender.circuit_breaker import OpenCircuit, Version
 from fairlead.webhook.serving.policy_status import PolicyStatus
 from fairlead.webhook.serving.replica_report import ReportInputs, report
 from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
-from policykit import obj, policy
+from support.policy import obj, policy
 
 FILTER = {"f": "node.metadata.name == 'a'"}
 WIRED = ("fails", "ignores", "scores", "binds")

@@ -1,0 +1,1 @@
+"""Helpers of tests, folder by folder as the product."""

@@ -1,0 +1,65 @@
+"""The chart, rendered by helm. `make crds` writes the golden files anew."""
+
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fairlead.render.templates import written
+from testbed import build
+from testbed.versions import program
+
+CHART = Path(__file__).parents[3] / "charts" / "fairlead"
+GOLDEN = Path(__file__).parents[2] / "data" / "chart"
+CASES = {file.name.removesuffix("-values.yaml"): file for file in sorted((CHART / "ci").glob("*-values.yaml"))}
+NAMESPACE = "fairlead-system"
+
+
+class ChartError(Exception):
+    """Helm refuses it; says why."""
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Refuses what stands there twice, as kustomize does, which comes after helm in Flux."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        made: dict[Any, Any] = super().construct_mapping(node, deep)
+        if len(made) != len(node.value):
+            raise ChartError(f"a key stands there twice: {node.start_mark}")
+        return made
+
+
+def helm(*arguments: str) -> str:
+    """What it prints."""
+    command = [str(_helm()), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    if done.returncode:
+        raise ChartError(done.stderr + done.stdout)
+    return done.stdout
+
+
+@cache
+def _helm() -> Path:
+    return build.build([program("helm")])["helm"]
+
+
+def template(*values: Path | str, namespace: str = NAMESPACE, release: str = "fairlead") -> list[dict[str, Any]]:
+    """The objects of the chart, with values of files, or written as `a.b=c`."""
+    given = [f"--values={one}" if isinstance(one, Path) else f"--set-json={one}" for one in values]
+    text = helm("template", release, str(CHART), f"--namespace={namespace}", *given)
+    return [one for one in yaml.load_all(text, _Loader) if one is not None]
+
+
+def golden(case: str) -> str:
+    """What a case gives, but for the CRD, which is as it is."""
+    objects = [one for one in template(CASES[case]) if one["kind"] != "CustomResourceDefinition"]
+    return written(sorted(objects, key=lambda one: (one["kind"], one["metadata"]["name"], str(one["metadata"]))))
+
+
+def write() -> None:
+    """Write the golden files anew."""
+    GOLDEN.mkdir(exist_ok=True)
+    for name in CASES:
+        (GOLDEN / f"{name}.yaml").write_text(golden(name))

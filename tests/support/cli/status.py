@@ -1,0 +1,141 @@
+"""Clusters for `fairlead status`, scene by scene. `make crds` writes the golden files anew."""
+
+import io
+import tempfile
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from fairlead.cli.main import main
+from support.cli.status_api import Answers, api_server, items
+from support.kube.crd import POLICIES
+
+DATA = Path(__file__).parents[2] / "data" / "status"
+NS = "fairlead-system"
+_OWN = f"/api/v1/namespaces/{NS}"
+_APPS = f"/apis/apps/v1/namespaces/{NS}"
+DEPLOYMENTS, CONFIG_MAPS = f"{_APPS}/deployments", f"{_OWN}/configmaps"
+LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NS}/leases"
+ALL_PODS, PODS = "/api/v1/pods", f"{_OWN}/pods"
+Object = dict[str, Any]
+
+
+def policy(name: str, *, reason: str = "Ready", message: str = "its rules serve", **more: Any) -> Object:
+    """A policy with its status; `more` goes into that."""
+    ready = {"type": "Ready", "status": "True" if reason == "Ready" else "False", "reason": reason, "message": message}
+    rule = {"kind": "Filter", "name": "class", "evaluation": "Lowered"}
+    status = {"observedGeneration": 4, "servingGeneration": 4, "conditions": [ready], "rules": [rule], **more}
+    return {
+        "metadata": {"name": name, "generation": 4, "uid": name},
+        "spec": {"schedulerName": "gpu"},
+        "status": status,
+    }
+
+
+def pod(name: str, *, ready: bool = True, scheduler: str = "", **status: Any) -> Object:
+    """A pod of the operator, or of a scheduler."""
+    own = {"app.kubernetes.io/name": "fairlead", "app.kubernetes.io/component": "operator"}
+    labels = {"fairlead.dev/scheduler": scheduler} if scheduler else own
+    annotations = {"fairlead.dev/config-hash": "0123456789ab"} if scheduler else {}
+    conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
+    containers = [{"restartCount": 0 if ready else 7, **status}]
+    return {
+        "metadata": {"name": name, "namespace": NS, "labels": labels, "annotations": annotations},
+        "spec": {"containers": [{"ports": [{"name": "probes", "containerPort": 8080}]}]},
+        "status": {"phase": "Running", "conditions": conditions, "containerStatuses": containers},
+    }
+
+
+def deployment(scheduler: str, ready: int = 2) -> Object:
+    """Of a scheduler, with two pods."""
+    metadata = {
+        "name": f"kube-scheduler-{scheduler}",
+        "generation": 1,
+        "labels": {"fairlead.dev/scheduler": scheduler},
+        "annotations": {"fairlead.dev/config-hash": "0123456789ab"},
+    }
+    counts = {"replicas": 2, "updatedReplicas": 2, "availableReplicas": ready, "readyReplicas": ready}
+    return {"metadata": metadata, "spec": {"replicas": 2}, "status": {"observedGeneration": 1, **counts}}
+
+
+def lease(name: str, holder: str) -> Object:
+    """Who leads."""
+    return {"metadata": {"name": name}, "spec": {"holderIdentity": f"{holder}_uid"}}
+
+
+def metrics(stale: float = 12.0, generation: str = "5f3a") -> str:
+    """What a replica tells."""
+    return (
+        f'fairlead_mirror_staleness_seconds{{kind="nodes"}} {stale}\n'
+        'fairlead_mirror_staleness_seconds{kind="pods"} 3.5\n'
+        f'fairlead_policy_set_info{{hash="{generation}"}} 1.0\n'
+        'fairlead_filter_rejected_nodes_total{policy="gpu-class",rule="class"} 21.0\n'
+    )
+
+
+def cluster(**changes: object) -> dict[str, object]:
+    """One in which all is well, but for what is said of it; by the names of the constants above."""
+    pods = [pod("fairlead-a"), pod("fairlead-b")]
+    answers: dict[str, object] = {
+        POLICIES: items(policy("gpu-class"), policy("gpu-mark")),
+        ALL_PODS: items(*pods),
+        PODS: items(*pods),
+        DEPLOYMENTS: items(deployment("gpu")),
+        CONFIG_MAPS: items(),
+        LEASES: items(lease("fairlead", "fairlead-a"), lease("kube-scheduler-gpu", "kube-scheduler-gpu-1")),
+        f"{PODS}/fairlead-a:8080/proxy/metrics": metrics(),
+        f"{PODS}/fairlead-b:8080/proxy/metrics": metrics(),
+    }
+    return answers | {globals().get(key, key): value for key, value in changes.items()}
+
+
+_ERRORS = {"count": 3, "lastMessage": "no such key: gpu", "lastTime": "2026-11-21T03:00:00Z"}
+_WARNING = {
+    "reason": "RejectedByThisPolicyOnly",
+    "count": 2,
+    "message": "pods wait that only it refuses",
+}
+_WAITING: Object = {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}}
+_NO_METRICS: Mapping[str, object] = {f"{PODS}/fairlead-{one}:8080/proxy/metrics": 403 for one in "ab"}
+_SCHEDULER_PODS = [pod("kube-scheduler-gpu-1", scheduler="gpu"), pod("kube-scheduler-gpu-2", scheduler="gpu")]
+_WELL = items(pod("fairlead-a"), pod("fairlead-b"), *_SCHEDULER_PODS)
+
+SCENES: dict[str, tuple[Answers, int]] = {
+    "well": (cluster(PODS=_WELL), 0),
+    "three-in-the-morning": (
+        cluster(
+            POLICIES=items(
+                policy("gpu-mark", warnings=[_WARNING]),
+                policy(
+                    "gpu-class",
+                    reason="LastGoodServes",
+                    message="generation 3 serves: spec.filters[0].expression: NodeSpec has no field `x`",
+                    servingGeneration=3,
+                    rules=[{"kind": "Filter", "name": "class", "evaluation": "Engine", "errors": _ERRORS}],
+                ),
+                policy("new", observedGeneration=3),
+            ),
+            PODS=items(pod("fairlead-a"), pod("fairlead-b", ready=False, **_WAITING), _SCHEDULER_PODS[0]),
+            DEPLOYMENTS=items(deployment("gpu", ready=1)),
+        )
+        | {f"{PODS}/fairlead-a:8080/proxy/metrics": metrics(stale=300.0)},
+        1,
+    ),
+    "little-may-be-read": (
+        {**cluster(ALL_PODS=403, DEPLOYMENTS=403, CONFIG_MAPS=403, LEASES=403), **_NO_METRICS},
+        0,
+    ),
+    "no-operator": (cluster(ALL_PODS=items(), PODS=items(), DEPLOYMENTS=items(), POLICIES=items()), 1),
+}
+
+
+def write() -> None:
+    """Write the golden files anew."""
+    for name, (answers, _) in SCENES.items():
+        with tempfile.TemporaryDirectory() as folder, api_server(answers, Path(folder)) as file:
+            for ending, form in (("txt", "table"), ("json", "json")):
+                out = io.StringIO()
+                with redirect_stdout(out):
+                    main(["status", "--kubeconfig", str(file), "-o", form])
+                (DATA / f"{name}.{ending}").write_text(out.getvalue())

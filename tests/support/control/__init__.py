@@ -1,0 +1,1 @@
+"""The leader, beside an API server."""

@@ -1,0 +1,19 @@
+"""Those who flood the ports, an author of the worst policies, and what the operator's replicas tell of it."""
+
+from support.drills.author import NOTES, SCHEDULER, pod, tame, worst
+from support.drills.figures import Figures, look, report, within_ms
+from support.drills.flooder import Flooder, flooders
+
+__all__ = (
+    "NOTES",
+    "SCHEDULER",
+    "Figures",
+    "Flooder",
+    "flooders",
+    "look",
+    "pod",
+    "report",
+    "tame",
+    "within_ms",
+    "worst",
+)

@@ -1,0 +1,155 @@
+"""A leader in virtual time, over a wire that may fail; one that dies is followed by another."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from unittest.mock import patch
+
+from generate.crds import installed_policy
+
+from fairlead.control.loop.assemble import AUTHORITY, LeaderContext, leader_controller
+from fairlead.control.loop.controller import Controller
+from fairlead.control.loop.kopf_runtime import CHILDREN
+from fairlead.control.loop.leader_metrics import LeaderMetrics
+from fairlead.control.reconcile.replicas import ReplicaClient
+from fairlead.metrics import Metrics
+from fairlead.pki import authority as authorities
+from fairlead.pki.issuing import Pair
+from fairlead.render.cluster_facts import ClusterFacts
+from fairlead.render.extenders import Wiring
+from fairlead.render.object_names import SCHEDULER_LABEL
+from fairlead.render.operator_settings import OperatorSettings, SchedulerSettings
+from fairlead.render.plan import Plan, plan
+from fairlead.render.shipped_templates import templates
+from fairlead.render.templates import TemplateEngine
+from support.faults.api import Happened
+from support.faults.cluster import NAMESPACE, Cluster
+from support.faults.faults import Wire, telling
+
+MODEL, SETTINGS = installed_policy(), OperatorSettings()
+ENGINE = TemplateEngine(templates())
+"""It takes a while to read them, and there are many leaders."""
+_KINDS = {(group, plural) for group, _, plural in CHILDREN}
+_PAIRS: list[Pair] = []
+_PLANS: dict[tuple[str, Wiring, ClusterFacts], Plan] = {}
+_AFTER_S = 20.0
+
+
+def _operator(cluster: Cluster, wire: Wire) -> LeaderContext:
+    return LeaderContext(
+        client=wire.client,
+        model=MODEL,
+        settings=lambda: SETTINGS,
+        namespace=NAMESPACE,
+        service="fairlead",
+        port=8443,
+        url="https://fairlead:8443",
+        selector="none=none",
+        instance="test",
+        context=ssl.create_default_context,
+        held=lambda: cluster.held,
+        requested=lambda: cluster.material is not None and cluster.material.requested,
+        nodes=lambda: 1,
+        is_leader=lambda: True,
+        warnings=lambda *_: [],
+        metrics=LeaderMetrics(Metrics()),
+    )
+
+
+def _planned(engine: TemplateEngine, settings: SchedulerSettings, wiring: Wiring, facts: ClusterFacts) -> Plan:
+    """It is a function, and what takes longest of a pass."""
+    asked = settings.model_dump_json(), wiring, facts
+    if asked not in _PLANS:
+        _PLANS[asked] = plan(engine, settings, wiring, facts)
+    return _PLANS[asked]
+
+
+@contextmanager
+def around(cluster: Cluster) -> Iterator[None]:
+    """What a leader asks of others than the API server, and chance: the same authorities each time."""
+
+    async def ask(replicas: ReplicaClient) -> object:
+        await asyncio.sleep(0)
+        replicas.states = cluster.state()
+        return replicas.states
+
+    async def answered(*_: object) -> str:
+        await asyncio.sleep(0)
+        return ""
+
+    def new(_: object) -> Pair:
+        there = ("", "secrets", NAMESPACE, AUTHORITY) in cluster.api.objects
+        return _PAIRS[there]
+
+    if not _PAIRS:
+        _PAIRS.extend(authorities.new(cluster.now()) for _ in range(2))
+    with (
+        patch.object(ReplicaClient, "poll", ask),
+        patch("fairlead.control.reconcile.reconciler.probe_extender_urls", answered),
+        patch("fairlead.control.decide.decide.plan", _planned),
+        patch("fairlead.control.loop.assemble.TemplateEngine", lambda _: ENGINE),
+        patch("fairlead.control.decide.retention.SCHEDULER_S", 60.0),
+        patch("fairlead.control.loop.assemble.now", cluster.now),
+        patch("fairlead.pki.authority.new", new),
+    ):
+        yield
+
+
+@asynccontextmanager
+async def at_work(cluster: Cluster, wire: Wire) -> AsyncIterator[None]:
+    """Leaders, one after the other."""
+    end, task = cluster.begin(), asyncio.ensure_future(_lead(cluster, wire))
+    try:
+        yield
+    finally:
+        end()
+        if task.done():
+            task.result()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _lead(cluster: Cluster, wire: Wire) -> None:
+    while True:
+        one = asyncio.ensure_future(_once(cluster, wire))
+        died = asyncio.ensure_future(wire.died.wait())
+        try:
+            await asyncio.wait((one, died), return_when=asyncio.FIRST_COMPLETED)
+            if one.done():
+                one.result()
+        finally:
+            one.cancel()
+            died.cancel()
+            await asyncio.gather(one, died, return_exceptions=True)
+        wire.died.clear()
+        await asyncio.sleep(_AFTER_S)
+
+
+async def _once(cluster: Cluster, wire: Wire) -> None:
+    async with leader_controller(_operator(cluster, wire)) as controller:
+        end = telling(cluster.api, lambda one: tell(controller, one))
+        for key, obj in [*cluster.api.objects.items()]:
+            tell(controller, Happened(0, "", key, obj))
+        try:
+            await controller.run()
+        finally:
+            end()
+
+
+def tell(controller: Controller, one: Happened) -> None:
+    """As kopf does."""
+    if one.key[1] == "schedulerextenderpolicies":
+        controller.on_policy_event(one.type or None, one.obj)
+    labels = one.obj["metadata"].get("labels", {})
+    if one.key[:2] in _KINDS and one.key[2] == NAMESPACE and SCHEDULER_LABEL in labels:
+        controller.enqueue(labels[SCHEDULER_LABEL])
+
+
+async def until(what: str, holds: Callable[[], bool], seconds: float = 3000) -> None:
+    """Let time pass."""
+    time = asyncio.get_running_loop().time
+    end = time() + seconds
+    while not holds():
+        assert time() < end, f"it never came to that: {what}"
+        await asyncio.sleep(0.5)

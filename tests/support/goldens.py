@@ -1,0 +1,15 @@
+"""Writes all golden files anew: `make crds`, and look at what it changes."""
+
+from support.chart import chart
+from support.cli import rendered, status
+from support.render import schedulers
+
+
+def write_all() -> None:
+    """Write the golden files of the chart, of schedulers, and of what commands print."""
+    for one in (chart, schedulers, rendered, status):
+        one.write()
+
+
+if __name__ == "__main__":
+    write_all()

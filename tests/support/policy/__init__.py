@@ -1,0 +1,21 @@
+"""Policies, nodes and pods in few words, so that a test says only what matters to it."""
+
+from support.policy.asking import Clock, Cluster, Endless
+from support.policy.building import INSTALLED, MODEL, NOW, SECOND, faults, node, ns, obj, placed, pod, policy
+
+__all__ = [
+    "INSTALLED",
+    "MODEL",
+    "NOW",
+    "SECOND",
+    "Clock",
+    "Cluster",
+    "Endless",
+    "faults",
+    "node",
+    "ns",
+    "obj",
+    "placed",
+    "pod",
+    "policy",
+]

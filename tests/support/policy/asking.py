@@ -1,0 +1,88 @@
+"""Some nodes and policies that can be asked about a pod."""
+
+from collections.abc import Iterable, Sequence
+
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.evaluate.class_cache import ENTRIES, Classes
+from fairlead.policy.evaluate.columns import Refusal
+from fairlead.policy.evaluate.evaluator import Evaluator
+from fairlead.policy.evaluate.filter_result import Filtered
+from fairlead.policy.evaluate.matching import Matched, policy_set
+from fairlead.policy.views.node_table import JOURNAL, Nodes
+from fairlead.policy.views.pod_and_node import NodeView, PodView
+from support.policy.building import NOW
+
+NEVER = 1 << 62
+
+
+class Clock:
+    """Each look at it takes so long; it remembers how often it was looked at."""
+
+    def __init__(self, step: int = 0) -> None:
+        self.time = 0
+        self.step = step
+        self.looks = 0
+
+    def __call__(self) -> int:
+        self.looks += 1
+        self.time += self.step
+        return self.time
+
+
+class Endless(Clock):
+    """Time does not pass."""
+
+
+class Cluster:
+    """An evaluator and its nodes."""
+
+    def __init__(
+        self,
+        policies: Iterable[CompiledPolicy],
+        nodes: Iterable[NodeView] = (),
+        *,
+        journal: int = JOURNAL,
+        classes: int = ENTRIES,
+    ) -> None:
+        self.nodes = Nodes(journal)
+        for one in nodes:
+            self.nodes.put(one)
+        self.evaluator = Evaluator(policy_set(policies), self.nodes, classes=Classes(entries=classes))
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(self.nodes.slots)
+
+    def matched(self, pod: PodView, now: int = NOW) -> list[Matched]:
+        return self.evaluator.policies.matching(pod, "fairlead", now)
+
+    def filter(
+        self,
+        pod: PodView,
+        names: Sequence[str] | None = None,
+        now: int = NOW,
+        clock: Clock | None = None,
+        deadline: int = NEVER,
+    ) -> Filtered:
+        asked = self.names if names is None else names
+        return self.evaluator.filter(pod, "fairlead", asked, now=now, clock=clock or Endless(), deadline=deadline)
+
+    def reasons(self, pod: PodView, now: int = NOW) -> dict[str, str]:
+        """Of refused nodes, as policy/rule: reason."""
+        refused = self.filter(pod, now=now).rejected
+        return {name: f"{why.policy}/{why.rule}: {why.reason}" for name, why in refused.items()}
+
+    def refusal(self, pod: PodView, now: int = NOW) -> Refusal | None:
+        """Of the only node."""
+        return next(iter(self.filter(pod, now=now).rejected.values()), None)
+
+    def scores(
+        self,
+        pod: PodView,
+        names: Sequence[str] | None = None,
+        now: int = NOW,
+        clock: Clock | None = None,
+        deadline: int = NEVER,
+    ) -> list[float]:
+        asked = self.names if names is None else names
+        return self.evaluator.scores(pod, "fairlead", asked, now=now, clock=clock or Endless(), deadline=deadline)

@@ -1,0 +1,1 @@
+"""Replicas: as processes, and in the loop of a test."""

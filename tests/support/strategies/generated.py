@@ -1,0 +1,82 @@
+"""Facts made up by hypothesis: of the words of a rule's parameters, so that they often matter, and of junk."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from fairlead.api.params import Params
+from fairlead.strategies.contract import Condition, Controller
+from support.strategies.facts import Node, OnNode, Pod
+
+_JUNK = ("", "other", "True", "False", " ", "a,b", "ünï/cødé", "x" * 300)
+_PHASES = ("Running", "Running", "Running", "Pending", "Succeeded", "Failed", "Unknown", "")
+_SECOND = 1_000_000_000
+# Times lie close together, so that they are often equal and often a hold-off apart.
+NOW = 1_800_000_000 * _SECOND
+times = st.integers(-90, 90).map(lambda seconds: NOW + seconds * _SECOND) | st.sampled_from([0, -1, NOW * 4])
+maybe_times = times | st.none()
+
+
+@dataclass(frozen=True)
+class Scene:
+    """All that a verdict may depend on, and what may change without it."""
+
+    pod: Pod
+    node: Node
+    now: int
+    later: int
+    leaving: tuple[str, ...]
+
+
+def words_of(params: object) -> set[str]:
+    """Every string in parameters."""
+    if isinstance(params, str):
+        return {str(params)}
+    if isinstance(params, Params):
+        return {word for name in type(params).model_fields for word in words_of(getattr(params, name))}
+    if isinstance(params, tuple):
+        return {word for one in params for word in words_of(one)}
+    if isinstance(params, dict):
+        return {word for entry in params.items() for word in words_of(entry)}
+    return set()
+
+
+def scenes(params: Params) -> st.SearchStrategy[Scene]:
+    own = sorted(words_of(params))
+    words = st.sampled_from(own) | st.sampled_from(_JUNK)
+    maps = st.dictionaries(words, words | _lists_of(own), max_size=6)
+    pod = st.builds(Pod, namespace=words, name=words, uid=words, labels=maps, annotations=maps)
+    on_node = st.builds(
+        OnNode,
+        namespace=words,
+        name=words,
+        labels=maps,
+        controller=st.none() | st.builds(Controller, st.sampled_from(["DaemonSet", "DaemonSet", "ReplicaSet"]), words),
+        phase=st.sampled_from(_PHASES),
+        ready=st.sampled_from([True, True, False]),
+        ready_since=maybe_times,
+        deleting=st.sampled_from([False, False, False, True]),
+        uid=st.uuids().map(str),
+    )
+    node = st.builds(
+        Node,
+        name=words,
+        labels=maps,
+        annotations=maps,
+        created=maybe_times,
+        pods=st.lists(on_node, max_size=6),
+        conditions=st.dictionaries(words, st.builds(Condition, words, maybe_times), max_size=4),
+        stamps=st.dictionaries(st.tuples(st.sampled_from(["labels", "annotations"]), words), times, max_size=6),
+        values=st.dictionaries(words, st.floats(allow_nan=False, allow_infinity=False), max_size=4),
+    )
+    return st.builds(_scene, pod, node, times, st.integers(0, 4000 * _SECOND), st.sets(st.integers(0, 5)))
+
+
+def _lists_of(words: Sequence[str]) -> st.SearchStrategy[str]:
+    return st.lists(st.sampled_from([*words, "", " "]), max_size=3).map(" , ".join)
+
+
+def _scene(pod: Pod, node: Node, now: int, after: int, leaving: set[int]) -> Scene:
+    uids = tuple(one.uid for index, one in enumerate(node.pods) if index in leaving)
+    return Scene(pod, node, now, now + after, uids)

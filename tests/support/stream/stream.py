@@ -1,0 +1,217 @@
+"""Makes pods, watches where they come to, and takes them away again, in threads of its own."""
+
+import itertools
+import json
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from http import HTTPStatus
+
+from support.kube import audit
+from support.stream.follow import Follow
+from support.stream.tally import CUT_OFF, Pod, Row, table, tally, wrong
+from testbed.api import Api, Object, wait_for
+from testbed.errors import ClusterError
+
+LOG = logging.getLogger(__name__)
+RATE = 20
+"""Pods a second."""
+LOST_S = 60.0
+"""After a fault's end a pod without a node is lost."""
+_MAKERS = 4
+"""One alone waits for the API server between two pods, and on a busy machine would make fewer."""
+_KEPT = 10
+"""For so many seconds: nodes must never be full."""
+_BINDING = '"subresource":"binding"'
+
+Failures = Callable[[], Mapping[str, int]]
+"""How many attempts failed, by the pod's name."""
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Stream:
+    """Begun once and for all faults of a cluster."""
+
+    api: Api
+    namespace: str
+    log: Follow
+    """The API server's audit log."""
+    nodes: Mapping[str, str]
+    """The pool of each node."""
+    schedulers: dict[str, Mapping[str, str]]
+    """To which pool of nodes each brings pods of a pool. One more may be added at any time."""
+    pods: dict[str, Pod] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+    _counted: set[str] = field(default_factory=set)
+    _end: threading.Event = field(default_factory=threading.Event)
+    _faults: list[str] = field(default_factory=list)
+    _threads: list[threading.Thread] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """Where the pods are."""
+        return f"/api/v1/namespaces/{self.namespace}/pods"
+
+    def begin(self) -> None:
+        """In a namespace without pods."""
+        version = self.api.get(self.path)["metadata"]["resourceVersion"]
+        makers = (partial(self._make, time.monotonic(), first) for first in range(_MAKERS))
+        for work in (*makers, self._sweep, lambda: self._watch(version)):
+            thread = threading.Thread(target=self._guarded, args=(work,), name="stream", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def end(self) -> None:
+        """No more pods."""
+        self._end.set()
+        for thread in self._threads:
+            thread.join()
+
+    def flow(self, seconds: int) -> None:
+        """Wait until pods of so many seconds have come to a node."""
+        since, count = time.monotonic(), seconds * RATE
+
+        def placed() -> bool:
+            self._check()
+            return sum(pod.created > since and pod.bound is not None for pod in self._all()) >= count
+
+        wait_for(f"{count} pods more to be placed", placed, timeout_s=LOST_S + seconds)
+
+    @contextmanager
+    def through(
+        self, what: str, *, provoked: Failures | None = None, leaves: bool = False, lasts: bool = False
+    ) -> Iterator[None]:
+        """A fault, from its begin to its end. Its row counts all pods since the row before.
+
+        `provoked`: attempts are to fail, and this knows of more of them than events tell. `leaves`: nobody is to place
+        what comes after it has begun. `lasts`: it goes on to its end, and attempts may fail as long as that.
+        """
+        begun = time.monotonic()
+        yield
+        ended = time.monotonic()
+        due = begun if leaves else ended
+        pods = [pod for pod in self._all() if pod.created <= ended and pod.name not in self._counted]
+        end = ended + LOST_S
+        while any(pod.bound is None and pod.created <= due for pod in pods) and time.monotonic() < end:
+            self._check()
+            time.sleep(0.05)
+        self._read(pods)
+        for known in (self._events, *([provoked] if provoked else [])):
+            for name, count in known().items():
+                if name in self.pods:
+                    self.pods[name].failed = max(self.pods[name].failed, count)
+        self._counted.update(pod.name for pod in pods)
+        row = tally(what, pods, begun, ended, due=due)
+        self.rows.append(row)
+        LOG.info("%s", table([row]))
+        self._check()
+        assert not (found := wrong(row, provoked=provoked is not None, lasts=lasts)), f"{what}: {'; '.join(found)}"
+
+    def total(self) -> Row:
+        """Of all pods, with what was learnt since they were counted; who was lost stands in the rows."""
+        self._read([])
+        pods = self._all()
+        begun, ended = (pick(pod.created for pod in pods) for pick in (min, max))
+        return tally("all of it", pods, begun, ended, due=begun)
+
+    def _read(self, pods: list[Pod]) -> None:
+        """What the audit log says; it may be a moment behind the watch."""
+
+        def all_told() -> bool:
+            for one in audit.asked(line for line in self.log.lines() if _BINDING in line):
+                if one.namespace == self.namespace and one.verb == "create" and one.name in self.pods:
+                    self.pods[one.name].codes.append(one.code)
+                    if HTTPStatus.BAD_REQUEST <= one.code < CUT_OFF:
+                        self.pods[one.name].refusals.append(str(one))
+            return all(pod.is_told for pod in pods if pod.bound is not None)
+
+        try:
+            wait_for("the audit log to tell of all", all_told)
+        except ClusterError:
+            return  # the row says which were never bound
+
+    def _events(self) -> Mapping[str, int]:
+        path = f"/apis/events.k8s.io/v1/namespaces/{self.namespace}/events"
+        found = Counter[str]()
+        for one in self.api.items(path, fieldSelector="reason=FailedScheduling"):
+            found[one["regarding"]["name"]] += (one.get("series") or {}).get("count", 1)
+        return found
+
+    def _make(self, begun: float, first: int) -> None:
+        for number in itertools.count(first, _MAKERS):
+            if self._end.wait(max(0.0, begun + number / RATE - time.monotonic())):
+                return
+            schedulers = [*self.schedulers]
+            turn, of = divmod(number, len(schedulers))
+            scheduler, pool = schedulers[of], "ab"[turn % 2]
+            name, wanted = f"s-{number:06}", self.schedulers[scheduler][pool]
+            self.pods[name] = Pod(name=name, scheduler=scheduler, pool=wanted, created=time.monotonic())
+            labels = {"pool": pool, "batch": str(number // RATE)}
+            self.api.create(self.path, _pod(name, scheduler, labels))
+
+    def _sweep(self) -> None:
+        """Take away whole seconds of pods, once all of them have a node and have had it for a while."""
+        left, following = dict[int, list[str]](), itertools.count()
+        batch, names = _batch(next(following))
+        while not self._end.wait(0.2):
+            while all(name in self.pods for name in names):
+                left[batch] = names
+                batch, names = _batch(next(following))
+            over = [one for one, pods in left.items() if all(_is_over(self.pods[name]) for name in pods)]
+            with ThreadPoolExecutor(_MAKERS) as pool:
+                for one, _ in zip(over, pool.map(self._take_away, over), strict=True):
+                    del left[one]
+
+    def _take_away(self, batch: int) -> None:
+        self.api.delete(self.path, labelSelector=f"batch={batch}")
+
+    def _watch(self, version: str) -> None:
+        while not self._end.is_set():
+            query = {"watch": "true", "resourceVersion": version, "timeoutSeconds": "5"}
+            for line in self.api.lines(self.path, **query):
+                event: Object = json.loads(line)
+                if event["type"] == "ERROR":
+                    raise ClusterError(f"the watch of pods: {event['object']}")
+                version = event["object"]["metadata"]["resourceVersion"]
+                pod = self.pods.get(event["object"]["metadata"]["name"])
+                node = event["object"]["spec"].get("nodeName")
+                if pod is not None and node and pod.bound is None:
+                    pod.node_pool, pod.bound = self.nodes.get(node, "none"), time.monotonic()
+
+    def _all(self) -> list[Pod]:
+        return [*self.pods.copy().values()]
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001  whoever waits for the stream raises it
+            self._faults.append(f"{type(error).__name__}: {error}")
+
+    def _check(self) -> None:
+        if self._faults:
+            raise AssertionError(f"the stream itself has failed: {'; '.join(self._faults)}")
+
+
+def _batch(number: int) -> tuple[int, list[str]]:
+    return number, [f"s-{number * RATE + at:06}" for at in range(RATE)]
+
+
+def _is_over(pod: Pod) -> bool:
+    return pod.bound is not None and time.monotonic() - pod.bound >= _KEPT
+
+
+def _pod(name: str, scheduler: str, labels: Mapping[str, str]) -> Object:
+    spec = {
+        "schedulerName": scheduler,
+        "terminationGracePeriodSeconds": 0,
+        "automountServiceAccountToken": False,
+        "tolerations": [{"operator": "Exists"}],
+        "containers": [{"name": "main", "image": "main"}],
+    }
+    return {"metadata": {"name": name, "labels": dict(labels)}, "spec": spec}

@@ -1,0 +1,1 @@
+"""Suites of policy tests."""

@@ -1,7 +1,0 @@
-"""A webhook without a server: worlds to ask in few words, and what Go makes of the replies."""
-
-from webhookkit import go
-from webhookkit.asking import SCHEDULER, Asking, Known, Passing, at, body, names_of
-from webhookkit.go import GoError
-
-__all__ = ["SCHEDULER", "Asking", "GoError", "Known", "Passing", "at", "body", "go", "names_of"]
