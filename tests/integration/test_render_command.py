@@ -167,3 +167,25 @@ def _applied(ground: Ground, scheduler: str) -> bool:
 def _owned(fields: list[Object]) -> list[Object]:
     """Which fields the operator owns: exactly those that it has applied."""
     return [one["fieldsV1"] for one in fields if (one["manager"], one["operation"]) == ("fairlead", "Apply")]
+
+
+def test_kubectl_reads_every_text_as_it_was_written(control_plane: Cluster, namespace: str, kubectl: Kubectl) -> None:
+    texts = [
+        *"yYnN",
+        "12e3",
+        "123456e78901",
+        "0891234567",
+        "0o17",
+        "0x1f",
+        "1_000",
+        ".5",
+        "1:30",
+        "~",
+        "null",
+        "a\nb\n",
+    ]
+    data = {f"text-{at}": text for at, text in enumerate(texts)}
+    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "texts", "annotations": data}, "data": data}
+    kubectl("apply", "--server-side", "--validate=strict", "-n", namespace, "-f", "-", stdin=written([obj]))
+    stored = control_plane.api.get(f"/api/v1/namespaces/{namespace}/configmaps/texts")
+    assert stored["data"] == stored["metadata"]["annotations"] == data

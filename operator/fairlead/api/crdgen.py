@@ -8,12 +8,12 @@ import hashlib
 import json
 from typing import Any
 
-import yaml
 from pydantic import BaseModel
 
 from fairlead.api import names
 from fairlead.api.params import LIST_KEYS
 from fairlead.api.values import VALIDATIONS
+from fairlead.yaml_output import to_yaml
 
 Schema = dict[str, Any]
 
@@ -167,11 +167,4 @@ def _hash(schema: Schema) -> str:
 def as_yaml(crd: Schema) -> str:
     """The text of the file in `crds/`, the same bytes every time."""
     head = "# Made by `make crds` from operator/fairlead/api and the installed strategies. Do not edit.\n"
-    return head + yaml.dump(crd, Dumper=_Plain, sort_keys=False, width=120, allow_unicode=True)
-
-
-class _Plain(yaml.SafeDumper):
-    """Writes what is there twice in full instead of pointing to it."""
-
-    def ignore_aliases(self, _data: object) -> bool:
-        return True
+    return head + to_yaml(crd)

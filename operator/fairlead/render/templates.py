@@ -13,6 +13,8 @@ from typing import Any
 import yaml
 from jinja2 import DictLoader, Environment, StrictUndefined, TemplateError, Undefined
 
+from fairlead.yaml_output import to_yaml
+
 Object = dict[str, Any]
 
 _UNSAFE = re.compile(r'[^\x20-\x7e]|["\\]')
@@ -90,24 +92,9 @@ def read(text: str) -> Object:
 
 
 def _written(obj: Mapping[str, Any]) -> str:
-    text: str = yaml.dump(obj, Dumper=_Dumper, width=_WIDE, sort_keys=True, default_flow_style=False)
-    return text
+    return to_yaml(obj, sort_keys=True, blocks=True, width=_WIDE)
 
 
 def _escaped(found: re.Match[str]) -> str:
     code = ord(found[0])
     return f"\\U{code:08x}" if code > 0xFFFF else f"\\u{code:04x}"
-
-
-class _Dumper(yaml.SafeDumper):
-    """Texts of several lines as such, and nothing by reference."""
-
-    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
-        return True
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-
-
-_Dumper.add_representer(str, _text)

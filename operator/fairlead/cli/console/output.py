@@ -27,10 +27,9 @@ def dumped(value: Any, output: str) -> str:
     """Plain data as JSON or YAML, the same bytes for the same data."""
     if output == "json":
         return json.dumps(value, indent=2, ensure_ascii=True) + "\n"
-    import yaml
+    from fairlead.yaml_output import to_yaml
 
-    text: str = yaml.safe_dump(json.loads(json.dumps(value)), sort_keys=False, width=120)
-    return text
+    return to_yaml(json.loads(json.dumps(value)))
 
 
 def columns(rows: Iterable[Sequence[str]]) -> list[str]:

@@ -53,11 +53,9 @@ class ListWriter:
 
 
 def _yaml(value: Any) -> str:
-    import yaml
+    from fairlead.yaml_output import to_yaml
 
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    text: str = yaml.dump(value, Dumper=dumper, sort_keys=False, width=120)
-    return text
+    return to_yaml(value)
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-import yaml
-
 from fairlead.cel.syntax.ast import Ident, ListExpr, Select
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.lint.label_sets import (
@@ -36,6 +34,7 @@ from fairlead.policy.lint.symbolic import (
     read_optionally,
     term_of,
 )
+from fairlead.yaml_output import to_yaml
 
 _VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _KEY: Final = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
@@ -75,8 +74,7 @@ def node_affinity(compiled: CompiledExpression, *, rejects_on_error: bool) -> li
 def as_yaml(terms: list[dict[str, object]]) -> str:
     """What a pod's spec would have to say."""
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-    text: str = yaml.safe_dump({"affinity": {"nodeAffinity": required}}, sort_keys=False, allow_unicode=True)
-    return text
+    return to_yaml({"affinity": {"nodeAffinity": required}})
 
 
 def _parts(term: Term) -> Iterator[Term]:
