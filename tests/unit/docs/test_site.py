@@ -120,12 +120,14 @@ def stated() -> Iterator[tuple[str, str, float]]:
     """Page, benchmark and figure."""
     for name in ("README.md", "docs/guide/sizing.md"):
         text = " ".join((CHECKOUT / name).read_text().split())
-        found = re.search(r"about (\d+) pods a second were placed,? where kube-scheduler alone placed (\d+)", text)
+        found = re.search(r"Fairlead placed about (\d+) pods per second; kube-scheduler alone placed (\d+)", text)
         assert found is not None, name
         yield name, "fairlead", float(found[1])
         yield name, "no extender", float(found[2])
-        if bare := re.search(r"extender in Go that knows no rules (\d+)", text):
+        if bare := re.search(r"minimal Go extender without rules placed (\d+)", text):
             yield name, "bare", float(bare[1])
+        if limit := re.search(r"one that does not parse the requests (\d+)", text):
+            yield name, "limit", float(limit[1])
         for figure, unit, benchmark in re.findall(r"([\d.]+) (ms|s|MiB|us) \(`([\w-]+)`\)", text):
             yield name, benchmark, float(figure) * _UNITS[unit]
 
