@@ -47,10 +47,10 @@ def test_lint_has_nothing_to_mend(text: str) -> None:
 
 @pytest.mark.parametrize("row", ROWS)
 def test_an_expression_is_what_the_page_says(row: str) -> None:
-    match = re.fullmatch(r"\| `(.+)` \| (?:`(.+)`|(raises|refused)) \|", row)
+    match = re.fullmatch(r"\| `(.+)` \| (?:`(.+)`|(raises|error)) \|", row)
     assert match is not None
     text, value, otherwise = match[1].replace("\\|", "|"), match[2], match[3]
-    if otherwise == "refused":
+    if otherwise == "error":
         with pytest.raises(ExpressionError):
             check(text, Environment(RULE), VALUE)
         return
