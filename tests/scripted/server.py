@@ -9,9 +9,8 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from fairlead.kube.access.access import Access
+from fairlead.kube.access.access import Access, Trust
 from fairlead.kube.access.credentials import StaticCredentials
-from fairlead.kube.access.tls_trust import Trust
 
 Step = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 

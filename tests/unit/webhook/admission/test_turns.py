@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from fairlead.webhook.admission.turns import BusyError, ReviewTurns
+from fairlead.webhook.admission.admission_server import BusyError, ReviewTurns
 
 
 class Asking:
