@@ -1,12 +1,10 @@
 """What an evaluation tells of itself: the value of every part, and of what stands in a loop for each element."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeGuard
 
-from fairlead.cel.analysis.inference import BOOL
-from fairlead.cel.analysis.node_facts import VARIABLES
-from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, children
+from fairlead.cel.syntax.ast import Comprehension, Const, ListExpr, Node, children
 
 Place: TypeAlias = tuple[int, ...]
 """The id of an expression, then the positions of the elements of the loops around it, from the outermost on."""
@@ -35,15 +33,9 @@ def loops_around(root: Node) -> Mapping[int, Place]:
 
 @dataclass(slots=True)
 class Trace:
-    """One evaluation. Leaves in `force` are not evaluated and have the value given there.
-
-    With `at`, loops with positions of elements, a leaf is forced only while those of its loops that are named there
-    are at these elements.
-    """
+    """The values of one evaluation."""
 
     around: Mapping[int, Place]
-    force: Mapping[int, bool] = field(default_factory=dict)
-    at: Mapping[int, int] = field(default_factory=dict)
     values: dict[Place, object] = field(default_factory=dict)
     elements: dict[Place, list[tuple[object, ...]]] = field(default_factory=dict)
     """Those that a loop came to: the element or key; of two variables both."""
@@ -60,39 +52,5 @@ class Trace:
         self._position[loop] = len(seen)
         seen.append(element)
 
-    def __contains__(self, id_: int) -> bool:
-        return id_ in self.force and all(
-            self._position[loop] == self.at[loop] for loop in self.around[id_] if loop in self.at
-        )
-
-    def __getitem__(self, id_: int) -> bool:
-        return self.force[id_]
-
     def _place(self, id_: int) -> Place:
         return id_, *[self._position[loop] for loop in self.around[id_]]
-
-
-_LOGIC = frozenset({"_&&_", "_||_", "!_", "_?_:_", "@not_strictly_false"})
-
-
-def is_leaf(checked: Checked, node: Node) -> bool:
-    """Whether explanations may flip the value of this node."""
-    if checked.type_of(node) != BOOL or isinstance(node, Const | Comprehension):
-        return False
-    if isinstance(node, Ident):
-        return checked.names.get(node.id, "").startswith(VARIABLES)
-    return not (isinstance(node, Call) and node.function in _LOGIC)
-
-
-def leaves(checked: Checked) -> Iterator[Node]:
-    """The outermost leaves, in the order of the text; what stands inside of macros among them."""
-    yield from _below(checked, checked.root)
-
-
-def _below(checked: Checked, node: Node) -> Iterator[Node]:
-    if is_leaf(checked, node):
-        yield node
-        return
-    parts = (node.range, node.step) if is_loop(node) else children(node)  # the rest of a loop is its macro's own
-    for child in parts:
-        yield from _below(checked, child)

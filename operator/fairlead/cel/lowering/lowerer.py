@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 
 from fairlead.cel.analysis.node_facts import Analysis
 from fairlead.cel.analysis.time_dependence import Watched
-from fairlead.cel.analysis.trace import is_leaf
 from fairlead.cel.analysis.weights import depends_on_data
 from fairlead.cel.lowering import field_access, literals, macros, operators, optional_access
 from fairlead.cel.lowering.context import Context
-from fairlead.cel.lowering.pyast import Out, Statements, attribute, const, index, load, method
+from fairlead.cel.lowering.pyast import Out, Statements, attribute, const, load, method
 from fairlead.cel.syntax.ast import (
     OPTIONAL,
     Call,
@@ -42,7 +41,7 @@ class Lowerer(Context):
     analyses: Mapping[str, Analysis]
     for_pod: Collection[str]  # the roots that are there before any node is
     hoist: bool
-    trace: bool = False  # tell every value, and let leaves be forced
+    trace: bool = False  # record every value
     watched: Watched = field(default_factory=dict)  # what notes until when its value holds
     outer: Statements = field(default_factory=list)
     _done: dict[tuple[int, int], tuple[Out, str | None]] = field(default_factory=dict)
@@ -52,7 +51,7 @@ class Lowerer(Context):
     def lower(self, node: Node) -> Out:
         """Write the code of an expression."""
         if self.trace and not self._in_variable:
-            return self._traced(node)
+            return self.traced(node, self._lowered(node))
         if self.hoist and not self._hoisting and self._is_hoistable(node):
             return self._hoisted(node)
         return self._lowered(node)
@@ -131,18 +130,6 @@ class Lowerer(Context):
         finally:
             self.checked, self.analysis, self.counter, self.bound, self._in_variable = kept
         return out
-
-    def _traced(self, node: Node) -> Out:
-        """The same, told to the recorder; the code of a leaf is passed over when its value is forced."""
-        if not is_leaf(self.checked, node):
-            return self.traced(node, self._lowered(node))
-        name = self.fresh()
-        with self.inside() as block:
-            out = self.traced(node, self._lowered(node))
-            self.assign(name, out.expr)
-        forced: Statements = [ast.Assign([ast.Name(name, ast.Store())], index(load("force"), const(node.id)))]
-        self.branch(ast.Compare(const(node.id), [ast.In()], [load("force")]), forced, block)
-        return Out(load(name), out.raises)
 
     def entering(self, loop: int, element: Sequence[ast.expr]) -> Statements:
         """Tell the recorder which element a loop came to."""

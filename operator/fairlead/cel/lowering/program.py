@@ -49,7 +49,7 @@ class _Mode(Enum):
 _PARAMETERS: Final[Mapping[_Mode, tuple[str, ...]]] = {
     _Mode.HOPEFUL: ("c", "anew"),
     _Mode.PLAIN: ("c",),
-    _Mode.TRACING: ("c", "record", "enter", "force"),
+    _Mode.TRACING: ("c", "record", "enter"),
     _Mode.NOTING: ("c", "note"),
 }
 
@@ -85,18 +85,16 @@ class Program:
     def _anew(self, facts: object, v: Any, now: int) -> Any:
         return self._plain(facts)(v, now)
 
-    def traced(
-        self, facts: object, force: Mapping[int, bool] | None = None, at: Mapping[int, int] | None = None
-    ) -> Traced:
-        """A function that also tells the value of every expression; some leaves may be forced to be true or false.
+    def traced(self, facts: object) -> Traced:
+        """Return a function that also returns the value of every part.
 
-        What raises is left out; an error of the whole is the result.
+        Parts that raise have none; an error of the whole is the result.
         """
 
         def one(v: Any, now: int) -> tuple[Any, Trace]:
-            trace, tracing = Trace(self._around, force or {}, at or {}), self._tracing
+            trace, tracing = Trace(self._around), self._tracing
             try:
-                return tracing(facts, trace.record, trace.enter, trace)(v, now), trace
+                return tracing(facts, trace.record, trace.enter)(v, now), trace
             except Exception as error:  # noqa: BLE001  also what nobody foresaw
                 return error if isinstance(error, Abort) else translated(error), trace
 

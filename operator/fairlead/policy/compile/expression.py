@@ -137,9 +137,9 @@ class CompiledExpression:
 
         return one
 
-    def traced(self, pod: Any, force: Mapping[int, bool] | None = None, at: Mapping[int, int] | None = None) -> Traced:
-        """As `for_pod`, with the value of every part; some may be forced to be true or false."""
-        return self._program.traced(pod, force, at)
+    def traced(self, pod: Any) -> Traced:
+        """Return what `for_pod` returns, but with the value of every part."""
+        return self._program.traced(pod)
 
     def part(self, node: Node) -> "CompiledExpression":
         """A part of the expression by itself; one inside of a macro lacks what the macro binds."""

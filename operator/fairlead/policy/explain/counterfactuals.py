@@ -1,187 +1,192 @@
-"""What would have to be otherwise for a rule to pass: the smallest set of comparisons, each tried by applying it.
+"""The fewest comparisons that would have to come out otherwise for a rule to pass.
 
-A comparison in a loop is turned for one of the elements, or for all of them.
+An evaluation stops at the first operand, or element of a loop, that decides; the rest has no value then. So the
+comparisons are evaluated a second time, all of them: each becomes `(comparison || true)`, which absorbs its errors
+and decides nothing. With every value known, one walk over the expression finds the fewest; nothing has to be tried.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain, combinations, islice, product
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol, TypeAlias
 
 from fairlead.cel.analysis.cost import OF_POD
-from fairlead.cel.analysis.trace import Place, Trace, is_leaf, is_loop, leaves
-from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Const, ListExpr, Node
+from fairlead.cel.analysis.inference import BOOL
+from fairlead.cel.analysis.node_facts import VARIABLES
+from fairlead.cel.analysis.trace import is_loop
+from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Const, Ident, Node, walk
 from fairlead.cel.syntax.unparse import text
-from fairlead.cel.values.errors import NotLoweredError
 from fairlead.policy.compile.expression import CompiledExpression
-from fairlead.policy.explain.explanation import Change
-from fairlead.policy.explain.trace_steps import At, ExpressionTrace
+from fairlead.policy.explain.explanation import Change, Element
+from fairlead.policy.explain.trace_steps import At, ExpressionTrace, tested
 
-Turned: TypeAlias = Mapping[int, bool]
-"""Leaves, with what they are made to come to."""
-_NONE: Final[Turned] = {}
-
-
-def fewest_changes(checked: Checked, node: Node, value: Callable[[Node], object], *, want: bool) -> Turned | None:
-    """What to turn for an expression to come to this; None if nothing would do. A loop is taken for all its elements.
-
-    A leaf whose value is no bool (it raised, or has several) has to be turned for either outcome.
-    """
-
-    def both(parts: Iterable[Node], *, want: bool) -> Turned | None:
-        merged: dict[int, bool] = {}
-        for part in parts:
-            found = fewest_changes(checked, part, value, want=want)
-            if found is None:
-                return None
-            merged |= found
-        return merged
-
-    def one(ways: Iterable[Turned | None]) -> Turned | None:
-        return min((way for way in ways if way is not None), key=len, default=None)
-
-    if is_leaf(checked, node):
-        return _NONE if value(node) is want else {node.id: want}
-    match node:
-        case Const():
-            return _NONE if node.value is want else None
-        case Call(function="!_", args=(inner,)):
-            return fewest_changes(checked, inner, value, want=not want)
-        case Call(function="_&&_" | "_||_" as function, args=sides):
-            if want is (function == "_&&_"):
-                return both(sides, want=want)
-            return one(fewest_changes(checked, side, value, want=want) for side in sides)
-        case Call(function="_?_:_", args=(test, *branches)):
-            tests = (fewest_changes(checked, test, value, want=chosen) for chosen in (True, False))
-            results = (fewest_changes(checked, branch, value, want=want) for branch in branches)
-            return one(
-                None if chosen is None or found is None else {**chosen, **found}
-                for chosen, found in zip(tests, results, strict=True)
-            )
-        case Comprehension(step=Call(args=(first, second, *_)) as step) if is_loop(node):
-            tested = first if step.function == "_?_:_" else second
-            return fewest_changes(checked, tested, value, want=want)
-        case Comprehension(result=result, range=ListExpr()):
-            return fewest_changes(checked, result, value, want=want)
-    return None
-
-
-TRIES: Final = 2_000
-ELEMENTS: Final = 20
-"""Of loops, that are tried by themselves."""
-
+_LOGIC: Final = frozenset({"_&&_", "_||_", "!_", "_?_:_", "@not_strictly_false"})
 _OPERANDS: Final = 2
 
+Comparisons: TypeAlias = Sequence[tuple[Node, At]]
+"""Comparisons that would have to come out otherwise, each with the elements of the loops around it."""
 
-def minimal_changes(expression: CompiledExpression, pod: Any, view: Any, now: int) -> list[Change]:
-    """The smallest set of comparisons whose flip makes the rule pass; empty if none was found.
 
-    Of sets of one size those come first that are about the node: a pod is what it is.
+class Values(Protocol):
+    """Values of an expression's parts, for one pod and one node."""
+
+    def held(self, node: Node, at: At) -> object:
+        """Return the value of a part; anything that is no bool if it has none."""
+
+    def value(self, node: Node, at: At) -> object:
+        """Return the value of a part as it is shown, or None if it has none."""
+
+    def elements(self, node: Node, at: At) -> Sequence[Element]:
+        """Return the elements of the loops around a part, the outermost first."""
+
+    def length(self, loop: Comprehension, at: At) -> int | None:
+        """Return how many elements a loop has; None if only the loop as a whole has a value."""
+
+
+def lowered_values(expression: CompiledExpression, pod: Any, view: Any, now: int) -> ExpressionTrace:
+    """Return the values of all comparisons of a lowered expression, also of those that it does not reach."""
+    checked = expression.expression.checked
+    everything = _Everything(checked, max(node.id for node in walk(checked.root)))
+    root = everything.evaluated(checked.root)
+    types = {**checked.types, **dict.fromkeys(everything.added, BOOL)}
+    whole = replace(expression.expression, checked=replace(checked, root=root, types=types))
+    return ExpressionTrace(checked, CompiledExpression(whole, expression.variables).traced(pod)(view, now)[1])
+
+
+def minimal_changes(expression: CompiledExpression, values: Values) -> list[Change]:
+    """Return the fewest comparisons that would have to come out otherwise; none if no set of them would do.
+
+    Of sets of one size those about the node are preferred: the pod is given.
     """
-    search = _Search(expression, pod, view, now)
-    attempts = chain(islice(search.attempts(), TRIES), search.reckoned())
-    found = next((each for each in attempts if search.passes(each)), None)
-    return [] if found is None else [search.flip(node, found) for node in found.nodes]
+    search = _Search(expression, values)
+    places: dict[int, tuple[Node, list[At]]] = {}
+    for node, at in search.fewest(expression.expression.checked.root, {}, want=True) or ():
+        places.setdefault(node.id, (node, []))[1].append(at)
+    return [_change(node, at, values) for node, at in places.values()]
+
+
+def _change(node: Node, places: Sequence[At], values: Values) -> Change:
+    at = places[-1]
+    operands = node.args if isinstance(node, Call) and len(node.args) <= _OPERANDS else ()
+    left, right = [*(values.value(operand, at) for operand in operands), None, None][:_OPERANDS]
+    return Change(text(node), values.value(node, at), left, right, values.elements(node, at), len(places) > 1)
+
+
+def is_comparison(checked: Checked, node: Node) -> bool:
+    """Report whether a part decides by itself, as `a == b` does and `a && b` does not."""
+    if checked.type_of(node) != BOOL or isinstance(node, Const | Comprehension):
+        return False
+    if isinstance(node, Ident):
+        return checked.names.get(node.id, "").startswith(VARIABLES)
+    return not (isinstance(node, Call) and node.function in _LOGIC)
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
-    """Comparisons, with what they are made to come to: at these elements of loops, or everywhere."""
+class _Everything:
+    """Rewriter of expressions into ones that are true and evaluate every comparison on the way."""
 
-    nodes: Sequence[Node]
-    values: Sequence[bool]
-    at: At
+    checked: Checked
+    last_id: int
+    added: list[int] = field(default_factory=list)
+    """Ids of the parts that were added; all are bools."""
 
-    def force(self, but: Node | None = None) -> Mapping[int, bool]:
-        """What is given to the evaluation."""
-        pairs = zip(self.nodes, self.values, strict=True)
-        return {node.id: value for node, value in pairs if node is not but}
+    def evaluated(self, node: Node) -> Node:
+        if is_comparison(self.checked, node):
+            return self._absorbed(node)
+        match node:
+            case Call(function="!_" | "_&&_" | "_||_" | "_?_:_", args=args):
+                first, *others = map(self.evaluated, args)
+                for other in others:
+                    first = self._call("_&&_", first, other)
+                return first
+            case Comprehension(step=Call(function=function, args=args) as step) if is_loop(node):
+                body, _ = tested(node)
+                every = self.evaluated(body)
+                if function != "_&&_":  # `all` stops at the first false, the others go on
+                    every = self._call("!_", every)
+                step = replace(step, args=tuple(every if arg is body else arg for arg in args))
+                return self._absorbed(replace(node, step=step))
+            case Comprehension(result=result):
+                return self._absorbed(replace(node, result=self.evaluated(result)))
+        return self._true()
+
+    def _absorbed(self, node: Node) -> Node:
+        return self._call("_||_", node, self._true())
+
+    def _call(self, function: str, *args: Node) -> Node:
+        return Call(self._id(), function, args)
+
+    def _true(self) -> Node:
+        return Const(self._id(), value=True)
+
+    def _id(self) -> int:
+        self.added.append(self.last_id + 1 + len(self.added))
+        return self.added[-1]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Search:
+    """Search for the fewest comparisons."""
+
     expression: CompiledExpression
-    pod: Any
-    view: Any
-    now: int
+    values: Values
 
-    @cached_property
-    def told(self) -> Trace:
-        return self._run({}, {})[1]
-
-    def attempts(self) -> Iterator[_Attempt]:
-        """All that can be tried, fewest comparisons first."""
-        candidates = sorted(leaves(self.expression.expression.checked), key=lambda leaf: not self._is_about_node(leaf))
-        for size in range(1, len(candidates) + 1):
-            for nodes in combinations(candidates, size):
-                for at in self._elements(nodes):
-                    for values in product(*(self._others(node, at) for node in nodes)):
-                        yield _Attempt(nodes, values, at)
-
-    def reckoned(self) -> Iterator[_Attempt]:
-        """What is left where there are more sets than can be tried."""
+    def fewest(self, node: Node, at: At, *, want: bool) -> Comparisons | None:
+        """Return what would have to come out otherwise for a part to have this value; None if nothing would do."""
         checked = self.expression.expression.checked
-        turned = fewest_changes(checked, checked.root, self._alone, want=True)
-        if turned:
-            nodes = [leaf for leaf in leaves(checked) if leaf.id in turned]
-            yield _Attempt(nodes, [turned[node.id] for node in nodes], {})
+        loop = node if isinstance(node, Comprehension) and is_loop(node) else None
+        length = None if loop is None else self.values.length(loop, at)
+        if is_comparison(checked, node) or (loop is not None and length is None):
+            return () if self.values.held(node, at) is want else ((node, at),)
+        if loop is not None and length is not None:
+            return self._of_loop(loop, [{**at, loop.id: position} for position in reversed(range(length))], want=want)
+        match node:
+            case Const():
+                return () if node.value is want else None
+            case Call(function="!_", args=(inner,)):
+                return self.fewest(inner, at, want=not want)
+            case Call(function="_&&_" | "_||_" as function, args=sides):
+                ways = [self.fewest(side, at, want=want) for side in sides]
+                return _together(ways) if want is (function == "_&&_") else self._best(ways)
+            case Call(function="_?_:_", args=(test, *branches)):
+                chosen = [self.fewest(test, at, want=value) for value in (True, False)]
+                results = [self.fewest(branch, at, want=want) for branch in branches]
+                return self._best(map(_together, zip(chosen, results, strict=True)))
+            case Comprehension(result=result):
+                return self.fewest(result, at, want=want)
+        return None
 
-    def passes(self, attempt: _Attempt) -> bool:
-        """Try it."""
-        return self._run(attempt.force(), attempt.at)[0] is True
+    def _of_loop(self, loop: Comprehension, places: Sequence[At], *, want: bool) -> Comparisons | None:
+        body, _ = tested(loop)
+        ways = [self.fewest(body, at, want=True) for at in places]
+        against = [self.fewest(body, at, want=False) for at in places]
+        match loop.step:
+            case Call(function="_||_"):
+                return self._best(ways) if want else _together(against)
+            case Call(function="_&&_"):
+                return _together(ways) if want else self._best(against)
+            case Call(function="_?_:_"):  # exists_one
+                true = [at for at, way in enumerate(ways) if way == ()]
+                if not want:
+                    others = [against[at] if at in true else way for at, way in enumerate(ways)]
+                    return self._best(others) if len(true) == 1 else ()
+                return _together(against[at] for at in true[:-1]) if true else self._best(ways)
+        return None
 
-    def flip(self, node: Node, attempt: _Attempt) -> Change:
-        """What is said of one of the comparisons: with the others turned, so that it is come to."""
-        told = ExpressionTrace(self.expression.expression.checked, self._run(attempt.force(but=node), attempt.at)[1])
-        everywhere = bool(self.told.around[node.id]) and not attempt.at
-        at = self._against(node, attempt, told) if everywhere else attempt.at
-        operands = node.args if isinstance(node, Call) and len(node.args) <= _OPERANDS else ()
-        values = [told.value(operand, at) for operand in operands]
-        left, right = [*values, None, None][:_OPERANDS]
-        return Change(text(node), told.value(node, at), left, right, told.elements(node, at), everywhere)
+    def _best(self, ways: Iterable[Comparisons | None]) -> Comparisons | None:
+        def weight(way: Comparisons) -> tuple[int, int]:
+            return len(way), sum(not self._is_about_node(node) for node, _ in way)
 
-    def _elements(self, nodes: Sequence[Node]) -> Iterator[At]:
-        """Where to turn them: at elements that their loops came to, the last one first, and then at all of them."""
-        around = sorted({self.told.around[node.id] for node in nodes} - {()})
-        if around:
-            for chosen in islice(product(*(_come_to(self.told, loops) for loops in around)), ELEMENTS):
-                yield {loop: position for at in chosen for loop, position in at.items()}
-        yield {}
+        return min((way for way in ways if way is not None), key=weight, default=None)
 
-    def _alone(self, leaf: Node) -> object:
-        """The value of a leaf, also where `&&` and `||` did not come to it."""
-        try:
-            return self.expression.part(leaf).traced(self.pod)(self.view, self.now)[0]
-        except NotLoweredError:  # it names what a macro around it binds
-            return self.told.values.get((leaf.id,))
-
-    def _others(self, node: Node, at: At) -> Sequence[bool]:
-        """What else it could come to."""
-        place = node.id, *[at.get(loop, -1) for loop in self.told.around[node.id]]
-        value = self.told.values.get(place)
-        return (not value,) if isinstance(value, bool) else (True, False)
-
-    def _against(self, node: Node, attempt: _Attempt, told: ExpressionTrace) -> At:
-        """An element for which a comparison is otherwise than it would have to be."""
-        wanted, around = attempt.force()[node.id], self.told.around[node.id]
-        against = [at for at in _come_to(told.trace, around) if told.held(node, at) is not wanted]
-        ended = [*_come_to(self._run(attempt.force(), attempt.at)[1], around)][:1]
-        return next(iter([at for at in ended if at in against] + against), {})
-
-    def _run(self, force: Mapping[int, bool], at: At) -> tuple[Any, Trace]:
-        return self.expression.traced(self.pod, force, at)(self.view, self.now)
-
-    def _is_about_node(self, leaf: Node) -> bool:
-        return not {path[0] for path in self.expression.part(leaf).paths} <= OF_POD
+    def _is_about_node(self, node: Node) -> bool:
+        return not {path[0] for path in self.expression.part(node).paths} <= OF_POD
 
 
-def _come_to(trace: Trace, loops: Place) -> Iterator[At]:
-    """The elements that the innermost of some loops came to, the last one first."""
-    found = [
-        dict(zip(loops, (*place[1:], position), strict=True))
-        for place, elements in trace.elements.items()
-        if place[0] == loops[-1]
-        for position in range(len(elements))
-    ]
-    yield from [*found[-1:], *found[:-1]]
+def _together(ways: Iterable[Comparisons | None]) -> Comparisons | None:
+    """Return what several parts want together; None if one of them can have no such value."""
+    found = list[tuple[Node, At]]()
+    for way in ways:
+        if way is None:
+            return None
+        found += way
+    return found

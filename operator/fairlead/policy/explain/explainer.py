@@ -10,7 +10,7 @@ from fairlead.policy.compile.model import CompiledPolicy, FilterRule, ScoreRule
 from fairlead.policy.evaluate.evaluator import UNDECIDED, UNKNOWN_NODE
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.scoring import normalized, on_the_wire, sums, weighted
-from fairlead.policy.explain.counterfactuals import minimal_changes
+from fairlead.policy.explain.counterfactuals import lowered_values, minimal_changes
 from fairlead.policy.explain.engine_trace import EngineTrace
 from fairlead.policy.explain.explanation import (
     Change,
@@ -110,20 +110,17 @@ def explain_scores(
 
 
 def changes_of(expression: CompiledExpression, pod: PodView, view: NodeView | None, now: int) -> list[Change]:
-    """What would have to be otherwise for an expression to be true; without a node for one that is about the pod."""
+    """Return what would have to come out otherwise for an expression to be true; `view` is None for conditions."""
     is_lowered = expression.evaluation == "Lowered"
     try:
-        return (
-            minimal_changes(expression, pod, view, now)
-            if is_lowered
-            else EngineTrace(expression, pod, view, now).closest()
-        )
-    except RAISED:  # whoever asks why is told the rest
+        values = lowered_values(expression, pod, view, now) if is_lowered else EngineTrace(expression, pod, view, now)
+        return minimal_changes(expression, values)
+    except RAISED:  # the rest of the explanation is still of use
         return []
 
 
 def steps_of(expression: CompiledExpression, pod: PodView, view: NodeView | None, now: int) -> list[Step]:
-    """The parts of an expression and of the variables that it uses, with the values that they had."""
+    """Return the parts of an expression, and of the variables that it uses, with the values that they had."""
     is_lowered = expression.evaluation == "Lowered"
     try:
         found = [

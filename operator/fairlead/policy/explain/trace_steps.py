@@ -1,4 +1,4 @@
-"""The parts of an expression with the values that they had."""
+"""The parts of an expression with the values that they had in one evaluation."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,26 +17,26 @@ from fairlead.policy.views.placed_pod import PlacedPod
 
 _NOTHING: Final = object()
 At = Mapping[int, int]
-"""Loops, with the positions of the elements that they are at."""
+"""Positions of elements, by the id of their loop."""
 
 
 def steps(expression: CompiledExpression, pod: Any, view: Any, now: int) -> Iterator[Step]:
-    """All parts, the whole first; what is written out is no news. In a loop, those of the element that decided."""
+    """Yield all parts with their values, the whole first, without literals; of loops the element that decided."""
     result, trace = expression.traced(pod)(view, now)
-    told = ExpressionTrace(expression.expression.checked, trace)
+    traced = ExpressionTrace(expression.expression.checked, trace)
     seen = set[tuple[str, tuple[Element, ...]]]()
-    for node, at in told.parts(told.checked.root, {}):
-        key = text(node), told.elements(node, at)
-        if told.has_value(node, at) and key not in seen:
+    for node, at in traced.parts(traced.checked.root, {}):
+        key = text(node), traced.elements(node, at)
+        if traced.has_value(node, at) and key not in seen:
             seen.add(key)
-            yield Step(key[0], told.value(node, at), key[1])
+            yield Step(key[0], traced.value(node, at), key[1])
     if isinstance(result, Exception):
         yield Step("raised", with_values(result))
 
 
 @dataclass(frozen=True, slots=True)
 class ExpressionTrace:
-    """What an expression told of itself."""
+    """An expression with the trace of one evaluation."""
 
     checked: Checked
     trace: Trace
@@ -46,39 +46,43 @@ class ExpressionTrace:
         object.__setattr__(self, "loops", _loops(self.checked.root))
 
     def place(self, node: Node, at: At) -> Place:
-        """Where the value is kept."""
+        """Return the key of a part's value in the trace."""
         return node.id, *[at.get(loop, -1) for loop in self.trace.around[node.id]]
 
     def held(self, node: Node, at: At) -> object:
-        """The value, of the language."""
+        """Return the value of a part as CEL has it, or a marker if it has none."""
         return node.value if isinstance(node, Const) else self.trace.values.get(self.place(node, at), _NOTHING)
 
     def has_value(self, node: Node, at: At) -> bool:
-        """Whether there is one that can be shown."""
+        """Report whether a part has a value that can be shown."""
         value = self.held(node, at)
-        is_element = isinstance(node, Ident) and isinstance(value, PlacedPod)  # which is named already
+        is_element = isinstance(node, Ident) and isinstance(value, PlacedPod)  # the loop has named it already
         return value is not _NOTHING and not is_element and can_be_shown(value)
 
     def value(self, node: Node, at: At) -> object:
-        """The value as it is shown; None if there is none."""
+        """Return the value of a part as it is shown, or None if it has none."""
         return shown(self.held(node, at), self.checked.type_of(node)) if self.has_value(node, at) else None
 
+    def length(self, loop: Comprehension, at: At) -> int:
+        """Return how many elements a loop came to."""
+        return len(self.trace.elements.get(self.place(loop, at), ()))
+
     def elements(self, node: Node, at: At) -> tuple[Element, ...]:
-        """The elements for which a value is the value of this part, the outermost first."""
+        """Return the elements of the loops around a part, the outermost first."""
         found = []
         around = self.trace.around[node.id]
         for depth, id_ in enumerate(around):
-            come_to = self.trace.elements.get((id_, *[at.get(loop, -1) for loop in around[:depth]]), ())
+            seen = self.trace.elements.get((id_, *[at.get(loop, -1) for loop in around[:depth]]), ())
             position = at.get(id_, -1)
-            if 0 <= position < len(come_to):
+            if 0 <= position < len(seen):
                 written, loop = self.loops[id_]
                 is_key = self.checked.type_of(loop.range).name == "map"
-                found.append(Element(written, position, _name(come_to[position][0 if is_key else -1])))
+                found.append(Element(written, position, _name(seen[position][0 if is_key else -1])))
         return tuple(found)
 
     def parts(self, node: Node, at: At) -> Iterator[tuple[Node, At]]:
-        """What is worth to be told: not what is written out, nor what macros wrote."""
-        if not _is_written_out(node) and not _is_macros_own(node):
+        """Yield the parts worth showing: neither literals nor what macros expand to."""
+        if not _is_literal(node) and not _is_of_macro(node):
             yield node, at
         macro = optional_macro(node)
         for child in children(node) if macro is None else (macro.held, macro.body):
@@ -88,32 +92,17 @@ class ExpressionTrace:
                 yield from self.parts(child, {**at, node.id: position})
 
     def _deciding(self, loop: Comprehension, at: At) -> int | None:
-        """The element that made the loop come to what it came to; the last one if none of them did."""
-        come_to = range(len(self.trace.elements.get(self.place(loop, at), ())))
-        tested, wanted = _tested(loop)
+        """Return the element that decided a loop's result, else the last one; None if there is none."""
+        positions = range(self.length(loop, at))
+        body, wanted = tested(loop)
         if self.held(loop, at) is _NOTHING:  # it raised
             wanted = _NOTHING
-        found = [one for one in come_to if self.held(tested, {**at, loop.id: one}) is wanted]
-        return found[-1] if found else come_to[-1] if come_to else None
+        found = [one for one in positions if self.held(body, {**at, loop.id: one}) is wanted]
+        return found[-1] if found else positions[-1] if positions else None
 
 
-def _loops(root: Node) -> Mapping[int, tuple[str, Comprehension]]:
-    """The loops, with what each goes through as it was written."""
-    inputs: dict[str, str] = {}  # of macros that keep it under a name of their own
-    found: dict[int, tuple[str, Comprehension]] = {}
-    for node in walk(root):
-        if not isinstance(node, Comprehension):
-            continue
-        if is_loop(node):
-            written = text(node.range)
-            found[node.id] = inputs.get(written, written), node
-        elif node.accumulator.startswith("@"):
-            inputs[node.accumulator] = text(node.init)
-    return found
-
-
-def _tested(loop: Comprehension) -> tuple[Node, object]:
-    """What is asked of each element, and the answer that matters."""
+def tested(loop: Comprehension) -> tuple[Node, object]:
+    """Return what a loop evaluates for each element, and the value that decides."""
     match loop.step:
         case Call(function="_||_", args=(_, test)):
             return test, True
@@ -124,6 +113,21 @@ def _tested(loop: Comprehension) -> tuple[Node, object]:
         case Call(function="_+_", args=(_, ListExpr(elements=(element,)))):
             return element, None
     return loop.step, None
+
+
+def _loops(root: Node) -> Mapping[int, tuple[str, Comprehension]]:
+    """Return the loops by id, each with the text of its range."""
+    inputs: dict[str, str] = {}  # ranges that macros bind to a name of their own
+    found: dict[int, tuple[str, Comprehension]] = {}
+    for node in walk(root):
+        if not isinstance(node, Comprehension):
+            continue
+        if is_loop(node):
+            written = text(node.range)
+            found[node.id] = inputs.get(written, written), node
+        elif node.accumulator.startswith("@"):
+            inputs[node.accumulator] = text(node.init)
+    return found
 
 
 def _name(value: object) -> str:
@@ -138,12 +142,12 @@ def _name(value: object) -> str:
     return ""
 
 
-def _is_written_out(node: Node) -> bool:
-    return isinstance(node, Const) or (isinstance(node, ListExpr) and all(map(_is_written_out, node.elements)))
+def _is_literal(node: Node) -> bool:
+    return isinstance(node, Const) or (isinstance(node, ListExpr) and all(map(_is_literal, node.elements)))
 
 
-def _is_macros_own(node: Node) -> bool:
-    """Whether a macro wrote it, and not the user."""
+def _is_of_macro(node: Node) -> bool:
+    """Report whether a macro wrote this part, and not the user."""
     match node:
         case Ident(name=name):
             return name.startswith("@")

@@ -278,7 +278,7 @@ ON_THE_ENGINE: dict[str, tuple[str, list[tuple[str, object]], list[Change]]] = {
             ("node.metadata.name", "n"),
             ("pod.metadata.name", "p"),
         ],
-        [Change("'%s'.format([x]) == pod.metadata.name", None, None, "p")],
+        [Change("['%s'.format([x]) == pod.metadata.name].all(y, y)", None)],
     ),
     "in a loop": (
         "['a', 'b'].exists(x, x == '%s'.format([node.metadata.name + x])) && pod.spec.priority > 1",
