@@ -12,20 +12,22 @@ from bench.report import Line, machine
 PAGE: Final = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 _HEAD: Final = """# Benchmarks
 
-`make bench` and `python -m bench.throughput` write this page. Everything runs on one machine, so that all share its
-cores. `limit` reads a request and sends the names back, `bare` is Go's net/http and encoding/json; neither knows rules,
-nor has TLS but where it says so. The algorithm's time is the scheduler's own `scheduling_algorithm_duration`, less that
-of the rounds without extender. Intervals are bootstrapped (95 %); `open` says that the value is below the target and
-the interval reaches it.
+`python -m bench.calm`, `python -m bench.throughput`, `python -m bench.rest` and `make bench` write this page. `calm`
+comes first: it measures what users feel, while no processor is full; `throughput` keeps all processors busy. Everything
+runs on one machine, so that all programs share its cores. `limit` reads a request and sends the names back, `bare` is
+Go's net/http and encoding/json; neither knows rules, nor has TLS but where it says so. The algorithm's time is the
+scheduler's own `scheduling_algorithm_duration`, less that of the rounds without extender. Intervals are bootstrapped
+(95 %); `open` says that the value is below the target and the interval reaches it.
 """
 
 
-def put(heading: str, lines: Sequence[str], page: Path | None = None) -> None:
-    """Put a section into the page, in place of the one of that heading."""
+def put(heading: str, lines: Sequence[str], page: Path | None = None, *, first: bool = False) -> None:
+    """Put a section into the page, in place of the one of that heading: as its last section, or as its first."""
     page = page or PAGE
     sections = re.split(r"(?m)^(?=## )", page.read_text() if page.exists() else "")
-    kept = [_HEAD.rstrip(), *(one.rstrip() for one in sections[1:] if not one.startswith(f"## {heading}\n"))]
-    page.write_text("\n\n".join([*kept, "\n".join([f"## {heading}", "", *lines])]) + "\n")
+    kept = [one.rstrip() for one in sections[1:] if not one.startswith(f"## {heading}\n")]
+    kept.insert(0 if first else len(kept), "\n".join([f"## {heading}", "", *lines]))
+    page.write_text("\n\n".join([_HEAD.rstrip(), *kept]) + "\n")
 
 
 def when_and_where() -> str:

@@ -49,21 +49,21 @@ def peer(name: str) -> Path:
 
 
 @contextmanager
-def peer_running(name: str) -> Iterator[Extender]:
-    """One of those that answer."""
+def peer_running(name: str, *options: str) -> Iterator[Extender]:
+    """Run a peer that answers."""
     (port,) = free_ports(1)
-    with running([peer(name), f"127.0.0.1:{port}"]) as process:
+    with running([peer(name), *options, f"127.0.0.1:{port}"]) as process:
         url = f"http://127.0.0.1:{port}"
         _wait(f"{url}/", process)
         yield Extender(url, process.pid)
 
 
 @contextmanager
-def peer_running_over_tls(name: str, folder: Path) -> Iterator[Extender]:
-    """One of those that can; the folder is for its certificates."""
+def peer_running_over_tls(name: str, folder: Path, *options: str) -> Iterator[Extender]:
+    """Run a peer that can answer over TLS; the folder is for its certificates."""
     (port,) = free_ports(1)
     certificates = _certificates(folder)
-    with running([peer(name), f"127.0.0.1:{port}", certificates]) as process:
+    with running([peer(name), *options, f"127.0.0.1:{port}", certificates]) as process:
         url = f"https://127.0.0.1:{port}"
         _wait(f"{url}/", process, client_context(certificates))
         yield Extender(url, process.pid, certificates)
@@ -110,6 +110,18 @@ def call(targets: Sequence[Target], calls: int, certificates: Path, pause_ms: in
     command = [str(peer("caller")), *pair, f"-calls={calls}", "-warm=20", f"-pause={pause_ms}ms", *asked]
     found: list[list[int]] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     return found
+
+
+def ask(extender: Extender, verb: str, body: bytes) -> bytes:
+    """Call an extender over TLS, once, and return its reply."""
+    if extender.certificates is None:
+        raise ValueError(f"{extender.url} has no TLS")
+    request = urllib.request.Request(  # noqa: S310  our own
+        f"{extender.url}/{verb}", body, {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, context=client_context(extender.certificates)) as answer:  # noqa: S310
+        reply: bytes = answer.read()
+    return reply
 
 
 def client_context(certificates: Path) -> ssl.SSLContext:

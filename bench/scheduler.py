@@ -12,6 +12,7 @@ from typing import Any, Final
 import yaml
 
 from bench import programs
+from bench.histogram import Totals, totals
 from bench.programs import Extender
 from testbed import build
 from testbed.layout import free_ports
@@ -47,26 +48,22 @@ class Wiring:
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """One that runs."""
+    """A scheduler that runs."""
 
     port: int
+    pid: int
 
-    def algorithm_ms(self) -> float:
-        """How long it took to find a node for a pod, on average."""
+    def algorithm(self) -> Totals:
+        """Return how long it took to find nodes for pods."""
         with urllib.request.urlopen(f"https://127.0.0.1:{self.port}/metrics", context=_UNKNOWN) as answer:
-            lines = answer.read().decode().splitlines()
-        total, count = (
-            sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{_DURATION}_{part}"))
-            for part in ("sum", "count")
-        )
-        return 1000 * total / count
+            return totals(answer.read().decode(), _DURATION)
 
 
 @contextmanager
 def scheduler_running(
     folder: Path, kubeconfig: Path, name: str, entries: Sequence[dict[str, Any]], many: int
 ) -> Iterator[Scheduler]:
-    """A scheduler for so many nodes."""
+    """Run a scheduler for that many nodes."""
     (port,) = free_ports(1)
     config = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -93,7 +90,7 @@ def scheduler_running(
             if process.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(f"the scheduler does not start: {(folder / 'scheduler.log').read_text()[-2000:]}")
             time.sleep(0.1)
-        yield Scheduler(port)
+        yield Scheduler(port, process.pid)
 
 
 _UNKNOWN: Final = ssl.create_default_context()

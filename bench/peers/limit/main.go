@@ -1,11 +1,13 @@
 // limit is the least that an extender can do: it reads the body, parses nothing and sends the names back as they came.
-// Called with a folder of certificates, it does so over mutual TLS.
+// With a folder of certificates it does so over mutual TLS. With -keep, and over TLS, the connection is kept.
+// With -replies it sends recorded replies instead: what is left of a call is what the scheduler needs for them.
 package main
 
 import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"flag"
 	"io"
 	"log"
 	"net/http"
@@ -23,8 +25,22 @@ func after(body []byte, key string) []byte {
 	return body[at+len(key):]
 }
 
-// handle answers as Go does by itself: what is long comes in chunks, and the scheduler connects anew for each call. Over
-// TLS there is a length, and the connection is kept: otherwise handshakes would be measured.
+var (
+	keep    = flag.Bool("keep", false, "send the length of each reply, so that the scheduler keeps its connection")
+	replies = flag.String("replies", "", "a folder with the files filter and prioritize, which are the replies")
+)
+
+// recorded answers with a file of the folder of replies.
+func recorded(verb string) http.HandlerFunc {
+	reply, err := os.ReadFile(filepath.Join(*replies, verb))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return handle(func([]byte) []byte { return reply })
+}
+
+// handle answers as Go does by itself: a long reply comes in chunks, and the scheduler opens a connection for each call.
+// Over TLS each reply has a length, and the connection is kept: otherwise handshakes would be measured.
 func handle(answer func([]byte) []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body := make([]byte, 0, max(r.ContentLength, 512))
@@ -35,7 +51,7 @@ func handle(answer func([]byte) []byte) http.HandlerFunc {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		reply := answer(buffer.Bytes())
-		if r.TLS != nil {
+		if *keep || r.TLS != nil {
 			w.Header().Set("Content-Length", strconv.Itoa(len(reply)))
 		}
 		_, _ = w.Write(reply)
@@ -57,6 +73,7 @@ func serveTLS(address, folder string) error {
 }
 
 func main() {
+	flag.Parse()
 	filter := handle(func(body []byte) []byte {
 		return append([]byte(`{"Error":"","NodeNames":`), after(body, `"NodeNames":`)...)
 	})
@@ -64,13 +81,16 @@ func main() {
 		return append([]byte(`{"NodeNameToMetaVictims":`), after(body, `"NodeNameToMetaVictims":`)...)
 	})
 	prioritize := handle(func([]byte) []byte { return []byte("[]") })
+	if *replies != "" {
+		filter, prioritize = recorded("filter"), recorded("prioritize")
+	}
 	for _, prefix := range []string{"", "/ignore"} {
 		http.HandleFunc(prefix+"/filter", filter)
 		http.HandleFunc(prefix+"/preempt", preempt)
 	}
 	http.HandleFunc("/prioritize", prioritize)
-	if len(os.Args) > 2 {
-		log.Fatal(serveTLS(os.Args[1], os.Args[2]))
+	if flag.NArg() > 1 {
+		log.Fatal(serveTLS(flag.Arg(0), flag.Arg(1)))
 	}
-	log.Fatal(http.ListenAndServe(os.Args[1], nil))
+	log.Fatal(http.ListenAndServe(flag.Arg(0), nil))
 }

@@ -1,0 +1,88 @@
+"""What the calm rounds come to."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench import page
+from bench.calm_report import BARE, FULL, LIMIT, Measured, Part, lines, section
+from bench.stage import NONE, OWN, RECORDED
+
+
+def _rounds(*algorithm: float, calls: float = 0.0, busy: float = 50.0) -> Sequence[Measured]:
+    return [Measured(each, calls, 4.0, 1.5, busy) for each in algorithm]
+
+
+def _part(*own: float, busy: float = 50.0) -> Part:
+    rounds = {
+        NONE: _rounds(3.0, 2.0, 9.0),
+        LIMIT: _rounds(4.0, 4.0, 4.0),
+        BARE: _rounds(7.0, 1.0, 8.0),
+        OWN: _rounds(*own, calls=1.25, busy=busy),
+    }
+    return Part("a", "three filters reject no node", rounds)
+
+
+def test_what_is_added_is_the_difference_of_medians() -> None:
+    part = _part(9.0, 5.0, 4.0)
+    assert [part.added(name) for name in part.rounds] == [0.0, 1.0, 4.0, 2.0]
+    assert part.to_bare(OWN) == 0.5
+
+
+def test_the_aim_is_reached_up_to_its_value() -> None:
+    assert [_part(3.0 + added).verdict for added in (2.0, 2.3, 2.5)] == ["ok", "ok", "short"]
+
+
+def test_a_bare_that_adds_nothing_reaches_no_aim() -> None:
+    part = Part("a", "", {NONE: _rounds(5.0), LIMIT: _rounds(6.0), BARE: _rounds(4.0), OWN: _rounds(6.0)})
+    assert part.verdict == "short"
+    assert next(lines(part)) == "calm-a-to-bare nan ratio <=0.6 short"
+
+
+def test_lines_say_the_ratio_and_what_each_adds() -> None:
+    assert [*lines(_part(6.0))] == [
+        "calm-a-to-bare 0.750 ratio <=0.6 short",
+        "calm-a-added-limit-connection-kept 1.000 ms - -",
+        "calm-a-added-bare 4.000 ms - -",
+        "calm-a-added-fairlead 3.000 ms - -",
+    ]
+
+
+def test_a_section_has_a_row_for_each_extender_and_says_what_limits_it() -> None:
+    found = [*section(_part(5.0, 5.5, 4.0))]
+    table = [line for line in found if line.startswith("|")]
+    assert len({line.count("|") for line in table}) == 1
+    assert table[2:] == [
+        "| no extender | 3.00, 2.00, 9.00 | 3.00 |  |  | 4.00 | 1.50 | 50 |",
+        "| limit, connection kept | 4.00, 4.00, 4.00 | 4.00 | +1.00 | 0.25 | 4.00 | 1.50 | 50 |",
+        "| bare | 7.00, 1.00, 8.00 | 7.00 | +4.00 | 1.00 | 4.00 | 1.50 | 50 |",
+        "| fairlead | 5.00, 5.50, 4.00 | 5.00 | +2.00 | 0.50 | 4.00 | 1.50 | 50 |",
+    ]
+    text = " ".join(found)
+    assert "Fairlead adds 0.50 of what `bare` adds; the aim of 0.6 is reached." in text
+    assert "adds +1.00 ms, 0.25 of `bare`" in text
+    assert "Of the +2.00 ms of Fairlead, 1.25 ms pass in its server" in text
+    assert "0.75 ms in the scheduler, in TLS and in the kernel" in text
+    assert "no figures of a calm machine" not in text
+    assert RECORDED not in text
+
+
+def test_a_section_says_how_far_fairlead_is_above_its_recorded_replies() -> None:
+    part = _part(6.0)
+    more = Part(part.letter, part.title, {**part.rounds, RECORDED: _rounds(4.5)})
+    text = " ".join(section(more))
+    assert "adds +1.50 ms, 0.38 of `bare`" in text
+    assert "Fairlead is 1.50 ms above it." in text
+    assert "the aim of 0.6 is missed" in text
+
+
+def test_a_section_says_that_a_processor_was_full() -> None:
+    assert "no figures of a calm machine" in " ".join(section(_part(5.0, busy=FULL)))
+
+
+def test_a_first_section_stays_first(tmp_path: Path) -> None:
+    file = tmp_path / "page.md"
+    page.put("Other", ["other"], file)
+    page.put("Calm", ["old"], file, first=True)
+    page.put("Other", ["newer"], file)
+    page.put("Calm", ["new"], file, first=True)
+    assert file.read_text().partition("## ")[2] == "Calm\n\nnew\n\n## Other\n\nnewer\n"
