@@ -1,4 +1,4 @@
-"""Logs: one line a transition, as JSON for machines or as text for people. TRACE is below DEBUG."""
+"""Logging: one line per event, as JSON for machines or as text for people. TRACE is below DEBUG."""
 
 import json
 import logging
@@ -24,15 +24,15 @@ _OWN: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "ascti
 
 
 class FaultError(Exception):
-    """Stands for an exception whose words may hold values of facts: its type and its traceback are told."""
+    """Replacement for an exception whose message may contain values of pods or nodes: keeps its type and traceback."""
 
     def __init__(self, fault: Exception) -> None:
-        super().__init__(f"{type(fault).__name__}; its words are left out, since they may hold values")
+        super().__init__(f"{type(fault).__name__}; its message is left out, since it may contain values")
         self.__traceback__ = fault.__traceback__
 
 
 def level_of(environment: Mapping[str, str]) -> str:
-    """What LOG_LEVEL asks for. Raises ValueError."""
+    """Return the level in LOG_LEVEL. Raises ValueError."""
     level = environment.get("LOG_LEVEL", "INFO").upper()
     if level not in LEVELS:
         raise ValueError(f"LOG_LEVEL is {level!r}; it must be one of {', '.join(LEVELS)}")
@@ -40,7 +40,7 @@ def level_of(environment: Mapping[str, str]) -> str:
 
 
 def set_up(level: str, form: Format, stream: TextIO | None = None) -> None:
-    """Send the logs of the whole process there."""
+    """Send all logs of the process to a stream, stderr by default."""
     logging.addLevelName(TRACE, "TRACE")
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_Json() if form == "json" else _Console())
@@ -55,36 +55,36 @@ def set_up(level: str, form: Format, stream: TextIO | None = None) -> None:
 
 @dataclass(slots=True)
 class RateLimiter:
-    """Of what may happen again and again, ten lines a minute are written; the next one says how many were not.
+    """Limit of ten lines a minute per kind of event; the next line says how many were suppressed.
 
-    Whoever asks sees to it that there are few kinds.
+    Callers use few different kinds.
     """
 
     clock: Callable[[], float] = monotonic
     _kinds: dict[str, tuple[float, int]] = field(default_factory=dict)  # since when, and how often since then
 
     def about(self, kind: str) -> dict[str, int] | None:
-        """What to add to a line about it; None: write none."""
-        now, unsaid = self.clock(), 0
+        """Return the fields to add to a line of this kind; None to suppress the line."""
+        now, suppressed = self.clock(), 0
         since, count = self._kinds.get(kind, (now, 0))
         if now - since >= _WINDOW_S:
-            unsaid, since, count = max(0, count - _LINES), now, 0
+            suppressed, since, count = max(0, count - _LINES), now, 0
         self._kinds[kind] = since, count + 1
         if count >= _LINES:
             return None
-        return {"unsaid": unsaid} if unsaid else {}
+        return {"suppressed": suppressed} if suppressed else {}
 
 
 class RateLimitFilter(logging.Filter):
-    """The same for a logger of others: errors that its callers provoke."""
+    """Rate limit for the logger of a library, whose errors clients can provoke."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._seldom = RateLimiter()
+        self._limiter = RateLimiter()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the line is written."""
-        more = self._seldom.about(record.levelname)
+        """Return whether to write the line."""
+        more = self._limiter.about(record.levelname)
         if more:
             record.__dict__.update(more)
         return more is not None
@@ -120,7 +120,7 @@ class _Console(logging.Formatter):
 
 
 def _on_one_line(value: object) -> str:
-    """What callers say cannot look like a line of ours."""
+    """Quote a value, so that text from clients cannot imitate a log line."""
     text = _printable(str(value))
     return json.dumps(text, ensure_ascii=False) if not text or " " in text or '"' in text else text
 

@@ -1,4 +1,4 @@
-"""YAML that somebody else wrote, read as the API server would read it."""
+"""YAML and JSON from outside, read as the API server would read it."""
 
 import re
 from typing import Any, Final
@@ -6,14 +6,14 @@ from typing import Any, Final
 import yaml
 
 DEPTH_MAX: Final = 1000
-"""Its parser recurses, and dies of more than the stack holds."""
-_NUMBER_MAX: Final = 400  # characters; to read an int takes time that grows with their square
+"""Greatest nesting: the parser recurses, and more would overflow the stack."""
+_NUMBER_MAX: Final = 400  # characters; reading an int takes quadratic time
 _BRACKET: Final = re.compile(rb"[\[\]{}]")
 _IN_A_ROW: Final = re.compile(rb"(?:[-?][ \t]++){2,}+")
 
 
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """A date is a text."""
+    """YAML loader that reads dates as strings."""
 
 
 Loader.yaml_implicit_resolvers = {
@@ -27,9 +27,9 @@ def _number(loader: Any, node: Any) -> object:
         if len(node.value) <= _NUMBER_MAX:
             is_int = node.tag.endswith(":int")
             return loader.construct_yaml_int(node) if is_int else loader.construct_yaml_float(node)
-    except (ValueError, OverflowError):  # a tag that does not fit, or minutes of minutes without end
+    except (ValueError, OverflowError):  # a wrong tag, or an endless base-60 number
         pass
-    raise yaml.constructor.ConstructorError(None, None, "this is no number that anybody can read", node.start_mark)
+    raise yaml.constructor.ConstructorError(None, None, "this is not a readable number", node.start_mark)
 
 
 for _tag in ("int", "float"):
@@ -37,7 +37,7 @@ for _tag in ("int", "float"):
 
 
 def is_deep(data: bytes) -> bool:
-    """Whether brackets may be nested so deeply, or what opens lists and keys in one line; indents cannot be."""
+    """Return whether brackets, or block indicators in one line, are nested too deeply; indentation cannot be."""
     depth = 0
     for found in _BRACKET.finditer(data):
         depth += 1 if found[0] in b"[{" else -1
@@ -47,7 +47,7 @@ def is_deep(data: bytes) -> bool:
 
 
 def without_nulls(value: object) -> object:
-    """The same, without fields that are null: written by hand or by old clients, they mean absent."""
+    """Return the value without null fields: in files written by hand or by old clients they mean absent."""
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What a replica says of itself to the one that leads: what serves there, and what came of it."""
+"""State that a replica reports to the leader at `/state`: its serving generations and their rule errors."""
 
 from typing import Final
 
@@ -8,65 +8,65 @@ PATH: Final = "/state"
 
 
 class RuleState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One rule of the generation that serves."""
+    """State of a rule of the serving generation."""
 
     kind: str
     name: str
     uses: tuple[str, ...] = ()
     evaluation: str = ""
     errors: int = 0
-    """Since this replica serves this generation."""
+    """Errors since this replica serves the generation."""
     last_error: str = ""
     last_error_at: str = ""
 
 
 class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One policy."""
+    """State of a policy."""
 
     uid: str
     generation: str
-    """The one that was seen last."""
+    """Newest generation that the replica has seen."""
     serving: str = ""
-    """The one that serves; empty if none does."""
+    """Serving generation; "" if none serves."""
     reason: str
     message: str = ""
     slow: bool = False
-    """Whether it is switched to its failure policy for all pods."""
+    """Whether its circuit is open for all pods."""
     slow_for: tuple[str, ...] = ()
-    """For which others what of it is switched, in words."""
+    """Circuits that are open for some pods, as text."""
     scheduler: str = ""
     fails: bool = False
     ignores: bool = False
     scores: bool = False
     binds: bool = False
-    """What of a scheduler's wiring the generation that serves needs."""
+    """Wiring that the serving generation needs: filter entries by failure policy, scores, bind."""
     rules: tuple[RuleState, ...] = ()
     conflicts: tuple[str, ...] = ()
-    """What collides with other policies, in words."""
+    """Annotation conflicts with other policies, as text."""
     refused_pods: int = 0
-    """Pods that wait for a node, and for which this policy alone left none."""
+    """Unplaced pods for which this policy alone left no node."""
     missed_samples: int = 0
-    """Calls in which it refused all nodes although another one would have passed."""
+    """Calls in which it rejected all nodes of the sample although another node would have passed."""
 
 
 class ReplicaState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A replica."""
+    """State of a replica."""
 
     process: str = ""
-    """Another one after each start: what it knew of pods is gone then."""
+    """Random ID that changes at each start, when the replica loses its knowledge of pods."""
     policy_set: str = ""
-    """The generation of the set that serves; empty before there is one."""
+    """Hash of the serving policy set; "" before there is one."""
     policies: dict[str, PolicyState] = {}
     authorities: str = ""
-    """A hash of the authorities that it believes."""
+    """Hash of the authorities that it trusts."""
     issuer: str = ""
-    """A hash of the authority that its own certificate is from."""
+    """Hash of the authority that issued its certificate."""
     turned_away: dict[str, str] = {}
-    """Why, of addresses that were turned away in the last seconds."""
+    """Reasons of recently refused connections, by address."""
     missing: str = ""
-    """A right that it lacks, and the rule to add."""
+    """Missing permission, with the RBAC rule to add; "" if none is missing."""
     freed: bool = False
-    """Whether pods that it refused could be placed now: they have to be woken."""
+    """Whether pods that it rejected may be schedulable again, so that the scheduler must be woken."""
 
 
 decode: Final = msgspec.json.Decoder(ReplicaState).decode

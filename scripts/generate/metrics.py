@@ -7,7 +7,7 @@ from fairlead.kube.access.access import Access
 from fairlead.kube.access.credentials import StaticCredentials
 from fairlead.kube.http.client import Client
 from fairlead.metrics import BUCKETS, LONG_BUCKETS, Counter, Gauges, Histogram
-from fairlead.metrics import Kept as Metric
+from fairlead.metrics import OwnMetric as Metric
 from fairlead.process.health import register_gauges
 from fairlead.process.leadership import Leadership
 from fairlead.process.operator import OperatorReplica
@@ -39,7 +39,7 @@ def registered() -> list[Metric]:
         settings, Client(Access("https://nowhere", StaticCredentials())), SettingsFile(None), Leadership
     )
     register_gauges(operator.replica.parts, operator.core.metrics)
-    return operator.core.metrics.kept
+    return operator.core.metrics.own
 
 
 def _table(metrics: list[Metric]) -> Iterator[str]:

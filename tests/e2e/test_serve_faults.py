@@ -106,7 +106,7 @@ def test_without_the_right_to_keep_policies_it_serves_and_says_so(
     assert stage.placed("spoilt") == nodes[0]
     serving.kill()
     serving.start()
-    serving.says("does not compile, its pods are treated by its failurePolicy")
+    serving.says("does not compile, its failurePolicy decides for its pods")
     stage.make_pod("refused")
     assert stage.refusal("refused").startswith("0/2 nodes are available: 2 policy pool does not compile.")
     serving.edit(lambda: serving.put("pool", failurePolicy="Ignore", filters=[_NONSENSE]))

@@ -74,7 +74,7 @@ def test_what_happens_again_and_again_is_ten_lines_a_minute_and_a_count() -> Non
     assert sum(seldom.about("x") is not None for _ in range(100)) == 10
     assert seldom.about("y") == {}
     time[0] = 61
-    assert [seldom.about("x"), seldom.about("x")] == [{"unsaid": 90}, {}]
+    assert [seldom.about("x"), seldom.about("x")] == [{"suppressed": 90}, {}]
 
 
 def test_the_exposition() -> None:
@@ -111,11 +111,10 @@ def _log_calls() -> Iterator[tuple[str, ast.Call]]:
 _LOGGED = {f"{log}.{level}" for log in ("LOG", "_log") for level in (*map(str.lower, logs.LEVELS), "exception", "log")}
 _EVENT = re.compile(r"[a-z_]+\.[a-z_]+")
 _KEYS = {
-    "annotation", "before", "by", "caller", "consequence", "drain_s", "drift", "duration_s", "error", "file", "for",
-    "generation", "hash", "hint", "holder", "leaf", "lease", "namespace", "nodes", "not_by", "object", "objects",
-    "path", "peer", "phase", "pod", "policies", "policy", "port", "probes", "reason", "requeue_after_s", "resource",
-    "result",
-    "rule", "scheduler", "secret", "state", "verb", "version",
+    "annotation", "before", "caller", "consequence", "drain_s", "drift", "duration_s", "error", "file", "generation",
+    "hash", "hint", "holder", "leaf", "lease", "loser", "namespace", "nodes", "object", "objects", "path", "peer",
+    "phase", "pod", "pods", "policies", "policy", "port", "probes", "reason", "requeue_after_s", "resource", "result",
+    "rule", "scheduler", "secret", "state", "verb", "version", "winner",
 }  # fmt: skip
 
 

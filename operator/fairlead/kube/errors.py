@@ -1,14 +1,14 @@
-"""What goes wrong between us and the API server, by what can be done about it.
+"""Errors of requests to the API server, by what can be done about them.
 
 ClusterError
-├── AccessError            where it is or who asks cannot be told: a file, its field, and the cure
-└── RequestError           a request that came to nothing: verb, what it was about, status, reason, message
-    ├── UnreachableError   no answer, or half of one
-    ├── NotLeadingError    a write that was not sent: only who leads may make it
-    ├── ForbiddenError     403; says which rule of RBAC is missing
+├── AccessError            the API server's address or our credentials cannot be found: file, field and hint
+└── RequestError           a request that failed: verb, object, status, reason, message
+    ├── UnreachableError   no reply, or an incomplete one
+    ├── NotLeadingError    a write that was not sent, because only the leader may send it
+    ├── ForbiddenError     403; names the missing RBAC rule
     ├── NotFoundError      404
-    ├── ConflictError      409: somebody else was faster, or it is there already
-    └── GoneError          410: the version, or the place in a list, is no longer known
+    ├── ConflictError      409: another client was faster, or the object exists already
+    └── GoneError          410: the resource version, or the position in a list, has expired
 """
 
 import re
@@ -23,11 +23,11 @@ _TEXT_MAX: Final = 500
 
 
 class ClusterError(Exception):
-    """Anything below."""
+    """Base class of all errors here."""
 
 
 class AccessError(ClusterError):
-    """Where the API server is, or who asks it, cannot be told."""
+    """Address or credentials that cannot be found or used."""
 
     def __init__(self, file: str, field: str, what: str, cure: str) -> None:
         self.file, self.field, self.what, self.cure = file, field, what, cure
@@ -35,7 +35,7 @@ class AccessError(ClusterError):
 
 
 class RequestError(ClusterError):
-    """A request that came to nothing."""
+    """Request that failed."""
 
     def __init__(
         self,
@@ -54,12 +54,12 @@ class RequestError(ClusterError):
 
     @property
     def is_invalid(self) -> bool:
-        """Whether what was sent is at fault: it would be refused again."""
+        """Return whether the request itself is invalid, so that a retry would fail again."""
         return self.status in _INVALID or any(one in self.message for one in _UNTYPED)
 
 
 class UnreachableError(RequestError):
-    """No answer, or half of one. What was asked for may have happened all the same, unless `not_sent`."""
+    """No reply, or an incomplete one. The request may have been carried out, unless `not_sent`."""
 
     def __init__(self, verb: str, where: ObjectRef, message: str, *, not_sent: bool = False) -> None:
         self.not_sent = not_sent
@@ -67,37 +67,37 @@ class UnreachableError(RequestError):
 
 
 class NotLeadingError(RequestError):
-    """A write that only a leader may make, and we lead no more: nothing was sent."""
+    """Write that only the leader may send, refused because this replica no longer leads."""
 
 
 class ForbiddenError(RequestError):
-    """403."""
+    """Status 403."""
 
     @property
     def is_of_rbac(self) -> bool:
-        """Whether a rule is missing, and named; others, such as quotas, refuse with 403 too."""
+        """Return whether an RBAC rule is missing; others, such as quotas, also answer 403."""
         return _LACKS in self.message
 
 
 class NotFoundError(RequestError):
-    """404."""
+    """Status 404."""
 
 
 class ConflictError(RequestError):
-    """409."""
+    """Status 409."""
 
     @property
     def exists(self) -> bool:
-        """Whether it is about an object that should have been new."""
+        """Return whether an object that should be new exists already."""
         return self.reason == "AlreadyExists"
 
 
 class GoneError(RequestError):
-    """410."""
+    """Status 410."""
 
 
 class Status(msgspec.Struct, frozen=True):
-    """How the API server says no."""
+    """Error object of the API server."""
 
     code: int = 0
     reason: str = ""
@@ -112,27 +112,27 @@ _CLASSES: Final[dict[int, type[RequestError]]] = {
 }
 _INVALID: Final = (400, 422)
 _UNTYPED: Final = ("failed to create typed patch object", "failed to convert new object")
-"""Fields that there are not, and values that cannot be read: the API server answers 500, as to a fault of its own."""
+"""Unknown fields and unreadable values: the API server answers 500, as if the fault were its own."""
 _LACKS: Final = "of that user lacks the rule"
-_NOT_HELD: Final = "attempting to grant RBAC permissions not currently held"
+_NOT_HELD: Final = "attempting to grant RBAC permissions not currently granted"
 _HELD: Final = re.compile(r"\{APIGroups:\[([^][{}]*+)\], Resources:\[([^][{}]*+)\],[^{}]*? Verbs:\[([^][{}]*+)\]\}")
 _RULE: Final = re.compile(r'cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?')
 _status: Final = msgspec.json.Decoder(Status)
 
 
 def refusal(verb: str, where: ObjectRef, status: int, body: bytes, *, retry_after: str | None = None) -> RequestError:
-    """The error that an answer stands for."""
-    said = status_of(body)
-    message = said.message or body[:_TEXT_MAX].decode(errors="replace").strip() or "nothing was said"
+    """Return the error for a reply."""
+    found = status_of(body)
+    message = found.message or body[:_TEXT_MAX].decode(errors="replace").strip() or "no message"
     if status == 403:
         message += missing_rule(message, where.namespace)
     after = float(retry_after) if retry_after and retry_after.isascii() and retry_after.isdigit() else None
     kind = _CLASSES.get(status, RequestError)
-    return kind(verb, where, message, status=status, reason=said.reason, retry_after_s=after)
+    return kind(verb, where, message, status=status, reason=found.reason, retry_after_s=after)
 
 
 def status_of(body: bytes | msgspec.Raw) -> Status:
-    """The Status object in a body; an empty one where there is none."""
+    """Return the Status object in a body; an empty one if it contains none."""
     try:
         return _status.decode(body)
     except msgspec.DecodeError:
@@ -140,18 +140,18 @@ def status_of(body: bytes | msgspec.Raw) -> Status:
 
 
 def missing_rule(message: str, namespace: str = "") -> str:
-    """What to add to a role, where the message is RBAC's."""
+    """Return the RBAC rule to add, as text for the message; "" if the message is not RBAC's."""
     if found := _RULE.search(message):
         verb, resource, group, within = found.groups()
         return _lacks(group, resource, verb, within or "")
-    if _NOT_HELD in message and (held := _HELD.search(message)):
-        group, resource, verbs = held.groups()
+    if _NOT_HELD in message and (granted := _HELD.search(message)):
+        group, resource, verbs = granted.groups()
         return _lacks(group.strip('"'), resource.strip('"'), verbs.replace('"', "").replace(" ", ", "), namespace)
     return ""
 
 
 def may_not_bind(error: ForbiddenError, kind: str, role: str) -> ForbiddenError:
-    """What to add to a role where a binding was refused: the API server names all that is in the role to be bound."""
+    """Return the error with a shorter rule to add: the API server lists every rule of the role to be bound."""
     before, refused, _ = error.message.partition(_NOT_HELD)
     if not refused:
         return error

@@ -1,4 +1,4 @@
-"""What a request is about: a kind of object, one of its namespaces, one object, a part of that."""
+"""References to what a request is about: a kind of object, its objects in a namespace, one object, or a subresource."""
 
 from dataclasses import dataclass, replace
 from typing import Final, Generic, TypeVar
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A kind of object as the API server serves it."""
+    """Kind of object, as the API server serves it."""
 
     group: str
     version: str
@@ -22,7 +22,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class ObjectRef:
-    """What a request is about; without a namespace it is about all of them, or about what has none."""
+    """Reference to objects; without a namespace, to all namespaces or to cluster-scoped objects."""
 
     resource: Resource
     namespace: str = ""
@@ -31,7 +31,7 @@ class ObjectRef:
 
     @property
     def path(self) -> str:
-        """Below the API server's address."""
+        """Return the URL path."""
         kind = self.resource
         parts = ["apis", kind.group, kind.version] if kind.group else ["api", kind.version]
         if self.namespace:
@@ -41,15 +41,15 @@ class ObjectRef:
 
     @property
     def what(self) -> str:
-        """The resource as an RBAC rule names it."""
+        """Return the resource as an RBAC rule names it."""
         return f"{self.resource.plural}/{self.subresource}" if self.subresource else self.resource.plural
 
     def named(self, namespace: str, name: str, subresource: str = "") -> "ObjectRef":
-        """One object of this kind."""
+        """Return a reference to one object of this kind."""
         return replace(self, namespace=namespace, name=name, subresource=subresource)
 
     def __str__(self) -> str:
-        """`pods/binding default/web-1`, `leases.coordination.k8s.io fairlead-system/leader`."""
+        """Return a text such as `pods/binding default/web-1` or `leases.coordination.k8s.io fairlead-system/leader`."""
         group = f".{self.resource.group}" if self.resource.group else ""
         kind = f"{self.resource.plural}{group}" + (f"/{self.subresource}" if self.subresource else "")
         which = "/".join(part for part in (self.namespace, self.name) if part)
@@ -57,17 +57,17 @@ class ObjectRef:
 
 
 class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
-    """What a list says of itself."""
+    """Metadata of a list."""
 
     resource_version: str = ""
     more: str = msgspec.field(default="", name="continue")
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True):
-    """A part of a list; its items are decoded as what the caller says."""
+    """Page of a list; the decoder determines the type of its items."""
 
     metadata: ListMeta = ListMeta()
-    items: list[T] | None = None  # a list that Go has left empty is null
+    items: list[T] | None = None  # Go writes null for an empty list
 
 
 PODS: Final = ObjectRef(Resource("", "v1", "pods"))
@@ -77,11 +77,11 @@ POLICIES: Final = ObjectRef(Resource(names.GROUP, names.VERSION, names.PLURAL))
 
 
 class _Version(ObjectRef):
-    """What the API server says of itself; it is no resource, and everybody may read it."""
+    """The API server's version endpoint, which every client may read."""
 
     @property
     def path(self) -> str:
-        """Where that is."""
+        """Return the URL path."""
         return "/version"
 
 

@@ -1,11 +1,11 @@
-"""Typed decode of what is listed and watched: the bytes of one object in, only the fields that are of use out.
+"""Typed decoding of listed and watched objects: the JSON of one object in, only the fields in use out.
 
-Pods on nodes are many, so that of each only this is decoded: what rules may read of them, what amounts are computed
-from, and the annotations that some policy names. Parts that many pods share stay bytes, by which they are found again.
-Nodes, namespaces and pods that wait are decoded as rules read them.
+Placed pods are many, so only these fields of them are decoded: what rules may read, what requests are computed from,
+and the annotations that some policy names. Parts that many pods share stay bytes, which are the key to find them again.
+Nodes, namespaces and unplaced pods are decoded as rules read them.
 
-Go writes `null` for a list that it has left empty, and in most places the types here know none. That is rare: bytes
-that do not decode are tried once more without such fields.
+Go writes `null` for an empty list, which most types here do not accept. That is rare: bytes that do not decode are
+tried once more without such fields.
 """
 
 # ruff: noqa: N815 - fields are called as in the API, here and in those of `structs`
@@ -32,15 +32,15 @@ else:
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
 NOTHING: Final = msgspec.Raw()
-# Many objects have times in common, those of one pod above all.
+# Many objects share times, above all the fields of one pod.
 _scalar: Final = lru_cache(maxsize=16_384)(decode_scalar)
-# A quote within a text is written \", so that this is found at fields only.
+# A quote within a string is escaped, so this matches fields only.
 _NULL: Final = re.compile(rb',"\w+":null|"\w+":null,?')
 _KEY: Final = re.compile(r"[\w./-]+", re.ASCII)
 
 
 class Decoder(Generic[T]):
-    """Decodes objects of one type."""
+    """Decoder of one type of object."""
 
     __slots__ = ("_json",)
 
@@ -48,7 +48,7 @@ class Decoder(Generic[T]):
         self._json = msgspec.json.Decoder(type_, dec_hook=_scalar)
 
     def __call__(self, raw: bytes | msgspec.Raw) -> T:
-        """The object. Raises msgspec.DecodeError, which names the field that is not as the API has it."""
+        """Decode an object. Raises msgspec.DecodeError, which names the field that does not conform to the API."""
         try:
             return self._json.decode(raw)
         except msgspec.ValidationError:
@@ -56,7 +56,7 @@ class Decoder(Generic[T]):
 
 
 class WireContainer(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What rules read of a container, and what amounts need."""
+    """Fields of a container that rules and requests need."""
 
     name: str = ""
     image: str | None = None
@@ -66,7 +66,7 @@ class WireContainer(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class WireContainerStatus(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What the kubelet says of a container's resources."""
+    """Fields of a container status that requests need."""
 
     name: str = ""
     allocatedResources: msgspec.Raw = NOTHING
@@ -74,7 +74,7 @@ class WireContainerStatus(msgspec.Struct, frozen=True, gc=False, omit_defaults=T
 
 
 class WireMeta(msgspec.Struct, frozen=True, gc=False):
-    """The metadata of a pod on a node."""
+    """Metadata of a placed pod."""
 
     name: str = NO_TEXT
     namespace: str = NO_TEXT
@@ -88,7 +88,7 @@ class WireMeta(msgspec.Struct, frozen=True, gc=False):
 
 
 class WireSpec(msgspec.Struct, frozen=True, gc=False):
-    """The spec of a pod on a node."""
+    """Spec of a placed pod."""
 
     nodeName: str = NO_TEXT
     priority: int = NO_INT
@@ -100,7 +100,7 @@ class WireSpec(msgspec.Struct, frozen=True, gc=False):
 
 
 class WireStatus(msgspec.Struct, frozen=True, gc=False):
-    """The status of a pod on a node."""
+    """Status of a placed pod."""
 
     phase: str = NO_TEXT
     conditions: list[PodCondition] = []
@@ -111,7 +111,7 @@ class WireStatus(msgspec.Struct, frozen=True, gc=False):
 
 
 class WirePod(msgspec.Struct, frozen=True, gc=False):
-    """A pod on a node, for as long as it takes to put it into the mirror."""
+    """A placed pod as decoded, until it is in the mirror."""
 
     metadata: WireMeta = WireMeta()
     spec: WireSpec = WireSpec()
@@ -119,7 +119,7 @@ class WirePod(msgspec.Struct, frozen=True, gc=False):
 
 
 def _without_images() -> type[msgspec.Struct]:
-    """A node whose images are never there, as no field of the API is called like that."""
+    """Return a node type that never decodes images: their field has a name that the API does not use."""
     plain: dict[str, Any] = {"frozen": True, "kw_only": True, "gc": False, "eq": False}
     nowhere = msgspec.field(default=NO_LIST, name="images, left out")
     status = msgspec.defstruct("NodeStatus", [("images", list, nowhere)], bases=(struct("NodeStatus"),), **plain)
@@ -128,14 +128,14 @@ def _without_images() -> type[msgspec.Struct]:
 
 node: Final[Decoder[Any]] = Decoder(struct(NODE))
 node_without_images: Final[Decoder[Any]] = Decoder(_without_images())
-"""The same without the images, which are most of a node: three times faster."""
+"""Decoder of nodes without their images, which are most of a node: three times as fast."""
 namespace: Final[Decoder[Any]] = Decoder(struct(NAMESPACE))
 pod: Final[Decoder[Any]] = Decoder(struct(POD))
-"""Whole pods: those that wait for a scheduler."""
+"""Decoder of unplaced pods, with all fields."""
 
 
 class PlacedDecoder:
-    """Decodes pods on nodes, and of their annotations those that policies read."""
+    """Decoder of placed pods, with the annotations that policies read."""
 
     __slots__ = ("_decode", "_keys")
 
@@ -144,11 +144,11 @@ class PlacedDecoder:
         self._decode = _placed(self._keys)
 
     def __call__(self, raw: bytes | msgspec.Raw) -> WirePod:
-        """The pod; raises as `Decoder` does."""
+        """Decode a placed pod. Raises what `Decoder` raises."""
         return self._decode(raw)
 
     def want(self, annotations: Iterable[str]) -> bool:
-        """Which annotations are read from now on; whether pods must be listed again, because one of them is new."""
+        """Set which annotations are read; return True if one of them is new, so that pods must be listed again."""
         before, self._keys = self._keys, frozenset(annotations)
         if self._keys != before:
             self._decode = _placed(self._keys)
@@ -156,7 +156,7 @@ class PlacedDecoder:
 
 
 def _placed(annotations: Iterable[str]) -> Decoder[WirePod]:
-    # A policy may ask for what is no key: no pod has it.
+    # A policy may name an invalid key, which no pod has.
     return Decoder(_with_annotations(tuple(sorted(filter(_KEY.fullmatch, annotations)))))
 
 
@@ -169,13 +169,13 @@ def _with_annotations(keys: tuple[str, ...]) -> type[WirePod]:
 
 
 def _with(name: str, base: type[S], **fields: tuple[Any, Any]) -> type[S]:
-    """A struct with other types for some of its fields."""
+    """Return a struct type with other types for some of its fields."""
     changed = [(field, *typed) for field, typed in fields.items()]
     return cast("type[S]", msgspec.defstruct(name, changed, bases=(base,), frozen=True, gc=False))
 
 
 def annotations_of(one: WirePod) -> Mapping[str, str]:
-    """Those of the wanted annotations that the pod has."""
+    """Return the wanted annotations that a pod has."""
     found = one.metadata.annotations
     if found is None:
         return NO_MAP

@@ -1,6 +1,7 @@
-"""What many objects have in common is kept once: texts, and what was made from the same before.
+"""Interning: equal strings and equal parts of many objects are stored once.
 
-These are fresh structs that nobody else has seen yet, so that putting a part in the place of its equal changes nothing.
+The objects are fresh structs that no other code has seen yet, so replacing a part by its equal changes nothing for
+others.
 """
 
 import sys
@@ -16,10 +17,10 @@ T = TypeVar("T")
 
 
 class Pool(Generic[K, T]):
-    """What was made for a key before is given again. Bounded: when full it starts from nothing.
+    """Bounded cache of values made from keys; when it is full, it is emptied.
 
-    Who holds a part keeps it; one that comes again after that is made twice, which costs memory and nothing else. The
-    API server lists objects by name, so that those that are alike come one after the other.
+    Objects keep the values they use; a value that is needed again after that is made twice, which costs memory and
+    nothing else. The API server lists objects by name, so similar ones come one after the other.
     """
 
     __slots__ = ("_made", "_make", "_size")
@@ -30,7 +31,7 @@ class Pool(Generic[K, T]):
         self._made: dict[K, T] = {}
 
     def __call__(self, key: K) -> T:
-        """What is made from this key."""
+        """Return the value made from a key."""
         found = self._made.get(key)
         if found is None:
             if len(self._made) >= self._size:
@@ -40,7 +41,7 @@ class Pool(Generic[K, T]):
 
 
 def sharing(python: tuple[int, int]) -> Callable[[str], str]:
-    """What gives for a text the one that is equal to it. Python 3.12 never forgets what was interned."""
+    """Return the function that interns strings; not `sys.intern` on Python 3.12, which never frees interned strings."""
     if python != (3, 12):
         return sys.intern
     texts = Pool[str, str](lambda text: text, _TEXTS)
@@ -49,26 +50,26 @@ def sharing(python: tuple[int, int]) -> Callable[[str], str]:
 
 _TEXTS: Final = 65_536
 _LONG: Final = 256
-same: Final = sharing(sys.version_info[:2])
-"""The same text, kept once."""
+interned: Final = sharing(sys.version_info[:2])
+"""Returns the interned string that equals a string."""
 
 
 def shared_text(text: str) -> str:
-    """The same text; one that is absent stays so."""
-    return text if text is NO_TEXT else same(text)
+    """Return the interned string; NO_TEXT (absent) stays as it is."""
+    return text if text is NO_TEXT else interned(text)
 
 
 def shared_conditions(conditions: list[Any]) -> tuple[Any, ...]:
-    """The same conditions: their texts are few, and each object brings its own copies."""
+    """Return conditions with interned strings: their values are few, but each object brings its own copies."""
     for condition in conditions:
         for field in ("type", "status", "reason", "message"):
             if (text := getattr(condition, field)) is not NO_TEXT:
-                force_setattr(condition, field, same(text))
+                force_setattr(condition, field, interned(text))
     return tuple(conditions)
 
 
 def shared_node(node: Any) -> Any:
-    """The same node."""
+    """Return the node with interned conditions and images."""
     status = node.status
     if status.conditions:
         force_setattr(status, "conditions", shared_conditions(status.conditions))

@@ -1,8 +1,8 @@
-"""What the cluster holds, as rules see it: objects in, `Nodes` with exact changes out. No I/O, one writer.
+"""The mirror: nodes, pods and namespaces as rules see them; objects in, `Nodes` with exact changes out.
 
-Each kind goes into a sink of its own. Kinds may come in any order: a pod on a node that is not known yet waits for it.
-Pods that have ended hold nothing any more and are not kept: list pods by the selectors here, as the scheduler does, and
-the API server says of a pod that ends that it went.
+No I/O, one writer. Each kind has a sink. Kinds may come in any order: a pod on an unknown node waits for the node. Pods
+that have ended hold no resources and are not stored: list pods with the field selectors entry, as kube-scheduler does,
+and the API server reports a pod that ends as deleted.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,100 +20,100 @@ from fairlead.policy.views.pod_and_node import NodeView
 from fairlead.strategies.reads import Change
 
 PLACED: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
-"""The field selector of pods on nodes."""
+"""Field selector of placed pods."""
 UNPLACED: Final = "spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed"
-"""And of those that wait for a scheduler."""
+"""Field selector of unplaced pods."""
 
 _NO_CHANGE: Final = Change()
 
 
 class Mirror:
-    """Nodes and what is on them, namespaces, and the pods that wait for one of our schedulers.
+    """Nodes with their pods, namespaces, and the unplaced pods of managed schedulers.
 
-    The clock gives the time of day in nanoseconds.
+    `clock` returns the time of day in nanoseconds.
     """
 
     def __init__(self, clock: Callable[[], int], schedulers: Iterable[str] = ()) -> None:
-        held: dict[str, NodeEntry] = {}
+        entries: dict[str, NodeEntry] = {}
         self.nodes: Final = Nodes()
-        self.node_sink: Final = NodeSink(self.nodes, held, clock)
-        self.placed_sink: Final = PlacedSink(self.nodes, held)
+        self.node_sink: Final = NodeSink(self.nodes, entries, clock)
+        self.placed_sink: Final = PlacedSink(self.nodes, entries)
         self.unplaced_sink: Final = UnplacedSink(schedulers)
         self.namespace_sink: Final = NamespaceSink()
-        self._held: Final = held
+        self._entries: Final = entries
         self._clock: Final = clock
 
     def namespace(self, name: str) -> Any | None:
-        """The namespace, if it is known."""
+        """Return a namespace; None if unknown."""
         return self.namespace_sink.objects.get(name)
 
     def unplaced(self, namespace: str, name: str) -> Any | None:
-        """A pod of our schedulers that has no node yet, if it is known."""
+        """Return an unplaced pod of a managed scheduler; None if unknown."""
         return self.unplaced_sink.objects.get((namespace, name))
 
     def request_of(self, pod: Any) -> Amounts:
-        """What a pod to be placed asks for. Raises ValueError for a quantity that cannot be read."""
+        """Return the requests of an unplaced pod. Raises ValueError for an unreadable quantity."""
         return request_of(pod)
 
     def requests_of_placed(self, placed: Any) -> Amounts:
-        """What a pod on a node counts for in the node's `requested`; nothing if it is not on one any more."""
+        """Return what a placed pod adds to `requested` of its node; nothing if it is no longer there."""
         found = self.placed_sink.objects.get((placed.metadata.namespace, placed.metadata.name))
         return {} if found is None or found.pod.uid != placed.uid else found.request.amounts
 
     def decode_full_node(self, node: bytes | msgspec.Raw, *, images: bool = True) -> FullNode:
-        """A node that a caller brings along. Whether its images are read is up to the rules.
+        """Decode a node of a request; with its images only if a rule reads them.
 
-        Raises msgspec.DecodeError or ValueError if it is none.
+        Raises msgspec.DecodeError or ValueError if it is not a node.
         """
         return FullNode.of(decode.node(node) if images else decode.node_without_images(node))
 
-    def view_full_node(self, given: FullNode) -> NodeView:
-        """Such a node, with the pods that are known to be on one of its name; none of it is kept."""
-        here = self._held.get(given.node.metadata.name) or NodeEntry()
-        return here.view_of(given, self._clock())
+    def view_full_node(self, full_node: FullNode) -> NodeView:
+        """Return the view of a full node with the known pods of the node of its name; nothing is stored."""
+        entry = self._entries.get(full_node.node.metadata.name) or NodeEntry()
+        return entry.view_of(full_node, self._clock())
 
 
 class _Sink:
     def begin(self) -> None:
-        """A list begins: nothing has to be done, since what it does not name is removed one by one."""
+        """Do nothing: objects that a list does not name are removed one by one."""
 
     def end(self) -> None:
-        """A list is complete."""
+        """Do nothing."""
 
 
 class NodeSink(_Sink):
-    """Takes nodes."""
+    """Sink of nodes."""
 
-    def __init__(self, nodes: Nodes, held: dict[str, NodeEntry], clock: Callable[[], int]) -> None:
-        self._nodes, self._held, self._clock = nodes, held, clock
+    def __init__(self, nodes: Nodes, entries: dict[str, NodeEntry], clock: Callable[[], int]) -> None:
+        self._nodes, self._entries, self._clock = nodes, entries, clock
 
     def put(self, node: Any, /) -> None:
-        """A node came or became different."""
-        here = self._held.get(node.metadata.name)
-        if here is None:
-            here = self._held[node.metadata.name] = NodeEntry()
-        change = here.update_node(shared_node(node), self._clock())
+        """Add or update a node."""
+        entry = self._entries.get(node.metadata.name)
+        if entry is None:
+            entry = self._entries[node.metadata.name] = NodeEntry()
+        change = entry.update_node(shared_node(node), self._clock())
         if change != _NO_CHANGE:
-            self._nodes.put(here.view(), change)
+            self._nodes.put(entry.view(), change)
 
     def remove(self, key: Key, /) -> None:
-        """A node went; it may come again before its pods are gone."""
-        if (here := self._held.get(key[1])) is not None:
-            here.clear_node()
+        """Remove a node; it may return before its pods are gone."""
+        if (entry := self._entries.get(key[1])) is not None:
+            entry.clear_node()
             self._nodes.remove(key[1])
-            if not here.pods:
-                del self._held[key[1]]
+            if not entry.pods:
+                del self._entries[key[1]]
 
 
 class PlacedSink(_Sink):
-    """Takes pods that are bound to a node."""
+    """Sink of placed pods."""
 
-    def __init__(self, nodes: Nodes, held: dict[str, NodeEntry]) -> None:
-        self._nodes, self._held = nodes, held
+    def __init__(self, nodes: Nodes, entries: dict[str, NodeEntry]) -> None:
+        self._nodes, self._entries = nodes, entries
         self.objects: Final[dict[Key, PodEntry]] = {}
 
     def put(self, one: decode.WirePod, /) -> None:
-        """A pod came or became different."""
+        """Add or update a pod."""
         before = self.objects.get((one.metadata.namespace, one.metadata.name))
         if not one.spec.nodeName or one.status.phase in ENDED:
             if before is not None:
@@ -129,61 +129,61 @@ class PlacedSink(_Sink):
         self._swap(after.node, before, after)
 
     def remove(self, key: Key, /) -> None:
-        """A pod went."""
+        """Remove a pod."""
         if (before := self.objects.pop(key, None)) is not None:
             self._swap(before.node, before, None)
 
     def _swap(self, node: str, before: PodEntry | None, after: PodEntry | None) -> None:
-        here = self._held.get(node)
-        if here is None:
-            here = self._held[node] = NodeEntry()
-        change = here.replace_pod(before, after)
-        if here.node is not None:
-            self._nodes.put(here.view(), change)
-        elif not here.pods:
-            del self._held[node]
+        entry = self._entries.get(node)
+        if entry is None:
+            entry = self._entries[node] = NodeEntry()
+        change = entry.replace_pod(before, after)
+        if entry.node is not None:
+            self._nodes.put(entry.view(), change)
+        elif not entry.pods:
+            del self._entries[node]
 
 
 class NamespaceSink(_Sink):
-    """Takes namespaces."""
+    """Sink of namespaces."""
 
     def __init__(self) -> None:
         self.objects: Final[dict[str, Any]] = {}
 
     def put(self, namespace: Any, /) -> None:
-        """A namespace came or became different."""
+        """Add or update a namespace."""
         self.objects[namespace.metadata.name] = namespace
 
     def remove(self, key: Key, /) -> None:
-        """A namespace went."""
+        """Remove a namespace."""
         self.objects.pop(key[1], None)
 
 
 class UnplacedSink(_Sink):
-    """Takes pods that are bound to no node, and keeps those of our schedulers."""
+    """Sink of unplaced pods that keeps those of managed schedulers."""
 
     def __init__(self, schedulers: Iterable[str]) -> None:
         self._schedulers = frozenset(schedulers)
         self.objects: Final[dict[Key, Any]] = {}
 
     def set_schedulers(self, schedulers: Iterable[str]) -> bool:
-        """Which schedulers are ours from now on; whether the pods must be listed again, because one of them is new."""
+        """Set the managed schedulers; return True if one of them is new, so that pods must be listed again."""
         before, self._schedulers = self._schedulers, frozenset(schedulers)
-        for key in [key for key, pod in self.objects.items() if not self._is_ours(pod)]:
+        for key in [key for key, pod in self.objects.items() if not self._is_managed(pod)]:
             del self.objects[key]
         return not self._schedulers <= before
 
     def put(self, pod: Any, /) -> None:
-        """A pod of whatever scheduler came or became different."""
+        """Add or update a pod of any scheduler."""
         key = (pod.metadata.namespace, pod.metadata.name)
-        if self._is_ours(pod) and not pod.spec.nodeName:
+        if self._is_managed(pod) and not pod.spec.nodeName:
             self.objects[key] = pod
         else:
             self.remove(key)
 
     def remove(self, key: Key, /) -> None:
-        """A pod went, or is bound."""
+        """Remove a pod that was deleted or bound."""
         self.objects.pop(key, None)
 
-    def _is_ours(self, pod: Any) -> bool:
+    def _is_managed(self, pod: Any) -> bool:
         return pod.spec.schedulerName in self._schedulers

@@ -1,4 +1,4 @@
-"""One node and what is on it, kept as things come and go; each step says exactly what became different."""
+"""Entry of a node in the mirror with its placed pods; each update returns exactly what changed."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
@@ -15,7 +15,7 @@ _NOTHING: Final[Amounts] = {}
 
 
 def node_changes(before: Any, after: Any) -> frozenset[Path]:
-    """The paths of what is not the same: keys of maps, conditions by their type, else fields."""
+    """Return the paths that differ between two states of a node: map keys, conditions by type, else fields."""
     found: set[Path] = set()
     _compare(NODE, before, after, (), found)
     return frozenset(found)
@@ -53,22 +53,22 @@ def _compare_conditions(before: Any, after: Any, found: set[Path]) -> None:
             _compare(_CONDITION, one[kind], other[kind], here, inner)
         else:
             inner.add(here)
-    # Only who reads the conditions as a list sees heartbeats: these are no change of the one or the other condition.
+    # Heartbeats matter only to rules that read the conditions as a list: they do not change a condition.
     found.update((*CONDITIONS, _HEARTBEAT) if path[-1] == _HEARTBEAT else path for path in inner)
     if [*one] != [*other] or len(before) != len(one) or len(after) != len(other):
         found.add(CONDITIONS)
 
 
 class _Stamp(NamedTuple):
-    came: int | None  # None: it was there already
-    valued: int
+    appeared: int | None  # None: it existed already
+    changed: int
 
 
 _WHERE: Final[Mapping[Path, Stamped]] = {LABELS: "labels", ANNOTATIONS: "annotations"}
 
 
 class ChangeTimes:
-    """The stamps of one state of a node; never changed once made."""
+    """Change times of the labels and annotations of a node; immutable."""
 
     __slots__ = ("_node", "_stamps")
 
@@ -77,7 +77,7 @@ class ChangeTimes:
         self._stamps = stamps or {}
 
     def after(self, node: Any, changes: Iterable[Path], now: int) -> "ChangeTimes":
-        """The stamps of the state that follows, which differs in these paths."""
+        """Return the change times after an update that changed these paths."""
         stamps = dict(self._stamps)
         for path in changes:
             where = _WHERE.get(path[:2])
@@ -90,11 +90,11 @@ class ChangeTimes:
                 stamps[where, key] = _Stamp(now, now)
             else:
                 before = stamps.get((where, key))
-                stamps[where, key] = _Stamp(before and before.came, now)
+                stamps[where, key] = _Stamp(before and before.appeared, now)
         return ChangeTimes(node, stamps)
 
     def get(self, asked: tuple[Stamped, str, str | None], /) -> int | None:
-        """When the key got this value, or with None when it came; None when that is not so now."""
+        """Return when a key got this value; for value None, when the key appeared; None if it is not so now."""
         where, key, value = asked
         metadata = self._node.metadata
         found = getattr(metadata, where).get(key)
@@ -104,26 +104,26 @@ class ChangeTimes:
         stamp = self._stamps.get((where, key))
         if stamp is None:
             return created
-        moment = stamp.came if value is None else stamp.valued
+        moment = stamp.appeared if value is None else stamp.changed
         return created if moment is None else moment
 
 
 class FullNode(NamedTuple):
-    """A node that somebody else knows, and what it has for pods."""
+    """A node from a request, and its allocatable resources."""
 
     node: Any
     allocatable: Amounts
 
     @classmethod
     def of(cls, node: Any) -> "FullNode":
-        """Raises ValueError for a quantity that cannot be read."""
+        """Return a full node. Raises ValueError for an unreadable quantity."""
         return cls(node, as_amounts(allocatable_of(node)))
 
 
 class NodeEntry:
-    """A node, or a place for one that is not known yet: its pods may be told first."""
+    """A node with its placed pods; `node` is None while only its pods are known."""
 
-    __slots__ = ("_allocatable", "_requested", "_stamps", "_totals", "node", "pods")
+    __slots__ = ("_allocatable", "_change_times", "_requested", "_totals", "node", "pods")
 
     def __init__(self) -> None:
         self.node: Any = None
@@ -131,30 +131,33 @@ class NodeEntry:
         self._totals: dict[str, int] = {}
         self._allocatable = _NOTHING
         self._requested = _NOTHING
-        self._stamps = ChangeTimes(None)
+        self._change_times = ChangeTimes(None)
 
     def update_node(self, node: Any, now: int) -> Change | None:
-        """The node came (nothing is said then), or became different. Raises ValueError, and is then as it was."""
+        """Set the node; return what changed, or None if the node is new.
+
+        Raises ValueError, and then changes nothing.
+        """
         before, allocatable = self.node, as_amounts(allocatable_of(node))
         self.node = node
         if before is None or before.metadata.uid != node.metadata.uid:
-            self._stamps = ChangeTimes(node)
+            self._change_times = ChangeTimes(node)
             self._allocatable = allocatable
             self._recount()
             return None
         paths = node_changes(before, node)
-        self._stamps = self._stamps.after(node, paths, now)
+        self._change_times = self._change_times.after(node, paths, now)
         old, self._allocatable = self._allocatable, allocatable
         return Change(node=paths, allocatable=_differing(old, self._allocatable), requested=self._recount())
 
     def clear_node(self) -> None:
-        """The node went; its pods may still be there."""
+        """Remove the node; its pods may still exist."""
         self.node = None
         self._allocatable = _NOTHING
-        self._stamps = ChangeTimes(None)
+        self._change_times = ChangeTimes(None)
 
     def replace_pod(self, before: PodEntry | None, after: PodEntry | None) -> Change:
-        """A pod came, changed or went."""
+        """Add, replace or remove a pod, and return what changed."""
         for pod, sign in ((before, -1), (after, 1)):
             if pod is not None:
                 self._add(pod, sign)
@@ -163,28 +166,28 @@ class NodeEntry:
         elif before is not None:
             del self.pods[before.key]
         requested = frozenset[str]() if before and after and before.request is after.request else self._recount()
-        return Change(pods=tuple([held.pod for held in (before, after) if held is not None]), requested=requested)
+        return Change(pods=tuple([entry.pod for entry in (before, after) if entry is not None]), requested=requested)
 
     def view(self) -> NodeView:
-        """What rules see of it."""
+        """Return the view of the node for rules."""
         return NodeView(
             self.node,
-            pods=[held.pod for held in self.pods.values()],
+            pods=[entry.pod for entry in self.pods.values()],
             allocatable=self._allocatable,
             requested=self._requested,
-            since=self._stamps,
+            since=self._change_times,
         )
 
-    def view_of(self, given: "FullNode", now: int) -> NodeView:
-        """The same, were the node this one; nothing is kept of it."""
-        node, allocatable = given
+    def view_of(self, full_node: "FullNode", now: int) -> NodeView:
+        """Return the view with a node from a request in place of this one; nothing is stored."""
+        node, allocatable = full_node
         known = self.node is not None and self.node.metadata.uid == node.metadata.uid
         return NodeView(
             node,
-            pods=[held.pod for held in self.pods.values()],
+            pods=[entry.pod for entry in self.pods.values()],
             allocatable=allocatable,
             requested=_requested(allocatable, self._totals),
-            since=self._stamps.after(node, node_changes(self.node, node), now) if known else ChangeTimes(node),
+            since=self._change_times.after(node, node_changes(self.node, node), now) if known else ChangeTimes(node),
         )
 
     def _add(self, pod: PodEntry, sign: int) -> None:
@@ -202,7 +205,7 @@ class NodeEntry:
 
 
 def _requested(allocatable: Amounts, totals: dict[str, int]) -> Amounts:
-    """What the node has is there, if only as zero."""
+    """Return the requested amounts; zero for every resource that the node has."""
     return as_amounts({**dict.fromkeys(COUNTED, 0), **dict.fromkeys(allocatable, 0), **totals})
 
 

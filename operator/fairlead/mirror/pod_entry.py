@@ -1,4 +1,4 @@
-"""What is kept of a pod on a node: less than a kilobyte, and most of that shared."""
+"""Entry of a placed pod in the mirror: less than a kilobyte, most of it shared with other pods."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -9,7 +9,7 @@ from msgspec.structs import astuple
 from fairlead.cel.values.structs import NO_LIST, NO_MAP, struct
 from fairlead.mirror import decode
 from fairlead.mirror.decode import NOTHING, Decoder, WireContainer, WireContainerStatus, WirePod
-from fairlead.mirror.interning import Pool, same, shared_conditions, shared_text
+from fairlead.mirror.interning import Pool, interned, shared_conditions, shared_text
 from fairlead.mirror.resource_requests import RESIZE_PENDING, Amounts, Exact, as_amounts, requested_by
 from fairlead.policy.views.placed_pod import PlacedPod
 
@@ -21,31 +21,31 @@ _SMALL: Final = 32_768
 
 
 class Request(msgspec.Struct, frozen=True, gc=False):
-    """What a pod counts for on its node."""
+    """Requests of a placed pod, exact and as rules see them."""
 
     exact: Exact
     amounts: Amounts
 
 
 class PodEntry(msgspec.Struct, frozen=True, gc=False):
-    """A pod on a node, and what it counts for."""
+    """A placed pod and its requests."""
 
     pod: Any  # a PlacedPod
     request: Request
 
     @property
     def key(self) -> Key:
-        """Namespace and name."""
+        """Namespace and name of the pod."""
         return self.pod.metadata.namespace, self.pod.metadata.name
 
     @property
     def node(self) -> str:
-        """The name of the node that it is bound to."""
+        """Name of the node that the pod is on."""
         name: str = self.pod.spec.nodeName
         return name
 
     def is_as(self, other: "PodEntry") -> bool:
-        """Whether rules see no difference, nor amounts."""
+        """Return whether rules and requests see no difference."""
         one: Any = self.pod
         its: Any = other.pod
         return (
@@ -74,7 +74,7 @@ class _ShapeStatus(msgspec.Struct, gc=False, omit_defaults=True, rename="camel")
 
 
 class _Shape(msgspec.Struct, gc=False):
-    """What the amounts of a pod follow from, its containers among it: pods of one owner have it in common."""
+    """Fields that determine a pod's requests and containers: pods of one owner share them."""
 
     spec: _ShapeSpec
     status: _ShapeStatus
@@ -100,7 +100,7 @@ def _made(text: bytes) -> _Made:
 
 
 def _labels(text: bytes) -> Mapping[str, str]:
-    return {same(key): same(value) for key, value in _read_labels(text).items()}
+    return {interned(key): interned(value) for key, value in _read_labels(text).items()}
 
 
 _read_labels: Final[Decoder[Any]] = Decoder(dict[str, str])
@@ -111,7 +111,7 @@ _owner_lists: Final = Pool[bytes, Any](lambda text: tuple(_read_owners(text)), _
 
 
 def _same(one: object, other: object) -> bool:
-    """An absent text is of a class of its own, and equal to an empty one."""
+    """Return whether two values are equal; an absent string equals "", but has a class of its own."""
     return one is other or (one == other and one.__class__ is other.__class__)
 
 
@@ -120,7 +120,7 @@ def _same_fields(one: Any, other: Any) -> bool:
 
 
 def entry_of(one: WirePod) -> PodEntry:
-    """What is kept of it."""
+    """Return the entry of a placed pod."""
     metadata, spec, status = one.metadata, one.spec, one.status
     made = _shapes(_shape(one))
     pod: Any = PlacedPod(

@@ -1,12 +1,13 @@
-"""What pods ask for and nodes have, by the rules of kube-scheduler: `PodRequests` and `NodeInfo` of Kubernetes 1.37.
+"""What pods request and nodes have, computed as kube-scheduler does: `PodRequests` and `NodeInfo` of Kubernetes 1.37.
 
-1.35 and 1.36 take the largest of what is wanted, allocated and in effect for each container that the kubelet reports,
-1.37 for the pod as a whole. They count more than we do while one container of a pod is resized up and another one down,
-and where a resize that cannot be granted is wanted of a pod with containers that the kubelet reports no amounts of.
+1.35 and 1.36 take the maximum of the desired, allocated and effective amounts for each container that the kubelet
+reports, 1.37 for the pod as a whole. The older versions count more than this module while one container of a pod is
+resized up and another one down, and if an infeasible resize is desired of a pod with containers for which the kubelet
+reports no amounts.
 
-Whole numbers are added and taken away, so that what is kept equals what is computed from nothing: thousandths of a
-core, bytes, pieces. Pods are counted as a resource of which each asks for one: the scheduler compares their number
-with what a node allows, too.
+All arithmetic uses whole numbers (thousandths of a core, bytes, pieces), so sums that are updated step by step equal
+sums computed from nothing. Pods are a resource of which each pod requests one: the scheduler compares their number with
+the node's limit, too.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -19,14 +20,14 @@ from fairlead.cel.values.structs import empty
 from fairlead.cel.values.value_types import INT_MAX
 
 Exact = Mapping[str, int]
-"""By resource: thousandths of a core, bytes, pieces."""
+"""Amounts by resource: thousandths of a core, bytes, pieces."""
 Amounts = Mapping[str, float]
-"""The same as rules see it: cores, bytes, pieces."""
+"""Amounts as rules see them: cores, bytes, pieces."""
 
 CPU: Final = "cpu"
 PODS: Final = "pods"
 COUNTED: Final = (CPU, "memory", "ephemeral-storage", PODS)
-"""What the scheduler counts of every pod and node, zero where nothing is said."""
+"""Resources that the scheduler counts for every pod and node, zero if not specified."""
 ENDED: Final = ("Succeeded", "Failed")
 
 _MILLI: Final = 1000
@@ -41,23 +42,23 @@ _Listed = Mapping[str, str]
 
 
 def requested_by(pod: Any) -> Exact:
-    """What a pod counts for on its node: fields are read as those of the message `Pod` are called."""
+    """Return what a pod counts for on its node. `pod` has the fields of the message `Pod`."""
     amounts = {name: _whole(name, nano) for name, nano in _requests(pod).items()}
     return {**dict.fromkeys(COUNTED, 0), **amounts, PODS: 1}
 
 
 def allocatable_of(node: Any) -> Exact:
-    """What a node has for pods; a resource that it does not name it does not have."""
+    """Return the allocatable amounts of a node; a resource that it does not name is absent."""
     return {name: _whole(name, _nano(text)) for name, text in node.status.allocatable.items()}
 
 
 def request_of(pod: Any) -> Amounts:
-    """What a pod requests, as rules see it. Raises ValueError for a quantity that cannot be read."""
+    """Return the requests of a pod, as rules see them. Raises ValueError for an unreadable quantity."""
     return as_amounts(requested_by(pod))
 
 
 def as_amounts(exact: Exact) -> Amounts:
-    """Whole numbers as rules see them."""
+    """Convert exact amounts to those that rules see."""
     return {name: amount / _MILLI if name == CPU else float(amount) for name, amount in exact.items()}
 
 
@@ -66,22 +67,22 @@ def _requests(pod: Any) -> _Nano:
     of_pod = pod.spec.resources.requests
     if any(_may_be_of_pod(name) for name in of_pod):
         status = pod.status.resources
-        wanted: list[_Listed] = [of_pod]
+        desired: list[_Listed] = [of_pod]
         if status is not _NOTHING:
-            wanted = [{} if _is_infeasible(pod) else of_pod, status.requests, pod.status.allocatedResources]
-        effective = _largest(_listed(one) for one in wanted)
+            desired = [{} if _is_infeasible(pod) else of_pod, status.requests, pod.status.allocatedResources]
+        effective = _largest(_listed(one) for one in desired)
         found.update({name: nano for name, nano in effective.items() if _may_be_of_pod(name)})
     _add(found, _listed(pod.spec.overhead))
     return found
 
 
 def _of_containers(pod: Any) -> _Nano:
-    """The most of what is wanted, what the kubelet has allocated, and what is in effect."""
+    """Return the maximum of the desired, the allocated and the effective requests of the containers."""
     spec, status = pod.spec, pod.status
     by_name = {one.name: one for one in (*status.initContainerStatuses, *status.containerStatuses)}
     infeasible = _is_infeasible(pod)
 
-    def wanted(container: Any) -> _Listed:
+    def desired(container: Any) -> _Listed:
         listed: _Listed = container.resources.requests
         return listed
 
@@ -90,7 +91,7 @@ def _of_containers(pod: Any) -> _Nano:
         if seen is not None and seen.allocatedResources:
             listed: _Listed = seen.allocatedResources
             return listed
-        return {} if infeasible else wanted(container)
+        return {} if infeasible else desired(container)
 
     def in_effect(container: Any) -> _Listed:
         seen = by_name.get(container.name)
@@ -99,7 +100,7 @@ def _of_containers(pod: Any) -> _Nano:
             return listed
         return allocated(container)
 
-    kinds = [] if infeasible else [_together(spec, wanted)]
+    kinds = [] if infeasible else [_together(spec, desired)]
     if status.allocatedResources and status.resources.requests:
         kinds += [_listed(status.allocatedResources), _listed(status.resources.requests)]
     elif by_name or infeasible:
@@ -108,26 +109,29 @@ def _of_containers(pod: Any) -> _Nano:
 
 
 def _together(spec: Any, listed: Callable[[Any], _Listed]) -> _Nano:
-    """Containers run side by side; before them, init containers one by one, each beside the sidecars before it."""
+    """Return the requests of all containers together.
+
+    Containers run side by side. Before them, init containers run one by one, each beside the earlier sidecars.
+    """
     total: _Nano = {}
     sidecars: _Nano = {}
     starting: _Nano = {}
     for container in spec.containers:
         _add(total, _listed(listed(container)))
     for container in spec.initContainers:
-        mine = _listed(listed(container))
+        own = _listed(listed(container))
         if container.restartPolicy == "Always":
-            _add(total, mine)
-            _add(sidecars, mine)
-            mine = sidecars
+            _add(total, own)
+            _add(sidecars, own)
+            own = sidecars
         else:
-            _add(mine, sidecars)
-        starting = _largest([starting, mine])
+            _add(own, sidecars)
+        starting = _largest([starting, own])
     return _largest([total, starting])
 
 
 def _is_infeasible(pod: Any) -> bool:
-    """Whether the kubelet has said that the node will never have what a resize wants."""
+    """Return whether the kubelet has said that the node can never satisfy a resize."""
     pending = next((one for one in pod.status.conditions if one.type == RESIZE_PENDING), None)
     return pending is not None and pending.reason == "Infeasible"
 
@@ -155,9 +159,10 @@ def _listed(amounts: _Listed) -> _Nano:
 
 @lru_cache(maxsize=4096)
 def _nano(text: str) -> int:
-    """A quantity in billionths. The API server knows none that cannot be read.
+    """Return a quantity in billionths. Raises ValueError for one that the API server would reject, too.
 
-    It knows some that no float holds, such as 1e309: what is beyond the scheduler's 64 bits is as much as these hold.
+    The API server accepts some that no float can hold, such as 1e309: anything beyond the scheduler's 64 bits counts as
+    their maximum.
     """
     try:
         quantity = parse(text)
@@ -169,5 +174,5 @@ def _nano(text: str) -> int:
 
 
 def _whole(name: str, nano: int) -> int:
-    """Rounded up, as the scheduler does with what a whole pod asks for."""
+    """Return an amount rounded up, as the scheduler does for a whole pod."""
     return -(-nano // (NANO // _MILLI if name == CPU else NANO))

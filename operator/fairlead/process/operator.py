@@ -244,7 +244,7 @@ class OperatorReplica:
                 rule_errors=core.rule_errors,
                 open_circuits=core.reloader.circuit_breaker.open_circuits(now),
                 conflicts=state.conflicts if state is not None else {},
-                refused=self.rejected.record_rejected(),
+                refused=self.rejected.rejected_alone(),
                 missed=self.rejected.missed,
                 refused_connections=core.refused_connections.recent(now),
                 authorities=trust.trusts if trust is not None else "",

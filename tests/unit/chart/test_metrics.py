@@ -9,7 +9,7 @@ import yaml
 from generate import chart
 from generate.metrics import registered
 
-from fairlead.metrics import PROCESS, Gauges, Histogram, Kept
+from fairlead.metrics import PROCESS, Gauges, Histogram, OwnMetric
 
 _FILES = chart.CHART / "files"
 _NAME = re.compile(r"\b(fairlead_[a-z_]+)(?:\{([^}]*)\})?")
@@ -35,7 +35,7 @@ def exposed() -> dict[str, set[str]]:
     return own | of_process
 
 
-def _names(one: Kept) -> list[str]:
+def _names(one: OwnMetric) -> list[str]:
     if isinstance(one, Histogram):
         return [f"{one.name}_{part}" for part in ("bucket", "sum", "count")]
     return [one.name if isinstance(one, Gauges) and not one.grows else f"{one.name}_total"]

@@ -84,7 +84,7 @@ CASES: dict[str, tuple[ObjectRef, int, bytes, type[RequestError], str]] = {
         RequestError,
         "create pods: 502: <html>Bad",
     ),
-    "nothing": (PODS, 500, b"", RequestError, "nothing was said"),
+    "nothing": (PODS, 500, b"", RequestError, "no message"),
     "bytes": (PODS, 500, b"\xff\xfe", RequestError, "create pods: 500"),
     "a list": (PODS, 500, b"[1]", RequestError, "[1]"),
 }

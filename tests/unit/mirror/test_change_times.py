@@ -44,7 +44,7 @@ def test_a_key_that_went_begins_again() -> None:
     told.node(labels={"gpu": "b"})
     told.node()
     assert _since(told) is None
-    assert told.mirror._held["n1"]._stamps._stamps == {}  # keys that come and go do not add up
+    assert told.mirror._entries["n1"]._change_times._stamps == {}  # keys that come and go do not add up
     told.now += 5
     told.node(labels={"gpu": "a"})
     assert (_since(told), _since(told, "a")) == (FOUND + 5, FOUND + 5)

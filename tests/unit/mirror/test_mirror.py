@@ -144,7 +144,7 @@ def test_nothing_is_left_of_a_node_and_its_pods_that_went_in_any_order() -> None
         told.pod()
         for what in order:
             told.node_gone("n1") if what == "node" else told.pod_gone("p")
-        assert (told.mirror._held, told.mirror.placed_sink.objects) == ({}, {})
+        assert (told.mirror._entries, told.mirror.placed_sink.objects) == ({}, {})
         assert (told.node_gone("n1"), told.pod_gone("p")) == ([], [])
 
 
@@ -308,7 +308,7 @@ def test_a_node_that_nobody_knows_is_empty() -> None:
     view = told.bring(node("template", labels={"a": "b"}))
     assert (view.name, view.requested["cpu"], [*view.pods]) == ("template", 0.0, [])
     assert view.since("labels", "a", "b") == CREATED_NS
-    assert told.mirror._held == {}
+    assert told.mirror._entries == {}
     with pytest.raises(msgspec.DecodeError):
         told.mirror.decode_full_node(b"[]")
 

@@ -236,7 +236,7 @@ async def test_a_policy_that_is_too_slow_is_told_until_its_next_generation(tmp_p
         async def told() -> list[bool]:
             text, metrics = (await one.probe("/readyz"))[1], (await one.probe("/metrics"))[1]
             state = 'fairlead_policy_state{policy="p",reason="TooSlow"} 1'
-            return ["p: TooSlow: its filters are switched to its failurePolicy for all pods" in text, state in metrics]
+            return ["p: TooSlow: its failurePolicy replaces its filters for all pods" in text, state in metrics]
 
         assert one.core.reloader.state is not None
         (policy,) = one.core.reloader.state.policies.policies
@@ -247,9 +247,7 @@ async def test_a_policy_that_is_too_slow_is_told_until_its_next_generation(tmp_p
                 one.core.reloader.circuit_breaker.record_timeout(policy, "gate", asked, perf_counter_ns()) == switched
             )
             if switched == "class":
-                assert (
-                    "p: TooSlow: its filters are switched to its failurePolicy for " in (await one.probe("/readyz"))[1]
-                )
+                assert "p: TooSlow: its failurePolicy replaces its filters for " in (await one.probe("/readyz"))[1]
                 told_of = 'fairlead_policy_open_circuits{part="gate",policy="p"}'
                 assert told_of in (await one.probe("/metrics"))[1]
         assert await told() == [True, True]

@@ -253,7 +253,7 @@ async def test_nor_where_fairlead_is_at_fault(
         await one.until(lambda: "precompute.fault" in logged.getvalue())
         assert MARK not in await told(one)
     assert "request.fault" in logged.getvalue()
-    assert "ValueError; its words are left out" in logged.getvalue()
+    assert "ValueError; its message is left out" in logged.getvalue()
     faults = [line for line in logged.getvalue().splitlines() if "exception" in line]
     assert faults
     assert not [line for line in faults if MARK in line]

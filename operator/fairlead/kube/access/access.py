@@ -1,4 +1,4 @@
-"""Where the API server is and who asks it: out of kubeconfig files, or as a pod finds it."""
+"""Access to the API server: its address and our credentials, from kubeconfig files or the pod's service account."""
 
 import os
 import ssl
@@ -22,7 +22,7 @@ _ADMIT: Final = "mount one: automountServiceAccountToken must not be false"
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """How to reach the API server for one request."""
+    """Credentials and TLS context for one request."""
 
     credential: Credential
     tls: ssl.SSLContext | None
@@ -30,7 +30,7 @@ class Connection:
 
 @dataclass(slots=True)
 class Trust:
-    """An authority (None: those of the machine), and what names the client's certificate when it is no good."""
+    """Trusted authority (None: those of the system), and where the client certificate comes from, for errors."""
 
     authority: SecretSource | None = None
     verify: bool = True
@@ -39,7 +39,7 @@ class Trust:
     _context: ssl.SSLContext | None = field(default=None, repr=False)
 
     def context(self, credential: Credential) -> ssl.SSLContext:
-        """The context for what is on disk now. Another context is another connection."""
+        """Return the TLS context for the current files; a new context means a new connection. Raises AccessError."""
         authority = self.authority.read() if self.authority else b""
         wanted = (authority, credential.certificate, credential.key)
         if self._context is None or wanted != self._made_of:
@@ -47,15 +47,15 @@ class Trust:
         return self._context
 
     def _make(self, authority: bytes, certificate: bytes, key: bytes) -> ssl.SSLContext:
-        # not create_default_context: since 3.13 it refuses authorities without a key identifier, which clusters have
+        # not create_default_context: since 3.13 it rejects authorities without a key identifier, which clusters have
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as kubectl: whoever has signed the authority
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as in kubectl: an intermediate authority suffices
         if not self.verify:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         elif self.authority:
             try:
-                # bundles have the names of their authorities between the certificates
+                # ignore other text: bundles have names of authorities between the certificates
                 context.load_verify_locations(cadata=authority.decode("ascii", "ignore"))
             except (ssl.SSLError, ValueError) as error:
                 where = self.authority.file, self.authority.field
@@ -65,36 +65,38 @@ class Trust:
         else:
             context.load_default_certs()
         if certificate:
-            self._show(context, certificate, key)
+            self._load_certificate(context, certificate, key)
         return context
 
-    def _show(self, context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    def _load_certificate(self, context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
         try:
             load_pair(context, certificate, key)
         except ssl.SSLError as error:
-            what = f"the certificate and the key do not go together: {error.reason or error}"
-            raise AccessError(*self.certificate_at, what, "both must be PEM, and the key without a password") from error
+            what = f"the certificate and the key do not match: {error.reason or error}"
+            raise AccessError(
+                *self.certificate_at, what, "both must be PEM, and the key must have no password"
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Where the API server is, and who asks it."""
+    """Address of the API server, and the credentials for it."""
 
     server: str
     credentials: Credentials
     trust: Trust | None = None
-    """None: it is asked without TLS."""
+    """None: plain HTTP."""
     server_name: str = ""
     proxy: str = ""
     namespace: str = "default"
 
     async def connection(self) -> Connection:
-        """As it is now: tokens and certificates are replaced while we run."""
+        """Return the current credentials: tokens and certificates are replaced while the process runs."""
         credential = await self.credentials.current()
         return Connection(credential, self.trust.context(credential) if self.trust else None)
 
     def renew(self, refused: Connection) -> bool:
-        """We were told 401; whether it is worth another try."""
+        """Drop credentials that got 401; return whether a retry may succeed."""
         return self.credentials.renew(refused.credential)
 
 
@@ -105,7 +107,10 @@ def find_access(
     environment: Mapping[str, str] = os.environ,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Access:
-    """The file that is named; else those of KUBECONFIG; else the cluster that we run in; else ~/.kube/config."""
+    """Return the access from `file`; else KUBECONFIG; else the pod's service account; else ~/.kube/config.
+
+    Raises AccessError.
+    """
     home = Path(environment.get("HOME", ""), ".kube", "config")
     if file is not None:
         return from_kubeconfig([file], context)
@@ -116,11 +121,14 @@ def find_access(
     if home.exists():
         return from_kubeconfig([home], context)
     cure = "give --kubeconfig FILE, or set KUBECONFIG"
-    raise AccessError("", "", f"no cluster: KUBECONFIG is not set, this is no pod, and {home} is not there", cure)
+    raise AccessError("", "", f"no cluster: KUBECONFIG is not set, this is not a pod, and {home} does not exist", cure)
 
 
 def in_cluster(environment: Mapping[str, str] = os.environ, folder: Path = SERVICE_ACCOUNT) -> Access:
-    """As a pod: its service account asks. The token is read again as it is replaced, about each hour."""
+    """Return the access with the pod's service account. Raises AccessError.
+
+    The token file is read again whenever it is replaced, about once an hour.
+    """
     host, port = (environment.get(f"KUBERNETES_SERVICE_{part}", "") for part in ("HOST", "PORT"))
     if not host or not port:
         cure = "run in a pod, or give --kubeconfig FILE"
@@ -138,15 +146,15 @@ def in_cluster(environment: Mapping[str, str] = os.environ, folder: Path = SERVI
 
 
 def from_kubeconfig(files: list[Path], context: str = "") -> Access:
-    """The context of that name, or the current one."""
+    """Return the access of a context, or of the current one. Raises AccessError."""
     chosen = kubeconfig.choose(files, context)
     cluster, at = chosen.cluster, chosen.cluster_at
     server = _checked_server(cluster, at)
-    authority = _material(
+    authority = _secret_source(
         at, "certificate-authority", cluster.certificate_authority, cluster.certificate_authority_data
     )
     if authority and cluster.insecure_skip_tls_verify:
-        what = "stands beside a certificate-authority"
+        what = "is set together with certificate-authority"
         raise AccessError(at.file, f"{at.field}.insecure-skip-tls-verify", what, "remove one of the two")
     trust = Trust(authority, not cluster.insecure_skip_tls_verify, (chosen.user_at.file, chosen.user_at.field))
     return Access(
@@ -162,10 +170,10 @@ def from_kubeconfig(files: list[Path], context: str = "") -> Access:
 def _checked_server(cluster: Cluster, at: ConfigLocation) -> str:
     field = f"{at.field}.server"
     if not _is_address(cluster.server):
-        raise AccessError(at.file, field, f"{cluster.server!r} is no address", "it must be https://HOST[:PORT]")
+        raise AccessError(at.file, field, f"{cluster.server!r} is not an address", "it must be https://HOST[:PORT]")
     if cluster.proxy_url and not _is_address(cluster.proxy_url):
         cure = "it must be http://HOST:PORT or https://HOST:PORT"
-        raise AccessError(at.file, f"{at.field}.proxy-url", f"{cluster.proxy_url!r} is no proxy that we know", cure)
+        raise AccessError(at.file, f"{at.field}.proxy-url", f"{cluster.proxy_url!r} is not a supported proxy", cure)
     return cluster.server.rstrip("/")
 
 
@@ -174,18 +182,23 @@ def _is_address(text: str) -> bool:
         address = urlsplit(text)
         host = (address.hostname or "").encode("idna")
         return address.scheme in ("http", "https") and address.port != 0 and bool(host)
-    except ValueError:  # brackets without an end, a port that is none, two dots in a row
+    except ValueError:  # an unclosed bracket, an invalid port, two dots in a row
         return False
 
 
 def _credentials(chosen: Chosen, authority: SecretSource | None) -> Credentials:
     user, at = chosen.user, chosen.user_at
     if user.auth_provider is not None:
-        raise AccessError(at.file, f"{at.field}.auth-provider", "is of old", "kubectl has none either: use exec")
+        raise AccessError(
+            at.file,
+            f"{at.field}.auth-provider",
+            "is no longer supported",
+            "kubectl does not support it either; use exec",
+        )
     if user.as_:
-        raise AccessError(at.file, f"{at.field}.as", "is not understood", "use a user that has the rights itself")
-    certificate = _material(at, "client-certificate", user.client_certificate, user.client_certificate_data)
-    key = _material(at, "client-key", user.client_key, user.client_key_data)
+        raise AccessError(at.file, f"{at.field}.as", "is not supported", "use a user that has the permissions itself")
+    certificate = _secret_source(at, "client-certificate", user.client_certificate, user.client_certificate_data)
+    key = _secret_source(at, "client-key", user.client_key, user.client_key_data)
     if bool(certificate) != bool(key):
         raise AccessError(
             at.file, at.field, "has a client-certificate or a client-key without the other", "give both or none"
@@ -195,7 +208,7 @@ def _credentials(chosen: Chosen, authority: SecretSource | None) -> Credentials:
     token: SecretSource | None = (
         InlineSecret(at.file, f"{at.field}.token", user.token.strip().encode()) if user.token else None
     )
-    if user.token_file:  # as kubectl: it is the newer one
+    if user.token_file:  # as in kubectl, it takes precedence
         token = FileSecret(at.folder / user.token_file, f"{at.field}.tokenFile", "name a file that holds a token")
     kept = StaticCredentials(token, f"{user.username}:{user.password}" if user.username else "", certificate, key)
     if user.exec and not token and not user.username:
@@ -203,8 +216,8 @@ def _credentials(chosen: Chosen, authority: SecretSource | None) -> Credentials:
     return kept
 
 
-def _material(at: ConfigLocation, field: str, path: str, data: str) -> SecretSource | None:
-    """As kubectl: what is written out goes before what is named."""
+def _secret_source(at: ConfigLocation, field: str, path: str, data: str) -> SecretSource | None:
+    """Return the source of a secret; as in kubectl, inline data takes precedence over a path."""
     if data:
         return inline_secret(at.file, f"{at.field}.{field}-data", data)
     name = f"{at.field}.{field} of {at.file}"

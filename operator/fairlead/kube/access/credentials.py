@@ -1,4 +1,4 @@
-"""Who asks: what a request shows, and how it is had anew when it was refused or has run out."""
+"""Credentials: what a request presents, and how it is renewed when it was refused or has expired."""
 
 import asyncio
 import base64
@@ -14,7 +14,7 @@ from fairlead.kube.errors import AccessError
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What is shown: a header, a certificate, both or none."""
+    """Authorization header and client certificate; both may be empty."""
 
     authorization: str = field(default="", repr=False)
     certificate: bytes = b""
@@ -22,18 +22,18 @@ class Credential:
 
 
 class Credentials(Protocol):
-    """Where credentials come from."""
+    """Source of credentials."""
 
     async def current(self) -> Credential:
-        """What to show now."""
+        """Return the current credential."""
 
     def renew(self, refused: Credential) -> bool:
-        """Somebody was refused with this one; whether there may be another."""
+        """Drop a credential that was refused; return whether there may be a new one."""
 
 
 @dataclass(slots=True)
 class StaticCredentials:
-    """Certificates and tokens in files or written out, and passwords."""
+    """Certificates and tokens, inline or in files, and passwords."""
 
     token: SecretSource | None = None
     password: str = field(default="", repr=False)
@@ -42,18 +42,18 @@ class StaticCredentials:
     key: SecretSource | None = None
 
     async def current(self) -> Credential:
-        """What is in the files now."""
+        """Return the current contents of the files."""
         return self._read()
 
     def renew(self, refused: Credential) -> bool:
-        """Whether a file holds something else by now."""
+        """Return whether a file has changed since."""
         return self._read() != refused
 
     def _read(self) -> Credential:
         header = ""
         if self.token:
             token = self.token.read().decode(errors="replace")
-            if not token.isprintable():  # a header is one line
+            if not token.isprintable():  # a header must be one line
                 raise AccessError(self.token.file, self.token.field, "has more than one line", "a token is one line")
             header = f"Bearer {token}"
         elif self.password:
@@ -63,7 +63,7 @@ class StaticCredentials:
 
 
 def utc_now() -> datetime:
-    """What the clock on the wall says: when something runs out is told in its terms."""
+    """Return the current time: expirations are given as wall-clock time."""
     return datetime.now(UTC)
 
 
@@ -71,43 +71,43 @@ _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class ExecCredentials:
-    """A program's answers, kept until they run out. Everybody who needs one meanwhile waits for the same run."""
+    """Credentials of an exec plugin, cached until they expire. Concurrent requests wait for one run."""
 
     def __init__(
         self, plugin: Plugin, *, beside: StaticCredentials | None = None, now: Callable[[], datetime] = utc_now
     ) -> None:
-        """`beside` is what is shown where the program says nothing of it."""
+        """Take `beside` for what the plugin does not provide."""
         self._plugin = plugin
         self._beside = beside or StaticCredentials()
         self._now = now
-        self._asking: asyncio.Task[Credential] | None = None
-        self._held: Credential | None = None
-        self._until = _NEVER
+        self._running: asyncio.Task[Credential] | None = None
+        self._credential: Credential | None = None
+        self._expires = _NEVER
 
     async def current(self) -> Credential:
-        """The program's last answer, or a new one."""
-        if self._held is not None and self._now() < self._until:
-            return self._held
-        if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(self._ask())
-            self._asking.add_done_callback(lambda asking: asking.cancelled() or asking.exception())
-        # Who cannot wait so long leaves it to the others, and to his own next try: a token of a cloud takes a second.
-        return await asyncio.shield(self._asking)
+        """Return the cached credential, or run the plugin."""
+        if self._credential is not None and self._now() < self._expires:
+            return self._credential
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(self._ask())
+            self._running.add_done_callback(lambda asking: asking.cancelled() or asking.exception())
+        # A caller that times out leaves the run to others and to its own next try: a cloud's token takes a second.
+        return await asyncio.shield(self._running)
 
     def renew(self, refused: Credential) -> bool:
-        """Forget it, unless somebody else has done so already."""
-        if self._held is refused:
-            self._held = None
+        """Forget the credential, unless another request has done so already."""
+        if self._credential is refused:
+            self._credential = None
         return True
 
     async def _ask(self) -> Credential:
         answer = await self._plugin.ask()
         beside = await self._beside.current()
         until = answer.expiration_timestamp or _NEVER
-        self._until = until if until.tzinfo else until.replace(tzinfo=UTC)
-        self._held = Credential(
+        self._expires = until if until.tzinfo else until.replace(tzinfo=UTC)
+        self._credential = Credential(
             f"Bearer {answer.token}" if answer.token else beside.authorization,
             answer.client_certificate_data.encode() or beside.certificate,
             answer.client_key_data.encode() or beside.key,
         )
-        return self._held
+        return self._credential

@@ -1,7 +1,7 @@
 """Kubeconfig files: found, merged and read as kubectl does.
 
-Of several files the first that names a cluster, a user or a context, or that sets the current context, has its way.
-Paths in a file are relative to it.
+If several files define a cluster, a user, a context or the current context, the first one wins. Paths in a file are
+relative to it.
 """
 
 import os
@@ -23,10 +23,10 @@ _Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Extension(msgspec.Struct, frozen=True):
-    """What somebody else keeps here."""
+    """Data of another tool."""
 
     name: str = ""
-    extension: Any = None  # handed on to a plugin as it is
+    extension: Any = None  # passed to a plugin unchanged
 
 
 class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
@@ -42,14 +42,14 @@ class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 class Variable(msgspec.Struct, frozen=True):
-    """Of a plugin's environment."""
+    """Environment variable of a plugin."""
 
     name: str
     value: str = ""
 
 
 class Exec(msgspec.Struct, frozen=True, rename="camel"):
-    """A program that says who we are."""
+    """Exec plugin of a user."""
 
     command: str
     api_version: str
@@ -61,7 +61,7 @@ class Exec(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class User(msgspec.Struct, frozen=True, rename="kebab"):
-    """Who asks."""
+    """A user and its credentials."""
 
     client_certificate: str = ""
     client_certificate_data: str = ""
@@ -76,12 +76,12 @@ class User(msgspec.Struct, frozen=True, rename="kebab"):
     as_: str = msgspec.field(default="", name="as")
 
     def __repr__(self) -> str:
-        """Nobody's secrets are shown by accident."""
+        """Hide all secrets."""
         return "User(...)"
 
 
 class Context(msgspec.Struct, frozen=True):
-    """A cluster with a user."""
+    """A cluster with a user and a namespace."""
 
     cluster: str = ""
     user: str = ""
@@ -104,7 +104,7 @@ class _File(msgspec.Struct, frozen=True, rename="kebab"):
 
 @dataclass(frozen=True, slots=True)
 class ConfigLocation:
-    """An entry, where it stands, and the folder that its paths are relative to."""
+    """Location of an entry, and the folder that its paths are relative to."""
 
     file: str
     field: str
@@ -113,7 +113,7 @@ class ConfigLocation:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What a context comes to."""
+    """Cluster and user of a context."""
 
     cluster: Cluster
     cluster_at: ConfigLocation
@@ -132,7 +132,7 @@ class _Merged:
 
 
 def choose(files: Iterable[Path], context: str = "") -> Chosen:
-    """The cluster and the user of a context, or of the current one."""
+    """Return the cluster and the user of a context, or of the current one. Raises AccessError."""
     merged = _Merged()
     for file in files:
         _merge(merged, file, _read(file))
@@ -183,11 +183,11 @@ def _read(path: Path) -> _File:
     if len(data) > _BYTES_MAX:
         raise AccessError(str(path), "", "is too large to be a kubeconfig", cure)
     try:
-        document = without_nulls(yaml.load(data, _Loader) or {})  # noqa: S506  it is a safe one
+        document = without_nulls(yaml.load(data, _Loader) or {})  # noqa: S506  a safe loader
         return msgspec.convert(document, _File)
     except msgspec.ValidationError as error:
         what, _, at = str(error).partition(" - at `$.")
-        raise AccessError(str(path), at.rstrip("`"), what, "see `kubectl config view` for how it is written") from error
+        raise AccessError(str(path), at.rstrip("`"), what, "compare with `kubectl config view`") from error
     except (yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError) as error:  # tags that do not fit
         raise AccessError(str(path), "", f"is not YAML{_place(error)}", cure) from error
 
@@ -198,6 +198,6 @@ def _place(error: Exception) -> str:
 
 
 def named(environment: Mapping[str, str] = os.environ) -> list[Path]:
-    """The files that KUBECONFIG names. Those that are not there are passed over, as long as one is."""
+    """Return the files in KUBECONFIG. Missing ones are skipped, unless all are missing."""
     paths = [Path(name) for name in environment.get("KUBECONFIG", "").split(os.pathsep) if name]
     return [path for path in paths if path.exists()] or paths[:1]

@@ -1,4 +1,4 @@
-"""Requests to the API server: made again where that is safe, within a deadline, and with errors that say what to do."""
+"""Client of the API server: retries where that is safe, deadlines, and errors that say what to do."""
 
 import asyncio
 import random
@@ -21,7 +21,7 @@ from fairlead.kube.resources import ObjectRef, Page
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Seconds that only grow, a way to let them pass, and numbers from 0 to 1."""
+    """Monotonic seconds, a sleep function, and random numbers from 0 to 1; tests replace them."""
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -32,19 +32,19 @@ LINE_BYTES_MAX: Final = 32 << 20
 
 
 class LongLineError(ValueError):
-    """A line without end."""
+    """Line that exceeds the limit."""
 
 
 class Lines:
-    """Put chunks in, take whole lines out. What is left when the stream ends is half a line, and nobody's."""
+    """Splitter of a stream into lines. An incomplete line at the end of the stream is dropped."""
 
     def __init__(self, longest: int = LINE_BYTES_MAX) -> None:
         self._longest = longest
-        self._parts: list[bytes] = []  # joined once, when the line ends: a long line costs no more than its length
+        self._parts: list[bytes] = []  # joined once, so that a long line takes linear time
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that end in this chunk."""
+        """Add a chunk, and return the lines that it completes. Raises LongLineError."""
         *ended, rest = chunk.split(b"\n")
         if ended and self._parts:
             ended[0] = b"".join([*self._parts, ended[0]])
@@ -69,7 +69,7 @@ _NONE: Final[Mapping[str, str]] = {}
 
 
 class Client:
-    """Asks one API server, as one user. Use it as a context."""
+    """Client of one API server, with one user's credentials. Use it as a context manager."""
 
     def __init__(
         self,
@@ -81,9 +81,9 @@ class Client:
         writes_for_s: Callable[[], float] | None = None,
         on_response: OnResponse = lambda _verb, _code: None,
     ) -> None:
-        """`deadline_s` is for a request with all that is made again of it; `tries`: how often at most.
+        """`deadline_s` is for a request with its retries; `tries` limits the attempts.
 
-        `writes_for_s` is asked before each attempt of a write: how long it may take, none at all at 0.
+        `writes_for_s` is called before each attempt of a write: for how long writes are allowed, 0 for not at all.
         """
         self.access = access
         self._clock = clock or Clock()
@@ -91,11 +91,11 @@ class Client:
         self._tries = tries
         self._writes_for_s = writes_for_s
         self.on_response = on_response
-        """Told of each answer."""
-        self._opened: Transport | None = None
+        """Called with the verb and the status of each reply."""
+        self._open_transport: Transport | None = None
 
     async def __aenter__(self) -> Self:
-        self._opened = Transport(self.access, self._count)
+        self._open_transport = Transport(self.access, self._count)
         return self
 
     async def __aexit__(
@@ -108,12 +108,12 @@ class Client:
 
     @property
     def _transport(self) -> Transport:
-        if self._opened is None:
-            raise RuntimeError("a client is used as a context: `async with Client(access) as client`")
-        return self._opened
+        if self._open_transport is None:
+            raise RuntimeError("use the client as a context manager: `async with Client(access) as client`")
+        return self._open_transport
 
     async def get(self, where: ObjectRef, decode: Decode[T], query: Mapping[str, str] = _NONE) -> T:
-        """One object, or a part of it that a query describes."""
+        """Return one object, or the part of it that a query selects."""
         return await self._decoded(Request("get", where, query), decode)
 
     async def pages(
@@ -125,7 +125,7 @@ class Client:
         accept: str = JSON,
         limit: int = PAGE,
     ) -> AsyncGenerator[Page[T], None]:
-        """A list, a page at a time, all of the same version. GoneError: it took too long, begin anew."""
+        """Yield a list page by page, all of one resource version. Raises GoneError if it took too long."""
         asked = {**query, "limit": str(limit)}
         while True:
             page = await self._decoded(Request("list", where, asked, accept=accept), decode)
@@ -137,14 +137,14 @@ class Client:
     async def watch(
         self, where: ObjectRef, query: Mapping[str, str], *, line_bytes_max: int = LINE_BYTES_MAX
     ) -> AsyncGenerator[bytes, None]:
-        """The lines of a watch, until the API server ends it. Not made again, and silence is for the caller to mind.
+        """Yield the lines of a watch until the API server ends it, without retries or a timeout for silence.
 
-        Close it (`contextlib.aclosing`): the connection is given up then.
+        Close it (`contextlib.aclosing`) to close the connection.
         """
         ask = Request("watch", where, {**query, "watch": "true"})
         lines = Lines(line_bytes_max)
         try:
-            async with self._shown() as connection, self._transport.stream(ask, connection) as chunks:
+            async with self._connection() as connection, self._transport.stream(ask, connection) as chunks:
                 async for chunk in chunks:
                     for line in lines.feed(chunk):
                         yield line
@@ -152,56 +152,56 @@ class Client:
             raise UnreachableError("watch", where, str(error)) from error
 
     async def create(self, where: ObjectRef, body: object, decode: Decode[T]) -> T:
-        """A new object in a collection. It is made again only after 429, or when it was surely not sent."""
+        """Create an object. Retried only after 429, or if the request certainly was not sent."""
         return await self._decoded(Request("create", where, body=_encoded(body)), decode)
 
     async def replace(self, where: ObjectRef, body: object, decode: Decode[T]) -> T:
-        """The whole object; with a resourceVersion in it, ConflictError if it has become another."""
+        """Replace an object. Raises ConflictError if the body has a resourceVersion that is no longer current."""
         return await self._decoded(Request("update", where, body=_encoded(body)), decode)
 
     async def merge(self, where: ObjectRef, body: object, decode: Decode[T]) -> T:
-        """Merge into an object, or into its status."""
+        """Merge-patch an object, or its status."""
         return await self._decoded(Request("patch", where, body=_encoded(body), content_type=_MERGE), decode)
 
     async def apply(self, where: ObjectRef, body: object, decode: Decode[T], *, manager: str, force: bool = False) -> T:
-        """Server-side apply of an object, or of its status; `force` takes fields from their owners."""
+        """Apply an object, or its status, on the server; `force` takes fields from other managers."""
         query = {"fieldManager": manager, "force": "true" if force else "false"}
         return await self._decoded(Request("patch", where, query, _encoded(body), _APPLY), decode)
 
     async def delete(self, where: ObjectRef, *, uid: str = "", version: str = "") -> None:
-        """Delete an object, if it is still that one. Made again, it may meet what it has deleted: NotFoundError."""
+        """Delete an object if it still has this UID and version. A retry may meet its own success: NotFoundError."""
         given = {"uid": uid, "resourceVersion": version}
         conditions = {name: value for name, value in given.items() if value}
         body = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": conditions} if conditions else None
         await self._ask(Request("delete", where, body=None if body is None else _encoded(body)))
 
     async def post(self, where: ObjectRef, body: bytes, *, within_s: float) -> bytes:
-        """What must not happen twice, such as a binding: one attempt, and bytes as they are.
+        """Create an object that must not be created twice, such as a Binding: one attempt, returning the reply's bytes.
 
-        An UnreachableError without `not_sent` leaves open whether it has happened.
+        An UnreachableError without `not_sent` means that it may have been created.
         """
         return await self._at_once(Request("create", where, body=body), within_s)
 
     async def read(self, where: ObjectRef, *, within_s: float) -> bytes:
-        """One object, for somebody who cannot wait: one attempt, and bytes as they are."""
+        """Return one object as bytes, with a single attempt, for a caller with little time."""
         return await self._at_once(Request("get", where), within_s)
 
     async def _at_once(self, ask: Request, within_s: float) -> bytes:
-        """Also a program that tells who asks has only that time."""
+        """Send a request once; the time includes that of an exec plugin."""
         loop = asyncio.get_running_loop()
         end = loop.time() + within_s
         try:
-            async with asyncio.timeout(within_s) as limit, self._shown() as connection:
+            async with asyncio.timeout(within_s) as limit, self._connection() as connection:
                 limit.reschedule(None)
                 left = min(end - loop.time(), self._writable_s(ask))
                 return await self._transport.once(ask, connection, within_s=max(left, 0.001))
         except TimeoutError as error:
-            message = f"who asks was not known within {within_s:.2g} s"
+            message = f"no credentials within {within_s:.2g} s"
             raise UnreachableError(ask.verb, ask.where, message, not_sent=True) from error
 
     @asynccontextmanager
-    async def _shown(self) -> AsyncIterator[Connection]:
-        """A connection for one attempt; when it is refused, whoever asks next shows something newer."""
+    async def _connection(self) -> AsyncIterator[Connection]:
+        """Provide the credentials for one attempt; after a 401 the next attempt gets newer ones."""
         connection = await self.access.connection()
         try:
             yield connection
@@ -215,7 +215,7 @@ class Client:
         try:
             return decode(body)
         except msgspec.DecodeError as error:
-            raise RequestError(ask.verb, ask.where, f"the answer is not what was asked for: {error}") from error
+            raise RequestError(ask.verb, ask.where, f"the reply cannot be decoded: {error}") from error
 
     async def _ask(self, ask: Request) -> bytes:
         clock = self._clock
@@ -228,7 +228,7 @@ class Client:
                 return await self._transport.once(ask, connection, within_s=max(left, 0.001))
             except RequestError as error:
                 if error.status == 401 and not renewed and self.access.renew(connection):
-                    renewed = True  # a 401 says that nothing was done
+                    renewed = True  # after a 401 nothing was carried out
                     continue
                 wait = wait_s(error, attempt, clock.random, idempotent=ask.idempotent)
                 if wait is None or attempt + 1 == self._tries or clock.now() + wait >= end:
@@ -241,7 +241,7 @@ class Client:
             return inf
         left = self._writes_for_s()
         if left <= 0:
-            raise NotLeadingError(ask.verb, ask.where, "it was not sent: another may lead by now")
+            raise NotLeadingError(ask.verb, ask.where, "not sent: another replica may lead by now")
         return left
 
 

@@ -1,4 +1,4 @@
-"""When a request is made again, and how long to wait before; pure."""
+"""Retries: which requests may be sent again, and after how long. Pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ _PASSING: Final = frozenset({500, 502, 503, 504})
 
 
 def jittered(attempt: int, random: Callable[[], float]) -> float:
-    """Anything up to twice as long as before: those who failed together do not come back together."""
+    """Return a random delay whose limit doubles at each attempt, so that clients do not return together."""
     return random() * min(LONGEST_S, FIRST_S * 2.0 ** min(attempt, 10))
 
 
 def wait_s(error: RequestError, attempt: int, random: Callable[[], float], *, idempotent: bool) -> float | None:
-    """How long to wait before the request is made again; None: it is not.
+    """Return how long to wait before the next attempt; None for no retry.
 
-    What is not idempotent is made again only if it surely was not carried out.
+    A request that is not idempotent is sent again only if it certainly was not carried out.
     """
     if isinstance(error, UnreachableError):
         again = idempotent or error.not_sent
@@ -31,19 +31,19 @@ def wait_s(error: RequestError, attempt: int, random: Callable[[], float], *, id
 
 @dataclass(slots=True)
 class Backoff:
-    """How long to wait after each of several failures; a minute of health in between forgives all."""
+    """Delays after repeated failures; a minute of health resets them."""
 
     random: Callable[[], float]
     failures: int = 0
     _well_since: float | None = None
 
     def well(self, now: float) -> None:
-        """Something good was heard."""
+        """Record a success."""
         if self._well_since is None:
             self._well_since = now
 
     def failed(self, now: float) -> float:
-        """Something went wrong: how long to wait."""
+        """Record a failure, and return how long to wait."""
         if self._well_since is not None and now - self._well_since >= HEALTHY_S:
             self.failures = 0
         self._well_since = None

@@ -1,4 +1,4 @@
-"""One attempt of one request, and what its failure means. Nothing here is made again: see `client`."""
+"""Transport: one attempt of one request, and what its failure means. Retries are in `client`."""
 
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -17,7 +17,7 @@ from fairlead.kube.resources import ObjectRef
 
 JSON: Final = "application/json"
 CONNECT_S: Final = 10.0
-SILENT_S: Final = 20.0  # the API server gives up on what it is asked after 60, and begins to answer long before
+SILENT_S: Final = 20.0  # the API server aborts requests after 60 s, and starts its replies much earlier
 _METHODS: Final = {
     "get": "GET",
     "list": "GET",
@@ -34,7 +34,7 @@ class Request:
     """A request."""
 
     verb: str
-    """As RBAC calls it."""
+    """The verb as in RBAC."""
     where: ObjectRef
     query: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
@@ -43,16 +43,16 @@ class Request:
 
     @property
     def idempotent(self) -> bool:
-        """Whether it comes to the same when it is carried out twice."""
+        """Return whether the request may be carried out twice."""
         return self.verb != "create"
 
 
 OnResponse = Callable[[str, str], None]
-"""Told of each answer: the verb, and its status or `unreachable`."""
+"""Called with the verb of each request and its status, or `unreachable`."""
 
 
 class Transport:
-    """Connections to one API server. Proxies of the environment are not for it: only a kubeconfig's own is used."""
+    """Connections to one API server. Proxies from the environment are ignored: only a kubeconfig's own is used."""
 
     def __init__(self, access: Access, on_response: OnResponse = lambda _verb, _code: None) -> None:
         self._access = access
@@ -62,25 +62,25 @@ class Transport:
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={
                 "User-Agent": f"fairlead/{__version__}",
-                # the API server would compress what is larger than 128 KiB, which costs both sides more than the wire
+                # the API server compresses replies over 128 KiB, which costs both sides more than it saves
                 "Accept-Encoding": "identity",
             },
             trust_env=False,
         )
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         await self._session.close()
 
     async def once(self, ask: Request, connection: Connection, *, within_s: float) -> bytes:
-        """The body of a good answer; every other end is a RequestError."""
+        """Send a request, and return the body of a reply with status 2xx. Raises RequestError."""
         limits = aiohttp.ClientTimeout(total=within_s, sock_connect=CONNECT_S, sock_read=SILENT_S)
         async with self._answer(ask, connection, limits) as answer:
             return await answer.read()
 
     @asynccontextmanager
     async def stream(self, ask: Request, connection: Connection) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The chunks of a good answer, for as long as it lasts; its silence is for the caller to mind."""
+        """Send a request, and provide the chunks of its reply, without a timeout for silence. Raises RequestError."""
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=None)
         async with self._answer(ask, connection, limits) as answer:
             yield answer.content.iter_any()
@@ -106,7 +106,7 @@ class Transport:
                 server_hostname=access.server_name or None,
                 proxy=access.proxy or None,
                 timeout=limits,
-                allow_redirects=False,  # what we show is for this server alone
+                allow_redirects=False,  # our credentials are for this server only
             ) as answer:
                 self._on_response(ask.verb, str(answer.status))
                 if answer.status >= 300:
@@ -115,7 +115,7 @@ class Transport:
                     raise refusal(ask.verb, ask.where, answer.status, body, retry_after=after)
                 yield answer
         except aiohttp.ClientConnectorCertificateError as error:
-            message = f"{access.server} is not whom we trust: {error.certificate_error}"
+            message = f"{access.server} is not trusted: {error.certificate_error}"
             raise self._unreachable(ask, message, not_sent=True) from error
         except (
             aiohttp.ClientConnectorError,
@@ -127,7 +127,7 @@ class Transport:
         except TimeoutError as error:
             raise self._unreachable(ask, f"{access.server} does not answer") from error
         except (aiohttp.ClientError, OSError) as error:
-            message = f"the connection to {access.server} broke: {str(error) or type(error).__name__}"
+            message = f"the connection to {access.server} was lost: {str(error) or type(error).__name__}"
             raise self._unreachable(ask, message) from error
 
     def _unreachable(self, ask: Request, message: str, *, not_sent: bool = False) -> UnreachableError:
@@ -136,7 +136,7 @@ class Transport:
 
 
 def _why(error: aiohttp.ClientError) -> str:
-    """In the system's words, without what aiohttp says of objects of its own."""
+    """Return the operating system's error text, without aiohttp's internals."""
     found = getattr(error, "os_error", None)
     if not isinstance(found, OSError):
         return str(error)

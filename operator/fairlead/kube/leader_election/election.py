@@ -1,9 +1,9 @@
-"""What a replica does next about the Lease: a function of what it has seen, and of its own clock. Pure.
+"""Leader election: what a replica does next about the Lease, as a function of what it saw and of its own clock. Pure.
 
-Nobody compares times of different machines. A leader acts until `act_s` after it *asked for* the last renewal that was
-confirmed; another replica takes the Lease `lease_s` after it *saw* it change for the last time. The first begins
-before the second and is shorter, so that two never act at once while no clock runs half as fast again as another. Each
-write names the version that it replaces: of two that take the Lease one is refused.
+Times of different machines are never compared. A leader acts until `act_s` after it *sent* the last renewal that was
+confirmed; another replica takes the Lease `lease_s` after it *saw* it change for the last time. The first period starts
+earlier and is shorter, so two replicas never act at once unless one clock runs half as fast again as the other. Each
+write names the version that it replaces: if two replicas take the Lease, one is rejected.
 """
 
 from dataclasses import dataclass, replace
@@ -14,64 +14,64 @@ _NEVER: Final = float("-inf")
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimings:
-    """How long what lasts, in seconds."""
+    """Durations of the election, in seconds."""
 
     lease_s: float = 15.0
-    """Others leave a Lease alone that has changed within this time."""
+    """How long other replicas leave a Lease alone after its last change."""
     act_s: float = 10.0
-    """A leader whose renewals fail goes on for so long."""
+    """How long a leader continues if renewals fail."""
     retry_s: float = 2.0
-    """Between one request and the next."""
+    """Time between two requests."""
     absent_s: float | None = None
-    """A Lease that is not there is left alone for so long: its holder makes it again. None: as one that is there."""
+    """How long a deleted Lease is left alone: its holder creates it again. None: as long as an existing one."""
 
     @property
     def request_s(self) -> float:
-        """What a request may take: one that hangs leaves time for two others."""
+        """Return the timeout of a request: one that hangs leaves time for two others."""
         return self.act_s / 3
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The Lease, as the API server has it."""
+    """State of the Lease in the API server."""
 
     version: str
     holder: str
-    """Empty: it was released."""
+    """Identity of the holder; "" if the Lease was released."""
     lease_s: float
     transitions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Do nothing for a while."""
+    """Step: do nothing for a while."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Read the Lease."""
+    """Step: read the Lease."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Take the Lease, or renew it."""
+    """Step: take the Lease, or renew it."""
 
     version: str
-    """What it replaces; empty: there is none yet."""
+    """The version it replaces; "" to create the Lease."""
     transitions: int
     taking: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Resign:
-    """It could not be renewed in time, or another has it: stop what only a leader may do."""
+    """Step: stop leading, because the Lease was not renewed in time or has another holder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Everything has stopped in good order: let another have it at once."""
+    """Step: release the Lease, after the leader's work has stopped, so that another replica can take it at once."""
 
     version: str
     transitions: int
@@ -79,7 +79,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """There is nothing more to do."""
+    """Step: end the election."""
 
 
 Step = Wait | Read | Write | Resign | Release | Done
@@ -87,23 +87,23 @@ Step = Wait | Read | Write | Resign | Release | Done
 
 @dataclass(frozen=True, slots=True)
 class Election:
-    """What one replica knows."""
+    """State of the election in one replica."""
 
     me: str
     timings: LeaseTimings = LeaseTimings()
     until: float | None = None
-    """It leads, and acts until then; None: it is a candidate."""
+    """Until when this replica leads; None while it is a candidate."""
     record: Record | None = None
-    """As last seen; None: there was none."""
+    """The Lease as last seen; None if there was none."""
     fresh: bool = False
-    """Whether `record` may be written over; if not, it has to be looked at first."""
+    """Whether `record` is current and may be replaced; if not, the Lease has to be read first."""
     free_at: float = _NEVER
-    """When `record` may be taken, if it is not seen to change before."""
+    """When the Lease may be taken, unless it changes before."""
     at: float = _NEVER
     """When the next request is due."""
 
     def next(self, now: float, *, ended: bool, stopping: bool) -> Step:
-        """The next step. `ended`: nothing goes on of what was begun as a leader; `stopping`: we are to leave."""
+        """Return the next step. `ended`: no work of a leader is running; `stopping`: the replica is shutting down."""
         if self.until is not None:
             if now >= self.until:
                 return Resign()
@@ -122,10 +122,10 @@ class Election:
         return Wait(soonest - now)
 
     def after_read(self, record: Record | None, now: float) -> "Election":
-        """A look, or what it comes to: the Lease as it is; None: there is none."""
+        """Return the state after the Lease was read; None if it does not exist."""
         free_at = self.free_at
         if record is None:
-            # It was deleted, perhaps just before we came, or after somebody took it whom we did not see take it.
+            # It was deleted, perhaps just before this replica started, or after a holder took it unseen.
             if self.record is not None or free_at == _NEVER:
                 free_at = now + self._stays_away()
         elif self.record is None or record.version != self.record.version:
@@ -143,7 +143,7 @@ class Election:
         )
 
     def after_write(self, record: Record, sent: float, now: float) -> "Election":
-        """A write was confirmed that was begun at `sent`: what came before that does not count."""
+        """Return the state after a write was confirmed that was sent at `sent`."""
         until = sent + self.timings.act_s
         leads = self.until is not None or now < until
         return replace(
@@ -156,11 +156,11 @@ class Election:
         )
 
     def failed(self, now: float) -> "Election":
-        """A request was refused, or came to nothing that is known: the Lease may be another by now."""
+        """Return the state after a request failed: the Lease may have changed."""
         return replace(self, fresh=False, at=now + self.timings.retry_s)
 
     def resigned(self, now: float) -> "Election":
-        """A candidate like the others again."""
+        """Return the state after leading has stopped: a candidate again."""
         return replace(self.failed(now), until=None)
 
     def _write(self) -> Write:
@@ -170,15 +170,16 @@ class Election:
         return Write(self.record.version, self.record.transitions + changes_hands, taking=self.until is None)
 
     def _is_written_over(self, record: Record) -> bool:
-        """Whether it is ours, from before a restart or by a write whose answer was lost: then nobody else has it.
+        """Return whether the Lease is ours, from before a restart or by a write whose reply was lost.
 
-        One that we made proves nothing: that may have come late, after another had made one that was deleted.
+        A Lease that we created proves nothing: that request may have arrived late, after another replica's Lease was
+        deleted.
         """
         seen = self.record
         if record.holder != self.me:
             return False
         if seen is None:
-            return self.free_at == _NEVER  # we have asked for nothing yet
+            return self.free_at == _NEVER  # this replica has sent no request yet
         return record.transitions == seen.transitions + (seen.holder != self.me)
 
     def _stays_away(self) -> float:
@@ -187,5 +188,5 @@ class Election:
         return max(self.timings.lease_s, self.record.lease_s if self.record is not None else 0.0)
 
     def _lasts(self, record: Record) -> float:
-        """Its holder may be of another version, with other terms."""
+        """Return how long the Lease is valid; its holder may use other timings."""
         return record.lease_s if record.lease_s > 0 else self.timings.lease_s

@@ -1,6 +1,6 @@
-"""Holds the Lease, in a thread with a loop and a client of its own, so that nothing that is busy ever loses it.
+"""Elector: holds the Lease, in a thread with its own event loop and client, so that a busy process does not lose it.
 
-What is next is decided in `election`. Losing the Lease ends what only a leader may do, and never the process.
+`election` decides the next step. Losing the Lease stops the leader's work, never the process.
 """
 
 import asyncio
@@ -37,17 +37,17 @@ _NEVER: Final = float("-inf")
 
 
 class LeaderTask(Protocol):
-    """What only the leader does. It is called in the Lease's thread, and never waits there."""
+    """Work of the leader. Its methods are called in the elector's thread and never wait."""
 
     def start(self) -> None:
-        """We lead. Whatever is written from now on asks `Elector.leads` before."""
+        """Start to lead. Every write from now on checks `Elector.is_leader` first."""
 
     def stop(self) -> None:
-        """Stop, whether or not it has begun."""
+        """Stop, whether or not it has started."""
 
     @property
     def stopped(self) -> bool:
-        """Whether nothing of it goes on: until then we do not lead again, and the Lease is not released."""
+        """Return whether all work has stopped; only then does this replica lead again, or release the Lease."""
 
 
 class _Meta(msgspec.Struct, frozen=True, rename="camel"):
@@ -69,7 +69,7 @@ _decoder: Final = msgspec.json.Decoder(_Lease)
 
 
 def record_of(body: bytes) -> Record:
-    """What counts of a Lease."""
+    """Decode a Lease."""
     lease = _decoder.decode(body)
     spec = lease.spec
     return Record(
@@ -81,19 +81,19 @@ def record_of(body: bytes) -> Record:
 
 
 def identity(pod: str, uid: str) -> str:
-    """Who holds it: the name for people, the UID because names come back."""
+    """Return the identity of a holder: the pod's name for people, its UID because names are reused."""
     return f"{pod}_{uid}"
 
 
 class Elector:
-    """One replica's part in it."""
+    """Leader election of one replica."""
 
     def __init__(
         self,
         access: Callable[[], Access],
         where: ObjectRef,
         me: str,
-        duty: LeaderTask,
+        task: LeaderTask,
         *,
         terms: LeaseTimings | None = None,
         clock: Clock | None = None,
@@ -103,16 +103,16 @@ class Elector:
         met: Callable[[str], object] = lambda _: None,
         over: Callable[[], object] = lambda: None,
     ) -> None:
-        """`access` is asked in the thread: what it gives belongs to that loop alone.
+        """`access` is called in the elector's thread; its result belongs to that thread's event loop.
 
-        `releases`: whether another may have it at once when we leave. The thread, which is called `name`, tells `met`
-        of each other holder that it finds, and calls `over` last.
+        `releases`: whether to release the Lease at shutdown. The thread is called `name`; it calls `met` with each
+        other holder that it finds, and `over` at its end.
         """
         self.fault = ""
-        """Why the Lease cannot be had or held, where that is so."""
+        """Why the Lease cannot be taken or renewed; "" if it can."""
         self.holder = ""
-        """Who had it when it was last seen."""
-        self._access, self._where, self._me, self._duty = access, where, me, duty
+        """Holder of the Lease when it was last seen."""
+        self._access, self._where, self._me, self._task = access, where, me, task
         self._terms, self._clock, self._today = terms or LeaseTimings(), clock or Clock(), today
         self._releases, self._met, self._over = releases, met, over
         self._until = _NEVER
@@ -123,39 +123,39 @@ class Elector:
 
     @property
     def is_leader(self) -> bool:
-        """Whether we lead at this moment; from any thread. It holds even where the Lease's own thread is held up."""
+        """Return whether this replica leads now. Works in any thread, even while the elector's thread is blocked."""
         return self.left_s > 0
 
     @property
     def left_s(self) -> float:
-        """For how long we lead if it is not renewed; 0 if we do not."""
+        """Return for how long this replica leads without another renewal; 0 if it does not lead."""
         return max(0.0, self._until - self._clock.now())
 
     @property
     def ended(self) -> bool:
-        """Whether nothing of it goes on."""
+        """Return whether the thread has ended."""
         return not self._thread.is_alive()
 
     def start(self) -> None:
-        """Become a candidate."""
+        """Start the thread: become a candidate."""
         self._thread.start()
 
     def stop(self, within_s: float) -> None:
-        """End the duty, wait until it has ended, release the Lease. Waits: not for a thread whose loop serves."""
+        """Stop the leader's work, wait for its end, and release the Lease. Blocks: not for event loops."""
         self.leave()
         if self._thread.is_alive():
             self._thread.join(within_s)
 
     def leave(self) -> None:
-        """Begin what `stop` waits for."""
+        """Start what `stop` waits for."""
         self._stopping.set()
         self.wake()
 
     def wake(self) -> None:
-        """Look again at once: the duty has ended."""
+        """Check the next step at once, because the leader's work has ended."""
         loop, woken = self._loop, self._woken
         if loop is not None:
-            with suppress(RuntimeError):  # it has just been closed
+            with suppress(RuntimeError):  # the loop was closed just now
                 loop.call_soon_threadsafe(woken.set)
 
     def _live(self) -> None:
@@ -170,25 +170,25 @@ class Elector:
         self._over()
 
     async def run(self) -> None:
-        """Until it is told to stop."""
+        """Run the election until it is stopped."""
         self._loop, self._woken = asyncio.get_running_loop(), asyncio.Event()
-        election, told = Election(self._me, self._terms), False
+        election, task_stopped = Election(self._me, self._terms), False
         try:
             async with Client(self._access(), clock=self._clock, deadline_s=self._terms.request_s) as client:
                 while True:
                     stopping = self._stopping.is_set()
-                    if stopping and not told:
-                        told = True
-                        self._duty.stop()
-                    step = election.next(self._clock.now(), ended=self._duty.stopped, stopping=stopping)
+                    if stopping and not task_stopped:
+                        task_stopped = True
+                        self._task.stop()
+                    step = election.next(self._clock.now(), ended=self._task.stopped, stopping=stopping)
                     if isinstance(step, Done) or (isinstance(step, Release) and not self._releases):
                         return
                     election = await self._take(step, election, client)
         finally:
             self._loop = None
             self._until = _NEVER
-            if not told:
-                self._duty.stop()
+            if not task_stopped:
+                self._task.stop()
 
     async def _take(self, step: Step, election: Election, client: Client) -> Election:
         if isinstance(step, Wait):
@@ -197,7 +197,7 @@ class Elector:
         if isinstance(step, Resign):
             self._until = _NEVER
             LOG.warning("leader.lost", extra={"lease": str(self._where), "holder": self.holder, "error": self.fault})
-            self._duty.stop()
+            self._task.stop()
             return election.resigned(self._clock.now())
         if isinstance(step, Release):
             self._until = _NEVER
@@ -207,38 +207,38 @@ class Elector:
             self._failed(error)
             after = election.failed(self._clock.now())
         else:
-            if after.record is not None:  # that there is none yet says nothing of whether one can be made
+            if after.record is not None:  # a missing Lease does not prove that one can be created
                 self.fault = ""
         if isinstance(step, Release):
-            return after.resigned(self._clock.now())  # if it could not be released, it runs out
+            return after.resigned(self._clock.now())  # if the release failed, the Lease expires
         if after.record is not None:
-            self._held_by(after.record.holder)
+            self._set_holder(after.record.holder)
         if after.until is not None:
             self._until = after.until
             if election.until is None:
                 LOG.info("leader.acquired", extra={"lease": str(self._where)})
-                self._duty.start()
+                self._task.start()
         return after
 
     async def _ask(self, step: Step, election: Election, client: Client) -> Election:
-        """One request, which a leader does not wait for longer than it leads."""
+        """Send a request; a leader waits for it no longer than it leads."""
         sent = self._clock.now()
         left = self._terms.request_s if election.until is None else election.until - sent
         async with asyncio.timeout(min(self._terms.request_s, left)):
             if isinstance(step, Write) and not step.version:
                 collection = self._where.named(self._where.namespace, "")
-                made = await client.create(collection, self._body(step), record_of)
-                return election.after_write(made, sent, self._clock.now())
+                written = await client.create(collection, self._body(step), record_of)
+                return election.after_write(written, sent, self._clock.now())
             try:
                 if isinstance(step, Read):
                     return election.after_read(await client.get(self._where, record_of), self._clock.now())
-                made = await client.merge(self._where, self._body(step), record_of)
+                written = await client.merge(self._where, self._body(step), record_of)
             except NotFoundError:
                 return election.after_read(None, self._clock.now())
-        return election.after_write(made, sent, self._clock.now())
+        return election.after_write(written, sent, self._clock.now())
 
     def _body(self, step: Step) -> dict[str, Any]:
-        """With a version in it the API server refuses what replaces another one."""
+        """Return the Lease to write; with a version, the API server rejects a write that replaces another one."""
         now = self._today().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         metadata: dict[str, Any] = {"name": self._where.name, "namespace": self._where.namespace}
         spec: dict[str, Any] = {"renewTime": now}
@@ -254,7 +254,7 @@ class Elector:
         return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
 
     async def _rest(self, seconds: float) -> None:
-        """Or until somebody wakes us."""
+        """Sleep, or until `wake` is called."""
         waits = asyncio.ensure_future(self._clock.sleep(seconds)), asyncio.ensure_future(self._woken.wait())
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
@@ -262,13 +262,13 @@ class Elector:
         await asyncio.gather(*waits, return_exceptions=True)
         self._woken.clear()
 
-    def _held_by(self, holder: str) -> None:
+    def _set_holder(self, holder: str) -> None:
         before, self.holder = self.holder, holder
         if holder not in (before, self._me, ""):
             self._met(holder)
 
     def _failed(self, error: Exception) -> None:
-        why = str(error) or "the API server does not answer in time"
+        why = str(error) or "the API server did not reply in time"
         if why != self.fault:
             LOG.warning("leader.lease_failed", extra={"error": why})
         self.fault = why

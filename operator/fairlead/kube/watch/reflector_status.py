@@ -8,19 +8,19 @@ from typing import Final
 
 
 class Relist(StrEnum):
-    """Why everything is listed."""
+    """Reason for listing everything."""
 
     START = "start"
-    EXPIRED = "expired"  # the version that was watched from is no longer known
-    ASKED = "asked"  # the sink wants to see everything again
-    DIFFERS = "differs"  # the consistency pass found that what is held is not what there is
-    REFUSED = "refused"  # the watch was, for what another one would not mend
-    SILENT = "silent"  # watches begin well and then say nothing, not even bookmarks
-    FAILING = "failing"  # the watch failed again and again
+    EXPIRED = "expired"  # the resource version of the watch has expired
+    ASKED = "asked"  # the sink needs every object again
+    DIFFERS = "differs"  # the consistency check found differences
+    REFUSED = "refused"  # the API server refused the watch, and would refuse another one
+    SILENT = "silent"  # watches start and then receive nothing, not even bookmarks
+    FAILING = "failing"  # the watch failed repeatedly
 
 
 SILENT_S: Final = 75.0
-"""A watch is silent then: the API server sends a bookmark about once a minute."""
+"""Silence after which a watch has failed: the API server sends a bookmark about once a minute."""
 
 
 @dataclass(slots=True)
@@ -28,27 +28,27 @@ class ReflectorStatus:
     """Health of one reflector."""
 
     synced: bool = False
-    """Whether everything was listed once."""
+    """Whether everything has been listed once."""
     last_contact: float | None = None
-    """When something was last heard of what is held, by the monotonic clock: a page, an event, a bookmark."""
+    """Monotonic time of the last page, event or bookmark."""
     last_error: str = ""
-    """What went wrong last; empty while all is well."""
+    """The last error; "" while the watch is healthy."""
     missing_permission: str = ""
-    """The right without which nothing can be heard; empty where it is not that."""
+    """The missing permission that prevents the watch; "" if none is missing."""
     events: Counter[str] = field(default_factory=Counter)
-    """By type, with BOOKMARK and ERROR."""
+    """Events by type, including BOOKMARK and ERROR."""
     relists: Counter[Relist] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
-    """By reason: `unreachable`, `silent`, `access` (nobody knows who asks), or the status of the answer."""
+    """Failures by reason: `unreachable`, `silent`, `access` (no credentials), or the status of the reply."""
     unreadable: int = 0
-    """Objects that could not be decoded, and were passed over."""
+    """Objects that could not be decoded and were skipped."""
     differences: int = 0
-    """What consistency passes have found."""
+    """Differences that consistency checks have found."""
 
     def staleness(self, now: float) -> float:
-        """Return for how long what is held may be behind what there is; infinite before the first list.
+        """Return for how many seconds the store may be behind the API server; infinite before the first list.
 
-        A watch of what does not change says nothing but a bookmark a minute: it is behind once that is overdue.
+        A watch of objects that do not change receives only a bookmark a minute: it is stale once that is overdue.
         """
         if not self.synced or self.last_contact is None:
             return inf

@@ -1,4 +1,4 @@
-"""Secrets: read and followed one by one, made by exactly one of several who try, replaced only as they were seen."""
+"""Secrets: read and watched, created by exactly one of several replicas, replaced only in the version that was read."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _NONE: Final[Mapping[str, str]] = {}
 
 
 class SecretMetadata(msgspec.Struct, frozen=True):
-    """Of a Secret; called as in the API."""
+    """Metadata of a Secret, named as in the API."""
 
     name: str
     namespace: str = ""
@@ -29,7 +29,7 @@ class SecretMetadata(msgspec.Struct, frozen=True):
 
 
 class Secret(msgspec.Struct, frozen=True):
-    """A Secret. What is in `data` is base64 on the wire alone."""
+    """A Secret; `data` is base64 in JSON only."""
 
     metadata: SecretMetadata
     type: str = "Opaque"
@@ -40,15 +40,15 @@ class Secret(msgspec.Struct, frozen=True):
 
 
 class Certificate(msgspec.Struct, frozen=True):
-    """What of a Secret's data anybody may see; the rest is not even read."""
+    """Public part of a Secret's data; the rest is not even decoded."""
 
     certificate: bytes = msgspec.field(name="tls.crt", default=b"")
     before: bytes = b""
-    """What is remembered of certificates that were there before."""
+    """Previous certificates."""
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """A Secret, without its secrets."""
+    """A Secret without its private data."""
 
     metadata: SecretMetadata
     data: Certificate = Certificate()
@@ -57,18 +57,18 @@ class Shown(msgspec.Struct, frozen=True):
 _decode: Final = msgspec.json.Decoder(Secret).decode
 _decode_shown: Final = msgspec.json.Decoder(Shown).decode
 _NOT_OF_HELM: Final = {"fieldSelector": "type!=helm.sh/release.v1"}
-"""Whole charts, a megabyte each."""
+"""Excludes Helm releases: whole charts of a megabyte each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """Those of a namespace."""
+    """Secrets of a namespace."""
 
     client: Client
     namespace: str
 
     async def get(self, name: str) -> Secret | None:
-        """As it is now; None: there is none."""
+        """Return a Secret; None if it does not exist."""
         try:
             return await self.client.get(self._where(name), _decode)
         except NotFoundError:
@@ -77,21 +77,22 @@ class Secrets:
     async def ensure(
         self, name: str, make: Callable[[], Mapping[str, bytes]], *, kind: str = TLS, labels: Mapping[str, str] = _NONE
     ) -> Secret:
-        """The one that is there; if there is none, what is made. Of several who try, all get the same."""
+        """Return a Secret, created from `make` if it does not exist; concurrent callers all get the same one."""
         while True:
             if (found := await self.get(name)) is not None:
                 return found
-            made = Secret(SecretMetadata(name, self.namespace, labels=dict(labels)), kind, dict(make()))
+            created = Secret(SecretMetadata(name, self.namespace, labels=dict(labels)), kind, dict(make()))
             try:
-                return await self.client.create(self._where(""), body(made), _decode)
+                return await self.client.create(self._where(""), body(created), _decode)
             except ConflictError as error:
                 if not error.exists:
                     raise
 
     async def replace(self, seen: Secret, data: Mapping[str, bytes], *, drop: str = "") -> Secret:
-        """Other data in place of what was seen, without the annotation `drop`.
+        """Replace the data of a Secret, and drop the annotation `drop`.
 
-        ConflictError: it has become another since; NotFoundError: it went. Then nothing was written.
+        Raises ConflictError if the Secret changed since it was read, and NotFoundError if it was deleted; nothing is
+        written then.
         """
         meta = seen.metadata
         kept = {name: value for name, value in meta.annotations.items() if name != drop}
@@ -101,13 +102,13 @@ class Secrets:
         return await self.client.replace(self._where(meta.name), body(wanted), _decode)
 
     def follow(self, name: str, sink: Sink[Secret], *, clock: Clock | None = None) -> Reflector[Secret]:
-        """Keep a sink told of one. A Role that names it allows that."""
+        """Return a reflector of one Secret. A Role with its resourceName suffices."""
         where = ObjectRef(SECRETS.resource, self.namespace)
         query = {"fieldSelector": f"metadata.name={name}"}
         return Reflector(self.client, where, decode=_decode, sink=sink, query=query, clock=clock)
 
     def follow_shown(self, sink: Sink[Shown], *, clock: Clock | None = None) -> Reflector[Shown]:
-        """Keep a sink told of what all of them show."""
+        """Return a reflector of the public parts of all Secrets."""
         where = ObjectRef(SECRETS.resource, self.namespace)
         return Reflector(self.client, where, decode=_decode_shown, sink=sink, query=_NOT_OF_HELM, clock=clock)
 
@@ -116,9 +117,9 @@ class Secrets:
 
 
 def body(secret: Secret) -> dict[str, object]:
-    """As it is written. Owners, finalizers and the like are not ours to keep: our Secrets have none."""
+    """Return the Secret as JSON; owners and finalizers are dropped, because our Secrets have none."""
     meta = secret.metadata
-    given = {
+    fields = {
         "name": meta.name,
         "namespace": meta.namespace,
         "labels": meta.labels,
@@ -129,7 +130,7 @@ def body(secret: Secret) -> dict[str, object]:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {name: value for name, value in given.items() if value},
+        "metadata": {name: value for name, value in fields.items() if value},
         "type": secret.type,
         "data": secret.data,
     }

@@ -1,6 +1,6 @@
-"""What a reflector holds: which objects, and as of which version. Pure: it tells its sink what came and went.
+"""Store of a reflector: which objects exist, and in which version. Pure: it tells its sink what changed.
 
-A list is marked and swept: what it does not name has been deleted while nobody watched, and the sink is told so.
+Lists are marked and swept: an object that a list does not name was deleted while no watch ran, and is removed.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,25 +10,25 @@ from typing import Final, Generic, Protocol, TypeVar
 import msgspec
 
 Key = tuple[str, str]
-"""What an object is called: namespace and name."""
+"""Namespace and name of an object."""
 
 
 class ObjectVersion(msgspec.Struct, frozen=True, gc=False):
-    """Which object it is that is called so, and as of when: another of the same name has another uid."""
+    """UID and resource version of an object; another object of the same name has another UID."""
 
     uid: str
     version: str
 
 
 class Event(msgspec.Struct, frozen=True):
-    """A line of a watch."""
+    """Event of a watch."""
 
     type: str
     object: msgspec.Raw
 
 
 class Metadata(Protocol):
-    """Of any object, the part that says which it is; called as in the API."""
+    """Metadata that identifies an object, named as in the API."""
 
     @property
     def namespace(self) -> str: ...  # noqa: D102
@@ -41,14 +41,14 @@ class Metadata(Protocol):
 
 
 class Identified(Protocol):
-    """Any object, however it was decoded."""
+    """Any decoded object."""
 
     @property
     def metadata(self) -> Metadata: ...  # noqa: D102
 
 
 class Meta(msgspec.Struct, frozen=True):
-    """Which object it is; called as in the API."""
+    """Metadata that identifies an object, named as in the API."""
 
     name: str = ""
     namespace: str = ""
@@ -57,7 +57,7 @@ class Meta(msgspec.Struct, frozen=True):
 
 
 class PartialObject(msgspec.Struct, frozen=True):
-    """Any object, as far as it can be told from others."""
+    """Any object, with its identifying metadata only."""
 
     metadata: Meta = Meta()
 
@@ -67,7 +67,7 @@ partial_object: Final = msgspec.json.Decoder(PartialObject)
 
 
 def identify(one: Identified) -> tuple[Key, ObjectVersion]:
-    """Which object, as of when."""
+    """Return the key and the version of an object."""
     meta = one.metadata
     return (meta.namespace, meta.name), ObjectVersion(meta.uid, meta.resourceVersion)
 
@@ -77,85 +77,85 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class Sink(Protocol[T_contra]):
-    """Who wants to know. Never waits: it is called between one event and the next."""
+    """Receiver of changes. Its methods never wait: they run between one event and the next."""
 
     def begin(self) -> None:
-        """A list begins. What is held holds on until it is told otherwise; it may begin again before it ends."""
+        """Start a list. Existing objects stay until they are removed; a list may start again before it ends."""
 
     def put(self, item: T_contra, /) -> None:
-        """An object came or became different."""
+        """Add or update an object."""
 
     def remove(self, key: Key, /) -> None:
-        """An object went. One of the same name that comes after it is another one."""
+        """Remove an object. One of the same name that comes later is a different one."""
 
     def end(self) -> None:
-        """The list is complete: what is held is what there is."""
+        """End a list: the sink now equals the API server."""
 
 
 class Store(Generic[T]):
-    """The objects that the sink has been told of."""
+    """Versions of the objects that the sink has received."""
 
     def __init__(self, sink: Sink[T], identify: Callable[[T], tuple[Key, ObjectVersion]]) -> None:
         self._sink: Final = sink
         self._identify: Final = identify
-        self._stamps: dict[Key, ObjectVersion] = {}
+        self._versions: dict[Key, ObjectVersion] = {}
         self._unlisted: set[Key] = set()
         self._anew = False
 
     @property
-    def stamps(self) -> Mapping[Key, ObjectVersion]:
-        """What there is."""
-        return self._stamps
+    def versions(self) -> Mapping[Key, ObjectVersion]:
+        """Return the versions by key."""
+        return self._versions
 
     def begin(self, *, anew: bool) -> None:
-        """A list begins; `anew` puts also what is held as it is, because the sink wants to see it again."""
-        self._unlisted = set(self._stamps)
-        self._anew = self._anew or anew  # it may be one that was broken off, and begins again
+        """Start a list; with `anew`, unchanged objects are put again too, because the sink needs them."""
+        self._unlisted = set(self._versions)
+        self._anew = self._anew or anew  # an aborted list may start again
         self._sink.begin()
 
     def list(self, item: T) -> None:
-        """An object of the list."""
-        key, stamp = self._identify(item)
+        """Take an object of the list."""
+        key, version = self._identify(item)
         self._unlisted.discard(key)
-        self._put(item, key, stamp, anew=self._anew)
+        self._put(item, key, version, anew=self._anew)
 
     def skip(self, key: Key) -> None:
-        """An object of the list that cannot be read: what is held of it stays."""
+        """Note an object of the list that cannot be decoded: its last state stays."""
         self._unlisted.discard(key)
 
     def sweep(self, most: int) -> bool:
-        """Remove so many of what the list has not named; whether there is more."""
+        """Remove up to `most` objects that the list did not name; return whether there are more."""
         for key in [*islice(self._unlisted, most)]:
             self._unlisted.discard(key)
             self._remove(key)
         return bool(self._unlisted)
 
     def end(self) -> None:
-        """The list is complete, and what it has not named was swept."""
+        """End a list whose missing objects were swept."""
         self._anew = False
         self._sink.end()
 
     def put(self, item: T) -> ObjectVersion:
-        """An object came or changed; which it is now."""
-        key, stamp = self._identify(item)
-        self._put(item, key, stamp, anew=False)
-        return stamp
+        """Take an object of the watch, and return its version."""
+        key, version = self._identify(item)
+        self._put(item, key, version, anew=False)
+        return version
 
     def gone(self, key: Key, uid: str) -> None:
-        """An object was deleted. One of the same name that is held by now stays."""
-        held = self._stamps.get(key)
-        if held and held.uid == uid:
+        """Remove a deleted object, unless another one has its name by now."""
+        stored = self._versions.get(key)
+        if stored and stored.uid == uid:
             self._remove(key)
 
-    def _put(self, item: T, key: Key, stamp: ObjectVersion, *, anew: bool) -> None:
-        held = self._stamps.get(key)
-        if held == stamp and not anew:
+    def _put(self, item: T, key: Key, version: ObjectVersion, *, anew: bool) -> None:
+        stored = self._versions.get(key)
+        if stored == version and not anew:
             return
-        if held and held.uid != stamp.uid:
+        if stored and stored.uid != version.uid:
             self._remove(key)
-        self._sink.put(item)  # one that cannot be taken is not held
-        self._stamps[key] = stamp
+        self._sink.put(item)  # an object that raises is not stored
+        self._versions[key] = version
 
     def _remove(self, key: Key) -> None:
-        del self._stamps[key]
+        del self._versions[key]
         self._sink.remove(key)

@@ -1,6 +1,6 @@
-"""Whether what is held is what there is: metadata alone is listed and compared, twice.
+"""Consistency check of a store: lists metadata only and compares it with the store, twice.
 
-What is under way when one looks is no difference: only what differs in the same way both times is.
+A change in flight is not a difference: only objects that differ in the same way both times are.
 """
 
 import asyncio
@@ -20,27 +20,27 @@ Differences = dict[Key, tuple[ObjectVersion | None, ObjectVersion | None]]
 
 
 async def differences(
-    client: Client, where: ObjectRef, query: Mapping[str, str], held: Mapping[Key, ObjectVersion], clock: Clock
+    client: Client, where: ObjectRef, query: Mapping[str, str], stored: Mapping[Key, ObjectVersion], clock: Clock
 ) -> set[Key]:
-    """The objects that are held otherwise than they are; `held` is looked at while it changes."""
-    first = await _look(client, where, query, held)
+    """Return the objects whose versions in `stored` differ from the API server; `stored` may change meanwhile."""
+    first = await _look(client, where, query, stored)
     if not first:
         return set()
     await clock.sleep(_APART_S)
-    second = await _look(client, where, query, held)
+    second = await _look(client, where, query, stored)
     return {key for key, differs in second.items() if first.get(key) == differs}
 
 
 async def _look(
-    client: Client, where: ObjectRef, query: Mapping[str, str], held: Mapping[Key, ObjectVersion]
+    client: Client, where: ObjectRef, query: Mapping[str, str], stored: Mapping[Key, ObjectVersion]
 ) -> Differences:
     found: Differences = {}
-    there: set[Key] = set()
+    listed: set[Key] = set()
     async for page in client.pages(where, _decoder.decode, query=query, accept=_ACCEPT):
-        for key, stamp in map(identify, page.items or ()):
-            there.add(key)
-            if held.get(key) != stamp:
-                found[key] = held.get(key), stamp
+        for key, version in map(identify, page.items or ()):
+            listed.add(key)
+            if stored.get(key) != version:
+                found[key] = stored.get(key), version
         await asyncio.sleep(0)
-    found.update({key: (stamp, None) for key, stamp in held.items() if key not in there})
+    found.update({key: (version, None) for key, version in stored.items() if key not in listed})
     return found

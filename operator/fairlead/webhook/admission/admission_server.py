@@ -1,8 +1,8 @@
-"""A port for the API server: it is told what is wrong with a policy, and nothing else.
+"""Server for the API server's admission reviews of policies. It answers nothing else.
 
-It shows no certificate unless it is told to, so that anybody may ask. Few bodies are read at once, and fewer looked at,
-in pieces between which schedulers are answered; the others wait with nothing but their heads read, and whoever asks
-from where nobody else does is next. Who waits too long is told nothing, and the API server goes on without us.
+Unless `client_ca` is set, clients need no certificate. Few bodies are read at once and fewer reviewed, in pieces
+between which schedulers are answered; the other requests wait with only their heads read, and the address with the
+fewest reviews is next. A request that waits too long gets a 503, and the API server continues without the review.
 """
 
 import asyncio
@@ -33,42 +33,44 @@ _HTTP: Final = logging.getLogger(f"{__name__}.http")
 PATH: Final = "/validate"
 _ALLOWED: Final = b'"allowed":true'
 _NO_REVIEW: Final = frozenset({403, 404, 413})
-"""What is refused before anything is reviewed."""
+"""Statuses of requests that were refused before any review."""
 MAX_BODY: Final = 3 << 20
-"""A policy as it was, and as it is to be: etcd takes 1.5 MiB of each."""
+"""Room for the old and the new policy: etcd takes up to 1.5 MiB of each."""
 WITHIN_S: Final = 9.0
-"""A policy that is refused because it takes too much time has had two seconds of a processor, and a third of ours."""
+"""Longest time for a review: a policy that is denied as too slow has used two seconds of processor time, at a third of
+the event loop's time.
+"""
 BODY_S: Final = 1.0
-"""How long a body may take to come once it is read: the API server sends it at once, and we take 16 KiB in a turn."""
+"""How long a body may take to arrive: the API server sends it at once, and 16 KiB are read in a turn."""
 READ: Final = 4
-"""Bodies that are held at once..."""
+"""Requests whose bodies are held in memory."""
 READ_EACH: Final = 2
-"""...of one address..."""
+"""The same for one address."""
 AT_ONCE: Final = 2
-"""...and looked at, each of another address."""
+"""Reviews that run, each for another address."""
 WAITING: Final = 28
 AGAIN_S: Final = 1
 UNKNOWN: Final = "unknown authority"
 
 
 class BusyError(Exception):
-    """There is no place to wait."""
+    """All places to wait are taken."""
 
 
 @dataclass(slots=True, eq=False)
 class ReviewTurns:
-    """Those who have one, and those who wait."""
+    """Turns that are taken, and the queue of those that wait."""
 
     at_once: int
     each: int
-    """Of one address."""
+    """Turns of one address."""
     waiting: int
     _taken: Counter[str] = field(default_factory=Counter)
     _queue: dict[asyncio.Future[None], str] = field(default_factory=dict)
 
     @asynccontextmanager
     async def of(self, address: str) -> AsyncIterator[None]:
-        """One turn. Raises BusyError, also when somebody comes later who has more right to wait."""
+        """Hold one turn. Raises BusyError, also if a later request takes the place in the queue."""
         if self._is_free_for(address):
             self._taken[address] += 1
         else:
@@ -90,20 +92,20 @@ class ReviewTurns:
             await turn
         except asyncio.CancelledError:
             if self._queue.pop(turn, None) is None and not turn.cancelled() and turn.exception() is None:
-                self._give_back(address)  # it has just come
+                self._give_back(address)  # the turn came just now
             raise
 
     def _make_room_for(self, address: str) -> None:
-        """Who has most sends his last one away."""
-        there = self._taken + Counter(self._queue.values())
-        last = max(reversed(self._waiting()), key=lambda turn: there[self._queue[turn]], default=None)
-        if last is None or there[self._queue[last]] <= there[address] + 1:
+        """Make room in the queue: the address with the most requests gives up its last one. Raises BusyError."""
+        taken = self._taken + Counter(self._queue.values())
+        last = max(reversed(self._waiting()), key=lambda turn: taken[self._queue[turn]], default=None)
+        if last is None or taken[self._queue[last]] <= taken[address] + 1:
             raise BusyError
         del self._queue[last]
         last.set_exception(BusyError())
 
     def _waiting(self) -> list[asyncio.Future[None]]:
-        """But for those who have gone and do not know it yet."""
+        """Return the queue without requests that were cancelled and not yet removed."""
         return [turn for turn in self._queue if not turn.done()]
 
     def _give_back(self, address: str) -> None:
@@ -119,14 +121,14 @@ class ReviewTurns:
 
 @dataclass(slots=True, eq=False)
 class AdmissionServer:
-    """Answers reviews."""
+    """HTTPS server of admission reviews."""
 
     tls: Tls
     review: Callable[[bytes], Steps[bytes]]
-    """Raises NoReviewError."""
+    """Returns the answer to a review. Raises NoReviewError."""
     refused: Refused
     client_ca: Callable[[], str] = str
-    """The authority of the API server's certificate, as PEM; empty: it need not show one."""
+    """Returns the authority of the API server's client certificate, as PEM; "" if it needs none."""
     within_s: float = WITHIN_S
     share: Share = field(default_factory=lambda: Share(perf_counter))
     body_s: float = BODY_S
@@ -134,26 +136,26 @@ class AdmissionServer:
     limits: Limits = ADMISSION
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     observe: Callable[[float, str], None] = lambda _seconds, _result: None
-    """Told how long each review took, and whether it was allowed, denied or failed."""
+    """Called with the duration of each review and its result: allowed, denied or failed."""
     _server: CountedServer = field(init=False)
     _door: TlsListener | None = None
     _turns: ReviewTurns = field(default_factory=lambda: ReviewTurns(READ, READ_EACH, WAITING))
-    _looks: ReviewTurns = field(default_factory=lambda: ReviewTurns(AT_ONCE, 1, READ))
-    _asking: tuple[ssl.SSLContext, str, ssl.SSLContext] | None = None
+    _reviews: ReviewTurns = field(default_factory=lambda: ReviewTurns(AT_ONCE, 1, READ))
+    _client_context: tuple[ssl.SSLContext, str, ssl.SSLContext] | None = None
     _faults: RateLimiter = field(default_factory=RateLimiter)
     _rarely: RateLimitFilter = field(default_factory=RateLimitFilter)
 
     async def start(self, host: str | None, port: int) -> int:
-        """Listen; gives the port."""
+        """Listen; return the port."""
         _HTTP.addFilter(self._rarely)
         refused = self.refused
         door = TlsListener(
-            self._context, lambda: self._server(), lambda why, peer: refused(f"admission: {why}", peer), self.limits
+            self._context, lambda: self._server(), lambda text, peer: refused(f"admission: {text}", peer), self.limits
         )
         self._server = CountedServer(
             self._handle,
             door.gone,
-            handler_cancellation=True,  # nobody waits for the answer any more
+            handler_cancellation=True,  # the API server no longer waits for the answer
             keepalive_timeout=self.idle_s,
             access_log=None,
             logger=_HTTP,
@@ -164,40 +166,41 @@ class AdmissionServer:
         return await door.open(host, port)
 
     async def stop(self) -> None:
-        """Close everything."""
+        """Close all connections."""
         if self._door is not None:
             await self._door.close()
             await self._server.shutdown(timeout=0.5)
             _HTTP.removeFilter(self._rarely)
 
     def _context(self) -> ssl.SSLContext:
-        """Made anew when either side's certificates change."""
-        anyone, authority = self.tls.server_only_context, self.client_ca()
+        """Return the TLS context, rebuilt when a certificate or the authority changes."""
+        server_only, authority = self.tls.server_only_context, self.client_ca()
         if not authority:
-            return anyone
-        if self._asking is None or self._asking[0] is not anyone or self._asking[1] != authority:
-            self._asking = anyone, authority, self.tls.asking(authority)
-        return self._asking[2]
+            return server_only
+        built = self._client_context
+        if built is None or built[0] is not server_only or built[1] != authority:
+            built = self._client_context = server_only, authority, self.tls.context_requiring(authority)
+        return built[2]
 
-    def _is_believed(self, transport: asyncio.BaseTransport | None) -> bool:
-        """Whether who asks would be let in now: his certificate may have ended since, or the setting changed."""
+    def _is_trusted(self, transport: asyncio.BaseTransport | None) -> bool:
+        """Return whether the client would be accepted now: its certificate may have expired, or the setting changed."""
         authority = self.client_ca()
         return not authority or (transport is not None and is_of(authority, chain(transport), self.now()))
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        begun = perf_counter()
+        began = perf_counter()
         answer = await self._answer(request)
         if answer.status not in _NO_REVIEW:
             allowed = isinstance(answer, web.Response) and isinstance(answer.body, bytes) and _ALLOWED in answer.body
             result = "failed" if answer.status != 200 else "allowed" if allowed else "denied"
-            self.observe(perf_counter() - begun, result)
+            self.observe(perf_counter() - began, result)
         return answer
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.path != PATH or request.method != "POST":
-            return self._turned_away(request, 404, "no such path", f"only POST {PATH} is answered here")
-        if not self._is_believed(request.transport):
-            return self._turned_away(request, 403, UNKNOWN, "your certificate is believed no longer; connect anew")
+            return self._refuse(request, 404, "no such path", f"only POST {PATH} is answered")
+        if not self._is_trusted(request.transport):
+            return self._refuse(request, 403, UNKNOWN, "the client certificate is no longer valid; reconnect")
         if (request.content_length or 0) > MAX_BODY:
             return self._too_large(request)
         peer = request.remote or "?"
@@ -206,18 +209,18 @@ class AdmissionServer:
                 body = await self._body(request)
                 if isinstance(body, web.StreamResponse):
                     return body
-                async with self._looks.of(peer):
+                async with self._reviews.of(peer):
                     return web.Response(body=await self._run(body), content_type="application/json")
         except BusyError:
-            return self._turned_away(request, 503, "too many", "too many ask at once")
+            return self._refuse(request, 503, "too many", "too many reviews at once")
         except TimeoutError:
-            return self._turned_away(request, 503, "slow", f"not answered within {self.within_s:g} s")
+            return self._refuse(request, 503, "slow", f"not answered within {self.within_s:g} s")
         except (NoReviewError, web.RequestPayloadError) as error:
-            return self._turned_away(request, 400, "bad request", str(error))
+            return self._refuse(request, 400, "bad request", str(error))
         except Exception:
             if (more := self._faults.about("review")) is not None:
                 LOG.exception("admission.fault", extra=more)
-            return web.Response(status=500, text="this is a fault of the server; its log says more")
+            return web.Response(status=500, text="internal error; the server's log has the details")
 
     async def _run(self, body: bytes) -> bytes:
         """Return the answer to a review, sleeping after each stretch so that schedulers are answered meanwhile."""
@@ -235,16 +238,16 @@ class AdmissionServer:
                     if size > MAX_BODY:
                         return self._too_large(request)
         except TimeoutError:
-            return self._turned_away(request, 408, "slow body", f"the body did not come within {self.body_s:g} s")
+            return self._refuse(request, 408, "slow body", f"the body did not arrive within {self.body_s:g} s")
         return b"".join(parts)
 
     def _too_large(self, request: web.BaseRequest) -> web.Response:
-        return self._turned_away(request, 413, "large body", f"more than {MAX_BODY} bytes")
+        return self._refuse(request, 413, "large body", f"more than {MAX_BODY} bytes")
 
-    def _turned_away(self, request: web.BaseRequest, status: int, reason: str, why: str) -> web.Response:
-        """`reason` is one of a few words: a label of a metric."""
+    def _refuse(self, request: web.BaseRequest, status: int, reason: str, text: str) -> web.Response:
+        """Refuse a request; `reason` is one of a few fixed texts, a metric label."""
         self.refused(f"admission: {reason}", request.remote or "?")
-        response = web.Response(status=status, text=why)
+        response = web.Response(status=status, text=text)
         if status == HTTPStatus.SERVICE_UNAVAILABLE:
             response.headers["Retry-After"] = str(AGAIN_S)
         response.force_close()

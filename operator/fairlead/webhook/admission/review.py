@@ -1,7 +1,7 @@
-"""What the API server is told about a policy that somebody applies: what `fairlead lint` says of it. Pure.
+"""Answer to an admission review of a policy: what `fairlead lint` says about it. Pure.
 
-It answers with the verdict and nothing else. Faults deny; warnings are shown and hold nobody up. Whoever changes
-anything but the spec is let through: finalizers must come off whatever is wrong with it.
+Errors deny the policy; warnings are shown and deny nothing. A change outside the spec is always allowed: finalizers
+must be removable whatever is wrong with the policy.
 """
 
 import textwrap
@@ -20,13 +20,13 @@ from fairlead.policy.lint.inspection import Inspected, inspect_steps
 
 PIECE: Final = 120
 PIECES: Final = 8
-"""Of warnings: the API server cuts each, and all of them."""
+"""Warnings per answer: the API server truncates each, and all of them."""
 MESSAGE_MAX: Final = 8192
 _INVALID: Final = 422
 
 
 class NoReviewError(ValueError):
-    """The body is no question about one of our objects."""
+    """Body that is not an AdmissionReview of a policy."""
 
 
 class _Kind(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ class _Metadata(msgspec.Struct, frozen=True):
 
 
 class _Object(msgspec.Struct, frozen=True):
-    """What is looked at of an object; the rest is passed over, and nothing is made of it."""
+    """Fields of an object that a review reads; others are not decoded."""
 
     apiVersion: _Part = _NOTHING  # noqa: N815 - as in the API
     kind: _Part = _NOTHING
@@ -71,52 +71,52 @@ _decode: Final = msgspec.json.Decoder(_Review).decode
 _object_of: Final = msgspec.json.Decoder(_Object | None).decode
 SPEC_MAX: Final = 1 << 20
 VALUES_MAX: Final = 10_000
-"""Of a spec: many times what any policy has, and little to decode."""
+"""Values in a spec: many times as many as any policy has, and fast to decode."""
 _SMALL: Final = 1024
 
 
 def review(body: bytes, model: type[SchedulerExtenderPolicy], rules: CompileOptions) -> bytes:
-    """The answer, at one stretch. Raises NoReviewError."""
+    """Return the answer without pausing. Raises NoReviewError."""
     return finish(review_steps(body, model, rules))
 
 
 def review_steps(body: bytes, model: type[SchedulerExtenderPolicy], rules: CompileOptions) -> Steps[bytes]:
-    """The same, pausing so that others are served meanwhile."""
+    """Return the answer, pausing so that others are served meanwhile. Raises NoReviewError."""
     try:
-        asked = _decode(body).request
+        request = _decode(body).request
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise NoReviewError(f"this is no AdmissionReview: {error}") from None
-    if (asked.kind.group, asked.kind.kind) != (GROUP, KIND) or asked.operation not in ("CREATE", "UPDATE"):
-        return _answer(asked.uid)
+        raise NoReviewError(f"not an AdmissionReview: {error}") from None
+    if (request.kind.group, request.kind.kind) != (GROUP, KIND) or request.operation not in ("CREATE", "UPDATE"):
+        return _answer(request.uid)
     yield
-    before = _read(asked.oldObject)
+    before = _read(request.oldObject)
     yield
-    after = _read(asked.object)
+    after = _read(request.object)
     if after is None:
         after = _Object()
-    if asked.operation == "UPDATE" and before is not None and _written(before) == _written(after):
-        return _answer(asked.uid)
+    if request.operation == "UPDATE" and before is not None and _written(before) == _written(after):
+        return _answer(request.uid)
     yield
     if _is_excessive(after.spec):
-        said = f"is too large: {SPEC_MAX >> 20} MiB and {VALUES_MAX:,} values are allowed"
-        return _answer(asked.uid, f"spec: {said}; split it into several policies")
+        text = f"is too large: {SPEC_MAX >> 20} MiB and {VALUES_MAX:,} values are allowed"
+        return _answer(request.uid, f"spec: {text}; split it into several policies")
     yield
     try:
         plain = _plain(after)
     except (msgspec.MsgspecError, RecursionError):
-        return _answer(asked.uid, "spec: is nested too deep; no policy is")
+        return _answer(request.uid, "spec: is nested too deeply")
     yield
     found = yield from inspect_steps(plain, model, rules)
     yield
-    answer = _answer(asked.uid, _why(found), _warned(found.warnings))
-    made = found.compiled.expressions if found.compiled is not None else []
+    answer = _answer(request.uid, _message(found), _warnings(found.warnings))
+    expressions = found.compiled.expressions if found.compiled is not None else []
     del found
-    yield from released(made)
+    yield from released(expressions)
     return answer
 
 
 def _read(part: _Part) -> _Object | None:
-    """What is looked at of an object; None: it is none."""
+    """Return the fields that a review reads; None if it is not an object."""
     try:
         found: _Object | None = _object_of(part)
     except (msgspec.MsgspecError, RecursionError):
@@ -125,23 +125,23 @@ def _read(part: _Part) -> _Object | None:
 
 
 def _written(found: _Object) -> tuple[bytes, bytes]:
-    """As the API server writes it, which is the same each time."""
+    """Return the bytes of the spec; the API server encodes equal specs equally."""
     return bytes(found.apiVersion), bytes(found.spec)
 
 
 def _is_excessive(spec: _Part) -> bool:
-    """Whether it is far beyond any policy, without making anything of it."""
+    """Return whether the spec is far larger than any policy, without decoding it."""
     if len(bytes(spec)) > SPEC_MAX:
         return True
     left = bytes(spec).replace(b"\\\\", b"").replace(b'\\"', b"")
     if left.count(b'"') > 4 * VALUES_MAX:  # a key and a text for each value
         return True
-    bare = b"".join(left.split(b'"')[::2])  # what stands in no text
+    bare = b"".join(left.split(b'"')[::2])  # outside of strings
     return sum(bare.count(sign) for sign in (b",", b"[", b"{")) > VALUES_MAX
 
 
 def _plain(found: _Object) -> dict[str, Any]:
-    """The object as a document, without what nobody reads."""
+    """Return the object as a document, without the fields that no check reads."""
     metadata = {name: _small(getattr(found.metadata, name)) for name in ("name", "uid", "generation", "namespace")}
     header = {"apiVersion": _small(found.apiVersion), "kind": _small(found.kind)}
     whole = {**header, "spec": msgspec.json.decode(found.spec)}
@@ -153,29 +153,29 @@ def _small(part: _Part) -> Any:
     return msgspec.json.decode(part) if len(bytes(part)) <= _SMALL else "..."
 
 
-def _why(found: Inspected) -> str:
-    said = "\n".join(map(str, found.faults))
-    return said if len(said) <= MESSAGE_MAX else f"{said[:MESSAGE_MAX]}...\nfairlead lint says the rest"
+def _message(found: Inspected) -> str:
+    text = "\n".join(map(str, found.faults))
+    return text if len(text) <= MESSAGE_MAX else f"{text[:MESSAGE_MAX]}...\nrun fairlead lint for the rest"
 
 
-def _warned(warnings: Iterable[LintWarning]) -> list[str]:
-    """Each in pieces that are not cut."""
+def _warnings(warnings: Iterable[LintWarning]) -> list[str]:
+    """Return the warnings in pieces that the API server does not truncate."""
     pieces = [piece for one in warnings if one.severity == "warning" for piece in _pieces(one)]
     if len(pieces) <= PIECES:
         return pieces
-    return [*pieces[: PIECES - 1], "there are more: ask fairlead lint"]
+    return [*pieces[: PIECES - 1], "there are more: run fairlead lint"]
 
 
 def _pieces(one: LintWarning) -> Iterator[str]:
-    said = f"{render_path(one.path)}: {one.message}" + (f"; {one.hint}" if one.hint else "")
-    yield from textwrap.wrap(said, PIECE)
+    text = f"{render_path(one.path)}: {one.message}" + (f"; {one.hint}" if one.hint else "")
+    yield from textwrap.wrap(text, PIECE)
 
 
-def _answer(uid: str, why: str = "", warnings: Iterable[str] = ()) -> bytes:
-    response: dict[str, Any] = {"uid": uid, "allowed": not why}
-    if why:
-        response["status"] = {"code": _INVALID, "reason": "Invalid", "message": why}
-    if said := [*warnings]:
-        response["warnings"] = said
+def _answer(uid: str, message: str = "", warnings: Iterable[str] = ()) -> bytes:
+    response: dict[str, Any] = {"uid": uid, "allowed": not message}
+    if message:
+        response["status"] = {"code": _INVALID, "reason": "Invalid", "message": message}
+    if shown := [*warnings]:
+        response["warnings"] = shown
     answer = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
     return msgspec.json.encode(answer)

@@ -1,6 +1,6 @@
-"""The nodes that requests bring along, by the bytes that they came in: simulators bring the same ones again and again.
+"""Caches for the node lists of requests, by their bytes: simulators send the same nodes again and again.
 
-To compare a node with what came last under its name is ten times faster than to find where it ends and to decode it.
+Comparing a node with the bytes that came last under its name is ten times as fast as finding its end and decoding it.
 """
 
 import re
@@ -14,7 +14,7 @@ from fairlead.webhook.extender.requests import Bytes
 
 NODE_BYTES: Final = 96 << 20
 DECODED: Final = 4
-"""So many times the bytes that a node came in are what it is read to, about."""
+"""Memory of a decoded node, as a multiple of the bytes it came in; approximate."""
 T = TypeVar("T")
 _NODE_NAME: Final = re.compile(rb'\{"metadata":\{"name":"([^"\\]+)"')
 _COMMA: Final = ord(",")
@@ -22,17 +22,17 @@ _COMMA: Final = ord(",")
 
 @dataclass(slots=True, eq=False)
 class FullNodeCache(Generic[T]):
-    """Some nodes, oldest first; whatever else is known of a node than its bytes is not kept."""
+    """Decoded nodes by their bytes. When it is full, the oldest go first."""
 
     read: Callable[[bytes], T]
-    """Raises what it likes for what is no node."""
+    """Decodes a node; may raise anything for bytes that are not a node."""
     limit: int = NODE_BYTES
     size: int = 0
     _written: dict[bytes, bytes] = field(default_factory=dict)  # by name
     _read: dict[bytes, T] = field(default_factory=dict)
 
     def node(self, written: Bytes) -> T:
-        """What is written there."""
+        """Return the decoded node, from the cache if these bytes came before."""
         raw = bytes(written)
         found = self._read.get(raw)
         if found is None:
@@ -41,7 +41,7 @@ class FullNodeCache(Generic[T]):
         return found
 
     def split(self, body: bytes, begin: int, end: int) -> list[bytes] | None:
-        """The nodes between two places of a body, with commas between them; None unless all came before."""
+        """Return the nodes of a comma-separated list in a body, each as its bytes; None unless all are cached."""
         found = list[bytes]()
         while name := _NODE_NAME.match(body, begin, end):
             raw = self._written.get(name[1])
@@ -73,15 +73,15 @@ class FullNodeCache(Generic[T]):
 
 
 ENTRIES: Final = 2
-"""What is asked about more than once is asked about at once; what more would keep drives all else out of the caches."""
+"""Lists that come again come at once; more entries would push other data out of the CPU caches."""
 NAME_BYTES: Final = 16 << 20
 _NAME_OVERHEAD: Final = 64
-"""Bytes that a name takes beside its characters, of which each may take four."""
+"""Bytes that a name takes besides its characters, which take up to four bytes each."""
 
 
 @dataclass(slots=True, eq=False)
 class NodeNameCache:
-    """Some lists of names, oldest first."""
+    """Decoded name lists by their bytes. When it is full, the oldest go first."""
 
     entries: int = ENTRIES
     limit: int = NAME_BYTES
@@ -89,7 +89,7 @@ class NodeNameCache:
     _known: deque[tuple[bytes, list[str]]] = field(default_factory=deque)
 
     def names(self, raw: bytes) -> list[str]:
-        """The names that are written there. Raises MalformedError."""
+        """Return the names in a JSON list, from the cache if the same bytes came before. Raises MalformedError."""
         for known, found in self._known:
             if known == raw:
                 return found
@@ -107,5 +107,5 @@ class NodeNameCache:
 
 
 def _size(raw: bytes, names: Sized) -> int:
-    """Bytes of memory, and rather too many."""
+    """Return the memory of an entry in bytes, rather too high than too low."""
     return 5 * len(raw) + _NAME_OVERHEAD * len(names)

@@ -1,4 +1,4 @@
-"""A call of a scheduler: who calls, when, what became of it, and the reply."""
+"""A call of a scheduler: the caller, its deadline, the outcome and the reply."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,54 +10,57 @@ from fairlead.policy.evaluate.filter_result import RuleRef
 from fairlead.webhook.extender.circuit_breaker import Scope
 
 FailurePolicy = Literal["Fail", "Ignore"]
-"""An entry of the scheduler's configuration that filters, by the failure policy of those whom it asks."""
+"""Failure policy of an extender entry in the scheduler's configuration, and of the policies that this entry calls."""
 
 
 Verb = Literal["filter", "prioritize", "preempt", "bind"]
 
 
 GUARD: Final[RuleRef] = "", "guard"
-"""What refuses pods of namespaces that are guarded: no policy does."""
+"""Pseudo-rule that rejects pods of excluded namespaces."""
 
 
 Result = Literal["passed", "refused", "empty", "error", "unready", "late"]
-"""No node was rejected; some were; all were; or the call was answered with an error: of its own, because nothing is
-listed yet, or because its body came too slowly."""
+"""All nodes passed; some were rejected; all were rejected; or the call failed: with an error, because the mirror is not
+complete yet, or because its body came too late.
+"""
 
 
 class CallClock(NamedTuple):
-    """When something is asked: the time of day, and until when the answer must be there, by a clock of its own.
+    """The time of day, and the deadline on a clock of its own.
 
-    Neither goes back from one call of a world to the next.
+    Neither goes back from one call of a serving state to the next.
     """
 
     now: int
     clock: Clock
     deadline: int
     had_enough_time: bool = True
-    """Whether there was time enough to call slow who misses the deadline: much of it may go before anybody is asked."""
+    """Whether there was enough time to blame a policy for missing the deadline: the wait before the policies are
+    evaluated may take most of it.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who asks, and what it was told to do."""
+    """A scheduler, with its settings."""
 
     schedulers: frozenset[str]
-    """The names whose pods it may place. It may ask about others: no policy is for them."""
+    """Scheduler names whose pods it may place. It may ask about other pods: no policy applies to them."""
     excluded_namespaces: frozenset[str] = frozenset()
-    """Namespaces that a scheduler of ours must not have: what they hold has to run before we can answer."""
+    """Namespaces whose pods it must not place: their pods have to run before Fairlead can answer."""
     ignore_gate: bool = False
-    """Whether it asks the gate Ignore, too: the reasons of the gate Fail are then read even where nodes are left."""
+    """Whether it also calls the entry Ignore: then it reads the reasons of the entry Fail even if nodes are left."""
     wants_all_reasons: bool = False
-    """ConfigOnly: others write its configuration, and may let more extenders come after ours."""
+    """True for ConfigOnly: others write its configuration, and more extenders may follow ours."""
     resolvable: bool = False
-    """Whether its version can evict pods for a node that only an extender refuses: none up to 1.37 can."""
+    """Whether its version can evict pods for a node that only an extender rejects: none up to 1.37 can."""
     timeout_s: float | None = None
-    """How long it waits for an answer, where that is known of it."""
+    """How long it waits for a reply; None if unknown."""
 
 
 def exclusion_reason(caller: Caller, namespace: str) -> str | None:
-    """Why the caller places no pods of a namespace; None if it may."""
+    """Return why the caller must not place pods of this namespace; None if it may."""
     if namespace not in caller.excluded_namespaces:
         return None
     return f"pods of namespace {namespace} must not depend on Fairlead: give them another scheduler"
@@ -65,58 +68,58 @@ def exclusion_reason(caller: Caller, namespace: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a call, for metrics and the status."""
+    """Outcome of a call, for metrics and the status."""
 
     verb: Verb
     result: Result = "passed"
     gate: FailurePolicy | None = None
     pod: str = ""
-    """Its UID."""
+    """UID of the pod."""
     candidates: int | None = None
-    """Nodes that were asked about; None where nobody counted them, because no policy had a say."""
+    """Nodes in the request; None if they were not counted, because no policy applies."""
     refusals: Mapping[RuleRef, int] = field(default_factory=dict)
-    """Nodes by the rule that is given as the reason."""
+    """Rejected nodes by the rule that is the reason."""
     waits: tuple[str, str] | None = None
-    """Namespace and name of the pod, where none of the nodes that it could have gone to is left to it."""
+    """Namespace and name of a pod that was left without a node."""
     unknown: tuple[str, ...] = ()
-    """Nodes that were refused because the mirror does not know them yet."""
+    """Nodes that were rejected because the mirror does not hold them yet."""
     missed_sample: bool = False
-    """The scheduler asked about a part of the nodes, all were refused, and another one would pass."""
+    """Whether all nodes of the scheduler's sample were rejected while a node outside of it passes."""
     simulated: bool = False
-    """The request brought its own nodes."""
+    """Whether the request brought its own nodes."""
     too_slow: str = ""
-    """The policy that missed the deadline."""
+    """The policy that missed the deadline; "" if none did."""
     switched: Scope | None = None
-    """For whom it is switched to its failure policy from now on."""
+    """Pods for which its circuit opened; None if it did not."""
     conflicts: tuple[Conflict, ...] = ()
-    """Annotations that the pod did not get from a policy, because it has them from another one."""
+    """Annotations that a policy did not write because another policy had written them."""
     error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class IncomingCall:
-    """A call whose caller is known, and may make it."""
+    """A call of an authorized caller."""
 
     name: str
-    """The common name of the caller's certificate."""
+    """Common name of the caller's certificate."""
     caller: Caller
     body: bytes
     received_ns: int
-    """When its head was there, by the clock that deadlines are of."""
+    """When its head was complete, on the clock of the deadlines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a caller is sent."""
+    """Reply to a caller."""
 
     body: bytes
     status: int = 200
     refused: str = ""
-    """Why the call was refused before any verb: one of a few words, a label of a metric."""
+    """Why the call was refused before any verb: one of a few fixed texts, a metric label. "" if it was not."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerbReply(Reply):
-    """What a verb answers, and what became of the call."""
+    """Reply of a verb, with the outcome of the call."""
 
     outcome: Outcome = field(kw_only=True)

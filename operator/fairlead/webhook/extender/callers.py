@@ -1,4 +1,8 @@
-"""Who may call: each scheduler about its own pods, nobody else. A name says who is who where only we sign names."""
+"""Authorization of callers: each scheduler for its own pods only, by the common name of its certificate.
+
+The name proves the identity only if Fairlead alone signs for the authority of callers; else see
+`WebhookServer.stranger`.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +18,7 @@ from fairlead.webhook.extender.call import Caller, Verb
 SYSTEM: Final = "kube-system"
 
 _OPERATOR = Caller(schedulers=frozenset())
-"""It may call, to see that it can; it places nobody's pods."""
+"""The operator may call to verify that the webhook answers; it places no pods."""
 
 
 def expected(settings: OperatorSettings, there: Collection[str], named: Iterable[str]) -> frozenset[str]:
@@ -30,7 +34,7 @@ def expected(settings: OperatorSettings, there: Collection[str], named: Iterable
 def callers(
     names: Iterable[str], settings: OperatorSettings, policies: Iterable[CompiledPolicy], namespace: str
 ) -> tuple[Caller, ...]:
-    """Each of these schedulers, as it is deployed; one that must be listed and is not may not call."""
+    """Return a caller per scheduler name; a name that must be listed and is not may not call."""
     gates = {(one.scheduler_name, one.rejects_on_failure) for one in policies if one.enforced and _filters(one)}
     found = []
     for name in sorted({*names}):
@@ -56,25 +60,25 @@ def _filters(policy: CompiledPolicy) -> bool:
 
 
 def allowed(schedulers: Iterable[Caller]) -> Mapping[str, Caller]:
-    """By the common names of their certificates; each caller is one scheduler."""
+    """Return the callers by the common names of their certificates; each caller is one scheduler."""
     return {scheduler_identity(name): caller for caller in schedulers for name in caller.schedulers}
 
 
 @dataclass(slots=True)
 class Callers:
-    """The allow-list: call it with the name that a certificate shows."""
+    """Allow-list of callers, called with the common name of a certificate."""
 
     schedulers: Callable[[], Iterable[Caller]]
-    """Those that there are now: of the settings, and of the policies."""
+    """Returns the current callers, from settings and policies."""
     _of: Iterable[Caller] = ()
     _allowed: Mapping[str, Caller] = field(default_factory=dict)
 
     def __call__(self, name: str, _verb: Verb) -> Caller | None:
-        """Who has a certificate of this name; None if nothing here is for him."""
+        """Return the caller of this common name; None if it may not call."""
         return _OPERATOR if name == OPERATOR else self._now().get(name)
 
     def secret(self, name: str, namespace: str) -> str:
-        """Of which Secret somebody's certificate is, where others make it; empty: nothing here is for him."""
+        """Return the Secret of a caller's certificate if users or cert-manager provide it; "" if it may not call."""
         if name == OPERATOR:
             return OPERATOR_SECRET
         caller = self._now().get(name)
@@ -88,23 +92,23 @@ class Callers:
 
 ADDRESSES: Final = 128
 LATELY_NS: Final = 10_000_000_000
-"""Nanoseconds."""
+"""How long a refused connection is reported."""
 
 
 @dataclass(slots=True)
 class RefusedConnections:
-    """The last ones, each with its last reason. Moments are of a clock that never goes back."""
+    """Last refused connections by address, each with its last reason. Times are of a monotonic clock."""
 
     limit: int = ADDRESSES
     _last: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def add(self, address: str, reason: str, at: int) -> None:
-        """One more."""
+        """Record a refused connection."""
         self._last.pop(address, None)
         if len(self._last) >= self.limit:
             del self._last[next(iter(self._last))]
         self._last[address] = at, reason
 
     def recent(self, at: int) -> Mapping[str, str]:
-        """Why, by their addresses."""
+        """Return the reasons of recently refused connections by address."""
         return {address: reason for address, (when, reason) in self._last.items() if at - when <= LATELY_NS}

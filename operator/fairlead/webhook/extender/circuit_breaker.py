@@ -1,12 +1,13 @@
-"""Policies that are too slow: one that misses the deadline twice in a minute is switched to its failure policy.
+"""Circuit breaker: a policy that misses the deadline twice in a minute gets its failure policy instead.
 
-On this replica only, until its next generation or for five minutes, and for nobody but the pods that made it miss:
-those of one class in one namespace. For a namespace as a whole once several of its classes did, and for everybody once
-classes of several namespaces did: whoever makes pods in one namespace switches nothing for others.
+On this replica only, for five minutes or until its next generation, and only for the pods that made it miss: one
+equivalence class in one namespace. Several classes of a namespace open the circuit for the whole namespace, and classes
+of several namespaces open it for all pods. So a user who creates pods in one namespace opens no circuit for other
+namespaces.
 
-What a policy does before a pod has a node (filter and preempt), what it does after (scores) and what it writes then
-(bind) are switched apart: a scheduler goes on without scores whatever is wrong with them, so that they have no failure
-policy, and nobody refuses a pod because a score is slow.
+Three parts of a policy have circuits of their own: what it does before a pod has a node (filter and preempt), scores,
+and annotations (bind). A scheduler continues without scores if they fail, so scores have no failure policy, and a slow
+score never rejects a pod.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,21 +26,21 @@ _SECOND_NS: Final = 1_000_000_000
 WINDOW_NS: Final = 60 * _SECOND_NS
 PAUSE_NS: Final = 300 * _SECOND_NS
 CLASSES: Final = 4
-"""So many classes of one namespace stand for all of it: its pods could be made otherwise again and again."""
+"""Open classes of one namespace that open the circuit for all of it: its pods can be varied without end."""
 NAMESPACES: Final = 2
-"""Classes of so many namespaces stand for everybody."""
+"""Namespaces with open classes that open the circuit for all pods."""
 MISSES: Final = 1024
-"""So many classes that missed once are remembered."""
+"""Classes with one recent miss that are remembered."""
 
 Part = Literal["gate", "scores", "binding"]
 Scope = Literal["class", "namespace", "all"]
 _WHOLE: Final = b""
-"""In place of a class: all pods of the namespace."""
+"""Stands for all classes of a namespace."""
 _Class = tuple[str, bytes]  # namespace, digest
 
 
 class Version(NamedTuple):
-    """A policy as it is written; another one of that name, or another generation, starts afresh."""
+    """One generation of one policy; another UID or generation starts with closed circuits."""
 
     name: str
     uid: str
@@ -47,17 +48,17 @@ class Version(NamedTuple):
 
 
 class OpenCircuit(NamedTuple):
-    """A policy that is switched, and for whom: no more is told than how many they are."""
+    """An open circuit of a policy, and for how many pods."""
 
     policy: Version
     part: Part
     scope: Scope
     classes: int = 0
-    """Classes of pods, where it is for some only."""
+    """Equivalence classes of pods; 0 if it is open for all pods."""
 
     @property
     def pods(self) -> str:
-        """For whom, in words."""
+        """Return for which pods it is open, as text."""
         if self.scope == "all":
             return "all pods"
         if self.scope == "namespace":
@@ -69,29 +70,29 @@ class OpenCircuit(NamedTuple):
 
 
 _DONE: Final[dict[Part, str]] = {
-    "gate": "its filters are switched to its failurePolicy",
+    "gate": "its failurePolicy replaces its filters",
     "scores": "its scores are left out",
-    "binding": "its annotations are switched to their onError",
+    "binding": "the onError of its annotations applies",
 }
 
 
 def version(policy: CompiledPolicy) -> Version:
-    """Which one it is."""
+    """Return the version of a policy."""
     return Version(policy.name, policy.uid, policy.generation)
 
 
 @dataclass(slots=True, eq=False)
 class _PolicyCircuits:
-    """Of one part of a policy."""
+    """Circuits of one part of a policy."""
 
     class_of: Callable[[PodView], bytes]
-    everybody: int = 0
-    """Until when it is switched for all pods."""
+    all_until: int = 0
+    """Until when the circuit is open for all pods."""
     until: dict[_Class, int] = field(default_factory=dict)
 
     def is_open(self, pod: PodView, at: int) -> bool:
-        """Whether it is switched for a pod."""
-        if self.everybody > at:
+        """Return whether the circuit is open for a pod."""
+        if self.all_until > at:
             return True
         namespace = pod.namespace
         if not any(one == namespace for one, _ in self.until):
@@ -99,12 +100,12 @@ class _PolicyCircuits:
         return self.until.get((namespace, _WHOLE), at) > at or self.until.get((namespace, self.class_of(pod)), at) > at
 
     def open(self, pod: PodView, at: int) -> Scope:
-        """For the class of a pod; for whom that is."""
+        """Open the circuit for the class of a pod, and return for which pods it is open now."""
         namespace, until = pod.namespace, at + PAUSE_NS
         self.until = {one: end for one, end in self.until.items() if end > at}
         self.until[namespace, self.class_of(pod)] = until
         if len({one for one, _ in self.until}) >= NAMESPACES:
-            self.everybody = until
+            self.all_until = until
             self.until.clear()
             return "all"
         if (namespace, _WHOLE) in self.until or len(self.until) >= CLASSES:
@@ -113,8 +114,8 @@ class _PolicyCircuits:
         return "class"
 
     def summary(self, policy: Version, part: Part, at: int) -> OpenCircuit | None:
-        """For whom it is switched; None: for nobody any more."""
-        if self.everybody > at:
+        """Return for which pods it is open; None if it is closed."""
+        if self.all_until > at:
             return OpenCircuit(policy, part, "all")
         classes = [one for (_, one), end in self.until.items() if end > at]
         if not classes:
@@ -128,47 +129,48 @@ class _PolicyCircuits:
 
 @dataclass(slots=True, eq=False)
 class CircuitBreaker:
-    """Who missed deadlines. Moments are nanoseconds of a clock that never goes back."""
+    """Open circuits and recent misses of all policies. Times are nanoseconds of a monotonic clock."""
 
     _missed: dict[tuple[Version, Part, _Class], int] = field(default_factory=dict)  # when last
     _held: dict[tuple[Version, Part], _PolicyCircuits] = field(default_factory=dict)
 
     def record_timeout(self, policy: CompiledPolicy, part: Part, pod: PodView, at: int) -> Scope | None:
-        """A policy was too slow about a pod; for whom it is switched now, if it is."""
+        """Record that a policy missed the deadline for a pod; return for which pods its circuit opened, if it did."""
         self._missed = {key: when for key, when in self._missed.items() if at - when < WINDOW_NS}
         which = version(policy), part
-        held = self._held.get(which) or _PolicyCircuits(_class_of(policy))
-        key = (*which, (pod.namespace, held.class_of(pod)))
+        circuits = self._held.get(which) or _PolicyCircuits(_class_of(policy))
+        key = (*which, (pod.namespace, circuits.class_of(pod)))
         if key in self._missed:
-            self._held[which] = held
-            return held.open(pod, at)
+            self._held[which] = circuits
+            return circuits.open(pod, at)
         if len(self._missed) >= MISSES:
             del self._missed[next(iter(self._missed))]
         self._missed[key] = at
         return None
 
     def is_open(self, policy: CompiledPolicy, part: Part, pod: PodView, at: int) -> bool:
-        """Whether the policy is switched for a pod."""
-        held = self._held.get((version(policy), part)) if self._held else None
-        return held is not None and held.is_open(pod, at)
+        """Return whether the circuit of this part of a policy is open for a pod."""
+        circuits = self._held.get((version(policy), part)) if self._held else None
+        return circuits is not None and circuits.is_open(pod, at)
 
     def open_for(self, part: Part, at: int) -> Switched | None:
-        """The same as a function; None while no policy is switched for anybody."""
+        """Return `is_open` for a part and a time, as a function; None while no circuit is open."""
         if not self._held:
             return None
         return lambda policy, pod: self.is_open(policy, part, pod, at)
 
     def open_circuits(self, at: int) -> Sequence[OpenCircuit]:
-        """Which are, for the status; what has passed is forgotten."""
-        found = {which: held.summary(*which, at) for which, held in self._held.items()}
-        self._held = {which: held for which, held in self._held.items() if found[which] is not None}
+        """Return the open circuits for the status, and forget those that have closed."""
+        found = {which: circuits.summary(*which, at) for which, circuits in self._held.items()}
+        self._held = {which: circuits for which, circuits in self._held.items() if found[which] is not None}
         return [one for one in found.values() if one is not None]
 
 
 def _class_of(policy: CompiledPolicy) -> Callable[[PodView], bytes]:
-    """A digest of what a policy reads of a pod, and of its namespace's object; one class where pods are like no other.
+    """Return a function that gives the equivalence class of a pod: a digest of what the policy reads of it.
 
-    What a pod requests is left out: it is not reckoned yet when conditions are asked.
+    If the policy reads the pod's identity, all pods are one class. Requests are left out: they are not computed yet
+    when conditions are evaluated.
     """
     expressions = [rule.expression for rule in (*policy.match.conditions, *policy.protections)]
     expressions += [rule.expression for rule in policy.annotations]
@@ -180,7 +182,7 @@ def _class_of(policy: CompiledPolicy) -> Callable[[PodView], bytes]:
     def digest(pod: PodView) -> bytes:
         try:
             key = key_of(pod)
-        except Exception:  # noqa: BLE001  whatever it is that the pod has there
+        except Exception:  # noqa: BLE001  whatever the pod's fields hold
             return _WHOLE
         return blake2b(repr(key).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 

@@ -1,4 +1,4 @@
-"""From what was decided to the bytes of a reply, as Go reads them: exact keys, whole numbers, `Error` always there."""
+"""Encoding of replies as Go reads them: exact keys, whole numbers, `Error` always present."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
@@ -13,7 +13,7 @@ _NULL: Final = b"null"
 
 
 class Reasons(NamedTuple):
-    """Why nodes are refused, by their names: those for which it might help to evict others, and those for which not."""
+    """Reasons by node name: rejected nodes where evicting pods may help, and those where it cannot."""
 
     failed: Mapping[str, str] | None = None
     unresolvable: Mapping[str, str] | None = None
@@ -30,7 +30,7 @@ class _Host(msgspec.Struct, frozen=True, gc=False):
 def encode_filter_result(
     names: bytes | None = None, nodes: bytes | memoryview | None = None, reasons: Reasons = NO_REASONS, error: str = ""
 ) -> bytes:
-    """Of filter; names and nodes are written already."""
+    """Encode the reply of filter; names and nodes are encoded already."""
     return b"".join(
         (
             b'{"Nodes":',
@@ -49,28 +49,29 @@ def encode_filter_result(
 
 
 def node_list(items: Iterable[Bytes]) -> bytes:
-    """Nodes as they came."""
+    """Encode a node list from the bytes of its nodes."""
     return b'{"metadata":{},"items":[' + b",".join(map(bytes, items)) + b"]}"
 
 
 def encode_priorities(names: Sequence[str], scores: Sequence[int]) -> bytes:
-    """Of prioritize, a score for each name.
+    """Encode the reply of prioritize.
 
-    Zeros are not sent: a gate, which never prioritizes, makes the scheduler give them by itself.
+    Zeros are left out: the scheduler adds them itself, because the filter entry has no `prioritizeVerb` and so names
+    all nodes.
     """
     return encode([*map(_Host, compress(names, scores), filter(None, scores))])
 
 
 def encode_preemption(victims: Mapping[str, Victims]) -> bytes:
-    """Of preempt: the candidates that are left."""
+    """Encode the reply of preempt: the remaining candidates."""
     return encode({"NodeNameToMetaVictims": victims})
 
 
 def encode_binding() -> bytes:
-    """Of bind: the API server has confirmed it."""
+    """Encode the reply of a bind that the API server has confirmed."""
     return encode_error("")
 
 
 def encode_error(why: str) -> bytes:
-    """Of bind; and of the verbs whose reply has no room for an error, with a status that says so."""
+    """Encode an error of bind; also of verbs whose reply has no field for it, sent with a status other than 200."""
     return encode({"Error": why})

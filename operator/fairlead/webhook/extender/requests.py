@@ -1,7 +1,7 @@
-"""From the bytes of a request to what the verbs need of it; what nobody has a say in stays bytes.
+"""Decoding of requests: only what the verbs need; node lists that no policy reads stay bytes.
 
-kube-scheduler writes the keys of its messages in PascalCase and in a fixed order. Others may write them in any case and
-order, as Go reads them; what is inside of pods and nodes has the case of the Kubernetes API.
+kube-scheduler writes the keys of its messages in PascalCase and in a fixed order. Other clients may write them in any
+case and order, as Go reads them; keys inside pods and nodes have the case of the Kubernetes API.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ T = TypeVar("T")
 _Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Bytes = bytes | Raw
 UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError, NotImplementedError)
-"""What decoding raises, all of it the sender's fault; the last is a scalar of a type that nobody converts."""
+"""Exceptions of decoding, each the sender's fault; NotImplementedError is a scalar of an unsupported type."""
 _BEFORE_NAMES: Final = b',"Nodes":null,"NodeNames":['
 _NODES: Final = b',"Nodes":'
 _BEFORE_ITEMS: Final = b'{"metadata":{},"items":['
@@ -32,31 +32,31 @@ _NULL: Final = Raw(b"null")
 
 
 def unreadable(error: Exception) -> str:
-    """What is wrong with what cannot be decoded, without a value of it: only the decoder is known to tell none."""
+    """Return why decoding failed, without any value of the input: only msgspec's messages are known to contain none."""
     return str(error) if isinstance(error, msgspec.MsgspecError) else "a value in it cannot be read"
 
 
 class MalformedError(Exception):
-    """A body that is no request; the message is for whoever sent it."""
+    """Body that is not a valid request; the message is for its sender."""
 
 
 class FilterArgs(Struct, frozen=True, gc=False):
-    """Of filter and prioritize: nodes or names as the bytes that came, names where both did; None for null."""
+    """Arguments of filter and prioritize: nodes or names as their bytes; names if both were sent; None for null."""
 
     pod: Any
     nodes: bytes | memoryview | None = None
     names: bytes | None = None
     items: Sequence[Bytes] | None = None
-    """Each of the nodes."""
+    """Bytes of each node."""
 
     @property
     def has_full_nodes(self) -> bool:
-        """Whether it brings its own nodes."""
+        """Return whether the request brings full nodes."""
         return self.nodes is not None
 
 
 class BindArgs(Struct, frozen=True, gc=False):
-    """Of bind."""
+    """Arguments of bind."""
 
     name: str = msgspec.field(name="PodName")
     namespace: str = msgspec.field(name="PodNamespace")
@@ -65,44 +65,44 @@ class BindArgs(Struct, frozen=True, gc=False):
 
 
 class MetaPod(Struct, frozen=True, gc=False):
-    """A victim: no more than its UID."""
+    """A victim: only its UID."""
 
     UID: str
 
 
 class Victims(Struct, frozen=True, gc=False):
-    """Whom to evict from a node, as it is written."""
+    """Victims on a node, as kube-scheduler writes them."""
 
     Pods: list[MetaPod]
     NumPDBViolations: _Int64
 
 
 class PreemptArgs(Struct, frozen=True, gc=False):
-    """Of preempt: whom the scheduler would evict from each node."""
+    """Arguments of preempt: the victims that the scheduler would evict from each node."""
 
     pod: Any
     victims: Mapping[str, Victims]
     has_full_nodes: bool = False
-    """Whether it brings the victims as whole pods."""
+    """Whether the request brings the victims as full pods."""
 
 
 NodeSplitter = Callable[[bytes, int, int], Sequence[bytes] | None]
-"""Whole values with commas between them, from one place of a body to another, if somebody knows them all."""
+"""Returns the values of a comma-separated list between two positions of a body; None unless all are cached."""
 
 
 def decode_filter_args(body: bytes, split: NodeSplitter = lambda *_: None) -> FilterArgs:
-    """The request of filter and prioritize.
+    """Decode a request of filter or prioritize. Raises MalformedError.
 
-    Names are not looked at. Where nobody asks for them, reading past them would take most of the time, so that the body
-    is cut before they begin. That is the right place: what comes before is an object when it is closed there, and
-    the bracket that ends the body is the first one after it. Nodes are found in the same way, and read once.
+    Names are not decoded here: if no policy needs them, skipping over them would take most of the time, so the body is
+    cut before they begin. The cut is right: the part before it decodes as an object once it is closed there, and the
+    bracket at the end of the body is the first one after it. Nodes are found in the same way and decoded once.
     """
     cut = body.find(_BEFORE_NAMES) if body.endswith(b"]}") else -1
     if cut > 0 and body.find(b"]", cut) == len(body) - 2:
         try:
             return FilterArgs(_WITH_POD.decode(body[:cut] + b"}").Pod, names=body[cut + len(_BEFORE_NAMES) - 1 : -1])
         except UNREADABLE:
-            pass  # whatever it is, the other ways will say
+            pass  # the slower decoders below report what is wrong
     elif body.endswith(_AFTER_NODES) and (cut := body.find(_NODES)) > 0:
         try:
             return _with_nodes(body, cut, split)
@@ -117,12 +117,12 @@ def decode_filter_args(body: bytes, split: NodeSplitter = lambda *_: None) -> Fi
 
 
 def decode_names(raw: bytes) -> list[str]:
-    """The names of nodes."""
+    """Decode a list of node names. Raises MalformedError."""
     return _read(_NAMES.decode, raw)
 
 
 def decode_preempt_args(body: bytes) -> PreemptArgs:
-    """The request of preempt."""
+    """Decode a request of preempt. Raises MalformedError."""
     try:
         seen = _PREEMPT_ARGS.decode(body)
         asked, meta, full = seen.Pod, _bytes(seen.NodeNameToMetaVictims), _bytes(seen.NodeNameToVictims)
@@ -137,7 +137,7 @@ def decode_preempt_args(body: bytes) -> PreemptArgs:
 
 
 def decode_pod(raw: Bytes) -> Any:
-    """A pod, also from tools that write null where the API server writes nothing."""
+    """Decode a pod, also from tools that write null for absent fields. Raises MalformedError."""
     try:
         return _POD.decode(raw)
     except UNREADABLE:
@@ -145,7 +145,7 @@ def decode_pod(raw: Bytes) -> Any:
 
 
 def decode_bind_args(body: bytes) -> BindArgs:
-    """The request of bind."""
+    """Decode a request of bind. Raises MalformedError."""
     try:
         return _BIND_ARGS.decode(body)
     except UNREADABLE:
@@ -206,7 +206,7 @@ def _read(decode: Callable[[Bytes], T], raw: Bytes) -> T:
 
 
 def _with_nodes(body: bytes, cut: int, split: NodeSplitter) -> FilterArgs:
-    """What comes before is an object when it is closed at the cut; and what comes after it is one value."""
+    """Decode a body with nodes: the part before the cut, closed, is an object; the part after it is one value."""
     pod = _WITH_POD.decode(body[:cut] + b"}").Pod
     begin, end = cut + len(_NODES), len(body) - len(_AFTER_NODES)
     nodes, known = memoryview(body)[begin:end], None
@@ -216,7 +216,7 @@ def _with_nodes(body: bytes, cut: int, split: NodeSplitter) -> FilterArgs:
 
 
 def _args(asked: Any, nodes: Raw, written: Raw) -> FilterArgs:
-    """Of a body that kube-scheduler did not write, or that brings nodes: time is less dear there, and all is read."""
+    """Return the arguments of a body in another form, or with nodes: nothing is skipped, time matters less here."""
     of_names, of_nodes = _bytes(written), _bytes(nodes)
     if of_names is not None:
         decode_names(of_names)
@@ -232,7 +232,7 @@ def _bytes(raw: Raw) -> bytes | None:
 
 
 def _in_any_case(raw: Bytes) -> dict[str, Raw]:
-    """The keys of an object in lower case; of several that differ in case only, the last, as in Go."""
+    """Return an object with its keys in lower case; of keys that differ in case only, the last counts, as in Go."""
     return _lower(_read(_OBJECT.decode, raw))
 
 
@@ -255,7 +255,7 @@ def _meta_victims(raw: bytes) -> dict[str, Victims]:
 
 
 def _victims(raw: bytes, uid_of: Callable[[Raw], str]) -> dict[str, Victims]:
-    """The same in any case, or of whole pods."""
+    """Decode victims with keys in any case, or as full pods."""
     found = {}
     for node, written in _read(_OBJECTS.decode, raw).items():
         keys = _lower(written or {})

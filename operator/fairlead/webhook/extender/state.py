@@ -1,4 +1,4 @@
-"""What the verbs answer from: the policies by what the scheduler calls them for, and what is known of the cluster."""
+"""Serving state: the policies by verb and failure policy, and the view of the cluster that verbs answer from."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -23,33 +23,33 @@ _IMAGES: Final = ("status", "images")
 
 
 class ClusterView(Protocol):
-    """What is known of the cluster beside the nodes."""
+    """What the verbs need of the mirror besides its nodes."""
 
     def namespace(self, name: str, /) -> Any | None:
-        """The namespace, if it is known."""
+        """Return a namespace; None if the mirror does not hold it."""
 
     def request_of(self, pod: Any, /) -> Amounts:
-        """What a pod to be placed asks for. Raises ValueError for a quantity that cannot be read."""
+        """Return the requests of an unplaced pod. Raises ValueError for an unreadable quantity."""
 
     def requests_of_placed(self, placed: Any, /) -> Amounts:
-        """What a pod on a node counts for in the node's `requested`."""
+        """Return what a placed pod adds to `requested` of its node."""
 
     def unplaced(self, namespace: str, name: str, /) -> Any | None:
-        """A pod of our schedulers that has no node yet, if it is known."""
+        """Return an unplaced pod of a managed scheduler; None if the mirror does not hold it."""
 
     def decode_full_node(self, node: bytes, /, *, images: bool) -> Any:
-        """A node from a request, JSON; without its images where nobody reads them.
+        """Decode a node of a request from JSON; without its images unless a policy reads them.
 
-        Depends on nothing else. Raises what `protocol.UNREADABLE` names if that is no node.
+        Depends on nothing else. Raises one of `requests.UNREADABLE` if it is not a node.
         """
 
     def view_full_node(self, given: Any, /) -> NodeView:
-        """Such a node, with the pods that are on the node of its name; the mirror stays as it is."""
+        """Return the view of a decoded node with the pods that the mirror has on the node of its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServingState:
-    """One policy set, and what it is asked about. A new set gets a new one; pace and names live on."""
+    """A policy set with its evaluators. A new set gets a new state; circuits and name cache stay."""
 
     policies: PolicySet
     mirror: ClusterView
@@ -59,14 +59,14 @@ class ServingState:
     node_names: NodeNameCache
     full_nodes: FullNodeCache[Any]
     conflicts: Counter[Conflict] = field(default_factory=Counter)
-    """The pods to which each happened."""
+    """Pods affected by each annotation conflict."""
 
     def pod_view(self, pod: Any) -> PodView:
-        """The pod of a request, as far as it takes to find its policies."""
+        """Return the view of a request's pod without its resource requests, enough to match policies."""
         return PodView(pod, self.mirror.namespace(str(pod.metadata.namespace) or "default"))
 
     def with_requests(self, view: PodView) -> PodView:
-        """The same for rules. Raises MalformedError."""
+        """Return the view with its resource requests, as rules need it. Raises MalformedError."""
         try:
             request = self.mirror.request_of(view.pod)
         except ValueError as error:
@@ -74,14 +74,14 @@ class ServingState:
         return PodView(view.pod, view.namespaceObject if view.knows_namespace else None, request)
 
     def full_node_view(self, written: Bytes) -> NodeView:
-        """A node of a request. Raises MalformedError."""
+        """Return the view of a node of a request. Raises MalformedError."""
         try:
             return self.mirror.view_full_node(self.full_nodes.node(written))
         except UNREADABLE as error:
             raise MalformedError(f"a node cannot be read: {unreadable(error)}") from None
 
     def record_timeout(self, policy: str, part: Part, pod: Any, at: int) -> Scope | None:
-        """A policy was too slow about a pod of a request; for whom it is switched now, if it is."""
+        """Record that a policy missed the deadline for a pod; return for which pods its circuit opened, if it did."""
         asked = (self.scores,) if part == "scores" else self.gates.values()
         for one in (one for evaluator in asked for one in evaluator.policies.policies):
             if one.name == policy:
@@ -89,7 +89,7 @@ class ServingState:
         return None
 
     def precompute(self, when: CallClock) -> bool:
-        """Compute in idle time what waits; whether all of it was done."""
+        """Compute pending verdicts in idle time; return whether all are done."""
         now, clock, deadline, _ = when
         return all(
             one.precompute(now=now, clock=clock, deadline=deadline) for one in (*self.gates.values(), self.scores)
@@ -105,18 +105,20 @@ def build_serving_state(
     tally: RuleErrorTally,
     counts: CacheCounts | None = None,
 ) -> ServingState:
-    """Each policy where it is asked, with the rules that are asked there: what is kept depends on nothing else."""
+    """Build the serving state: each evaluator gets only the rules it evaluates, and caches nothing else."""
     classes = Classes(counts=counts or CacheCounts())
 
     def asked(chosen: list[CompiledPolicy]) -> Evaluator:
         return Evaluator(PolicySet(tuple(chosen), policies.generation), nodes, tally=tally, classes=classes)
 
-    gating = [replace(one, scores=()) for one in policies.policies if one.filters or one.protections or one.annotations]
-    rating = [replace(one, filters=(), protections=(), annotations=()) for one in policies.policies if one.scores]
+    filtering = [
+        replace(one, scores=()) for one in policies.policies if one.filters or one.protections or one.annotations
+    ]
+    scoring = [replace(one, filters=(), protections=(), annotations=()) for one in policies.policies if one.scores]
     gates: Mapping[FailurePolicy, Evaluator] = {
-        "Fail": asked([one for one in gating if one.rejects_on_failure]),
-        "Ignore": asked([one for one in gating if not one.rejects_on_failure]),
+        "Fail": asked([one for one in filtering if one.rejects_on_failure]),
+        "Ignore": asked([one for one in filtering if not one.rejects_on_failure]),
     }
     images = any(overlap(_IMAGES, path) for policy in policies.policies for path in policy.reads.node)
-    brought = FullNodeCache(lambda node: mirror.decode_full_node(node, images=images))
-    return ServingState(policies, mirror, gates, asked(rating), pace, names, brought)
+    full_nodes = FullNodeCache(lambda node: mirror.decode_full_node(node, images=images))
+    return ServingState(policies, mirror, gates, asked(scoring), pace, names, full_nodes)

@@ -1,8 +1,7 @@
 """filter, prioritize and preempt: from the bytes of a request to those of its reply.
 
-Functions of the request and the world: no I/O, no waiting. Past the deadline a call is answered with an error that
-names the policy. Filter has room for an error in its reply; that of the others is another status than 200, which the
-scheduler takes for one.
+Functions of the request and the serving state, without I/O. A call past its deadline is answered with an error that
+names the policy. The reply of filter has a field for errors; the other verbs answer with a status other than 200.
 """
 
 from collections import Counter
@@ -40,28 +39,28 @@ OK: Final = 200
 BAD_REQUEST: Final = 400
 UNAVAILABLE: Final = 503
 SAMPLE: Final = 100
-"""The scheduler never stops looking for nodes before it has found so many."""
+"""The scheduler never samples fewer nodes than this."""
 A = TypeVar("A", FilterArgs, PreemptArgs)
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """Who asks whom, and when."""
+    """One call: its caller, evaluator and clock."""
 
-    world: ServingState
+    state: ServingState
     caller: Caller
     evaluator: Evaluator
     when: CallClock
     outcome: Outcome
     spent: dict[str, int] = field(default_factory=dict)
-    """What the conditions of each policy took."""
+    """Nanoseconds that the conditions of each policy took."""
 
     @property
     def part(self) -> Part:
         return "scores" if self.outcome.verb == "prioritize" else "gate"
 
     def without_side_effects(self) -> "_Call":
-        """The same without a trace; about nodes of its own, which those of a preemption are not."""
+        """Return the call with counters off, evaluated on the nodes of the request; preempt requests bring none."""
         nodes = self.evaluator.nodes if self.outcome.verb == "preempt" else Nodes()
         evaluator = Evaluator(self.evaluator.policies, nodes, tally=RuleErrorTally())
         return replace(self, evaluator=evaluator, outcome=replace(self.outcome, simulated=True))
@@ -69,29 +68,29 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class _MatchedPod:
-    """The pod, and the policies that have a say."""
+    """A pod and the policies that apply to it."""
 
     pod: PodView
     matched: Sequence[Matched]
     rejected_by: tuple[RuleRef, str] | None = None
-    """Who refuses the pod on every node, and why."""
+    """The rule that rejects the pod on every node, and its reason; None if none does."""
 
 
-def filter(body: bytes, world: ServingState, caller: Caller, gate: FailurePolicy, when: CallClock) -> VerbReply:  # noqa: A001 - its name
-    """Which nodes the pod may use."""
-    call = _Call(world, caller, world.gates[gate], when, Outcome(verb="filter", gate=gate))
-    return _run(call, lambda body: requests.decode_filter_args(body, world.full_nodes.split), _filter, body)
+def filter(body: bytes, state: ServingState, caller: Caller, gate: FailurePolicy, when: CallClock) -> VerbReply:  # noqa: A001 - its name
+    """Answer filter: the nodes that the pod may use."""
+    call = _Call(state, caller, state.gates[gate], when, Outcome(verb="filter", gate=gate))
+    return _run(call, lambda body: requests.decode_filter_args(body, state.full_nodes.split), _filter, body)
 
 
-def prioritize(body: bytes, world: ServingState, caller: Caller, when: CallClock) -> VerbReply:
-    """Which nodes suit the pod better than others."""
-    call = _Call(world, caller, world.scores, when, Outcome(verb="prioritize"))
-    return _run(call, lambda body: requests.decode_filter_args(body, world.full_nodes.split), _prioritize, body)
+def prioritize(body: bytes, state: ServingState, caller: Caller, when: CallClock) -> VerbReply:
+    """Answer prioritize: a score for each node."""
+    call = _Call(state, caller, state.scores, when, Outcome(verb="prioritize"))
+    return _run(call, lambda body: requests.decode_filter_args(body, state.full_nodes.split), _prioritize, body)
 
 
-def preempt(body: bytes, world: ServingState, caller: Caller, gate: FailurePolicy, when: CallClock) -> VerbReply:
-    """On which nodes others may be evicted for the pod."""
-    call = _Call(world, caller, world.gates[gate], when, Outcome(verb="preempt", gate=gate))
+def preempt(body: bytes, state: ServingState, caller: Caller, gate: FailurePolicy, when: CallClock) -> VerbReply:
+    """Answer preempt: the nodes on which pods may be evicted for this one."""
+    call = _Call(state, caller, state.gates[gate], when, Outcome(verb="preempt", gate=gate))
     return _run(call, requests.decode_preempt_args, _preempt, body)
 
 
@@ -110,7 +109,7 @@ def _run(call: _Call, read: Callable[[bytes], A], work: Callable[[_Call, A], Ver
         late = error.beside(call.spent) if call.spent else error
         outcome = replace(call.outcome, pod=str(asked.pod.metadata.uid), too_slow=late.policy)
         if call.when.had_enough_time and not outcome.simulated:
-            switched = call.world.record_timeout(late.policy, call.part, asked.pod, call.when.clock())
+            switched = call.state.record_timeout(late.policy, call.part, asked.pod, call.when.clock())
             outcome = replace(outcome, switched=switched)
         return _failed(replace(call, outcome=outcome), str(late), UNAVAILABLE)
 
@@ -126,17 +125,17 @@ def _match(call: _Call, pod: Any) -> _MatchedPod:
     scheduler = str(pod.spec.schedulerName)
     if scheduler not in call.caller.schedulers:
         return _MatchedPod(PodView(pod), ())
-    view = call.world.pod_view(pod)
+    view = call.state.pod_view(pod)
     if (why := exclusion_reason(call.caller, view.namespace)) is not None:
         return _MatchedPod(view, (), (GUARD, why) if call.outcome.gate == "Fail" else None)
     when = call.when
-    switched = call.world.circuit_breaker.open_for(call.part, when.clock())
+    switched = call.state.circuit_breaker.open_for(call.part, when.clock())
     matched = call.evaluator.matching(
         view, scheduler, when.now, clock=when.clock, deadline=when.deadline, spent=call.spent, switched=switched
     )
     if not matched:
         return _MatchedPod(view, ())
-    view = call.world.with_requests(view)
+    view = call.state.with_requests(view)
     if switched is None:
         return _MatchedPod(view, matched)
     slow = [each.policy.name for each in matched if each.switched]
@@ -146,19 +145,19 @@ def _match(call: _Call, pod: Any) -> _MatchedPod:
 
 
 def _filter(call: _Call, asked: FilterArgs) -> VerbReply:
-    subject = _match(call, asked.pod)
-    outcome = replace(call.outcome, pod=subject.pod.uid)
-    if subject.rejected_by is None and not any(each.policy.filters for each in subject.matched):
+    matched_pod = _match(call, asked.pod)
+    outcome = replace(call.outcome, pod=matched_pod.pod.uid)
+    if matched_pod.rejected_by is None and not any(each.policy.filters for each in matched_pod.matched):
         return VerbReply(replies.encode_filter_result(asked.names, asked.nodes), outcome=outcome)
     candidates = _candidates(call, asked)
     outcome = replace(outcome, candidates=len(candidates.names))
-    if subject.rejected_by is not None and candidates.names:
-        if subject.rejected_by[0] != GUARD:  # which nobody ever mends
-            outcome = replace(outcome, waits=_waits(call, subject.pod))
-        return _refused(candidates, *subject.rejected_by, outcome)
+    if matched_pod.rejected_by is not None and candidates.names:
+        if matched_pod.rejected_by[0] != GUARD:  # no change of rules or nodes removes this
+            outcome = replace(outcome, waits=_waits(call, matched_pod.pod))
+        return _refused(candidates, *matched_pod.rejected_by, outcome)
     when = call.when
     found = call.evaluator.judge(
-        subject.pod, subject.matched, candidates.names, now=when.now, clock=when.clock, deadline=when.deadline
+        matched_pod.pod, matched_pod.matched, candidates.names, now=when.now, clock=when.clock, deadline=when.deadline
     )
     if len(found.passed) == len(candidates.names):
         return VerbReply(replies.encode_filter_result(asked.names, asked.nodes), outcome=outcome)
@@ -167,7 +166,7 @@ def _filter(call: _Call, asked: FilterArgs) -> VerbReply:
         result="refused" if found.passed else "empty",
         refusals=found.by_rule,
         unknown=tuple(found.unknown),
-        waits=_waits(call, subject.pod) if not found.passed else None,
+        waits=_waits(call, matched_pod.pod) if not found.passed else None,
         missed_sample=not found.passed and _is_sample(call, candidates) and found.any_node_passes,
     )
     caller = call.caller
@@ -177,7 +176,7 @@ def _filter(call: _Call, asked: FilterArgs) -> VerbReply:
 
 
 def _refused(candidates: "_Candidates", rule: RuleRef, why: str, outcome: Outcome) -> VerbReply:
-    """All are, whatever is known of them."""
+    """Return the reply that rejects every candidate."""
     reasons = dict.fromkeys(candidates.names, why)
     outcome = replace(outcome, result="empty", refusals={rule: len(candidates.names)})
     return VerbReply(
@@ -197,18 +196,18 @@ def _waits(call: _Call, pod: PodView) -> tuple[str, str] | None:
 
 
 def _is_sample(call: _Call, candidates: "_Candidates") -> bool:
-    """Whether the scheduler may have asked about a part of the nodes that would do for it."""
+    """Return whether the scheduler may have sent only a sample of the feasible nodes."""
     return not call.outcome.simulated and SAMPLE <= len(candidates.names) < len(call.evaluator.nodes.slots)
 
 
 def _prioritize(call: _Call, asked: FilterArgs) -> VerbReply:
-    subject = _match(call, asked.pod)
-    outcome = replace(call.outcome, pod=subject.pod.uid)
-    if not subject.matched:
+    matched_pod = _match(call, asked.pod)
+    outcome = replace(call.outcome, pod=matched_pod.pod.uid)
+    if not matched_pod.matched:
         return VerbReply(b"[]", outcome=outcome)
     names, when = _candidates(call, asked).names, call.when
     totals = call.evaluator.rate(
-        subject.pod, subject.matched, names, now=when.now, clock=when.clock, deadline=when.deadline
+        matched_pod.pod, matched_pod.matched, names, now=when.now, clock=when.clock, deadline=when.deadline
     )
     return VerbReply(
         replies.encode_priorities(names, on_the_wire(totals)), outcome=replace(outcome, candidates=len(names))
@@ -216,13 +215,13 @@ def _prioritize(call: _Call, asked: FilterArgs) -> VerbReply:
 
 
 def _preempt(call: _Call, asked: PreemptArgs) -> VerbReply:
-    subject, proposed = _match(call, asked.pod), asked.victims
-    outcome = replace(call.outcome, pod=subject.pod.uid, candidates=len(proposed))
-    if subject.rejected_by is not None and proposed:
-        refusals = {subject.rejected_by[0]: len(proposed)}
+    matched_pod, proposed = _match(call, asked.pod), asked.victims
+    outcome = replace(call.outcome, pod=matched_pod.pod.uid, candidates=len(proposed))
+    if matched_pod.rejected_by is not None and proposed:
+        refusals = {matched_pod.rejected_by[0]: len(proposed)}
         return VerbReply(replies.encode_preemption({}), outcome=replace(outcome, result="empty", refusals=refusals))
-    saying = [each for each in subject.matched if each.policy.filters or each.policy.protections]
-    left, by_rule, unknown = _surviving_candidates(call, subject.pod, saying, proposed)
+    deciding = [each for each in matched_pod.matched if each.policy.filters or each.policy.protections]
+    left, by_rule, unknown = _surviving_candidates(call, matched_pod.pod, deciding, proposed)
     if len(left) < len(proposed):
         result: Result = "refused" if left else "empty"
         outcome = replace(outcome, result=result, refusals=by_rule, unknown=tuple(unknown))
@@ -230,15 +229,15 @@ def _preempt(call: _Call, asked: PreemptArgs) -> VerbReply:
 
 
 def _surviving_candidates(
-    call: _Call, pod: PodView, saying: Sequence[Matched], proposed: Mapping[str, Victims]
+    call: _Call, pod: PodView, deciding: Sequence[Matched], proposed: Mapping[str, Victims]
 ) -> tuple[dict[str, Victims], Counter[RuleRef], list[str]]:
-    """The candidates to which nobody objects; who objected to how many others; and those that are not known."""
-    when, evaluator, counted = call.when, call.evaluator, call.world.mirror.requests_of_placed
+    """Return the candidates that no rule rejects, the rejections by rule, and the unknown nodes."""
+    when, evaluator, counted = call.when, call.evaluator, call.state.mirror.requests_of_placed
     left, refusals, unknown = dict[str, Victims](), Counter[RuleRef](), list[str]()
     spent, before, asking = Counter[str](), when.clock(), ""
 
     def took() -> None:
-        """Rules and victims of one candidate are many, too. Raises TooSlowError."""
+        """Charge the time to the current policy, after each rule and victim. Raises TooSlowError."""
         nonlocal before
         at = when.clock()
         spent[asking] += at - before
@@ -248,7 +247,7 @@ def _surviving_candidates(
 
     for name, victims in proposed.items():
         uids = {pod.UID for pod in victims.Pods}
-        for each in saying:
+        for each in deciding:
             asking = each.policy.name
             why = dropped(
                 pod,
@@ -274,13 +273,13 @@ def _surviving_candidates(
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """The nodes of a request: by name or as they came."""
+    """Nodes of a request: names, or also the bytes of each node."""
 
     names: Sequence[str]
     items: Sequence[Bytes] | None = None
 
     def written(self, passed: Sequence[str]) -> tuple[bytes | None, bytes | None]:
-        """Some of them in the form that was asked in."""
+        """Return the nodes that passed, in the form of the request."""
         if self.items is None:
             return replies.encode(passed), None
         chosen = {*passed}
@@ -290,11 +289,11 @@ class _Candidates:
 
 
 def _candidates(call: _Call, asked: FilterArgs) -> _Candidates:
-    """Raises MalformedError."""
+    """Return the nodes of a request, and put full nodes into the evaluator. Raises MalformedError."""
     if asked.names is not None:
-        return _Candidates(call.world.node_names.names(asked.names))
+        return _Candidates(call.state.node_names.names(asked.names))
     items = asked.items or []
-    views = [call.world.full_node_view(item) for item in items]
+    views = [call.state.full_node_view(item) for item in items]
     for view in views:
         call.evaluator.nodes.put(view)
     return _Candidates([view.name for view in views], items if asked.has_full_nodes else None)

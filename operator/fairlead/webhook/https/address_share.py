@@ -1,4 +1,4 @@
-"""Who is there, by address: none takes the places of all others. Pure."""
+"""Connections counted by address, so that no address takes the places of all others. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,11 +9,11 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class ConnectionsByAddress(Generic[T]):
-    """Those who are there, of each address the oldest first."""
+    """Connections by address, the oldest first."""
 
     most: int
     each: int
-    """Of one address."""
+    """Most connections of one address."""
     _at: dict[T, str] = field(default_factory=dict)
     _of: dict[str, dict[T, None]] = field(default_factory=dict)
 
@@ -24,29 +24,32 @@ class ConnectionsByAddress(Generic[T]):
         return iter(self._at)
 
     def has(self, address: str) -> bool:
-        """Whether anybody is from there."""
+        """Return whether count is a connection from this address."""
         return address in self._of
 
     def is_full_for(self, address: str) -> bool:
-        """Whether one more from there would take the place of another one from there."""
-        there = len(self._of.get(address, ()))
-        return there >= self.each or (len(self._at) >= self.most and there >= len(self._of[self._largest()]))
+        """Return whether a new connection from this address would displace another one from it."""
+        count = len(self._of.get(address, ()))
+        return count >= self.each or (len(self._at) >= self.most and count >= len(self._of[self._largest()]))
 
     def add(self, one: T, address: str) -> T | None:
-        """Let it in; who has to leave for it: the oldest of its own address, or of the one that most are from."""
-        leaves = None
+        """Add a connection; return the one that must close for it, if any.
+
+        That is the oldest of its own address, or of the address with the most connections.
+        """
+        displaced = None
         if self.is_full_for(address):
-            leaves = next(iter(self._of[address]))
+            displaced = next(iter(self._of[address]))
         elif len(self._at) >= self.most:
-            leaves = next(iter(self._of[self._largest()]))
-        if leaves is not None:
-            self.remove(leaves)
+            displaced = next(iter(self._of[self._largest()]))
+        if displaced is not None:
+            self.remove(displaced)
         self._at[one] = address
         self._of.setdefault(address, {})[one] = None
-        return leaves
+        return displaced
 
     def remove(self, one: T) -> bool:
-        """Whether it was there."""
+        """Remove a connection; return whether it was count."""
         address = self._at.pop(one, None)
         if address is None:
             return False

@@ -1,7 +1,7 @@
-"""bind: posts the Binding, and says that a pod is bound only when the API server has said so.
+"""bind: posts the Binding, and reports success only after the API server has confirmed it.
 
-What is not confirmed is not acknowledged: a scheduler that believes in a binding that never came leaves the pod pending
-for ever, while one that is told of a failure tries again, and is then told how it is.
+A scheduler that believes in a binding that does not exist leaves the pod pending for ever; one that is told of a
+failure tries again, and then learns the outcome.
 """
 
 import logging
@@ -31,95 +31,95 @@ LOG: Final = logging.getLogger(__name__)
 T = TypeVar("T")
 _SECOND: Final = 1e9
 _LEAST_S: Final = 0.02
-"""For less, nobody is asked."""
+"""With less time left, no request is sent."""
 _FOR_THE_BINDING: Final = 0.6
-"""Of the time that there is; the rest is for asking how it ended."""
+"""Share of the time left for posting the Binding; the rest is for finding out the outcome."""
 
 
 class BindingApi(Protocol):
-    """What is asked of the API server. Each raises ClusterError, at the latest after that time."""
+    """Requests to the API server. Each raises ClusterError, within that time at the latest."""
 
     async def bind(self, namespace: str, name: str, binding: bytes, within_s: float) -> None:
-        """Post a Binding, once."""
+        """Post a Binding, without retries."""
 
     async def pod(self, namespace: str, name: str, within_s: float) -> bytes:
-        """The pod as it is now."""
+        """Return the current pod."""
 
 
 @dataclass(frozen=True, slots=True)
 class Binder:
-    """Binds pods to nodes."""
+    """Handler of bind calls."""
 
     api: BindingApi
 
-    async def bind(self, body: bytes, world: ServingState, caller: Caller, when: CallClock) -> VerbReply:
-        """From the request to its answer."""
-        begun = when.clock()
-        found = bind.decide_bind(body, world, caller, when)
+    async def bind(self, body: bytes, state: ServingState, caller: Caller, when: CallClock) -> VerbReply:
+        """Answer a bind call."""
+        began = when.clock()
+        found = bind.decide_bind(body, state, caller, when)
         if isinstance(found, BindArgs):
-            there = await self._pod(found, when)
-            if isinstance(there, VerbReply):
-                return there
-            if (stranger := bind.refusal_reason(found, there, caller)) is not None:
-                return stranger
-            if (settled := _settled(found, there)) is not None:
+            pod = await self._pod(found, when)
+            if isinstance(pod, VerbReply):
+                return pod
+            if (refusal := bind.refusal_reason(found, pod, caller)) is not None:
+                return refusal
+            if (settled := _settled(found, pod)) is not None:
                 return settled
-            # Who was asked for the pod took of the time, too: no policy is to blame for that.
-            late = when.clock() > begun + (when.deadline - begun) // 2
+            # Reading the pod took time, too, for which no policy is to blame.
+            late = when.clock() > began + (when.deadline - began) // 2
             found = bind.decide_bind_for(
-                found, there, world, caller, when._replace(had_enough_time=when.had_enough_time and not late)
+                found, pod, state, caller, when._replace(had_enough_time=when.had_enough_time and not late)
             )
         return await self._post(found, when) if isinstance(found, BindDecision) else found
 
-    async def _post(self, what: BindDecision, when: CallClock) -> VerbReply:
-        asked, left = what.asked, _left_s(when) * _FOR_THE_BINDING
+    async def _post(self, decision: BindDecision, when: CallClock) -> VerbReply:
+        request, left = decision.request, _left_s(when) * _FOR_THE_BINDING
         if left < _LEAST_S:
-            return bind.refused(asked.uid, "no time is left to bind the pod before the scheduler gives up")
+            return bind.refused(request.uid, "no time is left to bind the pod before the scheduler gives up")
         try:
-            await self.api.bind(asked.namespace, asked.name, msgspec.json.encode(what.binding), left)
+            await self.api.bind(request.namespace, request.name, msgspec.json.encode(decision.binding), left)
         except ClusterError as error:
-            return await self._how_it_ended(what, error, when) if _is_open(error) else _refused(asked, error)
-        return what.bound
+            return await self._outcome(decision, error, when) if _is_open(error) else _refused(request, error)
+        return decision.bound
 
-    async def _how_it_ended(self, what: BindDecision, error: ClusterError, when: CallClock) -> VerbReply:
-        """A conflict may be the trace of an earlier call that came through; so may silence."""
-        there = await self._pod(what.asked, when)
-        if isinstance(there, VerbReply):
-            return bind.refused(what.asked.uid, f"{error}; and whether the pod is bound cannot be told")
-        return _settled(what.asked, there) or bind.refused(what.asked.uid, str(error))
+    async def _outcome(self, decision: BindDecision, error: ClusterError, when: CallClock) -> VerbReply:
+        """Find out the outcome: after a conflict or no reply, an earlier call may have bound the pod."""
+        pod = await self._pod(decision.request, when)
+        if isinstance(pod, VerbReply):
+            return bind.refused(decision.request.uid, f"{error}; it is unknown whether the pod is bound")
+        return _settled(decision.request, pod) or bind.refused(decision.request.uid, str(error))
 
-    async def _pod(self, asked: BindArgs, when: CallClock) -> Any | VerbReply:
+    async def _pod(self, request: BindArgs, when: CallClock) -> Any | VerbReply:
         left = _left_s(when)
         if left < _LEAST_S:
-            return bind.refused(asked.uid, "no time is left to look at the pod before the scheduler gives up")
+            return bind.refused(request.uid, "no time is left to read the pod before the scheduler gives up")
         try:
-            return requests.decode_pod(await self.api.pod(asked.namespace, asked.name, left))
+            return requests.decode_pod(await self.api.pod(request.namespace, request.name, left))
         except (ClusterError, MalformedError) as error:
-            return _refused(asked, error)
+            return _refused(request, error)
 
 
 def _is_open(error: ClusterError) -> bool:
-    """Whether the pod may be bound all the same, by this call or by an earlier one."""
+    """Return whether the pod may be bound despite the error, by this call or an earlier one."""
     if isinstance(error, UnreachableError):
         return not error.not_sent
     return isinstance(error, ConflictError) or (isinstance(error, RequestError) and error.status >= 500)
 
 
-def _refused(asked: BindArgs, error: ClusterError | MalformedError) -> VerbReply:
+def _refused(request: BindArgs, error: ClusterError | MalformedError) -> VerbReply:
     gone = isinstance(error, NotFoundError)
-    return bind.refused(asked.uid, "there is no such pod any more" if gone else str(error))
+    return bind.refused(request.uid, "the pod no longer exists" if gone else str(error))
 
 
-def _settled(asked: BindArgs, pod: Any) -> VerbReply | None:
-    """The answer where nothing is left to be done."""
-    if pod.metadata.uid != asked.uid:
-        return bind.refused(asked.uid, "another pod has that name now")
+def _settled(request: BindArgs, pod: Any) -> VerbReply | None:
+    """Return the reply if the pod is bound, or another pod has its name; None if it is still to be bound."""
+    if pod.metadata.uid != request.uid:
+        return bind.refused(request.uid, "another pod has that name now")
     node = pod.spec.nodeName
     if not node:
         return None
-    if node == asked.node:
-        return BindDecision(asked, {}).bound
-    return bind.refused(asked.uid, f"the pod is bound to the node {node} already")
+    if node == request.node:
+        return BindDecision(request, {}).bound
+    return bind.refused(request.uid, f"the pod is already bound to node {node}")
 
 
 def _left_s(when: CallClock) -> float:
@@ -128,32 +128,34 @@ def _left_s(when: CallClock) -> float:
 
 @dataclass(slots=True, eq=False)
 class BindingClient:
-    """Pods that are bound to nodes."""
+    """Client for pods and their Bindings."""
 
     client: Client
-    _lacks: dict[str, str] = field(default_factory=dict)
+    _missing: dict[str, str] = field(default_factory=dict)
 
     @property
     def missing(self) -> str:
-        """The right without which none is bound; empty where it is not that."""
-        return next(iter(self._lacks.values()), "")
+        """The missing permission that makes every bind call fail; "" if none is missing."""
+        return next(iter(self._missing.values()), "")
 
     async def bind(self, namespace: str, name: str, binding: bytes, within_s: float) -> None:
-        """Post a Binding, once."""
-        await self._told("create", self.client.post(PODS.named(namespace, name, "binding"), binding, within_s=within_s))
+        """Post a Binding, without retries."""
+        await self._recorded(
+            "create", self.client.post(PODS.named(namespace, name, "binding"), binding, within_s=within_s)
+        )
 
     async def pod(self, namespace: str, name: str, within_s: float) -> bytes:
-        """The pod as it is now."""
-        return await self._told("get", self.client.read(PODS.named(namespace, name), within_s=within_s))
+        """Return the current pod."""
+        return await self._recorded("get", self.client.read(PODS.named(namespace, name), within_s=within_s))
 
-    async def _told(self, verb: str, asked: Awaitable[T]) -> T:
-        """Others than RBAC, such as quotas and admission, refuse one pod and not all."""
+    async def _recorded(self, verb: str, request: Awaitable[T]) -> T:
+        """Await a request, and record a missing RBAC permission; quotas and admission reject one pod, not all."""
         try:
-            answer = await asked
+            answer = await request
         except ForbiddenError as error:
-            if error.is_of_rbac and verb not in self._lacks:
-                self._lacks[verb] = str(error)
-                LOG.warning("bind.failed", extra={"error": str(error)})
+            if error.is_of_rbac and verb not in self._missing:
+                self._missing[verb] = str(error)
+                LOG.warning("permission.missing", extra={"consequence": "pods are not bound", "error": str(error)})
             raise
-        self._lacks.pop(verb, None)
+        self._missing.pop(verb, None)
         return answer

@@ -1,7 +1,7 @@
-"""How many connections each port takes, and how long those wait that nobody knows yet. Pure.
+"""Limits of connections per port. Pure.
 
-A connection over TLS costs up to 160 KiB for as long as it is there, a handshake a millisecond of the one thread that
-answers schedulers; one that has said nothing yet costs neither.
+A TLS connection costs up to 160 KiB while it is open, and a handshake a millisecond of the thread that answers
+schedulers; a connection that has sent nothing yet costs neither.
 """
 
 from dataclasses import dataclass
@@ -10,43 +10,48 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Of one port. `..._each` is of one address."""
+    """Limits of one port. `..._each` is per address."""
 
     served: int
-    """Connections that have been let in."""
+    """Open connections, after their handshake."""
     served_each: int
     coming: int
-    """Connections that have not: they have said nothing yet, or wait for their handshake."""
+    """Connections before their handshake: they have sent nothing yet, or wait for their turn."""
     coming_each: int
     handshakes: int
-    """At once. What comes in meanwhile waits for its turn."""
+    """Handshakes at the same time; further connections wait."""
     handshakes_each: int
     unread: int | None = None
-    """Bytes that wait in the kernel until they are read, and so are looked at at one stretch: it may take up to twice
-    as many. None: as many as it likes."""
+    """Size of the kernel's receive buffer, and so of what is read at once; the kernel may use twice as much. None: its
+    default.
+    """
     coming_s: float = 5.0
-    """How long one may say nothing, and wait."""
+    """How long a connection may send nothing, or wait."""
     handshake_s: float = 5.0
-    """How long a handshake may take..."""
+    """How long a handshake may take."""
     late_s: float = 1.0
-    """...while others of its address wait for its place: a scheduler has given up by then. The same where somebody of
-    its address is known, and others wait..."""
+    """The same while others of its address wait for its place, or while others wait and its address is known: a
+    scheduler has given up by then.
+    """
     hurried_s: float = 0.25
-    """...and elsewhere, while somebody waits from where fewer are, or who is known."""
+    """The same while a known address waits, or one with fewer handshakes."""
 
 
 UNREAD: Final = 16384
-"""Where everybody may come in. A client of TLS changes its keys with 27 bytes, which takes us 15 microseconds."""
+"""For ports without client certificates. A TLS client can change keys with 27 bytes, which costs the server 15
+microseconds.
+"""
 WEBHOOK: Final = Limits(served=1024, served_each=256, coming=512, coming_each=128, handshakes=16, handshakes_each=8)
-"""Schedulers: each has one call of filter at a time, and as many of bind as pods that it places at once. A scheduler
-keeps up to 100 idle ones, and schedulers of the host's network have one address."""
+"""For schedulers: each has one filter call at a time, and one bind call per pod that it binds. A scheduler keeps up to
+100 idle connections, and schedulers on the host network share one address.
+"""
 ADMISSION: Final = Limits(
     served=64, served_each=16, coming=64, coming_each=16, handshakes=4, handshakes_each=2, unread=UNREAD
 )
-"""API servers: five at most, each with one connection for each policy that is applied at this moment."""
+"""For API servers: at most five, each with one connection per policy that is being applied."""
 PROBES: Final = Limits(
     served=64, served_each=16, coming=64, coming_each=16, handshakes=16, handshakes_each=16, unread=UNREAD
 )
-"""The kubelet, and who reads metrics."""
+"""For the kubelet and Prometheus."""
 IDLE_S: Final = 10.0
-"""On the ports that everybody may reach: from the end of one request to the end of the next one's head."""
+"""On ports without client certificates: from the end of a request to the end of the next one's head."""

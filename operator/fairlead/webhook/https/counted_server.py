@@ -1,4 +1,4 @@
-"""A server of aiohttp's that reports closed connections and answers one request of a connection at a time."""
+"""aiohttp server that reports closed connections and answers one request of a connection at a time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,10 +11,10 @@ Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class CountedServer(web.Server):
-    """HTTP server that calls `gone` for each connection that is closed.
+    """HTTP server that calls `gone` for each closed connection.
 
-    Of requests that a connection sends without waiting for answers, one is answered before others have their turn:
-    aiohttp itself would answer thousands of them at one stretch from Python 3.12 on.
+    If a client sends many requests without waiting for replies, other connections have their turn after each of them:
+    from Python 3.12 on aiohttp would answer thousands in one go.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class CountedServer(web.Server):
 
 
 def _in_turn(handle: Handle) -> Handle:
-    """Return the handler, run after all that is ready now."""
+    """Return the handler, run after everything that is ready now."""
 
     async def later(request: web.BaseRequest) -> web.StreamResponse:
         await asyncio.sleep(0)

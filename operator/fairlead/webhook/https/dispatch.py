@@ -1,4 +1,4 @@
-"""Which path is which verb, asked by whom, answered within which time, and what is counted of it."""
+"""Dispatch of calls: the verb of a path, its caller and deadline, and the metrics of its outcome."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from fairlead.webhook.https.wall_clock import TimeOfDay
 
 LOG: Final = logging.getLogger(__name__)
 DEADLINE_SHARE: Final = 0.8
-"""Of the scheduler's timeout: what comes after it is never heard."""
+"""Share of the scheduler's timeout within which a call is answered: a reply after the timeout is lost."""
 _NANO: Final = 1_000_000_000
 _UNAVAILABLE: Final = 503
 _PODS: Final[Mapping[Scope, str]] = {
@@ -36,24 +36,24 @@ _DECIDED: Final[Mapping[str, tuple[Verb, Callable[..., VerbReply]]]] = {
     "/ignore/preempt": ("preempt", partial(verbs.preempt, gate="Ignore")),
     "/prioritize": ("prioritize", verbs.prioritize),
 }
-"""Answered at once, from what is held: nobody else is asked."""
+"""Verbs that are answered from memory, without I/O."""
 PATHS: Final[Mapping[str, Verb]] = {**{path: verb for path, (verb, _) in _DECIDED.items()}, "/bind": "bind"}
 
 
 @dataclass(eq=False)
 class Dispatcher:
-    """What the server serves."""
+    """Handler of all calls of schedulers."""
 
     binder: Binder
     caller: Callable[[str, Verb], Caller | None]
-    """The caller of a name; None where it may not call that verb."""
+    """Returns the caller of a common name; None if it may not call that verb."""
     state: Callable[[], ServingState | None]
-    """What to answer from; None while it is not there yet."""
+    """Returns the serving state; None before there is one."""
     timeout_s: float
     metrics: Metrics
     now: TimeOfDay = field(default_factory=TimeOfDay)
     on_filtered: Callable[[Outcome, int], None] | None = None
-    """Told what became of each call of filter, and when."""
+    """Called with the outcome of each filter call and its time."""
     clock: Callable[[], int] = perf_counter_ns
     rate_limiter: RateLimiter = field(default_factory=RateLimiter)
 
@@ -61,13 +61,13 @@ class Dispatcher:
         metrics = self.metrics
         self._duration = metrics.histogram(
             "fairlead_webhook_request_duration_seconds",
-            "Time from the head of a scheduler's call to the reply, by the scheduler that called, verb and outcome.",
+            "Time from receiving the head of a scheduler's call to its reply, by scheduler, verb and outcome.",
             "scheduler",
             "verb",
             "outcome",
         )
         self._candidates = metrics.counter(
-            "fairlead_webhook_candidates", "Nodes that schedulers asked about.", "scheduler", "verb"
+            "fairlead_webhook_candidates", "Nodes that policies were asked to decide about.", "scheduler", "verb"
         )
         self._rejected = metrics.counter(
             "fairlead_filter_rejected_nodes",
@@ -77,7 +77,7 @@ class Dispatcher:
         )
         self._unknown = metrics.counter(
             "fairlead_webhook_unknown_nodes",
-            "Nodes that were rejected because the mirror does not hold them yet.",
+            "Nodes that were rejected because they were not in the mirror, the operator's copy of the cluster, yet.",
             "scheduler",
         )
         self._missed = metrics.counter(
@@ -89,31 +89,34 @@ class Dispatcher:
             "fairlead_policy_too_slow", "Calls that a policy could not answer before the deadline.", "policy"
         )
         self._warnings = metrics.counter(
-            "fairlead_policy_warnings", "Pods to which a warning of a policy's status applied.", "policy", "reason"
+            "fairlead_policy_warnings",
+            "Pods affected by the warning of a policy that the reason names.",
+            "policy",
+            "reason",
         )
         self._labels: dict[frozenset[str], str] = {}
 
     def routes(self) -> Mapping[str, Handle]:
-        """Return who answers, by path."""
+        """Return the handlers by path."""
         decided = {path: partial(self._decide, verb, answer) for path, (verb, answer) in _DECIDED.items()}
         return {**decided, "/bind": self._bind}
 
     def authorize(self, name: str, path: str) -> Caller | None:
-        """Return the caller of a name; None where it may not call that path."""
+        """Return the caller of a common name; None if it may not call that path."""
         return self.caller(name, PATHS[path])
 
     def _decide(self, verb: Verb, answer: Callable[..., VerbReply], call: IncomingCall) -> Reply:
-        given = self._context_or_reply(call, verb)
-        if isinstance(given, VerbReply):
-            return self._record(call, given)
-        state, when = given
+        found = self._context_or_reply(call, verb)
+        if isinstance(found, VerbReply):
+            return self._record(call, found)
+        state, when = found
         return self._record(call, answer(call.body, state, call.caller, when=when))
 
     async def _bind(self, call: IncomingCall) -> Reply:
-        given = self._context_or_reply(call, "bind")
-        if isinstance(given, VerbReply):
-            return self._record(call, given)
-        state, when = given
+        found = self._context_or_reply(call, "bind")
+        if isinstance(found, VerbReply):
+            return self._record(call, found)
+        state, when = found
         reply = await self.binder.bind(call.body, state, call.caller, when)
         for conflict in reply.outcome.conflicts:
             self._conflicting(conflict, state)
@@ -124,22 +127,22 @@ class Dispatcher:
         for policy in (conflict.winner, conflict.loser):
             self._warnings.add(policy, reason)
         if conflict not in state.conflicts:
-            extra = {"reason": reason, "annotation": conflict.key, "by": conflict.winner, "not_by": conflict.loser}
+            extra = {"reason": reason, "annotation": conflict.key, "winner": conflict.winner, "loser": conflict.loser}
             LOG.warning("annotation.conflict", extra=extra)
         state.conflicts[conflict] += 1
 
     def _context_or_reply(self, call: IncomingCall, verb: Verb) -> tuple[ServingState, CallClock] | VerbReply:
-        """Return what to answer from; or an answer at once. A 503 is an error to the scheduler, which tries again."""
-        now = self.now()  # first: where the clock went back, it makes another state
+        """Return the serving state and the deadline, or a 503 reply, on which the scheduler tries again."""
+        now = self.now()  # first: if the clock went back, this builds another state
         state, clock = self.state(), self.clock
         if state is None:
-            return _unavailable(b"not ready yet: /readyz says why", Outcome(verb=verb, result="unready"))
-        given = int(DEADLINE_SHARE * (call.caller.timeout_s or self.timeout_s) * _NANO)
-        deadline, at = call.received_ns + given, clock()
-        if at >= deadline:  # no policy is to blame for a body that came slowly
+            return _unavailable(b"not ready yet, see /readyz", Outcome(verb=verb, result="unready"))
+        found = int(DEADLINE_SHARE * (call.caller.timeout_s or self.timeout_s) * _NANO)
+        deadline, at = call.received_ns + found, clock()
+        if at >= deadline:  # no policy is to blame for a slow body
             late = Outcome(verb=verb, result="late")
-            return _unavailable(b"the request came too slowly to be answered in time", late)
-        return state, CallClock(now, clock, deadline, had_enough_time=deadline - at > given // 2)
+            return _unavailable(b"the request arrived too slowly to be answered in time", late)
+        return state, CallClock(now, clock, deadline, had_enough_time=deadline - at > found // 2)
 
     def _label_of(self, caller: Caller) -> str:
         """Return the name of the scheduler that calls; of several that share a certificate, all of them."""
@@ -167,10 +170,10 @@ class Dispatcher:
         if outcome.too_slow:
             self._slow.add(outcome.too_slow)
         if outcome.switched:
-            whom = {"for": _PODS[outcome.switched], **({"pod": outcome.pod} if outcome.switched != "all" else {})}
+            scope = {"pods": _PODS[outcome.switched], **({"pod": outcome.pod} if outcome.switched != "all" else {})}
             LOG.warning(
                 "circuit.opened",
-                extra={"policy": outcome.too_slow, "reason": REASON, **whom},
+                extra={"policy": outcome.too_slow, "reason": REASON, **scope},
             )
         elif outcome.error and (more := self.rate_limiter.about(outcome.verb)) is not None:
             extra = {"verb": outcome.verb, "caller": call.name, "pod": outcome.pod, "error": outcome.error, **more}

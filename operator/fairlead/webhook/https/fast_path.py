@@ -1,9 +1,9 @@
-"""The way of nearly all calls: what is written as kube-scheduler writes it is answered where its last byte comes in.
+"""Fast path: a request in exactly kube-scheduler's form is answered inside `data_received`.
 
-All else goes to aiohttp, byte for byte as it came: another method or header, chunks, a body that is slow or too large,
-a caller who may not ask, whatever has to wait for others, and what comes when the connection is to end. So nothing of
-HTTP is decided here but what is plain. When aiohttp has answered, and nothing but whole requests came, the next call
-may go this way again.
+Everything else goes to aiohttp, byte for byte: another method or header, chunks, a slow or large body, a call that may
+be refused or whose handler waits, and a connection that is about to close. So the fast path decides nothing about HTTP
+except what is plain. Once aiohttp has answered, and if only whole requests came, the next call can take the fast path
+again.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from aiohttp.web_protocol import RequestHandler
 from fairlead.webhook.extender.call import Reply
 from fairlead.webhook.https.peer import Peer
 
-# What Go's client writes, in its order. Nothing here may mean to aiohttp anything else than it does to us.
+# What Go's client writes, in its order. aiohttp must read all of it in the same way.
 _HEAD: Final = re.compile(
     rb"POST (/[a-z/]{1,64}) HTTP/1\.1\r\n"
     rb"Host: [\w.:\[\]-]{1,255}\r\n"
@@ -28,20 +28,20 @@ _HEAD: Final = re.compile(
     rb"Accept-Encoding: gzip\r\n"
     rb"\r\n"
 )
-_LONGEST: Final = 1024  # heads are shorter; a body is not looked through for one
+_LONGEST: Final = 1024  # heads are shorter; limits the search in a body
 _START: Final = b"HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 _LONG: Final = 1 << 18
 _PHRASES: Final = {status.value: status.phrase.encode() for status in HTTPStatus}
 _UNKNOWN: Final = -1
 Work = Callable[[bytes, int], Reply]
-"""From the body of a request, and when its head was there, to the reply."""
+"""Returns the reply to a body whose head was complete at this time."""
 Find = Callable[[Peer, str, int], Work | None]
-"""Who answers at once what comes from him, for that path, with a body of that length; None for aiohttp."""
+"""Returns the handler for a client, a path and a body length; None leaves the call to aiohttp."""
 Meet = Callable[[asyncio.BaseTransport], Peer]
 
 
 class FastPathConnection(RequestHandler):
-    """One connection."""
+    """A connection, answered here or by aiohttp."""
 
     __slots__ = (
         "_age", "_body_s", "_clock", "_due", "_find", "_head", "_held", "_lent", "_meet", "_missing", "_since",
@@ -59,49 +59,52 @@ class FastPathConnection(RequestHandler):
         age: int,
         **options: Any,
     ) -> None:
-        """`age`: after so many nanoseconds the next reply is the last."""
+        """`age` is in nanoseconds; the next reply after it is the connection's last."""
         super().__init__(manager, loop=asyncio.get_running_loop(), **options)
         self._meet, self._find, self._clock, self._body_s, self._age = meet, find, clock, body_s, age
-        self._due = 0  # from when on aiohttp answers, who can say that this reply is the last
-        self._lent = 0  # bytes still to come of a request that aiohttp has; below zero where only aiohttp can tell
-        self._head: re.Match[bytes] | None = None  # of a request of which some is missing
-        self._held: list[bytes] = []  # what there is of its body
+        self._due = 0  # from then on aiohttp answers, because it can announce the last reply
+        self._lent = 0  # bytes that aiohttp's request still lacks; negative if only aiohttp knows
+        self._head: re.Match[bytes] | None = None  # of an incomplete request
+        self._held: list[bytes] = []  # the parts of its body so far
         self._missing = 0
-        self._since: int | None = None  # when its head was there
+        self._since: int | None = None  # when its head was complete
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Somebody is there."""
+        """Identify the client."""
         self.peer = self._meet(transport)
         self._due = min(self.peer.ends, self._clock() + self._age)
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """A part of a request, or all of it."""
+        """Take a part of a request, or all of it."""
         if self._head is not None:
             self._go_on(self._head, data)
-        elif self._lent or not data:  # aiohttp sends itself nothing to look once more at what it has
+        elif self._lent or not data:  # aiohttp feeds itself empty data to parse what it has
             self._hand_to_aiohttp(data, self._lent - len(data))
         else:
             self._begin(data)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Nobody waits any more."""
+        """Drop what was buffered."""
         self._taken()
         super().connection_lost(exc)
 
     def take_received_at(self) -> int:
-        """When the head was there of the request that aiohttp asks about."""
+        """Return when the head of aiohttp's current request was complete."""
         since, self._since = self._since, None
         return self._clock() if since is None else since
 
     @property
     def is_due(self) -> bool:
-        """Whether the next reply is the last."""
+        """Return whether the next reply is the last."""
         return self._clock() >= self._due
 
     def end(self, why: str) -> bool:
-        """Answer nothing more: close it if nobody waits for an answer, else say so to him. Whether it was closed."""
+        """Answer nothing more; return whether the connection was closed.
+
+        An idle connection is closed; on a busy one the client gets a reply that says why.
+        """
         self.peer.ends = self._due = 0
         self.peer.why = why
         if self._head is not None:
@@ -135,7 +138,7 @@ class FastPathConnection(RequestHandler):
         self._missing -= len(data)
         if self._missing > 0:
             return
-        # The server, or the connection, may be about to end by now.
+        # The server or the connection may be about to close by now.
         work = None if self._missing or self.is_due else self._work(head)
         if work is None:
             self._give_up(head)
@@ -143,7 +146,7 @@ class FastPathConnection(RequestHandler):
             self._reply(work, self._taken(), self.take_received_at())
 
     def _give_up(self, head: re.Match[bytes]) -> None:
-        """Let aiohttp go on with what is held."""
+        """Hand what is buffered to aiohttp."""
         self._hand_to_aiohttp(head[0] + self._taken(), self._missing)
 
     def _hand_to_aiohttp(self, data: bytes, missing: int) -> None:
@@ -151,7 +154,7 @@ class FastPathConnection(RequestHandler):
         super().data_received(data)
 
     def _taken(self) -> bytes:
-        """What was held of a body, which is held no longer."""
+        """Return the buffered body, and clear the buffer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -173,18 +176,18 @@ class FastPathConnection(RequestHandler):
         self._stay()
 
     def _work(self, head: re.Match[bytes]) -> Work | None:
-        """Who answers, if it is this connection's turn: nobody waits for an answer, or does not read the last ones."""
+        """Return the handler; None while a reply is pending, or the client does not read the last ones."""
         if self.transport is None or self.writing_paused or not self._is_idle():
             return None
         return self._find(self.peer, head[1].decode(), int(head[2]))
 
-    # What follows is all that is used of what is aiohttp's own; tests/unit/webhook/https/test_fast_path.py looks
-    # after it.
+    # The rest uses private parts of aiohttp, and nothing else does; tests/unit/webhook/https/test_fast_path.py checks
+    # that they are as expected.
 
     def _is_idle(self) -> bool:
-        """Whether aiohttp waits for a request, and has no part of one."""
+        """Return whether aiohttp waits for a request, and has no part of one."""
         return self._waiter is not None and not self._waiter.done()
 
     def _stay(self) -> None:
-        """A connection is idle from now on, not since aiohttp answered last."""
+        """Restart the keep-alive time: the connection is idle from now on, not since aiohttp's last reply."""
         self._next_keepalive_close_time = self._loop.time() + self.keepalive_timeout

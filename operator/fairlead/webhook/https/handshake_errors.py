@@ -1,4 +1,4 @@
-"""Reasons why handshakes fail, in a few words: labels of a metric."""
+"""Reasons of failed TLS handshakes, as values of a metric label."""
 
 import ssl
 from typing import Final
@@ -14,7 +14,7 @@ _FAULTS: Final = {9: "not yet valid", 10: "expired", 26: "not for clients"}
 
 
 def reason_of(error: Exception) -> str:
-    """Return the reason why a handshake failed."""
+    """Return the reason of a failed handshake."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _FAULTS.get(error.verify_code, "unknown authority")
     if isinstance(error, ssl.SSLError):

@@ -1,10 +1,11 @@
-"""Where connections come in: each is shaken hands with before anybody else sees it, and those that fail are counted.
+"""TLS listener: a connection reaches the server only after its handshake; failed handshakes are counted.
 
-Who says nothing costs next to nothing, and leaves when the place is needed. Of those who speak, few shake hands at
-once, and whoever comes from where fewest do is next: nobody who has not said who he is keeps others from it. Where
-everybody who is let in has shown a certificate, whoever comes from where one of those is comes before the others.
+A connection that has sent nothing costs next to nothing, and is closed when its place is needed. Of those that have
+sent something, few shake hands at once, and the address with the fewest handshakes is next: clients without a
+certificate cannot keep others out. On a port where every accepted client has shown a certificate, addresses with an
+accepted connection come first.
 
-The certificate in use is looked at for each connection, so that a new one needs no restart and closes nothing.
+The certificate is looked up for each connection, so a new one needs no restart and closes no connection.
 """
 
 import asyncio
@@ -29,18 +30,18 @@ SHUTDOWN_S: Final = 1.0
 CROWDED: Final = "too many connections"
 Protocols = Callable[[], RequestHandler]
 Refused = Callable[[str, str], None]
-"""Told why a connection was refused, and from where it came."""
+"""Called with the reason and the address of each refused connection."""
 
 
 @dataclass(slots=True, eq=False)
 class _PendingConnection:
-    """A connection that has not been let in."""
+    """A connection before its handshake."""
 
     socket: socket.socket
     address: str
     timer: asyncio.TimerHandle | None = None
     entered: bool = False
-    """Whether the socket is a transport's by now, which closes it."""
+    """Whether a transport owns the socket by now, and closes it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -51,19 +52,19 @@ class _Handshake:
 
 @dataclass(slots=True, eq=False)
 class TlsListener:
-    """A port. Whoever serves it tells `gone` of each connection that ended: see Guests."""
+    """Listener of a port. Its server calls `gone` for each connection that ended."""
 
     context: Callable[[], ssl.SSLContext] | None
-    """None: plain text."""
+    """Returns the TLS context; None: plain HTTP."""
     serve: Protocols
     refused: Refused
     limits: Limits
     identified: bool = False
-    """Whether all who are let in have shown a certificate."""
+    """Whether every accepted client has shown a certificate."""
     _listening: list[socket.socket] = field(default_factory=list)
     _coming: ConnectionsByAddress[_PendingConnection] = field(init=False)
     _speaking: dict[str, dict[_PendingConnection, None]] = field(default_factory=dict)
-    """Those of them who wait for their handshake, by address; the address whose turn was longest ago is the first."""
+    """Connections that wait for their handshake, by address; the address whose turn was longest ago is first."""
     _handshakes: dict[asyncio.Task[None], _Handshake] = field(default_factory=dict)
     _served: ConnectionsByAddress[RequestHandler] = field(init=False)
     _again: asyncio.TimerHandle | None = None
@@ -73,15 +74,15 @@ class TlsListener:
         self._served = ConnectionsByAddress(self.limits.served, self.limits.served_each)
 
     async def open(self, host: str | None, port: int) -> int:
-        """Begin to accept; gives the port."""
+        """Start accepting connections; return the port."""
         loop = asyncio.get_running_loop()
-        # asyncio knows how to bind to names and to both families; but it would accept all that came at one stretch.
+        # asyncio resolves names and binds both address families; but it would accept all connections in one go.
         server = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
         self._listening = [one.dup() for one in server.sockets]
         server.close()
         for one in self._listening:
             one.setblocking(False)  # noqa: FBT003
-            if self.limits.unread is not None:  # those that are accepted have it from there
+            if self.limits.unread is not None:  # accepted sockets inherit it
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.limits.unread)
             one.listen(BACKLOG)
             loop.add_reader(one, self._accept, one)
@@ -89,14 +90,14 @@ class TlsListener:
         return chosen
 
     def stop(self) -> None:
-        """Accept no more."""
+        """Stop accepting connections."""
         for one in self._listening:
             asyncio.get_running_loop().remove_reader(one)
             one.close()
         self._listening = []
 
     async def close(self) -> None:
-        """The same, and give up on those who have not been let in."""
+        """Stop accepting connections, and close those before their handshake."""
         self.stop()
         for one in [*self._coming]:
             self._give_up(one)
@@ -108,7 +109,7 @@ class TlsListener:
         await asyncio.gather(*pending, return_exceptions=True)
 
     def gone(self, protocol: RequestHandler) -> None:
-        """It has ended."""
+        """Forget a connection that has ended."""
         self._served.remove(protocol)
 
     def _accept(self, listening: socket.socket) -> None:
@@ -127,22 +128,22 @@ class TlsListener:
         loop = asyncio.get_running_loop()
         loop.remove_reader(listening)
 
-        def go_on() -> None:
+        def resume() -> None:
             if listening in self._listening:
                 loop.add_reader(listening, self._accept, listening)
 
-        loop.call_later(PAUSE_S, go_on)
+        loop.call_later(PAUSE_S, resume)
 
     def _come(self, one: _PendingConnection) -> None:
-        if self.context is not None and self._served.is_full_for(one.address):  # do not shake hands for nothing
+        if self.context is not None and self._served.is_full_for(one.address):  # saves a useless handshake
             one.socket.close()
             self.refused(CROWDED, one.address)
             return
         loop = asyncio.get_running_loop()
-        one.timer = loop.call_later(self.limits.coming_s, self._turn_away, one, "timeout")
+        one.timer = loop.call_later(self.limits.coming_s, self._refuse, one, "timeout")
         loop.add_reader(one.socket, self._speaks, one)
-        if (leaves := self._coming.add(one, one.address)) is not None:
-            self._turn_away(leaves, CROWDED)
+        if (displaced := self._coming.add(one, one.address)) is not None:
+            self._refuse(displaced, CROWDED)
 
     def _speaks(self, one: _PendingConnection) -> None:
         try:
@@ -152,13 +153,13 @@ class TlsListener:
         except OSError:
             silent = True
         if silent:
-            self._turn_away(one, "connection lost")
+            self._refuse(one, "connection lost")
             return
         asyncio.get_running_loop().remove_reader(one.socket)
         self._speaking.setdefault(one.address, {})[one] = None
         self._begin()
 
-    def _turn_away(self, one: _PendingConnection, reason: str) -> None:
+    def _refuse(self, one: _PendingConnection, reason: str) -> None:
         self._give_up(one)
         self.refused(reason, one.address)
 
@@ -168,7 +169,7 @@ class TlsListener:
         one.socket.close()
 
     def _take(self, one: _PendingConnection) -> None:
-        """It is not among those who come any more."""
+        """Remove a connection from those that wait."""
         self._coming.remove(one)
         if (others := self._speaking.get(one.address)) is not None:
             others.pop(one, None)
@@ -178,14 +179,14 @@ class TlsListener:
             one.timer.cancel()
 
     def _begin(self) -> None:
-        """Shake hands with whoever is next, as long as there are places."""
+        """Start handshakes while there are places."""
         loop, limits = asyncio.get_running_loop(), self.limits
         while self._speaking:
             busy = Counter(shaking.one.address for shaking in self._handshakes.values())
             first = self._first(busy)
             address = min(self._speaking, key=lambda one: (one not in first, busy[one]))
             if busy[address] >= limits.handshakes_each or len(self._handshakes) >= limits.handshakes:
-                self._hurry(busy, address, first)
+                self._make_room(busy, address, first)
                 return
             one = next(iter(self._speaking[address]))
             self._take(one)
@@ -196,7 +197,7 @@ class TlsListener:
             task.add_done_callback(self._ended)
 
     def _first(self, busy: Counter[str]) -> frozenset[str]:
-        """Who comes before the others: those who are known, as long as these leave enough places to the others."""
+        """Return the addresses that come first: the known ones, as long as they leave enough places for others."""
         limits = self.limits
         if sum(busy[one] for one in busy if self._is_known(one)) >= limits.handshakes - limits.handshakes_each:
             return frozenset()
@@ -209,12 +210,12 @@ class TlsListener:
         one = self._handshakes.pop(task).one
         if not one.entered:
             one.socket.close()
-        if not task.cancelled() and task.exception() is not None:  # there is no context for it
+        if not task.cancelled() and task.exception() is not None:  # there is no TLS context
             self.refused("other", one.address)
         self._begin()
 
-    def _hurry(self, busy: Counter[str], waits: str, first: Collection[str]) -> None:
-        """Have one leave who has had his time. `waits`: where whoever is next comes from."""
+    def _make_room(self, busy: Counter[str], waits: str, first: Collection[str]) -> None:
+        """Cancel a handshake that has had its time. `waits` is the address that is next."""
         loop, limits = asyncio.get_running_loop(), self.limits
         now = loop.time()
         lasts = dict[asyncio.Task[None], float]()
@@ -230,7 +231,7 @@ class TlsListener:
         task = min(lasts, key=lasts.__getitem__)
         if lasts[task] <= now:
             shaking = self._handshakes[task]
-            shaking.since = now  # it takes a moment to end
+            shaking.since = now  # cancelling takes a moment
             task.cancel()
             self.refused("timeout", shaking.one.address)
         elif self._again is None or not now < self._again.when() <= lasts[task]:
@@ -240,11 +241,11 @@ class TlsListener:
 
     async def _enter(self, one: _PendingConnection) -> None:
         loop = asyncio.get_running_loop()
-        secured = self._secured()
+        tls_options = self._secured()
         one.entered = True
         try:
             async with asyncio.timeout(self.limits.handshake_s):
-                _, protocol = await loop.connect_accepted_socket(self.serve, one.socket, **secured)
+                _, protocol = await loop.connect_accepted_socket(self.serve, one.socket, **tls_options)
         except OSError as error:
             self.refused(reason_of(error), one.address)
             _let_go(error)
@@ -252,22 +253,22 @@ class TlsListener:
         except asyncio.CancelledError as error:
             _let_go(error)
             raise
-        if protocol.transport is None:  # it has ended meanwhile
+        if protocol.transport is None:  # it has ended since
             return
-        if (leaves := self._served.add(protocol, one.address)) is not None:
+        if (displaced := self._served.add(protocol, one.address)) is not None:
             self.refused(CROWDED, one.address)
-            if leaves.transport is not None:
-                leaves.transport.abort()
+            if displaced.transport is not None:
+                displaced.transport.abort()
 
     def _secured(self) -> dict[str, Any]:
         if self.context is None:
             return {}
-        longer = self.limits.handshake_s + 1.0  # than we wait: its own end says nothing of why
+        longer = self.limits.handshake_s + 1.0  # than our own timeout, because asyncio's error does not say why
         return {"ssl": self.context(), "ssl_handshake_timeout": longer, "ssl_shutdown_timeout": SHUTDOWN_S}
 
 
 def _let_go(error: BaseException | None) -> None:
-    """Free what was being called: its frames hold the error that holds them, and the buffers of what is over."""
+    """Break the reference cycle of an error and its frames, which hold the buffers of the connection."""
     while error is not None:
         error.__traceback__ = None
         error = error.__cause__ or error.__context__

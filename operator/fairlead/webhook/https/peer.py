@@ -1,6 +1,7 @@
-"""Who is at the other end of a connection, as its handshake has shown, and until when that is believed.
+"""Identity of a client, as its TLS handshake has shown it, and until when it is valid.
 
-A handshake is asked for a certificate once; the certificate ends, and so may the trust in whoever has signed it.
+A handshake asks for the certificate once. The certificate expires, and its authority may lose its trust, while the
+connection is open.
 """
 
 import ssl
@@ -17,21 +18,21 @@ _NEVER: Final = 1 << 63
 
 @dataclass(slots=True, eq=False)
 class Peer:
-    """Of one connection."""
+    """Client of one connection."""
 
     name: str | None
-    """The common name of its certificate; None if it has none, or several."""
+    """Common name of its certificate; None if it has none, or several."""
     leaf: str
-    """The fingerprint of its certificate."""
+    """Fingerprint of its certificate."""
     address: str
     ends: int
-    """When it is believed no longer, in nanoseconds of the clock that requests are timed by."""
+    """When its certificate is no longer valid, in nanoseconds of the clock that requests are timed by."""
     why: str = "expired"
-    """...and why: one of a few words, a label of a metric."""
+    """The reason: one of a few fixed texts, a metric label."""
 
 
 def met(transport: BaseTransport, now: int, time: int) -> Peer:
-    """Who it is. `time` is that of day, in nanoseconds since 1970, when the other clock says `now`."""
+    """Return the client of a connection; `time` is the time of day, in nanoseconds since 1970, at `now`."""
     shown: Mapping[str, Any] = transport.get_extra_info("peercert") or {}
     end = shown.get("notAfter")
     return Peer(
@@ -43,20 +44,20 @@ def met(transport: BaseTransport, now: int, time: int) -> Peer:
 
 
 def common_name(shown: Mapping[str, Any]) -> str | None:
-    """The name of the caller, from its certificate as Python gives it; None if it has none, or several."""
+    """Return the common name of a certificate as Python presents it; None if it has none, or several."""
     subject: Sequence[Sequence[tuple[str, str]]] = shown.get("subject", ())
     names = [value for part in subject for key, value in part if key == "commonName"]
     return names[0] if len(names) == 1 else None
 
 
 def chain(transport: BaseTransport) -> tuple[bytes, ...]:
-    """All that it has shown: its certificate first, in DER."""
+    """Return the certificate chain of the client, its own certificate first, in DER."""
     secured: Any = transport.get_extra_info("ssl_object")
     if secured is None:
         return ()
     if hasattr(secured, "get_unverified_chain"):  # from Python 3.13 on
         return tuple(secured.get_unverified_chain() or ())
-    found = secured._sslobj.get_unverified_chain() or ()  # noqa: SLF001  it is there from 3.10 on
+    found = secured._sslobj.get_unverified_chain() or ()  # noqa: SLF001  present from 3.10 on
     return tuple(ssl.PEM_cert_to_DER_cert(one.public_bytes()) for one in found)
 
 

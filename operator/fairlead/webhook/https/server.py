@@ -1,4 +1,4 @@
-"""HTTP over mutual TLS: who may call which verb, how large a body may be, and how the last call is answered."""
+"""HTTP over mutual TLS: authorization of calls, limits of bodies, and shutdown."""
 
 import asyncio
 import logging
@@ -23,9 +23,9 @@ from fairlead.webhook.https.tls import Tls
 LOG: Final = logging.getLogger(__name__)
 _HTTP: Final = logging.getLogger(f"{__name__}.http")
 KEEP_ALIVE_S: Final = 120.0
-"""kube-scheduler keeps idle connections for 90 s; a call on one that has just been closed is lost."""
+"""kube-scheduler keeps idle connections for 90 s; a call on one that the server has just closed is lost."""
 AGE_S: Final = 600.0
-"""After that a connection's next reply is its last: what was shown when it began is to be shown anew."""
+"""Age at which a connection's next reply is its last, so that the client's certificate is checked again."""
 BODY_S: Final = 10.0
 _NANO: Final = 1_000_000_000
 MAX_BODY: Final = 10 * 1024 * 1024
@@ -45,33 +45,33 @@ _REASONS: Final = {
 Prompt = Callable[[IncomingCall], Reply]
 Handle = Prompt | Callable[[IncomingCall], Awaitable[Reply]]
 Page = Callable[[str], bytes | None]
-"""What somebody of this name may read; None: nothing."""
+"""Returns a page for the client of this common name; None if it may not read it."""
 Stranger = Callable[[str, str], str]
-"""Why he is not who he says he is: told the name and the fingerprint of his certificate. Empty: he is."""
+"""Returns why a client is not who its certificate says, from its common name and fingerprint; "" if it is."""
 
 
 @dataclass(slots=True, eq=False)
 class WebhookServer:
-    """The port that schedulers call."""
+    """Server of the port that schedulers call."""
 
     tls: Tls
     routes: Mapping[str, Handle]
     authorize: Callable[[str, str], Caller | None]
-    """Returns the caller of a name; None where it may not call a path."""
+    """Returns the caller of a common name; None if it may not call this path."""
     refused: Refused
-    """Told of each connection and each call that is turned away."""
+    """Called for each refused connection and call."""
     max_body: int = MAX_BODY
     last_s: float = 1.0
-    """How long calls may still take when connections are closed."""
+    """How long running calls may take at shutdown."""
     body_s: float = BODY_S
     keep_alive_s: float = KEEP_ALIVE_S
     age_s: float = AGE_S
     limits: Limits = WEBHOOK
     draining: bool = False
     pages: Mapping[str, Page] = field(default_factory=dict)
-    """What is read with GET."""
+    """Pages for GET, by path."""
     stranger: Stranger | None = None
-    """Where the authority of callers signs for others, too: then a name says nothing by itself."""
+    """Needed if the authority of clients also signs for others: then a common name alone proves nothing."""
     clock: Callable[[], int] = perf_counter_ns
     time: Callable[[], int] = time_ns
     _prompt: Mapping[str, Prompt] = field(init=False)
@@ -81,17 +81,17 @@ class WebhookServer:
     _rarely: RateLimitFilter = field(default_factory=RateLimitFilter)
 
     async def start(self, host: str | None, port: int) -> int:
-        """Listen; gives the port."""
-        _HTTP.addFilter(self._rarely)  # each request that is no HTTP is an error there, with a traceback
+        """Listen; return the port."""
+        _HTTP.addFilter(self._rarely)  # aiohttp logs a traceback for each request that is not HTTP
         self._prompt = {path: cast("Prompt", one) for path, one in self.routes.items() if not iscoroutinefunction(one)}
         door = TlsListener(lambda: self.tls.context, self.connection, self.refused, self.limits, identified=True)
         self._server = CountedServer(self._handle, door.gone)
         self._door = door
-        self.tls.distrusted = self._distrust
+        self.tls.distrusted = self._close_untrusted
         return await door.open(host, port)
 
     def connection(self) -> FastPathConnection:
-        """What speaks with a caller."""
+        """Return the protocol of a new connection."""
         return FastPathConnection(
             self._server,
             self._meet,
@@ -102,13 +102,13 @@ class WebhookServer:
             keepalive_timeout=self.keep_alive_s,
             access_log=None,
             logger=_HTTP,
-            auto_decompress=False,  # no scheduler compresses; a small body may be a large one
+            auto_decompress=False,  # no scheduler compresses, and a small body could be a bomb
             lingering_time=1.0,
             read_bufsize=2**19,
         )
 
     async def stop(self, drain: float) -> None:
-        """Answer for so many seconds, asking callers to connect elsewhere; then close what is idle."""
+        """Answer for `drain` more seconds, with `Connection: close`; then close all connections."""
         self.draining = True
         await asyncio.sleep(drain)
         if self._door is not None:
@@ -117,18 +117,21 @@ class WebhookServer:
             _HTTP.removeFilter(self._rarely)
 
     def end_expired(self) -> None:
-        """Close what is idle and whose certificate has ended; from time to time. Who calls meanwhile is told so."""
+        """Close idle connections whose certificate has expired; call it from time to time.
+
+        A connection with a running call gets a 403 reply instead.
+        """
         now = self.clock()
         for connection in self._open():
             if now >= connection.peer.ends:
                 self._end(connection, connection.peer.why)
 
-    def _distrust(self) -> None:
-        """Other authorities are believed: those whom they do not know are answered no longer."""
+    def _close_untrusted(self) -> None:
+        """Close the connections whose certificates the new authorities do not trust."""
         now, trusted = self._now(), dict[tuple[bytes, ...], bool]()
         for connection in self._open():
             if connection.transport is None or connection.transport.is_closing():
-                continue  # it answers nothing more; and asyncio does not know any longer what was shown there
+                continue  # it answers nothing more, and asyncio no longer knows its certificate
             shown = chain(connection.transport)
             if shown not in trusted:
                 trusted[shown] = self.tls.trusts(shown, now)
@@ -144,7 +147,7 @@ class WebhookServer:
 
     def _meet(self, transport: asyncio.BaseTransport) -> Peer:
         peer = met(transport, self.clock(), self.time())
-        # Others may be believed since it began to shake hands.
+        # The trusted authorities may have changed during the handshake.
         begun_with = transport.get_extra_info("sslcontext")
         if begun_with not in (None, self.tls.context) and not self.tls.trusts(chain(transport), self._now()):
             peer.ends, peer.why = 0, _DISTRUSTED
@@ -154,7 +157,10 @@ class WebhookServer:
         return datetime.fromtimestamp(self.time() / _NANO, UTC)
 
     def _at_once(self, peer: Peer, path: str, length: int) -> Work | None:
-        """Who answers when all is there; None where it is to be refused, or has to wait, or the server is to end."""
+        """Return the function that answers a call on the fast path.
+
+        None if the call is to be refused, if its handler is a coroutine, or while the server drains.
+        """
         handle, name = self._prompt.get(path), peer.name
         if handle is None or name is None or self.draining or length > self.max_body:
             return None
@@ -188,17 +194,17 @@ class WebhookServer:
         if handle is None:
             return self._page(request, connection, begun)
         if request.method != "POST":
-            return _describe(405, f"{request.method} is not how schedulers call; use POST")
+            return _describe(405, f"{request.method} is not allowed; use POST")
         name = self._authenticate(connection.peer, begun)
         if isinstance(name, Reply):
             return name
         caller = self.authorize(name, request.path)
         if caller is None:
-            return _describe(403, f"the certificate of {name!r} does not allow to call {request.path}")
+            return _describe(403, f"the certificate of {name!r} may not call {request.path}")
         body = await self._body(request, begun)
         if isinstance(body, Reply):
             return body
-        if isinstance(ended := self._authenticate(connection.peer, begun), Reply):  # that took a while
+        if isinstance(ended := self._authenticate(connection.peer, begun), Reply):  # reading may have taken a while
             return ended
         try:
             reply = handle(IncomingCall(name, caller, body, begun))
@@ -209,39 +215,39 @@ class WebhookServer:
     def _page(self, request: web.BaseRequest, connection: FastPathConnection, begun: int) -> Reply:
         page = self.pages.get(request.path)
         if page is None:
-            return _describe(404, f"there is no {request.path} here, only {', '.join(self.routes)}")
+            return _describe(404, f"no such path: {request.path}; there are {', '.join(self.routes)}")
         if request.method != "GET":
-            return _describe(405, f"{request.method} is not how this is read; use GET")
+            return _describe(405, f"{request.method} is not allowed; use GET")
         name = self._authenticate(connection.peer, begun)
         if isinstance(name, Reply):
             return name
         found = page(name)
         if found is None:
-            return _describe(403, f"the certificate of {name!r} does not allow to read {request.path}")
+            return _describe(403, f"the certificate of {name!r} may not read {request.path}")
         return Reply(found)
 
     def _authenticate(self, peer: Peer, begun: int) -> str | Reply:
-        """Return the name of who calls; or the reply where its certificate proves none."""
+        """Return the common name of the client, or the reply if its certificate proves none."""
         if begun >= peer.ends:
-            said = f"the certificate of {peer.name!r} is believed no longer: {peer.why}; connect anew with another one"
-            return _describe(403, said, peer.why)
+            text = f"the certificate of {peer.name!r} is no longer valid: {peer.why}; reconnect with another one"
+            return _describe(403, text, peer.why)
         if peer.name is None:
-            return _describe(403, "the certificate has no common name, or several: it does not allow to call anything")
+            return _describe(403, "the certificate has no common name, or several, and may not call anything")
         if self.stranger is not None and (why := self.stranger(peer.name, peer.leaf)):
-            return _describe(403, f"the certificate of {peer.name!r} does not allow to call anything: {why}", _STRANGER)
+            return _describe(403, f"the certificate of {peer.name!r} may not call anything: {why}", _STRANGER)
         return peer.name
 
     def _fault(self, path: str, error: Exception) -> Reply:
         if (more := self._faults.about(path)) is not None:
             LOG.error("request.fault", exc_info=FaultError(error), extra={"path": path, **more})
-        return _describe(500, "this is a fault of the server; its log says more")
+        return _describe(500, "internal error; the server's log has the details")
 
     async def _body(self, request: web.BaseRequest, begun: int) -> bytes | Reply:
         length = request.content_length
         if length is not None and length > self.max_body:
             return self._too_large(length)
         content = request.content
-        if content.is_eof():  # all of it is there, as nearly always
+        if content.is_eof():  # the whole body has arrived, as nearly always
             body = content.read_nowait(-1)
             return body if len(body) <= self.max_body else self._too_large(len(body))
         parts, size = [], 0
@@ -253,13 +259,13 @@ class WebhookServer:
                     if size > self.max_body:
                         return self._too_large(size)
         except TimeoutError:
-            return _describe(408, f"the body did not come within {self.body_s:g} s")
+            return _describe(408, f"the body did not arrive within {self.body_s:g} s")
         except web.RequestPayloadError as error:
             return _describe(400, f"the body cannot be read: {error}")
         return b"".join(parts)
 
     def _too_large(self, size: int) -> Reply:
-        fault = f"the body has {size} bytes, {self.max_body} are allowed"
+        fault = f"the body has {size} bytes, at most {self.max_body} are allowed"
         return _describe(413, f"{fault}; set nodeCacheCapable: true, or raise --max-body")
 
 

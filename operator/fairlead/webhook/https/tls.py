@@ -1,6 +1,6 @@
-"""The server's side of mutual TLS: contexts, made anew when what they are made of changes, and who is trusted by them.
+"""Server side of mutual TLS: contexts, rebuilt when certificates change, and which clients they trust.
 
-What they are made of comes from files, or from memory: who signs his own certificate never writes it down.
+Certificates come from files, or from memory: the operator's own key is never written to a file.
 """
 
 import ssl
@@ -17,12 +17,12 @@ from fairlead.pki.tls_context import load_pair
 
 
 class TlsError(Exception):
-    """A certificate or a key cannot be used; says which and why."""
+    """Certificate or key that cannot be used; the message says which, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The server's certificate, its key and the authorities of its clients."""
+    """The server's certificate, its key, and the authorities of clients."""
 
     certificate: bytes = field(repr=False)
     key: bytes = field(repr=False)
@@ -30,7 +30,7 @@ class Contents:
 
 
 class Source(Protocol):
-    """Where they come from; each is called by what it is to be found under."""
+    """Source of certificates; each property is its name for error messages."""
 
     @property
     def certificate(self) -> object: ...  # noqa: D102
@@ -40,65 +40,65 @@ class Source(Protocol):
     def client_ca(self) -> object: ...  # noqa: D102
 
     def read(self) -> Contents:
-        """As they are now. Raises TlsError."""
+        """Return the current certificates. Raises TlsError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where the server's certificate, its key and the authority of its clients are."""
+    """Paths of the server's certificate, its key and the authority of clients."""
 
     certificate: Path
     key: Path
     client_ca: Path
 
     def read(self) -> Contents:
-        """What is in them now."""
+        """Return the current contents of the files. Raises TlsError."""
         return Contents(*(_read(path) for path in (self.certificate, self.key, self.client_ca)))
 
 
 @dataclass(slots=True)
 class InMemory:
-    """What somebody in this process has put there; `name` says who."""
+    """Certificates that another part of this process sets; `name` says which part, for error messages."""
 
     name: str
     contents: Contents | None = None
 
     @property
     def certificate(self) -> str:
-        """The name of what is wrong if it is."""
+        """Name of the certificate in error messages."""
         return f"the certificate of {self.name}"
 
     @property
     def key(self) -> str:
-        """The name of what is wrong if it is."""
+        """Name of the key in error messages."""
         return "its key"
 
     @property
     def client_ca(self) -> str:
-        """The name of what is wrong if it is."""
+        """Name of the authority in error messages."""
         return f"the authority of callers of {self.name}"
 
     def read(self) -> Contents:
-        """What is there now."""
+        """Return the certificates. Raises TlsError before they are set."""
         if self.contents is None:
-            raise TlsError(f"there is nothing from {self.name} yet")
+            raise TlsError(f"no certificates from {self.name} yet")
         return self.contents
 
 
 @dataclass(slots=True)
 class Tls:
-    """The context for connections that come now."""
+    """TLS contexts for new connections."""
 
     source: Source
     later: bool = False
-    """There is nothing yet: `reload` before anybody comes."""
+    """True if the certificates come later: call `reload` before the first connection."""
     context: ssl.SSLContext = field(init=False)
     server_only_context: ssl.SSLContext = field(init=False)
-    """The same for a port on which nobody has to say who he is."""
+    """Context for a port that asks for no client certificate."""
     expires: Mapping[str, datetime] = field(default_factory=dict)
-    """When which of the certificates expires."""
+    """Expiry of each certificate."""
     distrusted: Callable[[], None] = lambda: None
-    """Told when other authorities than before are those of callers."""
+    """Called when the authorities of clients change."""
     _authorities: Sequence[x509.Certificate] = ()
     _contents: Contents | None = None
 
@@ -107,7 +107,7 @@ class Tls:
             self._use(self.source.read())
 
     def reload(self) -> bool:
-        """Use what is there now, if it is something else. Raises TlsError and goes on with what it had."""
+        """Use the current certificates; return whether they changed. Raises TlsError and keeps the old ones."""
         contents = self.source.read()
         if contents == self._contents:
             return False
@@ -115,16 +115,16 @@ class Tls:
         return True
 
     def trusts(self, chain: Sequence[bytes], now: datetime) -> bool:
-        """Whether that would be let in now: the certificate of a caller, and what he sent with it, in DER."""
+        """Return whether a client with this certificate chain, in DER, would be accepted now."""
         return _trusted(chain, self._authorities, now)
 
-    def asking(self, authority: str) -> ssl.SSLContext:
-        """As for anyone, but he has to show a certificate of this authority. Raises TlsError."""
+    def context_requiring(self, authority: str) -> ssl.SSLContext:
+        """Return a context that requires a client certificate of this authority. Raises TlsError."""
         contents = self._contents if self._contents is not None else self.source.read()
         return _demanding(_server_context(self.source, contents), authority.encode(), "admission.clientCA")
 
     def _use(self, contents: Contents) -> None:
-        # What was read is what is used: a file may be replaced at any moment, and then they do not go together.
+        # Use only what was read above: the files may be replaced at any moment, and would not match.
         shown = _certificates(contents.certificate, self.source.certificate)
         authorities = _certificates(contents.client_ca, self.source.client_ca)
         self.context, self.server_only_context = _context(self.source, contents), _server_context(self.source, contents)
@@ -138,12 +138,12 @@ def _trusted(chain: Sequence[bytes], authorities: Sequence[x509.Certificate], no
     try:
         leaf, *between = map(x509.load_der_x509_certificate, chain)
         return parsing.leads(leaf, between, authorities, now)
-    except Exception:  # noqa: BLE001  nothing, or whatever it is that cannot be read: it is his to choose
+    except Exception:  # noqa: BLE001  no certificate, or one that cannot be parsed: the client chooses what it sends
         return False
 
 
 def is_of(authority: str, chain: Sequence[bytes], now: datetime) -> bool:
-    """Whether a certificate of this authority, in PEM, leads the chain, in DER, and has not ended."""
+    """Return whether the chain, in DER, starts with an unexpired certificate of this authority, in PEM."""
     try:
         ends = x509.load_der_x509_certificate(chain[0]).not_valid_after_utc
         return now < ends and _trusted(chain, x509.load_pem_x509_certificates(authority.encode()), now)
@@ -157,24 +157,24 @@ def _context(source: Source, contents: Contents) -> ssl.SSLContext:
 
 def _demanding(context: ssl.SSLContext, authority: bytes, where: object) -> ssl.SSLContext:
     context.verify_mode = ssl.CERT_REQUIRED
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as with Go: whoever has signed the authority itself
-    # A session that is resumed is not asked for its certificate again, which may have expired meanwhile. Up to 1.2 a
-    # client can resume by the session's number, and Python has no word against it; in 1.3 there are tickets alone.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as in Go: an intermediate authority suffices
+    # No session is resumed: a resumed one shows no certificate again, and the old one may have expired. Up to TLS 1.2
+    # a client can also resume by session ID, which Python cannot switch off; TLS 1.3 has tickets only.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     try:
-        # What stands between certificates is nobody's business: bundles have the names of their authorities there.
+        # Ignore other text: bundles have the names of their authorities between the certificates.
         context.load_verify_locations(cadata=authority.decode("ascii", "ignore"))
     except (ssl.SSLError, ValueError) as error:
-        raise TlsError(f"{where} is no certificate of an authority: {error}") from None
+        raise TlsError(f"{where} is not the certificate of an authority: {error}") from None
     return context
 
 
 def _server_context(source: Source, contents: Contents) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3  # all who call are programs in Go, and the operator
+    context.minimum_version = ssl.TLSVersion.TLSv1_3  # all clients are Go programs, or the operator
     context.set_alpn_protocols(["http/1.1"])
-    # All that both know is good; the caller says which is fast. Ours would be AES-256; Go's is AES-128, less work.
+    # The client chooses the cipher: OpenSSL would choose AES-256, Go chooses AES-128, which is less work.
     context.options &= ~ssl.OP_CIPHER_SERVER_PREFERENCE
     try:
         load_pair(context, contents.certificate, contents.key)
@@ -198,5 +198,5 @@ def _certificates(content: bytes, where: object) -> list[x509.Certificate]:
 
 
 def _expiry(found: Sequence[x509.Certificate]) -> datetime:
-    """Of the first that expires: a bundle is as good as that."""
+    """Return the earliest expiry in a bundle."""
     return min(one.not_valid_after_utc for one in found).astimezone(UTC)

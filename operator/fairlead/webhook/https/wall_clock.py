@@ -1,4 +1,4 @@
-"""The time of day that rules see: it follows the system's clock, and never goes back far."""
+"""Time of day for rules: follows the system clock, and never goes back by a little."""
 
 import logging
 from collections.abc import Callable
@@ -13,9 +13,10 @@ BACK_NS: Final = _SECOND_NS
 
 @dataclass(slots=True, eq=False)
 class TimeOfDay:
-    """Nanoseconds since 1970. They never go back by a little; a clock that was far ahead and is put right is believed.
+    """Nanoseconds since 1970. Small steps back are hidden; a large step back is followed.
 
-    Whoever keeps what was computed for a time that has yet to come is told then, before anybody hears of the new time.
+    A large step means that the clock was ahead and was corrected. `went_back` then drops what was computed for a time
+    in the future, before anything sees the new time.
     """
 
     clock: Callable[[], int] = time_ns
@@ -23,7 +24,7 @@ class TimeOfDay:
     _last: int = 0
 
     def __call__(self) -> int:
-        """Now."""
+        """Return the current time."""
         now, last = self.clock(), self._last
         if now < last:
             if last - now <= BACK_NS:

@@ -1,9 +1,9 @@
-"""The last good generation of each policy, kept in the API server as a ControllerRevision.
+"""Last good generation of each policy, stored in the API server as a ControllerRevision.
 
-Its data can never be changed, so that a later generation is a new object and the earlier ones are deleted after it is
-there. Several replicas do this at once and come to the same: the name says which generation it is, and nobody deletes
-what is newer than what he has written himself. Policies of files and those of the API server are kept apart by the
-value of the label: who knows the ones says nothing of the others.
+Its data is immutable, so a later generation is a new object, and the earlier ones are deleted once it exists. Several
+replicas may do this at once with the same result: the object's name identifies the generation, and no replica deletes
+anything newer than what it has written itself. The label's value separates policies of files from those of the API
+server: a replica that knows the ones does not know the others.
 """
 
 import asyncio
@@ -25,33 +25,32 @@ LOG: Final = logging.getLogger(__name__)
 LABEL: Final = "fairlead.dev/last-good"
 AGAIN_S: Final = 60.0
 _LOAD_AGAIN_S: Final = 1.0
-"""What could not be written is tried again."""
+"""Interval of retries after a failed write."""
 REFUSALS: Final = 4
-"""An API server that has just begun refuses everybody for a moment: before that many nobody believes it."""
+"""Refusals that count as transient: an API server that has just started refuses every request for a moment."""
 _NAME: Final = "fairlead.dev/policy"
 _UID: Final = "fairlead.dev/policy-uid"
 _GENERATION: Final = "fairlead.dev/policy-generation"
 
 
 class RevisionApi(Protocol):
-    """What is needed of the API server: ControllerRevisions of one namespace.
+    """Access to the ControllerRevisions of one namespace.
 
-    Raises OSError when it cannot be done, a ConnectionError when nobody has answered, a PermissionError for want of a
-    right.
+    Raises OSError on failure: ConnectionError if there was no answer, PermissionError if a permission is missing.
     """
 
     async def list(self, selector: str) -> Sequence[Mapping[str, Any]]:
-        """Those with this label."""
+        """Return the objects with this label."""
 
     async def create(self, obj: Mapping[str, Any]) -> bool:
-        """Whether it was made; it was not if there is one of that name."""
+        """Whether it was revision; it was not if there is one of that name."""
 
     async def delete(self, name: str, uid: str) -> None:
-        """Gone, if it still is the one of this UID."""
+        """Delete an object if it still has this UID."""
 
 
 def revision_of(good: CompiledGeneration, number: int, source: str) -> dict[str, Any]:
-    """The object that keeps a generation."""
+    """Return the object that stores a generation."""
     identity = hashlib.sha256(f"{source}/{good.name}/{good.uid}/{good.generation}".encode()).hexdigest()
     labels = {LABEL: source}
     annotations = {_NAME: good.name, _UID: good.uid, _GENERATION: good.generation}
@@ -68,63 +67,63 @@ def revision_of(good: CompiledGeneration, number: int, source: str) -> dict[str,
 
 
 def good_of(revision: Mapping[str, Any]) -> CompiledGeneration | None:
-    """What such an object keeps; None if it is none of ours."""
-    notes = revision.get("metadata", {}).get("annotations", {})
+    """Return the generation that an object stores; None if it is not ours."""
+    annotations = revision.get("metadata", {}).get("annotations", {})
     data = revision.get("data")
-    if not isinstance(data, Mapping) or not notes.get(_NAME):
+    if not isinstance(data, Mapping) or not annotations.get(_NAME):
         return None
-    return CompiledGeneration(notes[_NAME], notes.get(_UID, ""), notes.get(_GENERATION, ""), data)
+    return CompiledGeneration(annotations[_NAME], annotations.get(_UID, ""), annotations.get(_GENERATION, ""), data)
 
 
 @dataclass(slots=True, eq=False)
 class LastGoodStore:
-    """Writes what is good, one after the other, in the background."""
+    """Background writer of last good generations, one at a time."""
 
     api: RevisionApi
     source: str
-    """Where the policies come from: a word for the label."""
+    """Source of the policies: the value of the label."""
     fault: str = ""
-    """Why nothing can be kept, where that is so."""
+    """Why nothing can be stored; "" if it can."""
     missing_permission: str = ""
-    """The right without which nothing can be; empty where it is not that."""
+    """The missing permission that prevents it; "" if none is missing."""
     _refusals: int = 0
-    _waiting: dict[str, CompiledGeneration | None] = field(default_factory=dict)  # None: the policy went
+    _waiting: dict[str, CompiledGeneration | None] = field(default_factory=dict)  # None: the policy was deleted
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def load(self) -> dict[tuple[str, str], CompiledGeneration] | None:
-        """What was kept by an earlier process: of each policy, by name and UID, the newest. None: ask again."""
+        """Return the newest stored generation of each policy, by name and UID; None: try again later."""
         try:
             revisions = await self.api.list(f"{LABEL}={self.source}")
         except OSError as error:
             self._failed(error)
             self._refusals += isinstance(error, PermissionError)
-            passes = isinstance(error, ConnectionError) or 0 < self._refusals < REFUSALS
-            return None if passes else {}
+            retry = isinstance(error, ConnectionError) or 0 < self._refusals < REFUSALS
+            return None if retry else {}
         self.fault = self.missing_permission = ""
-        held: dict[tuple[str, str], CompiledGeneration] = {}
+        stored: dict[tuple[str, str], CompiledGeneration] = {}
         for revision in sorted(revisions, key=_number):
             if (good := good_of(revision)) is not None:
-                held[good.name, good.uid] = good
-        return held
+                stored[good.name, good.uid] = good
+        return stored
 
     async def loaded(self) -> dict[tuple[str, str], CompiledGeneration]:
-        """Return the same, once the API server has said it."""
-        while (held := await self.load()) is None:
+        """Return the result of `load` once the API server has answered."""
+        while (stored := await self.load()) is None:
             await asyncio.sleep(_LOAD_AGAIN_S)
-        return held
+        return stored
 
     def keep(self, good: CompiledGeneration) -> None:
-        """Write it soon."""
+        """Store a generation soon."""
         self._waiting[good.name] = good
         self._wake.set()
 
     def forget(self, name: str) -> None:
-        """Delete what was kept of it soon."""
+        """Delete the stored generations of a policy soon."""
         self._waiting[name] = None
         self._wake.set()
 
     async def run(self) -> None:
-        """Write what waits, for ever."""
+        """Write what is pending; never returns."""
         while True:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), AGAIN_S if self._waiting else None)
@@ -141,22 +140,24 @@ class LastGoodStore:
             self._waiting = failed | self._waiting
             if self.fault and not failed:
                 self.fault = self.missing_permission = ""
-                LOG.info("last_good.kept")
+                LOG.info("last_good.stored")
 
     async def _settle(self, name: str, good: CompiledGeneration | None) -> None:
-        held = [one for one in await self.api.list(f"{LABEL}={self.source}") if _is_of(one, name)]
-        superseded = held if good is None else await self._write(good, held)
+        stored = [one for one in await self.api.list(f"{LABEL}={self.source}") if _is_of(one, name)]
+        superseded = stored if good is None else await self._write(good, stored)
         for metadata in (one["metadata"] for one in superseded):
             await self.api.delete(metadata["name"], metadata["uid"])
 
-    async def _write(self, good: CompiledGeneration, held: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-        """Write one, and tell what it supersedes."""
+    async def _write(
+        self, good: CompiledGeneration, stored: Sequence[Mapping[str, Any]]
+    ) -> Sequence[Mapping[str, Any]]:
+        """Store a generation, and return the objects that it supersedes."""
         generation = good.obj["metadata"].get("generation")
-        # Those of files have no order: the last written is the newest.
-        number = int(generation) if generation else max(map(_number, held), default=0) + 1
-        made = revision_of(good, number, self.source)
-        await self.api.create(made)
-        others = (one for one in held if one["metadata"]["name"] != made["metadata"]["name"])
+        # Generations of files have no order: the last one written is the newest.
+        number = int(generation) if generation else max(map(_number, stored), default=0) + 1
+        revision = revision_of(good, number, self.source)
+        await self.api.create(revision)
+        others = (one for one in stored if one["metadata"]["name"] != revision["metadata"]["name"])
         return [one for one in others if _number(one) < number or not _is_of(one, good.name, good.uid)]
 
     def _failed(self, error: OSError) -> None:
@@ -171,14 +172,14 @@ def _number(revision: Mapping[str, Any]) -> int:
 
 
 def _is_of(revision: Mapping[str, Any], name: str, uid: str | None = None) -> bool:
-    notes = revision["metadata"].get("annotations", {})
-    return bool(notes.get(_NAME) == name and uid in (None, notes.get(_UID)))
+    annotations = revision["metadata"].get("annotations", {})
+    return bool(annotations.get(_NAME) == name and uid in (None, annotations.get(_UID)))
 
 
 REVISIONS: Final = Resource("apps", "v1", "controllerrevisions")
 
 
-_PASSING: Final = frozenset({0, 401, 408, 429, 502, 503, 504})  # of somebody before the API server; 0 is no answer
+_PASSING: Final = frozenset({0, 401, 408, 429, 502, 503, 504})  # sent by a proxy before the API server; 0 is no answer
 
 
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
@@ -189,13 +190,13 @@ _page: Final = msgspec.json.Decoder(Page[dict[str, Any]]).decode
 
 @dataclass(frozen=True, slots=True)
 class RevisionClient:
-    """The ControllerRevisions of a namespace."""
+    """ControllerRevisions of a namespace."""
 
     client: Client
     namespace: str
 
     async def list(self, selector: str) -> Sequence[Mapping[str, Any]]:
-        """Those with this label."""
+        """Return the objects with this label."""
         found: list[Mapping[str, Any]] = []
         try:
             async for page in self.client.pages(
@@ -207,7 +208,7 @@ class RevisionClient:
         return found
 
     async def create(self, obj: Mapping[str, Any]) -> bool:
-        """Whether it was made; it was not if there is one of that name."""
+        """Whether it was revision; it was not if there is one of that name."""
         try:
             await self.client.create(ObjectRef(REVISIONS, self.namespace), obj, _decode)
         except ConflictError:
@@ -217,7 +218,7 @@ class RevisionClient:
         return True
 
     async def delete(self, name: str, uid: str) -> None:
-        """Gone, if it still is the one of this UID."""
+        """Delete an object if it still has this UID."""
         try:
             await self.client.delete(ObjectRef(REVISIONS, self.namespace, name), uid=uid)
         except (NotFoundError, ConflictError):
@@ -227,8 +228,8 @@ class RevisionClient:
 
 
 def _as_os_error(error: ClusterError) -> OSError:
-    """A ConnectionError where it may go well another time, a PermissionError where a right is missing."""
+    """Return a ConnectionError if a retry may succeed, a PermissionError without a permission, else an OSError."""
     if isinstance(error, ForbiddenError) and error.is_of_rbac:
         return PermissionError(str(error))
-    passing = isinstance(error, AccessError) or (isinstance(error, RequestError) and error.status in _PASSING)
-    return ConnectionError(str(error)) if passing else OSError(str(error))
+    retry = isinstance(error, AccessError) or (isinstance(error, RequestError) and error.status in _PASSING)
+    return ConnectionError(str(error)) if retry else OSError(str(error))

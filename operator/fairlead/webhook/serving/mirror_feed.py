@@ -1,4 +1,4 @@
-"""The four lists that the mirror is made of, and what of them is asked for."""
+"""The four watches that fill the mirror, and which pods and annotations they read."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -12,13 +12,13 @@ from fairlead.mirror.mirror import PLACED, UNPLACED, Mirror
 
 
 class MirrorFeed:
-    """Keeps a mirror equal to what the API server has."""
+    """Watches that keep a mirror equal to the API server."""
 
     def __init__(self, client: Client, mirror: Mirror) -> None:
         self.client: Final = client
         self._mirror = mirror
         self._placed = decode.PlacedDecoder()
-        self._told = asyncio.Event()
+        self._interest_set = asyncio.Event()
         self._annotations: frozenset[str] = frozenset()
         self.reflectors: Final[Mapping[str, Reflector[Any]]] = {
             "nodes": Reflector(client, NODES, decode=decode.node, sink=mirror.node_sink),
@@ -33,35 +33,35 @@ class MirrorFeed:
 
     @property
     def synced(self) -> bool:
-        """Whether everything was listed once."""
+        """Return whether everything has been listed once."""
         return all(one.state.synced for one in self.reflectors.values())
 
     @property
     def held(self) -> int:
-        """How many objects there are by now."""
+        """Return the number of objects in the mirror."""
         return sum(len(one.objects) for one in self.reflectors.values())
 
     async def set_interest(self, annotations: Iterable[str], schedulers: Iterable[str]) -> None:
-        """Which annotations of placed pods are read, and whose unplaced pods are wanted, once this is over.
+        """Set which annotations of placed pods are read, and whose unplaced pods are kept; return once they are there.
 
-        Until then, those that were read before are held, too: the policies that read them go on serving. Nothing is
-        listed before this was said once.
+        Until then the previous annotations stay as well: the policies that read them are still serving. Nothing is
+        listed before the first call.
         """
         before, self._annotations = self._annotations, frozenset(annotations)
-        others = self._mirror.unplaced_sink.set_schedulers(schedulers)
-        more = self._placed.want(before | self._annotations)
-        if self._told.is_set():
-            if others:
+        new_schedulers = self._mirror.unplaced_sink.set_schedulers(schedulers)
+        new_annotations = self._placed.want(before | self._annotations)
+        if self._interest_set.is_set():
+            if new_schedulers:
                 self.reflectors["unplaced pods"].relist()
-            if more:
+            if new_annotations:
                 self.reflectors["pods"].relist()
                 await self.reflectors["pods"].listed()
         self._placed.want(self._annotations)
-        self._told.set()
+        self._interest_set.set()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
-        await self._told.wait()
+        """Run the watches until cancelled."""
+        await self._interest_set.wait()
         async with asyncio.TaskGroup() as group:
             for one in self.reflectors.values():
                 group.create_task(one.run())

@@ -1,6 +1,6 @@
-"""Policies from the files of a folder: read again and again, since folders that are mounted tell nobody of changes.
+"""Policies from the files of a folder, read once a second: mounted volumes report no changes.
 
-A file that cannot be read, or is no YAML, keeps what it held when it last could be.
+A file that cannot be read, or is not YAML, keeps the policies it had when it last could be read.
 """
 
 import asyncio
@@ -28,19 +28,19 @@ _BYTES_MAX: Final = 8 << 20
 _VALUES_MAX: Final = 100_000
 _DEPTH_MAX: Final = 100
 _GROUP: Final = "fairlead.dev/"
-_EMPTY: Final = "is empty: if it still is at the next look, its policies have gone"
+_EMPTY: Final = "is empty; if it is still empty at the next scan, its policies are removed"
 Obj = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What was found."""
+    """Result of one scan of the folder."""
 
     policies: Mapping[str, Obj]
     faults: Mapping[str, str]
-    """What cannot be used, by file."""
+    """Errors by file."""
     unknown: bool = False
-    """Whether nobody knows what some file holds now."""
+    """Whether the current contents of some file are unknown."""
 
 
 @dataclass(slots=True)
@@ -52,13 +52,13 @@ class _File:
 
 @dataclass(slots=True)
 class PolicyFiles:
-    """A folder, and what was in it."""
+    """A folder, with the last contents of its files."""
 
     folder: Path
     _files: dict[Path, _File] = field(default_factory=dict)
 
     def scan(self) -> Scan:
-        """Look again. Raises OSError if the folder itself cannot be read."""
+        """Read the files that changed. Raises OSError if the folder cannot be read."""
         found = sorted(path for path in self.folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
         self._files = {path: self._read(path) for path in found}
         policies: dict[str, Obj] = {}
@@ -70,9 +70,7 @@ class PolicyFiles:
             for obj in file.policies:
                 name = str(obj["metadata"]["name"])
                 if name in policies:
-                    faults[str(path)] = (
-                        f"the policy {name} is in {where[name].name} already, which is the one that counts"
-                    )
+                    faults[str(path)] = f"the policy {name} is already in {where[name].name}, which is used"
                 else:
                     policies[name], where[name] = obj, path
         return Scan(policies, faults, any(file.fault for file in self._files.values()))
@@ -85,55 +83,55 @@ class PolicyFiles:
         except OSError as error:
             return _File(b"", before.policies, f"cannot be read: {error.strerror}")
         if not data and before.policies and before.fault != _EMPTY:
-            return _File(b"", before.policies, _EMPTY)  # editors empty a file before they write it
+            return _File(b"", before.policies, _EMPTY)  # editors truncate a file before they write it
         digest = hashlib.sha256(data).digest()
         if digest == before.digest:
             return before
         if len(data) > _BYTES_MAX:
             return _File(digest, before.policies, f"is larger than {_BYTES_MAX >> 20} MiB")
         if is_deep(data):
-            return _File(digest, before.policies, f"is nested more than {DEPTH_MAX:,} deep; no policy is")
+            return _File(digest, before.policies, f"is nested more than {DEPTH_MAX:,} levels deep")
         try:
             policies = list(_policies(data))
-        except Exception as error:  # noqa: BLE001 - where a tag does not fit, such as `!!bool maybe`, it may be any
-            return _File(digest, before.policies, f"is no YAML: {' '.join(str(error).split())}")
+        except Exception as error:  # noqa: BLE001 - a wrong tag, such as `!!bool maybe`, may raise anything
+            return _File(digest, before.policies, f"is not YAML: {' '.join(str(error).split())}")
         return _File(digest, policies)
 
 
 class PolicyFolder:
-    """The policies of a folder."""
+    """Source of policies: a folder."""
 
     def __init__(self, folder: Path, reloader: PolicyReloader, last_good: LastGoodStore) -> None:
         self._folder, self._reloader, self._last_good = folder, reloader, last_good
         self._files = PolicyFiles(folder)
         self._scan = Scan({}, {})
-        self._lost: Mapping[str, Obj] = {}
-        """What serves in place of files that could never be used."""
+        self._unreadable: Mapping[str, Obj] = {}
+        """Last good policies that serve in place of files that could not be read since the start."""
 
     @property
     def faults(self) -> Mapping[str, str]:
-        """What is wrong with files, by their names."""
+        """Return the errors by file."""
         return self._scan.faults
 
     async def begin(self) -> None:
-        """Read the policies. Raises OSError."""
+        """Read the policies for the first time. Raises OSError."""
         self._take(await asyncio.to_thread(self._files.scan))
         self._reloader.policies.warm()
 
     async def run(self) -> None:
-        """Those that were kept have to be known before one is met that does not compile."""
+        """Compile the policies, after their last good generations are loaded: one may not compile."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._follow())
             kept = await self._last_good.loaded()
             self._reloader.policies.last_good = kept
-            elsewhere = {name: one.obj for (name, _), one in kept.items() if name not in self._scan.policies}
-            if not self._scan.unknown:  # they went while nobody was there
-                for name in elsewhere:
+            missing = {name: one.obj for (name, _), one in kept.items() if name not in self._scan.policies}
+            if not self._scan.unknown:  # deleted while no replica ran
+                for name in missing:
                     self._last_good.forget(name)
-            elif elsewhere:  # nobody knows what those files held
-                self._lost = elsewhere
-                LOG.warning("last_good.serving", extra={"policies": sorted(elsewhere)})
-            self._take(self._with_lost(self._scan))
+            elif missing:  # the unreadable files may contain them
+                self._unreadable = missing
+                LOG.warning("last_good.serving", extra={"policies": sorted(missing)})
+            self._take(self._with_unreadable(self._scan))
             self._reloader.wake()
             await self._reloader.run()
 
@@ -144,7 +142,7 @@ class PolicyFolder:
         except OSError as error:
             fault = f"cannot be read: {error.strerror}"
             scan = Scan(self._scan.policies, {**self._scan.faults, str(self._folder): fault}, unknown=True)
-        self._take(self._with_lost(scan))
+        self._take(self._with_unreadable(scan))
 
     async def _follow(self) -> None:
         while True:
@@ -152,7 +150,7 @@ class PolicyFolder:
             await self.reload()
 
     def _take(self, scan: Scan) -> None:
-        """Tell of policies that are others than before."""
+        """Pass the policies that changed to the reloader."""
         before, known, faults = self._scan.policies, self._scan.faults, scan.faults
         for name in before.keys() - scan.policies.keys():
             self._reloader.remove(name)
@@ -166,15 +164,15 @@ class PolicyFolder:
             LOG.info("policy_file.valid", extra={"file": file})
         self._scan = scan
 
-    def _with_lost(self, scan: Scan) -> Scan:
-        """With what serves in place of files that could never be used; until all can be."""
+    def _with_unreadable(self, scan: Scan) -> Scan:
+        """Return the scan with the policies of unreadable files, until all files can be read."""
         if not scan.unknown:
-            self._lost = {}
-        return Scan({**self._lost, **scan.policies}, scan.faults, scan.unknown)
+            self._unreadable = {}
+        return Scan({**self._unreadable, **scan.policies}, scan.faults, scan.unknown)
 
 
 def _policies(data: bytes) -> Iterator[Obj]:
-    """The policies of a file; what else is in it is somebody else's."""
+    """Return the policies in a file; other objects in it are ignored."""
     for document in yaml.load_all(data, Loader):
         for obj in _listed(document):
             kind, version = obj.get("kind"), str(obj.get("apiVersion"))
@@ -183,8 +181,8 @@ def _policies(data: bytes) -> Iterator[Obj]:
                 continue
             if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
                 raise ValueError(f"a {KIND} has no metadata.name")  # noqa: TRY004 - of the file
-            _refuse_odd(obj, count())
-            # What an API server once wrote there says nothing of what the file holds now.
+            _check_is_json(obj, count())
+            # Fields that an API server once wrote do not describe the file's contents.
             kept = {key: value for key, value in metadata.items() if key in ("name", "labels", "annotations")}
             yield obj | {"metadata": kept}
 
@@ -200,24 +198,24 @@ def _listed(document: object) -> Iterator[dict[str, Any]]:
         yield document
 
 
-def _refuse_odd(value: object, number: Iterator[int], depth: int = 0) -> None:
-    """Refuse what JSON has no word for: it could not be kept; and aliases of aliases, which have no end."""
+def _check_is_json(value: object, number: Iterator[int], depth: int = 0) -> None:
+    """Check that JSON can represent a value. Raises ValueError, also for nested aliases without end."""
     if next(number) > _VALUES_MAX:
         raise ValueError(f"a {KIND} has more than {_VALUES_MAX} values")
     if depth > _DEPTH_MAX:
-        raise ValueError(f"a {KIND} is nested deeper than {_DEPTH_MAX} levels")
+        raise ValueError(f"a {KIND} is nested more than {_DEPTH_MAX} levels deep")
     match value:
         case dict():
             if not all(isinstance(key, str) for key in value):
-                raise ValueError("keys have to be texts")
+                raise ValueError("keys must be strings")
             for item in value.values():
-                _refuse_odd(item, number, depth + 1)
+                _check_is_json(item, number, depth + 1)
         case list():
             for item in value:
-                _refuse_odd(item, number, depth + 1)
+                _check_is_json(item, number, depth + 1)
         case float() if not math.isfinite(value):
-            raise ValueError(f"{value} is no number of JSON")
+            raise ValueError(f"{value} is not a JSON number")
         case str() | int() | float() | None:
             pass
         case _:
-            raise ValueError(f"{type(value).__name__} is nothing that JSON has a word for")
+            raise ValueError(f"{type(value).__name__} is not a JSON type")

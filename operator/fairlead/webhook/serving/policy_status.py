@@ -24,14 +24,14 @@ class PolicyStatus:
     def __str__(self) -> str:
         if self.reason == "Compiled":
             return f"{self.name}: generation {self.serving} serves"
-        what = f"generation {self.serving} serves" if self.serving else "its pods are treated by its failurePolicy"
-        written = f"generation {self.generation}" if self.generation else "what its file holds"
+        what = f"generation {self.serving} serves" if self.serving else "its failurePolicy decides for its pods"
+        written = f"generation {self.generation}" if self.generation else "the policy in its file"
         return f"{self.name}: {written} does not compile, {what}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledGeneration:
-    """A generation that compiled, to be kept for the time after a restart."""
+    """Generation that compiled, to be stored for after a restart."""
 
     name: str
     uid: str

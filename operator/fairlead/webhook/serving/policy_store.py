@@ -1,8 +1,7 @@
-"""The policies that serve: what came, what compiled of it, and what serves in place of what did not. No I/O.
+"""Store of the policies that serve: what compiled, and what serves in place of what did not. No I/O.
 
-A policy that does not compile never replaces one that is serving (decision 5 of the design): its last generation that
-did compile goes on, from memory or from where it was kept. If there is none, its pods are refused, or pass, by its
-failure policy.
+A policy that does not compile never replaces one that serves (decision 5): its last good generation continues to serve,
+from memory or from `LastGoodStore`. If there is none, its pods are rejected, or pass, by its failure policy.
 """
 
 import logging
@@ -27,9 +26,9 @@ from fairlead.webhook.serving.policy_status import CompiledGeneration, Obj, Poli
 LOG: Final = logging.getLogger(__name__)
 _MESSAGE_MAX: Final = 1024
 _OFTEN: Final = 200
-"""After so many stretches what is compiled serves, whatever else waits..."""
+"""Stretches after which compiled policies serve, whatever else is pending."""
 _LONG: Final = 10_000
-"""...and after so many what was good is not waited for, either."""
+"""The same while last good generations are still compiling."""
 _ANY: Final[Obj] = {
     "apiVersion": API_VERSION,
     "kind": KIND,
@@ -39,7 +38,7 @@ _ANY: Final[Obj] = {
 
 
 class _InternalError(Exception):
-    """The compiler itself failed."""
+    """The compiler itself failed; the policy is not at fault."""
 
 
 _FAULTS: Final = (InvalidObjectError, PolicyError, _InternalError)
@@ -52,110 +51,110 @@ class _Entry:
     state: PolicyStatus | None = None
     waits: bool = True
     is_too_long: bool = False
-    """It takes too much time, and is not looked at again until it is another."""
+    """Whether it takes too long to compile; it is not tried again until it changes."""
     taken: float = 0.0
-    """Seconds, with half of what the edit before took: who edits again and again does not begin anew each time."""
+    """Seconds it has taken, with half of what its previous edit took: frequent edits do not start from zero."""
 
 
 @dataclass(slots=True, eq=False)
 class _Work:
-    """The compiling of one policy as it is."""
+    """Compilation of one generation of a policy."""
 
     name: str
-    held: _Entry
+    entry: _Entry
     steps: Steps[None]
-    made: list[CompiledExpression]
-    """What there is of it by now."""
+    expressions: list[CompiledExpression]
+    """Expressions compiled so far."""
 
 
 _Queue = list[tuple[float, int, _Work]]
-"""By the time that each has taken, and then as they came."""
+"""Heap ordered by the time taken, then by arrival."""
 
 
 @dataclass(slots=True, eq=False)
 class PolicyStore:
-    """What came and what became of it."""
+    """Policies with their compiled generations and their status."""
 
     model: type[SchedulerExtenderPolicy]
     options: CompileOptions
     last_good: Mapping[tuple[str, str], CompiledGeneration] = field(default_factory=dict)
-    """The last good generations as they were found at the start, by names and UIDs of their policies."""
+    """Last good generations found at the start, by name and UID of their policy."""
     on_compiled: Callable[[CompiledGeneration], None] = lambda _: None
-    """Told of every generation that compiles..."""
+    """Called with every generation that compiles."""
     on_removed: Callable[[str], None] = lambda _: None
-    """...and of every policy that went."""
+    """Called with the name of every policy that was deleted."""
     serving: PolicySet = field(default_factory=PolicySet)
-    _held: dict[str, _Entry] = field(default_factory=dict)
+    _entries: dict[str, _Entry] = field(default_factory=dict)
     _changed: bool = False
-    _came: bool = False
-    """Something is another since it was last looked what waits."""
+    _requeue: bool = False
+    """Whether something changed since the queue was last built."""
     _stretches: int = 0
     _begun: int = 0
 
     def warm(self) -> None:
-        """Compile any policy: the first one takes several times as long as others, and nobody waits for it yet."""
+        """Compile a sample policy: the first one takes several times as long, and no call waits for it yet."""
         for _ in self._compiled(_ANY):
             pass
 
     def set_compile_options(self, rules: CompileOptions) -> None:
-        """Other rules of what is allowed: all are compiled anew."""
+        """Set the compile options and compile every policy again."""
         self.options = rules
-        for held in self._held.values():
-            held.waits = held.waits or not held.is_too_long
-        self._came = True
+        for entry in self._entries.values():
+            entry.waits = entry.waits or not entry.is_too_long
+        self._requeue = True
 
     def put(self, obj: Obj) -> None:
-        """A policy came, or became different; compiling it is for `steps`."""
+        """Add or replace a policy, to be compiled by `compile_pending`."""
         name = str(obj.get("metadata", {}).get("name", ""))
-        held = self._held.get(name)
-        if held is None or _uid(held.obj) != _uid(obj):
-            self._held[name], self._came = _Entry(obj), True
-        elif _written(held.obj) != _written(obj):
-            held.obj, held.waits, self._came = obj, True, True
+        entry = self._entries.get(name)
+        if entry is None or _uid(entry.obj) != _uid(obj):
+            self._entries[name], self._requeue = _Entry(obj), True
+        elif _written(entry.obj) != _written(obj):
+            entry.obj, entry.waits, self._requeue = obj, True, True
 
     def remove(self, name: str) -> None:
-        """A policy went."""
-        if self._held.pop(name, None) is not None:
-            self._changed = self._came = True
+        """Remove a policy."""
+        if self._entries.pop(name, None) is not None:
+            self._changed = self._requeue = True
             self.on_removed(name)
 
     @property
     def waits(self) -> bool:
-        """Whether `steps` has anything to do."""
-        return self._changed or any(held.waits for held in self._held.values())
+        """Return whether `compile_pending` has anything to do."""
+        return self._changed or any(entry.waits for entry in self._entries.values())
 
     @property
     def states(self) -> Mapping[str, PolicyStatus]:
-        """How it is with each policy."""
-        return {name: held.state for name, held in sorted(self._held.items()) if held.state is not None}
+        """Return the status of each policy."""
+        return {name: entry.state for name, entry in sorted(self._entries.items()) if entry.state is not None}
 
     def compile_pending(self) -> Iterator[float]:
-        """Compile what came, in small pieces, and let it serve: together at the end, or before if that is far.
+        """Compile what is pending, in small pieces, and let it serve: at the end, or earlier if that is far off.
 
-        Tells after each piece how many seconds its policy has taken.
+        Yields after each piece how many seconds its policy has taken.
 
-        What was good serves before anything else is looked at. What is not compiled when something serves is stood in
-        for by its failure policy.
+        Last good generations serve before anything else is compiled. A policy that is not compiled when others begin to
+        serve is represented by a placeholder with its failure policy.
         """
-        if remembered := self._remembered():
-            yield from self._run(remembered, _LONG)
+        if last_good := self._last_good_work():
+            yield from self._run(last_good, _LONG)
             self._serve()
         yield from self._run([], _OFTEN)
         if self._changed:
             self._serve()
 
     def _run(self, begun: list[_Work], limit: int) -> Iterator[float]:
-        """Compile these, or else all that wait and that come meanwhile.
+        """Compile these, or everything that is pending or comes meanwhile.
 
-        Whoever has had least of our time is next: nothing waits for one that takes long.
+        The policy that has taken the least time is next, so that none waits for a slow one.
         """
         only = bool(begun)
         queue = [(0.0, at, work) for at, work in enumerate(begun)]
         try:
             while True:
-                if self._came and not only:
-                    queue, gone = self._queued(queue)
-                    for _ in released(gone):
+                if self._requeue and not only:
+                    queue, dropped = self._queued(queue)
+                    for _ in released(dropped):
                         yield 0.0
                 if not queue:
                     return
@@ -166,39 +165,39 @@ class PolicyStore:
                 except StopIteration:
                     self._changed = True
                 else:
-                    work.held.taken = taken = taken + self.options.clock() - began
+                    work.entry.taken = taken = taken + self.options.clock() - began
                     heappush(queue, (taken, at, work))
                 if self._is_due(limit):
                     limit = _OFTEN
                 yield taken
-        finally:  # a fault of one leaves the others to be compiled the next time
+        finally:  # after a fault the others are compiled at the next call
             for _, _, work in queue:
-                work.held.waits = self._came = True
+                work.entry.waits = self._requeue = True
 
     def _queued(self, queue: _Queue) -> tuple[_Queue, list[Any]]:
-        """With those that have come, the short ones first; and what was made of those that are another by now."""
-        self._came = False
-        after, gone = list[tuple[float, int, _Work]](), list[Any]()
+        """Return the queue with new policies, short ones first, and the expressions of those that changed meanwhile."""
+        self._requeue = False
+        after, dropped = list[tuple[float, int, _Work]](), list[Any]()
         for taken, at, work in queue:
-            if work.held.waits or self._held.get(work.name) is not work.held:
+            if work.entry.waits or self._entries.get(work.name) is not work.entry:
                 work.steps.close()
-                gone += work.made
+                dropped += work.expressions
             else:
                 after.append((taken, at, work))
-        waiting = sorted((one for one in self._held.items() if one[1].waits), key=lambda one: _length(one[1].obj))
-        for name, held in waiting:
-            held.waits = False
+        waiting = sorted((one for one in self._entries.items() if one[1].waits), key=lambda one: _length(one[1].obj))
+        for name, entry in waiting:
+            entry.waits = False
             self._begun += 1
-            after.append((held.taken / 2, self._begun, self._work(name, held)))
+            after.append((entry.taken / 2, self._begun, self._work(name, entry)))
         heapify(after)
-        return after, gone
+        return after, dropped
 
-    def _work(self, name: str, held: _Entry) -> _Work:
-        made = list[CompiledExpression]()
-        return _Work(name, held, self._compile(held, held.obj, made), made)
+    def _work(self, name: str, entry: _Entry) -> _Work:
+        expressions = list[CompiledExpression]()
+        return _Work(name, entry, self._compile(entry, entry.obj, expressions), expressions)
 
     def _is_due(self, limit: int) -> bool:
-        """Let what is compiled serve after so many stretches."""
+        """Let compiled policies serve after `limit` stretches; return whether they do now."""
         self._stretches += 1
         if not self._changed or self._stretches < limit:
             return False
@@ -207,69 +206,71 @@ class PolicyStore:
 
     def _serve(self) -> None:
         self._changed, self._stretches = False, 0
-        held = self._held.values()
-        self.serving = policy_set(one.compiled or placeholder_policy(one.obj, yet=False) for one in held)
+        entry = self._entries.values()
+        self.serving = policy_set(one.compiled or placeholder_policy(one.obj, yet=False) for one in entry)
 
-    def _remembered(self) -> list[_Work]:
-        """Those that begin with what an earlier process found good, the short ones first."""
+    def _last_good_work(self) -> list[_Work]:
+        """Return the compilations of last good generations, the short ones first."""
         found = [
-            (held, kept)
-            for name, held in self._held.items()
-            if held.compiled is None and held.waits and (kept := self.last_good.get((name, _uid(held.obj)))) is not None
+            (entry, stored)
+            for name, entry in self._entries.items()
+            if entry.compiled is None
+            and entry.waits
+            and (stored := self.last_good.get((name, _uid(entry.obj)))) is not None
         ]
         return [self._begun_with(*each) for each in sorted(found, key=lambda one: _length(one[1].obj))]
 
-    def _begun_with(self, held: _Entry, kept: CompiledGeneration) -> _Work:
-        if _written(kept.obj) == _written(held.obj):
-            held.waits = False
-            return self._work(kept.name, held)
-        return _Work(kept.name, held, self._resume(kept.name, held), [])
+    def _begun_with(self, entry: _Entry, stored: CompiledGeneration) -> _Work:
+        if _written(stored.obj) == _written(entry.obj):
+            entry.waits = False
+            return self._work(stored.name, entry)
+        return _Work(stored.name, entry, self._resume(stored.name, entry), [])
 
-    def _resume(self, name: str, held: _Entry) -> Steps[None]:
-        held.compiled = yield from self._kept(name, held.obj)
+    def _resume(self, name: str, entry: _Entry) -> Steps[None]:
+        entry.compiled = yield from self._compile_stored(name, entry.obj)
 
-    def _compile(self, held: _Entry, obj: Obj, made: list[CompiledExpression]) -> Steps[None]:
-        held.is_too_long = False
+    def _compile(self, entry: _Entry, obj: Obj, expressions: list[CompiledExpression]) -> Steps[None]:
+        entry.is_too_long = False
         name, failed = str(obj["metadata"].get("name", "")), False
         try:
-            compiled = yield from self._compiled(obj, made)
+            compiled = yield from self._compiled(obj, expressions)
         except _FAULTS as error:
             message = "; ".join(str(error).splitlines())[:_MESSAGE_MAX]
             failed = isinstance(error, _InternalError)
-            held.is_too_long = isinstance(error, PolicyError) and error.is_too_long
+            entry.is_too_long = isinstance(error, PolicyError) and error.is_too_long
         else:
-            held.compiled = compiled
-            held.state = PolicyStatus(name, compiled.generation, compiled.generation, "Compiled", uid=compiled.uid)
-            if self._held.get(name) is held:
+            entry.compiled = compiled
+            entry.state = PolicyStatus(name, compiled.generation, compiled.generation, "Compiled", uid=compiled.uid)
+            if self._entries.get(name) is entry:
                 self.on_compiled(CompiledGeneration(name, compiled.uid, compiled.generation, obj))
             return
-        if held.compiled is None or held.compiled.placeholder:
-            held.compiled = (yield from self._kept(name, obj)) or placeholder_policy(obj)
+        if entry.compiled is None or entry.compiled.placeholder:
+            entry.compiled = (yield from self._compile_stored(name, obj)) or placeholder_policy(obj)
         generation = generation_of(obj)
-        serves = None if held.compiled.placeholder else held.compiled.generation
+        serves = None if entry.compiled.placeholder else entry.compiled.generation
         reason: Reason = "InternalError" if failed else "LastGoodServes" if serves else "NothingServes"
-        held.state = PolicyStatus(name, generation, serves, reason, message, _uid(obj))
+        entry.state = PolicyStatus(name, generation, serves, reason, message, _uid(obj))
 
-    def _compiled(self, obj: Obj, made: list[CompiledExpression] | None = None) -> Steps[CompiledPolicy]:
-        """Raises what `_FAULTS` names, whatever goes wrong: one policy must not stop the others."""
+    def _compiled(self, obj: Obj, expressions: list[CompiledExpression] | None = None) -> Steps[CompiledPolicy]:
+        """Compile a policy; raises one of `_FAULTS` whatever goes wrong, so that one policy never stops the others."""
         try:
             policy = parse_policy(obj, self.model)
             yield
-            return (yield from compile_steps(policy, self.options, made=made))
+            return (yield from compile_steps(policy, self.options, made=expressions))
         except _FAULTS:
             raise
         except Exception as error:
             LOG.exception("policy.compile_fault", extra={"policy": obj["metadata"].get("name", "")})
-            raise _InternalError(f"internal error, the log has more: {type(error).__name__}: {error}") from error
+            raise _InternalError(f"internal error, see the log: {type(error).__name__}: {error}") from error
 
-    def _kept(self, name: str, obj: Obj) -> Steps[CompiledPolicy | None]:
-        """What was kept of the same policy; one of the same name that was made anew is another."""
-        kept = self.last_good.get((name, _uid(obj)))
-        if kept is None or _written(kept.obj) == _written(obj):
-            return None  # nothing, or what does not compile any more
+    def _compile_stored(self, name: str, obj: Obj) -> Steps[CompiledPolicy | None]:
+        """Compile the last good generation of a policy with the same UID; None if there is none, or it fails."""
+        stored = self.last_good.get((name, _uid(obj)))
+        if stored is None or _written(stored.obj) == _written(obj):
+            return None  # nothing stored, or the same, which does not compile
         try:
-            return (yield from self._compiled(kept.obj))
-        except _FAULTS:  # compiled by a version that knew more
+            return (yield from self._compiled(stored.obj))
+        except _FAULTS:  # a newer version of Fairlead had compiled it
             return None
 
 
@@ -278,7 +279,7 @@ def _uid(obj: Obj) -> str:
 
 
 def _length(obj: Obj) -> int:
-    """How much text there is in its expressions."""
+    """Return the total length of its expressions."""
     spec = obj.get("spec")
     parts = [spec, *(one for one in spec.values() if isinstance(one, Mapping))] if isinstance(spec, Mapping) else []
     lists = [one for part in parts for one in part.values() if isinstance(one, list)]
@@ -287,5 +288,5 @@ def _length(obj: Obj) -> int:
 
 
 def _written(obj: Obj) -> object:
-    """What somebody wrote, and how often: status and bookkeeping change nothing."""
+    """Return what its author wrote, with its generation: changes of status and metadata do not count."""
     return obj.get("apiVersion"), obj.get("spec"), obj.get("metadata", {}).get("generation")

@@ -1,4 +1,4 @@
-"""Policies from the API server: what is kept of each, and how they come to serve."""
+"""Policies of the API server: a watch that feeds the reloader."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -17,17 +17,17 @@ from fairlead.webhook.serving.reloader import PolicyReloader
 
 
 class PolicyHandler(Protocol):
-    """Who wants to know."""
+    """Receiver of policies."""
 
     def put(self, obj: Mapping[str, Any]) -> None:
-        """A policy came or became different."""
+        """Handle a new or changed policy."""
 
     def remove(self, name: str) -> None:
-        """A policy went."""
+        """Handle a deleted policy."""
 
 
 class Metadata(msgspec.Struct, frozen=True):
-    """What is kept of it; called as in the API."""
+    """Metadata of a policy, named as in the API."""
 
     name: str = ""
     namespace: str = ""
@@ -38,7 +38,7 @@ class Metadata(msgspec.Struct, frozen=True):
 
 
 class PolicyObject(msgspec.Struct, frozen=True):
-    """A policy; what its spec holds is read by others."""
+    """A policy; its spec is parsed by `api.parse`."""
 
     metadata: Metadata = Metadata()
     apiVersion: str = API_VERSION  # noqa: N815
@@ -47,46 +47,46 @@ class PolicyObject(msgspec.Struct, frozen=True):
 
     @property
     def obj(self) -> Mapping[str, Any]:
-        """As it is compiled, and as it is kept."""
+        """Return the policy as a document, to be compiled and stored."""
         meta = self.metadata
         metadata = {"name": meta.name, "uid": meta.uid, "generation": meta.generation}
         return {"apiVersion": self.apiVersion, "kind": self.kind, "metadata": metadata, "spec": self.spec}
 
 
 class PolicySink:
-    """Tells of policies; one that is being deleted has gone, whoever still holds on to it."""
+    """Sink that passes policies to a handler; one that is being deleted counts as deleted, whatever its finalizers."""
 
-    def __init__(self, told: PolicyHandler) -> None:
-        self._told = told
+    def __init__(self, handler: PolicyHandler) -> None:
+        self._handler = handler
 
     def begin(self) -> None:
-        """A list begins."""
+        """Ignore the start of a list."""
 
     def end(self) -> None:
-        """A list is complete."""
+        """Ignore the end of a list."""
 
     def put(self, item: PolicyObject, /) -> None:
-        """A policy came or became different."""
+        """Handle a new or changed policy."""
         if item.metadata.deletionTimestamp is None:
-            self._told.put(item.obj)
+            self._handler.put(item.obj)
         else:
-            self._told.remove(item.metadata.name)
+            self._handler.remove(item.metadata.name)
 
     def remove(self, key: Key, /) -> None:
-        """A policy went."""
-        self._told.remove(key[1])
+        """Handle a deleted policy."""
+        self._handler.remove(key[1])
 
 
 decode: Final[Callable[[msgspec.Raw], PolicyObject]] = msgspec.json.Decoder(PolicyObject).decode
 
 
-def watch_policies(client: Client, told: PolicyHandler) -> Reflector[PolicyObject]:
-    """Keeps somebody told of all policies."""
-    return Reflector(client, POLICIES, decode=decode, sink=PolicySink(told))
+def watch_policies(client: Client, handler: PolicyHandler) -> Reflector[PolicyObject]:
+    """Return a reflector that passes all policies to a handler."""
+    return Reflector(client, POLICIES, decode=decode, sink=PolicySink(handler))
 
 
 class WatchedPolicies:
-    """The policies of a cluster."""
+    """Source of policies: the API server."""
 
     faults: Mapping[str, str] = MappingProxyType({})
 
@@ -95,18 +95,22 @@ class WatchedPolicies:
         self.objects: Final = watch_policies(client, reloader)
 
     async def begin(self) -> None:
-        """Compile what every policy needs."""
+        """Compile a policy to warm up."""
         self._reloader.policies.warm()
 
     async def run(self) -> None:
-        """What was good serves before anything else is compiled; what is not compiled yet has its failure policy."""
+        """Watch and compile policies.
+
+        Last good generations serve before anything else is compiled; a policy that is not compiled yet gets its failure
+        policy.
+        """
         kept = await self._last_good.loaded()
         self._reloader.policies.last_good = kept
         async with asyncio.TaskGroup() as group:
             group.create_task(self.objects.run())
             await self.objects.listed()
             present = {name for _, name in self.objects.objects}
-            for name in {name for name, _ in kept} - present:  # they went while nobody was there
+            for name in {name for name, _ in kept} - present:  # deleted while no replica ran
                 self._last_good.forget(name)
             self._reloader.wake()
             await self._reloader.run()

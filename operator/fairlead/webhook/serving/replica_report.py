@@ -1,4 +1,4 @@
-"""What this replica says of itself to the one that leads: from what its parts know. Pure."""
+"""Report of this replica to the leader, from the state of its parts. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,21 +18,21 @@ _NOBODY: Final[Mapping[str, int]] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class ReportInputs:
-    """What the parts know at this moment."""
+    """Inputs of the report."""
 
     process: str = ""
     states: Mapping[str, PolicyStatus]
-    """What became of the policies that were seen."""
+    """Status of each policy."""
     serving: PolicySet | None
-    """None before there is one."""
+    """The serving policy set; None before there is one."""
     rule_errors: RuleErrorTotals
     open_circuits: Collection[OpenCircuit] = ()
     conflicts: Mapping[Conflict, int] = field(default_factory=dict)
-    """The pods to which each happened."""
+    """Pods affected by each annotation conflict."""
     refused: Mapping[str, int] = field(default_factory=lambda: _NOBODY)
     """Pods that a policy alone leaves without a node."""
     missed: Mapping[str, int] = field(default_factory=lambda: _NOBODY)
-    """Samples that it refused as a whole although another node would have passed."""
+    """Samples that it rejected completely although another node would have passed."""
     refused_connections: Mapping[str, str] = field(default_factory=dict)
     authorities: str = ""
     issuer: str = ""
@@ -40,58 +40,58 @@ class ReportInputs:
     schedulable_again: bool = False
 
 
-def report(known: ReportInputs) -> ReplicaState:
-    """All of it."""
-    serving = known.serving.policies if known.serving is not None else ()
+def report(inputs: ReportInputs) -> ReplicaState:
+    """Return the report."""
+    serving = inputs.serving.policies if inputs.serving is not None else ()
     compiled = {one.name: one for one in serving}
-    colliding = _colliding(serving, known.conflicts)
+    colliding = _colliding(serving, inputs.conflicts)
     return ReplicaState(
-        process=known.process,
-        policy_set=known.serving.generation if known.serving is not None else "",
+        process=inputs.process,
+        policy_set=inputs.serving.generation if inputs.serving is not None else "",
         policies={
-            name: _policy(known, state, compiled.get(name), colliding.get(name, ()))
-            for name, state in known.states.items()
+            name: _policy(inputs, state, compiled.get(name), colliding.get(name, ()))
+            for name, state in inputs.states.items()
         },
-        authorities=known.authorities,
-        issuer=known.issuer,
-        turned_away=dict(known.refused_connections),
-        missing=known.missing_permissions,
-        freed=known.schedulable_again,
+        authorities=inputs.authorities,
+        issuer=inputs.issuer,
+        turned_away=dict(inputs.refused_connections),
+        missing=inputs.missing_permissions,
+        freed=inputs.schedulable_again,
     )
 
 
 def _policy(
-    known: ReportInputs, state: PolicyStatus, one: CompiledPolicy | None, colliding: Iterable[str]
+    inputs: ReportInputs, state: PolicyStatus, one: CompiledPolicy | None, colliding: Iterable[str]
 ) -> PolicyState:
-    seen = PolicyState(uid=state.uid, generation=state.generation, reason=state.reason, message=state.message)
-    if one is None or one.uid != seen.uid:  # it is about to serve, or one that had its name is about to go
-        return seen
+    minimal = PolicyState(uid=state.uid, generation=state.generation, reason=state.reason, message=state.message)
+    if one is None or one.uid != minimal.uid:  # its first generation is not serving yet
+        return minimal
     gates = one.filters or one.protections
     return PolicyState(
-        uid=seen.uid,
-        generation=seen.generation,
+        uid=minimal.uid,
+        generation=minimal.generation,
         serving="" if one.placeholder else one.generation,
-        reason=seen.reason,
-        message=seen.message,
-        slow=any(slow.scope == "all" for slow in known.open_circuits if slow.policy == version(one)),
+        reason=minimal.reason,
+        message=minimal.message,
+        slow=any(slow.scope == "all" for slow in inputs.open_circuits if slow.policy == version(one)),
         slow_for=tuple(
-            str(slow) for slow in known.open_circuits if slow.policy == version(one) and slow.scope != "all"
+            str(slow) for slow in inputs.open_circuits if slow.policy == version(one) and slow.scope != "all"
         ),
         scheduler=one.scheduler_name,
         fails=one.enforced and one.rejects_on_failure,
         ignores=one.enforced and not one.rejects_on_failure and bool(gates),
         scores=one.enforced and bool(one.scores),
         binds=one.enforced and bool(one.annotations),
-        rules=tuple(_rules(known.rule_errors, one)),
+        rules=tuple(_rules(inputs.rule_errors, one)),
         conflicts=tuple(colliding),
-        refused_pods=known.refused.get(one.name, 0),
-        missed_samples=known.missed.get(one.name, 0),
+        refused_pods=inputs.refused.get(one.name, 0),
+        missed_samples=inputs.missed.get(one.name, 0),
     )
 
 
-def _rules(undecided: RuleErrorTotals, one: CompiledPolicy) -> Iterator[RuleState]:
+def _rules(errors: RuleErrorTotals, one: CompiledPolicy) -> Iterator[RuleState]:
     for rule in one.reports:
-        failed = undecided.last_error(one.name, rule.name)
+        failed = errors.last_error(one.name, rule.name)
         yield RuleState(
             kind=rule.kind,
             name=rule.name,
@@ -104,15 +104,15 @@ def _rules(undecided: RuleErrorTotals, one: CompiledPolicy) -> Iterator[RuleStat
 
 
 def _colliding(serving: Iterable[CompiledPolicy], happened: Mapping[Conflict, int]) -> Mapping[str, list[str]]:
-    """In the words of each side."""
+    """Return the annotation conflicts of each policy as text, from its point of view."""
     found: dict[str, list[str]] = {}
     for each in conflicts([*serving]):
         pods = happened.get(each, 0)
         so_far = f" ({pods} pods so far)" if pods else ""
         found.setdefault(each.loser, []).append(
-            f"{each.key} is written by {each.winner}, too, which comes first: ours is left out{so_far}"
+            f"{each.key} is also written by {each.winner}, which comes first; this policy's value is left out{so_far}"
         )
         found.setdefault(each.winner, []).append(
-            f"{each.key} is written by {each.loser}, too, which comes later and is left out{so_far}"
+            f"{each.key} is also written by {each.loser}, which comes later; its value is left out{so_far}"
         )
     return found

@@ -1,4 +1,4 @@
-"""What rules could not decide: how often since their policy serves, and what was wrong last. For people who ask why."""
+"""Rule errors per rule since its policy serves: how many, and the last one; for the status and the log."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,19 +14,19 @@ Rule = tuple[str, str]  # policy, rule
 
 @dataclass(slots=True, eq=False)
 class RuleErrorTotals:
-    """Totals of what is drained now and then."""
+    """Totals of the rule errors that evaluators have counted."""
 
     counted: Callable[[str, str, int], None]
-    """Told how often a rule of a policy could not decide."""
+    """Called with a policy, a rule and its new errors."""
     faulted: Callable[[str, str, int], None] = lambda *_: None
-    """Told how often that was a fault of the program."""
+    """Called with a policy, a rule and its new internal errors."""
     _rules: dict[Rule, RuleFailures] = field(default_factory=dict)
     _serving: Mapping[str, str | None] = field(default_factory=dict)
     _when: dict[Rule, str] = field(default_factory=dict)
     _logged: set[Rule] = field(default_factory=set)
 
     def add(self, failures: Iterable[RuleFailures], serving: Mapping[str, str | None], at: str = "") -> None:
-        """More of them, seen at that time, and which generation of each policy serves: another one starts afresh."""
+        """Add rule errors seen at a time; a policy whose serving generation changed starts from zero."""
         same = {name for name, generation in serving.items() if self._serving.get(name, generation) == generation}
         self._rules = {rule: one for rule, one in self._rules.items() if rule[0] in same}
         self._when = {rule: at for rule, at in self._when.items() if rule in self._rules}
@@ -50,7 +50,7 @@ class RuleErrorTotals:
             self._when[one.policy, one.rule] = at
 
     def last_error(self, policy: str, rule: str) -> tuple[RuleFailures, str] | None:
-        """What is known of a rule, and when the last was seen."""
+        """Return the errors of a rule and the time of the last one; None if there are none."""
         found = self._rules.get((policy, rule))
         return None if found is None else (found, self._when[policy, rule])
 

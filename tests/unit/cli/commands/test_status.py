@@ -74,7 +74,7 @@ def test_a_second_operator_is_wrong_from_either_side(tmp_path: Path, capsys: pyt
 CANNOT: dict[str, tuple[dict[str, object], str]] = {
     "the kind is not there": ({"POLICIES": 404}, "this cluster does not know policies: "),
     "policies may not be listed": ({"POLICIES": 403}, "of that user lacks the rule {apiGroups: "),
-    "what answers is no API server": ({"POLICIES": "<html>"}, "the answer is not what was asked for"),
+    "what answers is no API server": ({"POLICIES": "<html>"}, "the reply cannot be decoded"),
 }
 
 

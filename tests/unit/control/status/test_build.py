@@ -40,7 +40,7 @@ def test_what_its_scheduler_is_counts_once_that_was_decided_for_this_generation(
 
 def test_a_policy_that_is_too_slow_for_some_pods_is_ready_for_the_others_and_says_for_how_many_it_is_not() -> None:
     policy = {"metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": {}}
-    few = "its filters are switched to its failurePolicy for 1 class of pods of one namespace"
+    few = "its failurePolicy replaces its filters for 1 class of pods of one namespace"
     served = PolicyState(uid="u", generation="2", serving="2", reason="Compiled", slow_for=(few,))
     answers: dict[str, ReplicaState | str] = {"one": ReplicaState(policies={"p": served})}
     passed = ReconcileResult(decision=Decision(lifecycle="Stays", phase="Steady"), policy_edits=["0.1", "u/2"])

@@ -81,8 +81,8 @@ def test_there_is_nobody_to_ask(make: Make) -> None:
 
 WRONG = {
     "fails": ("echo 'log in first' >&2; exit 3", "/bin/me failed with 3: log in first; run it by hand"),
-    "says nothing": ("true", "/bin/me printed what is not JSON; it must print an ExecCredential of " + V1),
-    "prints a secret that is not JSON": ("echo s3cret", "/bin/me printed what is not JSON; it must"),
+    "says nothing": ("true", "/bin/me did not print JSON; it must print an ExecCredential of " + V1),
+    "prints a secret that is not JSON": ("echo s3cret", "/bin/me did not print JSON; it must"),
     "prints another version": (
         f"echo '{credential(V1BETA1, token='s3cret')}'",
         "printed a ExecCredential of '" + V1BETA1,
@@ -95,7 +95,7 @@ WRONG = {
     "prints a wrong type": (f"echo '{credential(token=5)}'", "printed something else: Expected `str"),
     "prints two lines for a token": (
         f"printf %s '{credential(token='s3' + chr(10) + 'cret')}'",
-        "printed a token of more than one line; it must",
+        "printed a token with more than one line; it must",
     ),
     "prints half a pair": (f"echo '{credential(clientKeyData='s3cret')}'", "a certificate or a key without the other"),
 }

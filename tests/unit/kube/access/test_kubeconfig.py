@@ -125,31 +125,31 @@ BAD: dict[str, tuple[object, str]] = {
     ),
     "no address": (
         config(cluster={"server": "dev:6443"}),
-        "a: clusters[dev].cluster.server: 'dev:6443' is no address; it must be https://HOST[:PORT]",
+        "a: clusters[dev].cluster.server: 'dev:6443' is not an address; it must be https://HOST[:PORT]",
     ),
     "no port": (
         config(cluster={"server": "https://dev:http"}),
-        "a: clusters[dev].cluster.server: 'https://dev:http' is no address; it must be https://HOST[:PORT]",
+        "a: clusters[dev].cluster.server: 'https://dev:http' is not an address; it must be https://HOST[:PORT]",
     ),
     "two dots in a row": (
         config(cluster={"server": "https://dev..example"}),
-        "a: clusters[dev].cluster.server: 'https://dev..example' is no address; it must be https://HOST[:PORT]",
+        "a: clusters[dev].cluster.server: 'https://dev..example' is not an address; it must be https://HOST[:PORT]",
     ),
     "half an address": (
         config(cluster={"server": "https://[::1:6443"}),
-        "a: clusters[dev].cluster.server: 'https://[::1:6443' is no address; it must be https://HOST[:PORT]",
+        "a: clusters[dev].cluster.server: 'https://[::1:6443' is not an address; it must be https://HOST[:PORT]",
     ),
     "no port of a proxy": (
         config(cluster={"proxy-url": "http://x:99999"}),
-        "a: clusters[dev].cluster.proxy-url: 'http://x:99999' is no proxy that we know",
+        "a: clusters[dev].cluster.proxy-url: 'http://x:99999' is not a supported proxy",
     ),
     "a proxy that we do not know": (
         config(cluster={"proxy-url": "socks5://x:1"}),
-        "a: clusters[dev].cluster.proxy-url: 'socks5://x:1' is no proxy that we know",
+        "a: clusters[dev].cluster.proxy-url: 'socks5://x:1' is not a supported proxy",
     ),
     "an authority that nobody looks at": (
         config(cluster={"certificate-authority": "x", "insecure-skip-tls-verify": True}),
-        "a: clusters[dev].cluster.insecure-skip-tls-verify: stands beside a certificate-authority; remove one",
+        "a: clusters[dev].cluster.insecure-skip-tls-verify: is set together with certificate-authority; remove one",
     ),
     "data that is none": (
         config(cluster={"certificate-authority-data": "%"}),
@@ -163,15 +163,18 @@ BAD: dict[str, tuple[object, str]] = {
         config(user={"username": "u", "token": "t"}),
         "a: users[dev].user: has a token and a username; keep one of the two",
     ),
-    "a way of old": (config(user={"auth-provider": {"name": "gcp"}}), "a: users[dev].user.auth-provider: is of old"),
-    "somebody else": (config(user={"token": "t", "as": "root"}), "a: users[dev].user.as: is not understood"),
+    "a way of old": (
+        config(user={"auth-provider": {"name": "gcp"}}),
+        "a: users[dev].user.auth-provider: is no longer supported",
+    ),
+    "somebody else": (config(user={"token": "t", "as": "root"}), "a: users[dev].user.as: is not supported"),
     "a plugin of old": (
         config(user=exec_user(apiVersion="client.authentication.k8s.io/v1alpha1")),
         "a: users[dev].user.exec.apiVersion: 'client.authentication.k8s.io/v1alpha1' is not known; it must be",
     ),
     "a plugin that asks": (
         config(user=exec_user(interactiveMode="Always")),
-        "a: users[dev].user.exec.interactiveMode: there is nobody to ask; it must be Never or IfAvailable",
+        "a: users[dev].user.exec.interactiveMode: there is no terminal; it must be Never or IfAvailable",
     ),
     "a plugin that may ask": (
         config(user=exec_user(interactiveMode="")),

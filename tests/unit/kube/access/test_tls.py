@@ -116,7 +116,7 @@ async def test_an_authority_that_was_replaced_is_believed_without_a_new_start(tm
     comment = "# Főtanúsítvány\n".encode()
     async with serving(new, "127.0.0.1") as server:
         reached = access(tmp_path, server.url, {"certificate-authority": "ca.crt"})
-        with pytest.raises(UnreachableError, match=r"is not whom we trust: .*CERTIFICATE_VERIFY_FAILED"):
+        with pytest.raises(UnreachableError, match=r"is not trusted: .*CERTIFICATE_VERIFY_FAILED"):
             await name(reached)
         file.unlink()
         file.write_bytes(comment + new.certificate.read_bytes())
@@ -151,7 +151,7 @@ async def test_who_is_believed(authority: Authority, tmp_path: Path, cluster: Ob
         if want:
             assert await asked == ""
         else:
-            with pytest.raises(UnreachableError, match="is not whom we trust") as error:
+            with pytest.raises(UnreachableError, match="is not trusted") as error:
                 await asked
             assert error.value.not_sent
 
@@ -167,7 +167,7 @@ NO_GOOD = {
         False,
         "config: clusters[x].cluster.certificate-authority-data: holds no certificate; it must be PEM",
     ),
-    "a key of another": ({}, True, "config: users[x].user: the certificate and the key do not go together: "),
+    "a key of another": ({}, True, "config: users[x].user: the certificate and the key do not match: "),
 }
 
 

@@ -401,5 +401,5 @@ async def test_credentials_that_are_refused_are_renewed_for_whoever_comes_next(c
 @in_loop
 async def test_a_client_is_a_context() -> None:
     async with Server() as server:
-        with pytest.raises(RuntimeError, match="as a context"):
+        with pytest.raises(RuntimeError, match="as a context manager"):
             await _get(Client(server.access()))

@@ -381,7 +381,7 @@ async def test_trouble_is_a_line_when_it_begins_and_one_when_it_is_over(caplog: 
     assert said == [
         ("WARNING", "reflector.failed", "watch things.test.dev: 403 Forbidden: not you"),
         ("WARNING", "reflector.failed", "watch things.test.dev: 503: no"),
-        ("INFO", "reflector.well", ""),
+        ("INFO", "reflector.recovered", ""),
     ]
 
 

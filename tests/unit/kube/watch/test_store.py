@@ -87,7 +87,7 @@ def test_another_object_of_the_same_name_takes_the_place_of_the_first(held: Stor
 def test_a_late_delete_does_not_take_its_successor(held: Store[Item], told: Told) -> None:
     held.put(("a", "9", 9))
     held.gone(("", "a"), "1")
-    assert held.stamps[("", "a")] == ObjectVersion("9", "9")
+    assert held.versions[("", "a")] == ObjectVersion("9", "9")
     held.gone(("", "a"), "9")
     held.gone(("", "a"), "9")
     assert told.said == ["remove a", "put a 9 9", "remove a"]

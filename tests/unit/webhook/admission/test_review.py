@@ -64,7 +64,7 @@ def test_an_answer_has_an_end() -> None:
     filters = {f"f{number}": "x" * 200 for number in range(32)}
     message = answer(asked(obj(filters=filters)))["status"]["message"]
     assert len(message) < MESSAGE_MAX + 100
-    assert message.endswith("fairlead lint says the rest")
+    assert message.endswith("run fairlead lint for the rest")
 
 
 def test_warnings_come_in_pieces_that_are_not_cut() -> None:
@@ -79,7 +79,7 @@ def test_there_are_not_too_many_of_them() -> None:
     filters = {f"f{number}": f"pod.metadata.labels['l{number}'] == 'x'" for number in range(16)}
     warnings = answer(asked(obj(filters=filters)))["warnings"]
     assert len(warnings) == PIECES
-    assert warnings[-1] == "there are more: ask fairlead lint"
+    assert warnings[-1] == "there are more: run fairlead lint"
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_a_policy_is_switched_for_the_pods_that_made_it_miss_and_for_nobody_else
     for other in (of("b"), of("a", "web"), of("b", "web")):
         assert not pace.is_open(one, "gate", other, 0)
     assert [str(each) for each in pace.open_circuits(0)] == [
-        "its filters are switched to its failurePolicy for 1 class of pods of one namespace"
+        "its failurePolicy replaces its filters for 1 class of pods of one namespace"
     ]
 
 

@@ -58,7 +58,7 @@ def test_a_pod_is_told_of_when_a_node_becomes_good() -> None:
     ground = Ground(policy(filters={"f": LABEL}))
     assert ground.filter() == "empty"
     assert not ground.freed
-    assert ground.waiting.record_rejected() == {"p": 1}
+    assert ground.waiting.rejected_alone() == {"p": 1}
     ground.label("a", pool="theirs")
     assert not ground.freed
     ground.label("b", pool="ours")
@@ -104,7 +104,7 @@ def test_and_when_a_node_becomes_known() -> None:
     ground = Ground(policy(filters={"f": "node.metadata.name == 'c'"}))
     assert ground.filter(names=["c"]) == "empty"
     assert not ground.freed
-    assert ground.waiting.record_rejected() == {}, "no policy has refused it"
+    assert ground.waiting.rejected_alone() == {}, "no policy has refused it"
     ground.label("c")
     assert ground.freed
 
@@ -143,16 +143,16 @@ def test_pods_that_are_placed_or_let_pass_are_forgotten() -> None:
     ground = Ground(policy(filters={"f": LABEL}))
     ground.filter()
     assert ground.filter(gate="Ignore") == "passed"
-    assert ground.waiting.record_rejected() == {"p": 1}, "the other gate has not refused it"
+    assert ground.waiting.rejected_alone() == {"p": 1}, "the other gate has not refused it"
     assert ground.look()
     ground.asking.mirror.waiting.clear()
     ground.time += AGAIN_NS
     assert ground.look()
-    assert ground.waiting.record_rejected() == {}
+    assert ground.waiting.rejected_alone() == {}
     ground.filter()
     ground.label("a", pool="ours")
     assert ground.filter() == "refused"
-    assert ground.waiting.record_rejected() == {}
+    assert ground.waiting.rejected_alone() == {}
 
 
 def test_one_that_the_mirror_does_not_know_yet_stays_for_a_while() -> None:
@@ -160,7 +160,7 @@ def test_one_that_the_mirror_does_not_know_yet_stays_for_a_while() -> None:
     ground.filter("y")
     for left in ({"p": 1}, {}):
         ground.look()
-        assert ground.waiting.record_rejected() == left
+        assert ground.waiting.rejected_alone() == left
         ground.time += UNSEEN_NS + 1
         ground.look()
 
@@ -172,20 +172,20 @@ def test_what_nobody_mends_or_means_is_not_remembered() -> None:
     ground.waiting.record_filtered(outcome, 0)
     ground.asking.caller = replace(ground.asking.caller, excluded_namespaces=frozenset({"ml"}))
     assert ground.filter() == "empty"
-    assert ground.waiting.record_rejected() == {}
+    assert ground.waiting.rejected_alone() == {}
 
 
 def test_several_policies_refuse_together_and_none_alone() -> None:
     ground = Ground(policy(filters={"f": "node.metadata.name == 'a'"}), policy("q", filters={"f": "false"}))
     assert ground.filter() == "empty"
-    assert ground.waiting.record_rejected() == {}
+    assert ground.waiting.rejected_alone() == {}
 
 
 def test_there_is_room_for_so_many() -> None:
     ground = Ground(policy(filters={"f": LABEL}), limit=3)
     for number in range(9):
         ground.filter(str(number))
-    assert ground.waiting.record_rejected() == {"p": 3}
+    assert ground.waiting.rejected_alone() == {"p": 3}
 
 
 @pytest.mark.parametrize("rule", [LABEL, f"{LABEL} && pod.metadata.name != 'z'"])
@@ -234,7 +234,7 @@ def test_conditions_that_take_too_long_are_left_and_the_others_are_woken() -> No
         looks += 1
         assert looks < 20, "whoever is slow is passed over"
     slow_one = ground.waiting._pods["u-slow"]
-    assert slow_one.left_alone > ground.time
+    assert slow_one.skipped_until > ground.time
     assert not ground.asking.pace.open_circuits(ground.time), "nobody waits for an answer in idle time"
 
 

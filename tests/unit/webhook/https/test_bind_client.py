@@ -83,17 +83,17 @@ def error(answer: VerbReply) -> str:
 KNOWN: dict[str, tuple[ClusterError | None, bytes | ClusterError, list[str], str]] = {
     "it is bound": (None, b"", ["bind"], ""),
     "an earlier call has bound it there": (CONFLICT, written(node="n"), ["bind", "get"], ""),
-    "it is bound elsewhere": (CONFLICT, written(node="m"), ["bind", "get"], "the pod is bound to the node m already"),
+    "it is bound elsewhere": (CONFLICT, written(node="m"), ["bind", "get"], "the pod is already bound to node m"),
     "another conflict": (CONFLICT, written(), ["bind", "get"], "already assigned"),
     "another pod has its name": (CONFLICT, written("u-2"), ["bind", "get"], "another pod has that name now"),
     "silence, and it is bound": (SILENCE, written(node="n"), ["bind", "get"], ""),
     "silence, and it is not bound": (SILENCE, written(), ["bind", "get"], "does not answer"),
-    "silence, and silence": (SILENCE, SILENCE, ["bind", "get"], "whether the pod is bound cannot be told"),
+    "silence, and silence": (SILENCE, SILENCE, ["bind", "get"], "it is unknown whether the pod is bound"),
     "half an answer of the API server, and it is bound": (BROKEN, written(node="n"), ["bind", "get"], ""),
     "never sent": (NOT_SENT, b"", ["bind"], "cannot be reached"),
     "not allowed": (NO_RIGHTS, b"", ["bind"], "forbidden"),
     "nobody knows who asks": (NOBODY, b"", ["bind"], "the program has failed"),
-    "it has gone": (GONE, b"", ["bind"], "there is no such pod any more"),
+    "it has gone": (GONE, b"", ["bind"], "the pod no longer exists"),
 }
 
 
@@ -109,11 +109,11 @@ def test_a_pod_that_the_mirror_knows(case: str) -> None:
 UNKNOWN: dict[str, tuple[bytes | ClusterError, list[str], str]] = {
     "it waits": (written(), ["get", "bind"], ""),
     "it is bound there already": (written(node="n"), ["get"], ""),
-    "it is bound elsewhere": (written(node="m"), ["get"], "the pod is bound to the node m already"),
+    "it is bound elsewhere": (written(node="m"), ["get"], "the pod is already bound to node m"),
     "another one": (written("u-2"), ["get"], "another pod has that name now"),
     "another scheduler's": (written(scheduler="other"), ["get"], "whose pods the caller may not place"),
     "another scheduler's, bound there": (written(scheduler="other", node="n"), ["get"], "the caller may not place"),
-    "it has gone": (GONE, ["get"], "there is no such pod any more"),
+    "it has gone": (GONE, ["get"], "the pod no longer exists"),
     "silence": (SILENCE, ["get"], "does not answer"),
     "nobody knows who asks": (NOBODY, ["get"], "the program has failed"),
     "no pod": (b"[]", ["get"], "cannot be read"),

@@ -187,6 +187,6 @@ def test_an_annotation_that_two_policies_write_is_told_of_both(caplog: pytest.Lo
     assert counted == {("one", "Conflict"): 2, ("two", "Conflict"): 2}
     assert one.asking.world.conflicts == {Conflict("fairlead.dev/a", "one", "two"): 2}
     (line,) = caplog.records
-    assert {"reason": "Conflict", "annotation": "fairlead.dev/a", "by": "one", "not_by": "two"}.items() <= vars(
+    assert {"reason": "Conflict", "annotation": "fairlead.dev/a", "winner": "one", "loser": "two"}.items() <= vars(
         line
     ).items()

@@ -207,7 +207,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         monkeypatch.setattr(TlsListener, name, after)
 
-    for name in ("_come", "_speaks", "_begin", "_ended", "_turn_away", "gone"):
+    for name in ("_come", "_speaks", "_begin", "_ended", "_refuse", "gone"):
         looked_at(name)
     return found
 

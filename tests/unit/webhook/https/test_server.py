@@ -111,10 +111,10 @@ def test_a_call_is_answered_with_its_length_over_a_connection_that_is_kept(tmp_p
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "text"),
     [
-        ("POST", "/nothing", b"{}", 404, "there is no /nothing here"),
+        ("POST", "/nothing", b"{}", 404, "no such path: /nothing"),
         ("GET", "/filter", b"", 405, "use POST"),
         ("POST", "/filter", b"x" * 300_001, 413, "300000 are allowed; set nodeCacheCapable"),
-        ("POST", "/fault", b"{}", 500, "its log says more"),
+        ("POST", "/fault", b"{}", 500, "the server's log has the details"),
     ],
 )
 def test_what_cannot_be_answered_is_said_and_the_next_call_is_served(
@@ -144,7 +144,7 @@ def test_a_chunked_body_that_is_too_large_is_refused_before_it_ends(tmp_path: Pa
 def test_a_right_certificate_of_somebody_else_is_refused(tmp_path: Path) -> None:
     async def story(one: Running) -> None:
         reply = await (await one.connect("stranger")).call("/filter")
-        assert (reply.status, "'stranger' does not allow" in reply.body.decode()) == (403, True)
+        assert (reply.status, "'stranger' may not call" in reply.body.decode()) == (403, True)
         assert one.refused == Counter(identity=1)
         assert (await (await one.connect("other")).call("/filter")).status == 200
 

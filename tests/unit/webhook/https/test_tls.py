@@ -62,7 +62,7 @@ def test_certificates_in_memory(tmp_path: Path) -> None:
     ground = Ground(tmp_path)
     contents = ground.files.read()
     source = InMemory("the authority")
-    with pytest.raises(TlsError, match="there is nothing from the authority yet"):
+    with pytest.raises(TlsError, match="no certificates from the authority yet"):
         Tls(source)
     source.contents = contents
     used = Tls(source)

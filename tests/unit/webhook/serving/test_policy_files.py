@@ -48,21 +48,22 @@ def test_what_changes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "fault"),
     {
-        "kind: [": "is no YAML: while parsing",
+        "kind: [": "is not YAML: while parsing",
         "[" * 200_000: "is nested more than 1,000 deep; no policy is",
         "- " * 200_000 + "a": "is nested more than 1,000 deep; no policy is",
-        POLICY % ("a", ".nan"): "is no YAML: nan is no number of JSON",
-        POLICY % ("a", "!!binary aGk="): "is no YAML: bytes is nothing that JSON has a word for",
-        POLICY % ("a", "{1: 2}"): "is no YAML: keys have to be texts",
-        POLICY % ("a", "!!bool maybe"): "is no YAML: 'maybe'",
-        POLICY % ("a", "!!int ''"): "is no YAML: string index out of range",
-        POLICY % ("a", "!!timestamp noon"): "is no YAML: 'NoneType' object has no attribute",
-        POLICY % ("[]", 1): "is no YAML: a SchedulerExtenderPolicy has no metadata.name",
-        POLICY % ("a", "[" * 500 + "]" * 500): "is no YAML: a SchedulerExtenderPolicy is nested deeper than 100 levels",
+        POLICY % ("a", ".nan"): "is not YAML: nan is not a JSON number",
+        POLICY % ("a", "!!binary aGk="): "is not YAML: bytes is not a JSON type",
+        POLICY % ("a", "{1: 2}"): "is not YAML: keys must be strings",
+        POLICY % ("a", "!!bool maybe"): "is not YAML: 'maybe'",
+        POLICY % ("a", "!!int ''"): "is not YAML: string index out of range",
+        POLICY % ("a", "!!timestamp noon"): "is not YAML: 'NoneType' object has no attribute",
+        POLICY % ("[]", 1): "is not YAML: a SchedulerExtenderPolicy has no metadata.name",
+        POLICY
+        % ("a", "[" * 500 + "]" * 500): "is not YAML: a SchedulerExtenderPolicy is nested deeper than 100 levels",
         "x" * (9 << 20): "is larger than 8 MiB",
         "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
         + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 10)}]\n" for a, b in pairwise("abcdefgh"))
-        + (POLICY % ("a", "*h")).lstrip(): "is no YAML: a SchedulerExtenderPolicy has more than 100000 values",
+        + (POLICY % ("a", "*h")).lstrip(): "is not YAML: a SchedulerExtenderPolicy has more than 100000 values",
     }.items(),
     ids=range(13),
 )
@@ -86,7 +87,10 @@ def test_a_file_that_is_just_being_written_keeps_what_it_held(tmp_path: Path) ->
     assert seen(files) == ({"a": 1}, [])
     assert seen(files) == ({"a": 1}, [])
     file.write_text("")
-    assert seen(files) == ({"a": 1}, ["1.yaml: is empty: if it still is at the next look, its policies have gone"])
+    assert seen(files) == (
+        {"a": 1},
+        ["1.yaml: is empty; if it is still empty at the next scan, its policies are removed"],
+    )
     file.write_text(POLICY % ("a", 2))
     assert seen(files) == ({"a": 2}, [])
     file.write_text("")
@@ -96,7 +100,7 @@ def test_a_file_that_is_just_being_written_keeps_what_it_held(tmp_path: Path) ->
 def test_one_name_in_two_files(tmp_path: Path) -> None:
     (tmp_path / "1.yaml").write_text(POLICY % ("a", 1))
     (tmp_path / "2.yaml").write_text(POLICY % ("a", 2))
-    fault = "2.yaml: the policy a is in 1.yaml already, which is the one that counts"
+    fault = "2.yaml: the policy a is already in 1.yaml, which is used"
     assert seen(PolicyFiles(tmp_path)) == ({"a": 1}, [fault])
 
 

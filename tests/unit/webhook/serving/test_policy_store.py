@@ -70,7 +70,7 @@ def test_what_does_not_compile_never_replaces_what_serves() -> None:
 def test_without_a_good_generation_its_pods_are_treated_by_its_failure_policy() -> None:
     all_ = policies()
     put(all_, BAD)
-    assert said(all_) == "p: generation 1 does not compile, its pods are treated by its failurePolicy"
+    assert said(all_) == "p: generation 1 does not compile, its failurePolicy decides for its pods"
     assert passed(all_) == []
     put(all_, BAD, 2, failurePolicy="Ignore")
     assert passed(all_) == ["a", "b"]
@@ -103,8 +103,8 @@ def test_a_compiler_that_fails_is_like_a_policy_that_does_not_compile(caplog: py
     odd: Any = {"nodeReadiness": {"labels": [{"key": "gpu"}]}}
     all_.put(obj("q", filters={"f": "true"}))
     put(all_, odd)
-    why = "internal error, the log has more: RuntimeError: a slip of ours"
-    assert str(all_.states["p"]).endswith(f"does not compile, its pods are treated by its failurePolicy: {why}")
+    why = "internal error, see the log: RuntimeError: a slip of ours"
+    assert str(all_.states["p"]).endswith(f"does not compile, its failurePolicy decides for its pods: {why}")
     assert (all_.states["p"].reason, all_.states["q"].serving, passed(all_)) == ("InternalError", "1", [])
     put(all_, GOOD, 2)
     caplog.clear()

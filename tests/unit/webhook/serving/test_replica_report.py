@@ -96,8 +96,12 @@ def test_both_sides_of_a_conflict_are_told() -> None:
     key = "fairlead.dev/a"
     policies = [policy(name, annotations={key: "'x'"}) for name in ("p", "q")]
     said = report(known(*policies, conflicts={Conflict(key, "p", "q"): 7})).policies
-    assert said["p"].conflicts == (f"{key} is written by q, too, which comes later and is left out (7 pods so far)",)
-    assert said["q"].conflicts == (f"{key} is written by p, too, which comes first: ours is left out (7 pods so far)",)
+    assert said["p"].conflicts == (
+        f"{key} is also written by q, which comes later; its value is left out (7 pods so far)",
+    )
+    assert said["q"].conflicts == (
+        f"{key} is also written by p, which comes first; this policy's value is left out (7 pods so far)",
+    )
 
 
 def test_what_counts_and_what_is_said_of_the_replica() -> None:
