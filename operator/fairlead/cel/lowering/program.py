@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from fairlead.cel.analysis.estimate import Estimate
 from fairlead.cel.analysis.expiry import Note
-from fairlead.cel.analysis.node_facts import Analysis, Names, analyse
+from fairlead.cel.analysis.node_facts import Analysis, analyse
 from fairlead.cel.analysis.time_dependence import Watched, expiring_calls
 from fairlead.cel.analysis.trace import Place, Trace, loops_around
 from fairlead.cel.lowering.lowerer import Lowerer
@@ -123,11 +123,6 @@ class Program:
     @cached_property
     def _noting(self) -> Callable[..., One]:
         return self._compile(_Mode.NOTING)
-
-    @property
-    def names(self) -> Mapping[int, Names]:
-        """The free names of each node. Raises NotLoweredError."""
-        return self._analyses[""].names
 
     def analyse(self) -> None:
         """Find out what is known of each node before code is written; what cannot be lowered is told by `check`."""

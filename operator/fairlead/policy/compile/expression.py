@@ -11,7 +11,6 @@ from fairlead.cel.analysis.cost import NODES, engine_time, worst_case
 from fairlead.cel.analysis.estimate import Estimate
 from fairlead.cel.analysis.expiry import Note
 from fairlead.cel.analysis.expression_reads import OF_PODS, Path, reads
-from fairlead.cel.analysis.node_facts import Names
 from fairlead.cel.analysis.sizes import Limits
 from fairlead.cel.analysis.time_dependence import unit_of_fields
 from fairlead.cel.check import MAX_BYTES, Expression
@@ -64,11 +63,6 @@ class CompiledExpression:
                 elif isinstance(node, Select):
                     found.add(node.field)
         return frozenset(found)
-
-    @property
-    def names(self) -> Mapping[int, Names]:
-        """The free names of each of its nodes. Raises NotLoweredError."""
-        return self._program.names
 
     @property
     def engine_time(self) -> float:

@@ -1,9 +1,9 @@
-"""What an expression comes to where something is absent that the expression reads without asking for it.
+"""Outcomes of an expression for an object that does not have an entry, beside those for one that has it.
 
-That is a key of a map, or the first of a list. Two objects are followed side by side through `!`, `&&`, `||`, `?:` and
-the macros: one without it, and one with a value that nothing in the expression names. Each part comes to true, to false
-or to an error for the one and for the other. What else the expression reads is taken to be whatever it may be, the same
-for both.
+An entry is a key of a map, or the first element of a list. Two objects are followed side by side through `!`, `&&`,
+`||`, `?:` and the macros: one without the entry, and one that has it with a value that the expression does not name.
+Each part is true, false or an error for the one and for the other. Everything else that the expression reads may have
+any value, the same one for both.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,12 +14,12 @@ from typing import Final
 from fairlead.cel.syntax.ast import Call, Comprehension, Const, Ident, ListExpr, Select, children
 from fairlead.cel.syntax.unparse import text
 from fairlead.policy.compile.expression import CompiledExpression
-from fairlead.policy.lint.symbolic import UNKNOWN, Key, Term, TooLargeError, asked_for, read, read_optionally, term_of
+from fairlead.policy.lint.symbolic import UNKNOWN, Key, Term, TooLargeError, read, read_optionally, term_of, tested_for
 
 Outcome = bool | None
-"""None: it raises."""
+"""None: an error."""
 OutcomePairs = frozenset[tuple[Outcome, Outcome]]
-"""What there may be: without the key, and with another value."""
+"""Possible outcomes, in pairs: without the entry, and with another value."""
 
 _EITHER: Final[OutcomePairs] = frozenset({(True, True), (False, False)})
 _ALWAYS: Final[OutcomePairs] = frozenset({(True, True)})
@@ -30,23 +30,23 @@ _LIKE: Final[OutcomePairs] = frozenset({(None, True)})
 
 @dataclass(frozen=True, slots=True)
 class MapEntry:
-    """An entry of a map of texts, or of a list."""
+    """Entry of a map of strings, or of a list."""
 
     holder: Key
     key: str | None
-    """None: any of a list."""
+    """None: any element of a list."""
     map: str = field(compare=False)
-    """The map or the list as it is written, such as `pod.metadata.labels`."""
+    """Source text of the map or list, such as `pod.metadata.labels`."""
     root: str = field(compare=False)
-    """What it is read from: a variable of the environment, or of a macro."""
+    """Name that the text begins with: a variable of the environment or of a macro."""
 
 
 class _GiveUpError(Exception):
-    """It is asked for in a way that is not followed."""
+    """The entry's presence is tested in a way that is not followed."""
 
 
 def entries(compiled: CompiledExpression) -> list[MapEntry]:
-    """What it reads without asking whether it is there, each once."""
+    """Return the entries that raise an error if they are absent, each once."""
     try:
         return list(dict.fromkeys(_read_in(term_of(compiled))))
     except TooLargeError:
@@ -54,7 +54,7 @@ def entries(compiled: CompiledExpression) -> list[MapEntry]:
 
 
 def outcomes(compiled: CompiledExpression, entry: MapEntry) -> OutcomePairs:
-    """What it comes to; nothing where that is not known."""
+    """Return the outcomes of an expression; none if they are not known."""
     try:
         return _pairs(term_of(compiled), entry)
     except (TooLargeError, _GiveUpError):
@@ -62,7 +62,7 @@ def outcomes(compiled: CompiledExpression, entry: MapEntry) -> OutcomePairs:
 
 
 def all_of(conditions: Iterable[OutcomePairs]) -> OutcomePairs:
-    """What conditions come to that must all hold."""
+    """Return the outcomes of several conditions joined by `&&`."""
     whole = _ALWAYS
     for one in conditions:
         whole = _joined(_and, whole, one)
@@ -77,7 +77,7 @@ def _read_in(term: Term) -> Iterator[MapEntry]:
 
 
 def _entry(term: Term) -> MapEntry | None:
-    """The entry that is read, if reading it raises where it is not there."""
+    """Return the entry that a term reads, if reading it raises an error where it is absent."""
     if found := read(term):
         holder, key = found
         return _made(holder, str(key)) if holder.checked.type_of(holder.node).params[1].name == "string" else None
@@ -102,7 +102,7 @@ def _is(found: tuple[Term, object] | None, entry: MapEntry) -> bool:
 
 
 def _pairs(term: Term, entry: MapEntry) -> OutcomePairs:
-    """What a condition comes to."""
+    """Return the outcomes of a condition."""
     match term.node:
         case Comprehension() as macro:
             return _of_macro(term, macro, entry)
@@ -118,7 +118,7 @@ def _pairs(term: Term, entry: MapEntry) -> OutcomePairs:
             return _joined(_or, *parts)
         case "_?_:_":
             return _joined(_chosen, *parts)
-    if _is(asked_for(term), entry):
+    if _is(tested_for(term), entry):
         return _THERE
     if (compared := _with_default(term, entry)) is not None:
         return compared
@@ -148,7 +148,7 @@ def _of_macro(term: Term, macro: Comprehension, entry: MapEntry) -> OutcomePairs
 
 
 def _with_default(term: Term, entry: MapEntry) -> OutcomePairs | None:
-    """A comparison of constants with the entry, or with a default where it is absent; another value is none of them."""
+    """Return the outcomes of comparing the entry or its default with constants; another value equals none of them."""
     sides = term.args("_==_", "_!=_", "@in")
     for what, other in (sides, sides[::-1]) if sides else ():
         if (found := what.args("orValue")) and _is(read_optionally(found[0]), entry):
@@ -167,13 +167,13 @@ def _constants(term: Term) -> list[object]:
 
 
 def _raises(term: Term, entry: MapEntry) -> bool | None:
-    """Whether a part raises where the entry is absent; None: it may."""
+    """Report whether a part raises an error where the entry is absent; None: it may."""
     if _entry(term) == entry:
         return True
-    # Of a list there is much to ask: has(list), size(list), list.exists(...).
+    # Whether a list is empty can be tested in many ways: has(list), size(list), list.exists(...).
     if _is(read_optionally(term), entry) or (entry.key is None and term.key()[:3] == entry.holder[:3]):
         raise _GiveUpError
-    if term.checked.type_of(term.node).name == "bool" and (term.args(*_LOGIC) or _is(asked_for(term), entry)):
+    if term.checked.type_of(term.node).name == "bool" and (term.args(*_LOGIC) or _is(tested_for(term), entry)):
         return _any({a is None for a, _ in _pairs(term, entry)})
     if chosen := term.args("_?_:_"):
         conditions = {a for a, _ in _pairs(chosen[0], entry)}
@@ -190,7 +190,7 @@ _LOGIC: Final = ("!_", "_&&_", "_||_")
 
 
 def _any(ways: set[bool | None] | set[bool]) -> bool | None:
-    """What is sure if one of several ways is taken."""
+    """Return the answer that all ways agree on, else None."""
     (only, *others) = ways or {False}
     return None if others else only
 

@@ -1,5 +1,6 @@
-"""What can be said of a policy that compiles."""
+"""Reasons of lint, and the warning that carries one."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Literal
@@ -10,42 +11,32 @@ Severity = Literal["warning", "note"]
 
 
 class LintCode(StrEnum):
-    """Why something is said; the words never change."""
+    """Reasons of warnings and notes; these words never change."""
 
     NEVER_PASSES = "NeverPasses"
     ALWAYS_PASSES = "AlwaysPasses"
-    SAME_FOR_EVERY_NODE = "SameForEveryNode"
-    SCORE_IS_ZERO = "ScoreIsZero"
-    SCORE_OUT_OF_RANGE = "ScoreOutOfRange"
-    SCORE_IS_TINY = "ScoreIsTiny"
-    MATCHES_NOTHING = "MatchesNothing"
-    DOES_NOTHING = "DoesNothing"
-    DEFAULT_SCHEDULER = "DefaultScheduler"
-    NAMESPACE_IGNORED = "NamespaceIgnored"
-    SAME_NAME = "SameName"
-    CONFLICT = "Conflict"
-    COMPARED_AS_TEXT = "ComparedAsText"
     ABSENT_RAISES = "AbsentRaises"
-    ALWAYS_RAISES = "AlwaysRaises"
-    SHADOWS = "Shadows"
-    POD_IDENTITY = "PodIdentity"
-    RESOLVABLE_NOT_HONOURED = "ResolvableNotHonoured"
-    RESOLVABLE_CANNOT_HELP = "ResolvableCannotHelp"
-    RUNS_ON_ENGINE = "RunsOnEngine"
+    COMPARED_AS_TEXT = "ComparedAsText"
+    SCORE_OUT_OF_RANGE = "ScoreOutOfRange"
+    MATCHES_NOTHING = "MatchesNothing"
+    HAS_NO_EFFECT = "HasNoEffect"
     UNUSED_VARIABLE = "UnusedVariable"
     UNUSED_DATA = "UnusedData"
+    POD_IDENTITY = "PodIdentity"
+    RUNS_ON_ENGINE = "RunsOnEngine"
+    CONFLICT = "Conflict"
+    SAME_NAME = "SameName"
     EVENTUALLY_CONSISTENT = "EventuallyConsistent"
     INVISIBLE_TO_AUTOSCALERS = "InvisibleToAutoscalers"
-    READS_NOW = "ReadsNow"
+    DEFAULT_SCHEDULER = "DefaultScheduler"
     DISABLED = "Disabled"
 
 
 _NOTES: Final = frozenset(
     {
-        LintCode.DEFAULT_SCHEDULER,
         LintCode.EVENTUALLY_CONSISTENT,
         LintCode.INVISIBLE_TO_AUTOSCALERS,
-        LintCode.READS_NOW,
+        LintCode.DEFAULT_SCHEDULER,
         LintCode.DISABLED,
     }
 )
@@ -53,16 +44,20 @@ _NOTES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class LintWarning:
-    """One thing to be said of a policy."""
+    """Warning or note about one field of a policy."""
 
     reason: LintCode
     path: FieldPath
     message: str
     hint: str = ""
     place: tuple[int, int] | None = None
-    """Line and column in the expression, where the field is one and a part of it is meant."""
+    """Line and column in the expression, if the warning is about a part of it."""
 
     @property
     def severity(self) -> Severity:
-        """How much it matters."""
+        """Return `note` for what is meant but may surprise, else `warning`."""
         return "note" if self.reason in _NOTES else "warning"
+
+
+LintWarnings = Iterator[LintWarning | None]
+"""Warnings, found one by one. None: a pause."""

@@ -1,9 +1,7 @@
-"""Everything that is to be said of an object at once.
+"""All faults and warnings of one object at once, so that its owner need not fix them one by one.
 
-What the schema says, what its expressions say besides, and what is legal and hardly meant.
-
-Where a part of the object cannot be read, something harmless takes its place, so that the rest can be compiled; what is
-then said of the replacement is left out.
+These are the faults by the schema, the faults of its expressions, and the warnings of lint. A part that cannot be read
+is replaced by something harmless, so that the rest can be compiled; faults of the replacement are dropped.
 """
 
 import logging
@@ -29,7 +27,7 @@ _MANY: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """A policy with what is to be said of it, or what is wrong with it."""
+    """A policy with its faults, or with its warnings."""
 
     policy: SchedulerExtenderPolicy | None
     compiled: CompiledPolicy | None
@@ -38,12 +36,12 @@ class Inspected:
 
 
 def inspect(obj: object, model: type[SchedulerExtenderPolicy], rules: CompileOptions) -> Inspected:
-    """Read and compile an object as YAML or JSON gives it. Raises nothing."""
+    """Read, compile and lint an object that was parsed from YAML or JSON. Raises nothing."""
     return finish(inspect_steps(obj, model, rules))
 
 
 def inspect_steps(obj: object, model: type[SchedulerExtenderPolicy], rules: CompileOptions) -> Steps[Inspected]:
-    """The same, pausing so that others are served meanwhile."""
+    """Do what `inspect` does, but pause often, so that calls are served meanwhile."""
     made = list[CompiledExpression]()
     try:
         return (yield from within(_inspected(obj, model, rules, made), rules.clock))
@@ -61,7 +59,7 @@ def _inspected(
     except InvalidObjectError as invalid:
         found = tuple(Fault(error) for error in invalid.errors)
         yield
-        rest = yield from _in_the_rest(obj, invalid.errors, model, rules, made)
+        rest = yield from _other_faults(obj, invalid.errors, model, rules, made)
         return Inspected(None, None, (*found, *rest))
     yield
     try:
@@ -76,31 +74,32 @@ def _inspected(
         warned = yield from warnings_steps(compiled, policy)
     except Exception:
         LOG.exception("lint.fault", extra={"policy": compiled.name})
-    return Inspected(policy, compiled, (), (*_of_metadata(obj), *warned))
+    return Inspected(policy, compiled, (), (*_namespace_warnings(obj), *warned))
 
 
 def _internal(error: Exception) -> Fault:
     return in_field((), f"internal error: {type(error).__name__}: {error}"[:_MESSAGE_MAX], "the log has more")
 
 
-def _of_metadata(obj: object) -> Iterator[LintWarning]:
+def _namespace_warnings(obj: object) -> Iterator[LintWarning]:
     metadata = obj.get("metadata") if isinstance(obj, Mapping) else None
     if isinstance(metadata, Mapping) and metadata.get("namespace"):
-        said = "policies stand in no namespace, so that this is ignored"
-        hint = "remove it; match.namespaces says of which namespaces the pods are that the policy is for"
-        yield LintWarning(LintCode.NAMESPACE_IGNORED, ("metadata", "namespace"), said, hint)
+        message = "policies are cluster-scoped, so this is ignored"
+        hint = "remove it; match.namespaces limits a policy to pods of some namespaces"
+        yield LintWarning(LintCode.HAS_NO_EFFECT, ("metadata", "namespace"), message, hint)
 
 
-def _in_the_rest(
+def _other_faults(
     obj: object,
     errors: tuple[FieldError, ...],
     model: type[SchedulerExtenderPolicy],
     rules: CompileOptions,
     made: list[CompiledExpression],
 ) -> Steps[list[Fault]]:
+    """Return the faults of the expressions of an object that the schema rejects."""
     if not isinstance(obj, Mapping) or not isinstance(obj.get("spec"), Mapping) or _is_vast(obj["spec"]):
         return []
-    # The paths of what is wrong, and of all that they stand in.
+    # The paths of the errors, and of everything around them.
     wrong = {error.path[:end] for error in errors for end in range(len(error.path) + 1)}
     faulty = {error.path for error in errors}
     spec = _repaired(obj["spec"], wrong, faulty)
@@ -122,7 +121,7 @@ def _in_the_rest(
 
 
 def _is_vast(spec: Mapping[str, Any]) -> bool:
-    """Whether some part of it is far larger than any may be: of such a one nothing more is said."""
+    """Report whether some part is far larger than the schema allows; such a spec is not inspected further."""
     if len(spec) > _MANY:
         return True
     parts = [*spec.values(), *(one for part in spec.values() if isinstance(part, Mapping) for one in part.values())]
@@ -133,7 +132,7 @@ Repair = Callable[[Mapping[str, Any], int], dict[str, Any]]
 
 
 def _rule(harmless: str) -> Repair:
-    """A rule of which only the expression is left."""
+    """Return a repair that keeps only the expression of a rule."""
 
     def repair(item: Mapping[str, Any], at: int) -> dict[str, Any]:
         kept = item.get("expression")
@@ -166,7 +165,7 @@ _REPAIRS: Final[Mapping[FieldPath, Repair]] = {
 def _repaired(
     value: Any, wrong: Container[FieldPath], faulty: Container[FieldPath], path: FieldPath = ("spec",)
 ) -> Any:
-    """The same without what is wrong: items of lists are replaced, so that the others keep their places."""
+    """Return a value without its errors; items of lists are replaced, so that the others keep their positions."""
     if path not in wrong:
         return value
     if isinstance(value, Mapping):

@@ -1,6 +1,7 @@
-"""Sets of nodes by their labels: a disjunction of terms, each of which says for some labels what they may be.
+"""Sets of nodes by their labels, closed under "and", "or" and "not".
 
-They are closed under "and", "or" and "not". A term stands for the nodes that have what it says of every label in it.
+A set is a disjunction of terms. A term says for some labels which values they may have, and stands for the nodes that
+satisfy all of it.
 """
 
 from collections.abc import Mapping
@@ -9,23 +10,23 @@ from typing import Final
 
 TERMS_MAX: Final = 16
 _JOINED_MAX: Final = 4 * TERMS_MAX
-"""Of those from which the final ones are made: all are compared with all, again and again."""
+"""Terms before they are joined: that compares all with all, repeatedly."""
 NAME: Final = ""
-"""In place of a label: the node's name, which every node has."""
+"""Stands among the labels for the node's name, which every node has."""
 
 
 class TooManyTermsError(Exception):
-    """More than anybody would read."""
+    """A set has more terms than are of use in a nodeAffinity."""
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What a label may be: one of some, or any but some; and whether it may be absent."""
+    """Values that a label may have: some, or any but some; and whether it may be absent."""
 
     absent: bool
     values: frozenset[str] = frozenset()
     others: bool = False
-    """Whether it is any but these."""
+    """True: any but `values`."""
 
     def __invert__(self) -> "Values":
         return Values(not self.absent, self.values, not self.others)
@@ -47,12 +48,12 @@ class Values:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether no label is so."""
+        """Report whether no label satisfies this."""
         return not (self.absent or self.others or self.values)
 
     @property
     def is_anything(self) -> bool:
-        """Whether every label is so."""
+        """Report whether every label satisfies this."""
         return self.absent and self.others and not self.values
 
 
@@ -62,12 +63,12 @@ EVERY: Final[Terms] = ({},)
 
 
 def either(one: Terms, other: Terms) -> Terms:
-    """Their union."""
+    """Return the union."""
     return simplified([*one, *other])
 
 
 def both(one: Terms, other: Terms) -> Terms:
-    """Their intersection."""
+    """Return the intersection."""
     return simplified([_both(a, b) for a in one for b in other])
 
 
@@ -76,7 +77,7 @@ def _both(one: Requirements, other: Requirements) -> Requirements:
 
 
 def complement(terms: Terms) -> Terms:
-    """All other nodes."""
+    """Return the set of all other nodes."""
     result = EVERY
     for term in terms:
         result = both(result, simplified([{key: ~values} for key, values in term.items()]))
@@ -84,7 +85,7 @@ def complement(terms: Terms) -> Terms:
 
 
 def simplified(terms: list[Requirements]) -> Terms:
-    """Fewer terms that select the same nodes."""
+    """Return fewer terms that select the same nodes. Raises TooManyTermsError."""
     left: list[Requirements] = []
     for term in terms:
         here = {key: _of_name(values) if key == NAME else values for key, values in term.items()}
@@ -103,7 +104,7 @@ def simplified(terms: list[Requirements]) -> Terms:
 
 
 def _of_name(values: Values) -> Values:
-    """A node has a name, always."""
+    """Return the same values without "absent": every node has a name."""
     return Values(absent=False, values=values.values, others=values.others)
 
 
@@ -112,7 +113,7 @@ def _is_any_name(key: str, values: Values) -> bool:
 
 
 def _joined(terms: list[Requirements]) -> list[Requirements] | None:
-    """With one term less, if two can be one: one selects all that the other does, or they differ in one label."""
+    """Return one term less, if one covers another or two differ in one label only; None if there are no such two."""
     for at, one in enumerate(terms):
         for further, other in enumerate(terms[at + 1 :], at + 1):
             rest = [term for where, term in enumerate(terms) if where not in (at, further)]

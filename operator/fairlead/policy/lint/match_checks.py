@@ -1,4 +1,4 @@
-"""What is said of the pods that a policy is for."""
+"""Warnings about which pods a policy applies to."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -6,56 +6,55 @@ from typing import Final
 from fairlead.api.rules import Match
 from fairlead.api.selectors import LabelSelector
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.lint.codes import LintCode, LintWarning
-from fairlead.policy.lint.rule_checks import Said, check_identity, on_engine
+from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
+from fairlead.policy.lint.rule_checks import check_engine, check_identity
 from fairlead.policy.lint.symbolic import can_be
 from fairlead.strategies.label_selector import compile_selector
 
-_NAME_OF_NAMESPACE: Final = "kubernetes.io/metadata.name"
+_NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 
 
-def check_match(compiled: CompiledPolicy, written: Match) -> Said:
-    """What is said of its selectors and conditions."""
+def check_match(compiled: CompiledPolicy, match: Match) -> LintWarnings:
+    """Yield the warnings about the selectors and conditions of a policy."""
     path = ("spec", "match")
-    selectors = {"namespaceSelector": written.namespace_selector, "podSelector": written.pod_selector}
+    selectors = {"namespaceSelector": match.namespace_selector, "podSelector": match.pod_selector}
     for name, selector in selectors.items():
         if selector is not None and (key := _contradiction(selector)) is not None:
-            said = f"no object has these labels: what is wanted of {key!r} cannot hold together"
-            hint = "the policy is for no pod at all; remove a part"
-            yield LintWarning(LintCode.MATCHES_NOTHING, (*path, name), said, hint)
-    if written.namespaces is not None and written.namespace_selector is not None:
-        wanted = [values for key, values in _positive(written.namespace_selector) if key == _NAME_OF_NAMESPACE]
-        if any(values.isdisjoint(written.namespaces) for values in wanted):
-            said = f"{_NAME_OF_NAMESPACE} is the namespace's name, and none of match.namespaces is meant by it"
-            hint = "the policy is for no pod at all: both parts must hold; keep one of them"
-            yield LintWarning(LintCode.MATCHES_NOTHING, (*path, "namespaceSelector"), said, hint)
+            message = f"no object can have these labels: the requirements for {key!r} contradict each other"
+            hint = "the policy applies to no pod; remove one of them"
+            yield LintWarning(LintCode.MATCHES_NOTHING, (*path, name), message, hint)
+    if match.namespaces is not None and match.namespace_selector is not None:
+        wanted = [values for key, values in _positive(match.namespace_selector) if key == _NAMESPACE_NAME]
+        if any(values.isdisjoint(match.namespaces) for values in wanted):
+            message = f"{_NAMESPACE_NAME} is the namespace's name, and match.namespaces lists none that it selects"
+            hint = "the policy applies to no pod, because both must hold; keep one of them"
+            yield LintWarning(LintCode.MATCHES_NOTHING, (*path, "namespaceSelector"), message, hint)
     for at, condition in enumerate(compiled.match.conditions):
         here = (*path, "conditions", at, "expression")
         yield None
         can_hold = can_be(condition.expression, want=True)
         yield None
         if not can_hold:
-            hint = "the policy is for no pod at all"
+            hint = "the policy applies to no pod"
             yield LintWarning(LintCode.NEVER_PASSES, here, "this condition can never be true", hint)
         elif not can_be(condition.expression, want=False):
-            yield LintWarning(
-                LintCode.ALWAYS_PASSES, here, "this condition can never be false", "remove it, or mend it"
-            )
+            message = "this condition can never be false"
+            yield LintWarning(LintCode.ALWAYS_PASSES, here, message, "remove or fix it")
         yield None
         yield from check_identity(here, condition.expression)
-        yield from on_engine(here, condition.expression)
+        yield from check_engine(here, condition.expression)
 
 
 def are_apart(one: Match, other: Match) -> bool:
-    """Whether their names of namespaces and their selectors rule out that a pod is meant by both."""
+    """Report whether namespaces and selectors rule out a pod that both match."""
     if one.namespaces is not None and other.namespaces is not None and {*one.namespaces}.isdisjoint(other.namespaces):
         return True
     pairs = ((one.pod_selector, other.pod_selector), (one.namespace_selector, other.namespace_selector))
     return any(a is not None and b is not None and _contradiction(a, b) is not None for a, b in pairs)
 
 
-def always_there(selector: LabelSelector | None) -> set[str]:
-    """The labels that an object surely has that is selected."""
+def required_labels(selector: LabelSelector | None) -> set[str]:
+    """Return the labels that every selected object has."""
     if selector is None:
         return set()
     exist = {each.key for each in selector.match_expressions if each.operator == "Exists"}
@@ -63,7 +62,7 @@ def always_there(selector: LabelSelector | None) -> set[str]:
 
 
 def _positive(selector: LabelSelector) -> Iterator[tuple[str, frozenset[str]]]:
-    """The labels of which one of some values is wanted."""
+    """Yield the labels that must have one of some values, with the values."""
     for key, value in selector.match_labels.items():
         yield key, frozenset({value})
     for each in selector.match_expressions:
@@ -72,7 +71,7 @@ def _positive(selector: LabelSelector) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _contradiction(*selectors: LabelSelector) -> str | None:
-    """A label of which selectors want what no label can be."""
+    """Return a label for which no value satisfies all selectors; None if there is no such label."""
     keys = {key for one in selectors for key in (*one.match_labels, *(each.key for each in one.match_expressions))}
     for key in sorted(keys):
         of_key = [
@@ -82,11 +81,11 @@ def _contradiction(*selectors: LabelSelector) -> str | None:
             )
             for one in selectors
         ]
-        # A label is absent, one of the values that are named, or another one, of which all are alike.
+        # A label is absent, has one of the values named here, or another one; all others are alike.
         named = {value for one in of_key for each in one.match_expressions for value in each.values}
         named |= {value for one in of_key for value in one.match_labels.values()}
         candidates: list[dict[str, str]] = [{}, *({key: value} for value in named), {key: "\0"}]
-        wanted = [compile_selector(one) for one in of_key]
-        if not any(all(matches(labels) for matches in wanted) for labels in candidates):
+        compiled = [compile_selector(one) for one in of_key]
+        if not any(all(matches(labels) for matches in compiled) for labels in candidates):
             return key
     return None

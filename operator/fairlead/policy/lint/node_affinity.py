@@ -1,8 +1,7 @@
-"""The nodeAffinity that says the same as a filter on node labels, where there is one.
+"""The nodeAffinity that is equivalent to a filter on node labels, if there is one.
 
-For each part of an expression two sets of nodes are kept: those on which it is true, and those on which it is false; on
-the others it raises. A set is a disjunction of terms, a term says for some labels which values they may have. These are
-closed under everything that `!`, `&&`, `||` and `?:` do, so that what comes out is exact.
+For each part of an expression there are two sets of nodes: those on which it is true, and those on which it is false;
+on all others it raises an error. `label_sets` is closed under `!`, `&&`, `||` and `?:`, so the result is exact.
 """
 
 import operator
@@ -29,10 +28,10 @@ from fairlead.policy.lint.symbolic import (
     UNKNOWN,
     Term,
     TooLargeError,
-    asked_for,
     read,
     read_optionally,
     term_of,
+    tested_for,
 )
 from fairlead.yaml_output import to_yaml
 
@@ -43,16 +42,16 @@ _TERMS_A_STEP: Final = 2
 
 
 class _NoAffinityError(Exception):
-    """No nodeAffinity says this."""
+    """No nodeAffinity is equivalent."""
 
 
 _THERE: Final = Values(absent=False, others=True)
 
 
 def node_affinity(compiled: CompiledExpression, *, rejects_on_error: bool) -> list[dict[str, object]] | None:
-    """The nodeSelectorTerms that select the nodes that pass, or None if no terms say that.
+    """Return the nodeSelectorTerms that select the nodes that pass; None if no terms do.
 
-    An empty list stands for no node, and `[{}]` for every node; Kubernetes itself knows neither.
+    An empty list stands for no node and `[{}]` for every node; Kubernetes itself has neither.
     """
     try:
         whole = term_of(compiled)
@@ -72,13 +71,13 @@ def node_affinity(compiled: CompiledExpression, *, rejects_on_error: bool) -> li
 
 
 def as_yaml(terms: list[dict[str, object]]) -> str:
-    """What a pod's spec would have to say."""
+    """Return the part of a pod's spec with these terms, as YAML."""
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
     return to_yaml({"affinity": {"nodeAffinity": required}})
 
 
 def _parts(term: Term) -> Iterator[Term]:
-    """What must hold as one."""
+    """Yield the operands of a conjunction."""
     if parts := term.args("_&&_"):
         for part in parts:
             yield from _parts(part)
@@ -87,7 +86,7 @@ def _parts(term: Term) -> Iterator[Term]:
 
 
 def _bound(term: Term) -> dict[str, object] | None:
-    """What Kubernetes calls Gt and Lt: a label compared as a number, which fails where it is none or absent."""
+    """Return a requirement Gt or Lt: a label compared as a number, false if it is absent or none; None if it is not."""
     for sign, turned in ((term.function, False), (TURNED.get(term.function, ""), True)):
         if not (sides := term.args(*_COMPARE)):
             return None
@@ -104,15 +103,15 @@ def _bound(term: Term) -> dict[str, object] | None:
 
 
 def _and(term: dict[str, object], bounds: list[dict[str, object]]) -> dict[str, object]:
-    """A term with more to be asked."""
+    """Return a term with additional requirements."""
     if not bounds:
         return term
-    asked = term.get("matchExpressions", [])
-    return {**term, "matchExpressions": [*(asked if isinstance(asked, list) else ()), *bounds]}
+    own = term.get("matchExpressions", [])
+    return {**term, "matchExpressions": [*(own if isinstance(own, list) else ()), *bounds]}
 
 
 def _sets(term: Term) -> tuple[Terms, Terms]:
-    """The nodes on which it is true, and those on which it is false."""
+    """Return the nodes on which a term is true, and those on which it is false. Raises _NoAffinityError."""
     if negated := term.args("!_"):
         true, false = _sets(negated[0])
         return false, true
@@ -133,7 +132,7 @@ def _sets(term: Term) -> tuple[Terms, Terms]:
 
 
 def _atom(term: Term) -> tuple[Terms, Terms]:
-    if (key := _asked_for(term)) is not None:
+    if (key := _tested_for(term)) is not None:
         return simplified([{key: _THERE}]), simplified([{key: ~_THERE}])
     if not (sides := term.args("_==_", "_!=_", "@in")):
         raise _NoAffinityError
@@ -146,7 +145,7 @@ def _atom(term: Term) -> tuple[Terms, Terms]:
     wanted = frozenset(_texts(values, is_list=term.function == "@in"))
     true = Values(default in wanted, wanted)
     false = ~true
-    if default is None:  # a label that is absent raises
+    if default is None:  # reading an absent label raises an error
         true, false = Values(absent=False, values=wanted), Values(absent=False, values=wanted, others=True)
     sets = simplified([{key: true}]), simplified([{key: false}])
     return sets[::-1] if term.function == "_!=_" else sets
@@ -166,14 +165,14 @@ def _texts(term: Term, *, is_list: bool) -> Iterator[str]:
         yield value
 
 
-def _asked_for(term: Term) -> str | None:
-    """The label, if it is asked whether it is there."""
-    found = asked_for(term)
+def _tested_for(term: Term) -> str | None:
+    """Return the label whose presence a term tests; None if it tests none."""
+    found = tested_for(term)
     return _key(found[1]) if found and _is_labels(found[0]) else None
 
 
 def _read(term: Term) -> tuple[str, str | None] | None:
-    """The label that is read, and what stands in its place where it is absent; None: reading it raises."""
+    """Return the label that a term reads, with its default (None: an absent label raises); None if it reads none."""
     if found := read(term):
         return (_key(found[1]), None) if _is_labels(found[0]) else None
     match term.node:
@@ -210,7 +209,7 @@ def _key(key: object) -> str:
 
 
 def _written(term: Requirements) -> Iterator[dict[str, object]]:
-    """A term as Kubernetes writes it, or several: it cannot say that a label is absent or one of some."""
+    """Yield a term as Kubernetes writes it; as several where a label may be absent or have one of some values."""
     for at, (key, values) in enumerate(term.items()):
         rest = {name: one for name, one in term.items() if name != key}
         if key == NAME and not values.others and len(values.values) > 1:

@@ -1,7 +1,7 @@
-"""What is legal in a policy and hardly meant, and what will surprise its owner.
+"""Warnings about a policy that compiles: what is legal but hardly meant, and what will surprise its owner.
 
 The severity follows from the reason: `warning` for what is surely or very likely a mistake, `note` for what is meant
-and behaves in a way that somebody should know of. Nothing is said that is only perhaps so.
+but behaves in a way that the owner should know. There is no warning about what is only perhaps a mistake.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,43 +10,41 @@ from typing import Final
 from fairlead.api.errors import FieldPath
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, Spec
-from fairlead.cel.engine.environment import CONDITION, PROTECTION, RULE
 from fairlead.cooperative import Steps, about, finish, gathered
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.lint.absent_key_checks import AbsentLabels
-from fairlead.policy.lint.codes import LintCode, LintWarning
-from fairlead.policy.lint.expression_checks import check_parts
+from fairlead.policy.lint.absent_key_checks import AbsentKeyChecks
+from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
+from fairlead.policy.lint.expression_checks import check_comparisons
 from fairlead.policy.lint.match_checks import check_match
-from fairlead.policy.lint.rule_checks import Said, check_filter, check_protection, check_score, on_engine
+from fairlead.policy.lint.rule_checks import check_engine, check_filter, check_protection, check_score
 from fairlead.strategies.reads import EVERY
 
-_NAMES: Final = {"match": CONDITION, "preemption": PROTECTION}
-_FIELDS: Final = {str(field.alias): at for at, field in enumerate(Spec.model_fields.values())}
+_ORDER: Final = {str(field.alias): at for at, field in enumerate(Spec.model_fields.values())}
 
 
 def warnings(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) -> list[LintWarning]:
-    """Everything to be said of a policy that compiles, in the order of its fields."""
+    """Return all warnings about a policy that compiles, in the order of its fields."""
     return finish(warnings_steps(compiled, policy))
 
 
 def warnings_steps(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) -> Steps[list[LintWarning]]:
-    """The same, pausing after each rule so that others are served meanwhile."""
+    """Do what `warnings` does, but pause after each rule, so that calls are served meanwhile."""
     spec = policy.spec
     expressions = dict(_expressions(compiled, policy))
     found = [*_whole(compiled), *_unused(compiled, policy, [*expressions.values()])]
     yield
     found += yield from about(("spec", "match"), gathered(check_match(compiled, spec.match)))
-    for path, said in _of_each(compiled, policy, expressions):
+    for path, checks in _of_each(compiled, policy, expressions):
         yield path
-        found += yield from about(path, gathered(said))
-    return sorted(found, key=_place_of)
+        found += yield from about(path, gathered(checks))
+    return sorted(found, key=_position)
 
 
 def _of_each(
     compiled: CompiledPolicy, policy: SchedulerExtenderPolicy, expressions: Mapping[FieldPath, CompiledExpression]
-) -> Iterator[tuple[FieldPath, Said]]:
-    """What is said of each rule, not looked for yet."""
+) -> Iterator[tuple[FieldPath, LintWarnings]]:
+    """Yield the checks of each rule, not run yet."""
     spec = policy.spec
     for at, filter_ in enumerate(compiled.filters):
         path: FieldPath = ("spec", "filters", at)
@@ -59,27 +57,27 @@ def _of_each(
         yield path, check_protection(path, protection.expression)
     for at, annotation in enumerate(compiled.annotations):
         path = ("spec", "binding", "annotations", at, "expression")
-        yield path, on_engine(path, annotation.expression)
-    absent = AbsentLabels(compiled, spec.match)
+        yield path, check_engine(path, annotation.expression)
+    absent = AbsentKeyChecks(compiled, spec.match)
     for path, expression in expressions.items():
-        yield path, check_parts(path, expression, _NAMES.get(str(path[1]), RULE).roots)
-        yield path, absent.of(path, expression)
+        yield path, check_comparisons(path, expression)
+        yield path, absent.check(path, expression)
 
 
 def _whole(compiled: CompiledPolicy) -> Iterator[LintWarning]:
     if compiled.scheduler_name == CLUSTERS_OWN_SCHEDULER:
-        said = (
+        message = (
             f"Fairlead never manages {CLUSTERS_OWN_SCHEDULER}: the policy has an effect only where the operator's "
             "settings list that scheduler as ConfigOnly and its own configuration calls Fairlead"
         )
-        hint = "for a scheduler that Fairlead runs, write another name here and in the pods, such as fairlead"
-        yield LintWarning(LintCode.DEFAULT_SCHEDULER, ("spec", "schedulerName"), said, hint)
+        hint = "for a scheduler that Fairlead runs, use another name here and in the pods, such as fairlead"
+        yield LintWarning(LintCode.DEFAULT_SCHEDULER, ("spec", "schedulerName"), message, hint)
     if not compiled.enforced:
-        said = "the policy is compiled and reported on, and not applied to any pod"
-        yield LintWarning(LintCode.DISABLED, ("spec", "mode"), said, "write Enforce to apply it")
+        message = "the policy is compiled and reported on, but not applied to any pod"
+        yield LintWarning(LintCode.DISABLED, ("spec", "mode"), message, "write Enforce to apply it")
     if not (compiled.filters or compiled.scores or compiled.protections or compiled.annotations):
-        hint = "give it filters, scores, preemption.protect or binding.annotations"
-        yield LintWarning(LintCode.DOES_NOTHING, ("spec",), "the policy has no rules and changes nothing", hint)
+        hint = "add filters, scores, preemption.protect or binding.annotations"
+        yield LintWarning(LintCode.HAS_NO_EFFECT, ("spec",), "the policy has no rules and changes nothing", hint)
 
 
 def _unused(
@@ -102,7 +100,7 @@ def _unused(
 def _expressions(
     compiled: CompiledPolicy, policy: SchedulerExtenderPolicy
 ) -> Iterator[tuple[FieldPath, CompiledExpression]]:
-    """The expressions of all rules, and those of the variables that they use."""
+    """Yield the expressions of all rules, and of the variables that they use."""
     rules: list[tuple[FieldPath, CompiledExpression | None]] = [
         *((("spec", "match", "conditions", at), rule.expression) for at, rule in enumerate(compiled.match.conditions)),
         *((("spec", "filters", at), rule.expression) for at, rule in enumerate(compiled.filters)),
@@ -120,7 +118,7 @@ def _expressions(
             yield ("spec", "variables", at, "expression"), used[variable.name]
 
 
-def _place_of(warning: LintWarning) -> tuple[int, ...]:
-    """By the order of the fields of a spec, then by that of the rules."""
+def _position(warning: LintWarning) -> tuple[int, ...]:
+    """Return the sort key of a warning: the order of the fields of a spec, then of the rules."""
     field = warning.path[1] if len(warning.path) > 1 else ""
-    return _FIELDS.get(str(field), -1), *(segment for segment in warning.path if isinstance(segment, int))
+    return _ORDER.get(str(field), -1), *(segment for segment in warning.path if isinstance(segment, int))

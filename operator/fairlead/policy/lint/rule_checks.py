@@ -1,4 +1,4 @@
-"""What is said of a single rule: of a filter, a score, a protection, and of every expression."""
+"""Warnings about a single rule: a filter, a score or a protection."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -6,15 +6,17 @@ from typing import Final
 from fairlead.api.errors import FieldPath
 from fairlead.cel.analysis.expression_reads import Path
 from fairlead.cel.lowering.program import Program
+from fairlead.cel.syntax.ast import Call, Const, walk
 from fairlead.cel.values.errors import NotLoweredError
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import FilterRule, ScoreRule
-from fairlead.policy.lint.codes import LintCode, LintWarning
+from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
 from fairlead.policy.lint.node_affinity import as_yaml, node_affinity
-from fairlead.policy.lint.score_bounds import bounds
 from fairlead.policy.lint.symbolic import can_be, term_outcomes
 
 _OF_NODE: Final = frozenset({"node", "free", "requested", "allocatable", "pods", "data", "victim"})
+_AMOUNTS: Final = frozenset({"free", "requested", "allocatable", "pods", "request"})
+"""Roots of which no number is below 0."""
 _CHANGING: Final = ("free", "requested", "pods")
 _IDENTITY: Final = ("name", "uid", "creationTimestamp", "resourceVersion", "selfLink", "managedFields")
 _INDICES: Final = (
@@ -23,15 +25,15 @@ _INDICES: Final = (
     "batch.kubernetes.io/job-completion-index",
 )
 _FULL: Final = 100.0
-Said = Iterator[LintWarning | None]
-"""None: a pause."""
 
 
-def check_filter(path: FieldPath, rule: FilterRule, resolvable: bool | None) -> Said:  # noqa: FBT001
-    """What is said of a filter; `path` is that of the rule."""
+def check_filter(path: FieldPath, rule: FilterRule, resolvable: bool | None) -> LintWarnings:  # noqa: FBT001
+    """Yield the warnings about a filter; `path` is the rule's."""
     expression = rule.expression
     if resolvable:
-        yield _resolvable((*path, "resolvable"), rule)
+        message = "kube-scheduler does not preempt on a node that an extender rejected, so this has no effect yet"
+        hint = "remove it, or keep it for a version that does"
+        yield LintWarning(LintCode.HAS_NO_EFFECT, (*path, "resolvable"), message, hint)
     if expression is None:
         return
     here = (*path, "expression")
@@ -40,124 +42,96 @@ def check_filter(path: FieldPath, rule: FilterRule, resolvable: bool | None) -> 
     yield None
     can_pass = can_be(expression, want=True)
     yield None
-    can_refuse = not can_pass or can_be(expression, want=False)
+    can_reject = not can_pass or can_be(expression, want=False)
     yield None
     if not can_pass or terms == []:
-        hint = "no node is ever left for a pod" if rule.rejects_on_error else "only nodes on which it fails are left"
-        yield LintWarning(
-            LintCode.NEVER_PASSES, here, "this can never be true, so that the filter refuses every node", hint
-        )
-    elif not can_refuse or terms == [{}]:
-        said = "this can never be false, so that the filter refuses no node that it can decide on"
-        yield LintWarning(
-            LintCode.ALWAYS_PASSES, here, said, "!= and || often stand where && is meant" if expression.paths else ""
-        )
-    elif not expression.roots & _OF_NODE:
-        if "now" not in expression.roots:
-            said = "this does not depend on the node, so that the filter refuses all nodes or none"
-            hint = "to choose the pods that the policy is for, move it to match.conditions"
-            yield LintWarning(LintCode.SAME_FOR_EVERY_NODE, here, said, hint)
+        message = "this can never be true, so the filter rejects every node"
+        hint = "no node is left for a pod" if rule.rejects_on_error else "only nodes on which it raises an error pass"
+        yield LintWarning(LintCode.NEVER_PASSES, here, message, hint)
+    elif not can_reject or terms == [{}]:
+        message = "this can never be false, so the filter rejects no node that it can evaluate"
+        hint = "`!=` and `||` are often written where `&&` is meant" if expression.paths else ""
+        yield LintWarning(LintCode.ALWAYS_PASSES, here, message, hint)
     elif what:
         yield _invisible(here, what, terms, expression)
     yield from _of_rule(here, expression)
 
 
-def _resolvable(path: FieldPath, rule: FilterRule) -> LintWarning:
-    reads = rule.filter.reads
-    if not (reads.pods or reads.free or reads.requested):
-        said = "evicting pods cannot change what this rule decides: it does not read free, requested or pods"
-        return LintWarning(LintCode.RESOLVABLE_CANNOT_HELP, path, said, "remove resolvable")
-    said = "no version of kube-scheduler preempts for a node that an extender refused, so that this has no effect yet"
-    return LintWarning(LintCode.RESOLVABLE_NOT_HONOURED, path, said, "remove it, or keep it for a version that will")
-
-
-def check_score(path: FieldPath, rule: ScoreRule) -> Said:
-    """What is said of a score; `path` is that of the rule."""
+def check_score(path: FieldPath, rule: ScoreRule) -> LintWarnings:
+    """Yield the warnings about a score; `path` is the rule's."""
     expression = rule.expression
     if expression is None:
         return
     here = (*path, "expression")
-    given = term_outcomes(expression)
+    outcomes = term_outcomes(expression)
     yield None
-    if given == frozenset({0.0}):
-        said = "this is always 0, so that the score adds nothing"
-        yield LintWarning(LintCode.SCORE_IS_ZERO, here, said, "remove the score, or mend it")
+    if outcomes is not None and len(outcomes) == 1:
+        (only,) = outcomes
+        message = f"this is always {only:g}: a score that is the same for every node prefers none"
+        yield LintWarning(LintCode.HAS_NO_EFFECT, here, message, "remove or fix the score")
     elif not expression.roots & _OF_NODE:
-        said = "this does not depend on the node: a score that is the same for every node prefers none"
-        yield LintWarning(LintCode.SAME_FOR_EVERY_NODE, here, said, "read node, free, requested, pods or data in it")
-    elif given is not None and len(given) == 1:
-        said = f"this is always {_number(next(iter(given)))}: a score that is the same for every node prefers none"
-        yield LintWarning(LintCode.SAME_FOR_EVERY_NODE, here, said, "remove the score, or mend it")
+        message = "this does not depend on the node: a score that is the same for every node prefers none"
+        yield LintWarning(LintCode.HAS_NO_EFFECT, here, message, "read node, free, requested, pods or data in it")
     elif rule.normalize == "None":
-        yield from _constants_cut(here, given, rule.weight) if given is not None else _cut(here, expression, rule)
+        yield from _out_of_range(here, expression, outcomes)
     yield from _of_rule(here, expression)
 
 
-def _constants_cut(path: FieldPath, given: frozenset[float], weight: int) -> Iterator[LintWarning]:
-    outside = sorted(value for value in given if not 0 <= value <= _FULL)
-    if outside:
-        listed = " and ".join(map(_number, outside))
-        said = f"scores are from 0 to 100, so that {listed} {'is' if len(outside) == 1 else 'are'} cut"
+def _out_of_range(
+    path: FieldPath, expression: CompiledExpression, outcomes: frozenset[float] | None
+) -> Iterator[LintWarning]:
+    """Yield a warning about a score of constants outside of 0 to 100, or about an amount with a minus before it."""
+    if outside := sorted(value for value in outcomes or () if not 0 <= value <= _FULL):
+        listed = " and ".join(f"{value:g}" for value in outside)
+        message = f"scores range from 0 to 100, so {listed} {'is' if len(outside) == 1 else 'are'} cut"
         hint = "stay within 0 and 100 and give the rule a weight, or set normalize: MinMax"
-        yield LintWarning(LintCode.SCORE_OUT_OF_RANGE, path, said, hint)
-    elif max(given) <= 1 and weight == 1:
-        yield _tiny(path, max(given))
+        yield LintWarning(LintCode.SCORE_OUT_OF_RANGE, path, message, hint)
+    elif _is_negated_amount(expression):
+        message = "scores range from 0 to 100, and this is never above 0: every node gets 0"
+        hint = "set normalize: MinMax or Rank, which scale any values to 0 to 100"
+        yield LintWarning(LintCode.SCORE_OUT_OF_RANGE, path, message, hint)
 
 
-def _cut(path: FieldPath, expression: CompiledExpression, rule: ScoreRule) -> Iterator[LintWarning]:
-    """A score of which hardly anything is left, because it is on one side of what scores can be."""
-    least, most = bounds(expression)
-    if most <= 0 or least >= _FULL:
-        which, cut = ("never more than 0", 0) if most <= 0 else ("hardly ever less than 100", 100)
-        said = f"scores are from 0 to 100, and this is {which}: it is cut to {cut} for every node, and prefers none"
-        hint = "set normalize: MinMax, or Rank, to make 0 to 100 of whatever the values are"
-        yield LintWarning(LintCode.SCORE_OUT_OF_RANGE, path, said, hint)
-    elif least >= 0 and most <= 1 and rule.weight == 1:
-        yield _tiny(path, most)
+def _is_negated_amount(expression: CompiledExpression) -> bool:
+    """Report whether a score is surely not above 0, as `-pods.size()` is: nothing else in it may be negative."""
+    root = expression.expression.checked.root
+    if not (isinstance(root, Call) and root.function == "-_" and expression.roots <= _AMOUNTS):
+        return False
+    trees = (*root.args, *(variable.expression.checked.root for variable in expression.variables.values()))
+    for part in (part for tree in trees for part in walk(tree)):
+        if isinstance(part, Call) and part.function in ("-_", "_-_"):
+            return False
+        if isinstance(part, Const) and isinstance(part.value, int | float) and part.value < 0:
+            return False
+    return True
 
 
-def _tiny(path: FieldPath, most: float) -> LintWarning:
-    said = f"scores are from 0 to 100, and this gives {_number(most)} at most, which next to nothing depends on"
-    return LintWarning(LintCode.SCORE_IS_TINY, path, said, "write 100.0 for the best, or set normalize: MinMax")
-
-
-def _number(value: float) -> str:
-    return f"{value:g}"
-
-
-def check_protection(path: FieldPath, expression: CompiledExpression) -> Said:
-    """What is said of a protection; `path` is that of its expression."""
+def check_protection(path: FieldPath, expression: CompiledExpression) -> LintWarnings:
+    """Yield the warnings about a protection; `path` is its expression's."""
     if not can_be(expression, want=True):
-        yield LintWarning(
-            LintCode.NEVER_PASSES, path, "this can never be true, so that it protects no pod", "remove or mend it"
-        )
+        message = "this can never be true, so it protects no pod"
+        yield LintWarning(LintCode.NEVER_PASSES, path, message, "remove or fix it")
     yield None
-    yield from on_engine(path, expression)
+    yield from check_engine(path, expression)
 
 
-def _of_rule(path: FieldPath, expression: CompiledExpression) -> Said:
-    changing = [root for root in _CHANGING if root in expression.roots]
-    if changing:
-        said = f"{' and '.join(changing)} may be behind by the pods that were placed in the last moments"
+def _of_rule(path: FieldPath, expression: CompiledExpression) -> LintWarnings:
+    if changing := [f"`{root}`" for root in _CHANGING if root in expression.roots]:
+        message = f"{' and '.join(changing)} may miss pods that were placed moments ago"
         hint = "pods placed at the same time can end up together where the rule would have kept them apart"
-        yield LintWarning(LintCode.EVENTUALLY_CONSISTENT, path, said, hint)
-    if "now" in expression.roots:
-        said = "this reads now: what it gives may change with the time alone"
-        if not expression.has_known_expiry:
-            said = "this reads now so that nobody can tell until when a result holds: it is evaluated at each call"
-        hint = "pods that it refuses are tried again when time alone frees them" if "filters" in path else ""
-        yield LintWarning(LintCode.READS_NOW, path, said, hint)
+        yield LintWarning(LintCode.EVENTUALLY_CONSISTENT, path, message, hint)
     yield from check_identity(path, expression)
     yield None
-    yield from on_engine(path, expression)
+    yield from check_engine(path, expression)
 
 
 def check_identity(path: FieldPath, expression: CompiledExpression) -> Iterator[LintWarning]:
-    """Whether an expression reads what only one pod has."""
+    """Yield a warning if an expression reads what only one pod has."""
     if found := sorted(".".join(one) for one in expression.paths if _is_identity(one)):
-        said = f"{', '.join(found)} is another for every pod, so that nothing decided for one pod is kept for the next"
+        differs = "is different" if len(found) == 1 else "are different"
+        message = f"{', '.join(found)} {differs} for every pod, so no result for one pod is cached for the next"
         hint = "read a label that pods of one kind share"
-        yield LintWarning(LintCode.POD_IDENTITY, path, said, hint)
+        yield LintWarning(LintCode.POD_IDENTITY, path, message, hint)
 
 
 def _is_identity(path: Path) -> bool:
@@ -171,18 +145,18 @@ def _is_identity(path: Path) -> bool:
     return False
 
 
-def on_engine(path: FieldPath, expression: CompiledExpression) -> Iterator[LintWarning]:
-    """Whether an expression is not lowered."""
+def check_engine(path: FieldPath, expression: CompiledExpression) -> Iterator[LintWarning]:
+    """Yield a warning if an expression is not lowered."""
     if expression.evaluation == "Lowered":
         return
-    cost = "some 25 us for each node instead of one" if expression.roots & _OF_NODE else "once for each kind of pod"
+    often = "per node instead of 1 us" if expression.roots & _OF_NODE else "once per kind of pod"
     why = why_on_engine(expression)
-    said = f"this runs on the CEL engine{f' ({why})' if why else ''}, which takes {cost}"
-    yield LintWarning(LintCode.RUNS_ON_ENGINE, path, said, "it gives the same, and slower")
+    message = f"this runs on the CEL engine{f' ({why})' if why else ''}, which takes about 25 us {often}"
+    yield LintWarning(LintCode.RUNS_ON_ENGINE, path, message, "the result is the same")
 
 
 def _known_to_affinity(expression: CompiledExpression) -> str:
-    """What it reads of nodes, if that is nothing but what a nodeAffinity can ask for."""
+    """Return what an expression reads of nodes if a nodeAffinity can ask for all of it, else ""."""
     of_node = [path for path in expression.paths if path[0] in _OF_NODE]
     is_name = [path == ("node", "metadata", "name") for path in of_node]
     is_label = [path[:3] == ("node", "metadata", "labels") for path in of_node]
@@ -194,23 +168,21 @@ def _known_to_affinity(expression: CompiledExpression) -> str:
 def _invisible(
     path: FieldPath, what: str, terms: list[dict[str, object]] | None, expression: CompiledExpression
 ) -> LintWarning:
-    said = (
-        f"this reads only {what} of nodes, and autoscalers ask no extender: for a pod that no node will do for, "
+    message = (
+        f"this reads only {what} of nodes, and autoscalers do not call extenders: for a pod that every node rejects, "
         "they may add nodes in vain, or none"
     )
     if terms:
-        hint = f"pods that say the same themselves are understood by all:\n{as_yaml(terms)}"
+        hint = f"autoscalers understand pods that have the same requirement themselves:\n{as_yaml(terms)}"
     elif expression.roots - _OF_NODE - {"now"}:
-        hint = "what it wants depends on the pod: let the pods carry a nodeSelector or nodeAffinity of their own"
+        hint = "the requirement depends on the pod: give the pods a nodeSelector or nodeAffinity of their own"
     else:
-        hint = (
-            "no nodeAffinity says the same: give nodes a label that says it in one word, and let the pods select that"
-        )
-    return LintWarning(LintCode.INVISIBLE_TO_AUTOSCALERS, path, said, hint)
+        hint = "no nodeAffinity says the same: give such nodes one label for it, and let the pods select that label"
+    return LintWarning(LintCode.INVISIBLE_TO_AUTOSCALERS, path, message, hint)
 
 
 def why_on_engine(expression: CompiledExpression) -> str:
-    """What keeps an expression from being lowered; empty if nothing does."""
+    """Return what keeps an expression from being lowered; "" if it is lowered."""
     if expression.evaluation == "Lowered":
         return ""
     try:

@@ -1,7 +1,8 @@
-"""What can be said of an expression without evaluating it on anything: is it constant, can it be true at all.
+"""Symbolic evaluation: whether an expression is constant, and whether it can be true or false at all.
 
-Only what is sure is said. `possible` follows `!`, `&&`, `||` and `?:` through the policy's variables and looks for
-contradictions among what must hold together: `x == 'a' && x == 'b'`, `free['cpu'] > 4.0 && free['cpu'] < 2.0`.
+`can_be` follows `!`, `&&`, `||` and `?:` through the policy's variables and looks for contradictions among the parts
+that must hold together: `x == 'a' && x == 'b'`, `free['cpu'] > 4.0 && free['cpu'] < 2.0`. Where it cannot be sure, it
+says that anything is possible.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,24 +19,24 @@ from fairlead.cel.values.errors import NotLoweredError
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.views.faults import RAISED
 
-_STEPS_MAX: Final = 3_000  # a variable that is used twice by the next that is used twice ... has no end
+_STEPS_MAX: Final = 3_000  # variables that use each other twice double the size with each level
 _CONSTANT_MAX: Final = 200
-"""Nodes of a constant that is evaluated."""
+"""Nodes of a constant that is worth evaluating."""
 _EVALUATION: Final = 400
-"""Steps that it takes to evaluate a constant, beside some for each of its nodes and for what it may cost."""
+"""Steps that evaluating a constant counts for, besides those for its nodes and for its cost."""
 _OF_NODE: Final = 8
 _OF_BUDGET: Final = 2_000
 _NOT: Final = {"_==_": "_!=_", "_!=_": "_==_", "_<_": "_>=_", "_>=_": "_<_", "_>_": "_<=_", "_<=_": "_>_"}
 TURNED: Final = {"_==_": "_==_", "_!=_": "_!=_", "_<_": "_>_", "_>_": "_<_", "_<=_": "_>=_", "_>=_": "_<=_"}
-"""The same comparison with its sides exchanged."""
+"""Operators that say the same when the two sides are exchanged."""
 UNKNOWN: Final = object()
-"""In place of a value: it is not constant, or nothing is sure."""
+"""Stands for the value of an expression that is not constant, or may not be."""
 
 Key = tuple[object, ...]
 
 
 class TooLargeError(Exception):
-    """Written out, the expression is too large to be looked at."""
+    """An expression is too large to be followed through its variables."""
 
 
 @dataclass(slots=True)
@@ -43,7 +44,7 @@ class _Steps:
     left: int = _STEPS_MAX
 
     def take(self, count: int = 1) -> None:
-        """So many: of nodes that are looked at, or of what takes as long."""
+        """Count steps, each as long as looking at one node. Raises TooLargeError."""
         self.left -= count
         if self.left < 0:
             raise TooLargeError
@@ -51,7 +52,7 @@ class _Steps:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A part of an expression, with what is needed to follow it; never inside of a loop."""
+    """A part of an expression, with what is needed to follow its variables; never one inside a loop."""
 
     node: Node
     checked: Checked
@@ -59,7 +60,7 @@ class Term:
     steps: _Steps = field(default_factory=_Steps)
 
     def at(self, node: Node) -> "Term":
-        """Another part of the same expression, or what a variable of the policy stands for."""
+        """Return another part of the same expression; a variable of the policy is replaced by its expression."""
         self.steps.take()
         name = self.checked.names.get(node.id, "") if isinstance(node, Ident) else ""
         if name.startswith(VARIABLES):
@@ -68,18 +69,18 @@ class Term:
         return Term(node, self.checked, self.variables, self.steps)
 
     def args(self, *functions: str) -> tuple["Term", ...]:
-        """The arguments, if it is a call of one of these functions."""
+        """Return the arguments if this is a call of one of these functions, else none."""
         if isinstance(self.node, Call) and self.node.function in functions:
             return tuple(self.at(arg) for arg in self.node.args)
         return ()
 
     @property
     def function(self) -> str:
-        """The function that it calls, if it is a call."""
+        """Return the name of the function if this is a call, else ""."""
         return self.node.function if isinstance(self.node, Call) else ""
 
     def constant(self) -> object:
-        """Its value, if it is the same whatever there is."""
+        """Return the value if it depends on nothing, else UNKNOWN."""
         if isinstance(self.node, Const):
             return self.node.value
         size = self._size()
@@ -91,7 +92,7 @@ class Term:
             return UNKNOWN
         try:
             if analyse(alone, self.variables)[""].names[self.node.id] & ROOTS.keys():
-                return UNKNOWN  # it reads something and makes nothing of it
+                return UNKNOWN  # it names a root without reading a field of it
             program = Program(alone, self.variables)
             self.steps.take(_EVALUATION + _OF_NODE * size + (_OF_BUDGET if program.is_metered else 0))
             return program.plain(None)(None, 0)
@@ -99,7 +100,7 @@ class Term:
             return UNKNOWN
 
     def key(self) -> Key:
-        """The same for the same expression."""
+        """Return a key that is equal for equal expressions."""
         self.steps.take(self._size())
         return _key(self.checked, self.node)
 
@@ -108,7 +109,7 @@ class Term:
 
 
 def term_of(compiled: CompiledExpression) -> Term:
-    """An expression as a whole."""
+    """Return the term of a whole expression."""
     checked = compiled.expression.checked
     variables = {name: variable.expression.checked for name, variable in compiled.variables.items()}
     whole = Term(checked.root, checked, variables)
@@ -116,7 +117,7 @@ def term_of(compiled: CompiledExpression) -> Term:
 
 
 def can_be(compiled: CompiledExpression, *, want: bool) -> bool:
-    """Whether a condition can be so at all; True where that is not known."""
+    """Report whether a condition can have this value at all; True if that is not known."""
     try:
         return _possible([term_of(compiled)], want=want)
     except TooLargeError:
@@ -124,7 +125,7 @@ def can_be(compiled: CompiledExpression, *, want: bool) -> bool:
 
 
 def can_be_together(conditions: Iterable[CompiledExpression]) -> bool:
-    """Whether all of them can hold at once; True where that is not known."""
+    """Report whether all conditions can hold at once; True if that is not known."""
     try:
         return _possible([term_of(one) for one in conditions], want=True)
     except TooLargeError:
@@ -132,7 +133,7 @@ def can_be_together(conditions: Iterable[CompiledExpression]) -> bool:
 
 
 def term_outcomes(compiled: CompiledExpression) -> frozenset[float] | None:
-    """All the numbers that an expression can give, if it chooses among constants; None where that is not known."""
+    """Return all results of an expression that chooses among constants; None if that is not known."""
     try:
         return frozenset(_outcomes(term_of(compiled)))
     except (TooLargeError, _NotConstantError):
@@ -157,7 +158,7 @@ def _outcomes(term: Term) -> Iterator[float]:
 
 
 def _possible(terms: list[Term], *, want: bool) -> bool:
-    """Whether all of them can be so at once."""
+    """Report whether all terms can have this value at once."""
     allowed: dict[Key, _Allowed] = {}
     decided: dict[Key, bool] = {}
     for literal, wanted in (literal for term in terms for literal in _literals(term, want=want)):
@@ -182,7 +183,7 @@ def _possible(terms: list[Term], *, want: bool) -> bool:
 
 
 def _literals(term: Term, *, want: bool) -> Iterator[tuple[Term, bool]]:
-    """All that must hold together."""
+    """Yield the parts that must all hold, each with the value that it must have."""
     if negated := term.args("!_"):
         yield from _literals(negated[0], want=not want)
     elif parts := term.args("_&&_" if want else "_||_"):
@@ -193,7 +194,7 @@ def _literals(term: Term, *, want: bool) -> Iterator[tuple[Term, bool]]:
 
 
 def _comparison(term: Term, *, want: bool) -> tuple[Key, str, list[object]] | None:
-    """What is compared, how, and with which constants."""
+    """Return what is compared, the operator and the constants; None if this is no comparison with constants."""
     if found := term.args("@in"):
         what, among = found
         if not isinstance(among.node, ListExpr) or among.node.optional:
@@ -213,15 +214,15 @@ def _comparison(term: Term, *, want: bool) -> tuple[Key, str, list[object]] | No
 
 @dataclass(slots=True)
 class _Allowed:
-    """What one thing may still be."""
+    """Values that an expression may still have."""
 
     among: list[object] | None = None
     without: list[object] = field(default_factory=list)
-    low: tuple[float, bool] = (float("-inf"), False)  # the bound, and whether it is excluded
+    low: tuple[float, bool] = (float("-inf"), False)  # the bound, and whether it is exclusive
     high: tuple[float, bool] = (float("inf"), False)
 
     def narrow(self, operator: str, values: list[object]) -> bool:
-        """Whether anything is left."""
+        """Apply a comparison; report whether any value is left."""
         match operator:
             case "_==_" | "in":
                 self.among = values if self.among is None else [one for one in self.among if one in values]
@@ -266,11 +267,11 @@ def _key(checked: Checked, node: Node) -> Key:
 _OPTIONAL: Final = ("_[?_]", "_?._")
 
 Entry = tuple[Term, object]
-"""The map, and the key."""
+"""A map and a key of it."""
 
 
 def read(term: Term) -> Entry | None:
-    """What is read so that it raises where it is absent: `map['key']`, `map.key`."""
+    """Return the entry that a term reads with an error if it is absent: `map['key']`, `map.key`."""
     match term.node:
         case Select(operand=holder, field=key, test_only=False):
             return _in_map(term.at(holder), key)
@@ -279,13 +280,13 @@ def read(term: Term) -> Entry | None:
 
 
 def read_optionally(term: Term) -> Entry | None:
-    """What is read as an optional: `map[?'key']`, `map.?key`."""
+    """Return the entry that a term reads as an optional: `map[?'key']`, `map.?key`."""
     found = term.args(*_OPTIONAL)
     return (found[0], found[1].node.value) if found and isinstance(found[1].node, Const) else None
 
 
-def asked_for(term: Term) -> Entry | None:
-    """Of what it is asked whether it is there: `'key' in map`, `has(map.key)`, `map[?'key'].hasValue()`."""
+def tested_for(term: Term) -> Entry | None:
+    """Return the entry whose presence a term tests: `'key' in map`, `has(map.key)`, `map[?'key'].hasValue()`."""
     match term.node:
         case Select(operand=holder, field=key, test_only=True):
             return _in_map(term.at(holder), key)

@@ -246,7 +246,7 @@ def test_json_has_the_fields_that_are_promised(capsys: pytest.CaptureFixture[str
         "column": 35,
         "severity": "warning",
         "field": "spec.filters[0].expression",
-        "message": "this can never be false, so that the filter refuses no node that it can decide on",
+        "message": "this can never be false, so the filter rejects no node that it can evaluate",
         "hint": "",
         "reason": "AlwaysPasses",
         "policy": "some",

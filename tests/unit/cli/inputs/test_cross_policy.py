@@ -123,20 +123,23 @@ def test_what_is_said_of_several_files_stands_in_the_order_of_files_and_lines() 
 
 def test_a_namespace_of_a_policy_is_ignored() -> None:
     [warning] = report_of(GOOD.replace("{name: some}", "{name: some, namespace: ml}")).findings
-    assert (warning.severity, warning.reason) == ("warning", "NamespaceIgnored")
+    assert (warning.severity, warning.reason) == ("warning", "HasNoEffect")
     assert said(warning) == (
-        "a.yaml:3:35: metadata.namespace: policies stand in no namespace, so that this is ignored; remove it; "
-        "match.namespaces says of which namespaces the pods are that the policy is for"
+        "a.yaml:3:35: metadata.namespace: policies are cluster-scoped, so this is ignored; remove it; match.namespaces "
+        "limits a policy to pods of some namespaces"
     )
     for harmless in ("{name: some, namespace: ''}", "{name: some, namespace: }"):
         assert report_of(GOOD.replace("{name: some}", harmless)).findings == []
 
 
 def test_a_warning_about_a_part_of_an_expression_points_at_it() -> None:
-    text = spec("filters:\n- name: a\n  expression: |\n    node.spec.unschedulable\n    || pods.size() / 0 > 1\n")
+    text = spec(
+        "filters:\n- name: a\n  expression: |\n"
+        "    node.spec.unschedulable\n    || node.metadata.annotations.gen > '10'\n"
+    )
     [warning] = [finding for finding in report_of(text).findings if finding.severity == "warning"]
-    assert (warning.reason, warning.line, warning.column) == ("AlwaysRaises", 9, 22)
-    assert warning.shown == "      || pods.size() / 0 > 1"
+    assert (warning.reason, warning.line, warning.column) == ("ComparedAsText", 9, 40)
+    assert warning.shown == "      || node.metadata.annotations.gen > '10'"
 
 
 def test_two_rules_of_one_name_are_told_at_the_second() -> None:

@@ -12,12 +12,12 @@ from fairlead.policy.compile.compiler import CompileOptions
 from support.policy import MODEL, obj
 from support.policy.building import INSTALLED
 
-SAID = ["AlwaysPasses", "SameForEveryNode"]
+SAID = ["AlwaysPasses", "PodIdentity"]
 RULES = CompileOptions(INSTALLED)
 
 
 def policy(generation: int = 1, uid: str = "u") -> dict[str, Any]:
-    return obj("p", generation=generation, uid=uid, filters={"f": "1 > 0", "g": "pod.spec.priority > 1"})
+    return obj("p", generation=generation, uid=uid, filters={"f": "1 > 0", "g": "pod.metadata.name != 'x'"})
 
 
 def nobody() -> None:

@@ -15,7 +15,7 @@ from support.policy.building import INSTALLED, MODEL
 
 GOOD = {"f": "node.metadata.name == 'a'"}
 BAD = {"f": "node.metadata.nam == 'a'"}
-DOUBTFUL = {"f": "pod.metadata.labels['gpu'] == 'x'"}
+DOUBTFUL = {"f": "node.metadata.annotations['gpu'] != 'x'"}
 
 
 def asked(new: Any, old: Any = None, operation: str = "CREATE", **more: Any) -> bytes:
@@ -76,7 +76,7 @@ def test_warnings_come_in_pieces_that_are_not_cut() -> None:
 
 
 def test_there_are_not_too_many_of_them() -> None:
-    filters = {f"f{number}": f"pod.metadata.labels['l{number}'] == 'x'" for number in range(16)}
+    filters = {f"f{number}": f"node.metadata.annotations['l{number}'] != 'x'" for number in range(16)}
     warnings = answer(asked(obj(filters=filters)))["warnings"]
     assert len(warnings) == PIECES
     assert warnings[-1] == "there are more: run fairlead lint"
