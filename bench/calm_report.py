@@ -107,7 +107,7 @@ def _what_limits(part: Part) -> Iterator[str]:
         floor = part.added(RECORDED)
         yield (
             f"`{RECORDED}` sends what Fairlead replied once, over TLS, computes nothing and adds {floor:+.2f} ms, "
-            f"{part.to_bare(RECORDED):.2f} of `bare`: no server with these replies can be faster. Fairlead is "
+            f"{part.to_bare(RECORDED):.2f} of `bare`: no server that sends these over TLS can be faster. Fairlead is "
             f"{own - floor:.2f} ms above it."
         )
     yield (
