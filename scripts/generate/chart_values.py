@@ -1,6 +1,6 @@
-"""The chart's values, as models: its schema, values.yaml and the table in its README are made of them.
+"""Models of the chart's values, from which its schema, values.yaml and the table in its README are generated.
 
-What the operator is told stands in `render/operator_settings`; here is what only the chart has to know.
+`render/operator_settings` has the values that the operator reads; this module has those that only the chart reads.
 """
 
 from typing import Annotated, Any, Literal
@@ -18,7 +18,7 @@ from fairlead.render.operator_settings import (
 )
 
 Free = dict[str, Any]
-"""Something that Kubernetes knows and the chart passes on."""
+"""A part of a Kubernetes object that is passed on unchanged."""
 Labels = dict[QualifiedKey, LabelValue]
 Annotations = dict[QualifiedKey, str]
 _DIGEST = Shape("(sha256:[0-9a-f]{64})?", "write sha256: and 64 hexadecimal digits")
@@ -27,78 +27,81 @@ _NAME = Shape("([a-z0-9]([-a-z0-9]*[a-z0-9])?)?", "write a name: lower-case lett
 
 
 class IssuerRef(Params):
-    """Who signs."""
+    """Issuer of cert-manager."""
 
     name: Annotated[str, Field(max_length=253)] = ""
-    """Its name."""
+    """Name of the issuer."""
     kind: Literal["Issuer", "ClusterIssuer"] = "Issuer"
-    """Of the namespace, or of the cluster."""
+    """Kind of the issuer."""
     group: Annotated[str, Field(max_length=253)] = "cert-manager.io"
-    """Of its API."""
+    """API group of the issuer."""
 
 
 class TlsValues(TlsSettings):
-    """Where certificates come from."""
+    """Source of certificates."""
 
     issuer_ref: IssuerRef = IssuerRef()
-    """For CertManager: who signs the operator and the schedulers; it has to be an authority, not ACME."""
+    """For CertManager: issuer of the certificates of the operator and the schedulers. It must be a CA issuer: ACME does
+    not issue client certificates."""
     ca_bundle: Annotated[str, Field(max_length=65536)] = ""
-    """For Provided: the authority of the operator's certificate, as PEM, for the API server's admission check."""
+    """For Provided: authority of the operator's certificate, in PEM, with which the API server verifies the admission
+    check."""
 
 
 class ImageValues(Params):
     """The operator's image."""
 
     registry: Annotated[str, Field(max_length=253)] = "ghcr.io"
-    """Where it is; empty: the repository says it."""
+    """Registry; empty if the repository includes it."""
     repository: Annotated[str, Field(min_length=1, max_length=253)] = "fairlead-dev/fairlead"
-    """Its path."""
+    """Repository."""
     tag: Annotated[str, Field(max_length=128)] = ""
-    """Empty: the chart's appVersion."""
+    """Tag. Empty: the chart's appVersion."""
     digest: Annotated[str, _DIGEST] = ""
-    """The very image, as sha256:...; it wins over the tag."""
+    """Digest, as sha256:...; it takes precedence over the tag."""
     pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
-    """When it is fetched."""
+    """Pull policy."""
 
 
 class ServiceAccountValues(Params):
-    """Who the operator is."""
+    """ServiceAccount of the operator."""
 
     create: bool = True
-    """false: there is one already, and `name` says which."""
+    """false: use the existing one that `name` names."""
     name: Annotated[str, Field(max_length=63), _NAME] = ""
-    """Empty: as the release."""
+    """Name. Empty: the name of the release."""
     annotations: Annotations = Field(default_factory=dict)
-    """On the one that is made."""
+    """Annotations of the one that is created."""
 
 
 class ServiceValues(Params):
-    """How the operator is reached."""
+    """Services of the operator."""
 
     ip_family_policy: Literal["SingleStack", "PreferDualStack", "RequireDualStack"] = "PreferDualStack"
-    """Of its Services."""
+    """ipFamilyPolicy of its Services."""
 
 
 class NetworkPolicyValues(Params):
-    """Who may reach the operator. The admission port is open: where the API server is, no policy can say."""
+    """NetworkPolicy of the operator. The admission port stays open: no policy can select the API server."""
 
     enabled: bool = True
-    """false: nothing is limited."""
+    """false: no NetworkPolicy is created."""
     webhook_from: Listed[Free] = ()
-    """Peers, as in a NetworkPolicy, that may call besides the schedulers of this namespace: those of ConfigOnly."""
+    """Peers, as in a NetworkPolicy, that may call in addition to the schedulers of this namespace: those with
+    management ConfigOnly."""
     metrics_from: Listed[Free] = ()
-    """Peers that may read metrics; empty: everybody."""
+    """Peers that may scrape metrics. Empty: all."""
 
 
 class AdmissionValues(AdmissionSettings):
-    """What is wrong with a policy, said at `kubectl apply`. It is never in the way: failurePolicy is Ignore."""
+    """Check of policies at `kubectl apply`. While it is unavailable nothing is blocked: its failurePolicy is Ignore."""
 
     enabled: bool = True
-    """false: the status alone says it, and port 9443 is closed."""
+    """false: only the status shows what is wrong with a policy, and port 9443 is closed."""
 
 
 class CrdValues(Params):
-    """The CustomResourceDefinition. It is upgraded with the chart, and stays when the chart goes."""
+    """CustomResourceDefinition. It is upgraded with the chart, and stays when the chart is uninstalled."""
 
     enabled: bool = True
     """false: you apply `crds/` yourself, before the chart and at each upgrade. The chart takes over one that was
@@ -106,140 +109,141 @@ class CrdValues(Params):
 
 
 class UninstallValues(Params):
-    """What happens before the chart goes: `fairlead uninstall`, as a hook."""
+    """Clean-up before the chart is uninstalled: `fairlead uninstall`, as a hook."""
 
     enabled: bool = True
-    """false: schedulers go on running when the chart has gone, and nobody answers them."""
+    """false: schedulers keep running without an operator after the chart is uninstalled."""
     within: Annotated[str, _SECONDS] = "240s"
-    """How long it may take; less than helm's --timeout."""
+    """Deadline; it must be less than helm's --timeout."""
 
 
 class ServiceMonitorValues(Params):
-    """For the Prometheus operator: where metrics are."""
+    """ServiceMonitor for the Prometheus operator."""
 
     enabled: bool = False
-    """Needs its CustomResourceDefinitions."""
+    """Requires the CustomResourceDefinitions of the Prometheus operator."""
     interval: Annotated[str, _SECONDS] = "30s"
-    """How often they are read."""
+    """Scrape interval."""
     labels: Labels = Field(default_factory=dict)
-    """By which your Prometheus finds it."""
+    """Labels by which your Prometheus selects it."""
 
 
 class AlertValues(Params):
-    """When alerts fire."""
+    """Thresholds of the alerts."""
 
     no_leader_for: Annotated[str, _SECONDS] = "300s"
-    """How long no replica may lead."""
+    """Time without a leader."""
     policy_not_ready_for: Annotated[str, _SECONDS] = "900s"
-    """How long a policy may be not Ready."""
+    """Time for which a policy is not Ready."""
     reconcile_errors: Annotated[int, Field(ge=0)] = 5
     """Failed reconciles of a scheduler within 15 minutes."""
     watch_failures: Annotated[int, Field(ge=0)] = 5
     """Failed watches of a kind within 15 minutes."""
     mirror_stale_seconds: Annotated[int, Field(ge=1)] = 120
-    """Age of what a replica knows of the cluster."""
+    """Staleness of a replica's cache of the cluster."""
     slow_call_seconds: Annotated[float, Field(gt=0)] = 0.5
-    """The 99th percentile of calls of schedulers."""
+    """99th percentile of the duration of schedulers' calls."""
     refused_calls: Annotated[int, Field(ge=0)] = 10
     """Refused connections and calls within 10 minutes."""
     certificate_expires_days: Annotated[int, Field(ge=1)] = 5
-    """How long before the end of a certificate."""
+    """Days until a certificate expires."""
 
 
 class PrometheusRuleValues(Params):
-    """Alerts, for the Prometheus operator."""
+    """Alerts for the Prometheus operator."""
 
     enabled: bool = False
-    """Needs its CustomResourceDefinitions."""
+    """Requires the CustomResourceDefinitions of the Prometheus operator."""
     labels: Labels = Field(default_factory=dict)
-    """By which your Prometheus finds it."""
+    """Labels by which your Prometheus selects it."""
     runbook_url: Annotated[str, Field(max_length=500)] = (
         "https://github.com/fairlead-dev/fairlead/blob/main/docs/guide/troubleshooting.md"
     )
-    """The page whose sections the alerts point to."""
+    """URL of the page that documents the alerts."""
     thresholds: AlertValues = AlertValues()
-    """When alerts fire."""
+    """Thresholds of the alerts."""
 
 
 class DashboardValues(Params):
-    """For Grafana: a ConfigMap with a dashboard."""
+    """ConfigMap with a dashboard for Grafana."""
 
     enabled: bool = False
-    """Its sidecar reads it."""
+    """true: create it, for Grafana's sidecar."""
     labels: Labels = Field(default_factory=lambda: {"grafana_dashboard": "1"})
-    """By which the sidecar finds it."""
+    """Labels by which the sidecar selects it."""
 
 
 class MetricsValues(Params):
-    """What is done with metrics. They are always there, on port 8080."""
+    """Consumers of the metrics, which are always served on port 8080."""
 
     service_monitor: ServiceMonitorValues = ServiceMonitorValues()
-    """For the Prometheus operator: where metrics are."""
+    """ServiceMonitor for the Prometheus operator."""
     prometheus_rule: PrometheusRuleValues = PrometheusRuleValues()
-    """Alerts, for the Prometheus operator."""
+    """Alerts for the Prometheus operator."""
     dashboard: DashboardValues = DashboardValues()
-    """For Grafana: a ConfigMap with a dashboard."""
+    """ConfigMap with a dashboard for Grafana."""
 
 
 class Values(OperatorSettings):
     """All values of the chart."""
 
     schedulers: Annotated[Listed[SchedulerSettings], Field(max_length=200)] = ()
-    """What is deployed for scheduler names. One that policies name and that is not listed is managed with all defaults,
-    and goes 10 minutes after its last policy; one that is listed stays."""
+    """Settings per scheduler. A listed scheduler always exists. One that is not listed exists while policies name it,
+    with all defaults, and is deleted 10 minutes after its last policy."""
     tls: TlsValues = TlsValues()
-    """Where certificates come from."""
+    """Source of certificates."""
     replicas: Annotated[int, Field(ge=1, le=20)] = 2
-    """How many pods; all of them answer schedulers, one of them writes."""
+    """Number of pods. All of them answer schedulers; one of them leads."""
     image: ImageValues = ImageValues()
-    """The operator's image."""
+    """Image of the operator."""
     image_pull_secrets: Annotated[Listed[ObjectName], Field(max_length=16)] = ()
-    """Names of Secrets of this namespace with which it is fetched."""
+    """Pull Secrets of the image, in this namespace."""
     resources: Resources = Resources(requests={"cpu": "100m", "memory": "192Mi"}, limits={"memory": "2Gi"})
-    """What a pod asks for. With 5,000 nodes and 150,000 pods it needs 1 Gi. A limit of cpu delays placing."""
+    """Resources of a pod. For 5,000 nodes and 150,000 pods it needs 1 Gi. A CPU limit delays the placement of pods."""
     log_level: Literal["TRACE", "DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    """What is written to the log."""
+    """Level of the log."""
     priority_class_name: Annotated[str, Field(max_length=253)] = ""
-    """Such as system-cluster-critical: pods of policies with failurePolicy Fail wait while the operator is away."""
+    """Priority class, such as system-cluster-critical: while the operator is unavailable, pods of policies with
+    failurePolicy Fail wait."""
     node_selector: Labels = Field(default_factory=dict)
-    """Labels of the nodes that it runs on."""
+    """Labels that its nodes must have."""
     tolerations: Listed[Free] = ()
-    """Taints that do not matter, as in a pod."""
+    """Tolerations, as in a pod."""
     affinity: Free = Field(default_factory=dict)
-    """As in a pod."""
+    """Affinity, as in a pod."""
     topology_spread_constraints: Listed[Free] = ()
-    """As in a pod, with a labelSelector; empty: over hosts and zones where that can be."""
+    """Topology spread constraints, as in a pod, with a labelSelector. Empty: over hosts and zones, if possible."""
     drain_seconds: Annotated[int, Field(ge=1, le=600)] = 10
-    """How long a pod that is to end still answers those who have not heard of it; it is given 20 s more to end."""
+    """How long a terminating pod keeps answering callers that still have its address. It then has 20 s more to stop."""
     pod_labels: Labels = Field(default_factory=dict)
-    """On the pods."""
+    """Labels of the pods."""
     pod_annotations: Annotations = Field(default_factory=dict)
-    """On the pods."""
+    """Annotations of the pods."""
     extra_args: Listed[str] = ()
-    """More arguments of `fairlead operate`."""
+    """Additional arguments of `fairlead operate`."""
     extra_env: Listed[Free] = ()
-    """More variables, as in a container."""
+    """Additional environment variables, as in a container."""
     extra_volumes: Listed[Free] = ()
-    """More volumes, as in a pod."""
+    """Additional volumes, as in a pod."""
     extra_volume_mounts: Listed[Free] = ()
-    """Where they are mounted."""
+    """Additional volume mounts, as in a container."""
     common_labels: Labels = Field(default_factory=dict)
-    """On each object of the chart."""
+    """Labels of every object of the chart."""
     fullname_override: Annotated[str, Field(max_length=40), _NAME] = ""
-    """What objects are called; empty: as the release."""
+    """Name of the objects. Empty: the name of the release."""
     service_account: ServiceAccountValues = ServiceAccountValues()
-    """Who the operator is."""
+    """ServiceAccount of the operator."""
     service: ServiceValues = ServiceValues()
-    """How it is reached."""
+    """Services of the operator."""
     network_policy: NetworkPolicyValues = NetworkPolicyValues()
-    """Who may reach it."""
+    """NetworkPolicy of the operator."""
     admission: AdmissionValues = AdmissionValues()
-    """What is wrong with a policy, said at `kubectl apply`."""
+    """Check of policies at `kubectl apply`."""
     crds: CrdValues = CrdValues()
-    """The CustomResourceDefinition."""
+    """CustomResourceDefinition."""
     uninstall: UninstallValues = UninstallValues()
-    """What happens before the chart goes."""
+    """Clean-up before the chart is uninstalled."""
     metrics: MetricsValues = MetricsValues()
-    """What is done with metrics."""
+    """Consumers of the metrics."""
     global_: Free = Field(default_factory=dict, alias="global")
-    """Of a chart that this one is a part of; nothing here reads it."""
+    """Values of a parent chart; not used here."""

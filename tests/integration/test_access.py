@@ -177,9 +177,9 @@ def test_everything_goes_but_the_resource_and_the_policies(
     }
     (policy,) = api.items(POLICIES)
     assert policy["metadata"]["finalizers"] == ["example.com/other"]
-    assert said[-3:-1] == ["1 pods name the scheduler fairlead, 1 of them wait for a node:", "  default/waits"]
-    assert said[-1] == "done; 1 policies and their CustomResourceDefinition are left"
-    assert "the operator was told to write nothing more" in said
+    assert said[-3:-1] == ["1 pods name the scheduler fairlead, 1 of them are pending:", "  default/waits"]
+    assert said[-1] == "done; 1 policies and their CustomResourceDefinition remain"
+    assert "the operator does not write any more" in said
 
     again = len(said)
     _as(control_plane, "fairlead-uninstall", tmp_path, uninstall)

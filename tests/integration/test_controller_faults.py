@@ -90,10 +90,13 @@ def container(**fields: Any) -> list[Object]:
 @pytest.mark.parametrize(
     ("status", "says"),
     [
-        ({"initContainerStatuses": container(state=REFUSED)}, "the scheduler refuses it: unknown field: profiles[0].x"),
+        (
+            {"initContainerStatuses": container(state=REFUSED)},
+            "kube-scheduler rejects it: unknown field: profiles[0].x",
+        ),
         (
             {"containerStatuses": container(restartCount=2, lastState=REFUSED)},
-            "the scheduler ends with it: unknown field: profiles[0].x",
+            "kube-scheduler exits with it: unknown field: profiles[0].x",
         ),
     ],
 )
@@ -113,7 +116,10 @@ def test_a_configuration_that_fails_is_put_back_and_not_tried_again(
     run_pods(ground)
     wait_for(
         "why",
-        lambda: message(ground, "p", "Ready") == f"configuration {bad}: {says}; the last good one, {good}, runs again",
+        lambda: (
+            message(ground, "p", "Ready")
+            == f"configuration {bad} is rejected: {says}; rolled back to the last good one, {good}"
+        ),
     )
     assert ground.condition("p", "Stalled") == ("True", "ConfigurationRejected")
     # Neither a pass nor another leader tries it again.
@@ -150,7 +156,7 @@ def test_a_deployment_that_the_api_server_does_not_take_is_put_away(
     ground.cluster.api.patch(f"{POLICIES}/p", {"metadata": {"annotations": {"a": "b"}}})  # it is looked at at once
     wait_for("why", lambda: ground.condition("p", "Stalled") == ("True", "ConfigurationRejected"))
     said = message(ground, "p", "Ready")
-    assert "the API server refuses it: " in said
+    assert "the API server rejects it: " in said
     assert says in said
     assert config_of(ground) == good
 

@@ -1,4 +1,4 @@
-{{- /* What the objects of our namespace are called. */ -}}
+{{- /* Name of the objects in the release's namespace. */ -}}
 {{- define "fairlead.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{ .Values.fullnameOverride }}
@@ -13,14 +13,14 @@
 {{ .Values.serviceAccount.name | default (include "fairlead.fullname" .) }}
 {{- end -}}
 
-{{- /* What the operator's pods are found by: a Deployment's can never change. */ -}}
+{{- /* Labels that select the operator's pods; those of a Deployment can never change. */ -}}
 {{- define "fairlead.selector" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: operator
 {{- end -}}
 
-{{- /* The same as an argument. */ -}}
+{{- /* The selector labels as an argument of the program. */ -}}
 {{- define "fairlead.found" -}}
 app.kubernetes.io/name={{ .Chart.Name }},app.kubernetes.io/instance={{ .Release.Name }},app.kubernetes.io/component=operator
 {{- end -}}
@@ -40,12 +40,12 @@ app.kubernetes.io/part-of: {{ .Chart.Name }}
 {{ include "fairlead.commonLabels" . }}
 {{- end -}}
 
-{{- /* The same with more, which come first: a key that stands there twice is refused by some who read it. */ -}}
+{{- /* The labels with additional ones, which come first: some YAML readers reject a key that occurs twice. */ -}}
 {{- define "fairlead.labelsAnd" -}}
 {{ merge (dict) (.more | default dict) (include "fairlead.labels" .of | fromYaml) | toYaml }}
 {{- end -}}
 
-{{- /* What the objects of a scheduler are called, as in render/names.py: long names are cut, and end with a hash. */ -}}
+{{- /* Name of a scheduler's objects, as in render/object_names.py: long names are cut, and end with a hash. */ -}}
 {{- define "fairlead.child" -}}
 {{- $name := printf "kube-scheduler-%s" . -}}
 {{- if lt (len $name) 46 -}}
@@ -61,14 +61,14 @@ app.kubernetes.io/part-of: {{ .Chart.Name }}
 {{- end -}}
 {{- end -}}
 
-{{- /* What is there while the job runs that takes everything away. */ -}}
+{{- /* Annotations of objects that exist only while the uninstall job runs. */ -}}
 {{- define "fairlead.hook" -}}
 helm.sh/hook: pre-delete
 helm.sh/hook-weight: {{ . | quote }}
 helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- end -}}
 
-{{- /* Where pods of the chart run. */ -}}
+{{- /* Placement of the chart's pods. */ -}}
 {{- define "fairlead.placement" -}}
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets:

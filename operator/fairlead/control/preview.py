@@ -72,7 +72,7 @@ def render_preview(
     _refuse(names, settings)
     objects, meanings, notes = list[Object](), dict[str, str](), list[str]()
     if settings.tls.mode != "SelfManaged":
-        notes.append(f"tls.mode is {settings.tls.mode}: the Secrets with certificates are made by others")
+        notes.append(f"tls.mode is {settings.tls.mode}: the operator does not create the Secrets with certificates")
     authority = _authority(settings)
     for name in names:
         asked = gathered.desired_scheduler(name, settings, {})
@@ -139,14 +139,14 @@ class _Named:
         """All that may be there."""
         secret = self.plan.names.certificate
         return {
-            self.authority: "the operator's authority, as PEM (of fairlead-ca its tls.crt); --ca FILE gives it",
-            TAG: "as kubectl version says; --kubernetes-version gives it, or a tag in the settings",
-            self._in_secret("ca.crt"): f"in base64, as all in a Secret; the operator makes {secret}",
+            self.authority: "the operator's authority, as PEM (tls.crt of Secret fairlead-ca); set it with --ca FILE",
+            TAG: "the version of the API server; set it with --kubernetes-version, or set a tag in the settings",
+            self._in_secret("ca.crt"): f"in base64, as everything in a Secret; the operator creates {secret}",
             self._in_secret("tls.crt"): "the scheduler's certificate",
             self._in_secret("tls.key"): "its key",
-            CA_HASH: "follows from the authority",
-            self._config_hash: "follows from the configuration, the authority and the pods",
-            APPLIED_HASH: "follows from the object: by it the operator knows what it has applied",
+            CA_HASH: "computed from the authority",
+            self._config_hash: "computed from the configuration, the authority and the pods",
+            APPLIED_HASH: "computed from the object: the operator recognizes by it what it has applied",
         }
 
     def certificate(self) -> Object:
@@ -184,9 +184,9 @@ def _authority(settings: OperatorSettings) -> str:
 
 def _notes(name: str, asked: DesiredScheduler, policies: Sequence[Obj]) -> Iterator[str]:
     if asked.settings.node_sample == "Auto":
-        yield f"{name}: of a cluster with more than {ALL_UP_TO} nodes the configuration has no percentageOfNodesToScore"
+        yield f"{name}: in a cluster with more than {ALL_UP_TO} nodes, percentageOfNodesToScore is not set"
     if is_paused(policies):
-        yield f"{name}: nothing of it is written while one of its policies is paused, but for its certificates"
+        yield f"{name}: while one of its policies is paused, nothing of it is updated except certificates"
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:

@@ -102,10 +102,10 @@ def read(data: Mapping[str, bytes]) -> Authority:
     """What a Secret holds. Raises AuthorityError."""
     signing = _pair(data, "tls")
     if signing is None:
-        raise AuthorityError("tls.crt is missing: put it back, or delete the Secret for a new authority")
+        raise AuthorityError("tls.crt is missing: restore it, or delete the Secret for a new authority")
     extra = sorted(name for name in ("next.crt", "previous.crt", "retired.crt") if name in data)
     if len(extra) > 1:
-        raise AuthorityError(f"{' and '.join(extra)} never stand together: remove all but {extra[-1]}")
+        raise AuthorityError(f"{' and '.join(extra)} never occur together: remove all but {extra[-1]}")
     for name in ("previous.crt", "retired.crt"):
         if name in data:
             _checked(name, data[name])
@@ -118,14 +118,14 @@ def _pair(data: Mapping[str, bytes], name: str) -> Pair | None:
         return None
     for suffix, content in (("crt", certificate), ("key", key)):
         if not content:
-            raise AuthorityError(f"{name}.{suffix} is missing: put it back, or delete the Secret for a new authority")
+            raise AuthorityError(f"{name}.{suffix} is missing: restore it, or delete the Secret for a new authority")
     pair = Pair(certificate or b"", key or b"")
     _checked(f"{name}.crt", pair.certificate)
     if not issuing.belong_together(pair):
-        raise AuthorityError(f"{name}.key is not the key of {name}.crt: put it back, or delete the Secret")
+        raise AuthorityError(f"{name}.key is not the key of {name}.crt: restore it, or delete the Secret")
     return pair
 
 
 def _checked(name: str, content: bytes) -> None:
     if not issuing.is_authority(content):
-        raise AuthorityError(f"{name} holds no certificate of an authority in PEM: put it back, or delete the Secret")
+        raise AuthorityError(f"{name} holds no certificate of an authority in PEM: restore it, or delete the Secret")

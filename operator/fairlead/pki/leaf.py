@@ -21,7 +21,7 @@ def renewal_reason(
 ) -> str:
     """Why it has to be issued anew; empty: it need not."""
     if leaf is None:
-        return "there is none"
+        return "there is no certificate"
     if leaf.issuer != read_certificate(authority.signing.certificate).key:
         return "another authority signs now" if leaf.issuer else "our authority has not signed it"
     if leaf.name != name:
@@ -29,7 +29,7 @@ def renewal_reason(
     if leaf.hosts != hosts:
         return "it is for other hosts"
     if now >= renewed_at(leaf.begins, leaf.ends, leaf.serial):
-        return "its time is two thirds over"
+        return "two thirds of its lifetime are over"
     return ""
 
 

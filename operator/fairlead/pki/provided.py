@@ -40,7 +40,7 @@ def find_faults(wanted: CertificateRequirements, data: Mapping[str, bytes] | Non
     where = f"Secret {wanted.secret}"
     if data is None:
         made = f"create it, of type kubernetes.io/tls, with tls.crt, tls.key and ca.crt{wanted.otherwise}"
-        return (f"{where} is not there: {made}",)
+        return (f"{where} does not exist: {made}",)
     if missing := [name for name in ("tls.crt", "tls.key", "ca.crt") if not data.get(name)]:
         return tuple(f"{where}, {name}: is missing: {_WHAT[name]}" for name in missing)
     found = {name: _read(data[name]) for name in ("tls.crt", "ca.crt")}
@@ -50,9 +50,9 @@ def find_faults(wanted: CertificateRequirements, data: Mapping[str, bytes] | Non
 
 
 _WHAT: Final = {
-    "tls.crt": "put the certificate there, and after it those between it and its authority",
-    "tls.key": "put the certificate's key there, in PEM and without a password",
-    "ca.crt": "put the certificate of the authority there that signs both sides",
+    "tls.crt": "set it to the certificate, followed by its intermediate certificates",
+    "tls.key": "set it to the key of the certificate, in PEM and without a password",
+    "ca.crt": "set it to the certificate of the authority that signs both sides",
 }
 
 
@@ -66,19 +66,17 @@ def _of_leaf(
     leaf, said = chain[0], parsing.read_certificate(data["tls.crt"])
     faults = []
     if not belong_together(Pair(data["tls.crt"], data["tls.key"])):
-        faults.append("tls.key: is not the key of tls.crt, or has a password: write both anew, together")
+        faults.append("tls.key: is not the key of tls.crt, or has a password: replace both together")
     for name, one in (("tls.crt", leaf), *(("ca.crt", one) for one in authorities)):
         if now < one.not_valid_before_utc:
-            faults.append(f"{name}: is not valid before {_day(one.not_valid_before_utc)}: compare the clocks")
+            faults.append(f"{name}: is not valid before {_day(one.not_valid_before_utc)}: check the clocks")
         if now >= one.not_valid_after_utc and name == "tls.crt":
-            faults.append(f"{name}: has expired on {_day(one.not_valid_after_utc)}: have it issued anew")
+            faults.append(f"{name}: expired on {_day(one.not_valid_after_utc)}: renew it")
     if all(now >= one.not_valid_after_utc for one in authorities):
         last = max(one.not_valid_after_utc for one in authorities)
-        faults.append(f"ca.crt: has expired on {_day(last)}: replace the authority")
+        faults.append(f"ca.crt: expired on {_day(last)}: replace the authority")
     elif not parsing.leads(leaf, chain[1:], authorities, now):
-        faults.append(
-            "tls.crt: is not signed by the authority in ca.crt: put its issuer there, and whatever is between"
-        )
+        faults.append("tls.crt: is not signed by the authority in ca.crt: add its issuer there, and intermediates here")
     oid, words = _PURPOSES[wanted.purpose]
     if not _serves(leaf, oid):
         faults.append(f"tls.crt: is not for {words}: add it to the usages")

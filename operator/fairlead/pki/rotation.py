@@ -125,7 +125,7 @@ def plan(
         after = _AFTER[authority.phase]
         waits = _waits(authority, schedulers, replicas)
         if waits is None:
-            return (Advance(after, f"all have taken the step {authority.phase}"),)
+            return (Advance(after, f"all have completed the step {authority.phase}"),)
         if now >= parsing.read_certificate(authority.leaving).ends - LATEST:
             return (Advance(after, f"the old authority expires; {waits}"),)
     return (*_issues(authority, schedulers, now), *([waits] if waits else []))
@@ -141,7 +141,7 @@ _AFTER: Final = {
 def _why_rotate(authority: Authority, now: datetime, *, requested: bool) -> str:
     ends = parsing.read_certificate(authority.signing.certificate).ends
     if requested:
-        return "somebody has asked for another authority"
+        return f"the annotation {ROTATE} requests it"
     return f"the authority expires on {ends:%Y-%m-%d}" if now >= ends - LIFE * (1 - ROTATED_AT) else ""
 
 
@@ -150,7 +150,7 @@ def _issues(authority: Authority, schedulers: Mapping[str, SchedulerTrust], now:
     for name, one in sorted(schedulers.items()):
         why = renewal_reason(one.leaf, authority, scheduler_identity(name), frozenset(), now)
         if not why and one.bundle != known:
-            why = "the authorities are others"
+            why = "the trusted authorities changed"
         if why:
             yield Issue(name, why)
 

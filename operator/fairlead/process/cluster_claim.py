@@ -20,7 +20,7 @@ CLAIM: Final = LEASES.named("kube-system", f"{PLURAL}.{GROUP}")
 TERMS: Final = LeaseTimings(lease_s=60.0, act_s=40.0, retry_s=5.0, absent_s=6.0)
 """It lasts longer than it takes that another replica of the same namespace leads. One that is deleted its holder makes
 anew with the next renewal."""
-_CURE: Final = "there can be one operator in a cluster: uninstall one of them"
+_CURE: Final = "a cluster can have only one operator: uninstall one of them"
 
 
 class ClusterClaim:

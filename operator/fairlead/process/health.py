@@ -88,9 +88,9 @@ class Probes:
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         page = {"/livez": self._livez, "/readyz": self._readyz, "/metrics": self._metrics}.get(request.path)
         if page is None:
-            return web.Response(status=404, text="only /livez, /readyz and /metrics are here\n")
+            return web.Response(status=404, text="not found: only /livez, /readyz and /metrics exist\n")
         if request.method not in ("GET", "HEAD"):
-            return web.Response(status=405, text="this is read with GET\n", headers={"Allow": "GET, HEAD"})
+            return web.Response(status=405, text="method not allowed: use GET\n", headers={"Allow": "GET, HEAD"})
         return page()
 
     def _livez(self) -> web.Response:
@@ -162,9 +162,9 @@ def _remarks(parts: Components) -> Iterator[tuple[str, str]]:
         yield "policy", f"{slow.policy.name}: {REASON}: {slow}"
     for each, count in parts.current.state.conflicts.items() if parts.current.state else ():
         yield "policy", f"{each.loser}: Conflict: {count} pods have {each.key} from {each.winner}, which comes first"
-        yield "policy", f"{each.winner}: Conflict: {each.loser} writes {each.key}, too, and comes later"
+        yield "policy", f"{each.winner}: Conflict: {each.loser} also writes {each.key}, and comes later"
     for one in parts.rule_errors:
-        yield "rule", f"{one.policy}/{one.rule}: could not decide {one.count} times, last: {one.last_message}"
+        yield "rule", f"{one.policy}/{one.rule}: {one.count} errors, last: {one.last_message}"
     for file, fault in parts.faults().items():
         yield "file", f"{file}: {fault}"
     if parts.leader is not None:
@@ -172,7 +172,7 @@ def _remarks(parts: Components) -> Iterator[tuple[str, str]]:
     if parts.revisions.fault:
         yield "last good policies", f"kept in memory only: {parts.revisions.fault}"
     expires = parts.tls.expires.values()
-    yield "certificates", parts.certificates or (f"expire {min(expires):%Y-%m-%d}" if expires else "there are none yet")
+    yield "certificates", parts.certificates or (f"expire {min(expires):%Y-%m-%d}" if expires else "none yet")
 
 
 def _slow(parts: Components) -> list[OpenCircuit]:
@@ -238,7 +238,7 @@ def register_gauges(parts: Components, metrics: Metrics) -> None:
     )
     metrics.gauge(
         "fairlead_mirror_differences",
-        "Objects of the cache that differed from the API server's when both were compared.",
+        "Cached objects that differed from the API server in a consistency check.",
         "kind",
         ask=of_each(lambda name: reflectors[name].state.differences),
         grows=True,
@@ -262,7 +262,7 @@ def register_gauges(parts: Components, metrics: Metrics) -> None:
     )
     metrics.gauge(
         "fairlead_policy_open_circuits",
-        "Equivalence classes of pods that get a policy's failure policy because it is too slow; 4: a whole namespace.",
+        "Equivalence classes of pods that a policy's failure policy answers because it is too slow; 4: a namespace.",
         "policy",
         "part",
         ask=lambda: {(slow.policy.name, slow.part): slow.classes for slow in _slow(parts) if slow.scope != "all"},

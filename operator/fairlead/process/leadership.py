@@ -85,6 +85,6 @@ class Leadership:
 
     def summary(self) -> str:
         """How it is with that, for people."""
-        told = "this one" if self.elector.is_leader else self.elector.holder.partition("_")[0] or "nobody yet"
+        leader = "this replica" if self.elector.is_leader else self.elector.holder.partition("_")[0] or "none yet"
         faults = [self.elector.fault, *((self.claim.fault, self.runtime.fault) if self.elector.is_leader else ())]
-        return "; ".join(filter(None, [told, *faults]))
+        return "; ".join(filter(None, [leader, *faults]))

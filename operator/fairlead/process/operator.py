@@ -113,7 +113,7 @@ class SchedulerCallers:
         secret = self._known.secret(name, self._namespace)
         if not secret or self._peers is None or self._peers.holds(secret, leaf):
             return ""  # who is not known at all is refused for that
-        return f"it is not the one in Secret {self._namespace}/{secret}"
+        return f"it is not the certificate in Secret {self._namespace}/{secret}"
 
 
 class OperatorReplica:
@@ -221,7 +221,7 @@ class OperatorReplica:
     def operator_context(self) -> ssl.SSLContext:
         """What the operator shows to its replicas, and whom it believes. From any thread. Raises TlsError."""
         if self.own is None:
-            raise TlsError("certificates that others make hold none of the operator's own")
+            raise TlsError("with provided certificates there is no certificate of the operator's own authority")
         return self.own.client()
 
     def _compile_options(self) -> CompileOptions:

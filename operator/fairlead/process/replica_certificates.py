@@ -59,7 +59,7 @@ class ReplicaCertificates:
     def renew(self) -> None:
         """Sign anew what it is time for; from time to time."""
         if self.authority is not None:
-            self._try(self.authority.data(), "what is held of our authority")
+            self._try(self.authority.data(), "the cached authority")
 
     def begin(self) -> None:
         """A list begins."""
@@ -91,7 +91,7 @@ class ReplicaCertificates:
             server = current_leaf(authority, SERVER, "server", self.hosts, now, self.server)
             operator = current_leaf(authority, OPERATOR, "client", frozenset(), now, self.operator)
         except (ValueError, TypeError) as error:
-            raise AuthorityError(f"tls.crt cannot sign: {error}; delete the Secret for a new authority") from error
+            raise AuthorityError(f"tls.crt cannot sign: {error}: delete the Secret for a new authority") from error
         self.authority, self.server, self.operator = authority, server, operator
         if (authority, server, operator) != before:
             self.changed(self)
@@ -135,7 +135,7 @@ class CertificateRefresher:
 
     def __init__(self, settings: OperateSettings, client: Client) -> None:
         self._settings, self._secrets = settings, Secrets(client, settings.namespace)
-        self._memory = InMemory("our own authority")
+        self._memory = InMemory("the operator's own authority")
         self.tls = Tls(self._memory, later=True)
         self._fault = ""
         self.fault = ""
@@ -179,7 +179,7 @@ class CertificateRefresher:
         """What the operator shows to its replicas, and whom it believes. From any thread."""
         authority, shown = self.material.authority, self.material.operator
         if authority is None or shown is None:
-            raise TlsError("there is nothing from our own authority yet")
+            raise TlsError("there is no certificate of the operator's own authority yet")
         return client_context(authority.client_ca_bundle, shown.certificate, shown.key)
 
     def _use(self, material: ReplicaCertificates) -> None:

@@ -70,7 +70,7 @@ class ServingCore:
         )
         faults = self.metrics.counter(
             "fairlead_rule_internal_errors",
-            "Evaluations of a rule that ended with a fault of Fairlead itself; the log has its traceback once.",
+            "Evaluations of a rule that ended with an internal error of Fairlead; the log has the traceback once.",
             "policy",
             "rule",
         )

@@ -69,7 +69,7 @@ class Uninstaller:
         await self._remove_finalizers()
         for name in sorted(schedulers):
             await self._report_pods(name)
-        self.report(f"done; {len(policies)} policies and their CustomResourceDefinition are left")
+        self.report(f"done; {len(policies)} policies and their CustomResourceDefinition remain")
 
     async def _take_lease(self) -> None:
         """Another has its Lease: the operator goes on answering, and writes nothing any more.
@@ -87,7 +87,7 @@ class Uninstaller:
                 return
             except ConflictError:
                 continue  # it was renewed just now
-            self.report("the operator was told to write nothing more")
+            self.report("the operator does not write any more")
             if holder:
                 await self.clock.sleep(_HEARD_S)
             return
@@ -103,7 +103,7 @@ class Uninstaller:
                     await self.objects.remove({**one, "kind": "Deployment"})
             left = await self.objects.all(pods, labelSelector=_of_pods(selector))
             if not found and not left:
-                self.report(f"{what}: gone")
+                self.report(f"{what}: deleted")
                 return
             names = ", ".join(sorted(one["metadata"]["name"] for one in (*found, *left)))
             if self.doing != (doing := f"{what}: {names}"):
@@ -132,7 +132,7 @@ class Uninstaller:
         claim = await self.objects.get(CLAIM)
         if claim is not None and (claim.get("spec") or {}).get("holderIdentity") == self.namespace:
             await self.objects.remove({**claim, "kind": "Lease"})
-        self.report("what they were made of: gone")
+        self.report("their objects: deleted")
 
     async def _delete(self, at: ObjectRef) -> None:
         try:
@@ -157,7 +157,7 @@ class Uninstaller:
                     await self.objects.client.merge(replace(POLICIES, name=metadata["name"]), body, _decode)
                 except (ConflictError, NotFoundError):
                     continue  # it is another by now: it is looked at once more
-        self.report("policies: released")
+        self.report("policies: finalizers removed")
 
     async def _report_pods(self, scheduler: str) -> None:
         """Who waits for a scheduler that does not come any more."""
@@ -166,7 +166,7 @@ class Uninstaller:
         if not pods:
             return
         waiting = sum(not one["spec"].get("nodeName") for one in pods)
-        self.report(f"{len(pods)} pods name the scheduler {scheduler}, {waiting} of them wait for a node:")
+        self.report(f"{len(pods)} pods name the scheduler {scheduler}, {waiting} of them are pending:")
         for one in sorted(pods, key=lambda one: bool(one["spec"].get("nodeName")))[:_SHOWN]:
             metadata = one["metadata"]
             where = one["spec"].get("nodeName")

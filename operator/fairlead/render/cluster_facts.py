@@ -62,7 +62,7 @@ def image_tag(git_versions: Iterable[str]) -> str:
 def _parsed(said: str) -> tuple[int, int, int, int, int, str]:
     found = _VERSION.match(said)
     if found is None or not any(map(int, found.group(1, 2))):
-        raise ValueError(f"the API server calls its version {said[:40]!r}, which is none")
+        raise ValueError(f"{said[:40]!r}, the version of the API server, cannot be read")
     major, minor, patch = map(int, found.group(1, 2, 3))
     stage, count = found[4], int(found[5] or 0)
     tag = f"{major}.{minor}.{patch}" + (f"-{stage}.{count}" if stage else "")

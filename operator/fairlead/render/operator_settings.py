@@ -1,4 +1,4 @@
-"""The operator's settings as a whole, read from one YAML document."""
+"""Settings of the operator, read from one YAML document. The docstrings of fields are the documentation of values."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -20,10 +20,10 @@ KUBE_SCHEDULER = "registry.k8s.io/kube-scheduler"
 
 
 def _plain(value: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what YAML can say and JSON cannot."""
-    failed = [(path, "is no JSON: put it in quotes") for path in _no_json(value)]
+    """Return the value; raise for what YAML can express and JSON cannot."""
+    failed = [(path, "is not JSON: put it in quotes") for path in _no_json(value)]
     if failed:
-        raise PydanticCustomError("failed_checks", "something is no JSON", {"failed": failed})
+        raise PydanticCustomError("failed_checks", "a value is not JSON", {"failed": failed})
     return value
 
 
@@ -48,12 +48,12 @@ def _is_text(value: object) -> bool:
 
 
 _Free = Annotated[dict[str, Any], AfterValidator(_plain)]
-"""Something that Kubernetes knows and we pass on."""
+"""A part of a Kubernetes object that is passed on unchanged."""
 
-_SAMPLE = Shape("Auto|([1-9][0-9]?|100)%", "write Auto, or a share of the nodes from 1% to 100%")
+_SAMPLE = Shape("Auto|([1-9][0-9]?|100)%", "write Auto, or a percentage from 1% to 100%")
 _REPOSITORY = Shape(
     r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+",
-    "write a registry and a path, such as registry.example/kube-scheduler; its tag stands under tag",
+    "write a registry and a path, such as registry.example/kube-scheduler; the tag belongs under tag",
 )
 _TAG = Shape(r"(\w[-\w.]{0,127})?", "write a tag such as v1.37.1")
 _DIGEST = Shape("(sha256:[0-9a-f]{64})?", "write sha256: and 64 hexadecimal digits")
@@ -64,94 +64,96 @@ _EXTENDED = Shape(
 
 
 class ManagedResource(Params):
-    """An extended resource that policies account for, so that the scheduler must not."""
+    """An extended resource that policies account for instead of the scheduler."""
 
     name: Annotated[str, Field(max_length=240), _EXTENDED]
     """The resource, such as example.com/gpu."""
     ignored_by_scheduler: bool
-    """true: the scheduler does not count whether a node has enough of it."""
+    """true: the scheduler does not check whether a node has enough of it."""
 
     @classmethod
     def checks(cls) -> tuple[Check, ...]:
-        """The other thing that kube-scheduler does with it would take pods away from policies that match them."""
-        message = "must be true: which pods a policy is for is said by its match; leave out a resource that is counted"
+        """Return the check that it is true: otherwise kube-scheduler sends us only pods that request the resource."""
+        message = "must be true: a policy selects pods by its match; leave out a resource that the scheduler counts"
         return (_check(lambda self: self.ignored_by_scheduler, message, "ignoredByScheduler"),)
 
 
 class Image(Params):
-    """Where kube-scheduler comes from. A digest wins over a tag."""
+    """Image of kube-scheduler. A digest takes precedence over a tag."""
 
     repository: Annotated[str, _REPOSITORY] = KUBE_SCHEDULER
     """Registry and path."""
     tag: Annotated[str, _TAG] = ""
-    """The version. Empty: that of the API server, the lowest of several."""
+    """Version. Empty: the version of the API server, the lowest one if several differ."""
     digest: Annotated[str, _DIGEST] = ""
-    """The very image, as sha256:..."""
+    """Digest of the image, as sha256:..."""
 
 
 class Placement(Params):
-    """Where the scheduler's own pods run."""
+    """Placement of the scheduler's own pods."""
 
     node_selector: dict[QualifiedKey, LabelValue] = Field(default_factory=dict)
-    """Labels of the nodes."""
+    """Labels that their nodes must have."""
     tolerations: Listed[_Free] = ()
-    """Taints that do not matter, as in a pod."""
+    """Tolerations, as in a pod."""
     affinity: _Free = Field(default_factory=dict)
-    """As in a pod."""
+    """Affinity, as in a pod."""
     priority_class_name: Annotated[str, Field(max_length=253)] = ""
-    """Such as system-cluster-critical."""
+    """Priority class, such as system-cluster-critical."""
 
 
 class Resources(Params):
-    """What a container of the scheduler asks for."""
+    """Resources of a container."""
 
     requests: dict[QualifiedKey, str] = Field(default_factory=lambda: {"cpu": "100m", "memory": "128Mi"})
-    """What it is given."""
+    """Requests, as in a container."""
     limits: dict[QualifiedKey, str] = Field(default_factory=dict)
-    """What it may not exceed."""
+    """Limits, as in a container."""
 
 
 class SchedulerSettings(Params):
     """One scheduler."""
 
     name: Name
-    """What pods put in spec.schedulerName."""
+    """Name that pods set in spec.schedulerName."""
     management: Literal["Managed", "ConfigOnly"] = "Managed"
-    """Managed: the operator runs it. ConfigOnly: others do, with the configuration that the operator publishes."""
+    """Managed: the operator runs the scheduler. ConfigOnly: you run it, with the configuration that the operator
+    publishes."""
     replicas: Annotated[int, Field(ge=1, le=10)] = 2
-    """How many pods; one of them leads."""
+    """Number of pods; one of them leads."""
     node_sample: Annotated[str, _SAMPLE] = "Auto"
-    """Of how many nodes it asks before it chooses. Auto: all of them up to 1000, above that what it thinks best."""
+    """Share of the nodes that it asks about before it chooses (percentageOfNodesToScore). Auto: all nodes in clusters
+    of up to 1000 nodes, the scheduler's own choice in larger ones."""
     timeout: Annotated[Duration, within("1s", "30s")] = Duration("1s")
-    """How long it waits for an answer."""
+    """How long it waits for an answer of the operator."""
     managed_resources: Annotated[Listed[ManagedResource], Field(max_length=64)] = ()
-    """Extended resources that it does not count."""
+    """Extended resources that the scheduler does not count."""
     profile: _Free = Field(default_factory=dict)
     """A KubeSchedulerProfile, with plugins and pluginConfig."""
     image: Image = Image()
-    """Where it comes from."""
+    """Image of kube-scheduler."""
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
-    """When the image is fetched."""
+    """Pull policy of the image."""
     image_pull_secrets: Annotated[Listed[ObjectName], Field(max_length=16)] = ()
-    """Secrets of the operator's namespace with which it is fetched."""
+    """Pull Secrets of the image, in the operator's namespace."""
     placement: Placement = Placement()
-    """Where its pods run."""
+    """Placement of its pods."""
     pod_max_backoff_seconds: Annotated[int, Field(ge=1, le=3600)] = 5
-    """The longest that a pod waits after it was refused, while others are in the queue."""
+    """Maximum back-off of a pod that was rejected, while other pods are in the queue."""
     resources: Resources = Resources()
-    """What its pods ask for."""
+    """Resources of its container."""
     assigned_user_ids: bool = False
-    """true: its pods name no user, because the cluster assigns one, as OpenShift does. Otherwise they run as 65532:
-    the image of kube-scheduler names no user but root."""
+    """true: its pods do not set a user, because the cluster assigns one, as OpenShift does. false: they run as 65532,
+    because the image of kube-scheduler would run as root."""
 
     @classmethod
     def checks(cls) -> tuple[Check, ...]:
-        """What the cluster has already is never taken over, and what a profile is called is said once."""
+        """Return the checks: the cluster's own scheduler is never managed, and a profile is named only once."""
         return (
             _check(
                 lambda self: (self.name, self.management) != (CLUSTERS_OWN_SCHEDULER, "Managed"),
-                f"{CLUSTERS_OWN_SCHEDULER} is the cluster's own and is never managed: set management to ConfigOnly, "
-                "or give the scheduler another name",
+                f"{CLUSTERS_OWN_SCHEDULER} is the cluster's own scheduler and is never managed: set management to "
+                "ConfigOnly, or give the scheduler another name",
                 "management",
             ),
             _check(
@@ -163,12 +165,12 @@ class SchedulerSettings(Params):
 
 
 def _check(holds: Callable[[Any], bool], message: str, field: str) -> Check:
-    """Nobody but us reads settings: there is no rule for the API server."""
+    """Return a check without a rule for the API server, which never reads settings."""
     return Check("", holds, message, field)
 
 
 OPERATOR_NAME: Final = "fairlead"
-"""What its objects are called where the chart is installed by the name that its README gives it."""
+"""Name of its objects if the release has the name that the chart's README uses."""
 CHART_ONLY: Final = frozenset(
     {
         *("affinity", "commonLabels", "crds", "drainSeconds", "extraArgs", "extraEnv", "extraVolumes"),
@@ -177,20 +179,21 @@ CHART_ONLY: Final = frozenset(
         *("service", "serviceAccount", "tolerations", "topologySpreadConstraints", "uninstall"),
     }
 )
-"""The chart's other values: of the operator itself."""
+"""Values that only the chart reads: they configure the operator itself."""
 CHART_ONLY_OF: Final = {"admission": frozenset({"enabled"}), "tls": frozenset({"caBundle", "issuerRef"})}
 _PREFIX = Shape(
     r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/[-\w.]*",
-    "write the beginning of keys with its '/', such as example.com/",
+    "write the prefix of the keys including '/', such as example.com/",
 )
 
 
 class TlsSettings(Params):
-    """Where certificates come from."""
+    """Source of certificates."""
 
     mode: Literal["SelfManaged", "CertManager", "Provided"] = "SelfManaged"
-    """SelfManaged: an authority of the operator's own. Otherwise the Secret fairlead-webhook-tls is there: tls.crt and
-    tls.key are what the operator shows, ca.crt is the authority of those who call it."""
+    """SelfManaged: the operator has its own certificate authority. CertManager: cert-manager issues the certificates.
+    Provided: you create the Secrets. With the last two, the Secret fairlead-webhook-tls must exist: tls.crt and tls.key
+    are the server certificate, ca.crt is the authority of its callers."""
 
 
 def _authorities(pem: str) -> str:
@@ -199,52 +202,52 @@ def _authorities(pem: str) -> str:
             digest(pem.encode())
         except ValueError:
             raise PydanticCustomError(
-                "shape", "{message}", {"message": "write certificates as PEM, or nothing"}
+                "shape", "{message}", {"message": "write certificates in PEM, or leave it empty"}
             ) from None
     return pem
 
 
 class AdmissionSettings(Params):
-    """What is wrong with a policy, said at `kubectl apply`. It is never in the way: failurePolicy is Ignore."""
+    """Check of policies at `kubectl apply`. While it is unavailable nothing is blocked: its failurePolicy is Ignore."""
 
     client_ca: Annotated[str, Field(max_length=65536, alias="clientCA"), AfterValidator(_authorities)] = ""
-    """The authority, as PEM, of the certificate that the API server shows by its --admission-control-config-file: who
-    has none of it is not answered. Empty: the API server need not show one, and every pod may ask."""
+    """Authority, in PEM, of the client certificate that the API server shows (--admission-control-config-file). Callers
+    without such a certificate are refused. Empty: no client certificate is required, and every pod may call."""
 
 
 class OperatorSettings(Params):
-    """What the operator is told."""
+    """Settings of the operator."""
 
     schedulers: Annotated[Listed[SchedulerSettings], Field(max_length=200)] = ()
-    """Those that are not listed have the defaults of everything."""
+    """Settings per scheduler. Schedulers that are not listed have all defaults."""
     unlisted_schedulers: Literal["Allow", "Deny"] = "Allow"
-    """Whether policies may name schedulers that are not listed. Deny: such policies are refused, and a scheduler that
-    runs for them goes 10 minutes later."""
+    """Whether policies may name schedulers that are not listed. Deny: such policies are not accepted, and a scheduler
+    that runs for them is deleted after 10 minutes."""
     max_unlisted_schedulers: Annotated[int, Field(ge=0, le=200)] = 10
-    """How many that are not listed may be there at once. Nothing that runs is stopped for it; of the others those begin
-    first whose oldest policy is oldest."""
+    """Maximum number of schedulers that are not listed. Running schedulers are never stopped for it; new ones start in
+    the order of their oldest policies."""
     assigned_user_ids: bool = False
-    """true: no scheduler's pods name a user, because the cluster assigns one. The chart sees OpenShift by itself."""
+    """true: the pods of schedulers do not set a user, because the cluster assigns one. The chart detects OpenShift."""
     tls: TlsSettings = TlsSettings()
-    """Where certificates come from."""
+    """Source of certificates."""
     admission: AdmissionSettings = AdmissionSettings()
-    """What is wrong with a policy, said at `kubectl apply`."""
+    """Check of policies at `kubectl apply`."""
     annotation_prefixes: Annotated[
         Listed[Annotated[str, Field(max_length=253), _PREFIX]], Field(min_length=1, max_length=16)
     ] = (f"{GROUP}/",)
-    """What the keys of annotations begin with that policies may write on pods."""
+    """Prefixes of the annotation keys that policies may set on pods."""
 
     def lists(self, name: str) -> bool:
-        """Whether something is said about a scheduler."""
+        """Return whether a scheduler is listed."""
         return any(one.name == name for one in self.schedulers)
 
     def has_room(self, there: Iterable[str]) -> bool:
-        """Whether another one that is not listed may be beside those that are there."""
+        """Return whether one more unlisted scheduler may exist beside these."""
         unlisted = sum(not self.lists(one) for one in there)
         return self.unlisted_schedulers == "Allow" and unlisted < self.max_unlisted_schedulers
 
     def scheduler(self, name: str) -> SchedulerSettings:
-        """What is said about a scheduler. Raises InvalidObjectError for one that must be listed and is not."""
+        """Return the settings of a scheduler. Raises InvalidObjectError for one that must be listed and is not."""
         found = next((one for one in self.schedulers if one.name == name), None)
         if found is None and name == CLUSTERS_OWN_SCHEDULER:
             why = f"{name} is not listed, and is never managed"
@@ -254,23 +257,23 @@ class OperatorSettings(Params):
 
 
 def parse_settings(text: str) -> OperatorSettings:
-    """From YAML; nothing at all is the defaults. Raises InvalidObjectError."""
+    """Return the settings in a YAML text; an empty text means all defaults. Raises InvalidObjectError."""
     return parse_params(_read(text), OperatorSettings)
 
 
 @dataclass(frozen=True, slots=True)
 class ChartValues:
-    """What of the chart's values decides what schedulers are made of."""
+    """Those values of the chart that decide the objects of schedulers."""
 
     settings: OperatorSettings
     fullname: str
-    """Of the operator, and of the Service that schedulers call."""
+    """Name of the operator's objects, and of the Service that schedulers call."""
 
 
 def parse_values(text: str) -> ChartValues:
-    """From the values that somebody gives the chart, or the settings that it makes of them.
+    """Return what matters of a values file of the chart, or of the settings that the chart makes of it.
 
-    What only the chart reads is passed over, and what nobody reads is refused. Raises InvalidObjectError.
+    Values that only the chart reads are ignored. Raises InvalidObjectError for a value that does not exist.
     """
     read = _read(text)
     if not isinstance(read, dict):
@@ -290,7 +293,7 @@ def _read(text: str) -> Any:
         read = yaml.safe_load(text)
     except yaml.YAMLError as error:
         said = " ".join(str(error).split())
-        raise InvalidObjectError([FieldError((), f"the settings are not one document of YAML: {said}")]) from None
+        raise InvalidObjectError([FieldError((), f"the settings are not one YAML document: {said}")]) from None
     except RecursionError:
         raise InvalidObjectError([FieldError((), "the settings are nested too deeply")]) from None
     return {} if read is None else read

@@ -203,7 +203,7 @@ def _image(settings: SchedulerSettings, facts: ClusterFacts) -> str:
         return f"{image.repository}:{image.tag or image_tag(facts.server_versions)}"
     except ValueError as error:
         raise InvalidObjectError(
-            [FieldError(("schedulers", settings.name, "image", "tag"), str(error), "set it")]
+            [FieldError(("schedulers", settings.name, "image", "tag"), str(error), "set a tag")]
         ) from None
 
 

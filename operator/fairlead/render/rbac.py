@@ -1,7 +1,8 @@
-"""What the operator may do, and the job that takes everything away; as data, each rule with its reason.
+"""Permissions of the operator and of the uninstall job; as data, each rule with its reason.
 
-The chart's roles are made of this (`make crds`). Who makes a Role or a binding must hold what is in it, or may `bind`
-it by name: nothing here is `escalate`, nothing is `*`, and neither pods nor nodes can be written.
+The chart's roles are generated from this (`make crds`). Kubernetes lets a client create a Role or a binding only if it
+has every permission in it, or may `bind` it by name. So nothing here is `escalate` or `*`, and neither pods nor nodes
+can be written.
 """
 
 from collections.abc import Iterable
@@ -11,11 +12,11 @@ from typing import Final, Literal
 from fairlead.api.names import GROUP, PLURAL
 
 Place = Literal["cluster", "own", "kube-system", "default"]
-"""Where rights hold: everywhere, in the operator's own namespace, in another one."""
+"""Scope of permissions: the cluster, the operator's own namespace, or another one."""
 ADMISSION: Final = "fairlead.{namespace}"
-"""What the ValidatingWebhookConfiguration of the operator in a namespace is called."""
+"""Name of the operator's ValidatingWebhookConfiguration."""
 ROLE: Final = "fairlead.{namespace}.operator"
-"""What the operator's roles and their bindings are called, those in another namespace with `IN` and its name."""
+"""Name of the operator's roles and bindings; in another namespace it is followed by `IN` and that namespace."""
 IN: Final = "-in-"
 CLAIM: Final = f"{PLURAL}.{GROUP}"
 """The Lease in kube-system: the operator whose namespace holds it manages the policies."""
@@ -32,16 +33,16 @@ class RbacRule:
     resources: tuple[str, ...]
     verbs: tuple[str, ...]
     names: tuple[str, ...] = ()
-    """Only these; in them `{namespace}` is the operator's own."""
+    """Only objects of these names; `{namespace}` stands for the operator's own."""
     self_managed: bool = False
-    """Whether it is needed only where certificates are of the operator's own authority."""
+    """True if it is needed only while the operator has its own certificate authority."""
     unlisted: bool = False
-    """Whether it is needed only where policies may name schedulers that are not listed."""
+    """True if it is needed only while policies may name schedulers that are not listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleGrant:
-    """A role in one place."""
+    """Rules of a role in one scope."""
 
     place: Place
     rules: tuple[RbacRule, ...]
@@ -49,31 +50,31 @@ class RoleGrant:
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """Something that is asked of the API server."""
+    """Request to the API server, as RBAC sees it."""
 
     verb: str
     group: str
     resource: str
-    """With its subresource, as in `pods/binding`."""
+    """Including the subresource, as in `pods/binding`."""
     place: Place
     name: str = ""
 
 
-def allowed(grants: Iterable[RoleGrant], asked: ApiRequest) -> bool:
-    """Whether it would be done."""
+def allowed(grants: Iterable[RoleGrant], request: ApiRequest) -> bool:
+    """Return whether RBAC allows a request."""
     return any(
-        _covers(rule, asked) for grant in grants if grant.place in ("cluster", asked.place) for rule in grant.rules
+        _covers(rule, request) for grant in grants if grant.place in ("cluster", request.place) for rule in grant.rules
     )
 
 
-def _covers(rule: RbacRule, asked: ApiRequest) -> bool:
-    if rule.names and asked.name not in rule.names:
+def _covers(rule: RbacRule, request: ApiRequest) -> bool:
+    if rule.names and request.name not in rule.names:
         return False
-    return asked.group == rule.group and asked.resource in rule.resources and asked.verb in rule.verbs
+    return request.group == rule.group and request.resource in rule.resources and request.verb in rule.verbs
 
 
 def named(grants: Iterable[RoleGrant], namespace: str) -> tuple[RoleGrant, ...]:
-    """As they are for an operator in a namespace."""
+    """Return the permissions of an operator in a namespace."""
     return tuple(
         replace(
             grant,
@@ -87,7 +88,7 @@ def named(grants: Iterable[RoleGrant], namespace: str) -> tuple[RoleGrant, ...]:
 
 
 _MADE: Final = ("get", "list", "create", "patch", "delete")
-"""What it takes to have something as it is meant to be, by server-side apply."""
+"""Verbs of objects that are kept in their desired state by server-side apply."""
 _FOLLOWED: Final = (*_MADE, "watch")
 _MAKE: Final = ("create",)
 _HELD: Final = ("get", "patch")
@@ -96,44 +97,45 @@ OPERATOR: Final = (
     RoleGrant(
         "cluster",
         (
-            RbacRule("policies are decided by nodes and namespaces", "", ("nodes", "namespaces"), ("list", "watch")),
+            RbacRule("rules read nodes and namespaces", "", ("nodes", "namespaces"), ("list", "watch")),
+            RbacRule("...and pods; the bind verb reads the pod that it binds", "", ("pods",), ("get", "list", "watch")),
             RbacRule(
-                "...and by pods; bind looks at the pod that it is told of", "", ("pods",), ("get", "list", "watch")
+                "bind, for policies that write annotations; pods cannot be written",
+                "",
+                ("pods/binding",),
+                ("create",),
             ),
+            RbacRule("policies; only their status is ever written", GROUP, (PLURAL,), ("list", "watch")),
+            RbacRule("the status of policies", GROUP, (f"{PLURAL}/status",), ("patch",)),
             RbacRule(
-                "bind, for policies that write annotations; pods cannot be written", "", ("pods/binding",), ("create",)
-            ),
-            RbacRule("policies, of which only the status is ever written", GROUP, (PLURAL,), ("list", "watch")),
-            RbacRule("what is said of policies", GROUP, (f"{PLURAL}/status",), ("patch",)),
-            RbacRule(
-                "a scheduler is bound to built-in roles; how its bindings are called is not known beforehand",
+                "schedulers are bound to built-in roles; the names of the bindings are not known beforehand",
                 _RBAC,
                 ("clusterrolebindings",),
                 _FOLLOWED,
             ),
             RbacRule(
-                "...to these and no others; what is in them nobody has by this, but whoever may bind may bind himself",
+                "...to these and no others; that grants nothing that they contain, but allows binding anyone to them",
                 _RBAC,
                 ("clusterroles",),
                 ("bind",),
                 ("system:kube-scheduler", "system:volume-scheduler"),
             ),
             RbacRule(
-                "whether a scheduler that is new is somebody else's: by Leases of its name",
+                "to detect a scheduler that others run under a new name: by Leases of that name",
                 _LEASES,
                 ("leases",),
                 ("list",),
                 unlisted=True,
             ),
             RbacRule(
-                "...and by what is told its name in arguments",
+                "...and by workloads that have the name in their arguments",
                 "apps",
                 ("deployments", "statefulsets", "daemonsets"),
                 ("list",),
                 unlisted=True,
             ),
             RbacRule(
-                "the authority by which the API server knows who answers for our kind",
+                "the CA bundle with which the API server verifies the admission check",
                 "admissionregistration.k8s.io",
                 ("validatingwebhookconfigurations",),
                 ("get", "patch"),
@@ -145,15 +147,15 @@ OPERATOR: Final = (
     RoleGrant(
         "own",
         (
-            RbacRule("configurations, and what is remembered of each scheduler", "", ("configmaps",), _FOLLOWED),
-            RbacRule("who schedulers are", "", ("serviceaccounts",), _FOLLOWED),
+            RbacRule("configurations and the persisted state of schedulers", "", ("configmaps",), _FOLLOWED),
+            RbacRule("the ServiceAccounts of schedulers", "", ("serviceaccounts",), _FOLLOWED),
             RbacRule(
-                "our authority and the certificates of schedulers, replaced only as they were seen",
+                "the operator's authority, and certificates of schedulers; updates check the resourceVersion",
                 "",
                 ("secrets",),
                 ("get", "list", "watch", "create", "update", "delete"),
             ),
-            RbacRule("what a scheduler that was rolled complains of", "", ("pods/log",), ("get",)),
+            RbacRule("errors that schedulers log after a rollout", "", ("pods/log",), ("get",)),
             RbacRule("the schedulers", "apps", ("deployments",), _FOLLOWED),
             RbacRule(
                 "the last good generation of each policy",
@@ -161,17 +163,22 @@ OPERATOR: Final = (
                 ("controllerrevisions",),
                 ("list", "create", "delete"),
             ),
-            RbacRule("what schedulers may be called by", "networking.k8s.io", ("networkpolicies",), _FOLLOWED),
-            RbacRule("how many of their pods may be away", "policy", ("poddisruptionbudgets",), _FOLLOWED),
+            RbacRule("the NetworkPolicies of schedulers", "networking.k8s.io", ("networkpolicies",), _FOLLOWED),
+            RbacRule("the PodDisruptionBudgets of schedulers", "policy", ("poddisruptionbudgets",), _FOLLOWED),
             RbacRule(
-                "which replica leads, and the Leases of schedulers; update is held to be given to them, for theirs",
+                "which replica leads, and the Leases of schedulers; update only because schedulers' roles grant it",
                 _LEASES,
                 ("leases",),
                 (*_MADE, "update"),
             ),
-            RbacRule("what schedulers may do here: about their Lease", _RBAC, ("roles", "rolebindings"), _FOLLOWED),
             RbacRule(
-                "one object that is touched to wake up pods that were refused",
+                "the permissions of schedulers in this namespace, for their Leases",
+                _RBAC,
+                ("roles", "rolebindings"),
+                _FOLLOWED,
+            ),
+            RbacRule(
+                "one object that is updated to wake up rejected pods",
                 "storage.k8s.io",
                 ("csistoragecapacities",),
                 ("create", "patch"),
@@ -183,7 +190,7 @@ OPERATOR: Final = (
         (
             RbacRule("events about policies, which have no namespace", "events.k8s.io", ("events",), ("create",)),
             RbacRule(
-                "its own binding here belongs to its namespace, and goes with it",
+                "its own binding here gets an owner, so that it is deleted with the operator's namespace",
                 _RBAC,
                 ("rolebindings",),
                 ("get", "patch", "delete"),
@@ -195,20 +202,22 @@ OPERATOR: Final = (
         "kube-system",
         (
             RbacRule(
-                "a scheduler reads here who may ask it",
+                "schedulers read here how to authenticate their callers",
                 _RBAC,
                 ("rolebindings",),
                 _FOLLOWED,
             ),
             RbacRule(
-                "...by this role and no other",
+                "...with this role and no other",
                 _RBAC,
                 ("roles",),
                 ("bind",),
                 ("extension-apiserver-authentication-reader",),
             ),
-            RbacRule("one operator manages the policies; RBAC cannot name what is to be", _LEASES, ("leases",), _MAKE),
-            RbacRule("...but the Lease that it holds then", _LEASES, ("leases",), _HELD, (CLAIM,)),
+            RbacRule(
+                "one operator manages the policies; RBAC cannot limit create to a name", _LEASES, ("leases",), _MAKE
+            ),
+            RbacRule("...and the Lease that says which one", _LEASES, ("leases",), _HELD, (CLAIM,)),
         ),
     ),
 )
@@ -217,9 +226,9 @@ UNINSTALL: Final = (
     RoleGrant(
         "cluster",
         (
-            RbacRule("a finalizer of versions before is taken from each policy", GROUP, (PLURAL,), ("list", "patch")),
-            RbacRule("which pods go on naming a scheduler that is gone", "", ("pods",), ("list",)),
-            RbacRule("what schedulers were allowed", _RBAC, ("clusterrolebindings",), ("list", "delete")),
+            RbacRule("a finalizer of earlier versions is removed from policies", GROUP, (PLURAL,), ("list", "patch")),
+            RbacRule("pods that still name a deleted scheduler are reported", "", ("pods",), ("list",)),
+            RbacRule("the bindings of schedulers", _RBAC, ("clusterrolebindings",), ("list", "delete")),
         ),
     ),
     RoleGrant(
@@ -227,26 +236,30 @@ UNINSTALL: Final = (
         (
             RbacRule("the schedulers, and then the operator", "apps", ("deployments",), ("list", "delete")),
             RbacRule(
-                "the operator stops writing when another has its Lease",
+                "the operator stops writing when its Lease is taken",
                 _LEASES,
                 ("leases",),
                 ("get", "list", "update", "delete"),
             ),
-            RbacRule(
-                "what schedulers are made of", "", ("configmaps", "secrets", "serviceaccounts"), ("list", "delete")
-            ),
-            RbacRule("...and", "networking.k8s.io", ("networkpolicies",), ("list", "delete")),
-            RbacRule("...and", "policy", ("poddisruptionbudgets",), ("list", "delete")),
-            RbacRule("...and", _RBAC, ("roles", "rolebindings"), ("list", "delete")),
-            RbacRule("what was kept of policies", "apps", ("controllerrevisions",), ("list", "delete")),
-            RbacRule("what woke pods up", "storage.k8s.io", ("csistoragecapacities",), ("list", "delete")),
+            RbacRule("the objects of schedulers", "", ("configmaps", "secrets", "serviceaccounts"), ("list", "delete")),
+            RbacRule("...their NetworkPolicies", "networking.k8s.io", ("networkpolicies",), ("list", "delete")),
+            RbacRule("...their PodDisruptionBudgets", "policy", ("poddisruptionbudgets",), ("list", "delete")),
+            RbacRule("...their permissions", _RBAC, ("roles", "rolebindings"), ("list", "delete")),
+            RbacRule("the last good generations of policies", "apps", ("controllerrevisions",), ("list", "delete")),
+            RbacRule("the object that woke up pods", "storage.k8s.io", ("csistoragecapacities",), ("list", "delete")),
         ),
     ),
     RoleGrant(
         "kube-system",
         (
-            RbacRule("what schedulers read here", _RBAC, ("rolebindings",), ("list", "delete")),
-            RbacRule("another operator may manage the policies", _LEASES, ("leases",), ("get", "delete"), (CLAIM,)),
+            RbacRule("the bindings of schedulers here", _RBAC, ("rolebindings",), ("list", "delete")),
+            RbacRule(
+                "the Lease is released, so that another operator can manage the policies",
+                _LEASES,
+                ("leases",),
+                ("get", "delete"),
+                (CLAIM,),
+            ),
         ),
     ),
 )

@@ -80,7 +80,7 @@ def _refuse(cluster: Cluster) -> None:
 
 def _is_rolled_back(cluster: Cluster) -> bool:
     _, reason, message = condition(cluster, "Ready")
-    return reason == "ConfigurationRejected" and message.endswith("runs again")
+    return reason == "ConfigurationRejected" and "; rolled back to the last good one" in message
 
 
 def _mend(cluster: Cluster) -> None:

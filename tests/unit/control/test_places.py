@@ -62,7 +62,8 @@ def test_no_more_begin_than_may_and_the_next_when_one_is_gone() -> None:
             await asyncio.sleep(500)
             assert schedulers(cluster) == {"a", "b", "listed"}
             assert accepted(cluster, "c")[1].endswith(
-                ", and maxUnlistedSchedulers is 2: 2 such are there; list it there, or ask whoever runs the operator"
+                ", and maxUnlistedSchedulers is 2: 2 unlisted ones exist; list it there, or ask "
+                "the operator's administrator"
             )
             cluster.api.delete((*POLICY[:3], "a"))
             await until("the next", lambda: deployed(cluster) == {"b", "c", "listed"})
@@ -138,7 +139,7 @@ def test_what_is_denied_is_not_begun_and_what_runs_goes() -> None:
             await until("it to be refused", lambda: accepted(cluster, "new")[0] == "SchedulerRefused")
             await until("it to be refused", lambda: accepted(cluster, "p")[0] == "SchedulerRefused")
             assert "unlistedSchedulers is Deny: list it there" in accepted(cluster, "p")[1]
-            assert "goes 10 minutes after" in accepted(cluster, "p")[1]
+            assert "is deleted 10 minutes after" in accepted(cluster, "p")[1]
             assert schedulers(cluster) == {"s"}
             await until("its end", lambda: not made(cluster))
             assert cluster.now() - before > timedelta(seconds=60)  # the grace that all have
@@ -248,7 +249,7 @@ def test_without_the_right_to_look_the_name_is_taken_and_that_is_said() -> None:
 
         wire.once = refusing  # type: ignore[method-assign]
         STAGES["the first policy"].act(cluster)
-        said = "schedulers of others cannot be found by their "
+        said = "schedulers run by others cannot be found by their "
         await until("it", lambda: condition(cluster, "Ready")[1] == "Forbidden")
         await until("both", lambda: condition(cluster, "Ready")[2].count(said) == 2)
         assert deployed(cluster) == {"s"}

@@ -53,7 +53,7 @@ def test_who_is_trusted_from_beginning_to_end() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({}, "tls.crt is missing: put it back, or delete the Secret for a new authority"),
+        ({}, "tls.crt is missing: restore it, or delete the Secret for a new authority"),
         ({"tls.crt": GOOD["tls.crt"]}, "tls.key is missing"),
         (GOOD | {"tls.key": b""}, "tls.key is missing"),
         (GOOD | {"tls.key": b"nonsense"}, "tls.key is not the key of tls.crt"),
@@ -64,7 +64,7 @@ def test_who_is_trusted_from_beginning_to_end() -> None:
         (GOOD | {"previous.crt": b"nonsense"}, "previous.crt holds no certificate of an authority"),
         (
             GOOD | {"previous.crt": GOOD["tls.crt"], "retired.crt": GOOD["tls.crt"]},
-            "previous.crt and retired.crt never stand together: remove all but retired.crt",
+            "previous.crt and retired.crt never occur together: remove all but retired.crt",
         ),
     ],
 )

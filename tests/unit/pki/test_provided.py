@@ -47,10 +47,10 @@ def test_what_is_good(wanted: CertificateRequirements, data: dict[str, bytes]) -
 @pytest.mark.parametrize(
     ("wanted", "data", "said"),
     [
-        (SERVER, None, "is not there: create it, of type kubernetes.io/tls, with tls.crt, tls.key and ca.crt"),
-        (SERVER, held(S) | {"tls.crt": b""}, "tls.crt: is missing: put the certificate there"),
-        (SERVER, held(S) | {"tls.key": b""}, "tls.key: is missing: put the certificate's key there"),
-        (SERVER, held(S) | {"ca.crt": b""}, "ca.crt: is missing: put the certificate of the authority there"),
+        (SERVER, None, "does not exist: create it, of type kubernetes.io/tls, with tls.crt, tls.key and ca.crt"),
+        (SERVER, held(S) | {"tls.crt": b""}, "tls.crt: is missing: set it to the certificate"),
+        (SERVER, held(S) | {"tls.key": b""}, "tls.key: is missing: set it to the key of the certificate"),
+        (SERVER, held(S) | {"ca.crt": b""}, "ca.crt: is missing: set it to the certificate of the authority"),
         (SERVER, held(S) | {"tls.crt": b"x"}, "tls.crt: holds no certificate in PEM"),
         (SERVER, held(S) | {"ca.crt": b"x"}, "ca.crt: holds no certificate in PEM"),
         (SERVER, held(S) | {"tls.key": b"x"}, "tls.key: is not the key of tls.crt, or has a password"),
@@ -59,10 +59,10 @@ def test_what_is_good(wanted: CertificateRequirements, data: dict[str, bytes]) -
         (
             SERVER,
             held(LEAF, ROOT.certificate),
-            "tls.crt: is not signed by the authority in ca.crt: put its issuer there, and whatever",
+            "tls.crt: is not signed by the authority in ca.crt: add its issuer there, and",
         ),
-        (SERVER, held(OLD), "tls.crt: has expired on 2026-10-22 12:00 UTC: have it issued anew"),
-        (SERVER, held(LATER), "tls.crt: is not valid before 2027-01-20 11:55 UTC: compare the clocks"),
+        (SERVER, held(OLD), "tls.crt: expired on 2026-10-22 12:00 UTC: renew it"),
+        (SERVER, held(LATER), "tls.crt: is not valid before 2027-01-20 11:55 UTC: check the clocks"),
         (SERVER, held(issue_leaf(CA, "x", "client", NOW, DAY, HOSTS)), "tls.crt: is not for server auth: add it to"),
         (CLIENT, held(issue_leaf(CA, CLIENT.name, "server", NOW, DAY)), "tls.crt: is not for client auth"),
         (
@@ -85,4 +85,4 @@ def test_what_is_wrong(wanted: CertificateRequirements, data: dict[str, bytes] |
 
 def test_an_authority_that_has_expired() -> None:
     found = find_faults(SERVER, held(S), NOW + LIFE + DAY)
-    assert [one.split(",", 1)[1][:20] for one in found] == [" tls.crt: has expire", " ca.crt: has expired"]
+    assert [one.split(",", 1)[1][:20] for one in found] == [" tls.crt: expired on", " ca.crt: expired on "]

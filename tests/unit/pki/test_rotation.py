@@ -52,11 +52,11 @@ def planned(
 )
 def test_a_step_is_followed_by_the_next_when_all_have_taken_it(phase: Phase, after: Phase) -> None:
     one = OF[phase]
-    assert planned(one) == (Advance(after, f"all have taken the step {phase}"),)
+    assert planned(one) == (Advance(after, f"all have completed the step {phase}"),)
     assert planned(one, asked=behind(one)) == (WaitFor(phase, ("r",), ()),)
     assert plan(one, {"gpu": scheduler(one)}, {"r": None}, NOW) == (WaitFor(phase, ("r",), ()),)
     assert plan(one, {"gpu": scheduler(one)}, {}, NOW) == (WaitFor(phase, (), ()),)
-    assert plan(one, {}, {"r": replica(one)}, NOW) == (Advance(after, f"all have taken the step {phase}"),)
+    assert plan(one, {}, {"r": replica(one)}, NOW) == (Advance(after, f"all have completed the step {phase}"),)
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_before_it_is_narrowed_all_show_what_the_new_one_has_signed() -> None:
     ("case", "given", "now", "why"),
     [
         ("all is well", scheduler(OF[Phase.STABLE]), NOW, ""),
-        ("it is new", SchedulerTrust(), NOW, "there is none"),
+        ("it is new", SchedulerTrust(), NOW, "there is no certificate"),
         ("half of its life is over", scheduler(OF[Phase.STABLE]), NOW + 15 * DAY, ""),
-        ("two thirds are", scheduler(OF[Phase.STABLE]), NOW + 20 * DAY, "its time is two thirds over"),
+        ("two thirds are", scheduler(OF[Phase.STABLE]), NOW + 20 * DAY, "two thirds of its lifetime are over"),
         (
             "somebody else signed it",
             SchedulerTrust.read(scheduler_data(STRANGE, "gpu", NOW), OF[Phase.STABLE], ""),
@@ -94,7 +94,12 @@ def test_before_it_is_narrowed_all_show_what_the_new_one_has_signed() -> None:
             NOW,
             "it is for fairlead:scheduler:web",
         ),
-        ("it knows others", replace(scheduler(OF[Phase.STABLE]), bundle="other"), NOW, "the authorities are others"),
+        (
+            "it knows others",
+            replace(scheduler(OF[Phase.STABLE]), bundle="other"),
+            NOW,
+            "the trusted authorities changed",
+        ),
     ],
 )
 def test_when_a_certificate_is_issued(case: str, given: SchedulerTrust, now: datetime, why: str) -> None:
@@ -107,15 +112,15 @@ def test_a_secret_that_was_spoilt_is_written_anew(key: str, content: bytes | Non
     one = OF[Phase.STABLE]
     data = scheduler_data(one, "gpu", NOW)
     spoilt = {name: held for name, held in data.items() if name != key} | ({} if content is None else {key: content})
-    assert planned(one, SchedulerTrust.read(spoilt, one, "x")) == (Issue("gpu", "there is none"),)
-    assert planned(one, SchedulerTrust.read(None, one, "x")) == (Issue("gpu", "there is none"),)
+    assert planned(one, SchedulerTrust.read(spoilt, one, "x")) == (Issue("gpu", "there is no certificate"),)
+    assert planned(one, SchedulerTrust.read(None, one, "x")) == (Issue("gpu", "there is no certificate"),)
 
 
 @pytest.mark.parametrize(
     ("now", "requested", "why"),
     [
         (NOW, False, ""),
-        (NOW, True, "somebody has asked for another authority"),
+        (NOW, True, "the annotation fairlead.dev/rotate requests it"),
         (NOW + 0.79 * LIFE, False, ""),
         (NOW + 0.81 * LIFE, False, "the authority expires on 2036-11-18"),
         (NOW + 1.5 * LIFE, False, "the authority expires on 2036-11-18"),

@@ -104,7 +104,8 @@ async def test_the_right_name_of_the_right_authority_is_not_enough(tmp_path: Pat
         name = scheduler_identity(GPU)
         real, anybodys = one.signed(name), one.signed(name)
         secret = "kube-scheduler-gpu-tls"
-        reason = f"the certificate of {name!r} may not call anything: it is not the one in Secret x/{secret}"
+        why = f"it is not the certificate in Secret x/{secret}"
+        reason = f"the certificate of {name!r} does not allow to call anything: {why}"
         for path in ("/filter", "/prioritize", "/bind"):
             assert said(await one.call(real, path)) == (403, reason)
         await one.put(secret, real)

@@ -183,7 +183,7 @@ async def test_rules_that_cannot_decide_are_told(tmp_path: Path) -> None:
         await one.served("node.metadata.labels['gpu'] == 'x'")
         assert await names(await one.connect()) == []
         one.core.add_rule_errors()
-        assert "[+] rule: p/f: could not decide 2 times, last: " in (await one.probe("/readyz"))[1]
+        assert "[+] rule: p/f: 2 errors, last: " in (await one.probe("/readyz"))[1]
         families = text_string_to_metric_families((await one.probe("/metrics"))[1])
         found = {(each.name, *each.labels.values()): each.value for family in families for each in family.samples}
         assert found["fairlead_rule_errors_total", "p", "f"] == 2
@@ -274,7 +274,7 @@ async def test_policies_that_write_one_annotation_are_both_told(tmp_path: Path) 
         assert one.world.bindings[-1]["metadata"]["annotations"] == {"fairlead.dev/class": "p"}
         text = (await one.probe("/readyz"))[1]
         assert "[+] policy: q: Conflict: 1 pods have fairlead.dev/class from p, which comes first\n" in text
-        assert "[+] policy: p: Conflict: q writes fairlead.dev/class, too, and comes later\n" in text
+        assert "[+] policy: p: Conflict: q also writes fairlead.dev/class, and comes later\n" in text
         assert 'fairlead_policy_warnings_total{policy="q",reason="Conflict"} 1' in (await one.probe("/metrics"))[1]
 
 

@@ -11,7 +11,7 @@ from support.render.schedulers import EVERYTHING, settings
 BAD: Mapping[str, tuple[str, str]] = {
     "the cluster's own scheduler": (
         "schedulers: [{name: default-scheduler}]",
-        "schedulers[0].management: default-scheduler is the cluster's own and is never managed; set management to Con",
+        "schedulers[0].management: default-scheduler is the cluster's own scheduler and is never managed; set m",
     ),
     "a profile that names itself": (
         "schedulers: [{name: a, profile: {schedulerName: b}}]",
@@ -23,7 +23,7 @@ BAD: Mapping[str, tuple[str, str]] = {
     ),
     "an authority that is none": (
         "admission: {clientCA: x}",
-        "admission.clientCA: 'x' is not possible here; write certificates as PEM, or nothing",
+        "admission.clientCA: 'x' is not possible here; write certificates in PEM, or leave it empty",
     ),
     "whether the chart has it checked": (
         "admission: {enabled: false}",
@@ -36,7 +36,7 @@ BAD: Mapping[str, tuple[str, str]] = {
     ),
     "a resource that would narrow who is asked": (
         "schedulers: [{name: a, managedResources: [{name: example.com/gpu, ignoredByScheduler: false}]}]",
-        "schedulers[0].managedResources[0].ignoredByScheduler: must be true; which pods a policy is for is said by",
+        "schedulers[0].managedResources[0].ignoredByScheduler: must be true; a policy selects pods by its match",
     ),
     "a resource that is no extended one": (
         "schedulers: [{name: a, managedResources: [{name: cpu, ignoredByScheduler: true}]}]",
@@ -52,7 +52,7 @@ BAD: Mapping[str, tuple[str, str]] = {
     ),
     "more than all": (
         "schedulers: [{name: a, nodeSample: 101%}]",
-        "schedulers[0].nodeSample: '101%' is not possible here; write Auto, or a share of the nodes from 1% to 100%",
+        "schedulers[0].nodeSample: '101%' is not possible here; write Auto, or a percentage from 1% to 100%",
     ),
     "no time at all": (
         "schedulers: [{name: a, timeout: 0s}]",
@@ -60,21 +60,21 @@ BAD: Mapping[str, tuple[str, str]] = {
     ),
     "a tag in the repository": (
         "schedulers: [{name: a, image: {repository: 'example.com/a:v1'}}]",
-        "its tag stands under tag",
+        "the tag belongs under tag",
     ),
     "a date deep in the profile": (
         "schedulers: [{name: a, profile: {pluginConfig: [{args: {since: 2020-01-01}}]}}]",
-        "schedulers[0].profile.pluginConfig[0].args.since: is no JSON; put it in quotes",
+        "schedulers[0].profile.pluginConfig[0].args.since: is not JSON; put it in quotes",
     ),
-    "a number that is none": ("schedulers: [{name: a, profile: {x: .nan}}]", "schedulers[0].profile.x: is no JSON"),
-    "a key that is a number": ("schedulers: [{name: a, profile: {x: {1: a}}}]", "schedulers[0].profile.x[1]: is no"),
-    "half a character": (r'schedulers: [{name: a, profile: {x: "\ud800"}}]', "schedulers[0].profile.x: is no JSON"),
+    "a number that is none": ("schedulers: [{name: a, profile: {x: .nan}}]", "schedulers[0].profile.x: is not JSON"),
+    "a key that is a number": ("schedulers: [{name: a, profile: {x: {1: a}}}]", "schedulers[0].profile.x[1]: is not"),
+    "half a character": (r'schedulers: [{name: a, profile: {x: "\ud800"}}]', "schedulers[0].profile.x: is not JSON"),
     "no replicas": ("schedulers: [{name: a, replicas: 0}]", "schedulers[0].replicas: must be at least 1, not 0"),
     "a name that no policy can have": ("schedulers: [{name: A.b}]", "schedulers[0].name: 'A.b' is not possible here"),
-    "a prefix without its end": ("annotationPrefixes: [example.com]", "write the beginning of keys with its '/'"),
+    "a prefix without its end": ("annotationPrefixes: [example.com]", "write the prefix of the keys including '/'"),
     "a list": ("[]", "must be a map of fields, not a list"),
-    "no YAML": ("a: [", "the settings are not one document of YAML: while parsing"),
-    "two documents": ("a: 1\n---\nb: 1", "the settings are not one document of YAML: expected a single document"),
+    "no YAML": ("a: [", "the settings are not one YAML document: while parsing"),
+    "two documents": ("a: 1\n---\nb: 1", "the settings are not one YAML document: expected a single document"),
 }
 
 

@@ -48,7 +48,7 @@ def test_the_order_of_keys_does_not_count(obj: dict[str, Any]) -> None:
 
 def test_what_is_the_same_twice_is_written_twice() -> None:
     shared = {"a": ["b"]}
-    assert written([{"x": shared, "y": shared}]) == "x:\n  a:\n  - b\ny:\n  a:\n  - b\n"
+    assert written([{"x": shared, "y": shared}]) == "x:\n  a:\n  - b\n'y':\n  a:\n  - b\n"
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,10 @@ def test_the_image_is_that_of_the_oldest_api_server(versions: tuple[str, ...]) -
 def test_what_is_no_version_is_refused_with_the_setting_that_helps(version: str) -> None:
     with pytest.raises(InvalidObjectError) as refused:
         planned(cluster=facts(server_versions=("v1.37.1", version)))
-    assert str(refused.value).startswith("schedulers.fairlead.image.tag: the API server calls its version ")
-    assert str(refused.value).endswith("; set it")
+    assert str(refused.value).startswith(
+        f"schedulers.fairlead.image.tag: {version[:40]!r}, the version of the API server, cannot be read"
+    )
+    assert str(refused.value).endswith("; set a tag")
     assert _image(image={"tag": "v1.37.1"}, versions=(version,)) == "registry.k8s.io/kube-scheduler:v1.37.1"
 
 

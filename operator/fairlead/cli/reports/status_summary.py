@@ -212,7 +212,7 @@ def _wrong_schedulers(schedulers: Iterable[Scheduler]) -> Iterator[Wrong]:
 def _wrong_policies(policies: Iterable[Policy]) -> Iterator[Wrong]:
     for one in policies:
         if not one.ready:
-            cure = REASONS[one.reason].cure if one.reason in REASONS else ""  # type: ignore[index]
+            cure = REASONS[one.reason].hint if one.reason in REASONS else ""  # type: ignore[index]
             yield Wrong(kind="policy", name=one.name, reason=one.reason, message=one.message, cure=cure)
 
 

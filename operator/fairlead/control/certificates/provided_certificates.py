@@ -16,7 +16,7 @@ from fairlead.pki.provided import CertificateRequirements, find_faults
 from fairlead.pki.tls_context import client_context
 from fairlead.render.object_names import OPERATOR_SECRET, SERVER_SECRET, Names
 
-_LISTED: Final = "; cert-manager makes it where the operator's setting schedulers lists the scheduler"
+_LISTED: Final = "; cert-manager creates it for schedulers that the operator's setting schedulers lists"
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ class Decision:
 def decide_lifecycle(asked: DesiredScheduler, there: ObservedScheduler, now: float) -> Decision:
     """What follows whatever is known of the cluster: whether there is to be a scheduler at all."""
     if not (asked.exists or asked.listed or there.rollout.config or there.persisted != _NOTHING):
-        return Decision(lifecycle="Goes", message="it has gone, but for what is left of it")
+        return Decision(lifecycle="Goes", message="no policy uses it, and only leftovers exist")
     uses = wire(asked.policies) | asked.serving if asked.exists else None
     need = retained_wiring(uses, there.persisted.lasting, now)
     fate, why = retention_decision(listed=asked.listed, lasting=need.retention, unbound=there.unbound, now=now)
@@ -121,7 +121,7 @@ def decide(
         kept = there.config_maps.get(done.config)
         chosen = None if kept is None else wanted.rolled_back_to(kept)
         if kept is None:
-            message = f"{message}; nothing can be put back, because its ConfigMap is gone"
+            message = f"{message}; it cannot be rolled back, because that ConfigMap is gone"
     return replace(
         first,
         plan=chosen,

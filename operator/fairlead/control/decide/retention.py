@@ -58,7 +58,7 @@ def retention_decision(
         return "Stays", ""
     left = lasting.empty_since + SCHEDULER_S - now
     if left > 0:
-        return "Waits", f"it has no policies any more and goes in {left:.0f} s"
+        return "Waits", f"no policy uses it any more; it will be deleted in {left:.0f} s"
     if unbound:
-        return "Waits", f"it has no policies any more, but {unbound} pods that wait for a node name it"
-    return "Goes", "it has no policies any more, and no pod waits for it"
+        return "Waits", f"no policy uses it any more, but {unbound} pending pods name it"
+    return "Goes", "no policy uses it any more, and no pending pod names it"

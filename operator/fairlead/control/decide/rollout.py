@@ -73,9 +73,7 @@ def next_step(wanted: str, inputs: str, memory: RolloutState, seen: RolloutObser
         trying = RolloutAttempt(config=wanted, inputs=inputs, since=since)
     memory = replace(memory, trying=trying)
     if seen.config != wanted:
-        return RolloutStep(
-            config=wanted, state=memory, phase="Rolling", message="its Deployment is about to be written"
-        )
+        return RolloutStep(config=wanted, state=memory, phase="Rolling", message="its Deployment is being updated")
     if seen.failure:
         return _reject(memory, trying, seen.failure, now, seen)
     if not (missing := seen.missing):
@@ -86,9 +84,7 @@ def next_step(wanted: str, inputs: str, memory: RolloutState, seen: RolloutObser
 
 
 def _steady(memory: RolloutState, seen: RolloutObservation) -> RolloutStep:
-    message = (
-        seen.failure or seen.pending_reason if seen.config == memory.good else "its Deployment is about to be put back"
-    )
+    message = seen.failure or seen.pending_reason if seen.config == memory.good else "its Deployment is being restored"
     return RolloutStep(config=memory.good, state=memory, phase="Steady", message=message)
 
 
@@ -100,7 +96,8 @@ def _reject(memory: RolloutState, tried: RolloutAttempt, why: str, now: float, s
 def _rolled_back_step(wanted: str, memory: RolloutState, seen: RolloutObservation) -> RolloutStep:
     why = memory.rejected.why if memory.rejected is not None else ""
     if not memory.good:
-        return RolloutStep(config=wanted, state=memory, phase="Rejected", message=f"configuration {wanted}: {why}")
-    back = "runs again" if seen.config == memory.good and not seen.pending_reason else "is being put back"
-    message = f"configuration {wanted}: {why}; the last good one, {memory.good}, {back}"
+        message = f"configuration {wanted} is rejected: {why}"
+        return RolloutStep(config=wanted, state=memory, phase="Rejected", message=message)
+    back = "rolled back" if seen.config == memory.good and not seen.pending_reason else "rolling back"
+    message = f"configuration {wanted} is rejected: {why}; {back} to the last good one, {memory.good}"
     return RolloutStep(config=memory.good, state=memory, phase="RolledBack", message=message)

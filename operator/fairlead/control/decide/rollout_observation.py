@@ -32,7 +32,7 @@ class RolloutObservation:
         if not self.has_lease:
             return "none of its pods holds the Lease"
         if self.probe_failure is None:
-            return "its URLs have not been called yet"
+            return "its extender URLs have not been called yet"
         return self.probe_failure or self.errors
 
 
@@ -45,7 +45,7 @@ _CRASHES: Final = 2
 def observe_rollout(deployment: Obj | None, pods: Iterable[Obj], lease: Obj | None) -> RolloutObservation:
     """All that can be told without asking anybody: neither URLs nor logs."""
     if deployment is None:
-        return RolloutObservation(pending_reason="its Deployment is not there")
+        return RolloutObservation(pending_reason="its Deployment does not exist")
     config = deployment["metadata"].get("annotations", {}).get(CONFIG_HASH, "")
     new = [pod for pod in pods if _annotation(pod) == config and "deletionTimestamp" not in pod["metadata"]]
     holder = ((lease or {}).get("spec") or {}).get("holderIdentity") or ""
@@ -71,7 +71,7 @@ def _annotation(pod: Obj) -> str:
 def _pending_reason(deployment: Obj, new: Sequence[Obj]) -> str:
     status, wanted = deployment.get("status", {}), deployment["spec"]["replicas"]
     if status.get("observedGeneration", 0) < deployment["metadata"]["generation"]:
-        return "nobody has looked at its Deployment yet: is the controller manager running?"
+        return "its Deployment has not been processed yet: is kube-controller-manager running?"
     fault = next((one["message"] for one in status.get("conditions", []) if _cannot_be_made(one)), "")
     updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
     ready = sum(is_ready(pod) for pod in new)
@@ -79,7 +79,7 @@ def _pending_reason(deployment: Obj, new: Sequence[Obj]) -> str:
         why = fault or next(pending_pod_reasons(new), "")
         return f"{min(ready, updated)} of {wanted} pods are ready{f': {why}' if why else ''}"
     if old := status.get("replicas", 0) - updated:
-        return f"{old} pods of before are still there"
+        return f"{old} old pods still exist"
     return ""
 
 
@@ -115,14 +115,14 @@ def _failures(pods: Iterable[Obj]) -> Iterator[str]:
     for pod in pods:
         for container in pod["status"].get("initContainerStatuses", []):
             if words := _ended(container):
-                yield f"the scheduler refuses it: {words}"
+                yield f"kube-scheduler rejects it: {words}"
         for container in pod["status"].get("containerStatuses", []):
             if (
                 container.get("restartCount", 0) >= _CRASHES
                 and not container.get("ready")
                 and (words := _ended(container))
             ):
-                yield f"the scheduler ends with it: {words}"
+                yield f"kube-scheduler exits with it: {words}"
 
 
 def _ended(container: Obj) -> str:

@@ -11,7 +11,7 @@ from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
 from fairlead.control.decide.desired import is_leaving, scheduler_of
 from fairlead.render.operator_settings import OperatorSettings
 
-_CURE: Final = "list it there, or ask whoever runs the operator"
+_CURE: Final = "list it there, or ask the operator's administrator"
 
 
 def asked_since(policies: Iterable[Mapping[str, Any]]) -> Mapping[str, str]:
@@ -47,7 +47,7 @@ def no_room_reason(
         before = waiting.index(scheduler) if scheduler in waiting else len(waiting)
     if placed + before < most:
         return ""
-    others = f"{placed} such are there" + (f", {before} were asked for before it" if before else "")
+    others = f"{placed} unlisted ones exist" + (f", {before} more were requested earlier" if before else "")
     return f"{_unlisted(scheduler)}, and maxUnlistedSchedulers is {most}: {others}; {_CURE}"
 
 

@@ -18,8 +18,8 @@ from fairlead.kube.errors import ClusterError, ForbiddenError
 from fairlead.kube.resources import POLICIES, ObjectRef
 from fairlead.render.object_names import SCHEDULER_LABEL
 
-LOOKING: Final = "schedulers that have no policies cannot be found"
-STAYING: Final = "the operator's own bindings would stay if its namespace were deleted"
+LOOKING: Final = "schedulers without policies cannot be found"
+STAYING: Final = "the operator's own bindings would remain if its namespace were deleted"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

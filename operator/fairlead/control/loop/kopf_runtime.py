@@ -128,7 +128,7 @@ class Runtime:
                 begun = time.monotonic()
                 try:
                     asyncio.run(self._run(stop))
-                    self.fault = "" if stop.is_set() else "it ended by itself"
+                    self.fault = "" if stop.is_set() else "kopf stopped by itself"
                 except (Exception, asyncio.CancelledError) as error:
                     self.fault = f"{type(error).__name__}: {error}"
                     LOG.exception("leader.restarted")

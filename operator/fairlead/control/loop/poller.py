@@ -26,8 +26,8 @@ _BUSY_S: Final = 1.0
 _QUIET_S: Final = 10.0
 _WATCHED_S: Final = 30.0
 """By then kopf watches: what was deleted between our first look and that, nobody tells."""
-_LISTING: Final = "what there is cannot be listed"
-_BELIEVED: Final = "the API server cannot be told whom to believe"
+_LISTING: Final = "policies and schedulers cannot be listed"
+_BELIEVED: Final = "the CA bundle of the admission webhook cannot be set"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

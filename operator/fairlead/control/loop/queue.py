@@ -124,7 +124,7 @@ class SchedulerQueue:
         except Exception:
             LOG.exception("reconcile.fault", extra={"scheduler": scheduler})
             worker.failures += 1
-            failed = "a fault of the operator: its log says more"
+            failed = "internal error of the operator: see its log"
             self.registry.results[scheduler] = replace(before, missing_permission="", failed=failed)
             return _MOST_AGAIN_S
         finally:

@@ -22,7 +22,7 @@ from fairlead.replica_state import ReplicaState
 LOG: Final = logging.getLogger(__name__)
 NAME: Final = "fairlead-wake-up"
 PAUSE_S: Final = 5.0
-_WAKING: Final = "refused pods cannot be woken"
+_WAKING: Final = "rejected pods cannot be woken"
 WOKEN: Final = "fairlead.dev/woken-at"
 CAPACITIES: Final = Resource("storage.k8s.io", "v1", "csistoragecapacities")
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode

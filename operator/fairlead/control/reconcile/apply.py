@@ -86,7 +86,7 @@ def forged(names: Names, observed: ObservedObjects) -> Sequence[Drift]:
     if not observed.forged:
         return ()
     shown = ", ".join(sorted(observed.forged)[:_SHOWN])
-    text = f"ConfigMap {shown} holds another configuration than its name and hash say: it is not used"
+    text = f"ConfigMap {shown} does not match its name and hash: it is not used"
     return [_drift(names, "ConfigMap", text)]
 
 

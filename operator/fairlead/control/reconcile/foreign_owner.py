@@ -23,8 +23,8 @@ from fairlead.render.templates import Object
 
 LOG: Final = logging.getLogger(__name__)
 _PLACED: Final = "spec.nodeName!=,spec.schedulerName="
-_LEASES: Final = "schedulers of others cannot be found by their Leases"
-_WORKLOADS: Final = "schedulers of others cannot be found by their arguments"
+_LEASES: Final = "schedulers run by others cannot be found by their Leases"
+_WORKLOADS: Final = "schedulers run by others cannot be found by their arguments"
 WORKLOADS: Final = {
     "Deployment": Resource("apps", "v1", "deployments"),
     "StatefulSet": Resource("apps", "v1", "statefulsets"),
@@ -44,8 +44,8 @@ _KNOWN_S: Final = 20.0
 """Workloads are looked through no oftener for the same name."""
 _AGAIN_S: Final = 5.0
 _CURE: Final = (
-    "give the policy another schedulerName, or, if nobody else runs it any more, list it in the operator's setting "
-    "schedulers"
+    "give the policy another schedulerName or, if that scheduler does not run any more, list it in the operator's "
+    "setting schedulers"
 )
 
 
@@ -131,7 +131,7 @@ class ForeignSchedulers:
             at = ObjectRef(resource(kind), names.namespace, names.object_name)
             one = await self.objects.get(at)
             if one is not None and one["metadata"].get("labels", {}).get(MANAGED_BY) != MANAGER:
-                return f"{at} is there and not ours: remove it, or give the policy another schedulerName"
+                return f"{at} exists and is not the operator's: remove it, or give the policy another schedulerName"
         if known:
             return ""
         if await self._has_placed(names.scheduler, gone):

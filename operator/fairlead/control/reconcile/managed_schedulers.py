@@ -134,7 +134,7 @@ class ManagedSchedulers:
     def _oldest(self) -> str:
         gone = [(said, name) for name, said in self._held.items() if is_gone(said)]
         if not gone:
-            raise InvalidObjectError([FieldError(("schedulers",), f"{MOST} are there, and no more can be")])
+            raise InvalidObjectError([FieldError(("schedulers",), f"{MOST} schedulers exist, which is the maximum")])
         return min(gone)[1]
 
     async def _read(self) -> None:

@@ -33,7 +33,7 @@ from fairlead.render.templates import TemplateEngine, read
 
 _MESSAGE_MAX: Final = 500
 _NO_WIRING: Final = Wiring()
-_DENIED_GOES: Final = "; its scheduler goes 10 minutes after that was set"
+_DENIED_GOES: Final = "; its scheduler is deleted 10 minutes after that was set"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +192,7 @@ def _with_invalid_deployment(error: RequestError, observed: ObservedObjects, dec
         raise error
     if decision.plan is None or decision.phase not in ("Rolling", "Rejected"):
         raise error
-    failure = f"the API server refuses it: {error.message}"[:_MESSAGE_MAX]
+    failure = f"the API server rejects it: {error.message}"[:_MESSAGE_MAX]
     return _with_rollout(observed, RolloutObservation(config=decision.plan.config_hash, failure=failure))
 
 

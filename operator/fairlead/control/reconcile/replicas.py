@@ -51,7 +51,7 @@ class ReplicaClient:
         try:
             context = await self.context()
         except InvalidObjectError as error:
-            self.states = dict.fromkeys(living, f"it cannot be asked: {error}")
+            self.states = dict.fromkeys(living, f"it cannot be polled: {error}")
             return self.states
         timeout = aiohttp.ClientTimeout(total=WITHIN_S)
         connector = aiohttp.TCPConnector(ssl=context, force_close=True)
@@ -69,7 +69,9 @@ class ReplicaClient:
                 f"https://{host}:{self.port}{replica_state.PATH}", server_hostname=self.host
             ) as answer:
                 body = await answer.read()
-                return replica_state.decode(body) if answer.status == 200 else f"it answered {answer.status}"
+                return (
+                    replica_state.decode(body) if answer.status == 200 else f"it answered with status {answer.status}"
+                )
         except TimeoutError:
             return f"no answer within {WITHIN_S:g} s"
         except (aiohttp.ClientError, msgspec.DecodeError) as error:
@@ -81,7 +83,7 @@ class ReplicaClient:
             if isinstance(one, ReplicaState):
                 for address in addresses:
                     if why := one.turned_away.get(address):
-                        return f"{name} turned {address} away: {why}"
+                        return f"{name} refused {address}: {why}"
         return ""
 
 

@@ -71,7 +71,7 @@ async def recent_scheduler_errors(client: Client, pods: Iterable[Mapping[str, An
             continue
         for line in reversed(text.splitlines()):
             if line.startswith("E") and any(word in line for word in _ERRORS):
-                return f"{metadata['name']} said: {_without_values(line)[:300]}"
+                return f"{metadata['name']} logged: {_without_values(line)[:300]}"
     return ""
 
 

@@ -137,21 +137,22 @@ def _warnings(about: StatusInputs, found: Sequence[PolicyState]) -> Iterator[dic
         yield {
             "reason": "TooSlowForSome",
             "count": sum(bool(one.slow_for) for one in found),
-            "message": f"replicas on which it missed the deadline twice in a minute: {'; '.join(slow)}, for 5 minutes; "
-            "these pods make its rules cost too much",
+            "message": f"it missed the deadline twice in a minute: {'; '.join(slow)}, for 5 minutes; "
+            "its rules are too expensive for these pods",
         }
     if refused := max((one.refused_pods for one in found), default=0):
         yield {
             "reason": "RejectedByThisPolicyOnly",
             "count": refused,
-            "message": "pods wait that no policy but this one keeps from every node; autoscalers do not know of it",
+            "message": "pods are pending because this policy, and no other, keeps them from every node; autoscalers do "
+            "not see that",
         }
     if missed := sum(one.missed_samples for one in found):
         yield {
             "reason": "SampleMissed",
             "count": missed,
-            "message": "calls in which it refused all nodes of a sample although another one would have passed: raise "
-            "nodeSample of the scheduler, or say the rule as nodeAffinity",
+            "message": "calls in which it rejected every node of the sample although another node would have passed: "
+            "raise the scheduler's nodeSample, or write the rule as nodeAffinity",
         }
 
 

@@ -24,7 +24,7 @@ Reason = Literal[
 ]  # fmt: skip
 _MESSAGE_MAX: Final = 4096
 _NAMED: Final = 3
-_DISABLED: Final = "it is disabled: its rules are compiled and never applied"
+_DISABLED: Final = "it is disabled: its rules are compiled but never applied"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,28 +172,27 @@ def _missing_permission(known: ConditionInputs) -> Iterator[_ConditionValue]:
 
 def _replicas(known: ConditionInputs) -> Iterator[_ConditionValue]:
     if not known.replicas:
-        yield _ConditionValue("Unknown", "Pending", "no replica was asked yet")
+        yield _ConditionValue("Unknown", "Pending", "no replica has been polled yet")
     if silent := [one for one in known.replicas if one.silent]:
         yield _silent(silent)
     if behind := [one for one in known.replicas if not one.silent and one.serving != str(known.generation)]:
         serving = behind[0].serving
-        what = f"generation {serving} serves" if serving is not None else "it does not serve"
+        what = f"serves generation {serving}" if serving is not None else "does not serve it"
         yield _ConditionValue("False", "ReplicaBehind", f"{_named(behind)}: {what}")
     if slow := [one for one in known.replicas if one.slow]:
-        message = "it missed the deadline twice in a minute, and is replaced by its failurePolicy for 5 minutes"
-        yield _ConditionValue(
-            "False", "TooSlow", f"{_named(slow)}: {message}; make its rules cheaper, or raise the timeout"
-        )
+        message = "missed the deadline twice in a minute, so its failurePolicy answers for 5 minutes"
+        hint = "make its rules cheaper, or raise the scheduler's timeout"
+        yield _ConditionValue("False", "TooSlow", f"{_named(slow)}: {message}; {hint}")
 
 
 def _scheduler(known: ConditionInputs) -> Iterator[_ConditionValue]:
     if known.missing_permission:
         yield _ConditionValue("False", "Forbidden", known.missing_permission)
     elif known.failure:
-        yield _ConditionValue("False", "ReconcileFailed", f"{known.failure}; it is tried again")
+        yield _ConditionValue("False", "ReconcileFailed", f"{known.failure}; it will be retried")
     elif known.paused:
         serves = "its rules serve; " if known.enforced else ""
-        message = f"{serves}nothing of its scheduler is written while it is paused, but for its certificates"
+        message = f"{serves}while it is paused, nothing of its scheduler is updated except certificates"
         yield _ConditionValue("False", "Paused", message)
     elif not known.enforced:  # its scheduler does nothing for it
         return
@@ -202,7 +201,7 @@ def _scheduler(known: ConditionInputs) -> Iterator[_ConditionValue]:
     elif known.phase == "Rolling":
         yield _ConditionValue("False", "Rolling", known.rollout_message)
     elif known.phase is None:
-        yield _ConditionValue("Unknown", "Pending", "its scheduler was not looked at yet")
+        yield _ConditionValue("Unknown", "Pending", "its scheduler has not been reconciled yet")
     elif known.rollout_message:
         yield _ConditionValue("False", "SchedulerUnavailable", known.rollout_message)
 

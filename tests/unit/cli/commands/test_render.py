@@ -138,7 +138,7 @@ WRONG: dict[str, tuple[dict[str, str], list[str], int, str]] = {
         {"a.yaml": GOOD, "v.yaml": "a: ["},
         ["a.yaml", "--settings", "v.yaml"],
         2,
-        "v.yaml: the settings are not one document of YAML",
+        "v.yaml: the settings are not one YAML document",
     ),
     "settings that nobody reads": (
         {"a.yaml": GOOD, "v.yaml": "shedulers: []"},

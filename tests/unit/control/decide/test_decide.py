@@ -101,7 +101,7 @@ def test_what_cannot_be_put_back_is_said() -> None:
     there = after(decide(ENGINE, more, facts(), after(good), NOW), failure="x")
     found = decide(ENGINE, more, facts(), replace(there, config_maps={}), NOW)
     assert found.plan is None
-    assert "its ConfigMap is gone" in found.message
+    assert "that ConfigMap is gone" in found.message
 
 
 def test_a_verb_that_is_not_used_any_more_goes_later_and_a_scheduler_much_later() -> None:
@@ -118,7 +118,7 @@ def test_a_verb_that_is_not_used_any_more_goes_later_and_a_scheduler_much_later(
     there = after(empty, there, **VERIFIED)
     assert decide(ENGINE, nobody, facts(), replace(there, unbound=2), NOW + 1 + SCHEDULER_S).lifecycle == "Waits"
     assert decide(ENGINE, nobody, facts(), there, NOW + 1 + SCHEDULER_S) == Decision(
-        lifecycle="Goes", message="it has no policies any more, and no pod waits for it"
+        lifecycle="Goes", message="no policy uses it any more, and no pending pod names it"
     )
     assert decide(ENGINE, ASKED, facts(), there, NOW + 1 + SCHEDULER_S).lifecycle == "Stays"
 

@@ -92,9 +92,9 @@ def test_the_wiring_that_is_needed(
     [
         (True, SCHEDULER_S, 0, "Stays", ""),
         (False, None, 0, "Stays", ""),
-        (False, 590.0, 0, "Waits", "goes in 10 s"),
-        (False, SCHEDULER_S, 3, "Waits", "3 pods"),
-        (False, SCHEDULER_S, 0, "Goes", "no pod waits"),
+        (False, 590.0, 0, "Waits", "will be deleted in 10 s"),
+        (False, SCHEDULER_S, 3, "Waits", "3 pending pods"),
+        (False, SCHEDULER_S, 0, "Goes", "no pending pod"),
     ],
 )
 def test_when_a_scheduler_goes(*, listed: bool, empty_for: float | None, unbound: int, fate: str, why: str) -> None:

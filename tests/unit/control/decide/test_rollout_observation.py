@@ -40,7 +40,7 @@ LOST = [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"
 @pytest.mark.parametrize(
     ("there", "pods", "holder", "expected"),
     [
-        pytest.param(None, [], "", RolloutObservation(pending_reason="its Deployment is not there"), id="nothing"),
+        pytest.param(None, [], "", RolloutObservation(pending_reason="its Deployment does not exist"), id="nothing"),
         pytest.param(deployment(), TWO, "a_1", RolloutObservation(config="new", has_lease=True), id="all there"),
         pytest.param(deployment(), TWO, "", RolloutObservation(config="new"), id="nobody leads"),
         pytest.param(
@@ -50,14 +50,16 @@ LOST = [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"
             deployment(observed=1),
             TWO,
             "a_1",
-            RolloutObservation(config="new", pending_reason="nobody has looked", has_lease=True),
+            RolloutObservation(
+                config="new", pending_reason="its Deployment has not been processed yet", has_lease=True
+            ),
             id="not seen",
         ),
         pytest.param(
             deployment(replicas=3),
             TWO,
             "",
-            RolloutObservation(config="new", pending_reason="1 pods of before are still there"),
+            RolloutObservation(config="new", pending_reason="1 old pods still exist"),
             id="old ones",
         ),
         pytest.param(
@@ -91,7 +93,7 @@ LOST = [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"
             ],
             "",
             RolloutObservation(
-                config="new", pending_reason="1 of 2 pods are ready", failure="the scheduler refuses it: x"
+                config="new", pending_reason="1 of 2 pods are ready", failure="kube-scheduler rejects it: x"
             ),
             id="refused by the scheduler",
         ),
@@ -107,7 +109,7 @@ LOST = [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"
             [pod("a"), pod("b", conditions=[], containerStatuses=[{"state": ended(2), "restartCount": 2}])],
             "",
             RolloutObservation(
-                config="new", pending_reason="1 of 2", failure="the scheduler ends with it: exit code 2, Error"
+                config="new", pending_reason="1 of 2", failure="kube-scheduler exits with it: exit code 2, Error"
             ),
             id="ends again and again",
         ),

@@ -47,14 +47,14 @@ def test_so_many_may_begin(settings: str, there: str, begin: str) -> None:
 def test_why_it_may_not_begin_is_said_with_the_cure() -> None:
     said = no_room_reason("new", parse_settings("maxUnlistedSchedulers: 3"), {"x"}, lambda: ASKED)
     assert said == (
-        "new is not listed in the operator's setting schedulers, and maxUnlistedSchedulers is 3: 1 such are there, 3 "
-        "were asked for before it; list it there, or ask whoever runs the operator"
+        "new is not listed in the operator's setting schedulers, and maxUnlistedSchedulers is 3: 1 unlisted ones "
+        "exist, 3 more were requested earlier; list it there, or ask the operator's administrator"
     )
 
 
 NOT_LISTED = (
     "s is not listed in the operator's setting schedulers, and unlistedSchedulers is Deny: list it there, or ask "
-    "whoever runs the operator"
+    "the operator's administrator"
 )
 
 

@@ -203,7 +203,7 @@ def test_a_paused_schedulers_certificate_is_renewed_and_nothing_else_of_it_is_wr
         await asyncio.sleep(1000)
         assert {one for one in wire.writes if "secrets" not in one} - {WAKES} == {STATUS}
         assert cluster.api.objects[DEPLOYMENT] == before
-        assert "but for its certificates" in condition(cluster, "Ready")[2]
+        assert "except certificates" in condition(cluster, "Ready")[2]
 
     told(story)
 
@@ -215,7 +215,7 @@ def test_a_spoilt_authority_is_named_and_can_be_mended() -> None:
         STAGES["a wiring change"].act(cluster)
         await until("it", lambda: condition(cluster, "Ready")[1] == "ReconcileFailed")
         said = condition(cluster, "Ready")[2]
-        assert said.startswith(f"Secret {NAMESPACE}/fairlead-ca, tls.crt is missing: put it back, or delete the Secret")
+        assert said.startswith(f"Secret {NAMESPACE}/fairlead-ca, tls.crt is missing: restore it, or delete the Secret")
         cluster.api.put(AUTHORITY, {**cluster.api.objects[AUTHORITY], "data": good})
         await until("Ready", lambda: STAGES["a wiring change"].done(cluster))
 
@@ -244,7 +244,7 @@ def test_a_deployment_that_the_api_server_finds_invalid_is_put_away_and_the_last
             await until("it", lambda: STAGES["a configuration that is refused"].done(cluster))
             status, reason, message = condition(cluster, "Stalled")
             assert (status, reason) == ("True", "ConfigurationRejected")
-            assert "the API server refuses it: no-such-operator cannot be had" in message
+            assert "the API server rejects it: no-such-operator cannot be had" in message
             assert cluster.api.objects[DEPLOYMENT]["metadata"]["resourceVersion"] == before
             wire.writes.clear()
             await asyncio.sleep(1000)
@@ -374,7 +374,7 @@ def test_a_forged_configuration_is_not_put_back_and_goes() -> None:
         await until("the last good one", lambda: STAGES["a configuration that is refused"].done(cluster))
         assert cluster.api.objects[DEPLOYMENT]["spec"] == good["spec"]
         assert forged not in cluster.api.objects
-        said = "ConfigMap zz-the-last-that-is-listed holds another configuration than its name and hash say"
+        said = "ConfigMap zz-the-last-that-is-listed does not match its name and hash"
         assert [one for one in drifted(cluster) if one.startswith(said)]
 
     told(story)

@@ -39,4 +39,4 @@ class Logs:
 def test_the_status_tells_its_error_and_not_which_pods_it_is_about(line: str, want: str | None) -> None:
     pod = {"metadata": {"namespace": "fairlead-system", "name": "s-1"}}
     client: Any = Logs(f"I1122 before\n{line}\nI1122 after\n")
-    assert asyncio.run(recent_scheduler_errors(client, [pod])) == (f"s-1 said: {want}" if want else "")
+    assert asyncio.run(recent_scheduler_errors(client, [pod])) == (f"s-1 logged: {want}" if want else "")
