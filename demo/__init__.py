@@ -1,1 +1,1 @@
-"""`make demo`: a cluster, the operator in it, and what policies do to pods; each claim is checked as it is made."""
+"""`make demo`: a cluster, the operator, and what policies do to pods. Each claim is checked as it is shown."""

@@ -4,6 +4,6 @@ try:
     from demo.cli import main
 
     code = main()
-except KeyboardInterrupt:  # as it loads, or as it says that it was interrupted
+except KeyboardInterrupt:  # while loading, or while printing that it was interrupted
     code = 130
 raise SystemExit(code)

@@ -1,4 +1,4 @@
-"""The command `python -m demo`: shows it, or takes its cluster down."""
+"""Run the demo of Fairlead, or delete its cluster."""
 
 import argparse
 import os
@@ -19,7 +19,7 @@ _INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it; 1 when something failed, or is not what was promised."""
+    """Run the demo; return 1 if something failed or a claim does not hold."""
     options = _parser().parse_args(arguments)
     console = Console(highlight=False)
     screen = Screen(console if console.is_terminal else Console(highlight=False, width=_LOG_WIDTH))
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         provider = providers.choose(options.name, options.provider)
         if options.action == "down":
             provider.down()
-            screen.tell(f"The cluster {options.name} is gone.")
+            screen.tell(f"The cluster {options.name} is deleted.")
         else:
             story.show(Ground(provider), screen)
     except BrokenPromiseError as error:
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         screen.failed(error)
         return _FAILED
     except KeyboardInterrupt:
-        screen.tell("Interrupted: `make demo` goes on from here, `make demo-down` removes what there is.")
+        screen.tell("Interrupted: `make demo` continues from here, `make demo-down` deletes the cluster.")
         return _INTERRUPTED
     return 0
 
@@ -45,11 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
     parser.add_argument("action", nargs="?", choices=("show", "down"), default="show")
-    parser.add_argument("--name", default=DEFAULT_NAME, help="of the cluster (default: %(default)s)")
+    parser.add_argument("--name", default=DEFAULT_NAME, help="name of the cluster (default: %(default)s)")
     parser.add_argument(
         "--provider",
         choices=("local", "kind"),
         default=os.environ.get("FAIRLEAD_PROVIDER") or None,
-        help="how to have a cluster (default: kind where Docker can run it, local where it cannot)",
+        help="how to create the cluster (default: kind if Docker can run it, otherwise local)",
     )
     return parser

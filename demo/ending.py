@@ -1,4 +1,4 @@
-"""How to go on by hand, and how to take it down."""
+"""Commands to try after the demo, and how to delete its cluster."""
 
 import sys
 from pathlib import Path
@@ -7,11 +7,11 @@ from typing import Final
 from demo.screen import Screen
 
 POD: Final = Path(__file__).with_name("pod.yaml")
-"""One more of those that wait for a b200."""
+"""Another pod that requests a GPU of class b200."""
 
 
 def commands() -> tuple[str, ...]:
-    """Three to try."""
+    """Return commands to try."""
     return (
         "kubectl get sep",
         "kubectl get pods --all-namespaces --output wide --selector example.com/gpu",
@@ -20,27 +20,27 @@ def commands() -> tuple[str, ...]:
 
 
 def more() -> tuple[str, ...]:
-    """An edit of a rule, and a pod to see what it does."""
+    """Return commands that edit a rule and create a pod to see the effect."""
     return "kubectl edit sep gpu-class", f"kubectl create -f {_from_here(POD)}"
 
 
 def environment(cluster: str) -> str:
-    """What a shell needs: KUBECONFIG, and kubectl, helm and fairlead in its PATH."""
+    """Return a command that sets KUBECONFIG, and adds kubectl, helm and fairlead to PATH."""
     return f'eval "$({_from_here(Path(sys.executable))} -m testbed --name {cluster} env)"'
 
 
 def tell(cluster: str, screen: Screen) -> None:
-    """The last words."""
-    screen.tell("The cluster stays up. To go on by hand, in this folder:")
+    """Show what to do next."""
+    screen.tell("The cluster keeps running. To try it yourself, run in this folder:")
     for command in (environment(cluster), *commands()):
         screen.command(command)
-    screen.tell("Then edit a rule, and see where another pod goes that asks for a GPU of class b200:")
+    screen.tell("Then edit a rule, and see where another pod that requests a GPU of class b200 is placed:")
     for command in more():
         screen.command(command)
-    screen.tell("docs/guide/first-policy.md goes on from here with a policy of your own. To take the cluster down:")
+    screen.tell("Continue with docs/guide/first-policy.md to write your own policy. To delete the cluster:")
     screen.command("make demo-down")
 
 
 def _from_here(path: Path) -> Path:
-    """As it is called from here."""
+    """Return the path relative to the working directory if it is inside."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

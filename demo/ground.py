@@ -1,4 +1,4 @@
-"""What the demo stands on: a cluster, its programs, and the chart in it."""
+"""Ground of the demo: a cluster, its programs, and the installed chart."""
 
 import contextlib
 import json
@@ -26,12 +26,12 @@ _CHART = CHECKOUT / "charts" / "fairlead"
 _WITHIN_S = 240.0
 _Archive = Callable[[], Path]
 Hear = Callable[[str], None]
-"""Told what is heard of something that is waited for."""
+"""Called with progress messages while the demo waits."""
 
 
 @dataclass
 class Ground:
-    """One cluster."""
+    """Cluster that the demo uses."""
 
     provider: Provider
     folder: Path = field(init=False)
@@ -40,50 +40,50 @@ class Ground:
         self.folder = folder_of(self.provider.cluster)
 
     def up(self) -> None:
-        """Raise the cluster, or heal it."""
+        """Start the cluster, or repair it."""
         if isinstance(self.provider, Local) and (why := sandbox.obstacle()):
             raise ClusterError(
-                f"the demo needs a node that runs pods, and there can be none here: {why}",
-                cure="run it as root on Linux, or where Docker can start a privileged container",
+                f"the demo needs a node that runs pods, which is not possible on this machine: {why}",
+                cure="run it as root on Linux, or on a machine where Docker can start privileged containers",
             )
         self.provider.up()
 
     def make_nodes(self) -> list[Object]:
-        """Have the nodes of the demo."""
+        """Create the demo's nodes, and return them."""
         made = wanted_nodes()
         nodes.ensure(self.folder, self.kubeconfig, made)
         return made
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's."""
+        """Return the administrator's kubeconfig."""
         return self.provider.kubeconfig()
 
     @cached_property
     def api(self) -> Api:
-        """Talks to it."""
+        """Return a client for the API server."""
         return Api(self.kubeconfig)
 
     @cached_property
     def kubernetes(self) -> str:
-        """Its version."""
+        """Return the version of Kubernetes."""
         return str(self.api.get("/version")["gitVersion"]).removeprefix("v")
 
     def kubectl(self, *arguments: str, stdin: str = "") -> str:
-        """Call kubectl; what it printed. Raises what it says when it fails."""
+        """Run kubectl, and return its output. Raises ClusterError with its message if it fails."""
         return self._call("kubectl", arguments, stdin)
 
     def helm(self, *arguments: str) -> str:
-        """The same with helm."""
+        """Run helm, and return its output. Raises ClusterError with its message if it fails."""
         return self._call("helm", arguments, "")
 
     def explain(self, pod: str, namespace: str) -> str:
-        """What `fairlead explain` says of a pod, of this checkout and with the rights of the kubeconfig."""
+        """Run this checkout's `fairlead explain` for a pod, with the kubeconfig's permissions."""
         command = [sys.executable, "-m", "fairlead", "explain", f"pod/{pod}", "--namespace", namespace]
         return self._run([*command, "--kubeconfig", str(self.kubeconfig)], "", dict(os.environ))
 
     def bring_images(self) -> str:
-        """The operator's and the scheduler's, where nobody has published them; the operator's tag."""
+        """Load the operator's and, if needed, the scheduler's image into the cluster; return the operator's tag."""
         scheduler = f"registry.k8s.io/kube-scheduler:v{self.kubernetes}"
         with self._operator_image() as (tag, archive):
             if not self._has(tag):
@@ -97,7 +97,7 @@ class Ground:
         return tag
 
     def install(self, tag: str) -> None:
-        """Have the chart, with that image."""
+        """Install or upgrade the chart with that image."""
         repository, _, version = tag.rpartition(":")
         values = {"image": {"registry": "", "repository": repository, "tag": version}}
         given = [f"--set-json={key}={json.dumps(value)}" for key, value in values.items()]
@@ -105,7 +105,7 @@ class Ground:
         self.helm("upgrade", "--install", "fairlead", str(_CHART), *where, *given)
 
     def wait_for_operator(self, hear: Hear) -> None:
-        """Until all its pods are ready."""
+        """Wait until all of the operator's pods are ready."""
 
         def ready() -> bool:
             found = self.api.get(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/fairlead")
@@ -118,7 +118,7 @@ class Ground:
         wait_for("the operator's pods to be ready", ready, timeout_s=_WITHIN_S)
 
     def wait_for_policy(self, name: str, hear: Hear) -> None:
-        """Until its rules serve and its scheduler asks."""
+        """Wait until the policy is Ready."""
         path = f"/apis/fairlead.dev/v1alpha1/schedulerextenderpolicies/{name}"
 
         def ready() -> bool:
@@ -134,7 +134,7 @@ class Ground:
 
     @contextlib.contextmanager
     def _operator_image(self) -> Iterator[tuple[str, _Archive]]:
-        """Its tag, and what writes its archive; without Docker it is built as the tests build it."""
+        """Yield the image's tag, and a function that writes its archive. Without Docker it is built as in the tests."""
         if not isinstance(self.provider, Kind):
             image = operator_image.build()
             yield image.tag, lambda: image.archive
@@ -157,7 +157,7 @@ class Ground:
     def _call(self, name: str, arguments: tuple[str, ...], stdin: str) -> str:
         found = shutil.which(name, path=os.pathsep.join(map(str, self.provider.programs())))
         if found is None:
-            raise ClusterError(f"there is no {name}", cure="`python -m testbed build` builds it")
+            raise ClusterError(f"{name} is not installed", cure="run `python -m testbed build`")
         environment = {"KUBECONFIG": str(self.kubeconfig), "PATH": os.environ.get("PATH", ""), "HOME": str(self.folder)}
         return self._run([found, *arguments], stdin, environment)
 
@@ -174,4 +174,4 @@ class Ground:
 def _docker(*arguments: str) -> None:
     answer = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False)
     if answer.returncode:
-        raise ClusterError(f"docker {arguments[0]}: {answer.stderr.strip()[-2000:]}", cure="see that Docker answers")
+        raise ClusterError(f"docker {arguments[0]}: {answer.stderr.strip()[-2000:]}", cure="check that Docker runs")

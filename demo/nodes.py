@@ -1,4 +1,4 @@
-"""The nodes of the demo: kwok's, which run nothing and are placed on as any others."""
+"""Nodes of the demo: kwok nodes, which run no pods but are scheduled like real ones."""
 
 from testbed import node_template
 from testbed.api import Object
@@ -8,11 +8,11 @@ CLASS = "example.com/gpu"
 TENANT = "example.com/tenant"
 _TAINT = {"key": "fairlead.dev/testbed", "value": "kwok", "effect": "NoSchedule"}
 TOLERATION = {**_TAINT, "operator": "Equal"}
-"""What really runs, such as the operator, keeps off them; the demo's pods do not."""
+"""Keeps pods that must run, such as the operator's, off these nodes; the demo's pods tolerate it."""
 
 
 def nodes() -> list[Object]:
-    """All of them."""
+    """Return all nodes."""
     return [
         _node("a100-small", labels={CLASS: "a100"}, gpus=2),
         _node("a100-large", labels={CLASS: "a100"}, gpus=8),
@@ -24,10 +24,10 @@ def nodes() -> list[Object]:
 
 
 def row(node: Object) -> tuple[str, str, str, str]:
-    """What matters of one: its name, its class and number of GPUs, and whose it is."""
+    """Return a node's name, GPU class, number of GPUs, and tenant."""
     labels = node["metadata"]["labels"]
     gpus = node["status"]["capacity"].get(GPU, "")
-    return node["metadata"]["name"], labels.get(CLASS, ""), gpus, labels.get(TENANT, "everybody")
+    return node["metadata"]["name"], labels.get(CLASS, ""), gpus, labels.get(TENANT, "any")
 
 
 def _node(name: str, *, labels: dict[str, str] | None = None, gpus: int = 0) -> Object:

@@ -1,4 +1,4 @@
-"""The demo's pods: as people write them, and what becomes of them."""
+"""Pods of the demo: their manifests, and where they are placed."""
 
 from dataclasses import dataclass
 
@@ -6,30 +6,30 @@ from demo.nodes import CLASS, GPU, TENANT, TOLERATION
 from testbed.api import Api, Object, wait_for
 
 NAMESPACES = {"demo": {}, "red": {TENANT: "red"}}
-"""With their labels."""
+"""Namespaces with their labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """One, before it is made."""
+    """Pod to create."""
 
     name: str
     namespace: str = "demo"
     gpu: str = ""
-    """The class that it asks for; empty: no GPU."""
+    """The requested class; "" means no GPU."""
 
     @property
     def asks(self) -> str:
-        """In words."""
+        """Return what the pod requests, as text."""
         return f"a GPU of class {self.gpu}" if self.gpu else f"no GPU, in the namespace {self.namespace}"
 
     @property
     def path(self) -> str:
-        """Where it is."""
+        """Return the pod's path in the API."""
         return f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
 
     def manifest(self) -> Object:
-        """As the API has it."""
+        """Return the pod's manifest."""
         container: Object = {"name": "main", "image": "main"}
         if self.gpu:
             container |= {"resources": {"limits": {GPU: "1"}}}
@@ -46,12 +46,12 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class Pods:
-    """Those of the demo."""
+    """Client for the demo's pods."""
 
     api: Api
 
     def clear(self) -> None:
-        """Have the namespaces, and none of the pods that another demo has left."""
+        """Create the namespaces, and delete pods that an earlier demo left."""
         for name, labels in NAMESPACES.items():
             self.api.apply(
                 f"/api/v1/namespaces/{name}",
@@ -64,11 +64,11 @@ class Pods:
             wait_for(f"the account of {name}", lambda account=account: self.api.exists(account))  # type: ignore[misc]
 
     def make(self, pod: Pod) -> None:
-        """Create one."""
+        """Create a pod."""
         self.api.create(pod.path.rpartition("/")[0], pod.manifest())
 
     def placed(self, pod: Pod) -> str:
-        """Its node, once it has one."""
+        """Wait until the pod is placed, and return its node."""
 
         def node() -> str | None:
             return self.api.get(pod.path)["spec"].get("nodeName") or None
@@ -76,15 +76,15 @@ class Pods:
         return wait_for(f"{pod.name} to be placed", node)
 
     def annotations(self, pod: Pod) -> dict[str, str]:
-        """Those that it has now."""
+        """Return the pod's annotations."""
         found: dict[str, str] = self.api.get(pod.path)["metadata"].get("annotations") or {}
         return found
 
     def refusal(self, pod: Pod) -> str:
-        """What the scheduler says of why it waits, once it says so."""
+        """Wait until the pod is unschedulable, and return the scheduler's message."""
 
         def said() -> str | None:
             conditions = self.api.get(pod.path).get("status", {}).get("conditions", ())
             return next((str(one["message"]) for one in conditions if one.get("reason") == "Unschedulable"), None)
 
-        return wait_for(f"{pod.name} to be refused", said)
+        return wait_for(f"{pod.name} to be rejected", said)

@@ -1,4 +1,4 @@
-"""What a person sees. Where there is no terminal it comes as plain lines, and what is waited for is a line, too."""
+"""Output of the demo. Without a terminal it prints plain lines, also for what it waits for."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,35 +16,35 @@ from testbed.errors import ClusterError
 
 
 class BrokenPromiseError(Exception):
-    """What was shown is not what was promised."""
+    """Claim of the demo that does not hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Where it is shown."""
+    """Console that the demo writes to."""
 
     console: Console
 
     def chapter(self, title: str) -> None:
-        """What comes now."""
+        """Print the title of the next chapter."""
         self.console.print()
         self.console.print(f"[bold cyan]{escape(title)}[/]")
 
     def tell(self, text: str) -> None:
-        """A sentence or two."""
+        """Print a sentence or two."""
         self.console.print(escape(text), soft_wrap=not self.console.is_terminal)
 
     def quote(self, text: str) -> None:
-        """What somebody else says, as it is."""
+        """Print a quoted message unchanged."""
         self._indented(f"[yellow]{escape(text.strip())}[/]")
 
     def output(self, text: str) -> None:
-        """What a program prints, whose columns are not to be broken."""
+        """Print a program's output without breaking its columns."""
         for line in text.strip().splitlines():
             self.console.print(f"    {escape(line)}".rstrip(), style="yellow", soft_wrap=True)
 
     def code(self, text: str) -> None:
-        """Something to read, or to type."""
+        """Print YAML or an expression."""
         if self.console.is_terminal:
             shown = Syntax(text, "yaml", background_color="default", word_wrap=True)
             self.console.print(Padding(shown, (0, 0, 0, 4)))
@@ -54,15 +54,15 @@ class Screen:
     def _indented(self, markup: str) -> None:
         if self.console.is_terminal:
             self.console.print(Padding(markup, (0, 0, 0, 4), expand=False))
-        else:  # for a log, lines stay as long as they are
+        else:  # a log keeps long lines
             self.console.print("\n".join(f"    {line}".rstrip() for line in markup.splitlines()), soft_wrap=True)
 
     def command(self, text: str) -> None:
-        """A command to type, never broken into two lines."""
+        """Print a command, never broken into two lines."""
         self.console.print(f"    [bold]{escape(text)}[/]", soft_wrap=True)
 
     def table(self, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Rows under titles."""
+        """Print rows under titles."""
         table = Table(*titles, box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
         for row in rows:
             table.add_row(*map(escape, row))
@@ -70,13 +70,13 @@ class Screen:
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[Callable[[str], None]]:
-        """Say what is waited for, whatever is heard of it meanwhile, and in the end how long it took."""
+        """Show what the demo waits for, its progress, and in the end how long it took."""
         began, shown = time.monotonic(), escape(what)
         if self.console.is_terminal:
             columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
             with Progress(*columns, console=self.console, transient=True) as progress:
                 task = progress.add_task(shown, total=None)
-                # in place of what is waited for: both do not fit into the width of most terminals
+                # progress replaces the description: both do not fit into the width of most terminals
                 yield lambda heard: progress.update(task, description=escape(heard))
         else:
             self.console.print(f"  waiting: {shown}")
@@ -95,17 +95,17 @@ class Screen:
         return tell
 
     def promise(self, what: str, *, holds: bool, found: object = "") -> None:
-        """A claim, which is checked."""
+        """Print a claim that holds. Raises BrokenPromiseError if it does not."""
         if not holds:
             raise BrokenPromiseError(f"{what}; found: {found}" if found != "" else what)
         self.console.print(f"  [green]✓[/] {escape(what)}")
 
     def broken(self, what: str, *, look: str) -> None:
-        """Say which promise was not kept."""
-        self.console.print(f"[bold red]not what was promised:[/] {escape(what)}")
-        self.console.print(f"  next: `{escape(look)}` shows what everything said", soft_wrap=True)
+        """Print the claim that does not hold, and where to look."""
+        self.console.print(f"[bold red]claim does not hold:[/] {escape(what)}")
+        self.console.print(f"  next: `{escape(look)}` shows all logs", soft_wrap=True)
 
     def failed(self, error: ClusterError) -> None:
-        """Say what went wrong, and what to do about it."""
+        """Print an error, and what to do about it."""
         for line in (f"error: {error}", *getattr(error, "__notes__", ())):
             self.console.print(escape(line), soft_wrap=True)

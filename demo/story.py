@@ -1,4 +1,4 @@
-"""What is shown, in its order. Every claim is a promise, and one that is not kept ends the demo with an error."""
+"""Story of the demo, in order. Every claim is checked, and a claim that does not hold ends the demo with an error."""
 
 import time
 from typing import Any
@@ -19,9 +19,9 @@ _WOKEN_WITHIN_S = 30.0
 
 
 def show(ground: Ground, screen: Screen) -> None:
-    """All of it."""
+    """Show all chapters."""
     began = time.monotonic()
-    screen.tell("Fairlead changes where pods are placed by a policy. This takes a minute or two; the cluster stays up.")
+    screen.tell("Fairlead changes where pods are placed. This takes a minute or two; the cluster keeps running.")
     _cluster(ground, screen)
     _operator(ground, screen)
     pods = Pods(ground.api)
@@ -30,7 +30,7 @@ def show(ground: Ground, screen: Screen) -> None:
     waits = _refused(ground, pods, screen)
     _edited(ground, pods, waits, screen)
     _mistaken(ground, screen)
-    screen.chapter(f"That was all of it, in {time.monotonic() - began:.0f} s")
+    screen.chapter(f"Done, in {time.monotonic() - began:.0f} s")
     ending.tell(ground.provider.cluster, screen)
 
 
@@ -40,14 +40,14 @@ def _cluster(ground: Ground, screen: Screen) -> None:
         ground.up()
     with screen.waiting("six nodes to place pods on"):
         nodes = ground.make_nodes()
-    screen.table(["node", "GPU class", "GPUs", "belongs to"], [row(node) for node in nodes])
+    screen.table(["node", "GPU class", "GPUs", "tenant"], [row(node) for node in nodes])
 
 
 def _operator(ground: Ground, screen: Screen) -> None:
-    screen.chapter("2. Fairlead, by helm install")
-    with screen.waiting("the operator's image, built from this checkout, to be on the node"):
+    screen.chapter("2. Fairlead, installed with Helm")
+    with screen.waiting("the operator's image, built from this checkout, on the node"):
         tag = ground.bring_images()
-    with screen.waiting("the chart to be installed, and the operator's pods to be ready") as hear:
+    with screen.waiting("the chart installed and the operator's pods ready") as hear:
         ground.install(tag)
         ground.wait_for_operator(hear)
 
@@ -59,7 +59,7 @@ def _policies(ground: Ground, pods: Pods, screen: Screen) -> None:
         screen.command(f"kubectl apply -f {file.relative_to(CHECKOUT)}")
         ground.kubectl("apply", "-f", str(file))
         screen.tell(f"    {_purpose(file.read_text())}")
-    with screen.waiting("the operator to run a kube-scheduler that asks it, and to have verified that") as hear:
+    with screen.waiting("a kube-scheduler that calls the operator, rolled out and verified") as hear:
         for name in _POLICIES:
             ground.wait_for_policy(name, hear)
     screen.output(ground.kubectl("get", "sep", "-o", "custom-columns=" + _COLUMNS))
@@ -72,90 +72,92 @@ _COLUMNS = (
 
 
 def _purpose(text: str) -> str:
-    """The first line of an example says what it is for."""
+    """Return the first line of an example, which is its purpose."""
     return text.splitlines()[0].removeprefix("# ")
 
 
 def _placed(pods: Pods, screen: Screen) -> None:
-    screen.chapter("4. Pods that name the scheduler get their nodes")
+    screen.chapter("4. Pods that name the scheduler are placed by the rules")
     train, web = Pod("train", gpu="a100"), Pod("web", namespace="red")
     for pod in (train, web):
         pods.make(pod)
-    with screen.waiting("both to be placed"):
+    with screen.waiting("both pods placed"):
         nodes = {pod: pods.placed(pod) for pod in (train, web)}
     why = {
-        train: "of the two nodes of class a100 it has fewer GPUs left, so that the other stays whole",
-        web: "it belongs to the tenant whose namespace it is",
+        train: "of the two a100 nodes it has fewer free GPUs, so the larger one stays free for larger pods",
+        web: "node and namespace belong to the same tenant",
     }
     screen.table(
-        ["pod", "asks for", "node", "why"], [(pod.name, pod.asks, nodes[pod], why[pod]) for pod in (train, web)]
+        ["pod", "requests", "node", "why"], [(pod.name, pod.asks, nodes[pod], why[pod]) for pod in (train, web)]
     )
     screen.promise("train is on a100-small", holds=nodes[train] == "a100-small", found=nodes[train])
     screen.promise("web is on a node of tenant red", holds=nodes[web] in ("red-1", "red-2"), found=nodes[web])
     written = pods.annotations(train)
     screen.promise(
-        "what it got is written on the pod as it is bound: fairlead.dev/gpu-class=a100",
+        "the GPU class is written on the pod at bind: fairlead.dev/gpu-class=a100",
         holds=written.get("fairlead.dev/gpu-class") == "a100",
         found=written,
     )
 
 
 def _refused(ground: Ground, pods: Pods, screen: Screen) -> Pod:
-    screen.chapter("5. A pod that no node may have says why")
+    screen.chapter("5. A pod that is rejected on every node says why")
     pod = Pod("new-model", gpu="b200")
     pods.make(pod)
-    with screen.waiting(f"the scheduler to refuse {pod.name}, which asks for {pod.asks}"):
+    with screen.waiting(f"every node rejected for {pod.name}, which requests {pod.asks}"):
         said = pods.refusal(pod)
     screen.quote(said)
     screen.promise("the reason is the rule's own: wrong class of GPU", holds="wrong class of GPU" in said, found=said)
     screen.command(f"fairlead explain pod/{pod.name} --namespace {pod.namespace}")
     said = ground.explain(pod.name, pod.namespace)
     screen.output(said)
-    screen.promise("explain says what was compared: 'a100' against 'b200'", holds="'b200'" in said, found=said)
+    screen.promise("explain shows the compared values: 'a100' against 'b200'", holds="'b200'" in said, found=said)
     return pod
 
 
 def _edited(ground: Ground, pods: Pods, waits: Pod, screen: Screen) -> None:
-    screen.chapter("6. The rule is edited while pods wait: h100 will do for b200")
+    screen.chapter("6. An edit while the pod is pending: h100 nodes accept b200 pods too")
     screen.code(_STAND_IN)
     before = _rolled(ground)
     began = time.monotonic()
     ground.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(_edit(_STAND_IN)))
-    with screen.waiting(f"{waits.name} to be tried again"):
+    with screen.waiting(f"a retry of {waits.name}"):
         node = pods.placed(waits)
     took = time.monotonic() - began
     screen.promise(f"{waits.name} is on h100-large", holds=node == "h100-large", found=node)
-    screen.promise(f"it was woken up, {took:.1f} s after the edit", holds=took < _WOKEN_WITHIN_S, found=f"{took:.1f} s")
+    screen.promise(
+        f"it was retried and placed {took:.1f} s after the edit", holds=took < _WOKEN_WITHIN_S, found=f"{took:.1f} s"
+    )
     after = Pod("next-model", gpu="b200")
     pods.make(after)
     node = pods.placed(after)
-    screen.promise("the next pod goes there at once", holds=node == "h100-large", found=node)
+    screen.promise("the next b200 pod is placed there at once", holds=node == "h100-large", found=node)
     now = _rolled(ground)
-    screen.promise("the scheduler was not restarted for it", holds=now == before, found=(before, now))
+    screen.promise("the edit did not restart the scheduler", holds=now == before, found=(before, now))
 
 
 def _mistaken(ground: Ground, screen: Screen) -> None:
-    screen.chapter("7. A mistake is refused at kubectl apply, and the rule before it goes on")
+    screen.chapter("7. kubectl apply denies a mistake, and the last good rule keeps serving")
     screen.code("|| node.metadata.lables['x'] == 'y'")
     try:
         ground.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(_edit("|| node.metadata.lables['x'] == 'y'")))
     except ClusterError as error:
-        said = "admission webhook" + str(error).rpartition("admission webhook")[2]  # before it is all that was sent
+        said = "admission webhook" + str(error).rpartition("admission webhook")[2]  # the rest repeats the input
     else:
         said = ""
     screen.quote(said)
-    screen.promise("it names the place and what was meant", holds="did you mean `labels`?" in said, found=said)
+    screen.promise("the message names the place and the fix", holds="did you mean `labels`?" in said, found=said)
 
 
 def _edit(more: str) -> dict[str, Any]:
-    """The policy of GPUs, whose filter lets through more."""
+    """Return the GPU policy with `more` added to its filter."""
     policy: dict[str, Any] = yaml.safe_load(_POLICIES["gpu-class"].read_text())
     policy["spec"]["filters"][0]["expression"] += f"\n{more}"
     return policy
 
 
 def _rolled(ground: Ground) -> object:
-    """What becomes another when the scheduler is restarted."""
+    """Return a value that changes if the scheduler restarts."""
     label = "fairlead.dev/scheduler=fairlead,app.kubernetes.io/component=scheduler"
     pods = ground.api.items(f"/api/v1/namespaces/{NAMESPACE}/pods", labelSelector=label)
     restarts = [
