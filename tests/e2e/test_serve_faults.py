@@ -55,12 +55,12 @@ def test_a_file_that_is_no_yaml_goes_on_and_after_a_restart(
     stage.start(*serving.entries())
     wait_for("the good policy to be kept", lambda: len(_kept(stage.api, stage.name)) == 1)
     serving.write("pool", "spec: [")
-    serving.says("is no YAML")
+    serving.says("is not YAML")
     stage.make_pod("spoilt")
     assert stage.placed("spoilt") == nodes[0]
     serving.kill()
     serving.start()
-    serving.says("is no YAML")
+    serving.says("is not YAML")
     stage.make_pod("restarted")
     assert stage.placed("restarted") == nodes[0]
 
@@ -216,4 +216,4 @@ def _check_it_binds_once(serving: Serving, pod: Object) -> None:
     metadata, node = pod["metadata"], pod["spec"]["nodeName"]
     asked = {"PodName": metadata["name"], "PodNamespace": metadata["namespace"], "PodUID": metadata["uid"]}
     assert serving.call("bind", asked | {"Node": node}) == {"Error": ""}
-    assert f"bound to the node {node} already" in serving.call("bind", asked | {"Node": "another"})["Error"]
+    assert f"already bound to node {node}" in serving.call("bind", asked | {"Node": "another"})["Error"]

@@ -114,7 +114,7 @@ _INVALID: Final = (400, 422)
 _UNTYPED: Final = ("failed to create typed patch object", "failed to convert new object")
 """Unknown fields and unreadable values: the API server answers 500, as if the fault were its own."""
 _LACKS: Final = "of that user lacks the rule"
-_NOT_HELD: Final = "attempting to grant RBAC permissions not currently granted"
+_NOT_HELD: Final = "attempting to grant RBAC permissions not currently held"
 _HELD: Final = re.compile(r"\{APIGroups:\[([^][{}]*+)\], Resources:\[([^][{}]*+)\],[^{}]*? Verbs:\[([^][{}]*+)\]\}")
 _RULE: Final = re.compile(r'cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?')
 _status: Final = msgspec.json.Decoder(Status)

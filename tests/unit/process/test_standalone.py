@@ -76,7 +76,7 @@ async def test_what_does_not_compile_or_cannot_be_read_never_replaces_what_serve
         (one.folder / "p.yaml").write_text("{")
         await one.app.policies.reload()
         assert await names(connection) == ["a"]
-        assert "p.yaml: is no YAML" in (await one.probe("/readyz"))[1]
+        assert "p.yaml: is not YAML" in (await one.probe("/readyz"))[1]
         await one.until(lambda: len(one.world.objects.get("controllerrevisions", ())) == 1)
     kept = {"controllerrevisions": one.world.objects["controllerrevisions"], "nodes": [node("a"), node("b")]}
     for content in ("{", None):

@@ -90,7 +90,7 @@ class Dispatcher:
         )
         self._warnings = metrics.counter(
             "fairlead_policy_warnings",
-            "Pods affected by the warning of a policy that the reason names.",
+            "Pods affected by the policy warning that the reason names.",
             "policy",
             "reason",
         )

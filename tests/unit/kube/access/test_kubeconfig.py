@@ -112,7 +112,7 @@ BAD: dict[str, tuple[object, str]] = {
     "empty": ("", "a: current-context: is not set; choose one with `kubectl config use-context NAME`; there are none"),
     "a wrong type": (
         config(cluster={"server": 5}),
-        "a: clusters[0].cluster.server: Expected `str`, got `int`; see `kubectl config view`",
+        "a: clusters[0].cluster.server: Expected `str`, got `int`; compare with `kubectl config view`",
     ),
     "no such context": (config() | {"current-context": "x"}, "a: contexts: there is no 'x'; it must be one of dev"),
     "no such cluster": (
@@ -182,7 +182,7 @@ BAD: dict[str, tuple[object, str]] = {
     ),
     "a plugin without a program": (
         config(user={"exec": {"apiVersion": "client.authentication.k8s.io/v1"}}),
-        "a: users[0].user.exec: Object missing required field `command`; see",
+        "a: users[0].user.exec: Object missing required field `command`; compare",
     ),
 }
 
@@ -214,7 +214,7 @@ def test_where_the_cluster_is_looked_for(write: Write, tmp_path: Path) -> None:
     named, other, home = write("a", config("named")), write("b", config("other")), str(tmp_path / "home")
     (tmp_path / "home").mkdir()
     with pytest.raises(
-        AccessError, match=r"no cluster: KUBECONFIG is not set, this is no pod, and .*config is not there"
+        AccessError, match=r"no cluster: KUBECONFIG is not set, this is not a pod, and .*config does not exist"
     ):
         server({"HOME": home})
     (tmp_path / "home" / ".kube").mkdir()

@@ -154,7 +154,7 @@ _replace: Call = lambda client: client.replace(POD, {}, anything)  # noqa: E731
 async def test_who_leads_no_more_writes_nothing_and_goes_on_reading(write: Call) -> None:
     left = [0.0]
     async with Server(answer({})) as server, Client(server.access(), writes_for_s=lambda: left[0]) as client:
-        with pytest.raises(NotLeadingError, match="another may lead by now"):
+        with pytest.raises(NotLeadingError, match="another replica may lead by now"):
             await write(client)
         assert server.seen == []
         await _get(client)
