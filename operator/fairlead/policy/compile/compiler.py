@@ -1,4 +1,4 @@
-"""From a policy as it was written to one that can be evaluated, or to everything that is wrong with it."""
+"""Compiler of policies: from the object of the API to rules that can be evaluated, or to all of its faults."""
 
 import hashlib
 import json
@@ -35,20 +35,20 @@ from fairlead.strategies.reads import EVERY
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
-    """What the operator's settings and installation allow."""
+    """Options of the compiler: what the operator's settings and installation allow."""
 
     strategies: Mapping[str, Strategy] = field(default_factory=dict)
     annotation_prefixes: tuple[str, ...] = ("fairlead.dev/",)
     expression_cache: ExpressionCache | None = field(default=None, compare=False)
-    """For who compiles many policies and then ends: what was compiled is kept for those that say the same."""
+    """Cache of compiled expressions, for commands that compile many policies and then exit."""
     clock: Clock = field(default=lambda: 0.0, compare=False)
-    """What tells how long a policy has taken; without one it may take as long as it does."""
+    """Clock that limits the time of a policy; the default one does not."""
 
 
 def compile_policy(
     policy: SchedulerExtenderPolicy, rules: CompileOptions, *, unknown: Collection[str] = ()
 ) -> CompiledPolicy:
-    """Compile at one stretch; nothing is said of what uses an unknown variable. Raises PolicyError."""
+    """Compile without pauses; what uses an `unknown` variable gets no faults. Raises PolicyError."""
     return finish(compile_steps(policy, rules, unknown=unknown))
 
 
@@ -59,9 +59,9 @@ def compile_steps(
     unknown: Collection[str] = (),
     made: list[CompiledExpression] | None = None,
 ) -> Steps[CompiledPolicy]:
-    """Compile, pausing after each expression so that others are served meanwhile. Raises PolicyError at the end.
+    """Compile, pausing after each expression so that calls are served meanwhile. Raises PolicyError at the end.
 
-    `made` is given what is compiled, so that whoever gives up meanwhile can let go of it in pieces.
+    Compiled expressions are added to `made`, so that a caller that gives up can free them in pieces.
     """
     made = [] if made is None else made
     compiler = _Compiler(policy, rules, unknown, made)
@@ -79,11 +79,13 @@ def compile_steps(
 
 
 def too_long(error: TooLongError) -> Fault:
-    """What is said of a policy that takes too much time."""
-    said = f"takes too long to compile: a policy may take {LIMIT_S:g} s of a processor"
+    """Return the fault of a policy that takes too long to compile."""
+    message = f"takes too long to compile: a policy may take {LIMIT_S:g} s of a processor"
     path = error.path or ("spec",)
-    hint = "most of it went here; split it into several policies" if error.path else "split it into several policies"
-    return Fault(FieldError(path, said, hint), is_too_long=True)
+    hint = (
+        "most of it was spent here; split it into several policies" if error.path else "split it into several policies"
+    )
+    return Fault(FieldError(path, message, hint), is_too_long=True)
 
 
 class _Compiler:
@@ -163,7 +165,7 @@ class _Compiler:
             strategy, params = rule.strategy
             make = self.rules.strategies[strategy].filter
             if make is None:
-                self.faults.append(in_field((*path, strategy), "is no filter", "use it under scores"))
+                self.faults.append(in_field((*path, strategy), "is not a filter", "use it under scores"))
                 return
             self._data_names((*path, strategy), params)
             made: Filter = make(params)
@@ -194,7 +196,7 @@ class _Compiler:
             strategy, params = rule.strategy
             make = self.rules.strategies[strategy].score
             if make is None:
-                self.faults.append(in_field((*path, strategy), "is no score", "use it under filters"))
+                self.faults.append(in_field((*path, strategy), "is not a score", "use it under filters"))
                 return
             self._data_names((*path, strategy), params)
             made: Score = make(params)
@@ -208,7 +210,7 @@ class _Compiler:
         self._report(rule.name, "Score", expression or made)
 
     def _data_names(self, path: FieldPath, params: Params) -> None:
-        """Refuse parameters that name entries of data that there are not."""
+        """Add faults for parameters that name unknown entries of data."""
         declared = {entry.name for entry in self.policy.spec.data}
         for where, name in data_names(params):
             if name not in declared:
@@ -218,8 +220,8 @@ class _Compiler:
     def _annotation(self, path: FieldPath, rule: written.Annotation) -> Steps[None]:
         if not rule.key.startswith(self.rules.annotation_prefixes):
             allowed = " or ".join(self.rules.annotation_prefixes)
-            cure = f"it must begin with {allowed}" if allowed else "the operator's settings allow no annotations"
-            self.faults.append(in_field((*path, "key"), f"{rule.key!r} is not allowed", cure))
+            hint = f"it must begin with {allowed}" if allowed else "the operator's settings allow no annotations"
+            self.faults.append(in_field((*path, "key"), f"{rule.key!r} is not allowed", hint))
         made = yield from self.expressions.compiled((*path, "expression"), rule.expression, RULE, STRING)
         if made is not None:
             self.annotations.append(AnnotationRule(rule.key, made, rule.on_error == "Reject"))
@@ -247,6 +249,6 @@ def _selector(written_selector: LabelSelector | None) -> Selector | None:
 
 
 def spec_hash(policy: SchedulerExtenderPolicy) -> str:
-    """What stands for the generation of a policy that comes from a file."""
+    """Return a hash that serves as the generation of a policy from a file."""
     text = json.dumps(policy.spec.model_dump(mode="json", by_alias=True), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

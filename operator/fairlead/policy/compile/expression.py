@@ -1,4 +1,4 @@
-"""A checked expression as something to be evaluated: lowered if it can be, on the engine if not."""
+"""A checked expression that can be evaluated: lowered if possible, else on the CEL engine."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -40,21 +40,21 @@ class CompiledExpression:
 
     @cached_property
     def paths(self) -> frozenset[Path]:
-        """What it reads."""
+        """Return what the expression reads."""
         return reads(self.expression.checked, self._trees)
 
     @cached_property
     def worst_case(self) -> int:
-        """Loop steps over all nodes of the largest cluster."""
+        """Return the loop steps over all nodes of the largest cluster."""
         return worst_case(self.expression.checked, self._trees)
 
     def analyse(self) -> None:
-        """Do the first half of what `evaluation` needs, so that neither takes long at a stretch."""
+        """Do the first half of the work of `evaluation`, so that neither half takes long."""
         self._program.analyse()
 
     @cached_property
     def written(self) -> frozenset[object]:
-        """The keys and constants that stand in its text, and in that of its variables."""
+        """Return the keys and constants in the text of the expression and of its variables."""
         found: set[object] = set()
         for tree in (self.expression.checked, *self._trees.values()):
             for node in walk(tree.root):
@@ -66,17 +66,17 @@ class CompiledExpression:
 
     @property
     def engine_time(self) -> float:
-        """Microseconds for a node on the engine."""
+        """Return the microseconds that a node takes on the engine."""
         return engine_time(self.paths, self.worst_case // NODES)
 
     @cached_property
     def engine_cost(self) -> float:
-        """Units of the meter that an evaluation on the engine may cost at most, of what it may read there."""
+        """Return the most that one evaluation on the engine may cost, in units of the meter."""
         return Estimate(self.expression.checked, self._trees, ON_ENGINE).cost
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """Where it runs."""
+        """Return where the expression runs. Raises RuntimeError if it can run nowhere."""
         try:
             self._program.check()
         except NotLoweredError:
@@ -85,7 +85,7 @@ class CompiledExpression:
         return "Lowered"
 
     def evaluation_steps(self) -> Steps[None]:
-        """Find that out in pieces."""
+        """Compute `evaluation` in pieces."""
         if "evaluation" not in vars(self):
             try:
                 yield from self._program.check_steps()
@@ -99,11 +99,11 @@ class CompiledExpression:
 
     @cached_property
     def roots(self) -> frozenset[str]:
-        """The variables of the environment that it depends on."""
+        """Return the variables of the environment that the expression depends on."""
         return frozenset(path[0] for path in self.paths)
 
     def for_pod(self, pod: Any) -> One:
-        """Do what depends on the pod alone; the rest is a function of a node's facts and the time."""
+        """Compute what depends on the pod alone, and return a function of a node and the time for the rest."""
         if self.evaluation == "Lowered":
             return self._program.for_pod(pod)
         if self.roots <= {*OF_POD, "now"}:
@@ -113,13 +113,16 @@ class CompiledExpression:
 
     @cached_property
     def has_known_expiry(self) -> bool:
-        """Whether it can be told until when a result of it holds, `now` being all that changes."""
+        """Report whether it is known how long a result holds if nothing but the time changes."""
         if "now" not in self.roots:
             return True
         return (self._unit if self.evaluation == "Engine" else self._program.watched) is not None
 
     def for_pod_with_expiry(self, pod: Any, note: Note) -> One:
-        """As `for_pod`; notes after how many nanoseconds the result may be another. Only where it `says_until`."""
+        """Do what `for_pod` does, and note after how many nanoseconds a result may change.
+
+        Only for expressions with `has_known_expiry`.
+        """
         if self.evaluation == "Lowered":
             return self._program.noting(pod, note)
         inner, unit = self.for_pod(pod), self._unit
@@ -136,7 +139,7 @@ class CompiledExpression:
         return self._program.traced(pod)
 
     def part(self, node: Node) -> "CompiledExpression":
-        """A part of the expression by itself; one inside of a macro lacks what the macro binds."""
+        """Return a part of the expression by itself; what a macro around it binds is missing."""
         checked = replace(self.expression.checked, root=node)
         return CompiledExpression(replace(self.expression, checked=checked), self.variables)
 
@@ -158,7 +161,7 @@ class CompiledExpression:
 
     @cached_property
     def _for_engine(self) -> cel.Expression:
-        """The same with its variables written into it, so that the engine computes those that are needed."""
+        """Compile the expression with its variables bound in it, so that the engine computes only those it needs."""
         if not self.variables:
             return self.expression.compiled
         text = f"({replace_references(self.expression.text, _bound_name)}\n)"
@@ -185,7 +188,7 @@ class CompiledExpression:
             raise
 
     def _raise_missing(self, data: Mapping[str, float]) -> None:
-        """The engine knows no more than that a key is missing; the data know why."""
+        """Raise the error that says why an entry of data is missing; the engine only says that a key is."""
         for path in sorted(self.paths):
             if path[0] == "data" and len(path) > 1:
                 _ = data[path[1]]
@@ -196,7 +199,7 @@ def _bound_name(variable: str) -> str:
 
 
 def _in_order(variables: Mapping[str, CompiledExpression]) -> list[str]:
-    """Each after those that it uses, and looked at once: they may use each other in very many ways."""
+    """Return the variables, each once and after those that it uses."""
     ordered: dict[str, None] = {}
 
     def add(names: Mapping[str, CompiledExpression]) -> None:
@@ -210,7 +213,7 @@ def _in_order(variables: Mapping[str, CompiledExpression]) -> list[str]:
 
 
 def as_reads(paths: frozenset[Path]) -> Reads:
-    """The same as the engine of policies keeps it."""
+    """Return paths as `Reads`, which strategies use."""
     amounts = {name: frozenset(_amount(path) for path in paths if path[0] == name) for name in _AMOUNTS}
     return Reads(
         pod=_below(paths, "pod"),
@@ -231,7 +234,7 @@ def _below(paths: frozenset[Path], root: str) -> frozenset[Path]:
 
 
 def finite(value: Any) -> float:
-    """A score as a number that can be added up."""
+    """Return a score as a float. Raises CelError if it is not finite."""
     number = float(value)
     if number - number != 0.0:
         raise CelError(Kind.ARGUMENT, f"the score is {number}")

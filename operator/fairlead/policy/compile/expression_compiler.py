@@ -1,4 +1,4 @@
-"""The expressions of one policy: variables first, each after those that it uses, then whatever uses them."""
+"""Compiler of one policy's expressions: variables first, each after those that it uses, then the rules."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,36 +21,36 @@ from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.policy_errors import Fault, in_expression, in_field
 
 PATTERNS_OF_POLICY_MAX: Final = 128
-"""Different ones: each may take half a MiB of memory for as long as the policy serves."""
+"""Distinct patterns; each may take half a MiB of memory for as long as the policy serves."""
 ExpressionCache = dict[tuple[object, ...], CompiledExpression]
-"""Expressions that compiled, by all that decides what comes of them: of many policies few are unlike any other."""
+"""Compiled expressions by everything that the result depends on; many policies have expressions in common."""
 
 
 @dataclass(slots=True)
 class ExpressionCompiler:
-    """What was compiled so far, and what is wrong."""
+    """Compiler of the expressions of one policy, with the results and faults so far."""
 
     data: Sequence[str]
     cache: ExpressionCache | None = None
-    """What other policies have compiled; None: nothing is kept."""
+    """Expressions of other policies; None: nothing is cached."""
     faults: list[Fault] = field(default_factory=list)
     made: list[CompiledExpression] = field(default_factory=list)
-    """All that was compiled, to be let go of in pieces where nothing comes of it."""
+    """Everything that was compiled, so that it can be freed in pieces if the policy does not compile."""
     variables: dict[str, CompiledExpression] = field(default_factory=dict)
     _parts: dict[str, int] = field(default_factory=dict)
     _patterns: set[str] = field(default_factory=set)
-    broken: set[str] = field(default_factory=set)  # variables that do not compile: whoever uses them is not to blame
+    broken: set[str] = field(default_factory=set)  # variables that do not compile; rules that use them get no faults
     _environments: dict[str, Environment] = field(default_factory=dict)
 
     def declare(self, variables: Sequence[Variable]) -> Steps[None]:
-        """Compile the variables, in whatever order they stand."""
+        """Compile the variables, in the order of their dependencies."""
         declared = {variable.name: (at, variable.expression) for at, variable in enumerate(variables)}
         uses = {name: _named_in(text) & declared.keys() for name, (_, text) in declared.items()}
         waiting = dict(declared)
         while waiting:
             ready = [name for name in waiting if not uses[name] & waiting.keys()]
             if not ready:
-                self._circles({name: uses[name] & waiting.keys() for name in waiting}, declared)
+                self._report_cycles({name: uses[name] & waiting.keys() for name in waiting}, declared)
                 return
             for name in ready:
                 at, text = waiting.pop(name)
@@ -63,13 +63,13 @@ class ExpressionCompiler:
             self._environments.clear()
 
     def compiled(self, path: FieldPath, text: str, scope: Scope, want: Want) -> Steps[CompiledExpression | None]:
-        """Check an expression and lower it; what is wrong with it is noted down."""
+        """Check an expression and lower it; if it has faults, record them and return None."""
         return about(path, self._compiled(path, text, scope, want))
 
     def _compiled(self, path: FieldPath, text: str, scope: Scope, want: Want) -> Steps[CompiledExpression | None]:
         yield
         if _named_in(text) & self.broken:
-            return None  # what is wrong is said where the variable stands
+            return None  # the fault is reported at the variable
         if beyond := list(self._beyond(text, scope)):
             self.faults += [in_expression(path, found, text) for found in beyond]
             return None
@@ -103,7 +103,7 @@ class ExpressionCompiler:
         yield
         if (steps := made.worst_case) > BUDGET:
             fault = f"may take {steps:,} loop steps on {NODES:,} nodes with {PODS} pods each, {BUDGET:,} are allowed"
-            self.faults.append(in_field(path, fault, "loop over the pods of a node once, not inside of another loop"))
+            self.faults.append(in_field(path, fault, "loop over the pods of a node once, not inside another loop"))
             return None
         _ = made.paths
         yield
@@ -124,7 +124,7 @@ class ExpressionCompiler:
         return made
 
     def _key(self, text: str, scope: Scope, want: Want) -> tuple[object, ...]:
-        """What is made of it holds the variables that it uses: their identities last as long as it is kept."""
+        """Return the key in the cache; ids of variables stay valid, because the cached expression holds them."""
         used = sorted(_named_in(text) & self.variables.keys())
         return text, scope.what, want.what, tuple(self.data), tuple((name, id(self.variables[name])) for name in used)
 
@@ -136,7 +136,7 @@ class ExpressionCompiler:
         return self._environments[scope.what]
 
     def _beyond(self, text: str, scope: Scope) -> Iterator[Diagnostic]:
-        """Variables that read what is not there where they are used."""
+        """Yield the variables that read what this scope does not have."""
         for name, start, _ in references(text):
             variable = self.variables.get(name)
             reads = sorted(variable.roots - set(scope.roots)) if variable else []
@@ -147,48 +147,48 @@ class ExpressionCompiler:
                 yield Diagnostic(line, column, fault, f"there are {', '.join(scope.roots)}")
 
     def _used(self, named: Iterable[str]) -> dict[str, CompiledExpression]:
-        """The variables among what an expression names, and those that they use."""
+        """Return the variables that an expression names, and those that they use."""
         found: dict[str, CompiledExpression] = {}
         for name in sorted({full.removeprefix(VARIABLES) for full in named if full.startswith(VARIABLES)}):
             found |= {**self.variables[name].variables, name: self.variables[name]}
         return found
 
     def _parts_of(self, checked: Checked) -> int:
-        """How large the code becomes, into which the variables are written at each place that names them."""
+        """Return the size of the code, into which variables are written wherever they are named."""
         parts = list(walk(checked.root))
         named = (checked.names.get(part.id, "").removeprefix(VARIABLES) for part in parts if isinstance(part, Ident))
         return len(parts) + sum(self._parts.get(name, 0) for name in named)
 
-    def _circles(self, uses: Mapping[str, set[str]], declared: Mapping[str, tuple[int, str]]) -> None:
-        """Name every circle once; whoever uses one of them is not to blame."""
-        told = set[str]()
+    def _report_cycles(self, uses: Mapping[str, set[str]], declared: Mapping[str, tuple[int, str]]) -> None:
+        """Add the faults for variables that use each other in a cycle; others that use these get no faults."""
+        reported = set[str]()
         for name in uses:
-            circle = _circle(name, uses)
-            if told.isdisjoint(circle):
-                for each in dict.fromkeys(circle):
+            cycle = _cycle(name, uses)
+            if reported.isdisjoint(cycle):
+                for each in dict.fromkeys(cycle):
                     path = ("spec", "variables", declared[each][0], "expression")
-                    way = " -> ".join(_turned(circle, each))
+                    way = " -> ".join(_rotated(cycle, each))
                     self.faults.append(in_field(path, f"uses itself: {way}", "let one of them not use the others"))
-            told.update(circle)
+            reported.update(cycle)
         self.broken.update(uses)
 
 
 def _of_engine(made: CompiledExpression) -> tuple[str, str] | None:
-    """What is wrong with an expression that is not lowered."""
+    """Return why an expression may not run on the engine, with a hint; None if it may, or is lowered."""
     if made.evaluation == "Lowered":
         return None
     if (needed := made.engine_time) > ENGINE_BUDGET:
         fault = f"runs on the engine, where it may take {needed:,.0f} us for a node; {ENGINE_BUDGET:,.0f} are allowed"
         return fault, "write patterns out, or read less of the node: what is not lowered is slow"
     if (cost := made.engine_cost) > ENGINE_COST:
-        said = f"{cost:,.0f}" if cost < inf else "any amount"
-        fault = f"runs on the engine, where one evaluation may cost {said} of work; {ENGINE_COST:,} units are allowed"
+        amount = f"{cost:,.0f} units" if cost < inf else "any number of units"
+        fault = f"runs on the engine, where one evaluation may cost {amount} of work; {ENGINE_COST:,} are allowed"
         return fault, "loop over less, and write numbers and patterns out: the engine does not stop by itself"
     return None
 
 
 def _patterns(made: CompiledExpression) -> set[str]:
-    """The constant patterns of an expression and of its variables, which are all compiled."""
+    """Return the constant patterns of an expression and of its variables; all are compiled in advance."""
     trees = [made.expression.checked, *(one.expression.checked for one in made.variables.values())]
     return {pattern for checked in trees for pattern in _patterns_in(checked)}
 
@@ -206,8 +206,8 @@ def _named_in(text: str) -> set[str]:
     return {reference.name for reference in references(text)}
 
 
-def _circle(start: str, uses: Mapping[str, set[str]]) -> list[str]:
-    """Variables that use each other in turn, found on a way from this one."""
+def _cycle(start: str, uses: Mapping[str, set[str]]) -> list[str]:
+    """Return a cycle of variables that can be reached from this one."""
     way = [start]
     while True:
         following = min(uses[way[-1]])
@@ -216,6 +216,6 @@ def _circle(start: str, uses: Mapping[str, set[str]]) -> list[str]:
         way.append(following)
 
 
-def _turned(circle: list[str], first: str) -> list[str]:
-    at = circle.index(first)
-    return [*circle[at:], *circle[:at], first]
+def _rotated(cycle: list[str], first: str) -> list[str]:
+    at = cycle.index(first)
+    return [*cycle[at:], *cycle[:at], first]

@@ -1,6 +1,7 @@
-"""Rules from expressions: the same filters and scores as strategies are. And their boundary, which nothing crosses.
+"""Filters and scores made from expressions, with the same interface as strategies.
 
-Whatever is raised in a rule, foreseen or not, is a rule that could not decide: its `onError` says what happens.
+No exception leaves them: whatever a rule raises, expected or not, becomes a rule error, and its `onError` says what
+happens.
 """
 
 from collections.abc import Callable, Collection
@@ -17,17 +18,17 @@ from fairlead.policy.views.pod_and_node import MissingDataError, NodeView, PodVi
 from fairlead.strategies.contract import PASS, CompiledFilter, CompiledScore, Filter, Pass, Reject, Score, Timed, Trace
 from fairlead.strategies.facts import Unknown
 
-_FORESEEN: Final = (*CAUGHT, Abort)
+_EXPECTED: Final = (*CAUGHT, Abort)
 
 
 def error_verdict(
     error: Exception, until: int | None = None, *, rule: str = "the rule", written: Collection[object] = ()
 ) -> RuleError:
-    """An error of evaluation as a value, and when it may be another; who reads it alone wants the rule named.
+    """Return the verdict for an exception; `until` is when the result may change.
 
-    Of keys those are named that are `written` in the expression.
+    A missing key is named only if it is `written` in the expression: others may come from data of the cluster.
     """
-    if not isinstance(error, _FORESEEN):
+    if not isinstance(error, _EXPECTED):
         return internal_error(error, rule, until)
     found = translated(error)
     if isinstance(found, MissingDataError):
@@ -41,18 +42,18 @@ def error_verdict(
 def _missing(unknown: Unknown, until: int | None, written: Collection[object]) -> RuleError:
     if isinstance(unknown, InternalRuleError):
         return InternalRuleError(unknown.what, unknown.why, until, unknown.detail, unknown.error)
-    if unknown.what.removeprefix("data ") not in written:  # the name is computed, from who knows what
+    if unknown.what.removeprefix("data ") not in written:  # the name was computed, perhaps from data of the cluster
         return RuleError("data", "has no entry of that name", until, "data has no entry of that name")
     return RuleError(unknown.what, unknown.why, until, str(unknown))
 
 
 def with_values(error: Exception) -> str:
-    """What was raised, with the values that it met: for who asks with rights of his own."""
+    """Return the message of an exception with its values, for a user whose own rights were used to read them."""
     return translated(error).message
 
 
 def bound(rule: Filter | Score, pod: Any, name: str) -> Callable[..., Any]:
-    """A rule for a pod; one that cannot be bound cannot decide about any node."""
+    """Return a rule for one pod; if that raises, one that returns the error for every node."""
     try:
         return rule.for_pod(pod)
     except RAISED as error:
@@ -60,21 +61,21 @@ def bound(rule: Filter | Score, pod: Any, name: str) -> Callable[..., Any]:
 
 
 def asked(rule: Filter | Score, pod: Any, name: str, node: Any, now: int, trace: Trace | None = None) -> Any:
-    """What a rule says of a pod and a node, for those who ask once."""
+    """Return the verdict of a rule for one pod and one node."""
     try:
         return bound(rule, pod, name)(node, now, trace)
     except RAISED as error:
         return internal_error(error, f"rule {name}")
 
 
-def _always(said: object) -> Callable[..., object]:
-    return lambda *_: said
+def _always(verdict: object) -> Callable[..., object]:
+    return lambda *_: verdict
 
 
 def filter_of(
     expression: CompiledExpression, name: str, reason: str, *, resolvable: bool
 ) -> CompiledFilter[PodView, NodeView]:
-    """A filter that passes where an expression gives true."""
+    """Return a filter that passes a node if an expression is true."""
     rule = f"rule {name}"
     reject = Reject(reason, resolvable)
 
@@ -120,7 +121,7 @@ def filter_of(
 
 
 def score_of(expression: CompiledExpression, name: str) -> CompiledScore[PodView, NodeView]:
-    """A score that is what an expression gives."""
+    """Return a score with the value of an expression."""
     rule = f"rule {name}"
 
     def failed(error: Exception, until: int | None = None) -> RuleError:

@@ -1,4 +1,4 @@
-"""A policy as the engine holds it: immutable, everything that can be resolved is."""
+"""A compiled policy: immutable, with names, selectors and expressions resolved."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -24,12 +24,12 @@ class FilterRule:
     resolvable: bool
     expression: CompiledExpression | None = None
     reason: str | None = None
-    """What the policy wants to be said in place of what the filter says."""
+    """Reason that replaces the filter's own."""
     resolvable_per_verdict: bool = False
-    """Whether it depends on the single rejection if it is resolvable: the policy does not say."""
+    """Whether each rejection says if it is resolvable, because the policy does not."""
 
     def rejection(self, verdict: Verdict) -> tuple[str, bool] | None:
-        """The reason why a node is refused, and whether that is resolvable; None if it is not refused."""
+        """Return why a node is rejected, and whether that is resolvable; None if it is not rejected."""
         if isinstance(verdict, Reject):
             resolvable = verdict.resolvable if self.resolvable_per_verdict else self.resolvable
             return self.reason or verdict.reason, resolvable
@@ -59,7 +59,7 @@ class ExpressionRule:
 
 @dataclass(frozen=True, slots=True)
 class AnnotationRule:
-    """What is written when a pod is bound."""
+    """An annotation that is written when a pod is bound."""
 
     key: str
     expression: CompiledExpression
@@ -67,12 +67,12 @@ class AnnotationRule:
 
 
 Selector = Callable[[Mapping[str, str]], bool]
-"""Whether an object with these labels is meant."""
+"""Reports whether an object with these labels is selected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Which pods a policy is for."""
+    """Pods that a policy applies to."""
 
     namespaces: frozenset[str] | None = None
     namespace_selector: Selector | None = None
@@ -82,7 +82,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class RuleReport:
-    """What is said of a rule in lint and status."""
+    """Facts about a rule for lint and status."""
 
     name: str
     kind: RuleKind
@@ -98,7 +98,7 @@ class CompiledPolicy:
     uid: str = ""
     generation: str = ""
     placeholder: Literal["", "NotCompiled", "NotCompiledYet"] = ""
-    """Why it stands in place of a generation that serves nothing; empty for one that was compiled."""
+    """Why no compiled generation serves; "" for a policy that was compiled."""
     scheduler_name: str
     enforced: bool = True
     priority: int = 0
@@ -118,12 +118,12 @@ class CompiledPolicy:
 
     @property
     def order(self) -> tuple[int, str]:
-        """Where it stands among others."""
+        """Return the sort key among policies: highest priority first, then by name."""
         return -self.priority, self.name
 
     @property
     def expressions(self) -> list[CompiledExpression]:
-        """Those of its variables that are used, and those of its rules: nearly all that a policy consists of."""
+        """Return the expressions of all rules, and of the variables that they use."""
         of_rules: list[CompiledExpression | None] = [
             rule.expression for rule in (*self.match.conditions, *self.protections)
         ]
@@ -135,7 +135,7 @@ class CompiledPolicy:
 
     @property
     def pod_annotations(self) -> frozenset[str]:
-        """The annotations that some expression reads of pods on a node: a mirror keeps no others."""
+        """Return the annotations that expressions read of pods on a node; the mirror stores no others."""
         expressions: list[CompiledExpression | None] = [rule.expression for rule in self.filters]
         expressions += [rule.expression for rule in self.scores]
         expressions += [rule.expression for rule in self.protections]

@@ -1,7 +1,7 @@
-"""A policy that does not compile and of which nothing that did is known: decision 5.
+"""Placeholder for a policy of which no generation has compiled.
 
-Its pods are refused, or pass, by its failure policy. They are those that its namespaces and selectors match, conditions
-taken as true; when these cannot be read either, all pods of its scheduler.
+It rejects every node, or none, by the failure policy. It applies to the pods that the namespaces and selectors match,
+with conditions taken as true; if these cannot be read either, to all pods of the scheduler.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from fairlead.strategies.reads import Reads
 
 
 def placeholder_policy(obj: Mapping[str, Any], *, yet: bool = True) -> CompiledPolicy:
-    """What serves in place of a policy that does not compile, or not `yet`, from the object as the API gives it."""
+    """Return what serves in place of a policy that does not compile or, if not `yet`, was not compiled so far."""
     metadata, spec = _map(obj.get("metadata")), _map(obj.get("spec"))
     name = str(metadata.get("name", ""))
     refuses = spec.get("failurePolicy", "Fail") != "Ignore"
@@ -40,10 +40,10 @@ def placeholder_policy(obj: Mapping[str, Any], *, yet: bool = True) -> CompiledP
 
 
 def generation_of(obj: Mapping[str, Any]) -> str:
-    """What an object that may be anything says of its generation; one from a file has what it says itself."""
+    """Return the generation of an object that may be malformed; without one, a hash of its spec."""
     try:
         text = json.dumps(obj.get("spec"), sort_keys=True, default=str)
-    except (ValueError, TypeError, RecursionError):  # it contains itself, has keys of many kinds, or has no end
+    except (ValueError, TypeError, RecursionError):  # it contains itself, mixes kinds of keys, or is too deep
         text = ""
     return str(_map(obj.get("metadata")).get("generation") or hashlib.sha256(text.encode()).hexdigest()[:12])
 
@@ -55,7 +55,7 @@ def _match(written: object) -> Match:
         return Match()
     try:
         of_namespace, of_pod = (_selector(match.get(field)) for field in ("namespaceSelector", "podSelector"))
-    except ValueError:  # pydantic's, too
+    except ValueError:  # also ValidationError of pydantic
         return Match()
     return Match(None if namespaces is None else frozenset(namespaces), of_namespace, of_pod)
 

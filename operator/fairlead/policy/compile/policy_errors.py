@@ -1,9 +1,9 @@
-"""What is wrong with a policy, and where.
+"""Errors of policies that do not compile.
 
-    PolicyError          a policy that does not compile: everything that is wrong with it
-      Fault              one of these: a field, a sentence, a cure; the place in an expression's text, if it has one
+    PolicyError          all faults of a policy
+      Fault              a field, a message and a hint; the place in the expression, if it is about one
 
-Evaluation raises nothing: a rule that cannot decide says `Unknown`, and the policy says what that means.
+Evaluation raises nothing: a rule that cannot decide returns `Unknown`, and the policy says what that means.
 """
 
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from fairlead.cel.syntax.diagnostics import Diagnostic
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong with a policy."""
+    """A fault of a policy."""
 
     error: FieldError
     at: Diagnostic | None = None
     source: str = ""
     is_too_long: bool = False
-    """Whether it is no more than that looking at the policy takes too much time."""
+    """Whether compiling was given up because it takes too long."""
 
     @property
     def path(self) -> FieldPath:
-        """The field."""
+        """Return the field."""
         return self.error.path
 
     def __str__(self) -> str:
@@ -32,12 +32,12 @@ class Fault:
 
 
 def in_field(path: FieldPath, message: str, hint: str = "") -> Fault:
-    """Something wrong with a field."""
+    """Return a fault of a field."""
     return Fault(FieldError(path, message, hint))
 
 
 def in_expression(path: FieldPath, at: Diagnostic, source: str) -> Fault:
-    """Something wrong inside of an expression."""
+    """Return a fault at a place in an expression."""
     where = f"line {at.line}, column {at.column}: " if source.count("\n") or at.column > 1 else ""
     return Fault(FieldError(path, f"{where}{at.message}", at.hint), at, source)
 
@@ -51,5 +51,5 @@ class PolicyError(Exception):
 
     @property
     def is_too_long(self) -> bool:
-        """Whether it was given up because it takes too much time."""
+        """Report whether compiling was given up because it takes too long."""
         return any(fault.is_too_long for fault in self.faults)

@@ -1,4 +1,4 @@
-"""The annotations that policies write when a pod is bound."""
+"""Annotations that policies write when a pod is bound."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ MAX_BYTES: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two policies want one annotation; the later one's is not written."""
+    """Two policies that write the same annotation; the loser's is not written."""
 
     key: str
     winner: str
@@ -27,7 +27,7 @@ class Conflict:
 
 @dataclass(slots=True)
 class Annotations:
-    """What is written; or why the pod is not bound."""
+    """Annotations to write, or the reason why the pod is not bound."""
 
     values: dict[str, str] = field(default_factory=dict)
     refusal: str | None = None
@@ -44,13 +44,13 @@ def annotations(
     tally: RuleErrorTally,
     took: Callable[[str], None] = lambda _: None,
 ) -> Annotations:
-    """The annotations for a pod that is bound to a node, in the order of the policies.
+    """Return the annotations for a pod that is bound to a node, in the order of the policies.
 
-    Those of a policy that is switched are not computed: the `onError` of each decides. `took` is told of each
-    evaluation for which policy it was, and may raise: who has a deadline looks at the clock there.
+    Those of a switched policy are not computed: the `onError` of each decides. `took` is called with the policy's name
+    after each evaluation and may raise, for example if a deadline has passed.
 
-    A key is the first policy's that matches the pod and has it, also where that one cannot compute it: what a pod
-    carries does not come from one policy on Monday and from another on Tuesday.
+    A key belongs to the first matching policy that has it, even if its expression raises: the value must not come from
+    one policy today and from another tomorrow.
     """
     made = Annotations()
     owner: dict[str, str] = {}
@@ -62,7 +62,7 @@ def annotations(
         seen = None if view is None or each.switched else with_data(view, policy.data, now)
         for rule in policy.annotations:
             if rule.key in pod.annotations:
-                continue  # what the pod has is never replaced
+                continue  # annotations that the pod has are never replaced
             if rule.key in owner:
                 made.conflicts.append(Conflict(rule.key, owner[rule.key], policy.name))
                 continue
@@ -98,7 +98,7 @@ def _value(rule: AnnotationRule, pod: PodView, view: NodeView | None, now: int) 
 
 
 def conflicts(policies: Sequence[CompiledPolicy]) -> list[Conflict]:
-    """Annotation keys that several policies of one scheduler write, whichever pods they match."""
+    """Return the annotation keys that several policies of one scheduler write, whichever pods they match."""
     found: list[Conflict] = []
     owner: dict[tuple[str, str], str] = {}
     for policy in sorted((policy for policy in policies if policy.enforced), key=lambda policy: policy.order):

@@ -1,7 +1,7 @@
-"""What is kept for classes of pods: those that were asked last, within so many bytes in all.
+"""Cache of results by equivalence class of pods, least recently used first out, limited in bytes.
 
-Labels that rules read are the choice of whoever makes pods, and so is the number of classes; a class takes a byte for
-each filter and node, eight for each score and node, and what its rules have bound of the pod.
+Users choose the labels that rules read, and so the number of classes. A class takes a byte for each filter and node,
+eight for each score and node, and what its rules hold of the pod.
 """
 
 from collections import OrderedDict, deque
@@ -21,7 +21,7 @@ _SEVERAL: Final = 2
 
 @dataclass(slots=True, eq=False)
 class CacheCounts:
-    """Numbers for metrics that outlive the caches of one policy set."""
+    """Counters for metrics, which outlive the caches of one policy set."""
 
     hits: int = 0
     misses: int = 0
@@ -30,33 +30,33 @@ class CacheCounts:
 
 @dataclass(slots=True, eq=False)
 class PodClass:
-    """What is kept for one class of pods."""
+    """Cached results of one class of pods."""
 
     key: tuple[int, Hashable]
-    """Whose it is, and what its pods have in common."""
+    """The id of the evaluator, and the equivalence key."""
     verdicts: VerdictCache
     scores: RuleCache[ScoreColumn]
     uncounted: Sequence[object] = ()
-    """Its key and what its rules have bound of the pod, until that is counted: only where there is another one."""
+    """The key and what the rules hold of the pod, until that is counted: only once there is a second class."""
     bound: int = 0
-    """Bytes of these."""
+    """Bytes of the key and of what the rules hold."""
     size: int = 0
-    """Bytes of all of it, when they were last counted."""
+    """Bytes of everything, when they were last counted."""
 
     @property
     def has_grown(self) -> bool:
-        """Whether something was computed since."""
+        """Report whether something was computed since the last count."""
         return self.verdicts.has_grown or self.scores.has_grown
 
 
 @dataclass(slots=True, eq=False)
 class Classes:
-    """Those of all evaluators that share it; whoever was asked longest ago goes first, and never the last one."""
+    """Classes of all evaluators that share this cache. The least recently used goes first, but never the last one."""
 
     limit: int = BYTES
     entries: int = ENTRIES
     size: int = 0
-    """Bytes of all of them."""
+    """Bytes of all classes."""
     counts: CacheCounts = field(default_factory=CacheCounts)
     _kept: OrderedDict[tuple[int, Hashable], PodClass] = field(default_factory=OrderedDict)
     _named: deque[PodClass] = field(default_factory=deque)
@@ -65,18 +65,18 @@ class Classes:
         return len(self._kept)
 
     def __iter__(self) -> Iterator[PodClass]:
-        """Those that were asked last first."""
+        """Return the classes, the most recently used first."""
         return reversed([*self._kept.values()])
 
     def __contains__(self, one: PodClass) -> bool:
         return self._kept.get(one.key) is one
 
     def get(self, key: tuple[int, Hashable]) -> PodClass | None:
-        """The class of this key, without asking it."""
+        """Return the class of a key, if there is one, without counting as use."""
         return self._kept.get(key)
 
     def asked(self, key: tuple[int, Hashable]) -> PodClass | None:
-        """The class of this key, which is asked now."""
+        """Return the class of a key, if there is one, and count a hit or a miss."""
         found = self._kept.get(key)
         if found is None:
             self.counts.misses += 1
@@ -86,13 +86,13 @@ class Classes:
         return found
 
     def put(self, one: PodClass) -> None:
-        """A new one."""
+        """Add a new class."""
         self._kept[one.key] = one
         for each in [*self._kept.values()] if len(self._kept) == _SEVERAL else [one]:
             self.count(each)
 
     def count(self, one: PodClass) -> None:
-        """One of them takes another amount of memory now: others go until there is room for it."""
+        """Count the memory of a class anew, and evict others until there is room for it."""
         if one not in self:
             return
         if one.uncounted and len(self._kept) > 1:
@@ -106,7 +106,7 @@ class Classes:
             self.counts.evictions += 1
 
     def names_of(self, one: PodClass) -> dict[str, None]:
-        """The names of the nodes that pass; they take memory, and only the classes that were asked last have them."""
+        """Return the names of the nodes that pass; only recently used classes keep them, because they take memory."""
         if one.verdicts.has_names or one not in self:
             return one.verdicts.names()
         named = self._named

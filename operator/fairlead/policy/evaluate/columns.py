@@ -1,4 +1,7 @@
-"""A rule bound to a class of pods, with what it said about each node."""
+"""Columns: the results of one rule for one class of pods, for every node.
+
+A node has a slot, a small number; a column is an array by slot.
+"""
 
 import heapq
 from array import array
@@ -25,13 +28,13 @@ _CODES: Final = 256
 _RULE: Final = 1_024
 _END: Final = 64
 _OUTCOME: Final = 512
-"""About so many bytes are a rule without what it says of nodes, a moment with its slot, and a text with its key."""
+"""Estimated bytes of a column without results, of an expiry with its slot, and of a reason with its key."""
 View = Callable[[int], NodeView | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a node is refused, and by whom."""
+    """Reason why a node is rejected, and the rule that rejects it."""
 
     policy: str
     rule: str
@@ -41,26 +44,26 @@ class Refusal:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Column:
-    """Something that is computed for each node and kept."""
+    """Results that are computed for each node and cached."""
 
     policy: CompiledPolicy
     name: str
     reads: Reads
     tally: RuleErrorTally
-    is_volatile: bool = False  # a verdict holds at its moment only
-    slice: int = _SLICE  # how many nodes are done before the clock is looked at
+    is_volatile: bool = False  # a verdict holds for its moment only
+    slice: int = _SLICE  # nodes between two checks of the deadline
     waiting: list[int] = field(default_factory=list)  # slots
-    _ends: dict[int, int] = field(default_factory=dict)  # when what is kept for a slot holds no longer
-    _queue: list[tuple[int, int]] = field(default_factory=list)  # the same by time, and what has been replaced
+    _ends: dict[int, int] = field(default_factory=dict)  # when the result of a slot expires
+    _queue: list[tuple[int, int]] = field(default_factory=list)  # `_ends` as a heap, with outdated entries
 
     def size(self) -> int:
-        """Bytes that it keeps; slots are numbers that others have, too."""
+        """Return the bytes that the column takes; the numbers of slots are shared objects."""
         ends, queue = self._ends, self._queue
         timed = getsizeof(ends) + _END * len(ends) + getsizeof(queue) + _END * len(queue)
         return _RULE + getsizeof(self.waiting) + timed
 
     def grow(self, size: int) -> None:
-        """Make room for so many slots; nothing is known of new ones."""
+        """Make room for this many slots; new ones have no result."""
         raise NotImplementedError
 
     def compute(self, slots: Sequence[int], now: int) -> None:
@@ -71,14 +74,14 @@ class Column:
         return internal_error(error, f"rule {self.name}")
 
     def wait_for(self, slots: Iterable[int]) -> None:
-        """Compute these, too."""
+        """Add slots to those that wait for evaluation."""
         if self.waiting:
             self.waiting[:] = {*self.waiting, *slots}
         else:
             self.waiting.extend(slots)
 
     def expired(self, now: int) -> set[int]:
-        """The slots whose verdict holds no longer."""
+        """Remove and return the slots whose result has expired."""
         found = set[int]()
         while self._queue and self._queue[0][0] <= now:
             until, slot = heapq.heappop(self._queue)
@@ -88,13 +91,13 @@ class Column:
         return found
 
     def forget_ends(self, slots: Sequence[int]) -> None:
-        """What these said holds no longer, for they are asked anew."""
+        """Drop the expiries of slots that are about to be evaluated."""
         if self._ends:
             for slot in slots:
                 self._ends.pop(slot, None)
 
     def keep_until(self, until: int | None, slot: int) -> None:
-        """Evaluate again at that moment."""
+        """Let the result of a slot expire at this moment; None: never."""
         if until is None:
             return
         self._ends[slot] = until
@@ -105,22 +108,22 @@ class Column:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class FilterColumn(Column):
-    """A filter for one class of pods, with its outcome for every slot."""
+    """A filter for one class of pods, with a code for every slot: an index of `outcomes`."""
 
     rule: FilterRule
     decide: Callable[..., Any]
     view: View
     codes: bytearray = field(default_factory=bytearray)
     outcomes: list[Refusal] = field(default_factory=list)
-    computed: list[int] = field(default_factory=list)  # since somebody last looked
+    computed: list[int] = field(default_factory=list)  # slots, until the cache has combined them
     _known: dict[tuple[str, bool], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        nobody = Refusal(self.policy.name, self.name, "", resolvable=False)
-        self.outcomes += [nobody, nobody]  # the codes of not judged and of passed
+        none = Refusal(self.policy.name, self.name, "", resolvable=False)
+        self.outcomes += [none, none]  # for UNJUDGED and PASSED
 
     def size(self) -> int:
-        """Bytes that it keeps."""
+        """Return the bytes that the column takes."""
         return Column.size(self) + getsizeof(self.codes) + getsizeof(self.computed) + _OUTCOME * len(self.outcomes)
 
     def grow(self, size: int) -> None:
@@ -128,7 +131,7 @@ class FilterColumn(Column):
         self.codes.extend(bytes(size - len(self.codes)))
 
     def compute(self, slots: Sequence[int], now: int) -> None:
-        """Judge the nodes in these slots."""
+        """Evaluate the filter for the nodes in these slots."""
         view, decide, codes = self.view, self.decide, self.codes
         self.tally.count_evaluations(self.policy.name, self.name, len(slots))
         self.forget_ends(slots)
@@ -145,15 +148,15 @@ class FilterColumn(Column):
         self.computed += slots
 
     def judge(self, node: NodeView, now: int) -> Refusal | None:
-        """Ask about one node, and keep nothing."""
+        """Return why a node is rejected, or None if it passes; nothing is cached."""
         try:
             verdict = self.decide(node, now)
         except RAISED as error:
             verdict = self._faulted(error)
         if isinstance(verdict, Unknown):
             self.tally.count_error(self.policy.name, self.name, verdict)
-        said = self.rule.rejection(verdict)
-        return None if said is None else Refusal(self.policy.name, self.name, *said)
+        rejection = self.rule.rejection(verdict)
+        return None if rejection is None else Refusal(self.policy.name, self.name, *rejection)
 
     def _code(self, verdict: Any, slot: int) -> int:
         self.keep_until(verdict.until, slot)
@@ -161,21 +164,21 @@ class FilterColumn(Column):
             return PASSED
         if isinstance(verdict, Unknown):
             self.tally.count_error(self.policy.name, self.name, verdict)
-        said = self.rule.rejection(verdict)
-        if said is None:
+        rejection = self.rule.rejection(verdict)
+        if rejection is None:
             return PASSED
-        code = self._known.get(said)
+        code = self._known.get(rejection)
         if code is None:
             if len(self.outcomes) == _CODES:
-                return _CODES - 1  # a rule with so many reasons: the last stands for the rest
-            code = self._known[said] = len(self.outcomes)
-            self.outcomes.append(Refusal(self.policy.name, self.name, *said))
+                return _CODES - 1  # the last code stands for all further reasons
+            code = self._known[rejection] = len(self.outcomes)
+            self.outcomes.append(Refusal(self.policy.name, self.name, *rejection))
         return code
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class ScoreColumn(Column):
-    """A score for one class of pods, with its raw value for every slot; NaN where it has none."""
+    """A score for one class of pods, with a raw value for every slot; NaN where there is none."""
 
     rule: ScoreRule
     rate: Callable[..., Any]
@@ -183,7 +186,7 @@ class ScoreColumn(Column):
     values: "array[float]" = field(default_factory=lambda: array("d"))
 
     def size(self) -> int:
-        """Bytes that it keeps."""
+        """Return the bytes that the column takes."""
         return Column.size(self) + getsizeof(self.values)
 
     def grow(self, size: int) -> None:
@@ -191,7 +194,7 @@ class ScoreColumn(Column):
         self.values.extend([NAN] * (size - len(self.values)))
 
     def compute(self, slots: Sequence[int], now: int) -> None:
-        """Rate the nodes in these slots."""
+        """Evaluate the score for the nodes in these slots."""
         view, rate, values = self.view, self.rate, self.values
         self.tally.count_evaluations(self.policy.name, self.name, len(slots))
         self.forget_ends(slots)
@@ -215,7 +218,7 @@ class ScoreColumn(Column):
 
 
 class DataColumn(Column):
-    """A policy's data on every node: no pod asks for it, but it is kept likewise; changes go into the journal."""
+    """A policy's data on every node. It depends on no pod; changes of it are entries in the journal of the nodes."""
 
     def __init__(self, policy: CompiledPolicy, nodes: Nodes, tally: RuleErrorTally) -> None:
         super().__init__(policy=policy, name="data", reads=reads_of(policy.data), tally=tally)
@@ -223,7 +226,7 @@ class DataColumn(Column):
         self.read = reader(policy.data)
 
     def grow(self, size: int) -> None:
-        """The nodes hold it."""
+        """Do nothing: the data is stored in `Nodes`."""
 
     def compute(self, slots: Sequence[int], now: int) -> None:
         """Read the data from the nodes in these slots."""

@@ -1,17 +1,17 @@
-"""Deadlines: the clock that they are of, and who is named where one has passed."""
+"""Deadlines of calls, and the policy that is named if one passes."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final
 
 Clock = Callable[[], int]
-"""Nanoseconds that never go back; deadlines are of this clock, `now` is not."""
+"""Monotonic nanoseconds. Deadlines are of this clock, `now` is not."""
 Spent = Mapping[str, int]
-"""Nanoseconds that policies took, by their names."""
+"""Nanoseconds that each policy took, by name."""
 
 
 class TooSlowError(Exception):
-    """The deadline passed before every verdict was there; what was computed is kept. Who took longest is named."""
+    """The deadline passed before all verdicts were computed; those computed are cached. Names the slowest policy."""
 
     def __init__(self, spent: Spent) -> None:
         self.spent: Final = spent
@@ -19,12 +19,12 @@ class TooSlowError(Exception):
         super().__init__(too_slow(self.policy))
 
     def beside(self, spent: Spent) -> "TooSlowError":
-        """The same, where policies had taken so much before."""
+        """Return this error with the time that policies took earlier in the same call."""
         together = Counter(self.spent)
         together.update(spent)
         return TooSlowError(together)
 
 
 def too_slow(policy: str) -> str:
-    """What is said of it."""
+    """Return the message for users."""
     return f"policy {policy} is too slow"

@@ -1,4 +1,4 @@
-"""A policy set asked about pods and nodes: what the extender answers, and what is kept for the next call."""
+"""Evaluation of a policy set for pods and nodes: what the extender answers, and what is cached for the next call."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from fairlead.strategies.contract import CompiledFilter, Filter, Normalize, Reje
 from fairlead.strategies.reads import Reads, union
 
 KEYS: Final = 256
-UNDECIDED: Final = "cannot tell whether the policy is for this pod"
+UNDECIDED: Final = "cannot tell whether the policy applies to this pod"
 UNKNOWN_NODE: Final = "node is not known yet"
 
 
@@ -31,14 +31,14 @@ class Evaluator:
     """One policy set and the nodes. Owned by one thread; a new set gets a new evaluator.
 
     In every call `now` is the time of day in nanoseconds and not before that of the last call; `clock` and `deadline`
-    are those of `RuleCache`.
+    are as in `RuleCache`.
     """
 
     policies: PolicySet
     nodes: Nodes
     tally: RuleErrorTally = field(default_factory=RuleErrorTally)
     classes: Classes = field(default_factory=Classes)
-    """What is kept; several evaluators may share it."""
+    """Cached results; several evaluators may share them."""
     _data: RuleCache[DataColumn] = field(init=False)
     _keys: dict[tuple[str, ...], tuple[Callable[[PodView], Key], bool]] = field(default_factory=dict)
 
@@ -57,7 +57,7 @@ class Evaluator:
         spent: dict[str, int] | None = None,
         switched: Switched | None = None,
     ) -> list[Matched]:
-        """The policies that the pod is subject to, as `PolicySet.matching` finds them. With a clock, TooSlowError."""
+        """Do what `PolicySet.matching` does, and count the conditions that raised."""
         matched = self.policies.matching(
             pod, scheduler, now, clock=clock, deadline=deadline, spent=spent, switched=switched
         )
@@ -69,21 +69,21 @@ class Evaluator:
     def filter(
         self, pod: PodView, scheduler: str, names: Sequence[str], *, now: int, clock: Clock, deadline: int
     ) -> Filtered:
-        """Which of these nodes the pod may use. Raises TooSlowError."""
+        """Return which of these nodes the pod may use. Raises TooSlowError."""
         matched = self.matching(pod, scheduler, now, clock=clock, deadline=deadline)
         return self.judge(pod, matched, names, now=now, clock=clock, deadline=deadline)
 
     def scores(
         self, pod: PodView, scheduler: str, names: Sequence[str], *, now: int, clock: Clock, deadline: int
     ) -> list[float]:
-        """The exact total of all policies for each node; one that is not known has no value. Raises TooSlowError."""
+        """Return the exact total of all policies for each node; an unknown one has no value. Raises TooSlowError."""
         matched = self.matching(pod, scheduler, now, clock=clock, deadline=deadline)
         return self.rate(pod, matched, names, now=now, clock=clock, deadline=deadline)
 
     def judge(
         self, pod: PodView, matched: Sequence[Matched], names: Sequence[str], *, now: int, clock: Clock, deadline: int
     ) -> Filtered:
-        """What `filter` does, for a pod that these policies are for."""
+        """Do what `filter` does, for a pod whose policies are known."""
         found = self._class_of(pod, matched)
         kept = found.verdicts
         if not kept.rules:
@@ -102,7 +102,7 @@ class Evaluator:
     def rate(
         self, pod: PodView, matched: Sequence[Matched], names: Sequence[str], *, now: int, clock: Clock, deadline: int
     ) -> list[float]:
-        """What `scores` does, for a pod that these policies are for."""
+        """Do what `scores` does, for a pod whose policies are known."""
         found = self._class_of(pod, matched)
         kept = found.scores
         if not kept.rules:
@@ -124,18 +124,21 @@ class Evaluator:
         return totals(rules, len(names))
 
     def class_of(self, pod: PodView, matched: Sequence[Matched]) -> Key | None:
-        """What pods have in common of whom the same is said at one moment; None for one that is like no other."""
+        """Return the equivalence key of a pod: pods with equal keys get equal verdicts at one time.
+
+        None if the rules read the pod's identity.
+        """
         names = _names(matched)
         key_of, is_alone = self._keys.get(names) or self._key(names, matched)
         if is_alone:
             return None
         try:
             return (names, *key_of(pod))
-        except RAISED:  # whatever it is that it has there: nobody else is taken for it
+        except RAISED:  # without a key no other pod gets its verdicts
             return None
 
     def cached_for(self, pod: PodView, matched: Sequence[Matched]) -> PodClass | None:
-        """What is kept for the pod's class; None: no verdicts that would hold for longer than a moment."""
+        """Return what is cached for the pod's class; None if nothing is, or its verdicts hold for one moment only."""
         key = self.class_of(pod, matched)
         found = None if key is None else self.classes.get((id(self), key))
         if found is None or any(rule.is_volatile for rule in found.verdicts.rules):
@@ -143,7 +146,7 @@ class Evaluator:
         return found
 
     def refresh(self, kept: PodClass | None, *, now: int, clock: Clock, deadline: int) -> None:
-        """Bring data up to date, and verdicts that are kept. Raises TooSlowError: it goes on there the next time."""
+        """Bring data and cached verdicts up to date. Raises TooSlowError; the next call continues where this ended."""
         self._data.refresh(now, clock, deadline)
         if kept is not None:
             try:
@@ -153,7 +156,7 @@ class Evaluator:
                     self.classes.count(kept)
 
     def precompute(self, *, now: int, clock: Clock, deadline: int) -> bool:
-        """Compute what waits in idle time, for the classes that were asked last first; whether all of it was done."""
+        """Compute in idle time what is out of date, recently used classes first; report whether all of it was done."""
         try:
             self._data.refresh(now, clock, deadline)
             for kept in self.classes:
@@ -172,7 +175,7 @@ class Evaluator:
         return True
 
     def _places(self, names: Sequence[str]) -> Sequence[int] | None:
-        """The slots of nodes, if there are several and all are known: one call for all of them is twice as fast."""
+        """Return the slots of several nodes, twice as fast as one by one; None if there is one, or one is unknown."""
         try:
             return itemgetter(*names)(self.nodes.slots) if len(names) > 1 else None
         except KeyError:
@@ -210,7 +213,7 @@ def _names(matched: Sequence[Matched]) -> tuple[str, ...]:
 
 
 def filter_columns(matched: Matched, pod: PodView, nodes: Nodes, tally: RuleErrorTally) -> list[FilterColumn]:
-    """The filters of a policy for a pod, in the order in which reasons are given."""
+    """Return the filters of a policy for a pod, in the order in which their reasons are given."""
     policy = matched.policy
     rules = sorted(policy.filters, key=lambda rule: rule.name)
     if matched.undecided:
@@ -231,7 +234,7 @@ def filter_columns(matched: Matched, pod: PodView, nodes: Nodes, tally: RuleErro
 
 
 def _undecided(rule: FilterRule) -> FilterRule:
-    """What stands in place of all filters of a policy, whatever they would say."""
+    """Return a filter that rejects every node, in place of all filters of a policy whose match is not decided."""
     reject = Reject(UNDECIDED)
     refuse: Filter = CompiledFilter(reads=Reads(), for_pod=lambda _: lambda *_: reject, reasons=(UNDECIDED,))
     return FilterRule(rule.name, refuse, rejects_on_error=True, resolvable=False)
@@ -254,7 +257,7 @@ def _scores(policy: CompiledPolicy, pod: PodView, nodes: Nodes, tally: RuleError
 
 
 def _are_all_in(known: Mapping[str, None], names: Sequence[str]) -> bool:
-    """One call for all of them is twice as fast as one for each."""
+    """Report whether all names are known; one call for all is twice as fast as one for each."""
     if not names:
         return True
     try:

@@ -1,4 +1,4 @@
-"""What a filter call comes to."""
+"""Result of a filter call."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from fairlead.policy.evaluate.columns import PASSED, FilterColumn, Refusal
 from fairlead.policy.evaluate.verdict_cache import VerdictCache
 
 RuleRef = tuple[str, str]
-"""A policy and its rule."""
+"""The names of a policy and of one of its rules."""
 
 
 @dataclass(frozen=True)
 class Filtered:
-    """Who passed. Look at the rest before the next call: it is looked up when it is asked for."""
+    """Nodes that passed. Read the rest before the next call: it is computed on access, from the cache."""
 
     passed: Sequence[str]
     _asked: Sequence[str] = ()
@@ -22,14 +22,14 @@ class Filtered:
 
     @cached_property
     def unknown(self) -> Sequence[str]:
-        """Refused, too: nobody can judge a node that is not known yet."""
+        """Return the nodes that are rejected because they are not known yet."""
         if self._kept is None or self._slots is not None:
             return ()
         return [*filterfalse(self._kept.nodes.slots.__contains__, self._others)]
 
     @cached_property
     def rejected(self) -> Mapping[str, Refusal]:
-        """Why the others of the known nodes that were asked about are refused; empty when all may be used."""
+        """Return why known nodes are rejected, by name: the first reason of each."""
         found = dict[str, Refusal]()
         for rule, names, codes in self._first:
             outcomes = rule.outcomes
@@ -38,29 +38,29 @@ class Filtered:
 
     @cached_property
     def by_all(self) -> Mapping[str, Sequence[Refusal]]:
-        """The same with everything that refuses a node, in order: the scheduler is told the first."""
+        """Return all reasons of each rejected known node, in order; the scheduler gets the first."""
         if self._kept is None:
             return {}
         slots, rules = self._kept.nodes.slots, self._kept.rules
         known = [name for name in self._others if name in slots]
         columns = [bytes([rule.codes[slots[name]] for name in known]) for rule in rules]
-        said: dict[tuple[int, ...], Sequence[Refusal]] = {}
+        reasons: dict[tuple[int, ...], Sequence[Refusal]] = {}
         found = {}
         for name, codes in zip(known, zip(*columns, strict=True), strict=True):
-            if codes not in said:
+            if codes not in reasons:
                 pairs = zip(rules, codes, strict=True)
-                said[codes] = tuple([rule.outcomes[code] for rule, code in pairs if code != PASSED])
-            found[name] = said[codes]
+                reasons[codes] = tuple([rule.outcomes[code] for rule, code in pairs if code != PASSED])
+            found[name] = reasons[codes]
         return found
 
     @property
     def by_rule(self) -> Mapping[RuleRef, int]:
-        """How many known nodes were refused, by the rule that is given as the reason."""
+        """Return how many known nodes were rejected, by the rule that gives the first reason."""
         return {(rule.policy.name, rule.name): len(names) for rule, names, _ in self._first}
 
     @property
     def any_node_passes(self) -> bool:
-        """Whether some node that is known, asked about or not, would pass."""
+        """Report whether any known node would pass, whether it is in the call or not."""
         return self._kept is None or 1 in self._kept.passing
 
     @cached_property
@@ -79,7 +79,7 @@ class Filtered:
 
     @cached_property
     def _slots(self) -> Sequence[int] | None:
-        """Of the others, if all are known."""
+        """Return the slots of the nodes that did not pass; None if one of them is unknown."""
         try:
             return None if self._kept is None else [*map(self._kept.nodes.slots.__getitem__, self._others)]
         except KeyError:

@@ -1,4 +1,7 @@
-"""Which policies a pod is subject to."""
+"""Policies that apply to a pod, and the equivalence keys of pods.
+
+Pods with equal keys cannot be told apart by the rules that apply to them, and share cached verdicts.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,24 +22,24 @@ from fairlead.strategies.reads import EVERY, Path, Reads
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """A policy that a pod is subject to; `undecided` where one of its conditions could not be told."""
+    """A policy that applies to a pod, or that may apply: `undecided` is the error of a condition."""
 
     policy: CompiledPolicy
     undecided: RuleError | None = None
     condition: str = ""
-    """The condition that could not be told."""
+    """The condition that raised `undecided`."""
     switched: bool = False
-    """Whether its failure policy decides in its place: its conditions were taken as true, and nobody asked them."""
+    """Whether the failure policy decides in its place; its conditions are then not evaluated and taken as true."""
 
 
 MatchError = tuple[str, RuleError]
-"""What could not be told, and why."""
+"""The name of the condition or selector that raised, and its error."""
 Switched = Callable[[CompiledPolicy, PodView], bool]
-"""Whether a policy is switched to its failure policy for a pod."""
+"""Reports whether the failure policy decides for a pod in place of a policy."""
 
 
 def _selects(match: Match, pod: PodView) -> MatchError | bool:
-    """Whether its namespaces and selectors say so."""
+    """Report whether namespaces and selectors match a pod, or return what keeps this from being known."""
     if match.namespaces is not None and pod.namespace not in match.namespaces:
         return False
     doubt: MatchError | None = None
@@ -53,7 +56,7 @@ def _selects(match: Match, pod: PodView) -> MatchError | bool:
 def _holds(
     conditions: Sequence[ExpressionRule], pod: PodView, now: int, late: Callable[[], None] | None = None
 ) -> MatchError | bool:
-    """Whether all of them hold; `late` is called after each, and may raise."""
+    """Report whether all conditions hold, or return the first error; `late` is called after each and may raise."""
     doubt: MatchError | None = None
     for condition in conditions:
         try:
@@ -70,7 +73,7 @@ def _holds(
 
 @dataclass(frozen=True)
 class PolicySet:
-    """The policies that serve, in their order; immutable, known by its generation."""
+    """The policies that serve, in their order; immutable and identified by `generation`."""
 
     policies: tuple[CompiledPolicy, ...] = ()
     generation: str = ""
@@ -94,10 +97,11 @@ class PolicySet:
         spent: dict[str, int] | None = None,
         switched: Switched | None = None,
     ) -> list[Matched]:
-        """The enforced policies that a pod is subject to, in order. With a clock, raises TooSlowError.
+        """Return the enforced policies that apply to a pod, in order. With a clock, raises TooSlowError.
 
-        What the conditions of each policy took is added to `spent`, also of those that are not for the pod. Conditions
-        of a policy that is switched are not asked: it is for the pods that its namespaces and selectors match.
+        The time that the conditions of each policy took is added to `spent`, also for policies that do not apply.
+        Conditions of a switched policy are not evaluated: it applies to all pods that its namespaces and selectors
+        match.
         """
         found = []
         for policy in self._by_scheduler.get(scheduler_name, ()):
@@ -126,7 +130,7 @@ class PolicySet:
 
 
 def _watch(policy: str, clock: Clock, deadline: int, spent: dict[str, int]) -> Callable[[], None]:
-    """What is called after each condition of a policy: raises TooSlowError past the deadline."""
+    """Return a function to call after each condition of a policy; it raises TooSlowError past the deadline."""
     before = clock()
 
     def late() -> None:
@@ -141,7 +145,7 @@ def _watch(policy: str, clock: Clock, deadline: int, spent: dict[str, int]) -> C
 
 
 def policy_set(policies: Iterable[CompiledPolicy]) -> PolicySet:
-    """The same set, whatever order they come in."""
+    """Return a policy set, independent of the order of the policies."""
     ordered = tuple(sorted(policies, key=lambda policy: policy.order))
     names = sorted((policy.name, policy.uid, policy.generation, policy.placeholder) for policy in ordered)
     return PolicySet(ordered, hashlib.sha256(repr(names).encode()).hexdigest()[:12])
@@ -152,18 +156,18 @@ IDENTITY: Final[frozenset[Path]] = frozenset(
 )
 
 LONG: Final = 256
-"""A text with more characters is known by its digest: a key is kept as long as what is kept for its class."""
+"""Longer strings are replaced by a digest, because keys live as long as their cache entries."""
 
 Key = tuple[object, ...]
 
 
 def reads_identity(reads: Reads) -> bool:
-    """Whether every pod is a class of its own."""
+    """Report whether the rules read what only one pod has, so that every pod is a class of its own."""
     return any(path in IDENTITY or path in ((), ("metadata",)) for path in reads.pod)
 
 
 def equivalence_key(reads: Reads) -> Callable[[PodView], Key]:
-    """The function that gives the key of a pod's class. It raises TypeError for what is no object of the API."""
+    """Return a function that computes the equivalence key of a pod. It raises TypeError for unknown kinds of values."""
     pod = tuple(sorted(reads.pod))
     namespace = tuple(sorted(reads.namespace))
     request = tuple(sorted(reads.request))
@@ -184,16 +188,16 @@ def _at(obj: Any, path: Path) -> object:
         elif isinstance(obj, msgspec.Struct):
             obj = getattr(obj, step)
         else:
-            break  # a list: all of it is read
+            break  # of a list all is read
         if obj is None:
             return None
     return _key(obj)
 
 
 def _key(value: object) -> object:
-    """A value that is equal to another's, and has its hash, only where no expression tells them apart."""
+    """Return a hashable value that equals another's only if no expression can tell the two apart."""
     if value is NO_TEXT or value is NO_INT or value is None:
-        return None  # absent is not the same as zero
+        return None  # expressions tell absent from zero
     if isinstance(value, str):
         return value if len(value) <= LONG else _digest(value)
     if isinstance(value, int | float):
@@ -206,11 +210,11 @@ def _key(value: object) -> object:
         if value is empty(type(value).__name__):
             return None
         return tuple([_key(getattr(value, name)) for name in value.__struct_fields__])
-    raise TypeError(f"{type(value).__name__} is no value of an object of the API")
+    raise TypeError(f"{type(value).__name__} is not a value of an API object")
 
 
 def _digest(text: str) -> bytes:
-    """Equal to no text, for it is none."""
+    """Return a digest as bytes, which equal no string."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).digest()
 
 

@@ -1,4 +1,4 @@
-"""How much memory is held by something: counted, or reckoned from a part of it where there is much."""
+"""Memory that values take: counted, or estimated from a sample where there is much."""
 
 from collections.abc import Iterable, Mapping, Sized
 from contextlib import suppress
@@ -15,15 +15,15 @@ from fairlead.policy.views.pod_and_node import PodView
 
 _GROUPS: Final = (list, tuple, set, frozenset)
 SAMPLE: Final = 32
-"""Of what holds more, so many are looked at and stand for the others."""
+"""Elements of a larger collection that are counted, and stand for the others."""
 LOOKED_AT: Final = 5_000
-"""Nor is more looked at in all: whoever asks has pods waiting."""
+"""Objects that are counted in all: pods are waiting meanwhile."""
 
 
 def size_of(*things: Any) -> int:
-    """Bytes of values of the language, of pods, and of functions with what they have bound; each is counted once.
+    """Return the bytes of CEL values, of pods, and of functions with what their closures hold; each object once.
 
-    What else there is, such as a rule or the nodes, is shared by everybody and counts for itself alone.
+    Other objects, such as rules and nodes, are shared: their own size counts, but not what they hold.
     """
     seen = set[int]()
     size, left = 0.0, [(one, 1.0) for one in things]
@@ -57,8 +57,8 @@ def _held(one: Any) -> Iterable[Any]:
     if isinstance(one, FunctionType):
         return one.__closure__ or ()
     if isinstance(one, CellType):
-        with suppress(ValueError):  # it is empty
+        with suppress(ValueError):  # an empty cell
             return (one.cell_contents,)
     if isinstance(one, partial):
         return one.func, *one.args
-    return (one.__wrapped__,) if hasattr(one, "__wrapped__") else ()  # what keeps the results of a function
+    return (one.__wrapped__,) if hasattr(one, "__wrapped__") else ()  # functools.lru_cache

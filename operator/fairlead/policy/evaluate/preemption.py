@@ -1,7 +1,7 @@
-"""Which candidates of a preemption survive: decision 12.
+"""Candidates of a preemption that are given up.
 
-A node is dropped when a filter would refuse the pod there with the victims taken away, so that nobody is evicted for a
-node that the policy vetoes; and when one of the victims is protected.
+A node is given up if a filter would reject the pod there even without the victims, because they would be evicted in
+vain; and if one of the victims is protected.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -25,7 +25,7 @@ _ENDED: Final = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A candidate that is given up, and why."""
+    """Reason why a candidate is given up."""
 
     policy: str
     rule: str
@@ -44,10 +44,10 @@ def dropped(
     tally: RuleErrorTally,
     took: Callable[[], None] = lambda: None,
 ) -> Dropped | None:
-    """Why pods may not be evicted from this node for the pod; None if they may. Victims are given by their UIDs.
+    """Return why these victims, given by UID, must not be evicted from a node for the pod; None if they may be.
 
-    `requests` says what a pod counts for in the node's `requested`; it is not asked about pods that have ended.
-    `took` is called after each evaluation, and may raise: who has a deadline looks at the clock there.
+    `requests` returns what a pod counts for in the node's `requested`; it is not called for pods that have ended.
+    `took` is called after each evaluation and may raise, for example if a deadline has passed.
     """
     view = nodes.view_of(name)
     for each in matched:
@@ -78,7 +78,7 @@ def dropped(
 def _protects(
     rule: ExpressionRule, policy: str, pod: PodView, faced: NodeView, now: int, tally: RuleErrorTally
 ) -> bool:
-    """In doubt it does."""
+    """Report whether a rule protects a victim; an error protects it."""
     try:
         return bool(rule.expression.for_pod(pod)(faced, now))
     except RAISED as error:

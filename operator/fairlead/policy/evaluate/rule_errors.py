@@ -1,4 +1,4 @@
-"""How often rules were asked, and how often they could not decide: drained now and then for the status."""
+"""Counts of evaluations and of rule errors, which the status of policies takes from time to time."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,32 +13,32 @@ _Rule = tuple[str, str]  # policy, rule
 
 @dataclass(frozen=True, slots=True, order=True)
 class RuleFailures:
-    """What went wrong in one rule since the last time that somebody asked."""
+    """Errors of one rule since the last `drain`."""
 
     policy: str
     rule: str
     count: int
     last_message: str
     faults: int = 0
-    """How many of these were faults of the program."""
+    """Errors that are faults of Fairlead, not of the rule."""
     fault: Exception | None = field(default=None, compare=False)
-    """The first of them."""
+    """The first of these."""
 
 
 @dataclass(slots=True)
 class RuleErrorTally:
-    """Counts for each rule. It knows no time: whoever drains it does."""
+    """Counters of each rule, without times: the caller of `drain` has a clock."""
 
     evaluations: dict[_Rule, int] = field(default_factory=dict)
     _failures: dict[_Rule, tuple[int, str]] = field(default_factory=dict)
     _faults: dict[_Rule, tuple[int, Exception | None]] = field(default_factory=dict)
 
     def count_evaluations(self, policy: str, rule: str, times: int) -> None:
-        """A rule was evaluated so many times."""
+        """Add evaluations of a rule."""
         self.evaluations[policy, rule] = self.evaluations.get((policy, rule), 0) + times
 
     def count_error(self, policy: str, rule: str, why: Unknown) -> None:
-        """A rule could not decide."""
+        """Add an error of a rule."""
         count = self._failures.get((policy, rule), (0, ""))[0]
         last = why.detail if isinstance(why, RuleError) and why.detail else str(why)
         self._failures[policy, rule] = (count + 1, last[:MESSAGE_MAX])
@@ -47,7 +47,7 @@ class RuleErrorTally:
             self._faults[policy, rule] = (faults + 1, first)
 
     def drain(self) -> list[RuleFailures]:
-        """What could not be decided since the last time, sorted; counting starts again."""
+        """Return the errors since the last call, sorted, and reset the counters."""
         faults = self._faults
         found = [
             RuleFailures(*rule, count, clean_message(last), *faults.get(rule, ()))

@@ -1,8 +1,8 @@
-"""From raw values to what the scheduler is told.
+"""Scores of nodes, from the raw values of rules to what is sent to the scheduler.
 
-A value is brought to 0..100 by the rule's normalisation, over the nodes of one call; the rule's weight counts after
-that. A node without a value gets the mean of the others, so that not knowing is neither good nor bad; when nobody has
-one, the rule adds nothing.
+The rule's normalization brings values to 0..100 over the nodes of one call; then its weight is applied. A node without
+a value gets the mean of the others, so that a missing value is neither good nor bad; if no node has a value, the rule
+adds nothing.
 """
 
 import math
@@ -13,17 +13,17 @@ from fairlead.strategies.contract import Normalize
 
 TOP: Final = 100.0
 STEP: Final = 10.0
-"""What a point on the wire is worth: the scheduler multiplies by it."""
+"""Worth of a point that is sent: the scheduler multiplies by it."""
 _EQUAL: Final = 1e-9
 _FEW: Final = 4
-"""Where values are shared by more nodes than this, and mostly they are, each value is looked at once."""
+"""If a value is shared by more nodes than this on average, which is common, each value is computed once."""
 
 Values = Sequence[float | None]
-"""Of a rule, one for each node; None and what is not finite are no value."""
+"""Values of a rule, one for each node; None, NaN and infinities mean no value."""
 
 
 def normalized(values: Values, how: Normalize) -> list[float] | None:
-    """Scores from 0 to 100, one for each value; None if there is no value at all."""
+    """Return scores from 0 to 100, one for each value; None if there is no value at all."""
     distinct = {*values}
     if 0 < len(distinct) <= len(values) // _FEW:
         known = _known(distinct)
@@ -58,32 +58,32 @@ def _scaled(values: Sequence[float], how: Normalize) -> list[float]:
     low, high = min(values), max(values)
     if high - low < _EQUAL:
         return [TOP] * len(values)
-    if math.isinf(high - low):  # halves, so that the span of extreme values has room
+    if math.isinf(high - low):  # the span overflows: compute with halves
         low, high, values = low / 2, high / 2, [value / 2 for value in values]
     span = high - low
     return [TOP * ((value - low) / span) for value in values]
 
 
 def weighted(scores: list[float], weight: int) -> list[float]:
-    """Points of one rule, from its scores."""
+    """Return the points of a rule, which are its scores times its weight."""
     return scores if weight == 1 else [weight * score for score in scores]
 
 
 def totals(rules: Sequence[tuple[Values, Normalize, int]], size: int) -> list[float]:
-    """The sum of all rules for each node, the same in whatever order the rules come."""
+    """Return the sum of all rules for each node, independent of the order of the rules."""
     scored = ((normalized(values, how), weight) for values, how, weight in rules)
     return sums([weighted(scores, weight) for scores, weight in scored if scores is not None], size)
 
 
 def sums(columns: Sequence[list[float]], size: int) -> list[float]:
-    """The points of all rules for each node, added up."""
+    """Return the sum of the points of all rules for each node."""
     if len(columns) == 1:
         return columns[0]
     return [math.fsum(row) for row in zip(*columns, strict=True)] if columns else [0.0] * size
 
 
 def on_the_wire(sums: Sequence[float]) -> list[int]:
-    """What is sent: shifted so that the lowest is 0, divided by what a point is worth, rounded half up."""
+    """Return what is sent: shifted so that the lowest is 0, divided by `STEP`, rounded half up."""
     if not sums:
         return []
     distinct = {*sums}

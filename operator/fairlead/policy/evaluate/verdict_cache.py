@@ -1,8 +1,8 @@
-"""Verdicts that are kept: for each class of pods one outcome per rule and node.
+"""Cached verdicts: for each class of pods one outcome per rule and node.
 
-A change of a node is a line in the journal of `Nodes`; a class reads on when it is next asked, and computes again only
-the rules that read what changed, on the nodes where it did. It does so rule by rule over slices of the nodes, with the
-clock looked at after each.
+A change of a node is an entry in the journal of `Nodes`. When a class is next used, it reads the journal from where it
+stopped, and evaluates only the rules that read what changed, on the nodes where it changed. It does so rule by rule
+over slices of the nodes, and checks the deadline after each slice.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from fairlead.policy.views.node_table import Nodes
 
 SLICE_MAX: Final = 512
 SLICE_NS: Final = 1_000_000
-"""Nanoseconds that a slice should take: how many nodes are in one follows from how long the last ones took."""
+"""Nanoseconds that a slice should take; its number of nodes follows from how long the last slices took."""
 _FEW: Final = 64
 
 B = TypeVar("B", bound=Column)
@@ -26,20 +26,20 @@ B = TypeVar("B", bound=Column)
 
 @dataclass(slots=True, eq=False)
 class RuleCache(Generic[B]):
-    """What is kept of some rules. `now` must not go back from one call to the next."""
+    """Cached results of some rules. `now` must not go back from one call to the next."""
 
     rules: Sequence[B]
     nodes: Nodes
-    position: int = -1  # in the journal; nothing was read yet
-    has_grown: bool = True  # or shrunk, since it was counted
+    position: int = -1  # in the journal; -1 before anything was read
+    has_grown: bool = True  # or shrunk, since the last count
 
     def refresh(self, now: int, clock: Clock, deadline: int) -> None:
-        """Bring everything up to date. Raises TooSlowError; the next call goes on where this one ended."""
+        """Bring everything up to date. Raises TooSlowError; the next call continues where this one ended."""
         self._read_journal(now)
         for rule in self.rules:
             if rule.is_volatile:
                 rule.wait_for(self.nodes.slots.values())
-        # Those that hold at this moment only come last: what was computed of them at another is of no use.
+        # Rules whose verdicts hold only now come last: a part of them is of no use to a later call.
         behind = [rule for rule in sorted(self.rules, key=lambda rule: rule.is_volatile) if rule.waiting]
         if behind:
             self.has_grown = True
@@ -47,11 +47,11 @@ class RuleCache(Generic[B]):
         for at, rule in enumerate(behind):
             took, done = (0, False) if at and clock() > deadline else _work(rule, now, clock, deadline)
             spent[rule.policy.name] += took
-            if not done:  # it may be the first slice of one that came last
+            if not done:
                 raise TooSlowError(spent)
 
     def count(self) -> int:
-        """Bytes that are kept."""
+        """Return the bytes that the cache takes."""
         self.has_grown = False
         return sum([rule.size() for rule in self.rules])
 
@@ -75,9 +75,9 @@ class RuleCache(Generic[B]):
 
 
 def _work(rule: Column, now: int, clock: Clock, deadline: int) -> tuple[int, bool]:
-    """Compute what waits; how long that took, and whether it is all of it.
+    """Evaluate the waiting nodes; return how long that took, and whether none is left.
 
-    One slice is always done, so that it gets on however late it is asked.
+    One slice is always done, so that there is progress however late the call comes.
     """
     begun = before = clock()
     waiting = rule.waiting
@@ -98,16 +98,17 @@ def _work(rule: Column, now: int, clock: Clock, deadline: int) -> tuple[int, boo
 
 @dataclass(slots=True, eq=False)
 class VerdictCache(RuleCache[FilterColumn]):
-    """The verdicts of filters: which nodes pass, and why the others do not."""
+    """Cached verdicts of filters: which nodes pass, and why the others do not."""
 
     passing: bytearray = field(default_factory=bytearray)  # by slot: 1 where all filters pass
-    _names: dict[str, None] | None = None  # of the nodes that pass
-    _removals: int = 0  # of nodes, when these were collected
+    _names: dict[str, None] | None = None  # nodes that pass
+    _removals: int = 0  # of nodes, when `_names` was filled
 
     def names(self) -> dict[str, None]:
-        """The nodes that pass. To look them up here takes half the time of looking each up and then what is said of it.
+        """Return the names of the nodes that pass.
 
-        It is no set because a dict lies closer together: where others had the caches in between, this halves it again.
+        Looking a node up here takes half the time of looking up its slot and then its verdict. A dict is denser in
+        memory than a set, which halves the time again when the processor's caches are cold.
         """
         nodes = self.nodes
         if self._names is None or self._removals != nodes.removals:
@@ -119,19 +120,19 @@ class VerdictCache(RuleCache[FilterColumn]):
 
     @property
     def has_names(self) -> bool:
-        """Whether `names` has collected them."""
+        """Report whether `names` has been computed."""
         return self._names is not None
 
     def forget_names(self) -> None:
-        """Free what `names` has collected."""
+        """Free the memory of `names`."""
         self._names = None
 
     def count(self) -> int:
-        """Bytes that are kept."""
+        """Return the bytes that the cache takes."""
         return RuleCache.count(self) + getsizeof(self.passing) + getsizeof(self._names)
 
     def refresh(self, now: int, clock: Clock, deadline: int) -> None:
-        """As `RuleCache` does; then all rules are taken together."""
+        """Do what `RuleCache.refresh` does, then combine all rules."""
         RuleCache.refresh(self, now, clock, deadline)
         if sum(len(rule.computed) for rule in self.rules) > _FEW:
             self.passing = self._all_together()
@@ -143,7 +144,7 @@ class VerdictCache(RuleCache[FilterColumn]):
         for rule in self.rules:
             rule.computed.clear()
 
-    def _pass(self, slot: int, passes: bool) -> None:  # noqa: FBT001 - what is kept
+    def _pass(self, slot: int, passes: bool) -> None:  # noqa: FBT001
         self.passing[slot] = passes
         view = self.nodes.views[slot]
         if self._names is not None and view is not None:
@@ -155,41 +156,41 @@ class VerdictCache(RuleCache[FilterColumn]):
     def first_to_reject(
         self, names: Sequence[str], slots: Sequence[int]
     ) -> Iterator[tuple[FilterColumn, list[str], bytes]]:
-        """For nodes that do not pass: each rule that is the first to refuse some, their names and what it said."""
+        """Yield, for nodes that do not pass, each rule that is the first to reject some, with their names and codes."""
         for rule in self.rules:
             codes = bytes(map(rule.codes.__getitem__, slots))
-            refused = codes.translate(_REFUSED)
-            if 1 in refused:
-                yield rule, [*compress(names, refused)], bytes(compress(codes, refused))
-                passed = refused.translate(_INVERTED)
+            rejected = codes.translate(_REJECTED)
+            if 1 in rejected:
+                yield rule, [*compress(names, rejected)], bytes(compress(codes, rejected))
+                passed = rejected.translate(_INVERTED)
                 names, slots = [*compress(names, passed)], [*compress(slots, passed)]
 
     def _all_together(self) -> bytearray:
         size = len(self.nodes.views)
-        refused = 0
+        rejected = 0
         for rule in self.rules:
-            refused |= int.from_bytes(rule.codes.translate(_REFUSED), "little")
-        return bytearray(refused.to_bytes(size, "little").translate(_INVERTED))
+            rejected |= int.from_bytes(rule.codes.translate(_REJECTED), "little")
+        return bytearray(rejected.to_bytes(size, "little").translate(_INVERTED))
 
 
-_REFUSED: Final = bytes(code != PASSED for code in range(256))
+_REJECTED: Final = bytes(code != PASSED for code in range(256))
 _INVERTED: Final = bytes(code == 0 for code in range(256))
 
 
-_AT_ONCE = 8  # nodes, between two looks at the clock
+_AT_ONCE = 8  # nodes between two checks of the deadline
 
 
 @dataclass(slots=True, eq=False)
 class UncachedPass:
-    """Once over all nodes."""
+    """One pass over all nodes that caches nothing, for pods that share no verdicts."""
 
     filters: Sequence[FilterColumn]
     nodes: Nodes
     passing: bytearray = field(default_factory=bytearray)
-    """By slot, as far as it got: 1 where all filters pass."""
+    """By slot, as far as it has come: 1 where all filters pass."""
 
     def go_on(self, now: int, clock: Clock, deadline: int) -> bool:
-        """Until the deadline, but at least for a few nodes; whether all are judged."""
+        """Evaluate until the deadline, but at least a few nodes; report whether all are done."""
         views = self.nodes.views
         while len(self.passing) < len(views):
             for slot in range(len(self.passing), min(len(self.passing) + _AT_ONCE, len(views))):

@@ -1,21 +1,21 @@
-"""Faults of rules as values: what an evaluation may raise, and what is said of it."""
+"""Errors of rules as values: what an evaluation may raise, and what status and log say about it."""
 
 from typing import Final
 
 from fairlead.strategies.facts import Unknown
 
 RAISED: Final = (Exception,)
-"""What an evaluation may raise: errors of the language, and what nobody foresaw."""
+"""Exceptions that an evaluation may raise: errors of CEL, and faults of Fairlead, which may be of any kind."""
 
 
 class RuleError(Unknown, frozen=True):
-    """An expression raised. What it says is stable; the detail is for the status and the log: no fact is in it."""
+    """Verdict of an expression that raised; `detail` is for status and log. Neither has values of objects in it."""
 
     detail: str = ""
 
 
 class InternalRuleError(RuleError, frozen=True):
-    """What was raised is a fault of the program, not of the rule or of what it read."""
+    """Verdict of a rule that failed because of a fault of Fairlead, not of the rule or of what it read."""
 
     error: Exception | None = None
 
@@ -23,6 +23,6 @@ class InternalRuleError(RuleError, frozen=True):
 def internal_error(
     error: Exception, what: str = "the rule", until: int | None = None, *, why: str = "cannot be decided"
 ) -> RuleError:
-    """What nobody foresaw."""
+    """Return the verdict for an unexpected exception."""
     detail = f"an internal fault ({type(error).__name__}); the log of the operator says where"
     return InternalRuleError(what, why, until, detail, error)

@@ -1,4 +1,4 @@
-"""The values of a policy's `data` on a node, and until when they hold."""
+"""Values of a policy's `data` on a node, and the time at which they become stale."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import ANNOTATIONS, LABELS, Path, Reads
 
 LENGTH_MAX: Final = 100
-"""A number has no more characters; a text that has is none, however long it is."""
+"""Longest text that is read as a number, so that a huge annotation costs nothing."""
 MISSING: Final = "is missing"
 NO_NUMBER: Final = "is no number"
 STALE: Final = "is stale"
@@ -28,11 +28,11 @@ _SECOND: Final = 1_000_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 HeldValue = tuple[float | Unknown, int | None]
-"""A value or why there is none, and when it grows stale."""
+"""A value or why there is none, and when it becomes stale."""
 
 
 def reader(entries: Sequence[DataEntry]) -> Callable[[Any, int], tuple[Data, int | None]]:
-    """The function that reads all entries of a policy from a node, and says when the next of them grows stale."""
+    """Return a function that reads all entries of a policy from a node, with the time when the next becomes stale."""
     readers = [(entry.name, _entry(entry)) for entry in entries]
 
     def read(node: Any, now: int) -> tuple[Data, int | None]:
@@ -56,12 +56,12 @@ def reader(entries: Sequence[DataEntry]) -> Callable[[Any, int], tuple[Data, int
 
 
 def with_data(view: NodeView, entries: Sequence[DataEntry], now: int) -> NodeView:
-    """A node as a policy with these entries sees it, for those who ask about one node only."""
+    """Return a node with the data of a policy, for a caller that needs one node only."""
     return view.with_data(reader(entries)(view.node, now)[0]) if entries else view
 
 
 def reads_of(entries: Sequence[DataEntry]) -> Reads:
-    """The fields of a node from which the entries are read."""
+    """Return the fields of a node that the entries read."""
     paths: set[Path] = set()
     for entry in entries:
         if entry.node_annotation:
@@ -73,7 +73,7 @@ def reads_of(entries: Sequence[DataEntry]) -> Reads:
 
 
 def differing(one: Data | None, other: Data | None) -> frozenset[str]:
-    """The entries of which a rule may see something else."""
+    """Return the names of the entries that differ for a rule."""
     before, after = ({} if data is None else {**data.missing, **data} for data in (one, other))
     return frozenset(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
 
@@ -99,7 +99,7 @@ def _entry(entry: DataEntry) -> Callable[[Any, int], HeldValue]:
         if max_age is None or annotation is None:
             return value, None
         written = _written(annotation, held)
-        # One that does not say when it was written may be of any age. Times from the future count as now.
+        # A value without a time may be of any age. Times in the future count as now.
         if written is None or now - written > max_age:
             return stale, None
         return value, written + max_age + 1
@@ -129,7 +129,7 @@ def _written(source: NodeAnnotation, held: Mapping[str, str]) -> int | None:
 
 
 def moment(text: str) -> int | None:
-    """Nanoseconds since the epoch, from RFC 3339 or Unix seconds."""
+    """Return nanoseconds since the epoch, from RFC 3339 or Unix seconds; None if a text is neither."""
     if len(text) > LENGTH_MAX:
         return None
     if _UNIX.fullmatch(text):

@@ -1,6 +1,7 @@
-"""The nodes as rules see them, and a journal of what became different about each.
+"""The nodes as rules see them, and a journal of their changes.
 
-Owned by one thread. Whoever keeps something that was computed from nodes remembers how far in the journal it has read.
+Owned by one thread. A cache of results that were computed from nodes stores its position in the journal, and so learns
+later what has changed since.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,38 +11,38 @@ from typing import Final, NamedTuple
 from fairlead.policy.views.pod_and_node import Data, NodeView
 from fairlead.strategies.reads import Change
 
-JOURNAL: Final = 20_000  # entries; who is further behind computes everything anew
+JOURNAL: Final = 20_000  # entries; a cache that is further behind starts from nothing
 _NO_DATA: Final = Data()
 
 
 class JournalEntry(NamedTuple):
-    """One thing that happened."""
+    """One change of one node."""
 
     slot: int
     change: Change | None  # None: everything
-    policy: str | None = None  # whose data it was
+    policy: str | None = None  # the policy whose data changed
 
 
 @dataclass(slots=True)
 class Nodes:
-    """All nodes, each in a slot of its own, that it keeps while it lives."""
+    """All nodes, each with a slot of its own for as long as it exists."""
 
     limit: int = JOURNAL
     slots: dict[str, int] = field(default_factory=dict)
     views: list[NodeView | None] = field(default_factory=list)
     data: dict[str, list[Data | None]] = field(default_factory=dict)  # by policy, then by slot
     journal: list[JournalEntry] = field(default_factory=list)
-    start: int = 0  # of the journal
-    removals: int = 0  # how many nodes went
+    start: int = 0  # position of the journal's first entry
+    removals: int = 0  # number of nodes removed so far
     _unused: list[int] = field(default_factory=list)
 
     @property
     def head(self) -> int:
-        """How far the journal goes."""
+        """Return the position after the journal's last entry."""
         return self.start + len(self.journal)
 
     def put(self, view: NodeView, change: Change | None = None) -> None:
-        """A node came (no change is given) or became different in what the change says."""
+        """Add a node, or replace it; `change` says what differs, None stands for everything."""
         slot = self.slots.get(view.name)
         if slot is None:
             change = None
@@ -53,7 +54,7 @@ class Nodes:
         self._note(JournalEntry(slot, change))
 
     def remove(self, name: str) -> None:
-        """A node went."""
+        """Remove a node, if it is known."""
         slot = self.slots.pop(name, None)
         if slot is None:
             return
@@ -66,19 +67,19 @@ class Nodes:
         self._note(JournalEntry(slot, None))
 
     def put_data(self, policy: str, slot: int, data: Data, changed: frozenset[str]) -> None:
-        """The values of a policy's data on a node became different."""
+        """Store a policy's data on a node; `changed` names the entries that differ."""
         values = self.data.setdefault(policy, [])
         values.extend([None] * (slot + 1 - len(values)))
         values[slot] = data
         self._note(JournalEntry(slot, Change(data=changed), policy))
 
     def data_of(self, policy: str, slot: int) -> Data | None:
-        """The values of a policy's data on the node in a slot, if they were computed."""
+        """Return a policy's data on the node in a slot; None if it was not computed."""
         values = self.data.get(policy, ())
         return values[slot] if slot < len(values) else None
 
-    def seen_by(self, policy: str, reads_data: bool) -> Callable[[int], NodeView | None]:  # noqa: FBT001 - of the policy
-        """The node in a slot, with the data of a policy as they were last computed."""
+    def seen_by(self, policy: str, reads_data: bool) -> Callable[[int], NodeView | None]:  # noqa: FBT001
+        """Return a function from slot to node, with the data of a policy as last computed."""
         if not reads_data:
             return self.views.__getitem__
         values = self.data.setdefault(policy, [])
@@ -93,12 +94,12 @@ class Nodes:
         return view
 
     def view_of(self, name: str) -> NodeView | None:
-        """The node of this name, without data."""
+        """Return the node of a name, without data; None if it is unknown."""
         slot = self.slots.get(name)
         return None if slot is None else self.views[slot]
 
     def since(self, position: int) -> Iterator[JournalEntry] | None:
-        """What happened after a position of the journal; None if that is forgotten."""
+        """Return the journal's entries from a position on; None if some of these are dropped already."""
         if position < self.start:
             return None
         return iter(self.journal[position - self.start :])

@@ -1,4 +1,4 @@
-"""A pod on a node: the message that expressions read, with what strategies ask of it."""
+"""A pod on a node: the message that expressions read, with the properties that strategies read."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -21,32 +21,32 @@ else:
 
 
 class PlacedPod(_Message, frozen=True, kw_only=True, gc=False, eq=False):  # type: ignore[call-arg,unused-ignore]
-    """A pod that is bound to a node."""
+    """A pod on a node."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Return the name."""
         return str(self.metadata.name)
 
     @property
     def namespace(self) -> str:
-        """Its namespace."""
+        """Return the namespace, which is `default` if the object has none."""
         return str(self.metadata.namespace) or "default"
 
     @property
     def uid(self) -> str:
-        """Its UID."""
+        """Return the UID."""
         return str(self.metadata.uid)
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Its labels."""
+        """Return the labels."""
         labels: Mapping[str, str] = self.metadata.labels
         return labels
 
     @property
     def controller(self) -> Controller | None:
-        """The owner that controls it."""
+        """Return the owner that controls the pod; None if there is none."""
         for owner in self.metadata.ownerReferences:
             if owner.controller is True:
                 return Controller(owner.kind, owner.name)
@@ -54,24 +54,24 @@ class PlacedPod(_Message, frozen=True, kw_only=True, gc=False, eq=False):  # typ
 
     @property
     def phase(self) -> str:
-        """Its phase."""
+        """Return the phase."""
         return str(self.status.phase)
 
     @property
     def ready(self) -> bool:
-        """Whether its condition Ready is True."""
+        """Report whether the condition Ready is True."""
         condition = self._ready()
         return condition is not None and condition.status == "True"
 
     @property
     def ready_since(self) -> int | None:
-        """The transition time of its condition Ready."""
+        """Return the transition time of the condition Ready."""
         condition = self._ready()
         return None if condition is None else condition.lastTransitionTime
 
     @property
     def deleting(self) -> bool:
-        """Whether it has a deletion time."""
+        """Report whether the pod is being deleted."""
         return self.metadata.deletionTimestamp is not None
 
     def _ready(self) -> Any:
@@ -79,5 +79,5 @@ class PlacedPod(_Message, frozen=True, kw_only=True, gc=False, eq=False):  # typ
 
 
 def placed_pod(obj: object) -> PlacedPod:
-    """A pod on a node, from an object as the API gives it."""
+    """Return a placed pod from an object of the API."""
     return msgspec.convert(without_nulls(obj), PlacedPod, dec_hook=decode_scalar)

@@ -1,7 +1,7 @@
-"""What rules see of a pod and of a node: expressions and strategies read the same objects.
+"""A pod and a node as rules see them. Expressions and strategies read the same objects.
 
-Expressions read attributes named as in the language (`pod`, `node`, `free`, `pods`, `data` ...), strategies the
-protocols of `strategies.facts`. Nothing here changes once made; what is derived is computed when first asked for.
+Expressions read the attributes that are named as in the rule language (`pod`, `node`, `free`, `pods`, `data` ...),
+strategies the protocols of `strategies.facts`. Views are immutable; derived values are computed on first access.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,10 +16,10 @@ Amounts = Mapping[str, float]
 
 
 class Since(Protocol):
-    """When labels and annotations became so, as `NodeFacts.since` asks for it."""
+    """Times at which labels and annotations got their values, for `NodeFacts.since`."""
 
     def get(self, asked: tuple[Stamped, str, str | None], /) -> int | None:
-        """The moment, where it is known."""
+        """Return the time; None if it is not known."""
 
 
 _NO_AMOUNTS: Final[Amounts] = {}
@@ -27,7 +27,7 @@ _NO_SINCE: Final[Since] = {}
 
 
 class MissingDataError(CelError):
-    """An entry of data has no value that could be used."""
+    """An entry of data has no usable value."""
 
     __slots__ = ("unknown",)
 
@@ -37,7 +37,7 @@ class MissingDataError(CelError):
 
 
 class Data(dict[str, float]):
-    """The values of a policy's data on one node: a map of those that there are, and a function that says why not."""
+    """A policy's data on one node: a map of the usable values, and a function that says why another is not usable."""
 
     __slots__ = ("missing",)
 
@@ -50,7 +50,7 @@ class Data(dict[str, float]):
         raise MissingDataError(why if isinstance(why, Unknown) else Unknown(f"data {name}", "is missing"))
 
     def __call__(self, name: str) -> float | Unknown:
-        """The value, or why there is none."""
+        """Return the value of an entry, or why there is none."""
         found = self.get(name)
         if found is not None:
             return found
@@ -58,7 +58,7 @@ class Data(dict[str, float]):
 
 
 class PodView:
-    """The pod to be placed."""
+    """The pod to place."""
 
     __slots__ = ("knows_namespace", "namespaceObject", "pod", "request")
 
@@ -70,34 +70,34 @@ class PodView:
 
     @property
     def namespace(self) -> str:
-        """The namespace's name."""
+        """Return the namespace, which is `default` if the object has none."""
         return str(self.pod.metadata.namespace) or "default"
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Return the name."""
         return str(self.pod.metadata.name)
 
     @property
     def uid(self) -> str:
-        """Its UID."""
+        """Return the UID."""
         return str(self.pod.metadata.uid)
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Its labels."""
+        """Return the labels."""
         labels: Mapping[str, str] = self.pod.metadata.labels
         return labels
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """Its annotations."""
+        """Return the annotations."""
         annotations: Mapping[str, str] = self.pod.metadata.annotations
         return annotations
 
 
 class NodeView:
-    """A node at one moment, for one policy: `data` is the policy's."""
+    """A node at one moment; `data` is that of one policy."""
 
     __slots__ = ("_controlled", "_free", "_since", "allocatable", "data", "node", "pods", "requested", "victim")
 
@@ -124,7 +124,7 @@ class NodeView:
 
     @property
     def free(self) -> Amounts:
-        """What is allocatable and not requested; a resource that the node does not have is not in it."""
+        """Return allocatable minus requested, for the resources that the node has."""
         free = self._free
         if free is None:
             requested = self.requested
@@ -135,29 +135,29 @@ class NodeView:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Return the name."""
         return str(self.node.metadata.name)
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Its labels."""
+        """Return the labels."""
         labels: Mapping[str, str] = self.node.metadata.labels
         return labels
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """Its annotations."""
+        """Return the annotations."""
         annotations: Mapping[str, str] = self.node.metadata.annotations
         return annotations
 
     @property
     def created(self) -> int | None:
-        """When the object was made."""
+        """Return the creation time."""
         created: int | None = self.node.metadata.creationTimestamp
         return created
 
     def controlled(self, namespace: str, controller: Controller) -> Sequence[Any]:
-        """The pods that a controller owns."""
+        """Return the pods on the node that a controller owns."""
         if self._controlled is None:
             self._controlled = {}
             for pod in self.pods:
@@ -166,18 +166,18 @@ class NodeView:
         return self._controlled.get((namespace, controller), ())
 
     def condition(self, kind: str) -> Condition | None:
-        """The condition of this type."""
+        """Return the condition of a type; None if there is none."""
         for condition in self.node.status.conditions:
             if condition.type == kind:
                 return Condition(condition.status, condition.lastTransitionTime)
         return None
 
     def since(self, where: Stamped, key: str, value: str | None) -> int | None:
-        """When a label or an annotation became so."""
+        """Return the time at which a label or annotation got this value; None if it is not known."""
         return self._since.get((where, key, value))
 
     def without(self, uids: Collection[str], requests: Iterable[Amounts] = ()) -> "NodeView":
-        """The node once these pods are gone, whose requests are given."""
+        """Return the node without the pods of these UIDs, which free the given requests."""
         left = dict(self.requested)
         for request in requests:
             for name, amount in request.items():
@@ -192,11 +192,11 @@ class NodeView:
         )
 
     def with_victim(self, victim: Any) -> "NodeView":
-        """The same, asked about one of its pods."""
+        """Return this node with `victim` set to one of its pods."""
         return self._with(self.data, victim)
 
     def with_data(self, data: Data) -> "NodeView":
-        """The same, with the data of another policy."""
+        """Return this node with the data of another policy."""
         return self._with(data, self.victim)
 
     def _with(self, data: Data, victim: Any) -> "NodeView":
@@ -212,6 +212,6 @@ class NodeView:
 
 
 def _difference(one: float, other: float) -> float:
-    """Amounts have at most nine digits after the point: 1.0 - 0.9 is 0.1, and a rule that wants 0.1 is content."""
+    """Subtract and round to nine digits, as amounts have: 1.0 - 0.9 is 0.1, so `>= 0.1` is true."""
     left = one - other
     return left if left.is_integer() else round(left, 9)
