@@ -12,16 +12,16 @@ BAR = "\\|"
 """A bar within a cell, in code too."""
 HEAD = """# Commands
 
-What `fairlead --help` and `fairlead COMMAND --help` say. This page is written by `make crds`. All of it is there as
-`kubectl fairlead`, too, where `kubectl-fairlead` is on the PATH.
+The help of `fairlead` and of each command; `make crds` generates this page. With `kubectl-fairlead` on the PATH, every
+command also runs as `kubectl fairlead COMMAND`.
 
-Errors are one line on standard error that says what to do. `-o json` and `-o yaml` print the same object; fields may be
-added to it, and none goes. What is read from a cluster is read with the rights of the kubeconfig's user; only
-`fairlead operate`, `serve` and `uninstall` ever write to one.
+An error is one line on standard error that says what to do. `-o json` and `-o yaml` print the same object; later
+versions may add fields to it but remove none. Commands read a cluster with the permissions of the kubeconfig's user;
+only `fairlead operate`, `serve` and `uninstall` ever write to a cluster.
 
-**Completion**: `source <(fairlead completion bash)`, the same with `zsh`, or `fairlead completion fish | source`, in
-what the shell reads at its start. kubectl completes `kubectl fairlead` through `kubectl_complete-fairlead`, which is
-installed beside it.
+**Completion**: add `source <(fairlead completion bash)` (or `zsh`), or `fairlead completion fish | source`, to the
+shell's startup file. kubectl completes `kubectl fairlead` through `kubectl_complete-fairlead`, which is installed with
+it.
 """
 
 
@@ -36,7 +36,7 @@ def page() -> str:
 
 def _codes() -> Iterator[str]:
     yield "## Exit codes\n"
-    yield "| code | means |"
+    yield "| code | meaning |"
     yield "| --- | --- |"
     yield from (f"| {code} | {means} |" for code, means in exits.MEANINGS.items())
     yield ""
@@ -51,7 +51,7 @@ def _command(name: str, command: argparse.ArgumentParser) -> Iterator[str]:
     yield f"    {' '.join(usage)}\n"
     yield from (f"{text}\n" for text in (command.description, command.epilog) if text)
     if actions:
-        yield "| argument | what |"
+        yield "| argument | description |"
         yield "| --- | --- |"
         yield from (_row(_place(one), one, command) for one in places)
         yield from (_row(_option(one), one, command) for one in options)

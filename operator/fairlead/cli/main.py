@@ -59,7 +59,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """With where it is said what would be right."""
-        complain(self.prog, f"{message}; `{self.prog} --help` says what there is")
+        complain(self.prog, f"{message}; see `{self.prog} --help`")
         raise SystemExit(exits.USAGE)
 
     def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
@@ -69,7 +69,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parser(name: str = "fairlead") -> argparse.ArgumentParser:
     """All that can be asked for."""
-    made = _Parser(prog=name, description="Policies for where Kubernetes pods are placed.")
+    made = _Parser(prog=name, description="Policies that decide on which nodes Kubernetes pods run.")
     commands = made.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in _COMMANDS:
         command.add_to(commands)

@@ -22,20 +22,20 @@ def add_to(commands: "Commands") -> None:
     """Add this command."""
     parser = commands.add_parser(
         "certs",
-        help="make certificates for fairlead serve and for the scheduler that calls it",
+        help="create certificates for `fairlead serve` and for the scheduler that calls it",
         description=(
-            "Writes ca.crt, server.crt and server.key for `fairlead serve`, and ca.crt, scheduler.crt and "
-            "scheduler.key for the scheduler; keep ca.key to yourself. Run again, it keeps the authority and makes "
-            "the two certificates anew; a running server uses them within seconds."
+            "Create a CA and two certificates. `fairlead serve` uses ca.crt, server.crt and server.key; the scheduler "
+            "uses ca.crt, scheduler.crt and scheduler.key. Keep ca.key secret. If the CA exists already, only the two "
+            "certificates are replaced; a running server picks them up within seconds."
         ),
     )
-    parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="where to write them")
+    parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="directory to write to")
     parser.add_argument(
         "--host",
         metavar="NAME",
         action="append",
         default=[],
-        help="a name or address under which schedulers reach the server, besides localhost; may be repeated",
+        help="host name or IP address of the server besides localhost; may be repeated",
     )
     parser.set_defaults(run=run)
 
@@ -48,7 +48,7 @@ def run(given: argparse.Namespace) -> int:
     now = datetime.now(UTC)
     for host in given.host:
         if not is_host(host):
-            complain(_COMMAND, f"--host {host!r} is no name and no address")
+            complain(_COMMAND, f"--host {host!r} is not a host name or an IP address")
             return 2
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def run(given: argparse.Namespace) -> int:
             ca = Pair(certificate.read_bytes(), key.read_bytes())
         elif certificate.exists() or key.exists():
             there, missing = (certificate, key) if certificate.exists() else (key, certificate)
-            complain(_COMMAND, f"{there} is there, but not {missing.name}: put it back, or remove both")
+            complain(_COMMAND, f"{there} exists but {missing.name} does not: restore it, or delete both")
             return 1
         else:
             ca = create_authority("fairlead-ca", now, AUTHORITY_LIFE)
@@ -70,10 +70,10 @@ def run(given: argparse.Namespace) -> int:
         complain(_COMMAND, f"{error.filename or folder}: {error.strerror}")
         return 1
     except (ValueError, TypeError) as error:
-        complain(_COMMAND, f"{folder / 'ca.crt'} and ca.key are no authority: {error}")
+        complain(_COMMAND, f"{folder / 'ca.crt'} and ca.key are not a CA: {error}")
         return 1
     made = "ca, server and scheduler, each .crt and .key"
-    print(f"{folder}: {made}; the two certificates last {LEAF_LIFE.days} days", file=output())
+    print(f"{folder}: {made}; the two certificates are valid for {LEAF_LIFE.days} days", file=output())
     return 0
 
 

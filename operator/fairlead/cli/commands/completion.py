@@ -31,13 +31,13 @@ def add_to(commands: "Commands") -> None:
     """Say what the command takes."""
     parser = commands.add_parser(
         "completion",
-        help="print what makes a shell complete fairlead's commands",
-        description="Prints a script for a shell. For this session: "
-        + "; ".join(f"in {shell} `{how}`" for shell, how in _HOW.items())
-        + ". For all: put the same line into what the shell reads at its start. "
-        "`kubectl fairlead` is completed by kubectl, once its own completion is set up.",
+        help="print the completion script of a shell",
+        description="Print the completion script of a shell. For the current session: "
+        + "; ".join(f"{shell} `{how}`" for shell, how in _HOW.items())
+        + ". For every session: add that line to the shell's startup file. "
+        "kubectl completes `kubectl fairlead` if kubectl's own completion is set up.",
     )
-    parser.add_argument("shell", choices=[*_HOW], help="for which shell")
+    parser.add_argument("shell", choices=[*_HOW], help="the shell")
     parser.set_defaults(run=run)
 
 

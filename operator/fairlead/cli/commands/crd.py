@@ -14,7 +14,7 @@ def add_to(commands: "Commands") -> None:
     parser = commands.add_parser(
         "crd",
         help="print the CustomResourceDefinition of policies",
-        description="Prints the CustomResourceDefinition of policies, the very bytes that the chart applies: "
+        description="Print the CustomResourceDefinition of policies, byte for byte as the chart applies it: "
         "`fairlead crd | kubectl apply --server-side -f -`.",
     )
     add_output(parser, "yaml", "json")

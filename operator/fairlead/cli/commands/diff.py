@@ -17,18 +17,17 @@ def add_to(commands: "Commands") -> None:
     """Say what the command takes."""
     parser = commands.add_parser(
         "diff",
-        help="say whose placement changes with other policies",
-        description="Says which pods lose or gain nodes, or prefer others, from one version of policies to another, "
-        "and by which rule. Each pod is asked about as `fairlead simulate` does it. Nothing is changed anywhere. Exit "
-        "code 0 if nothing changes for any pod, 1 if something does or a policy has errors, 2 if something cannot be "
-        "read.",
+        help="show which pods' placement a change of policies affects",
+        description="Compare two versions of policies: which pods lose nodes, gain nodes or prefer other nodes, and "
+        "because of which rule. Each pod is simulated as by `fairlead simulate`. Nothing is changed anywhere. Exit "
+        "code: 0 if no pod is affected, 1 if a pod is affected or a policy has errors, 2 if an input cannot be read.",
         epilog="Example: `fairlead diff --from main/policies --to policies --snapshot live --pods pods.json`.",
     )
     parser.add_argument(
-        "--from", nargs="+", metavar="FILE|DIR", required=True, dest="before", help="the policies as they were"
+        "--from", nargs="+", metavar="FILE|DIR", required=True, dest="before", help="the policies before the change"
     )
     parser.add_argument(
-        "--to", nargs="+", metavar="FILE|DIR", required=True, dest="after", help="the policies as they will be"
+        "--to", nargs="+", metavar="FILE|DIR", required=True, dest="after", help="the policies after the change"
     )
     add_snapshot(parser)
     add_pods(parser)

@@ -22,19 +22,25 @@ def add_to(commands: "Commands") -> None:
     """Say what the command takes."""
     parser = commands.add_parser(
         "explain",
-        help="say why a pod goes where it goes, or nowhere",
-        description="Says which nodes would do for a pod, what keeps it from the others with the values that were "
-        "compared, and which node is closest. It asks the very rules that the scheduler is answered by, as if the pod "
-        "were to be placed now, and reads with your own rights: what you may not read is named. Exit code 0 if that "
-        "could be told, 1 if a policy in a file has errors, 2 if something cannot be read.",
-        epilog="Examples: `fairlead explain pod/train-0 -n ml`; one node in full with `--node gpu-7`; before a policy "
-        "is applied with `--policies gpu.yaml`; without a cluster with `--snapshot now.json` besides.",
+        help="explain why a pod can or cannot go to nodes",
+        description="Show which nodes a pod can use, which rule rejects each other node and the values that it "
+        "compared, and which node is closest. Uses the rules that answer the scheduler, as if the pod were placed "
+        "now. Reads with your own permissions and names what you may not read. Exit code: 0 if the pod could be "
+        "explained, 1 if a policy in a file has errors, 2 if an input cannot be read.",
+        epilog="Examples: `fairlead explain pod/train-0 -n ml`; one node in full: add `--node gpu-7`; a policy that is "
+        "not applied yet: add `--policies gpu.yaml`; without a cluster: also add `--snapshot now.json`.",
     )
-    parser.add_argument("pod", metavar="pod/NAME", help="the pod")
-    parser.add_argument("-n", "--namespace", metavar="NAME", default="", help="of the pod (that of the kubeconfig)")
-    parser.add_argument("--node", metavar="NAME", default="", help="say everything about this node")
+    parser.add_argument("pod", metavar="pod/NAME", help="the pod to explain")
     parser.add_argument(
-        "--policies", nargs="+", metavar="FILE|DIR", default=[], help="these policies instead of the cluster's"
+        "-n", "--namespace", metavar="NAME", default="", help="namespace of the pod (default: that of the kubeconfig)"
+    )
+    parser.add_argument("--node", metavar="NAME", default="", help="explain this node in full")
+    parser.add_argument(
+        "--policies",
+        nargs="+",
+        metavar="FILE|DIR",
+        default=[],
+        help="use these policies instead of those of the cluster",
     )
     add_snapshot(parser, default="live")
     add_now(parser)
@@ -92,7 +98,7 @@ def _policies(given: argparse.Namespace) -> "PolicySet | None":
     if given.policies:
         return policies_of(given.policies)
     if given.snapshot != [LIVE]:
-        raise CommandError("--snapshot names files, which hold no policies: give --policies FILE, too")
+        raise CommandError("--snapshot files hold no policies: also give --policies FILE")
     return None
 
 
@@ -112,7 +118,7 @@ def _sight(given: argparse.Namespace) -> "tuple[ClusterSource, Pod]":
 
     kind, slash, name = given.pod.rpartition("/")
     if (slash and kind not in _KINDS) or not name:
-        raise CommandError(f"{given.pod!r} is no pod: write pod/NAME, and its namespace as -n NAME")
+        raise CommandError(f"{given.pod!r} is not a pod: write pod/NAME, and its namespace as -n NAME")
     namespace = given.namespace
     if given.snapshot == [LIVE]:
         namespace = namespace or find_access(given.kubeconfig, given.context).namespace

@@ -23,13 +23,13 @@ def add_to(commands: "Commands") -> None:
     """Say what the command takes."""
     parser = commands.add_parser(
         "lint",
-        help="say what is wrong with policies before they are applied",
-        description="Say what is wrong with policies, and what will surprise, before they are applied. "
-        "Exit code 0 without errors, 1 with errors, 2 if something cannot be read.",
+        help="find errors and surprises in policies before they are applied",
+        description="Find errors and surprises in policies before they are applied. "
+        "Exit code: 0 without errors, 1 with errors, 2 if an input cannot be read.",
     )
-    parser.add_argument("files", nargs="+", metavar="FILE|DIR|-", help="YAML or JSON; - is standard input")
+    parser.add_argument("files", nargs="+", metavar="FILE|DIR|-", help="policies in YAML or JSON; - is standard input")
     add_output(parser)
-    parser.add_argument("-v", "--verbose", action="store_true", help="also say what each rule uses")
+    parser.add_argument("-v", "--verbose", action="store_true", help="also show what each rule uses")
     parser.set_defaults(run=run)
 
 

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairlead.cli.console.options import add_drain, add_kubeconfig, add_log_format
 from fairlead.pki.identities import REPLICAS
 
 if TYPE_CHECKING:
@@ -17,42 +18,48 @@ def add_to(commands: "Commands") -> None:
     parser = commands.add_parser(
         "operate",
         help="run the operator",
-        description="Answers the schedulers by the policies of the cluster, and, where it leads, makes schedulers that "
-        "ask it. LOG_LEVEL is TRACE, DEBUG, INFO (the default), WARNING or ERROR; POD_NAME, POD_UID, POD_NAMESPACE and "
-        "POD_IP "
-        "say which pod this is.",
+        description="Answer schedulers according to the policies of the cluster; the leader also manages the "
+        "schedulers that the policies name. Environment: LOG_LEVEL is TRACE, DEBUG, INFO (default), WARNING or ERROR; "
+        "POD_NAME, POD_UID, POD_NAMESPACE and POD_IP identify this pod.",
     )
-    parser.add_argument("--settings", metavar="FILE", type=Path, help="the operator's settings (all defaults)")
-    parser.add_argument("--namespace", metavar="NAME", help="of the operator (POD_NAMESPACE, or fairlead-system)")
-    parser.add_argument("--service", metavar="NAME", default="fairlead", help="that schedulers call (%(default)s)")
+    parser.add_argument(
+        "--settings", metavar="FILE", type=Path, help="settings of the operator (default: all defaults)"
+    )
+    parser.add_argument(
+        "--namespace", metavar="NAME", help="namespace of the operator (default: POD_NAMESPACE, or fairlead-system)"
+    )
+    parser.add_argument(
+        "--service", metavar="NAME", default="fairlead", help="Service that schedulers call (default: %(default)s)"
+    )
     parser.add_argument(
         "--selector",
         metavar="LABELS",
         default=REPLICAS,
-        help="of the pods of all replicas (%(default)s)",
+        help="labels of the pods of all replicas (default: %(default)s)",
     )
-    parser.add_argument("--listen", metavar="HOST:PORT", default=":8443", help="for schedulers (%(default)s)")
     parser.add_argument(
-        "--probes", metavar="HOST:PORT", default=":8080", help="for /readyz, /livez and /metrics (%(default)s)"
+        "--listen", metavar="HOST:PORT", default=":8443", help="address for schedulers (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--probes",
+        metavar="HOST:PORT",
+        default=":8080",
+        help="address for /readyz, /livez and /metrics (default: %(default)s)",
     )
     parser.add_argument(
         "--admission",
         metavar="HOST:PORT",
         default=":9443",
-        help="for the API server's check of policies; empty: not at all (%(default)s)",
+        help="address for admission reviews by the API server; empty: none (default: %(default)s)",
     )
-    parser.add_argument("--tls-cert", metavar="FILE", type=Path, help="the server's certificate (one of our own)")
-    parser.add_argument("--tls-key", metavar="FILE", type=Path, help="its key")
-    parser.add_argument("--client-ca", metavar="FILE", type=Path, help="the authority of the callers")
     parser.add_argument(
-        "--kubeconfig",
-        metavar="FILE",
-        type=Path,
-        help="(KUBECONFIG, or the cluster that this runs in, or ~/.kube/config)",
+        "--tls-cert", metavar="FILE", type=Path, help="server certificate (default: the operator issues its own)"
     )
-    parser.add_argument("--context", metavar="NAME", default="", help="of the kubeconfig (its current one)")
-    parser.add_argument("--drain", metavar="TIME", default="5s", help="how long to go on after SIGTERM (%(default)s)")
-    parser.add_argument("--log-format", choices=["console", "json"], default="json", help="(%(default)s)")
+    parser.add_argument("--tls-key", metavar="FILE", type=Path, help="key of the server certificate")
+    parser.add_argument("--client-ca", metavar="FILE", type=Path, help="CA of the client certificates")
+    add_kubeconfig(parser)
+    add_drain(parser)
+    add_log_format(parser, "json")
     parser.set_defaults(run=run)
 
 
@@ -74,7 +81,7 @@ def _settings(given: argparse.Namespace) -> "OperateSettings":
 
     files = [given.tls_cert, given.tls_key, given.client_ca]
     if any(files) and not all(files):
-        raise ValueError("--tls-cert, --tls-key and --client-ca go together: give all of them or none")
+        raise ValueError("--tls-cert, --tls-key and --client-ca belong together: give all of them or none")
     return OperateSettings(
         settings=given.settings,
         namespace=given.namespace or os.environ.get("POD_NAMESPACE") or NAMESPACE,

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _NAME = "fairlead render"
 _PORT = 8443
 _LEFT_OUT = (
-    "Not here: what the operator keeps for itself as it runs (the Secret fairlead-ca, ConfigMaps that end in .state, "
-    "ControllerRevisions)."
+    "Not shown: what the operator stores for itself at run time (the Secret fairlead-ca, ConfigMaps that end in "
+    ".state, ControllerRevisions)."
 )
 
 
@@ -30,19 +30,26 @@ def add_to(commands: "Commands") -> None:
     """Say what the command takes."""
     parser = commands.add_parser(
         "render",
-        help="print what the operator would create for policies",
-        description="Prints all that the operator would create for these policies, to be reviewed or committed. The "
-        "same input gives the same bytes. What only the cluster knows is a placeholder such as <ca.crt: ...>; the "
-        "comment at the top lists them. Exit code 1 if a policy has errors, 2 if something cannot be read.",
+        help="print the objects that the operator would create for policies",
+        description="Print the objects that the operator would create for these policies, to review or commit. The "
+        "same input gives the same bytes. Values that only the cluster knows are placeholders such as <ca.crt: ...>; "
+        "the comment at the top lists them. Exit code: 0 if rendered, 1 if a policy has errors, 2 if an input cannot "
+        "be read.",
     )
-    parser.add_argument("files", nargs="+", metavar="FILE|DIR|-", help="policies, in YAML or JSON; - is standard input")
+    parser.add_argument("files", nargs="+", metavar="FILE|DIR|-", help="policies in YAML or JSON; - is standard input")
     parser.add_argument(
-        "--settings", metavar="VALUES", type=Path, help="the values.yaml that helm is given (the chart's defaults)"
+        "--settings", metavar="VALUES", type=Path, help="values.yaml of the chart (default: the chart's defaults)"
     )
-    parser.add_argument("--kubernetes-version", metavar="V", default="", help="the API server's, such as v1.37.1")
-    parser.add_argument("--ca", metavar="FILE", type=Path, help="the authority of the operator's certificate, as PEM")
     parser.add_argument(
-        "-n", "--namespace", metavar="NAME", default="fairlead-system", help="of the operator (%(default)s)"
+        "--kubernetes-version", metavar="V", default="", help="version of the API server, such as v1.37.1"
+    )
+    parser.add_argument("--ca", metavar="FILE", type=Path, help="CA of the operator's certificate, in PEM")
+    parser.add_argument(
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        default="fairlead-system",
+        help="namespace of the operator (default: %(default)s)",
     )
     add_output(parser, "yaml", "json")
     parser.set_defaults(run=run)
@@ -97,14 +104,14 @@ def _known(given: argparse.Namespace, values: "ChartValues") -> "PreviewInputs":
         try:
             image_tag([given.kubernetes_version])
         except ValueError:
-            said = f"--kubernetes-version {given.kubernetes_version}: write it in full, such as v1.37.1"
+            said = f"--kubernetes-version {given.kubernetes_version}: write the full version, such as v1.37.1"
             raise _NotAskedError(said) from None
     if given.ca is not None:
         ca = _text(given.ca).encode()
         try:
             parsing.digest(ca)
         except ValueError:
-            raise _NotAskedError(f"{given.ca}: holds no certificate in PEM") from None
+            raise _NotAskedError(f"{given.ca}: contains no PEM certificate") from None
         if values.settings.tls.mode == "SelfManaged":
             ca = parsing.bundle([ca])
     return PreviewInputs(
@@ -120,7 +127,7 @@ def _text(file: Path) -> str:
     try:
         return file.read_text("utf-8")
     except (OSError, ValueError) as error:
-        said = error.strerror if isinstance(error, OSError) else "is no text"
+        said = error.strerror if isinstance(error, OSError) else "is not text"
         raise _NotAskedError(f"{file}: {said}") from None
 
 
@@ -160,10 +167,10 @@ def _print(made: "Preview", policies: int, form: str) -> None:
 def _head(made: "Preview", policies: int) -> Iterator[str]:
     schedulers = f": {', '.join(made.schedulers)}" if made.schedulers else ""
     what = f"{counted(policies, 'policy', 'policies')}, {counted(len(made.schedulers), 'scheduler')}{schedulers}"
-    yield f"What Fairlead's operator would create for {what}."
+    yield f"Objects that the Fairlead operator would create for {what}."
     yield _LEFT_OUT
     if made.placeholders:
-        yield "Only the cluster knows what stands for:"
+        yield "Placeholders for what only the cluster knows:"
     for mark, meaning in sorted(made.placeholders.items()):
         yield f"  {mark}  {meaning}"
     yield from made.notes

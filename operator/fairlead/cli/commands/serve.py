@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from fairlead.cli.console.options import add_drain, add_kubeconfig, add_log_format
+
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
     from fairlead.process.settings import Settings
@@ -17,49 +19,57 @@ def add_to(commands: "Commands") -> None:
     """Say what the command takes."""
     parser = commands.add_parser(
         "serve",
-        help="answer a scheduler's calls by policies from files",
-        description="Answers kube-scheduler's extender calls by the policies in a folder, and follows what changes "
-        "there. LOG_LEVEL is TRACE, DEBUG, INFO (the default), WARNING or ERROR.",
-        epilog="`fairlead certs --out DIR` makes the certificates.",
+        help="answer a scheduler's extender calls, with policies from files",
+        description="Answer kube-scheduler's extender calls according to the policies in a directory, and reload them "
+        "when they change. Environment: LOG_LEVEL is TRACE, DEBUG, INFO (default), WARNING or ERROR.",
+        epilog="`fairlead certs --out DIR` creates the certificates.",
     )
-    parser.add_argument("--policies", metavar="DIR", type=Path, required=True, help="the folder of policies")
+    parser.add_argument("--policies", metavar="DIR", type=Path, required=True, help="directory of policies")
     parser.add_argument(
-        "--listen", metavar="HOST:PORT", default="127.0.0.1:8443", help="for the scheduler (%(default)s)"
+        "--listen",
+        metavar="HOST:PORT",
+        default="127.0.0.1:8443",
+        help="address for the scheduler (default: %(default)s)",
     )
     parser.add_argument(
-        "--probes", metavar="HOST:PORT", default="127.0.0.1:8081", help="for /readyz, /livez and /metrics (%(default)s)"
+        "--probes",
+        metavar="HOST:PORT",
+        default="127.0.0.1:8081",
+        help="address for /readyz, /livez and /metrics (default: %(default)s)",
     )
-    parser.add_argument("--tls-cert", metavar="FILE", type=Path, required=True, help="the server's certificate")
-    parser.add_argument("--tls-key", metavar="FILE", type=Path, required=True, help="its key")
-    parser.add_argument("--client-ca", metavar="FILE", type=Path, required=True, help="the authority of the callers")
+    parser.add_argument("--tls-cert", metavar="FILE", type=Path, required=True, help="server certificate")
+    parser.add_argument("--tls-key", metavar="FILE", type=Path, required=True, help="key of the server certificate")
+    parser.add_argument("--client-ca", metavar="FILE", type=Path, required=True, help="CA of the client certificates")
     parser.add_argument(
         "--allow",
         metavar="NAME=SCHEDULER[:VERB,...]",
         action="append",
         default=[],
-        help="let the certificate of this common name place the pods of this scheduler, or only filter, prioritize, "
-        "preempt or bind them; may be repeated (that of `fairlead certs`, for every scheduler that the policies name)",
+        help="allow the client certificate with this common name to call for the pods of this scheduler, with all "
+        "verbs or some of filter, prioritize, preempt and bind; may be repeated (default: the certificate of "
+        "`fairlead certs`, for every scheduler that the policies name)",
+    )
+    add_kubeconfig(parser)
+    parser.add_argument(
+        "--timeout", metavar="TIME", default="1s", help="httpTimeout of the scheduler (default: %(default)s)"
     )
     parser.add_argument(
-        "--kubeconfig",
-        metavar="FILE",
-        type=Path,
-        help="(KUBECONFIG, or the cluster that this runs in, or ~/.kube/config)",
+        "--namespace",
+        metavar="NAME",
+        default="fairlead-system",
+        help="namespace that stores the last good generations (default: %(default)s)",
     )
-    parser.add_argument("--context", metavar="NAME", default="", help="of the kubeconfig (its current one)")
-    parser.add_argument("--timeout", metavar="TIME", default="1s", help="the scheduler's httpTimeout (%(default)s)")
     parser.add_argument(
-        "--namespace", metavar="NAME", default="fairlead-system", help="holds the last good policies (%(default)s)"
+        "--max-body", metavar="MIB", type=int, default=10, help="largest request body (default: %(default)s)"
     )
-    parser.add_argument("--max-body", metavar="MIB", type=int, default=10, help="of a request (%(default)s)")
-    parser.add_argument("--drain", metavar="TIME", default="5s", help="how long to go on after SIGTERM (%(default)s)")
+    add_drain(parser)
     parser.add_argument(
         "--verify-every",
         metavar="TIME",
         default="1h",
-        help="compare what is held with what the API server has; 0s: never (%(default)s)",
+        help="compare the cache with the API server this often; 0s: never (default: %(default)s)",
     )
-    parser.add_argument("--log-format", choices=["console", "json"], default="console", help="(%(default)s)")
+    add_log_format(parser, "console")
     parser.set_defaults(run=run)
 
 
@@ -110,5 +120,5 @@ def _allowed(text: str) -> "tuple[str, str, frozenset[Verb]]":
     asked = {*listed.split(",")}
     if colon and not asked <= VERBS:
         unknown = ", ".join(sorted(map(repr, asked - VERBS)))
-        raise ValueError(f"--allow {text!r}: {unknown} is none of {', '.join(sorted(VERBS))}")
+        raise ValueError(f"--allow {text!r}: {unknown} is not one of {', '.join(sorted(VERBS))}")
     return name, scheduler, frozenset(verb for verb in VERBS if verb in asked) if colon else VERBS

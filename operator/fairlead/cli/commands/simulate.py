@@ -17,16 +17,20 @@ def add_to(commands: "Commands") -> None:
     """Say what the command takes."""
     parser = commands.add_parser(
         "simulate",
-        help="say what pods would get on nodes under some policies",
-        description="Says for each pod which nodes fit it, which the policies let it use, and which they prefer. Each "
-        "pod is asked about by itself, against the cluster as it is: none takes room from another, and one that has a "
-        "node already is judged as if it had none. Nothing is changed anywhere. Exit code 0 if all pods could be "
-        "judged, 1 if a policy has errors, 2 if something cannot be read.",
+        help="show which nodes pods could use and would prefer with some policies",
+        description="Show for each pod which nodes it fits on, which of them the policies allow, and which they "
+        "prefer. Each pod is simulated by itself, against the cluster as it is: pods take no capacity from each "
+        "other, and a pod that has a node is treated as if it had none. Nothing is changed anywhere. Exit code: 0 if "
+        "every pod could be simulated, 1 if a policy has errors, 2 if an input cannot be read.",
         epilog="Example: `kubectl get nodes,pods,namespaces -A -o json > now.json`, then "
         "`fairlead simulate --policies gpu.yaml --snapshot now.json --pods train.yaml`.",
     )
     parser.add_argument(
-        "--policies", nargs="+", metavar="FILE|DIR", required=True, help="the policies, whatever the cluster has"
+        "--policies",
+        nargs="+",
+        metavar="FILE|DIR",
+        required=True,
+        help="policies to use; those of the cluster are ignored",
     )
     add_snapshot(parser)
     add_pods(parser)

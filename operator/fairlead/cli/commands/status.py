@@ -1,10 +1,10 @@
 """`fairlead status`: how it is with policies, schedulers and the operator, on one screen; what is wrong first."""
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
+from fairlead.cli.console.options import add_kubeconfig
 from fairlead.cli.console.output import TABLE, add_output, complain, dumped, output, wants_colour
 
 if TYPE_CHECKING:
@@ -20,16 +20,15 @@ def add_to(commands: "Commands") -> None:
     """Say what the command takes."""
     parser = commands.add_parser(
         "status",
-        help="say how it is with policies, schedulers and the operator",
-        description="Says how it is with policies, schedulers and the operator's replicas in the cluster of the "
-        "current kubeconfig; what is wrong first. It reads with your own rights, and names what you may not read. "
-        "Exit code 0 if all is ready, 1 if something is not, 2 if that cannot be told.",
+        help="show the state of policies, schedulers and the operator",
+        description="Show the state of policies, schedulers and the operator's replicas in the cluster of the "
+        "kubeconfig, problems first. Reads with your own permissions and names what you may not read. Exit code: 0 if "
+        "everything is ready, 1 if something is not, 2 if the cluster cannot be read.",
     )
-    parser.add_argument("-n", "--namespace", metavar="NAME", default="", help="of the operator (where its pods are)")
     parser.add_argument(
-        "--kubeconfig", metavar="FILE", type=Path, help="(KUBECONFIG, or this cluster, or ~/.kube/config)"
+        "-n", "--namespace", metavar="NAME", default="", help="namespace of the operator (default: where its pods are)"
     )
-    parser.add_argument("--context", metavar="NAME", default="", help="of the kubeconfig (its current one)")
+    add_kubeconfig(parser)
     add_output(parser)
     parser.set_defaults(run=run)
 
@@ -46,7 +45,7 @@ def run(given: argparse.Namespace) -> int:
     try:
         found = overview(asyncio.run(_look(given)))
     except NotFoundError:
-        complain(_NAME, "this cluster does not know policies: install the chart, which brings their kind")
+        complain(_NAME, "this cluster has no CustomResourceDefinition of policies: install the chart")
         return exits.USAGE
     except ClusterError as error:
         complain(_NAME, f"{error}; {REACH}" if isinstance(error, UnreachableError) else str(error))

@@ -24,19 +24,18 @@ def add_to(commands: "Commands") -> None:
     """Say what the command takes."""
     parser = commands.add_parser(
         "test",
-        help="run the unit tests of policies",
-        description="Runs suites of unit tests: nodes, pods and a time in, what the policies have to say out. Needs no "
-        "cluster. Exit code 0 if all passed, 1 if a case failed, 2 if something cannot be read.",
+        help="run unit tests of policies",
+        description="Run suites of unit tests: each case has nodes, pods and a time, and the results that the policies "
+        "must give. Needs no cluster. Exit code: 0 if all cases passed, 1 if a case failed, 2 if an input cannot be "
+        "read.",
     )
     parser.add_argument(
-        "files", nargs="+", metavar="FILE|DIR|-", help="suites; of a folder all that ends in .test.yaml"
+        "files", nargs="+", metavar="FILE|DIR|-", help="suites; of a directory every file that ends in .test.yaml"
     )
     add_output(parser)
-    parser.add_argument("--junit", metavar="FILE", help="also write a report as JUnit does")
-    parser.add_argument(
-        "--require-coverage", action="store_true", help="fail if an outcome of a rule is seen by no case"
-    )
-    parser.add_argument("--watch", action="store_true", help="run again when a file changes, until Ctrl-C")
+    parser.add_argument("--junit", metavar="FILE", help="also write a JUnit report")
+    parser.add_argument("--require-coverage", action="store_true", help="fail if no case covers an outcome of a rule")
+    parser.add_argument("--watch", action="store_true", help="rerun when a file changes, until Ctrl-C")
     parser.set_defaults(run=run)
 
 
@@ -55,7 +54,7 @@ def run(given: argparse.Namespace) -> int:
         code = _once(given, suites)
         if not given.watch:
             return code
-        complain("fairlead test", f"waiting for a change of {counted(len(seen), 'file')}; Ctrl-C ends")
+        complain("fairlead test", f"waiting for changes in {counted(len(seen), 'file')}; Ctrl-C stops")
         while stamp(suites.read) == seen:
             time.sleep(_LOOK_S)
 

@@ -1,10 +1,10 @@
 """`fairlead uninstall`: what the chart's hook runs before it goes, and people where no hook could."""
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.cli.console.exits import FAILED, USAGE
+from fairlead.cli.console.options import add_kubeconfig
 from fairlead.cli.console.output import complain
 from fairlead.pki.identities import REPLICAS
 
@@ -18,22 +18,21 @@ def add_to(commands: "Commands") -> None:
     """Say what the command takes."""
     parser = commands.add_parser(
         "uninstall",
-        help="take away all that the operator has made",
-        description="Takes away the schedulers that the operator manages, then the operator's Deployment, then all "
-        "else that it has made. Policies and their CustomResourceDefinition stay. It can be run again.",
+        help="delete everything that the operator has created",
+        description="Delete the schedulers that the operator manages, then the operator's Deployment, then everything "
+        "else that it has created. Policies and their CustomResourceDefinition stay. Safe to run again.",
     )
-    parser.add_argument("--namespace", metavar="NAME", help="the operator's (that of the pod, or of the kubeconfig)")
+    parser.add_argument(
+        "--namespace", metavar="NAME", help="namespace of the operator (default: that of the pod, or of the kubeconfig)"
+    )
     parser.add_argument(
         "--operator",
         metavar="SELECTOR",
         default=REPLICAS,
-        help="finds the operator's Deployment and its pods by their labels (%(default)s)",
+        help="labels of the operator's Deployment and its pods (default: %(default)s)",
     )
-    parser.add_argument("--within", metavar="TIME", default="4m", help="how long it may take (%(default)s)")
-    parser.add_argument(
-        "--kubeconfig", metavar="FILE", type=Path, help="(KUBECONFIG, or this cluster, or ~/.kube/config)"
-    )
-    parser.add_argument("--context", metavar="NAME", default="", help="of the kubeconfig (its current one)")
+    parser.add_argument("--within", metavar="TIME", default="4m", help="give up after this time (default: %(default)s)")
+    add_kubeconfig(parser)
     parser.set_defaults(run=run)
 
 
@@ -61,8 +60,8 @@ def run(given: argparse.Namespace) -> int:
                 async with asyncio.timeout(lasts_s):
                     await work.run()
             except TimeoutError:
-                why = work.doing or f"{client.access.server} does not answer, or is slow"
-                return f"not done within {given.within}: {why}; run it again"
+                why = work.doing or f"{client.access.server} does not answer or is slow"
+                return f"not finished within {given.within}: {why}; run it again"
         return ""
 
     try:

@@ -16,7 +16,7 @@ def add_to(commands: "Commands") -> None:
     parser = commands.add_parser(
         "version",
         help="print the version",
-        description="Prints the version; as JSON or YAML also that of the resource, and of Python.",
+        description="Print the version; -o json and yaml add the API version of policies and Python's version.",
     )
     add_output(parser)
     parser.set_defaults(run=run)

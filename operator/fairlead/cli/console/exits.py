@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairlead.logs import Format
 
 S = TypeVar("S")
-REACH: Final = "see that the cluster is up, and that --kubeconfig and --context name the one you mean"
+REACH: Final = "check that the cluster is up, and that --kubeconfig and --context select the right one"
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -27,12 +27,12 @@ INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
 
 MEANINGS: Final = {
-    DONE: "done, and all is well",
-    FAILED: "it was looked at and is not well, or what was to be done failed; what was printed says what",
-    USAGE: "it was not asked for rightly, or a file cannot be read, output not written, the cluster not asked",
-    FAULT: "a fault of Fairlead's own; please report the line that it has printed",
-    INTERRUPTED: "Ctrl-C, as a shell tells it",
-    BROKEN_PIPE: "whoever read the output did not read to its end: the result is not known",
+    DONE: "success, no problems found",
+    FAILED: "the check found problems, or the operation failed; see the output",
+    USAGE: "usage error, or a file, the output or the cluster could not be read or written",
+    FAULT: "a bug in Fairlead; please report the line that it printed",
+    INTERRUPTED: "interrupted with Ctrl-C",
+    BROKEN_PIPE: "the reader of the output closed the pipe early: the result is unknown",
 }
 
 
@@ -65,7 +65,7 @@ def _guarded(name: str, run: Callable[[], int]) -> int:
         complain(name, ": ".join(str(one) for one in (error.filename, error.strerror or error) if one))
         return USAGE
     except Exception as error:  # noqa: BLE001 - somebody has to say it
-        complain(name, f"a fault of ours, please report it: {type(error).__name__}: {error}{_place(error)}")
+        complain(name, f"a bug in Fairlead, please report it: {type(error).__name__}: {error}{_place(error)}")
         return FAULT
 
 

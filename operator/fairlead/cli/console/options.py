@@ -1,55 +1,76 @@
-"""Options that several commands have: the cluster, the pods, the time, whose rights."""
+"""Options that several commands share."""
 
 import argparse
 from pathlib import Path
 from typing import TypeAlias
 
-_SNAPSHOT = "what `kubectl get nodes,pods,namespaces -A -o json` has written, in JSON or YAML"
+_SNAPSHOT = "output of `kubectl get nodes,pods,namespaces -A -o json`, in JSON or YAML"
 
 
 def add_kubeconfig(parser: argparse.ArgumentParser) -> None:
-    """Whose rights."""
+    """Add the options that select a cluster."""
     parser.add_argument(
-        "--kubeconfig", metavar="FILE", type=Path, help="(KUBECONFIG, or this cluster, or ~/.kube/config)"
+        "--kubeconfig",
+        metavar="FILE",
+        type=Path,
+        help="kubeconfig (default: KUBECONFIG, the cluster that this runs in, or ~/.kube/config)",
     )
-    parser.add_argument("--context", metavar="NAME", default="", help="of the kubeconfig (its current one)")
+    parser.add_argument(
+        "--context", metavar="NAME", default="", help="context of the kubeconfig (default: the current one)"
+    )
+
+
+def add_drain(parser: argparse.ArgumentParser) -> None:
+    """Add the option for how long a server still answers after SIGTERM."""
+    parser.add_argument(
+        "--drain", metavar="TIME", default="5s", help="keep serving this long after SIGTERM (default: %(default)s)"
+    )
+
+
+def add_log_format(parser: argparse.ArgumentParser, default: str) -> None:
+    """Add the option for the form of log lines."""
+    parser.add_argument(
+        "--log-format", choices=["console", "json"], default=default, help="form of log lines (default: %(default)s)"
+    )
 
 
 def add_snapshot(parser: argparse.ArgumentParser, *, default: str = "") -> None:
-    """Which nodes, and what is on them."""
-    shown = f" ({default})" if default else ""
+    """Add the option that names the nodes and what runs on them."""
+    shown = f" (default: {default})" if default else ""
     parser.add_argument(
         "--snapshot",
         nargs="+",
         metavar="FILE|DIR|live",
         required=not default,
         default=[default],
-        help=f"{_SNAPSHOT}; live is the cluster of the kubeconfig, which is only read{shown}",
+        help=f"{_SNAPSHOT}; live reads the cluster of the kubeconfig{shown}",
     )
 
 
 def add_pods(parser: argparse.ArgumentParser) -> None:
-    """Which pods."""
+    """Add the option that names the pods."""
     parser.add_argument(
         "--pods",
         nargs="+",
         metavar="FILE|DIR|live",
         required=True,
-        help="the pods to ask about; live are those that wait for a scheduler which the policies name",
+        help="pods to simulate; live: those that wait for a scheduler named by the policies",
     )
 
 
 def add_now(parser: argparse.ArgumentParser) -> None:
-    """When."""
-    parser.add_argument("--now", metavar="TIME", help="the time that rules see, such as 2027-01-15T22:00:00Z (now)")
+    """Add the option that sets the time."""
+    parser.add_argument(
+        "--now", metavar="TIME", help="time that rules see, such as 2027-01-15T22:00:00Z (default: now)"
+    )
 
 
-# For type checkers only it is generic.
+# It is generic for type checkers only.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - it has no public name
 
 
 def seconds(option: str, text: str, least: float = 0.0) -> float:
-    """Such as 800ms. Raises ValueError."""
+    """Return the seconds of a duration such as 800ms. Raises ValueError."""
     from fairlead.cel.functions.time_text import string_to_duration
     from fairlead.cel.values.errors import CelError
 
@@ -58,7 +79,7 @@ def seconds(option: str, text: str, least: float = 0.0) -> float:
     except CelError:
         found = -1.0
     if found < 0:
-        raise ValueError(f"{option} {text!r} is no time such as 800ms, 5s or 1m")
+        raise ValueError(f"{option} {text!r} is not a duration such as 800ms, 5s or 1m")
     if found < least:
         raise ValueError(f"{option} {text} is less than {least * 1000:.0f}ms")
     return found

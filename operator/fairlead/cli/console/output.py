@@ -19,7 +19,12 @@ def add_output(parser: "argparse.ArgumentParser", *choices: str) -> None:
     """Let it be asked for; the first is what comes when nothing is said."""
     which = choices or (TABLE, "json", "yaml")
     parser.add_argument(
-        "-o", "--output", choices=which, default=which[0], metavar="|".join(which), help="how to print it (%(default)s)"
+        "-o",
+        "--output",
+        choices=which,
+        default=which[0],
+        metavar="|".join(which),
+        help="output format (default: %(default)s)",
     )
 
 

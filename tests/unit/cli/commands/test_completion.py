@@ -42,7 +42,7 @@ def test_every_command_is_offered_with_what_it_does(capsys: pytest.CaptureFixtur
     assert main(["__complete", ""]) == 0
     *lines, last = capsys.readouterr().out.splitlines()
     assert last == ":4"
-    assert "lint\tsay what is wrong with policies before they are applied" in lines
+    assert "lint\tfind errors and surprises in policies before they are applied" in lines
     assert len(lines) == len(parser()._subparsers._group_actions[0].choices)  # type: ignore[union-attr,arg-type]
 
 

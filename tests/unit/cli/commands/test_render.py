@@ -112,7 +112,7 @@ WRONG: dict[str, tuple[dict[str, str], list[str], int, str]] = {
         {"a.yaml": GOOD, "b.yaml": GOOD},
         ["a.yaml", "b.yaml"],
         1,
-        "b.yaml:3:18: warning: metadata.name: another policy is called 'some': a.yaml:3",
+        "b.yaml:3:18: warning: metadata.name: another policy has the name 'some': a.yaml:3",
     ),
     "no file": ({}, ["a.yaml"], 2, "a.yaml:1:1: error: cannot be read: no such file or directory"),
     "a scheduler that is never managed": (
@@ -151,9 +151,9 @@ WRONG: dict[str, tuple[dict[str, str], list[str], int, str]] = {
         {"a.yaml": GOOD},
         ["a.yaml", "--kubernetes-version", "1.37"],
         2,
-        "--kubernetes-version 1.37: write it in full, such as v1.37.1",
+        "--kubernetes-version 1.37: write the full version, such as v1.37.1",
     ),
-    "no certificate": ({"a.yaml": GOOD, "ca": "x"}, ["a.yaml", "--ca", "ca"], 2, "ca: holds no certificate in PEM"),
+    "no certificate": ({"a.yaml": GOOD, "ca": "x"}, ["a.yaml", "--ca", "ca"], 2, "ca: contains no PEM certificate"),
     "no file of a certificate": ({"a.yaml": GOOD}, ["a.yaml", "--ca", "ca"], 2, "ca: No such file or directory"),
 }
 

@@ -49,11 +49,11 @@ def arguments(folder: Path, **other: str) -> list[str]:
 
 USAGE: dict[str, tuple[dict[str, str], str]] = {
     "no port": ({"listen": "here"}, "'here' is not HOST:PORT"),
-    "no time": ({"timeout": "soon"}, "--timeout 'soon' is no time such as"),
+    "no time": ({"timeout": "soon"}, "--timeout 'soon' is not a duration such as"),
     "no time at all": ({"timeout": "0s"}, "--timeout 0s is less than 50ms"),
     "no body": ({"max_body": "0"}, "--max-body 0 is not between"),
     "nobody": ({"allow": "x"}, "--allow 'x' is not NAME=SCHEDULER"),
-    "no verb": ({"allow": "x=y:bind,delete"}, "'delete' is none of bind, filter"),
+    "no verb": ({"allow": "x=y:bind,delete"}, "'delete' is not one of bind, filter"),
     "no level": ({}, "LOG_LEVEL is 'LOUD'; it must be one of TRACE"),
 }
 
@@ -123,10 +123,10 @@ def test_keys_are_for_nobody_else_and_the_authority_is_kept(tmp_path: Path) -> N
 
 
 CERTS: dict[str, tuple[Callable[[Path], Any], list[str], int, str]] = {
-    "half an authority": (lambda at: (at / "ca.key").unlink(), [], 1, "ca.crt is there, but not ca.key: put it back"),
+    "half an authority": (lambda at: (at / "ca.key").unlink(), [], 1, "ca.crt exists but ca.key does not: restore it"),
     "another's key": (lambda at: (at / "server.key").rename(at / "ca.key"), [], 1, "the key is not that of"),
-    "no authority": (lambda at: (at / "ca.crt").write_text("x"), [], 1, "ca.crt and ca.key are no authority"),
-    "no host": (lambda _: None, ["--host", "a b"], 2, "--host 'a b' is no name and no address"),
+    "no authority": (lambda at: (at / "ca.crt").write_text("x"), [], 1, "ca.crt and ca.key are not a CA"),
+    "no host": (lambda _: None, ["--host", "a b"], 2, "--host 'a b' is not a host name or an IP address"),
 }
 
 

@@ -210,11 +210,11 @@ CANNOT: dict[str, tuple[list[str], int, str]] = {
     "an argument that there is not": (
         ["lint", "a.yaml", "--nothing"],
         2,
-        "fairlead lint: unrecognized arguments: --nothing; `fairlead lint --help` says what there is",
+        "fairlead lint: unrecognized arguments: --nothing; see `fairlead lint --help`",
     ),
     "an argument that is missing": (["lint"], 2, r"fairlead lint: the following arguments are required: FILE.*"),
     "a command that there is not": (["lynt"], 2, r"fairlead: argument COMMAND: invalid choice: 'lynt' .*'lint'.*"),
-    "no command": ([], 2, r"fairlead: the following arguments are required: COMMAND; `fairlead --help` says .*"),
+    "no command": ([], 2, r"fairlead: the following arguments are required: COMMAND; see `fairlead --help`"),
 }
 
 
@@ -266,7 +266,7 @@ def test_a_fault_of_ours_is_one_line_that_says_where(
     assert main(["crd"]) == 70
     err = capsys.readouterr().err
     assert re.fullmatch(
-        r"fairlead crd: a fault of ours, please report it: ValueError: two\\nlines \(\S+:\d+, \w+\)\n", err
+        r"fairlead crd: a bug in Fairlead, please report it: ValueError: two\\nlines \(\S+:\d+, \w+\)\n", err
     )
 
 
