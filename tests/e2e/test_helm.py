@@ -124,7 +124,7 @@ def test_status_tells_what_each_replica_tells(
     assert len({one["policySet"] for one in said["replicas"]} - {""}) == 1
     assert all(0 <= one["staleS"] < 120 for one in said["replicas"])
     assert [(one["name"], one["serving"] == one["generation"]) for one in said["policies"]] == [("pools", True)]
-    assert {one["name"]: one["refusedNodes"] is not None for one in said["rules"]} == {"pool": True, "points": True}
+    assert {one["name"]: one["rejectedNodes"] is not None for one in said["rules"]} == {"pool": True, "points": True}
 
 
 def test_an_edit_of_a_rule_counts_for_the_next_pod_and_rolls_nothing_and_wakes_who_was_refused(

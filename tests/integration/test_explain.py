@@ -204,8 +204,8 @@ def test_whoever_may_read_all_is_told_all(ground: Cluster, asked: str, capsys: p
     code = main(["explain", "pod/train", "-n", asked, "--kubeconfig", str(ground.kubeconfig)])
     out, err = capsys.readouterr()
     assert (code, err) == (0, "")
-    assert "2 of 2 nodes will do" in out
-    assert "Served: zones: generation 1; its status does not say yet which generation serves" in out
+    assert "2 of 2 nodes are possible" in out
+    assert "Serving:  zones: generation 1; its status does not say yet which generation is served" in out
     options = ["--snapshot", "live", "--pods", "live", "-o", "json", "--kubeconfig", str(ground.kubeconfig)]
     file = Path(ground.folder) / "zones.yaml"
     file.write_text(yaml.safe_dump(POLICY))
@@ -239,8 +239,11 @@ def test_whoever_may_not_read_pods_everywhere_is_told_what_is_not_known(
     code = main(["explain", "pod/train", "-n", asked, "--kubeconfig", str(file)])
     out, err = capsys.readouterr()
     assert (code, err) == (0, "")
-    assert "2 of 2 nodes will do" in out
-    assert "Note: what runs on nodes is not known, and room is told as if they were empty: pods is forbidden: " in out
+    assert "2 of 2 nodes are possible" in out
+    assert (
+        "Note: pods on nodes are unknown, and free capacity is counted as if nodes were empty: pods is forbidden: "
+        in out
+    )
     assert "Note: namespaces are not known: namespaces " in out
     assert "Note: not judged, zones/room: it reads what runs on nodes." in out
 
@@ -252,6 +255,6 @@ def test_whoever_may_not_read_nodes_is_told_which_right_is_missing(
     file = kubeconfig_of(ground, asked, "asker", tmp_path)
     assert main(["explain", "pod/train", "-n", asked, "--kubeconfig", str(file)]) == 2
     err = capsys.readouterr().err
-    assert err.startswith("fairlead explain: you may not list nodes, without which nothing can be said: ")
+    assert err.startswith("fairlead explain: you may not list nodes, which this command needs: ")
     assert 'a ClusterRole of that user lacks the rule {apiGroups: [""], resources: [nodes], verbs: [list]}' in err
     assert err.count("\n") == 1

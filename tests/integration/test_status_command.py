@@ -29,7 +29,7 @@ def test_before_the_kind_is_there_it_says_how_to_have_it(
 ) -> None:
     wait_for("the kind to be gone", lambda: not control_plane.api.exists(POLICIES))
     assert main(["status", "--kubeconfig", str(control_plane.kubeconfig)]) == 2
-    assert "this cluster does not know policies" in capsys.readouterr().err
+    assert "this cluster has no CustomResourceDefinition of policies" in capsys.readouterr().err
 
 
 def test_who_may_read_everything_learns_what_is_wrong_first(
@@ -47,7 +47,7 @@ def test_who_may_read_everything_learns_what_is_wrong_first(
     assert f"0 of 1 policy, 0 of 1 scheduler, 0 of 1 replica ready in {namespace}" in out
     assert "  operator fairlead: NotReady: none of its pods is ready" in out
     assert "  scheduler s: NotReady: nothing is there for it yet" in out
-    assert "  policy p: Pending: the operator has not looked at generation 1 yet" in out
+    assert "  policy p: Pending: the operator has not observed generation 1 yet" in out
     # the API server has understood that a pod's metrics are asked for, and has found nobody there
     (why,) = [line for line in out.splitlines() if "metrics of fairlead-1: " in line]
     assert "404" not in why

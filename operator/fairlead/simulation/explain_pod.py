@@ -13,13 +13,13 @@ from fairlead.simulation.results import NodeResult, PodResult
 from fairlead.simulation.simulation import Simulation, scheduler_of
 from fairlead.simulation.snapshot import Raw
 
-Verdict = Literal["Preferred", "Possible", "Refused", "Unfit"]
+Verdict = Literal["Preferred", "Possible", "Rejected", "Unfit"]
 LOOKED_AT: Final = 24
 """Nodes that seem near are asked what they compared."""
-_ORDER: Final[Sequence[Verdict]] = ("Preferred", "Possible", "Refused", "Unfit")
+_ORDER: Final[Sequence[Verdict]] = ("Preferred", "Possible", "Rejected", "Unfit")
 ASKED_MAX: Final = 50
-"""Nodes are asked what they compared, of those that are refused for different reasons."""
-Refused = tuple[str, str, str]
+"""Nodes are asked what they compared, of those that are rejected for different reasons."""
+Rejected = tuple[str, str, str]
 """Policy, rule and reason."""
 
 
@@ -37,8 +37,8 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusing:
-    """A rule that refuses nodes, and what it compared on one of them."""
+class Rejecting:
+    """A rule that rejects nodes, and what it compared on one of them."""
 
     count: int
     node: str
@@ -59,13 +59,15 @@ class Explanation:
 
     judged: PodResult
     groups: Sequence[Group]
-    refusing: Sequence[Refusing]
+    rejecting: Sequence[Rejecting]
     closest: Closest | None
-    """None where no node is refused, or there is none."""
+    """None where no node is rejected, or there is none."""
     as_good: Sequence[str]
     """Nodes with less than the highest score that are as good to the scheduler, who is told tenths."""
     others: Sequence[Unmatched]
-    """Policies that have no say about the pod."""
+    """Policies that do not match the pod."""
+    foreign: frozenset[str]
+    """Names of the policies that are for another scheduler."""
 
 
 def explanation(world: Simulation, raw: Raw, judged: PodResult) -> Explanation:
@@ -75,17 +77,18 @@ def explanation(world: Simulation, raw: Raw, judged: PodResult) -> Explanation:
     return Explanation(
         judged,
         groups(judged),
-        _refusing(world, raw, judged),
+        _rejecting(world, raw, judged),
         _closest(world, raw, judged),
         _as_good(judged),
         [one for one in others if one is not None],
+        frozenset(one.name for one in world.policies.policies if one.scheduler_name != scheduler),
     )
 
 
 def verdict_of(node: NodeResult, preferred: frozenset[str]) -> Verdict:
     """In one word."""
-    if node.refusals:
-        return "Refused"
+    if node.rejections:
+        return "Rejected"
     if node.unfit:
         return "Unfit"
     return "Preferred" if node.name in preferred else "Possible"
@@ -96,7 +99,7 @@ def groups(judged: PodResult) -> list[Group]:
     preferred = frozenset(judged.preferred)
     found: dict[object, list[NodeResult]] = {}
     for node in judged.nodes:
-        said = [(one.policy, one.rule, one.reason) for one in node.refusals]
+        said = [(one.policy, one.rule, one.reason) for one in node.rejections]
         key = (verdict_of(node, preferred), (*said, *dict.fromkeys(one.what for one in node.unfit)))
         found.setdefault(key, []).append(node)
     made = [Group(verdict_of(nodes[0], preferred), sorted(nodes, key=_worse)) for nodes in found.values()]
@@ -111,7 +114,7 @@ class OneNode:
     verdict: Verdict
     told: NodeExplained
     scored: NodeScored | None
-    """None where the scheduler is told nothing, because it does not fit or is refused."""
+    """None where the scheduler is told nothing, because it does not fit or is rejected."""
 
 
 def one_node(world: Simulation, raw: Raw, judged: PodResult, node: NodeResult) -> OneNode:
@@ -125,19 +128,19 @@ def _worse(node: NodeResult) -> float:
     return -(node.score or 0.0)
 
 
-def _refusing(world: Simulation, raw: Raw, judged: PodResult) -> list[Refusing]:
-    """Each rule, for each reason that it gives, with the first node that it refuses so; in the order of rules."""
-    counts: Counter[Refused] = Counter()
-    first: dict[Refused, str] = {}
+def _rejecting(world: Simulation, raw: Raw, judged: PodResult) -> list[Rejecting]:
+    """Each rule, for each reason that it gives, with the first node that it rejects so; in the order of rules."""
+    counts: Counter[Rejected] = Counter()
+    first: dict[Rejected, str] = {}
     for node in judged.nodes:
-        for one in node.refusals:
+        for one in node.rejections:
             said = one.policy, one.rule, one.reason
             counts[said] += 1
             first.setdefault(said, node.name)
     names = [*dict.fromkeys(first.values())][:ASKED_MAX]
     told = {one.node: one.filters for one in world.explain(raw, judged, names)}
     found = [
-        Refusing(counts[said], name, one)
+        Rejecting(counts[said], name, one)
         for said, name in first.items()
         for one in told.get(name, ())
         if (one.policy, one.rule) == said[:2]
@@ -150,7 +153,7 @@ def _closest(world: Simulation, raw: Raw, judged: PodResult) -> Closest | None:
     away = [node for node in judged.nodes if not node.is_candidate]
     near = nsmallest(LOOKED_AT, away, key=_far)
     told = world.explain(raw, judged, [node.name for node in near])
-    found = [Closest(node, [*_refusals(one)]) for node, one in zip(near, told, strict=True)]
+    found = [Closest(node, [*_rejections(one)]) for node, one in zip(near, told, strict=True)]
     return min(found, key=_far_in_all, default=None)
 
 
@@ -161,12 +164,12 @@ def _as_good(judged: PodResult) -> list[str]:
     return [node.name for node, sent in zip(left, told, strict=True) if sent == best and node.name not in preferred]
 
 
-def _refusals(node: NodeExplained) -> Iterator[RuleExplained]:
-    return (one for one in node.filters if one.outcome == "Refused")
+def _rejections(node: NodeExplained) -> Iterator[RuleExplained]:
+    return (one for one in node.filters if one.outcome == "Rejected")
 
 
 def _far(node: NodeResult) -> float:
-    return len(node.refusals) + sum(one.shortfall for one in node.unfit)
+    return len(node.rejections) + sum(one.shortfall for one in node.unfit)
 
 
 def _far_in_all(closest: Closest) -> float:

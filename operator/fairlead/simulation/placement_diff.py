@@ -15,7 +15,7 @@ class Moved:
 
     node: str
     by: Sequence[Refusal]
-    """What refuses it, before or after."""
+    """What rejects it, before or after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +32,16 @@ class Changed:
     @property
     def rules(self) -> list[str]:
         """All that it comes from, as policy/rule."""
-        refusals = (one for moved in (*self.lost, *self.gained) for one in moved.by)
-        return [*dict.fromkeys([*(f"{one.policy}/{one.rule}" for one in refusals), *self.by_scores])]
+        rejections = (one for moved in (*self.lost, *self.gained) for one in moved.by)
+        return [*dict.fromkeys([*(f"{one.policy}/{one.rule}" for one in rejections), *self.by_scores])]
 
 
 def changed(one: Simulation, other: Simulation, raw: Raw, file: str = "") -> Changed | None:
     """What becomes different for a pod from one world to the other, which have the same nodes; None if nothing does."""
     before, after = one.judge(raw, file), other.judge(raw, file)
     pairs = [*zip(before.nodes, after.nodes, strict=True)]
-    lost = [Moved(was.name, now.refusals) for was, now in pairs if was.is_candidate and not now.is_candidate]
-    gained = [Moved(was.name, was.refusals) for was, now in pairs if now.is_candidate and not was.is_candidate]
+    lost = [Moved(was.name, now.rejections) for was, now in pairs if was.is_candidate and not now.is_candidate]
+    gained = [Moved(was.name, was.rejections) for was, now in pairs if now.is_candidate and not was.is_candidate]
     if not lost and not gained and before.preferred == after.preferred:
         return None
     by_scores = [] if before.preferred == after.preferred else [*_scores(one, other, raw, before, after)]

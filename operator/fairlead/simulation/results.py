@@ -12,8 +12,8 @@ from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.views.pod_and_node import PodView
 from fairlead.simulation.scheduler_filters import FITS, FitFailures
 
-Refusals = Sequence[Refusal]
-NO_REJECTIONS: Refusals = ()
+Rejections = Sequence[Refusal]
+NO_REJECTIONS: Rejections = ()
 CLASSES: Final = 128
 """Of pods that are alike, that are kept at a time: each takes a megabyte where there are thousands of nodes."""
 
@@ -24,8 +24,8 @@ class NodeResult(msgspec.Struct, frozen=True, gc=False):
     name: str
     unfit: FitFailures = FITS
     """Why the scheduler itself would not take it."""
-    refusals: Refusals = NO_REJECTIONS
-    """The rules that refuse it, in order: the scheduler is told the first."""
+    rejections: Rejections = NO_REJECTIONS
+    """The rules that reject it, in order: the scheduler is told the first."""
     score: float | None = None
     """The exact total of all policies, normalised over the nodes that fit and pass; None for the others."""
 
@@ -36,23 +36,23 @@ class NodeResult(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def passed(self) -> bool:
-        """Whether no policy refuses it."""
-        return not self.refusals
+        """Whether no policy rejects it."""
+        return not self.rejections
 
     @property
     def resolvable(self) -> bool | None:
-        """Whether evicting pods might help against what the scheduler is told; None where nobody refuses."""
-        return self.refusals[0].resolvable if self.refusals else None
+        """Whether evicting pods might help against what the scheduler is told; None where nobody rejects."""
+        return self.rejections[0].resolvable if self.rejections else None
 
     @property
     def reasons(self) -> list[str]:
         """Of policies, each once."""
-        return [*dict.fromkeys(one.reason for one in self.refusals)]
+        return [*dict.fromkeys(one.reason for one in self.rejections)]
 
     @property
     def is_candidate(self) -> bool:
         """Whether the pod could go there."""
-        return not self.unfit and not self.refusals
+        return not self.unfit and not self.rejections
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ def _written(verdicts: Verdicts) -> msgspec.Raw:
     said: dict[tuple[int, int], tuple[bool, bool, bool | None, list[str]]] = {}
     nodes = []
     for node in verdicts.nodes:
-        key = id(node.refusals), id(node.unfit)  # few, and as long as the nodes are there
+        key = id(node.rejections), id(node.unfit)  # few, and as long as the nodes are there
         found = said.get(key)
         if found is None:
             unfit = dict.fromkeys(f"does not fit: {one.what}" for one in node.unfit)

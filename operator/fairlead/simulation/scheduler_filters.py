@@ -166,9 +166,9 @@ def _resources(request: Amounts) -> Check:
 
 def _lacks(name: str, free: float, asked: float) -> FitFailure:
     if name == "pods":
-        return FitFailure("Too many pods", "no place for another one")
+        return FitFailure("Too many pods", "no capacity for another pod")
     free = max(free, 0.0)
-    said = f"asks for {amount(name, asked)}, {amount(name, free)} is free"
+    said = f"requests {amount(name, asked)}, {amount(name, free)} is free"
     return FitFailure(f"Insufficient {name}", said, 1.0 - free / asked)
 
 

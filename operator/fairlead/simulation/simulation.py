@@ -90,7 +90,7 @@ class Simulation:
             namespace = self.mirror.namespace(str(pod.metadata.namespace) or "default")
             view = PodView(pod, namespace, request_of(pod))
         except _UNREADABLE as error:
-            raise SnapshotError(f"{file or 'a pod'}: it cannot be read: {error}") from None
+            raise SnapshotError(f"{file or 'a pod'}: cannot be read: {error}") from None
         placed = self._placed_as(key := (view.namespace, view.name))
         if placed is None:
             yield view, ""
@@ -124,13 +124,13 @@ class Simulation:
 
     def _judged(self, view: PodView, matched: Sequence[Matched], unfit: Sequence[FitFailures]) -> Verdicts:
         evaluator, names, now = self._evaluator, self.names, self.now
-        refused = evaluator.judge(view, matched, names, now=now, clock=_stopped, deadline=_NEVER).by_all
+        rejected = evaluator.judge(view, matched, names, now=now, clock=_stopped, deadline=_NEVER).by_all
         pairs = [*zip(names, unfit, strict=True)]
-        left = [name for name, why in pairs if not why and name not in refused]
+        left = [name for name, why in pairs if not why and name not in rejected]
         rated = evaluator.rate(view, matched, left, now=now, clock=_stopped, deadline=_NEVER)
         scores = dict(zip(left, rated, strict=True))
         return Verdicts(
-            [NodeResult(name, why, refused.get(name, NO_REJECTIONS), scores.get(name)) for name, why in pairs]
+            [NodeResult(name, why, rejected.get(name, NO_REJECTIONS), scores.get(name)) for name, why in pairs]
         )
 
     def _unfit(self, checks: Sequence[Check], home: str) -> Sequence[FitFailures]:

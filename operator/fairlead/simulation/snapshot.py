@@ -25,7 +25,7 @@ Key = tuple[str, str]
 
 _TRAILING: Final = re.compile(r"trailing characters \(byte (\d+)\)")
 _BYTE: Final = re.compile(r" ?\(byte (\d+)\)")
-_TOO_DEEP: Final = f"it is nested more than {DEPTH_MAX:,} deep; no object of Kubernetes is"
+_TOO_DEEP: Final = f"it is nested more than {DEPTH_MAX:,} levels deep; no Kubernetes object is"
 _FIRST: Final = re.compile(rb"\S")
 _NEWLINE: Final = b"\n"
 _YAML: Final = (".yaml", ".yml")
@@ -73,7 +73,7 @@ class Snapshot:
         data = _utf8(data)
         first = _FIRST.search(data)
         if first is None:
-            raise SnapshotError(f"{file}: there is nothing in it; write it with `{GET}`")
+            raise SnapshotError(f"{file}: the file is empty; write it with `{GET}`")
         if first[0] in b"{[" and not file.lower().endswith(_YAML):
             self._json(file, data)
         else:
@@ -88,14 +88,14 @@ class Snapshot:
         try:
             found = _object.decode(raw)
         except msgspec.DecodeError as error:
-            raise SnapshotError(f"{file}: there is something in it that is no object of Kubernetes: {error}") from None
+            raise SnapshotError(f"{file}: contains something that is not a Kubernetes object: {error}") from None
         kind = found.kind or kind
         if kind.endswith("List") and found.items is not None:
             for item in found.items:
                 self.put_raw(item, file, kind.removesuffix("List"))
             return
         if not kind:
-            raise SnapshotError(f"{file}: an object in it has no kind: is it cut out of something else?")
+            raise SnapshotError(f"{file}: contains an object without a kind: was it cut out of something else?")
         kept = self._kept(found.apiVersion, kind)
         if kept is None:
             self.others[kind] += 1
@@ -134,9 +134,9 @@ class Snapshot:
                     count += 1
                     self.put_raw(_written(file, document), file)
         except (yaml.YAMLError, RecursionError) as error:
-            raise SnapshotError(f"{file}: {_said(error)}; write it anew with `{GET}`") from None
+            raise SnapshotError(f"{file}: {_said(error)}; write it again with `{GET}`") from None
         if not count:
-            raise SnapshotError(f"{file}: there is nothing in it; write it with `{GET}`")
+            raise SnapshotError(f"{file}: the file is empty; write it with `{GET}`")
 
 
 def spelt(key: Key) -> str:
@@ -153,7 +153,7 @@ def _documents(file: str, data: bytes) -> Iterator[Raw]:
         except msgspec.DecodeError as error:
             trailing = _TRAILING.search(str(error))
             if trailing is None:
-                raise SnapshotError(f"{file}: {_broken(error, data, begin)}; write it anew with `{GET}`") from None
+                raise SnapshotError(f"{file}: {_broken(error, data, begin)}; write it again with `{GET}`") from None
             end = begin + int(trailing[1]) - 1  # it counts from one
             yield msgspec.json.decode(whole[begin:end], type=msgspec.Raw)
             begin = end
@@ -164,28 +164,30 @@ def _documents(file: str, data: bytes) -> Iterator[Raw]:
 def _broken(error: msgspec.DecodeError, data: bytes, begin: int) -> str:
     said = str(error)
     if "truncated" in said:
-        return f"the JSON ends in the middle, in line {data.rstrip().count(_NEWLINE) + 1}: the file is cut off"
+        return f"the JSON ends early, in line {data.rstrip().count(_NEWLINE) + 1}: the file is cut off"
     place = _BYTE.search(said)
     at = begin + int(place[1]) if place else begin
     line = data.count(_NEWLINE, 0, at) + 1
-    return f"this is no JSON from line {line} on: {_BYTE.sub('', said).removeprefix('JSON is malformed: ')}"
+    return f"this is not JSON from line {line} on: {_BYTE.sub('', said).removeprefix('JSON is malformed: ')}"
 
 
 def _said(error: yaml.YAMLError | RecursionError) -> str:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        return f"this is no YAML from line {error.problem_mark.line + 1} on: {error.problem}"
-    return f"this is no YAML: {str(error).splitlines()[0]}"
+        return f"this is not YAML from line {error.problem_mark.line + 1} on: {error.problem}"
+    return f"this is not YAML: {str(error).splitlines()[0]}"
 
 
 def _written(file: str, document: object) -> bytes:
     if not isinstance(document, Mapping):
-        raise SnapshotError(f"{file}: there is something in it that is no object of Kubernetes")
+        raise SnapshotError(f"{file}: contains something that is not a Kubernetes object")
     if _size(document, {}) > VALUES_MAX:
-        raise SnapshotError(f"{file}: aliases make more than {VALUES_MAX:,} values of it; write them out")
+        raise SnapshotError(
+            f"{file}: with its aliases expanded this is more than {VALUES_MAX:,} values; write them out"
+        )
     try:
         return msgspec.json.encode(document)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise SnapshotError(f"{file}: there is something in it that JSON has no word for: {error}") from None
+        raise SnapshotError(f"{file}: contains a value that JSON cannot hold: {error}") from None
 
 
 def _size(value: object, known: dict[int, int]) -> int:

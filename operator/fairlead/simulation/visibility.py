@@ -8,7 +8,7 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.strategies.reads import Reads
 
 Kind = Literal["pods", "namespace"]
-_WHAT: Final[dict[Kind, str]] = {"pods": "what runs on nodes", "namespace": "the pod's namespace"}
+_WHAT: Final[dict[Kind, str]] = {"pods": "the pods on nodes", "namespace": "the pod's namespace"}
 
 
 @dataclass(frozen=True, slots=True)

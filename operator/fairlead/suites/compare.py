@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fairlead.api.errors import FieldPath
 from fairlead.policy.explain.explanation import NodeExplained, RuleExplained, Step
 from fairlead.policy.explain.mismatch import Unmatched
-from fairlead.suites.suite import Expect, Refusal
+from fairlead.suites.suite import Expect, Rejection
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,9 @@ class OnNode:
     """The points of all policies, where the node fits and passes."""
 
     @property
-    def refusal(self) -> RuleExplained | None:
+    def rejection(self) -> RuleExplained | None:
         """The rule whose reason is given."""
-        return next((rule for rule in self.explained.filters if rule.outcome == "Refused"), None)
+        return next((rule for rule in self.explained.filters if rule.outcome == "Rejected"), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class EvictionVerdict:
     rule: str = ""
     why: str = ""
     protected: bool = False
-    """Whether it is protected itself, and not the node refused after all."""
+    """Whether it is protected itself, and not the node rejected after all."""
     protections: Sequence[Protecting] = ()
     """All that were asked."""
 
@@ -53,7 +53,7 @@ class Annotated:
     """What is written when the pod is bound to a node, or why it is not bound."""
 
     values: Mapping[str, str] = field(default_factory=dict)
-    refusal: str = ""
+    failure: str = ""
 
 
 Outcome = tuple[str, str, str, str]
@@ -104,7 +104,7 @@ def differences(expect: Expect, answer: Actual) -> list[Difference]:
     return [
         *_policies(expect, answer),
         *_passed(expect, answer),
-        *_refused(expect, answer),
+        *_rejected(expect, answer),
         *_scores(expect, answer),
         *_order(expect, answer),
         *_preferred(expect, answer),
@@ -122,35 +122,35 @@ def _policies(expect: Expect, answer: Actual) -> Iterator[Difference]:
 
 def _doubts(answer: Actual) -> tuple[str, ...]:
     doubts = {doubt.policy: doubt for node in answer.nodes.values() for doubt in node.explained.doubts}
-    return tuple(f"{one.policy}: cannot tell if it is for the pod: {one.why}" for one in doubts.values())
+    return tuple(f"{one.policy}: cannot tell whether it matches the pod: {one.why}" for one in doubts.values())
 
 
 def _passed(expect: Expect, answer: Actual) -> Iterator[Difference]:
     if expect.passed is None:
         return
     for name, node in answer.nodes.items():
-        refusal = node.refusal
-        if name in expect.passed and refusal is not None:
-            yield Difference(("passed",), name, "passed", _said(refusal), [refusal])
-        elif name not in expect.passed and refusal is None and name not in expect.refused:
-            wanted = "refused, since it is not in the list"
+        rejection = node.rejection
+        if name in expect.passed and rejection is not None:
+            yield Difference(("passed",), name, "passed", _said(rejection), [rejection])
+        elif name not in expect.passed and rejection is None and name not in expect.rejected:
+            wanted = "rejected, because it is not in the list"
             yield Difference(("passed",), name, wanted, _fate(node), node.explained.filters)
 
 
-def _refused(expect: Expect, answer: Actual) -> Iterator[Difference]:
-    for name, wanted in expect.refused.items():
+def _rejected(expect: Expect, answer: Actual) -> Iterator[Difference]:
+    for name, wanted in expect.rejected.items():
         node = answer.nodes[name]
-        refusal = node.refusal
-        if refusal is None or not _is_as(wanted, refusal):
-            rules = [refusal] if refusal else node.explained.filters
-            yield Difference(("refused", name), name, _wanted(wanted), _fate(node), rules)
+        rejection = node.rejection
+        if rejection is None or not _is_as(wanted, rejection):
+            rules = [rejection] if rejection else node.explained.filters
+            yield Difference(("rejected", name), name, _wanted(wanted), _fate(node), rules)
 
 
-def _is_as(wanted: Refusal, refusal: RuleExplained) -> bool:
+def _is_as(wanted: Rejection, rejection: RuleExplained) -> bool:
     return (
-        (wanted.reason is None or wanted.reason == refusal.reason)
-        and (wanted.rule is None or is_called(refusal.policy, refusal.rule, wanted.rule))
-        and (wanted.resolvable is None or wanted.resolvable == refusal.resolvable)
+        (wanted.reason is None or wanted.reason == rejection.reason)
+        and (wanted.rule is None or is_called(rejection.policy, rejection.rule, wanted.rule))
+        and (wanted.resolvable is None or wanted.resolvable == rejection.resolvable)
     )
 
 
@@ -159,17 +159,17 @@ def is_called(policy: str, rule: str, name: str) -> bool:
     return name in (rule, f"{policy}/{rule}")
 
 
-def _wanted(wanted: Refusal) -> str:
-    parts = [f"refused: {wanted.reason}" if wanted.reason is not None else "refused"]
+def _wanted(wanted: Rejection) -> str:
+    parts = [f"rejected: {wanted.reason}" if wanted.reason is not None else "rejected"]
     parts += [f"by {wanted.rule}"] if wanted.rule is not None else []
     parts += [_resolvable(wanted.resolvable)] if wanted.resolvable is not None else []
     return ", ".join(parts)
 
 
 def _fate(node: OnNode) -> str:
-    refusal = node.refusal
-    if refusal is not None:
-        return f"{_said(refusal)}, {_resolvable(refusal.resolvable)}"
+    rejection = node.rejection
+    if rejection is not None:
+        return f"{_said(rejection)}, {_resolvable(rejection.resolvable)}"
     return "passed"
 
 
@@ -178,7 +178,7 @@ def _resolvable(is_resolvable: bool) -> str:  # noqa: FBT001 - it is about the v
 
 
 def _said(rule: RuleExplained) -> str:
-    return f"refused: {rule.reason}, by {rule.policy}/{rule.rule}"
+    return f"rejected: {rule.reason}, by {rule.policy}/{rule.rule}"
 
 
 def _scores(expect: Expect, answer: Actual) -> Iterator[Difference]:
@@ -189,10 +189,10 @@ def _scores(expect: Expect, answer: Actual) -> Iterator[Difference]:
 
 
 def _score(node: OnNode) -> str:
-    if node.refusal is not None:
-        return f"no score: {_said(node.refusal)}"
+    if node.rejection is not None:
+        return f"no score: {_said(node.rejection)}"
     if node.score is None:
-        return f"no score: the node does not fit: {', '.join(node.unfit) or 'the scheduler would not take it'}"
+        return f"no score: the node does not fit: {', '.join(node.unfit) or 'the scheduler rejects it'}"
     return f"score {number(node.score)}"
 
 
@@ -246,14 +246,14 @@ def _spared_by(answer: Actual, pod: str) -> str:
         return "may be evicted"
     if found.protected:
         return f"protected by {found.policy}/{found.rule}"
-    return f"not evicted, because its node would be refused without it: {found.why}, by {found.policy}/{found.rule}"
+    return f"not evicted, because its node would be rejected without it: {found.why}, by {found.policy}/{found.rule}"
 
 
 def _annotations(expect: Expect, answer: Actual) -> Iterator[Difference]:
     for node, wanted in expect.annotations.items():
         found = answer.annotations[node]
-        if found.refusal or dict(found.values) != wanted:
-            got = f"not bound: {found.refusal}" if found.refusal else _map(found.values)
+        if found.failure or dict(found.values) != wanted:
+            got = f"not bound: {found.failure}" if found.failure else _map(found.values)
             yield Difference(("annotations", node), node, _map(wanted), got)
 
 

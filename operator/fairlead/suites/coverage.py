@@ -11,7 +11,7 @@ from fairlead.suites.compare import Outcome
 MATCHED: Final = "matched"
 NOT_MATCHED: Final = "left alone"
 PASSED: Final = "passed"
-REFUSED: Final = "refused"
+REJECTED: Final = "rejected"
 SCORED: Final = "scored"
 PROTECTED: Final = "protected"
 EVICTABLE: Final = "let go"
@@ -62,7 +62,7 @@ def _rules(policy: CompiledPolicy) -> Iterator[tuple[str, str, tuple[str, ...]]]
     if policy.match != Match():
         yield "Match", "match", (MATCHED, NOT_MATCHED)
     for filter_ in policy.filters:
-        yield "Filter", filter_.name, (PASSED, REFUSED)
+        yield "Filter", filter_.name, (PASSED, REJECTED)
     for score in policy.scores:
         yield "Score", score.name, (SCORED,)
     for protection in policy.protections:

@@ -65,7 +65,7 @@ def time_of(suite: Suite, at: int) -> int:
     try:
         return int(string_to_timestamp(text))
     except CelError:
-        _refuse(path, f"{text!r} is no time", f"write it as {NOON}")
+        _refuse(path, f"{text!r} is not a time", f"write it as {NOON}")
 
 
 def patched(under: Any, over: Any) -> Any:
@@ -101,7 +101,7 @@ def _gathered(suite: Suite, case: Case, at: int, kind: str) -> _Gathered:
             path: FieldPath = (*where, kind, index)
             for key, one in _named(written, suite, path, namespaced=kind == "pods"):
                 if key in own:
-                    _refuse((*path, "metadata", "name"), f"{key[1]!r} is there already", "give it another name")
+                    _refuse((*path, "metadata", "name"), f"{key[1]!r} exists already", "give it another name")
                 own.add(key)
                 found[key] = layered(found.get(key, ({}, ()))[0], one), path
     return found
@@ -112,7 +112,7 @@ def _named(written: Object, suite: Suite, path: FieldPath, *, namespaced: bool) 
     metadata = one.get("metadata") or {}
     name = metadata.get("name")
     if not name:
-        _refuse((*path, "metadata", "name"), "is missing", "name it: cases speak of it by its name")
+        _refuse((*path, "metadata", "name"), "is missing", "name it: cases refer to it by name")
     copies = written.get("copies")
     if copies is None:
         names = [name]
@@ -187,7 +187,7 @@ def _refuse_lost(placed: _Gathered, nodes: _Gathered, case: Case) -> None:
         node = (one.get("spec") or {}).get("nodeName")
         where: FieldPath = (*path, "spec", "nodeName")
         if not node:
-            _refuse(where, "is missing", f"say on which node the pod {name} is")
+            _refuse(where, "is missing", f"name the node of the pod {name}")
         if node not in names:
             near = closest_name(str(node), names)
             hint = f"did you mean {near}?" if near else f"the nodes are {', '.join(names) or 'none'}"

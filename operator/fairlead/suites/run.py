@@ -107,14 +107,14 @@ def _of_match(policies: Sequence[CompiledPolicy], judged: PodResult, about: Case
 
 
 def _of_node(node: NodeResult, said: NodeExplained) -> Iterator[Outcome]:
-    """A refusal counts for the rule whose reason is given: behind another one, nobody would miss it."""
-    refused = False
+    """A rejection counts for the rule whose reason is given: behind another one, nobody would miss it."""
+    rejected = False
     for rule in said.filters:
         if rule.outcome == "Passed":
             yield rule.policy, "Filter", rule.rule, coverage.PASSED
-        elif rule.outcome == "Refused" and not refused:
-            refused = True
-            yield rule.policy, "Filter", rule.rule, coverage.REFUSED
+        elif rule.outcome == "Rejected" and not rejected:
+            rejected = True
+            yield rule.policy, "Filter", rule.rule, coverage.REJECTED
     for rule in said.scores if node.is_candidate else ():
         if rule.outcome == "Scored":
             yield rule.policy, "Score", rule.rule, coverage.SCORED
@@ -203,6 +203,6 @@ def _scheduler(case: Case, at: int, policies: Sequence[CompiledPolicy]) -> str:
     found = sorted({policy.scheduler_name for policy in policies})
     said = (case.pod.get("spec") or {}).get("schedulerName")
     if len(found) > 1 and not said and "from" not in case.pod:
-        message = f"is missing: the policies are of several schedulers, {', '.join(found)}"
-        raise InvalidObjectError([FieldError(("cases", at, "pod", "spec", "schedulerName"), message, "say which")])
+        message = f"is missing: the policies have several schedulers, {', '.join(found)}"
+        raise InvalidObjectError([FieldError(("cases", at, "pod", "spec", "schedulerName"), message, "name one")])
     return found[0] if found else ""

@@ -22,8 +22,8 @@ Group = Annotated[Listed[str], Field(min_length=1), BeforeValidator(_as_group)]
 """Nodes of one score: a name, or a list of names."""
 
 
-class Refusal(Params):
-    """Why a node is refused. Only what is given is compared; a text in its place is the reason."""
+class Rejection(Params):
+    """Why a node is rejected. Only what is given is compared; a text in its place is the reason."""
 
     reason: str | None = None
     """The reason that people read, as a whole."""
@@ -44,11 +44,11 @@ class Expect(Params):
     policies: Listed[str] | None = None
     """The policies that the pod is subject to: these, and no others."""
     passed: Listed[str] | None = None
-    """The nodes that no filter refuses: these, and no others."""
-    refused: dict[str, Refusal] = Field(default_factory=dict)
-    """By node: why it is refused. Nodes that are not named are not looked at."""
+    """The nodes that no filter rejects: these, and no others."""
+    rejected: dict[str, Rejection] = Field(default_factory=dict)
+    """By node: why it is rejected. Nodes that are not named are not looked at."""
     scores: dict[str, float] = Field(default_factory=dict)
-    """By node: the points of all policies, to a hundredth. A node that does not fit, or is refused, has none."""
+    """By node: the points of all policies, to a hundredth. A node that does not fit, or is rejected, has none."""
     order: Annotated[Listed[Group], Field(min_length=2)] | None = None
     """These nodes from the highest score to the lowest; a list in the list has nodes of one score."""
     preferred: Listed[str] | None = None

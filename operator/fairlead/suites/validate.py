@@ -1,4 +1,4 @@
-"""Whether what a case expects is about things that there are: a misspelt node would otherwise never be refused."""
+"""Whether what a case expects is about things that there are: a misspelt node would otherwise never be rejected."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -28,9 +28,9 @@ def name_errors(
     for at, name in enumerate(expect.policies or ()):
         yield from _unknown("policy", name, names, (*path, "policies", at))
     filters = [(policy.name, rule.name) for policy in policies for rule in policy.filters]
-    for node, refusal in expect.refused.items():
-        if refusal.rule is not None:
-            yield from _unknown_rule("filter", refusal.rule, filters, (*path, "refused", node))
+    for node, rejection in expect.rejected.items():
+        if rejection.rule is not None:
+            yield from _unknown_rule("filter", rejection.rule, filters, (*path, "rejected", node))
     protections = [(policy.name, rule.name) for policy in policies for rule in policy.protections]
     for pod, rule in expect.protected.items():
         yield from _unknown_rule("protection", rule, protections, (*path, "protected", pod))
@@ -56,7 +56,7 @@ def _nodes(expect: Expect) -> Iterator[tuple[FieldPath, str]]:
         yield from ((("order", at), name) for name in group)
     for at, name in enumerate(expect.preferred or ()):
         yield ("preferred", at), name
-    for field, names in (("refused", expect.refused), ("scores", expect.scores), ("annotations", expect.annotations)):
+    for field, names in (("rejected", expect.rejected), ("scores", expect.scores), ("annotations", expect.annotations)):
         yield from (((field, name), name) for name in names)
 
 
@@ -77,7 +77,7 @@ def _lost(name: str, asked: CaseInputs, path: FieldPath) -> Iterator[FieldError]
         yield from _unknown("pod on a node", name, [str(pod["metadata"]["name"]) for pod in asked.pods], path)
     elif len(keys) > 1:
         several = " and ".join("/".join(key) for key in keys)
-        yield FieldError(path, f"several pods are called {name}", f"say which one: {several}")
+        yield FieldError(path, f"several pods have the name {name}", f"write one of {several}")
 
 
 def _unknown(what: str, name: str, names: Iterable[str], path: FieldPath) -> Iterator[FieldError]:
@@ -97,7 +97,7 @@ def _meant(name: str, names: Sequence[str]) -> str:
     if near:
         return f"did you mean {near}?"
     more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
-    return f"there are {', '.join(names[:_NAMES_MAX])}{more}" if names else "there is none at all"
+    return f"there are {', '.join(names[:_NAMES_MAX])}{more}" if names else "this case has none"
 
 
 KINDS: Final = {"namespaces": NAMESPACE, "nodes": NODE, "pods": POD}
@@ -127,7 +127,7 @@ def field_errors(suite: Suite) -> Iterator[FieldError]:
     for at, case in enumerate(suite.cases):
         if case.expect == _NOTHING:
             hint = f"its fields are {', '.join(Expect.model_fields)}"
-            yield FieldError(("cases", at, "expect"), "expects nothing, so that the case could not fail", hint)
+            yield FieldError(("cases", at, "expect"), "expects nothing, so the case cannot fail", hint)
 
 
 def _objects(suite: Suite) -> Iterator[tuple[Object, str, FieldPath]]:
@@ -185,10 +185,10 @@ def _of_value(value: object, type_: str, path: FieldPath) -> Iterator[FieldError
         try:
             string_to_timestamp(str(value))
         except CelError:
-            yield FieldError(path, f"{shown(value)} is no time", "write it as 2027-01-15T12:00:00Z")
+            yield FieldError(path, f"{shown(value)} is not a time", "write it as 2027-01-15T12:00:00Z")
     elif not isinstance(value, _TYPES[type_]) or (isinstance(value, bool) and type_ != "bool"):
         hint = "write it in quotes" if type_ == "string" and not isinstance(value, list | Mapping) else ""
-        yield FieldError(path, f"must be {_WORDS.get(type_, 'a number or a text')}, not {shown(value)}", hint)
+        yield FieldError(path, f"must be {_WORDS.get(type_, 'a number or a string')}, not {shown(value)}", hint)
 
 
 def _fields_of(type_: str) -> str:

@@ -55,5 +55,5 @@ def world(
 def flips_of(expression: str, on_it: Sequence[object] = ON_IT) -> list[Change]:
     """The flips for a filter that refuses."""
     (rule,) = explained({"filters": [{"name": "rule", "expression": expression}]}, on_it=on_it).filters
-    assert rule.outcome == "Refused"
+    assert rule.outcome == "Rejected"
     return list(rule.flips)

@@ -34,7 +34,7 @@ cases:
   pod: {}
   expect:
     passed: [a]
-    refused: {b: slow disk}
+    rejected: {b: slow disk}
 """
 
 

@@ -62,9 +62,9 @@ def test_a_rule_that_goes_is_missed(path: Path, tmp_path: Path, capsys: pytest.C
     # What is expected of a rule by name could not be asked any more, which would be an error and no failure.
     kept = yaml.safe_load(examples.suite_of(path).read_text())
     for case in kept["cases"]:
-        case["expect"]["refused"] = {
+        case["expect"]["rejected"] = {
             node: {"reason": why} if isinstance(why, str) else {key: one for key, one in why.items() if key != "rule"}
-            for node, why in case["expect"].get("refused", {}).items()
+            for node, why in case["expect"].get("rejected", {}).items()
         }
     suite.write_text(yaml.safe_dump(kept))
     for what, policy in _without_one(yaml.safe_load(path.read_text())):

@@ -32,23 +32,23 @@ def test_groups_come_best_first_and_then_by_how_many_they_are() -> None:
     assert [(group.verdict, [one.name for one in group.nodes]) for group in found.groups] == [
         ("Preferred", ["n5"]),
         ("Possible", ["n7", "n4"]),
-        ("Refused", ["n1", "n2"]),
-        ("Refused", ["n3"]),
+        ("Rejected", ["n1", "n2"]),
+        ("Rejected", ["n3"]),
         ("Unfit", ["n6"]),
     ]
 
 
 def test_each_rule_that_refuses_is_told_with_one_of_its_nodes() -> None:
     found = _explained(pod(), node("n1"), node("n2", room={"cpu": "2"}), policies=[CLASS])
-    assert [(one.told.rule, one.count, one.node) for one in found.refusing] == [("big", 1, "n2"), ("class", 2, "n1")]
-    assert [flip.left for flip in found.refusing[0].told.flips] == [2.0]
+    assert [(one.told.rule, one.count, one.node) for one in found.rejecting] == [("big", 1, "n2"), ("class", 2, "n1")]
+    assert [flip.left for flip in found.rejecting[0].told.flips] == [2.0]
 
 
 def test_a_rule_that_refuses_for_several_reasons_is_told_once_for_each() -> None:
     entry = {"name": "load", "nodeLabel": {"key": "load"}}
     hot = policy("hot", data=[entry], filters={"cool": {"expression": "data.load < 0.8", "reason": "hot"}})
     found = _explained(pod(), node("n1", labels={"load": "0.9"}), node("n2"), node("n3"), policies=[hot])
-    assert [(one.told.reason, one.count, one.node) for one in found.refusing] == [
+    assert [(one.told.reason, one.count, one.node) for one in found.rejecting] == [
         ("hot", 1, "n1"),
         ("data load is missing", 2, "n2"),
     ]
@@ -78,7 +78,7 @@ def test_of_nodes_that_one_rule_refuses_the_closest_needs_the_fewest_comparisons
 
 def test_where_all_will_do_none_is_closest() -> None:
     found = _explained(pod(), node("n1", labels=T4), policies=[CLASS])
-    assert (found.closest, found.refusing) == (None, [])
+    assert (found.closest, found.rejecting) == (None, [])
 
 
 def test_a_policy_of_which_nobody_can_tell_is_told_once() -> None:
@@ -86,7 +86,7 @@ def test_a_policy_of_which_nobody_can_tell_is_told_once() -> None:
         "d", match={"conditions": {"c": "pod.metadata.labels['no'] == ''"}}, filters={"a": "true", "b": "true"}
     )
     found = _explained(pod(), node("n1"), policies=[doubtful])
-    assert [(one.told.rule, one.told.reason) for one in found.refusing] == [
+    assert [(one.told.rule, one.told.reason) for one in found.rejecting] == [
         ("a", "cannot tell whether the policy is for this pod")
     ]
 
@@ -101,4 +101,4 @@ def test_one_node_has_its_points_where_the_scheduler_is_told_any() -> None:
     judged = there.judge(written(pod()))
     good, bad = (one_node(there, written(pod()), judged, node) for node in judged.nodes)
     assert (good.verdict, good.scored and good.scored.total) == ("Preferred", 50.0)
-    assert (bad.verdict, bad.scored) == ("Refused", None)
+    assert (bad.verdict, bad.scored) == ("Rejected", None)

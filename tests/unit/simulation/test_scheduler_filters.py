@@ -29,16 +29,16 @@ def _needs(key: str, operator: str, *values: str) -> dict[str, Any]:
         "a little more": (
             pod(asks={"cpu": "8001m", "memory": "33Gi"}),
             node(),
-            ["Insufficient cpu (asks for 8.001, 8 is free)", "Insufficient memory (asks for 33Gi, 32Gi is free)"],
+            ["Insufficient cpu (requests 8.001, 8 is free)", "Insufficient memory (requests 33Gi, 32Gi is free)"],
         ),
         "a device that the node has": (pod(asks={"x.io/gpu": "1"}), node(room={"x.io/gpu": "1"}), []),
         "a device that the node has not": (
             pod(asks={"x.io/gpu": "1"}),
             node(),
-            ["Insufficient x.io/gpu (asks for 1, 0 is free)"],
+            ["Insufficient x.io/gpu (requests 1, 0 is free)"],
         ),
         "none of what the node has not": (pod(asks={"x.io/gpu": "0"}), node(), []),
-        "a node for no pods": (pod(), node(room={"pods": "0"}), ["Too many pods (no place for another one)"]),
+        "a node for no pods": (pod(), node(room={"pods": "0"}), ["Too many pods (no capacity for another pod)"]),
         "a taint": (pod(), node(taints=[GPU]), [TAINTED]),
         "a taint that only prefers": (pod(), node(taints=[GPU | {"effect": "PreferNoSchedule"}]), []),
         "a taint that evicts": (
@@ -154,19 +154,19 @@ def test_a_pod_on_the_network_of_the_host_takes_the_ports_of_its_containers() ->
 def test_what_runs_on_a_node_has_its_room_and_what_has_ended_does_not() -> None:
     big = {"cpu": "6"}
     there = [pod("a", on="n1", asks=big), pod("b", on="n2", asks=big, status={"phase": "Succeeded"})]
-    assert unfit(pod(asks=big), node("n1"), node("n2"), *there) == {"n1": ["Insufficient cpu (asks for 6, 2 is free)"]}
+    assert unfit(pod(asks=big), node("n1"), node("n2"), *there) == {"n1": ["Insufficient cpu (requests 6, 2 is free)"]}
 
 
 def test_what_a_pod_does_not_ask_for_may_be_overdrawn() -> None:
     there = [node("n1", room={"cpu": "1"}), pod("a", on="n1", asks={"cpu": "2"})]
     assert unfit(pod(asks={"cpu": "0", "memory": "1Gi"}), *there) == {}
-    assert unfit(pod(asks={"cpu": "1m"}), *there) == {"n1": ["Insufficient cpu (asks for 1m, 0 is free)"]}
+    assert unfit(pod(asks={"cpu": "1m"}), *there) == {"n1": ["Insufficient cpu (requests 1m, 0 is free)"]}
 
 
 def test_a_pod_that_is_placed_is_judged_as_if_it_were_not() -> None:
     big = pod("big", on="n1", asks={"cpu": "6"}, ports=[{"hostPort": 80}])
     there = [node("n1"), node("n2"), big, pod("other", on="n2", asks={"cpu": "6"})]
-    assert unfit(big, *there) == {"n2": ["Insufficient cpu (asks for 6, 2 is free)"]}
+    assert unfit(big, *there) == {"n2": ["Insufficient cpu (requests 6, 2 is free)"]}
 
 
 def test_what_is_not_simulated_is_named_where_a_pod_asks_for_it() -> None:

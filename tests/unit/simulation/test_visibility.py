@@ -16,18 +16,18 @@ OWN = {"own": "namespaceObject.metadata.labels[?'a'].orValue('') == node.metadat
     ("spec", "unread", "kept", "said"),
     {
         "nothing is asked for": ({"filters": LABELS}, ["pods", "namespace"], ["labels"], []),
-        "pods": ({"filters": LABELS | ROOM}, ["pods"], ["labels"], ["p/room: it reads what runs on nodes"]),
+        "pods": ({"filters": LABELS | ROOM}, ["pods"], ["labels"], ["p/room: it reads the pods on nodes"]),
         "pods by another name": (
             {"filters": {"few": "size(pods) < 3", "used": "requested['cpu'] < 1.0"}},
             ["pods"],
             [],
-            ["p/few: it reads what runs on nodes", "p/used: it reads what runs on nodes"],
+            ["p/few: it reads the pods on nodes", "p/used: it reads the pods on nodes"],
         ),
         "a score": (
             {"filters": LABELS, "scores": {"s": "free['cpu']"}},
             ["pods"],
             ["labels"],
-            ["p/s: it reads what runs on nodes"],
+            ["p/s: it reads the pods on nodes"],
         ),
         "pods may be read": ({"filters": ROOM | OWN}, ["namespace"], ["room"], ["p/own: it reads the pod's namespace"]),
         "the namespace decides": (

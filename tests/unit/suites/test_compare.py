@@ -16,10 +16,10 @@ PODS = [
 RIGHT: dict[str, dict[str, Any]] = {
     "policies": {"policies": ["disks"]},
     "passed": {"passed": ["full", "fast"]},
-    "refused, by its reason": {"refused": {"slow": "slow disk"}},
-    "refused, by its rule": {"refused": {"slow": {"rule": "fast"}}},
-    "refused, by policy and rule": {"refused": {"slow": {"rule": "disks/fast", "resolvable": False}}},
-    "refused, whyever": {"refused": {"slow": {}}},
+    "rejected, by its reason": {"rejected": {"slow": "slow disk"}},
+    "rejected, by its rule": {"rejected": {"slow": {"rule": "fast"}}},
+    "rejected, by policy and rule": {"rejected": {"slow": {"rule": "disks/fast", "resolvable": False}}},
+    "rejected, whyever": {"rejected": {"slow": {}}},
     "scores": {"scores": {"fast": 180, "full": 140}},
     "scores, to a hundredth": {"scores": {"fast": 180.004}},
     "order": {"order": ["fast", "full"]},
@@ -33,29 +33,29 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "policies": ({"policies": []}, ["policies: : none | disks"]),
     "passed, one too many": (
         {"passed": ["fast", "full", "slow"]},
-        ["passed: slow: passed | refused: slow disk, by disks/fast"],
+        ["passed: slow: passed | rejected: slow disk, by disks/fast"],
     ),
-    "passed, one too few": ({"passed": ["fast"]}, ["passed: full: refused, since it is not in the list | passed"]),
-    "refused, for another reason": (
-        {"refused": {"slow": "too slow"}},
-        ["refused: slow: refused: too slow | refused: slow disk, by disks/fast, not resolvable"],
+    "passed, one too few": ({"passed": ["fast"]}, ["passed: full: rejected, because it is not in the list | passed"]),
+    "rejected, for another reason": (
+        {"rejected": {"slow": "too slow"}},
+        ["rejected: slow: rejected: too slow | rejected: slow disk, by disks/fast, not resolvable"],
     ),
-    "refused, resolvable": (
-        {"refused": {"slow": {"resolvable": True}}},
-        ["refused: slow: refused, resolvable | refused: slow disk, by disks/fast, not resolvable"],
+    "rejected, resolvable": (
+        {"rejected": {"slow": {"resolvable": True}}},
+        ["rejected: slow: rejected, resolvable | rejected: slow disk, by disks/fast, not resolvable"],
     ),
-    "refused, and it passed": ({"refused": {"fast": {}}}, ["refused: fast: refused | passed"]),
+    "rejected, and it passed": ({"rejected": {"fast": {}}}, ["rejected: fast: rejected | passed"]),
     "both lists, one difference": (
-        {"passed": [], "refused": {"fast": {}, "full": {}}},
+        {"passed": [], "rejected": {"fast": {}, "full": {}}},
         [
-            "refused: fast: refused | passed",
-            "refused: full: refused | passed",
+            "rejected: fast: rejected | passed",
+            "rejected: full: rejected | passed",
         ],
     ),
     "scores": ({"scores": {"fast": 180.1}}, ["scores: fast: score 180.1 | score 180"]),
-    "scores of a refused node": (
+    "scores of a rejected node": (
         {"scores": {"slow": 0}},
-        ["scores: slow: score 0 | no score: refused: slow disk, by disks/fast"],
+        ["scores: slow: score 0 | no score: rejected: slow disk, by disks/fast"],
     ),
     "order": ({"order": ["full", "fast"]}, ["order: : full > fast | fast > full"]),
     "order, equals": ({"order": [["full", "fast"], "slow"]}, ["order: : fast = full > slow | fast > full"]),
@@ -66,7 +66,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"evictable": ["s"]},
         [
             (
-                "evictable: s: may be evicted | not evicted, because its node would be refused without it: slow disk, "
+                "evictable: s: may be evicted | not evicted, because its node would be rejected without it: slow disk, "
                 "by disks/fast"
             )
         ],
@@ -82,9 +82,9 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
 }
 UNKNOWN: dict[str, tuple[dict[str, Any], str]] = {
     "a node": ({"passed": ["fats"]}, "passed[0]: there is no node 'fats' in this case; did you mean fast?"),
-    "a refused node": (
-        {"refused": {"x": {}}},
-        "refused.x: there is no node 'x' in this case; there are fast, full, slow",
+    "a rejected node": (
+        {"rejected": {"x": {}}},
+        "rejected.x: there is no node 'x' in this case; there are fast, full, slow",
     ),
     "a node in an order": (
         {"order": ["fast", ["full", "sloww"]]},
@@ -92,8 +92,8 @@ UNKNOWN: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a policy": ({"policies": ["disk"]}, "policies[0]: there is no policy 'disk' in this case; did you mean disks?"),
     "a filter": (
-        {"refused": {"slow": {"rule": "fsat"}}},
-        "refused.slow: no policy of this suite has a filter 'fsat'; did you mean fast?",
+        {"rejected": {"slow": {"rule": "fsat"}}},
+        "rejected.slow: no policy of this suite has a filter 'fsat'; did you mean fast?",
     ),
     "a protection": (
         {"protected": {"r": "fast"}},
@@ -129,18 +129,18 @@ def test_what_there_is_not_cannot_be_expected(expect: dict[str, Any], want: str)
 
 def test_a_difference_comes_with_what_the_rule_compared() -> None:
     [difference] = result(
-        {"passed": ["slow"], "refused": {"fast": {}, "full": {}}}, *two_disks(), nodes=NODES
+        {"passed": ["slow"], "rejected": {"fast": {}, "full": {}}}, *two_disks(), nodes=NODES
     ).differences[:1]
     assert difference.about == "slow"
     [rule] = difference.rules
-    assert (rule.rule, rule.outcome) == ("fast", "Refused")
+    assert (rule.rule, rule.outcome) == ("fast", "Rejected")
     assert [(step.text, step.value) for step in rule.steps] == [("'ssd' in node.metadata.labels", False)]
 
 
 def test_a_node_that_does_not_fit_has_no_score_and_it_is_said_why() -> None:
     big = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": 9}}}]}}
     [difference] = result({"scores": {"fast": 1}}, *two_disks(), nodes=NODES, pod=big).differences
-    assert difference.got == "no score: the node does not fit: Insufficient cpu (asks for 9, 8 is free)"
+    assert difference.got == "no score: the node does not fit: Insufficient cpu (requests 9, 8 is free)"
 
 
 def test_of_pods_of_one_name_one_has_to_be_meant() -> None:
@@ -148,7 +148,7 @@ def test_of_pods_of_one_name_one_has_to_be_meant() -> None:
     pods = [{"metadata": {"name": "q", "namespace": one}, "spec": {"nodeName": "fast"}} for one in spaces]
     found = result({"evictable": ["q"]}, *two_disks(), nodes=NODES, pods=pods)
     assert said(found) == [
-        "cases[0].expect.evictable[0]: several pods are called q; say which one: ml/q and shop/q",
+        "cases[0].expect.evictable[0]: several pods have the name q; write one of ml/q and shop/q",
     ]
     assert result({"evictable": ["ml/q", "shop/q"]}, *two_disks(), nodes=NODES, pods=pods).passed
 
@@ -163,8 +163,8 @@ def test_an_annotation_that_cannot_be_computed_can_keep_the_pod_from_being_bound
 def test_policies_of_several_schedulers_need_a_pod_that_says_which() -> None:
     ours, theirs = policy("a", filters={"no": "false"}), policy("b", schedulerName="other", filters={"no": "false"})
     [fault] = said(result({"passed": []}, ours, theirs, nodes=NODES))
-    assert fault.startswith("cases[0].pod.spec.schedulerName: is missing: the policies are of several schedulers, ")
-    assert fault.endswith("fairlead, other; say which")
+    assert fault.startswith("cases[0].pod.spec.schedulerName: is missing: the policies have several schedulers, ")
+    assert fault.endswith("fairlead, other; name one")
     found = result({"policies": ["b"]}, ours, theirs, nodes=NODES, pod={"spec": {"schedulerName": "other"}})
     assert said(found) == []
 

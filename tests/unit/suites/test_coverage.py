@@ -27,7 +27,7 @@ def covered(*expects: dict[str, Any], pod: dict[str, Any] | None = None) -> dict
 def test_who_asks_nothing_sees_nothing() -> None:
     assert covered() == {
         "Match match": {"matched": 0, "left alone": 0},
-        "Filter fast": {"passed": 0, "refused": 0},
+        "Filter fast": {"passed": 0, "rejected": 0},
         "Score empty": {"scored": 0},
         "Protection kept": {"protected": 0, "let go": 0},
         "Annotation fairlead.dev/disk": {"written": 0},
@@ -41,7 +41,7 @@ def test_each_outcome_is_counted() -> None:
     ]
     assert covered(*expects) == {
         "Match match": {"matched": 2, "left alone": 0},
-        "Filter fast": {"passed": 2, "refused": 2},
+        "Filter fast": {"passed": 2, "rejected": 2},
         "Score empty": {"scored": 2},
         "Protection kept": {"protected": 1, "let go": 1},
         "Annotation fairlead.dev/disk": {"written": 1},
@@ -51,7 +51,7 @@ def test_each_outcome_is_counted() -> None:
 def test_a_pod_that_is_left_alone_asks_no_rule() -> None:
     found = covered({}, pod={"metadata": {"labels": {"app": "other"}}})
     assert found["Match match"] == {"matched": 0, "left alone": 1}
-    assert found["Filter fast"] == {"passed": 0, "refused": 0}
+    assert found["Filter fast"] == {"passed": 0, "rejected": 0}
 
 
 def test_a_refusal_behind_another_does_not_count() -> None:
@@ -61,8 +61,8 @@ def test_a_refusal_behind_another_does_not_count() -> None:
     [one] = results({"nodes": NODES, "cases": [{"name": "x", "pod": {}, "expect": {}}]}, *policies)
     coverage.see(policies, one.outcomes)
     first, second = coverage.rules()
-    assert (first.outcomes, first.missing) == ({"passed": 1, "refused": 1}, [])
-    assert (second.outcomes, second.missing) == ({"passed": 1, "refused": 0}, ["refused"])
+    assert (first.outcomes, first.missing) == ({"passed": 1, "rejected": 1}, [])
+    assert (second.outcomes, second.missing) == ({"passed": 1, "rejected": 0}, ["rejected"])
 
 
 def test_a_policy_that_is_off_is_not_counted() -> None:
@@ -78,4 +78,4 @@ def test_two_policies_of_one_name_are_counted_apart() -> None:
         coverage.expect([one])
         [found] = results({"nodes": NODES, "cases": [{"name": "x", "pod": {}, "expect": {}}]}, one)
         coverage.see([one], found.outcomes)
-    assert [one.outcomes for one in coverage.rules()] == [{"passed": 2, "refused": 0}, {"passed": 1, "refused": 1}]
+    assert [one.outcomes for one in coverage.rules()] == [{"passed": 2, "rejected": 0}, {"passed": 1, "rejected": 1}]

@@ -127,15 +127,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a node without a name": (
         {"nodes": [{}]},
-        "nodes[0].metadata.name: is missing; name it: cases speak of it by its name",
+        "nodes[0].metadata.name: is missing; name it: cases refer to it by name",
     ),
     "two nodes of one name": (
         {"nodes": [NODE, {"metadata": {"name": "n", "uid": "2"}}]},
-        "nodes[1].metadata.name: 'n' is there already; give it another name",
+        "nodes[1].metadata.name: 'n' exists already; give it another name",
     ),
     "a pod on no node": (
         {"nodes": [NODE], "pods": [{"metadata": {"name": "q"}}]},
-        "pods[0].spec.nodeName: is missing; say on which node the pod q is",
+        "pods[0].spec.nodeName: is missing; name the node of the pod q",
     ),
     "a pod on a node that there is not": (
         {"nodes": [NODE], "pods": [{"metadata": {"name": "q"}, "spec": {"nodeName": "m"}}]},
@@ -145,7 +145,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"nodes": [NODE | {"copies": 0}]},
         "nodes[0].copies: must be a whole number from 1 to 1000, not 0",
     ),
-    "a time that is none": ({"now": "yesterday"}, "now: 'yesterday' is no time; write it as 2027-01-15T12:00:00Z"),
+    "a time that is none": ({"now": "yesterday"}, "now: 'yesterday' is not a time; write it as 2027-01-15T12:00:00Z"),
 }
 
 

@@ -40,7 +40,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a time that is none": (
         {"nodes": [{"metadata": {"creationTimestamp": "today"}}]},
-        "nodes[0].metadata.creationTimestamp: 'today' is no time; write it as 2027-01-15T12:00:00Z",
+        "nodes[0].metadata.creationTimestamp: 'today' is not a time; write it as 2027-01-15T12:00:00Z",
     ),
     "a priority in quotes": (
         {"pods": [{"spec": {"priority": "5"}}]},
@@ -78,7 +78,7 @@ def test_a_case_is_looked_at_too() -> None:
 def test_a_case_that_expects_nothing_is_refused() -> None:
     suite = parse_params({"policies": ["x"], "cases": [{"name": "a", "pod": {}, "expect": {}}]}, Suite)
     [fault] = field_errors(suite)
-    assert str(fault).startswith("cases[0].expect: expects nothing, so that the case could not fail; its fields are")
+    assert str(fault).startswith("cases[0].expect: expects nothing, so the case cannot fail; its fields are")
 
 
 def test_what_the_api_has_is_taken() -> None:

@@ -11,8 +11,8 @@ from fairlead.simulation.snapshot import GET, Key, Snapshot
 from fairlead.simulation.visibility import Kind, selects_by_namespace
 
 _UNREAD: Final[Mapping[Kind, str]] = {
-    "pods": "what runs on nodes is not known, and room is told as if they were empty",
-    "namespace": "namespaces are not known",
+    "pods": "pods on nodes are unknown, and free capacity is counted as if nodes were empty",
+    "namespace": "namespaces are unknown",
 }
 _GUARDED: Final = "kube-system"
 
@@ -22,7 +22,7 @@ def of_snapshot(snapshot: Snapshot, unread: Mapping[Kind, str], where: str) -> I
     for kind, why in unread.items():
         yield f"{_UNREAD[kind]}: {why}"
     if not snapshot.pods and not unread:
-        yield f"{where} holds no pods, so that its nodes are taken as empty: `{GET}` writes both"
+        yield f"{where} holds no pods, so its nodes count as empty: `{GET}` writes both"
 
 
 def of_policies(
@@ -33,12 +33,12 @@ def of_policies(
     lacking = sorted({namespace for namespace, _ in pods if ("", namespace) not in snapshot.namespaces})
     if lacking and any(one.reads.namespace or selects_by_namespace(one) for one in enforced):
         which = f"the namespace{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}"
-        yield f"policies ask for {which}, not in {where}: `{GET}` writes namespaces, too"
+        yield f"policies read {which}, not in {where}: `{GET}` also writes namespaces"
     aged = sorted(one.name for one in enforced if any(entry.max_age for entry in one.data))
     if aged and not is_now:
-        yield f"the data of {', '.join(aged)} grow stale: --now says when {where} was written"
+        yield f"data of {', '.join(aged)} can be stale: give the time when {where} was written as --now"
     if any(namespace == _GUARDED for namespace, _ in pods):
-        yield f"schedulers that the operator manages place no pods of {_GUARDED}, whatever policies say"
+        yield f"schedulers that the operator manages never place pods of {_GUARDED}"
 
 
 def of_schedulers(asked: Iterable[str], policies: Iterable[CompiledPolicy]) -> Iterator[str]:
@@ -47,8 +47,8 @@ def of_schedulers(asked: Iterable[str], policies: Iterable[CompiledPolicy]) -> I
     others = Counter(one for one in asked if one not in named)
     if count := others.total():
         said = f"{counted(count, 'pod')} {'names' if count == 1 else 'name'} {', '.join(sorted(others))}"
-        cure = f"to see what they would get, write schedulerName {' or '.join(named)}"
-        yield f"{said}, which no policy here is for: {cure}"
+        cure = f"to simulate them, set schedulerName to {' or '.join(named)}"
+        yield f"{said}, for which there is no policy here: {cure}"
 
 
 def of_judged(judged: PodResult) -> Iterator[str]:
@@ -64,4 +64,4 @@ def of_judged(judged: PodResult) -> Iterator[str]:
     ]
     if rules:
         verb = "reads" if len(rules) == 1 else "read"
-        yield f"{', '.join(rules)} {verb} what runs on nodes, and replicas may be behind by the last moments"
+        yield f"{', '.join(rules)} {verb} the pods on nodes; replicas may be a moment behind"

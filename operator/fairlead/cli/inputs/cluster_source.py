@@ -75,7 +75,7 @@ async def _needed(what: str, read: Callable[[], Awaitable[None]]) -> None:
     try:
         await read()
     except ForbiddenError as error:
-        raise CommandError(f"you may not list {what}, without which nothing can be said: {error.message}") from None
+        raise CommandError(f"you may not list {what}, which this command needs: {error.message}") from None
 
 
 async def _read_pods(client: Client, live: Live, pod: Key | None) -> None:
@@ -105,10 +105,12 @@ async def _policies(client: Client, live: Live) -> None:
         async for page in client.pages(POLICIES, msgspec.json.Decoder(Page[Written]).decode):
             found += [one for one in page.items or () if one.metadata.deletionTimestamp is None]
     except NotFoundError:
-        cure = "install the chart, which brings their kind, or give --policies FILE"
-        raise CommandError(f"this cluster does not know policies: {cure}") from None
+        cure = "install the chart, or give --policies FILE"
+        raise CommandError(f"this cluster has no CustomResourceDefinition of policies: {cure}") from None
     except ForbiddenError as error:
-        raise CommandError(f"you may not list policies: {error.message}; or give --policies FILE") from None
+        raise CommandError(
+            f"you may not list policies: {error.message}; get that permission, or give --policies FILE"
+        ) from None
     live.policies += compiled(found)
 
 
@@ -172,7 +174,7 @@ def open_source(given: argparse.Namespace, *, policies: bool = False, pod: Key |
     if LIVE not in names:
         sight = ClusterSource(", ".join(names), Live(snapshot_of(names)))
     elif names != [LIVE]:
-        raise CommandError(f"--snapshot {' '.join(names)}: give files, or {LIVE}")
+        raise CommandError(f"--snapshot {' '.join(names)}: give either files or {LIVE}")
     else:
         sight = ClusterSource(HERE, asyncio.run(_cluster(given, policies=policies, pod=pod)), is_live=True)
     nodes_of(sight.snapshot, sight.where)
@@ -185,7 +187,7 @@ def pods_to_check(given: argparse.Namespace, sight: ClusterSource, policies: Pol
     if LIVE not in names:
         return pods_of(snapshot_of(names), ", ".join(names))
     if names != [LIVE]:
-        raise CommandError(f"--pods {' '.join(names)}: give files, or {LIVE}")
+        raise CommandError(f"--pods {' '.join(names)}: give either files or {LIVE}")
     there = sight.snapshot if sight.is_live else asyncio.run(_read_cluster(given))
     return waiting_pods(there, policies)
 
@@ -195,7 +197,7 @@ def judgeable_policies(policies: PolicySet, sight: ClusterSource) -> tuple[Polic
     if not sight.live.unread:
         return policies, []
     found, left_out = judgeable(policies.policies, [*sight.live.unread])
-    return policy_set(found), [f"not judged, {one}" for one in left_out]
+    return policy_set(found), [f"not evaluated: {one}" for one in left_out]
 
 
 async def _cluster(given: argparse.Namespace, *, policies: bool, pod: Key | None) -> Live:

@@ -31,12 +31,12 @@ class CrossPolicyChecks:
         files = self._names.setdefault(place.name, {})
         line, _ = place.of(_NAME)
         if place.file in files:
-            said = f"another policy is called {shown(place.name)}: {place.file}:{files[place.file]}"
-            yield place.finding(_NAME, said, "give one of them another name")
+            said = f"another policy has the name {shown(place.name)}: {place.file}:{files[place.file]}"
+            yield place.finding(_NAME, said, "rename one of them")
         elif files:
             file, there = next(iter(files.items()))
-            said = f"another policy is called {shown(place.name)}: {file}:{there}"
-            hint = "where both are applied, the later replaces the other: give one of them another name"
+            said = f"another policy has the name {shown(place.name)}: {file}:{there}"
+            hint = "if both are applied, the later one replaces the other: rename one of them"
             yield place.finding(_NAME, said, hint, severity="warning", reason=LintCode.SAME_NAME.value)
         files.setdefault(place.file, line)
 
@@ -67,7 +67,7 @@ def _conflict(
     at = [rule.key for rule in compiled.annotations].index(key)
     why = "its priority is higher" if winner.priority > compiled.priority else "its name comes first"
     line, _ = earlier.of(_NAME)
-    said = f"{shown(winner.name)} ({earlier.file}:{line}) writes {key} too and wins where both match a pod: {why}"
+    said = f"{shown(winner.name)} ({earlier.file}:{line}) also writes {key} and wins where both match a pod: {why}"
     hint = "write another key, or let no pod match both"
     path = ("spec", "binding", "annotations", at, "key")
     return place.finding(path, said, hint, severity="warning", reason=LintCode.CONFLICT.value)

@@ -39,7 +39,7 @@ def files(names: Sequence[str], bytes_max: int = BYTES_MAX) -> Iterator[File]:
         found = list(_below(name, unread)) if name and Path(name).is_dir() else [name]
         yield from (File(str(error.filename), unreadable=_said(error)) for error in unread)
         if not found and not unread:
-            yield File(name, empty="no file in this directory ends in .yaml, .yml or .json")
+            yield File(name, empty="this directory has no file that ends in .yaml, .yml or .json")
         for one in found:
             real = os.path.realpath(one)
             if real not in seen:
@@ -67,7 +67,7 @@ def _below(directory: str, unread: list[OSError]) -> Iterator[str]:
 
 def _read(name: str, bytes_max: int) -> File:
     if not name:
-        return File(name, unreadable="a file has a name")
+        return File(name, unreadable="the file name is empty")
     try:
         with Path(name).open("rb") as file:
             data = file.read(bytes_max + 1)

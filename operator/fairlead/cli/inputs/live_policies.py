@@ -52,10 +52,10 @@ class LivePolicy:
 
     def __str__(self) -> str:
         if self.fault:
-            serves = f"replicas still serve generation {self.serving}" if self.serving else "its failurePolicy decides"
+            serves = f"replicas still serve generation {self.serving}" if self.serving else "its failurePolicy applies"
             return f"{self.name}: generation {self.generation} does not compile, {serves}: {self.fault}"
         if self.serving is None:
-            return f"{self.name}: generation {self.generation}; its status does not say yet which generation serves"
+            return f"{self.name}: generation {self.generation}; its status does not say yet which generation is served"
         if self.serving != self.generation:
             return f"{self.name}: generation {self.generation}; replicas still serve generation {self.serving}"
         return f"{self.name}: generation {self.generation}, which replicas serve"

@@ -46,7 +46,7 @@ def policies_of(names: Sequence[str]) -> PolicySet:
     found = checker.finish()
     wrong = [one for one in found.findings if one.severity == "error" or one.reason == LintCode.SAME_NAME]
     if wrong:
-        more = f" (`fairlead lint` says {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        more = f" (`fairlead lint` finds {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         raise CommandError(_said(wrong[0]) + more, exits.FAILED)
     if not checker.compiled:
         raise CommandError(f"no {KIND} found in {', '.join(names)}; name the files that hold policies")
@@ -66,7 +66,7 @@ def snapshot_of(names: Sequence[str]) -> Snapshot:
 def nodes_of(snapshot: Snapshot, where: str) -> None:
     """Raise CommandError where there are none."""
     if not snapshot.nodes:
-        raise CommandError(f"there are no nodes in {where}; write them with `{GET}`")
+        raise CommandError(f"{where} has no nodes; export them with `{GET}`")
 
 
 def pods_of(snapshot: Snapshot, where: str) -> list[Pod]:
@@ -74,8 +74,8 @@ def pods_of(snapshot: Snapshot, where: str) -> list[Pod]:
     pods = [one for one, look in _looked_at(snapshot) if look.status.phase not in ENDED]
     if not pods:
         others = ", ".join(f"{count} {kind}" for kind, count in _others(snapshot).items())
-        cure = "; write a Pod with the metadata and the spec of its template" if _TEMPLATED & {*snapshot.others} else ""
-        raise CommandError(f"there are no pods to ask about in {where}{f', only {others}' if others else ''}{cure}")
+        cure = "; write a Pod with the metadata and the spec of the template" if _TEMPLATED & {*snapshot.others} else ""
+        raise CommandError(f"{where} has no pods to simulate{f', only {others}' if others else ''}{cure}")
     return pods
 
 
@@ -84,13 +84,13 @@ def pod_of(snapshot: Snapshot, namespace: str, name: str, where: str) -> Pod:
     found = {key: one for key in snapshot.pods if key[1] == name for one in [snapshot.pods[key]]}
     within = {key: one for key, one in found.items() if not namespace or key[0] == namespace}
     if len(within) > 1:
-        raise CommandError(f"there is a pod {name} in {_listed(key[0] for key in within)}: say which with -n")
+        raise CommandError(f"there is a pod {name} in {_listed(key[0] for key in within)}: select one with -n")
     if not within:
         raise CommandError(f"there is no pod {spelt((namespace, name))} in {where}{_meant(snapshot, namespace, name)}")
     [(key, held)] = within.items()
     look = _look.decode(held.raw)
     if look.status.phase in ENDED:
-        raise CommandError(f"the pod {spelt(key)} has ended ({look.status.phase}): it is placed nowhere any more")
+        raise CommandError(f"the pod {spelt(key)} has ended ({look.status.phase}) and is not placed any more")
     return Pod(key, held.raw, held.file, look.spec.schedulerName or CLUSTERS_OWN_SCHEDULER)
 
 
@@ -98,11 +98,11 @@ def _meant(snapshot: Snapshot, namespace: str, name: str) -> str:
     """What was probably meant."""
     elsewhere = [key[0] for key in snapshot.pods if key[1] == name]
     if elsewhere:
-        return f"; there is one in {_listed(elsewhere)}: say so with -n"
+        return f"; there is one in {_listed(elsewhere)}: select it with -n"
     near = closest_name(name, (key[1] for key in snapshot.pods if not namespace or key[0] == namespace))
     if near:
         return f": did you mean {near}?"
-    return "" if snapshot.pods else f": it holds no pods; `{GET}` writes them"
+    return "" if snapshot.pods else f", which has no pods; `{GET}` exports them"
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -126,7 +126,7 @@ def moment_of(text: str | None) -> int:
     found = moment(text)
     if found is None:
         raise CommandError(
-            f"--now {text!r} is no time; write it as {timestamp_to_string(time.time_ns() // 10**9 * 10**9)}"
+            f"--now {text!r} is not a time; write it as {timestamp_to_string(time.time_ns() // 10**9 * 10**9)}"
         )
     return found
 

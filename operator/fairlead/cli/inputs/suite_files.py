@@ -68,7 +68,7 @@ class Suites:
                 self._file(file.name, file.data)
         if not found:
             where = ", ".join(names)
-            message = f"there is no suite in {where}: the names of suites end in {' or '.join(ENDINGS)}"
+            message = f"{where} has no suite: the names of suites end in {' or '.join(ENDINGS)}"
             self.findings.append(Finding(names[0], 1, 1, "error", "", message))
         self.findings += [one for one in self._checker.finish().findings if one.severity == "error"]
 
@@ -89,7 +89,7 @@ class Suites:
             self._broken(file, source, broken)
             return
         if not count:
-            self.findings.append(Finding(file, 1, 1, "error", "", "there is nothing in it"))
+            self.findings.append(Finding(file, 1, 1, "error", "", "the file is empty"))
 
     def _broken(self, file: str, source: Source, broken: BrokenError) -> None:
         line, column = source.place(broken.index)
@@ -104,8 +104,8 @@ class Suites:
         if misread:
             return
         if isinstance(data, dict) and data.get("kind") == KIND:
-            hint = "name it under `policies` of a suite; `fairlead lint` looks at policies"
-            self.findings.append(_finding(place, FieldError(("kind",), "this is a policy, and no suite", hint)))
+            hint = "list it under `policies` of a suite; `fairlead lint` checks policies"
+            self.findings.append(_finding(place, FieldError(("kind",), "this is a policy, not a suite", hint)))
             return
         try:
             suite = parse_params(data, Suite)
@@ -137,11 +137,11 @@ class Suites:
                 complete = complete and policies is not None
                 for policy in policies or ():
                     if policy.name in found:
-                        self._wrong(place, path, f"another policy is called {policy.name}", "test one of them")
+                        self._wrong(place, path, f"another policy has the name {policy.name}", "test one of them")
                         complete = False
                     found[policy.name] = policy
             if is_empty:
-                self._wrong(place, path, f"there is no {KIND} in it", "name the files of the policies here")
+                self._wrong(place, path, f"it contains no {KIND}", "list the files of the policies here")
                 complete = False
         return [*found.values()] if complete else None
 
@@ -149,7 +149,7 @@ class Suites:
         """Those of a file; it is looked at once, whoever names it."""
         fault = file.empty or _fault_of(file)
         if fault:
-            self._wrong(place, path, f"{file.name}: {fault}", "files are named from the folder of the suite")
+            self._wrong(place, path, f"{file.name}: {fault}", "paths are relative to the directory of the suite")
             return None
         key = os.path.realpath(file.name)
         if key not in self._policies:

@@ -84,7 +84,7 @@ def _row(one: Changed) -> DiffRow:
     if was and not left:
         said.append("has no node left")
     elif left and not was:
-        said.append("had no node, and now has one")
+        said.append("had no node and now has one")
     said += [f"loses {some(nodes)}: {why}" for why, nodes in _by_reason(one.lost)]
     said += [f"gains {some(nodes)}: no longer {why}" for why, nodes in _by_reason(one.gained)]
     before, after = one.before.preferred, one.after.preferred

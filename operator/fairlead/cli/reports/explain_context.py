@@ -59,7 +59,7 @@ class ExplainContext:
     def doubts(self) -> list[str]:
         """Policies of which nobody can tell whether they are for the pod."""
         return [
-            f"{each.policy.name}: cannot tell whether it is for the pod: {each.condition}: "
+            f"{each.policy.name}: cannot tell whether it matches the pod: {each.condition}: "
             f"{each.undecided.detail or each.undecided}"
             for each in self.judged.matched
             if each.undecided is not None

@@ -17,14 +17,14 @@ from fairlead.simulation.scheduler_filters import NOT_SIMULATED, FitFailure
 _WORDS: Final[Mapping[Verdict, str]] = {
     "Preferred": "Preferred",
     "Possible": "Possible",
-    "Refused": "Refused",
+    "Rejected": "Rejected",
     "Unfit": "DoesNotFit",
 }
 Data = dict[str, Any]
 
 
 def explanation_data(about: ExplainContext, found: Explanation) -> Data:
-    """Every node, each rule that refuses some with what it compared on one, and the closest node."""
+    """Every node, each rule that rejects some with what it compared on one, and the closest node."""
     preferred = frozenset(found.judged.preferred)
     closest = found.closest
     return {
@@ -33,7 +33,7 @@ def explanation_data(about: ExplainContext, found: Explanation) -> Data:
         "nodes": [_node(node, verdict_of(node, preferred)) for node in found.judged.nodes],
         "preferred": found.judged.preferred,
         "asGood": [*found.as_good],
-        "rules": [{**_rule(one.told), "refused": one.count, "node": one.node} for one in found.refusing],
+        "rules": [{**_rule(one.told), "rejected": one.count, "node": one.node} for one in found.rejecting],
         "closest": None
         if closest is None
         else {
@@ -101,7 +101,7 @@ def _node(node: NodeResult, verdict: Verdict) -> Data:
         "reasons": node.reasons,
         "score": node.score,
         "unfit": _unfit(node),
-        "refusedBy": [{"policy": one.policy, "rule": one.rule, "reason": one.reason} for one in node.refusals],
+        "rejectedBy": [{"policy": one.policy, "rule": one.rule, "reason": one.reason} for one in node.rejections],
     }
 
 

@@ -6,11 +6,11 @@ from typing import Final
 from fairlead.cli.console.output import clean, columns, counted, painted
 from fairlead.cli.reports.explain_context import ExplainContext
 from fairlead.cli.reports.rows import some
-from fairlead.cli.reports.rule_text import indented, of_flip, of_items, of_refusal, of_step, of_unmatched
+from fairlead.cli.reports.rule_text import indented, of_flip, of_items, of_rejection, of_step, of_unmatched
 from fairlead.policy.evaluate.columns import Refusal
 from fairlead.policy.explain.explanation import RuleExplained, ScoreExplained
 from fairlead.policy.explain.mismatch import Unmatched
-from fairlead.simulation.explain_pod import Closest, Explanation, Group, OneNode, Refusing, Verdict
+from fairlead.simulation.explain_pod import Closest, Explanation, Group, OneNode, Rejecting, Verdict
 from fairlead.simulation.results import NodeResult
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED
 
@@ -20,13 +20,13 @@ _BOLD: Final = "\x1b[1m"
 _COLOURS: Final[dict[Verdict, str]] = {
     "Preferred": "\x1b[32m",
     "Possible": "",
-    "Refused": "\x1b[31m",
+    "Rejected": "\x1b[31m",
     "Unfit": "\x1b[33m",
 }
 _WORDS: Final[dict[Verdict, str]] = {
     "Preferred": "preferred",
     "Possible": "possible",
-    "Refused": "refused",
+    "Rejected": "rejected",
     "Unfit": "does not fit",
 }
 _GROUPS_MAX: Final = 12
@@ -41,10 +41,10 @@ def explanation_text(about: ExplainContext, found: Explanation, *, colour: bool)
     if not about.nodes:
         said = "there are no nodes"
     elif not left:
-        said = f"NOWHERE TO GO: none of {counted(about.nodes, 'node')} will do"
+        said = f"UNSCHEDULABLE: none of {counted(about.nodes, 'node')} is possible"
     else:
-        verb = "will do" if len(left) > 1 else "does"
-        said = f"{len(left):,} of {counted(about.nodes, 'node')} {verb}"
+        verb = "are" if len(left) > 1 else "is"
+        said = f"{len(left):,} of {counted(about.nodes, 'node')} {verb} possible"
     yield painted(said, _GREEN if left else _RED, colour)
     yield ""
     rows = [_row(group) for group in found.groups[:_GROUPS_MAX]]
@@ -54,18 +54,20 @@ def explanation_text(about: ExplainContext, found: Explanation, *, colour: bool)
         yield painted(line, _COLOURS[group.verdict], colour and bool(_COLOURS[group.verdict]))
     if len(found.groups) > _GROUPS_MAX:
         rest_ = sum(len(group.nodes) for group in found.groups[_GROUPS_MAX:])
-        yield f"and {counted(rest_, 'node')} for other reasons: -o json names them"
+        yield f"and {counted(rest_, 'node')} for other reasons: -o json lists them"
     if found.as_good:
         verb = "is" if len(found.as_good) == 1 else "are"
-        yield clean(f"The scheduler is told tenths of points: to it {some(found.as_good)} {verb} as good.")
-    if found.refusing:
+        yield clean(
+            f"The scheduler gets a tenth of the points, rounded: for it {some(found.as_good)} {verb} equally good."
+        )
+    if found.rejecting:
         yield from _titled("WHAT THE RULES COMPARED", colour)
-        for one in found.refusing:
-            yield from _refusing(one)
+        for one in found.rejecting:
+            yield from _rejecting(one)
     if found.closest is not None:
         yield from _titled("CLOSEST", colour)
         yield from _closest(found.closest)
-    yield from _tail(about, found.others)
+    yield from _tail(about, [one for one in found.others if one.policy not in found.foreign], len(found.others))
 
 
 def node_text(about: ExplainContext, one: OneNode, *, colour: bool) -> Iterator[str]:
@@ -83,23 +85,23 @@ def node_text(about: ExplainContext, one: OneNode, *, colour: bool) -> Iterator[
             yield clean(f"{_rule(rule)}: {_said(rule, points.get((rule.policy, rule.rule)))}")
             yield from _compared([*map(of_step, rule.steps[:_STEPS_MAX]), *_noted(rule)])
             if rule.flips:
-                yield "  would pass if this came out otherwise:"
+                yield "  would pass with another result of:"
                 yield from _compared([of_flip(flip) for flip in rule.flips])
     if one.scored is not None and one.scored.scores:
         yield ""
-        sent = f"the scheduler is told {one.scored.sent}, counted from the worst of these nodes, a tenth of the points"
-        yield f"{one.scored.total:.10g} points in all; {sent}"
-    yield from _tail(about, ())
+        sent = f"the scheduler gets {one.scored.sent}: a tenth of the points above the worst of these nodes"
+        yield f"{one.scored.total:.10g} points in total; {sent}"
+    yield from _tail(about, (), 0)
 
 
 def _head(about: ExplainContext) -> Iterator[str]:
-    yield clean(f"pod {about.name}, scheduler {about.scheduler}, asks for {about.asks}")
+    yield clean(f"pod {about.name}, scheduler {about.scheduler}, requests {about.asks}")
     if about.gates:
-        yield clean(f"It waits for its scheduling gates, {', '.join(about.gates)}: no scheduler looks at it before.")
+        yield clean(f"It waits for its scheduling gates, {', '.join(about.gates)}: until then no scheduler tries it.")
     if about.node:
-        yield clean(f"It is on {about.node}, and is judged as if it were to be placed now, its own place being free.")
+        yield clean(f"It is on {about.node}; this shows where it could go now, with its own capacity there free.")
     policies = about.judged.policies
-    yield clean(f"policies: {', '.join(policies)}" if policies else "No policy is for this pod.")
+    yield clean(f"policies: {', '.join(policies)}" if policies else "No policy matches this pod.")
     for doubt in about.doubts:
         yield clean(doubt)
 
@@ -118,31 +120,31 @@ def _why(group: Group) -> str:
 
 
 def _reasons(node: NodeResult) -> Iterator[str]:
-    for one in node.refusals:
+    for one in node.rejections:
         yield f"{_rule(one)}: {one.reason}"
     yield from dict.fromkeys(one.what for one in node.unfit)
 
 
-def _refusing(one: Refusing) -> Iterator[str]:
+def _rejecting(one: Rejecting) -> Iterator[str]:
     told = one.told
     which = one.node if one.count == 1 else f"{counted(one.count, 'node')}, such as {one.node}"
     yield clean(f"{_rule(told)}: {told.reason}, on {which}")
-    yield from _compared(of_refusal(told)[:_STEPS_MAX])
+    yield from _compared(of_rejection(told)[:_STEPS_MAX])
 
 
 def _closest(closest: Closest) -> Iterator[str]:
-    yield clean(f"{closest.node.name} would do but for")
+    yield clean(f"{closest.node.name} is possible but for")
     yield from (f"    {clean(str(why))}" for why in closest.node.unfit)
     for rule in closest.rules:
         yield clean(f"    {_rule(rule)}: {rule.reason}")
-        yield from (f"    {line}" for line in _compared(of_refusal(rule)[:_STEPS_MAX]))
+        yield from (f"    {line}" for line in _compared(of_rejection(rule)[:_STEPS_MAX]))
 
 
 def _said(rule: RuleExplained, points: ScoreExplained | None) -> str:
     if rule.outcome == "Passed":
         return "passes"
-    if rule.outcome == "Refused":
-        return f"refuses: {rule.reason}"
+    if rule.outcome == "Rejected":
+        return f"rejects: {rule.reason}"
     if rule.outcome == "LeftOut":
         return f"left out: {rule.reason}"
     value = rule.reason if rule.value is None else f"{rule.value:.10g}"
@@ -169,17 +171,17 @@ def _titled(title: str, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is 
     yield painted(title, _BOLD, colour)
 
 
-def _tail(about: ExplainContext, others: Sequence[Unmatched]) -> Iterator[str]:
+def _tail(about: ExplainContext, others: Sequence[Unmatched], count: int) -> Iterator[str]:
+    """Yield the end of the text; `count` includes the policies that are for another scheduler."""
     yield ""
-    same = [one for one in others if "of the scheduler" not in one.why]
-    for one in same[:_OTHERS_MAX]:
-        yield clean(f"Not for this pod: {of_unmatched(one)}")
-    more = len(others) - len(same[:_OTHERS_MAX])
+    for one in others[:_OTHERS_MAX]:
+        yield clean(f"No match: {of_unmatched(one)}")
+    more = count - len(others[:_OTHERS_MAX])
     if more:
-        yield f"Not for this pod: {counted(more, 'policy', 'policies')} of other schedulers, or for the like reasons"
+        yield f"No match: {counted(more, 'policy', 'policies')} of other schedulers or for similar reasons"
     for served in about.served:
-        yield clean(f"Served: {served}")
-    asked = f" (the pod asks for {', '.join(about.judged.unsimulated)})" if about.judged.unsimulated else ""
+        yield clean(f"Serving: {served}")
+    asked = f" (the pod uses {', '.join(about.judged.unsimulated)})" if about.judged.unsimulated else ""
     yield f"Not simulated: {', '.join(NOT_SIMULATED)}{asked}."
     for note in about.notes:
         yield f"Note: {clean(note)}."

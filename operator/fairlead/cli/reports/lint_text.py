@@ -82,7 +82,7 @@ def _share(expressions: list[LintedRule]) -> str:
         for rule in on_engine[:_ON_ENGINE_SHOWN]
     ]
     more = [f"{len(on_engine) - len(each)} more"] if len(on_engine) > len(each) else []
-    return clean(f"{said}; on the engine runs {', '.join(each + more)}")
+    return clean(f"{said}; on the engine: {', '.join(each + more)}")
 
 
 def _summary(report: LintReport) -> str:

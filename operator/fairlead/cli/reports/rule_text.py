@@ -19,9 +19,9 @@ def of_flip(flip: Change) -> tuple[str, str]:
     values = [value for value in (flip.left, flip.right) if value is not None and not _is_written(value, flip.text)]
     said = " against ".join(map(value_of, values))
     if not said:
-        said = "cannot be told" if flip.value is None else value_of(flip.value)
+        said = "unknown" if flip.value is None else value_of(flip.value)
     if flip.everywhere:
-        return flip.text, f"{said}, and so for all{_at(flip.at, ', such as ')}"
+        return flip.text, f"{said}, and likewise for all{_at(flip.at, ', such as ')}"
     return flip.text, said + _at(flip.at, ", at ")
 
 
@@ -44,7 +44,7 @@ def in_words(items: Items) -> Items:
     return Items(_timed(items.values), [(name, _timed(values)) for name, values in items.items])
 
 
-def of_refusal(rule: RuleExplained) -> list[tuple[str, str]]:
+def of_rejection(rule: RuleExplained) -> list[tuple[str, str]]:
     """What keeps a rule from passing: the comparisons that would have to come out otherwise, else all there is."""
     if rule.flips:
         return [of_flip(flip) for flip in rule.flips]

@@ -16,7 +16,7 @@ from fairlead.simulation.scheduler_filters import NOT_SIMULATED
 
 __all__ = ["NOT_SIMULATED", "SimulateRow", "row", "simulate_lines"]
 
-_HEAD: Final = ("POD", "POLICIES", "NODES", "PREFERRED", "SCORE", "KEPT FROM THE OTHERS BY")
+_HEAD: Final = ("POD", "POLICIES", "NODES", "PREFERRED", "SCORE", "OTHER NODES")
 _RED: Final = "\x1b[1;31m"
 _BOLD: Final = "\x1b[1m"
 _REASONS_MAX: Final = 3
@@ -62,7 +62,7 @@ def _kept_by(verdicts: Verdicts) -> str:
     counts = Counter(_first(node) for node in verdicts.nodes if not node.is_candidate)
     told = [f"{count:,} {reason}" for reason, count in counts.most_common(_REASONS_MAX)]
     rest = sum(counts.values()) - sum(count for _, count in counts.most_common(_REASONS_MAX))
-    return ", ".join([*told, *([f"{rest:,} by other reasons"] if rest else [])]) or "-"
+    return ", ".join([*told, *([f"{rest:,} for other reasons"] if rest else [])]) or "-"
 
 
 def simulate_lines(
@@ -77,7 +77,7 @@ def simulate_lines(
             yield painted(line, _RED, colour and not one.left)
         yield ""
     yield _summary([one for _, one in rows], nodes)
-    yield "Each pod by itself: none is placed, and none takes room from another."
+    yield "Each pod is simulated by itself: none is placed, and none takes capacity from another."
     yield f"Not simulated: {', '.join(NOT_SIMULATED)}{_asking(rows)}."
     for note in notes:
         yield f"Note: {clean(note)}."
@@ -95,17 +95,17 @@ def _summary(rows: Sequence[SimulateRow], nodes: int) -> str:
         return "No pod waits for a scheduler that these policies name."
     said = f"{counted(len(rows), 'pod')} on {counted(nodes, 'node')}: "
     if not none:
-        return said + ("it has where to go." if len(rows) == 1 else "all have where to go.")
-    return said + f"{len(rows) - none:,} {'has' if len(rows) - none == 1 else 'have'} where to go, {none:,} nowhere."
+        return said + ("it can be placed." if len(rows) == 1 else "all can be placed.")
+    return f"{said}{len(rows) - none:,} can be placed, {none:,} cannot."
 
 
 def _asking(rows: Sequence[tuple[PodView, SimulateRow]]) -> str:
     counts = Counter(what for _, one in rows for what in one.beyond)
     said = ", ".join(f"{what} by {counted(count, 'pod')}" for what, count in counts.items())
-    return f" (asked for are {said})" if said else ""
+    return f" (used: {said})" if said else ""
 
 
 def _first(node: NodeResult) -> str:
     """In few words."""
-    said = node.refusals[0].reason if node.refusals else node.unfit[0].what
+    said = node.rejections[0].reason if node.rejections else node.unfit[0].what
     return said.removeprefix("node(s) ")

@@ -54,7 +54,7 @@ class Rule(Line, frozen=True, kw_only=True):
     errors: int
     last_error: str
     last_error_at: str
-    refused_nodes: int | None
+    rejected_nodes: int | None
     """Since the replicas began; None: not known."""
 
 

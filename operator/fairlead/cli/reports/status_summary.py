@@ -17,7 +17,7 @@ from fairlead.render.object_names import CONFIG_HASH, SCHEDULER_LABEL, Names
 STALE_S: Final = 120.0
 """As the chart's alert has it: bookmarks come each minute."""
 LEASE: Final = "fairlead"
-_REFUSED: Final = "fairlead_filter_rejected_nodes_total"
+_REJECTED: Final = "fairlead_filter_rejected_nodes_total"
 _STALENESS: Final = "fairlead_mirror_staleness_seconds"
 _SET: Final = "fairlead_policy_set_info"
 _OTHER: Final = "fairlead_other_operator"
@@ -57,7 +57,7 @@ def _policy(obj: Obj) -> Policy:
     reason, message = ready.get("reason", "Pending"), ready.get("message", "")
     is_old = status.get("observedGeneration") != metadata["generation"]
     if is_old:
-        reason, message = "Pending", f"the operator has not looked at generation {metadata['generation']} yet"
+        reason, message = "Pending", f"the operator has not observed generation {metadata['generation']} yet"
     rules = status.get("rules", ())
     return Policy(
         name=metadata["name"],
@@ -79,11 +79,11 @@ def _errors(rule: Obj) -> int:
 
 
 def _rules(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Rule]:
-    refused: dict[tuple[str, str], float] = {}
+    rejected: dict[tuple[str, str], float] = {}
     for one in samples.values():
-        for labels, value in one.get(_REFUSED, ()):
+        for labels, value in one.get(_REJECTED, ()):
             key = labels.get("policy", ""), labels.get("rule", "")
-            refused[key] = refused.get(key, 0) + value
+            rejected[key] = rejected.get(key, 0) + value
     for policy in found.policies:
         name = policy["metadata"]["name"]
         for rule in policy.get("status", {}).get("rules", ()):
@@ -96,7 +96,7 @@ def _rules(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Rule]:
                 errors=_errors(rule),
                 last_error=errors.get("lastMessage", ""),
                 last_error_at=errors.get("lastTime", ""),
-                refused_nodes=int(refused.get((name, rule["name"]), 0)) if samples else None,
+                rejected_nodes=int(rejected.get((name, rule["name"]), 0)) if samples else None,
             )
 
 
@@ -133,7 +133,7 @@ def _schedulers(found: Survey) -> Iterator[Scheduler]:
         elif published is not None:
             management, ready = "ConfigOnly", True
         elif not any(one.part in ("deployments", "configmaps") for one in found.unread):
-            ready, message = False, "nothing is there for it yet"
+            ready, message = False, "the operator has created nothing for it yet"
         yield Scheduler(
             name=name,
             management=management,
@@ -165,41 +165,43 @@ def _replicas(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Replica
 
 
 def _obstacle(pod: Obj) -> str:
-    found = next(pending_pod_reasons([pod]), "see its log and its /readyz")
+    found = next(pending_pod_reasons([pod]), "see its log and /readyz")
     return found.removeprefix(f"{pod['metadata']['name']}: ")
 
 
 def _wrong_operator(found: Survey, replicas: Sequence[Replica]) -> Iterator[Wrong]:
     if not replicas:
         if not any(one.part == "pods of the operator" for one in found.unread):
-            what = f"it has no pods in {found.namespace}: what policies say is old, and nobody answers schedulers"
+            what = f"it has no pods in {found.namespace}: policy status is out of date, and schedulers get no answers"
             yield Wrong(kind="operator", name=LEASE, reason="NotThere", message=what, cure="Install the chart.")
         return
     if not any(one.ready for one in replicas):
-        what = "none of its pods is ready: pods of policies with failurePolicy Fail wait"
+        what = "none of its pods is ready: pods of policies with failurePolicy Fail stay pending"
         yield Wrong(kind="operator", name=LEASE, reason="NotReady", message=what)
     for one in replicas:
         if not one.ready:
             yield Wrong(kind="replica", name=one.name, reason="NotReady", message=one.message)
         elif one.stale_s is not None and one.stale_s > STALE_S:
-            what = f"what it decides by is {one.stale_s:.0f} s behind the cluster"
-            cure = "See whether it reaches the API server."
+            what = f"its cache is {one.stale_s:.0f} s behind the cluster"
+            cure = "Check that it reaches the API server."
             yield Wrong(kind="replica", name=one.name, reason="Stale", message=what, cure=cure)
     sets = {one.policy_set for one in replicas if one.policy_set}
     if len(sets) > 1:
         what = f"the replicas serve different sets of policies: {', '.join(sorted(sets))}"
-        yield Wrong(kind="operator", name=LEASE, reason="SetsDiffer", message=what, cure="It passes within seconds.")
+        yield Wrong(
+            kind="operator", name=LEASE, reason="SetsDiffer", message=what, cure="This resolves itself within seconds."
+        )
 
 
 def _wrong_cluster(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Wrong]:
     """One operator per cluster."""
-    cure = "Uninstall one of them: there can be one operator in a cluster."
+    cure = "Uninstall one of them: a cluster can have only one operator."
     leads = {labels.get("namespace", "") for one in samples.values() for labels, value in one.get(_OTHER, ()) if value}
     for namespace in sorted(leads):
-        what = f"the operator in the namespace {namespace} manages the policies, and this one does not"
+        what = f"the operator in the namespace {namespace} manages the policies; this one does not"
         yield Wrong(kind="operator", name=LEASE, reason="AnotherOperator", message=what, cure=cure)
     if found.others and not leads:
-        what = f"there are operators in other namespaces, too: {', '.join(found.others)}"
+        what = f"other namespaces have operators too: {', '.join(found.others)}"
         yield Wrong(kind="operator", name=LEASE, reason="AnotherOperator", message=what, cure=cure)
 
 

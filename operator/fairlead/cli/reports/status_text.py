@@ -25,7 +25,7 @@ def status_text(what: Overview, *, colour: bool) -> Iterator[str]:
         "POLICIES": _policies(what),
         "SCHEDULERS": _schedulers(what),
         "REPLICAS": _replicas(what),
-        "RULES THAT ERRED OR REFUSED": _rules(what.rules),
+        "RULES WITH ERRORS OR REJECTED NODES": _rules(what.rules),
         "WARNINGS": _warnings(what),
     }
     for title, rows in tables.items():
@@ -49,12 +49,12 @@ def _headline(what: Overview) -> str:
         f"{sum(1 for one in known if one.ready)} of {counted(len(known), 'scheduler')}",
         f"{sum(1 for one in what.replicas if one.ready)} of {counted(len(what.replicas), 'replica')}",
     ]
-    rest = f"; {counted(unknown, 'scheduler')} not known" if unknown else ""
+    rest = f"; {counted(unknown, 'scheduler')} unknown" if unknown else ""
     return f"{'READY' if what.ready else 'NOT READY'}: {', '.join(parts)} ready in {what.namespace}{rest}"
 
 
 def _policies(what: Overview) -> list[Sequence[str]]:
-    head = ("NAME", "READY", "REASON", "SCHEDULER", "GENERATION", "SERVES", "RULES", "ERRORS")
+    head = ("NAME", "READY", "REASON", "SCHEDULER", "GENERATION", "SERVING", "RULES", "ERRORS")
     rows = [
         (
             one.name,
@@ -89,7 +89,7 @@ def _schedulers(what: Overview) -> list[Sequence[str]]:
 
 
 def _replicas(what: Overview) -> list[Sequence[str]]:
-    head = ("NAME", "READY", "LEADS", "POLICY SET", "STALE", "RESTARTS")
+    head = ("NAME", "READY", "LEADER", "POLICY SET", "STALE", "RESTARTS")
     rows = [
         (
             one.name,
@@ -105,18 +105,18 @@ def _replicas(what: Overview) -> list[Sequence[str]]:
 
 
 def _rules(rules: Iterable[Rule]) -> list[Sequence[str]]:
-    head = ("POLICY", "KIND", "RULE", "ERRORS", "REFUSED NODES", "LAST ERROR")
+    head = ("POLICY", "KIND", "RULE", "ERRORS", "REJECTED NODES", "LAST ERROR")
     rows = [
         (
             one.policy,
             one.kind,
             one.name,
             str(one.errors),
-            "?" if one.refused_nodes is None else str(one.refused_nodes),
+            "?" if one.rejected_nodes is None else str(one.rejected_nodes),
             _cut(f"{one.last_error_at} {one.last_error}".strip()) or "-",
         )
         for one in rules
-        if one.errors or one.refused_nodes
+        if one.errors or one.rejected_nodes
     ]
     return [head, *rows] if rows else []
 
@@ -130,7 +130,7 @@ def _warnings(what: Overview) -> list[Sequence[str]]:
 def _more(count: int) -> Iterator[str]:
     """One screen is enough to begin with."""
     if count > 0:
-        yield f"  ... and {count:,} more: -o json has all"
+        yield f"  ... and {count:,} more: -o json lists all"
 
 
 def _yes(is_so: bool | None, no: str = "NO") -> str:  # noqa: FBT001 - it is about the value

@@ -8,7 +8,7 @@ from fairlead.api.errors import render_path
 from fairlead.cli.console.output import clean, columns, counted, painted
 from fairlead.cli.inputs.findings import Finding
 from fairlead.cli.inputs.locations import PolicyLocation
-from fairlead.cli.reports.rule_text import indented, of_items, of_refusal, of_step, of_unmatched
+from fairlead.cli.reports.rule_text import indented, of_items, of_rejection, of_step, of_unmatched
 from fairlead.suites.compare import Difference, number
 from fairlead.suites.coverage import Covered
 
@@ -78,8 +78,8 @@ def _details(difference: Difference) -> Iterator[str]:
     for rule in difference.rules:
         points = "" if rule.value is None else f" {number(rule.value)}"
         yield f"{rule.policy}/{rule.rule}: {rule.outcome.lower()}{points}"
-        rows = of_refusal(rule) if rule.outcome == "Refused" else [of_step(step) for step in rule.steps]
-        if rule.noted is not None and rule.outcome != "Refused":
+        rows = of_rejection(rule) if rule.outcome == "Rejected" else [of_step(step) for step in rule.steps]
+        if rule.noted is not None and rule.outcome != "Rejected":
             rows += of_items(rule.noted)
         yield from indented(rows[:_ROWS_MAX])
 
@@ -99,7 +99,7 @@ def suite_text(report: SuiteReport, *, colour: bool = False) -> Iterator[str]:
                 yield from (f"  {clean(line)}" for line in case.said)
     if unseen := [(one.policy, one.kind, one.rule, ", ".join(one.missing)) for one in report.coverage if one.missing]:
         yield ""
-        yield from columns([("POLICY", "KIND", "RULE", "NEVER"), *unseen])
+        yield from columns([("POLICY", "KIND", "RULE", "NOT COVERED"), *unseen])
     if rows:
         yield ""
     yield _summary(report)
@@ -162,4 +162,4 @@ def _summary(report: SuiteReport) -> str:
         parts.append(counted(errors, "error"))
     seen, all_ = report.outcomes
     said = f"{counted(cases, 'case')} in {counted(len(report.suites), 'suite')}: {', '.join(parts)}"
-    return f"{said}; {seen} of {counted(all_, 'outcome')} of rules seen" if all_ else said
+    return f"{said}; {seen} of {counted(all_, 'outcome')} of rules covered" if all_ else said

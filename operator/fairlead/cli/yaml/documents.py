@@ -59,7 +59,7 @@ def documents(source: Source) -> Iterator[Node]:
         for event in yaml.parse(source.text, Loader=_LOADER):
             count += 1
             if count > NODES_MAX:
-                raise BrokenError(_start(event), f"there are more than {NODES_MAX:,} values", "split the file")
+                raise BrokenError(_start(event), f"the file has more than {NODES_MAX:,} values", "split it")
             if isinstance(event, yaml.DocumentStartEvent):
                 builder = _Builder(source)
             elif isinstance(event, yaml.DocumentEndEvent):
@@ -70,7 +70,7 @@ def documents(source: Source) -> Iterator[Node]:
     except yaml.MarkedYAMLError as error:
         raise explain_parse_error(error, source, builder.quoted) from None
     except yaml.YAMLError as error:
-        raise BrokenError(0, f"this is no YAML: {str(error).splitlines()[0]}") from None
+        raise BrokenError(0, f"this is not YAML: {str(error).splitlines()[0]}") from None
 
 
 class _Builder:
@@ -104,8 +104,8 @@ class _Builder:
                 self._add(node)
             case yaml.SequenceStartEvent() | yaml.MappingStartEvent():
                 if len(self._open) >= DEPTH_MAX:
-                    fault = f"this is nested more than {DEPTH_MAX} deep"
-                    raise BrokenError(_start(event), fault, "no object of Kubernetes is")
+                    fault = f"this is nested more than {DEPTH_MAX} levels deep"
+                    raise BrokenError(_start(event), fault, "no Kubernetes object is")
                 kind = Sequence if isinstance(event, yaml.SequenceStartEvent) else Mapping
                 start = self._after_properties(event)
                 tag = _tag(event.tag, implicit=event.implicit)
@@ -122,9 +122,9 @@ class _Builder:
 
     def _named(self, event: yaml.AliasEvent) -> Node:
         if event.anchor in {anchor for _, anchor in self._open}:
-            raise BrokenError(_start(event), f"*{event.anchor} stands inside of what it names", "write it out")
+            raise BrokenError(_start(event), f"*{event.anchor} is inside the value that it names", "write it out")
         if event.anchor not in self._anchors:
-            hint = "put a text that begins with '*' in quotes"
+            hint = "quote a string that begins with '*'"
             raise BrokenError(_start(event), f"there is no anchor &{event.anchor} above", hint)
         return self._anchors[event.anchor]
 

@@ -45,14 +45,14 @@ class Misread:
 def to_data(node: Node, source: Source) -> tuple[object, list[Misread]]:
     """Plain data, and everything that is wrong with it."""
     if node.size > VALUES_MAX:
-        fault = f"written out this is {_about(node.size)} values, {VALUES_MAX:,} are allowed"
+        fault = f"with aliases expanded this is {_about(node.size)} values, {VALUES_MAX:,} are allowed"
         return None, [Misread((), node.start, fault, "use fewer aliases, or split it")]
     reader = _Reader(source, [])
     return reader.data(node, ()), reader.faults
 
 
 def _about(size: int) -> str:
-    return f"{size:,}" if size < 10**12 else "a great many"
+    return f"{size:,}" if size < 10**12 else "over a trillion"
 
 
 @dataclass(slots=True)
@@ -80,19 +80,19 @@ class _Reader:
         value = _resolved(node.value)
         wanted = {"int": int, "float": (int, float), "bool": bool, "null": type(None)}.get(node.tag.removeprefix(_TAG))
         if wanted is None:
-            hint = "a text that begins with '!' must be in quotes"
-            self.faults.append(Misread(path, node.outer, f"the tag {_shown(node.tag)} means nothing here", hint))
+            hint = "quote a string that begins with '!'"
+            self.faults.append(Misread(path, node.outer, f"the tag {_shown(node.tag)} is unknown", hint))
             return node.value
         if not isinstance(value, wanted):  # type: ignore[arg-type]
             self.faults.append(
-                Misread(path, node.start, f"{_shown(node.value)} is not what its tag says", "leave the tag out")
+                Misread(path, node.start, f"{_shown(node.value)} does not match its tag", "remove the tag")
             )
         return value
 
     def _check_tag(self, node: Node, path: FieldPath) -> None:
         if node.tag and type(node) not in _COLLECTION_TAGS.get(node.tag, ()):
-            hint = "a text that begins with '!' must be in quotes"
-            self.faults.append(Misread(path, node.outer, f"the tag {_shown(node.tag)} means nothing here", hint))
+            hint = "quote a string that begins with '!'"
+            self.faults.append(Misread(path, node.outer, f"the tag {_shown(node.tag)} is unknown", hint))
 
     def _map(self, node: Mapping, path: FieldPath) -> dict[str, object]:
         found: dict[str, object] = {}
@@ -110,7 +110,7 @@ class _Reader:
                 continue
             if name in seen:
                 line, _ = self.source.place(seen[name].start)
-                said = f"{_shown(name)} stands here already, in line {line}"
+                said = f"{_shown(name)} is already set in line {line}"
                 is_next = not path and name == next(iter(seen))
                 hint = "write --- between two objects" if is_next else "remove one of them"
                 self.faults.append(Misread((*path, name), key.start, said, hint))

@@ -59,7 +59,7 @@ def decode(data: bytes) -> Source:
         before = body[: error.start].decode(encoding, "replace")
         byte = body[error.start]
         raise BrokenError(
-            len(before), f"this is not text in {encoding.upper()}: byte 0x{byte:02x}", "save the file as UTF-8"
+            len(before), f"this is not {encoding.upper()} text: byte 0x{byte:02x}", "save the file as UTF-8"
         ) from None
     return Source(text)
 

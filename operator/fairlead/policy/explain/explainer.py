@@ -63,7 +63,7 @@ def explain(pod: PodView, matched: Sequence[Matched], nodes: Nodes, name: str, n
         for rule in _sorted_filters(policy):
             if view is None or each.undecided:
                 why = UNKNOWN_NODE if view is None else UNDECIDED
-                filters.append(RuleExplained(policy.name, rule.name, "Refused", why))
+                filters.append(RuleExplained(policy.name, rule.name, "Rejected", why))
             else:
                 filters.append(_filter(policy.name, rule, pod, view, now))
         for score in _sorted_scores(policy):
@@ -76,7 +76,7 @@ def explain(pod: PodView, matched: Sequence[Matched], nodes: Nodes, name: str, n
     return NodeExplained(
         node=name,
         known=node is not None,
-        passed=not any(rule.outcome == "Refused" for rule in filters),
+        passed=not any(rule.outcome == "Rejected" for rule in filters),
         policies=[each.policy.name for each in matched],
         doubts=[_doubt(each, each.undecided, pod, now) for each in matched if each.undecided],
         filters=filters,
@@ -158,11 +158,11 @@ def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: in
     notes = Notes()
     verdict = asked(rule.filter, pod, rule.name, view, now, notes)
     refusal = rule.rejection(verdict)
-    outcome: Outcome = "Refused" if refusal else "Passed" if isinstance(verdict, Pass) else "Unknown"
+    outcome: Outcome = "Rejected" if refusal else "Passed" if isinstance(verdict, Pass) else "Unknown"
     reason, resolvable = refusal or (_why(verdict), False)
     expression = rule.expression
     parts = [] if expression is None else steps_of(expression, pod, view, now)
-    flips = changes_of(expression, pod, view, now) if expression is not None and outcome == "Refused" else []
+    flips = changes_of(expression, pod, view, now) if expression is not None and outcome == "Rejected" else []
     return RuleExplained(policy, rule.name, outcome, reason, resolvable, steps=parts, flips=flips, noted=notes.taken())
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Outcome = Literal["Passed", "Refused", "Unknown", "Scored", "LeftOut"]
+Outcome = Literal["Passed", "Rejected", "Unknown", "Scored", "LeftOut"]
 
 
 @dataclass(frozen=True, slots=True)

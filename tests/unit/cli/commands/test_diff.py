@@ -25,7 +25,7 @@ NODES = [
     node("n2", labels={"gpu": "t4"}, room={"cpu": "6"}),
     node("n3", room={"cpu": "4"}),
 ]
-MOVE = "1 pod names other, which no policy here is for: to see what they would get, write schedulerName fairlead"
+MOVE = "1 pod names other, for which there is no policy here: to simulate them, set schedulerName to fairlead"
 Run = Callable[..., tuple[int, str, str]]
 
 

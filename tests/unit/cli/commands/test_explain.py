@@ -75,16 +75,16 @@ def test_nodes_are_grouped_by_verdict_and_each_rule_says_what_it_compared(run: R
     code, out, err = run("pod/train", "-n", "ml", *FILES)
     assert (code, err) == (0, "")
     assert out.splitlines() == [
-        "pod ml/train, scheduler fairlead, asks for cpu 2, memory 4Gi",
+        "pod ml/train, scheduler fairlead, requests cpu 2, memory 4Gi",
         "policies: gpu",
-        "2 of 5 nodes will do",
+        "2 of 5 nodes are possible",
         "",
         "NODES   VERDICT     WHICH    WHY",
         "1       preferred   t4-2     160 points",
         "1       possible    t4-1     100 points",
-        "1       refused     v100-1   gpu/class: wrong class",
-        "1       refused     v100-2   gpu/class: wrong class; gpu/room: too full; Insufficient cpu",
-        "1       refused     w-1      gpu/class: wrong class; node(s) were unschedulable",
+        "1       rejected    v100-1   gpu/class: wrong class",
+        "1       rejected    v100-2   gpu/class: wrong class; gpu/room: too full; Insufficient cpu",
+        "1       rejected    w-1      gpu/class: wrong class; node(s) were unschedulable",
         "",
         "WHAT THE RULES COMPARED",
         "gpu/class: wrong class, on 3 nodes, such as v100-1",
@@ -93,27 +93,27 @@ def test_nodes_are_grouped_by_verdict_and_each_rule_says_what_it_compared(run: R
         "    free['cpu'] >= 2.0   1",
         "",
         "CLOSEST",
-        "v100-1 would do but for",
+        "v100-1 is possible but for",
         "    gpu/class: wrong class",
         "        node.metadata.labels[?'gpu'].orValue('') == variables.wants   'v100' against 't4'",
         "",
-        "Not for this pod: night: its condition important is false (pod.spec.priority > 100: 0)",
+        "No match: night: its condition important is false (pod.spec.priority > 100: 0)",
         f"{NOT_SIMULATED}.",
-        "Note: gpu/room, gpu/roomy read what runs on nodes, and replicas may be behind by the last moments.",
+        "Note: gpu/room, gpu/roomy read the pods on nodes; replicas may be a moment behind.",
     ]
 
 
 def test_what_is_as_good_to_the_scheduler_is_said(run: Run) -> None:
     Path("p.yaml").write_text(POLICY.replace("free['cpu'] * 10.0", "free['cpu'] * 0.5"))
     _, out, _ = run("pod/train", "-n", "ml", *FILES)
-    assert "The scheduler is told tenths of points: to it t4-1 is as good.\n" in out
+    assert "The scheduler gets a tenth of the points, rounded: for it t4-1 is equally good.\n" in out
     assert json.loads(run("train", "-n", "ml", *FILES, "-o", "json")[1])["asGood"] == ["t4-1"]
 
 
 def test_data_that_grow_stale_want_the_time_of_the_snapshot(run: Run) -> None:
     data = "spec:\n  data: [{name: load, maxAge: 60s, nodeAnnotation: {key: a.b/load, timeKey: a.b/time}}]"
     Path("p.yaml").write_text(POLICY.replace("spec:", data))
-    said = "Note: the data of gpu grow stale: --now says when c.json was written."
+    said = "Note: data of gpu can be stale: give the time when c.json was written as --now."
     assert said in run("train", "-n", "ml", *FILES)[1]
     assert said not in run("train", "-n", "ml", *FILES, "--now", "2027-01-15T22:00:00Z")[1]
 
@@ -121,21 +121,21 @@ def test_data_that_grow_stale_want_the_time_of_the_snapshot(run: Run) -> None:
 def test_pods_of_the_system_are_placed_by_nobody_of_ours(run: Run) -> None:
     Path("c.json").write_text(json.dumps(listed(*NODES, pod("x", namespace="kube-system"))))
     _, out, _ = run("x", *FILES)
-    assert "Note: schedulers that the operator manages place no pods of kube-system, whatever policies say." in out
+    assert "Note: schedulers that the operator manages never place pods of kube-system." in out
 
 
 def test_a_pod_with_nowhere_to_go_is_told_the_node_that_lacks_the_least(run: Run) -> None:
     code, out, _ = run("lost", *FILES)
     assert code == 0
-    assert "NOWHERE TO GO: none of 5 nodes will do" in out
-    assert "CLOSEST\nt4-1 would do but for\n    gpu/class: wrong class\n" in out
+    assert "UNSCHEDULABLE: none of 5 nodes is possible" in out
+    assert "CLOSEST\nt4-1 is possible but for\n    gpu/class: wrong class\n" in out
 
 
 def test_one_node_in_full(run: Run) -> None:
     code, out, _ = run("train", "-n", "ml", *FILES, "--node", "t4-1")
     assert code == 0
     assert out.splitlines()[:4] == [
-        "pod ml/train, scheduler fairlead, asks for cpu 2, memory 4Gi",
+        "pod ml/train, scheduler fairlead, requests cpu 2, memory 4Gi",
         "policies: gpu",
         "node t4-1: possible",
         "",
@@ -143,9 +143,9 @@ def test_one_node_in_full(run: Run) -> None:
     assert "gpu/class: passes" in out
     assert "gpu/roomy: 50, which is 50 of 100 and adds 100 points" in out
     _, out, _ = run("train", "-n", "ml", *FILES, "--node", "v100-2")
-    assert "node v100-2: refused\n    the scheduler: Insufficient cpu (asks for 2, 1 is free)\n" in out
-    assert "gpu/class: refuses: wrong class\n" in out
-    assert "  would pass if this came out otherwise:\n    node.metadata.labels[?'gpu'].orValue('') ==" in out
+    assert "node v100-2: rejected\n    the scheduler: Insufficient cpu (requests 2, 1 is free)\n" in out
+    assert "gpu/class: rejects: wrong class\n" in out
+    assert "  would pass with another result of:\n    node.metadata.labels[?'gpu'].orValue('') ==" in out
 
 
 def test_programs_read_the_same(run: Run) -> None:
@@ -159,17 +159,17 @@ def test_programs_read_the_same(run: Run) -> None:
     assert [(one["name"], one["verdict"], one["score"]) for one in found["nodes"]] == [
         ("t4-1", "Possible", 100.0),
         ("t4-2", "Preferred", 160.0),
-        ("v100-1", "Refused", None),
-        ("v100-2", "Refused", None),
-        ("w-1", "Refused", None),
+        ("v100-1", "Rejected", None),
+        ("v100-2", "Rejected", None),
+        ("w-1", "Rejected", None),
     ]
-    assert found["nodes"][3]["refusedBy"] == [
+    assert found["nodes"][3]["rejectedBy"] == [
         {"policy": "gpu", "rule": "class", "reason": "wrong class"},
         {"policy": "gpu", "rule": "room", "reason": "too full"},
     ]
-    assert found["nodes"][3]["unfit"] == [{"what": "Insufficient cpu", "detail": "asks for 2, 1 is free"}]
+    assert found["nodes"][3]["unfit"] == [{"what": "Insufficient cpu", "detail": "requests 2, 1 is free"}]
     assert found["preferred"] == ["t4-2"]
-    assert [(one["rule"], one["refused"], one["node"]) for one in found["rules"]] == [
+    assert [(one["rule"], one["rejected"], one["node"]) for one in found["rules"]] == [
         ("class", 3, "v100-1"),
         ("room", 1, "v100-2"),
     ]
@@ -210,8 +210,8 @@ def test_programs_read_times_as_people_do(run: Run) -> None:
 
 def test_a_pod_that_runs_is_judged_as_if_it_did_not(run: Run) -> None:
     _, out, _ = run("web", *FILES)
-    assert "It is on t4-1, and is judged as if it were to be placed now, its own place being free." in out
-    assert "3 of 5 nodes will do" in out
+    assert "It is on t4-1; this shows where it could go now, with its own capacity there free." in out
+    assert "3 of 5 nodes are possible" in out
 
 
 def test_a_pod_of_another_scheduler_is_nobodys(run: Run) -> None:
@@ -219,20 +219,20 @@ def test_a_pod_of_another_scheduler_is_nobodys(run: Run) -> None:
         json.dumps(listed(*NODES, pod("x", schedulerName="default-scheduler", schedulingGates=[{"name": "g"}])))
     )
     _, out, _ = run("x", *FILES)
-    assert "No policy is for this pod." in out
-    assert "It waits for its scheduling gates, g: no scheduler looks at it before." in out
-    assert "Not for this pod: 2 policies of other schedulers, or for the like reasons" in out
+    assert "No policy matches this pod." in out
+    assert "It waits for its scheduling gates, g: until then no scheduler tries it." in out
+    assert "No match: 2 policies of other schedulers or for similar reasons" in out
 
 
 @pytest.mark.parametrize(
     ("asked", "said"),
     {
         "no such pod": (("pod/trian", "-n", "ml"), "there is no pod ml/trian in c.json: did you mean train?"),
-        "elsewhere": (("web", "-n", "web"), "there is no pod web/web in c.json; there is one in ml: say so with -n"),
-        "in two namespaces": (("train",), "there is a pod train in ml, web: say which with -n"),
+        "elsewhere": (("web", "-n", "web"), "there is no pod web/web in c.json; there is one in ml: select it with -n"),
+        "in two namespaces": (("train",), "there is a pod train in ml, web: select one with -n"),
         "no such node": (("web", "--node", "t4_1"), "there is no node 't4_1': did you mean t4-1?"),
-        "no pod": (("node/t4-1",), "'node/t4-1' is no pod: write pod/NAME, and its namespace as -n NAME"),
-        "no name": (("pod/",), "'pod/' is no pod: write pod/NAME"),
+        "no pod": (("node/t4-1",), "'node/t4-1' is not a pod: write pod/NAME, and its namespace as -n NAME"),
+        "no name": (("pod/",), "'pod/' is not a pod: write pod/NAME"),
     }.values(),
 )
 def test_what_is_asked_wrongly_is_one_line(run: Run, asked: tuple[str, ...], said: str) -> None:
@@ -246,11 +246,11 @@ def test_files_need_policies_and_ended_pods_are_not_explained(run: Run) -> None:
     code, _, err = run("web", "--snapshot", "c.json")
     assert (code, err) == (
         2,
-        "fairlead explain: --snapshot names files, which hold no policies: give --policies FILE, too\n",
+        "fairlead explain: --snapshot files hold no policies: also give --policies FILE\n",
     )
     Path("c.json").write_text(json.dumps(listed(*NODES, pod("x", status={"phase": "Failed"}))))
     code, _, err = run("x", *FILES)
-    assert (code, err) == (2, "fairlead explain: the pod ml/x has ended (Failed): it is placed nowhere any more\n")
+    assert (code, err) == (2, "fairlead explain: the pod ml/x has ended (Failed) and is not placed any more\n")
 
 
 # What follows asks an API server.
@@ -301,8 +301,8 @@ Ask = Callable[..., tuple[int, str, str]]
 def test_a_live_pod_is_explained_by_the_policies_of_the_cluster(ask: Ask) -> None:
     code, out, err = ask(_cluster())
     assert (code, err) == (0, "")
-    assert "2 of 5 nodes will do" in out
-    assert "Served: gpu: generation 3, which replicas serve" in out
+    assert "2 of 5 nodes are possible" in out
+    assert "Serving: gpu: generation 3, which replicas serve" in out
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_a_live_pod_is_explained_by_the_policies_of_the_cluster(ask: Ask) -> Non
         "an older one serves": (_live(serving=2), "gpu: generation 3; replicas still serve generation 2"),
         "nobody has said": (
             _live(serving=None),
-            "gpu: generation 3; its status does not say yet which generation serves",
+            "gpu: generation 3; its status does not say yet which generation is served",
         ),
         "it does not compile": (
             _live(POLICY.replace("free['cpu'] * 10.0", "fre['cpu']"), serving=2),
@@ -319,30 +319,33 @@ def test_a_live_pod_is_explained_by_the_policies_of_the_cluster(ask: Ask) -> Non
         ),
         "nor has it ever": (
             _live(POLICY.replace("free['cpu'] * 10.0", "fre['cpu']"), serving=None),
-            "gpu: generation 3 does not compile, its failurePolicy decides: spec.scores[0].expression",
+            "gpu: generation 3 does not compile, its failurePolicy applies: spec.scores[0].expression",
         ),
     }.values(),
 )
 def test_which_generation_serves_is_said(ask: Ask, policy: Object, want: str) -> None:
     code, out, _ = ask(_cluster(LISTED=items(policy)))
     assert code == 0
-    assert f"Served: {want}" in out
+    assert f"Serving: {want}" in out
 
 
 def test_a_policy_that_never_compiled_refuses_and_one_that_did_is_not_guessed(ask: Ask) -> None:
     broken = POLICY.replace("free['cpu'] * 10.0", "fre['cpu']")
     assert "gpu: policy gpu does not compile" in ask(_cluster(LISTED=items(_live(broken, serving=None))))[1]
     _, out, _ = ask(_cluster(LISTED=items(_live(broken, serving=2))))
-    assert "No policy is for this pod." in out
+    assert "No policy matches this pod." in out
     assert "policy gpu does not compile" not in out
 
 
 def test_what_runs_on_nodes_is_named_where_it_may_not_be_read_and_not_guessed(ask: Ask) -> None:
     code, out, _ = ask(_cluster(PODS=403))
     assert code == 0
-    assert "Note: what runs on nodes is not known, and room is told as if they were empty: pods is forbidden: " in out
-    assert "Note: not judged, gpu/room: it reads what runs on nodes." in out
-    assert "Note: not judged, gpu/roomy: it reads what runs on nodes." in out
+    assert (
+        "Note: pods on nodes are unknown, and free capacity is counted as if nodes were empty: pods is forbidden: "
+        in out
+    )
+    assert "Note: not evaluated: gpu/room: it reads the pods on nodes." in out
+    assert "Note: not evaluated: gpu/roomy: it reads the pods on nodes." in out
     assert "gpu/class: wrong class" in out
 
 
@@ -350,19 +353,19 @@ def test_a_namespace_that_may_not_be_read_leaves_out_what_asks_for_it(ask: Ask) 
     by_namespace = POLICY.replace("spec:", "spec:\n  match: {namespaceSelector: {matchLabels: {team: x}}}", 1)
     assert "policies: gpu" in ask(_cluster(LISTED=items(_live(by_namespace))))[1]
     _, out, _ = ask(_cluster(LISTED=items(_live(by_namespace)), NAMESPACE=403))
-    assert "Note: not judged, gpu as a whole: it reads the pod's namespace." in out
-    assert "No policy is for this pod." in out
+    assert "Note: not evaluated: gpu as a whole: it reads the pod's namespace." in out
+    assert "No policy matches this pod." in out
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     {
-        "nodes": ({"/api/v1/nodes": 403}, "you may not list nodes, without which nothing can be said: "),
+        "nodes": ({"/api/v1/nodes": 403}, "you may not list nodes, which this command needs: "),
         "policies": ({LISTED: 403}, "you may not list policies: "),
-        "no such kind": ({LISTED: 404}, "this cluster does not know policies: "),
+        "no such kind": ({LISTED: 404}, "this cluster has no CustomResourceDefinition of policies: "),
         "the pod, neither": ({PODS: 403, f"{NAMESPACE}/pods/train": 403}, "get pods ml/train: 403"),
         "no such pod": ({PODS: items(WEB), f"{NAMESPACE}/pods/train": 404}, "there is no pod ml/train in the cluster"),
-        "no nodes": ({"/api/v1/nodes": items()}, "there are no nodes in the cluster"),
+        "no nodes": ({"/api/v1/nodes": items()}, "the cluster has no nodes"),
         "who asks is not known": ({"/version": 401}, "get version: 401"),
         "the version, neither": ({"/version": 403, "/api/v1/nodes": 403}, "you may not list nodes, "),
     }.values(),
@@ -377,7 +380,7 @@ def test_what_keeps_an_explanation_is_one_line(ask: Ask, changes: dict[str, obje
 def test_policies_from_files_are_asked_about_a_live_pod(ask: Ask) -> None:
     code, out, _ = ask({**_cluster(), LISTED: 403}, "--policies", "p.yaml")
     assert code == 0
-    assert "2 of 5 nodes will do" in out
+    assert "2 of 5 nodes are possible" in out
     assert "Served" not in out
 
 

@@ -87,7 +87,7 @@ def test_links_that_go_round_in_circles_end(capsys: pytest.CaptureFixture[str], 
 
 UNREADABLE = {
     "a file that is not there": ("nothing.yaml", "nothing.yaml", "no such file or directory"),
-    "no name": ("", "", "a file has a name"),
+    "no name": ("", "", "the file name is empty"),
     "a link to nothing": ("broken.yaml", "broken.yaml", "no such file or directory"),
     "a link to itself": ("loop.yaml", "loop.yaml", "too many levels of symbolic links"),
     "a directory with a link to nothing": ("d", "d/broken.yaml", "no such file or directory"),
@@ -120,7 +120,7 @@ NOTHING: dict[str, tuple[list[str], str]] = {
     "standard input without anything": (["-"], "no SchedulerExtenderPolicy found in -"),
     "a directory without files beside a policy": (
         ["empty", "good.yaml"],
-        "empty: no file in this directory ends in .yaml, .yml or .json",
+        "empty: this directory has no file that ends in .yaml, .yml or .json",
     ),
 }
 

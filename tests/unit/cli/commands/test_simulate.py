@@ -30,8 +30,7 @@ POLICY = HEAD.replace("some", "gpu") + SPEC.lstrip()
 BEYOND = "affinity between pods, topology spread, volumes, resource claims, other pods of a group, "
 NOT_SIMULATED = f"Not simulated: {BEYOND}the scheduler's own scores, preemption"
 MOVE = (
-    "1 pod names default-scheduler, which no policy here is for: "
-    "to see what they would get, write schedulerName fairlead"
+    "1 pod names default-scheduler, for which there is no policy here: to simulate them, set schedulerName to fairlead"
 )
 GATES = "waits for its scheduling gates"
 T4 = {"gpu": "t4"}
@@ -83,13 +82,13 @@ def test_people_read_who_goes_nowhere_first_and_copies_once(run: Run) -> None:
     code, out, err = run()
     assert (code, err) == (0, "")
     assert out.splitlines() == [
-        "POD                     POLICIES   NODES    PREFERRED   SCORE   KEPT FROM THE OTHERS BY",
+        "POD                     POLICIES   NODES    PREFERRED   SCORE   OTHER NODES",
         "ml/big                  gpu        none     -           -       2 Insufficient cpu, 1 wrong class",
         "ml/copy-0 and 2 alike   gpu        1 of 3   n1          50      1 Insufficient cpu, 1 wrong class",
         f"ml/gated                gpu        2 of 3   n1          50      1 wrong class; {GATES}: x",
         "",
-        "5 pods on 3 nodes: 4 have where to go, 1 nowhere.",
-        "Each pod by itself: none is placed, and none takes room from another.",
+        "5 pods on 3 nodes: 4 can be placed, 1 cannot.",
+        "Each pod is simulated by itself: none is placed, and none takes capacity from another.",
         f"{NOT_SIMULATED}.",
     ]
 
@@ -134,8 +133,8 @@ def test_pods_of_schedulers_that_no_policy_is_for_are_told_with_what_to_write(ru
     other, none = pod("a", schedulerName="b"), pod("c")
     del none["spec"]["schedulerName"]
     _write("q.json", other, none, pod("d"))
-    want = "Note: 2 pods name b, default-scheduler, which no policy here is for: to see what they would get, write "
-    assert f"{want}schedulerName fairlead." in run()[1].splitlines()
+    want = "Note: 2 pods name b, default-scheduler, for which there is no policy here: to simulate them, set "
+    assert f"{want}schedulerName to fairlead." in run()[1].splitlines()
     _write("q.json", pod("d"))
     assert "Note: " not in run()[1]
 
@@ -152,7 +151,7 @@ def test_the_time_that_rules_see_is_given(run: Run) -> None:
 
 def test_what_is_asked_for_and_not_simulated_is_counted(run: Run) -> None:
     _write("q.json", pod("a", resourceClaims=[{"name": "x"}]), pod("b", resourceClaims=[{"name": "x"}]), pod("c"))
-    assert f"{NOT_SIMULATED} (asked for are resource claims by 2 pods)." in run()[1].splitlines()
+    assert f"{NOT_SIMULATED} (used: resource claims by 2 pods)." in run()[1].splitlines()
 
 
 def test_a_pod_that_is_asked_about_may_be_in_the_cluster_and_ended_ones_are_left_out(run: Run) -> None:
@@ -177,7 +176,7 @@ def test_folders_and_several_files_are_taken_together(run: Run) -> None:
 def test_a_cluster_without_pods_is_said_to_be_taken_as_empty(run: Run) -> None:
     _write("c.json", node("n1", labels=T4))
     _write("q.json", pod("a"))
-    note = "c.json holds no pods, so that its nodes are taken as empty: `kubectl get nodes,pods,namespaces -A -o json`"
+    note = "c.json holds no pods, so its nodes count as empty: `kubectl get nodes,pods,namespaces -A -o json`"
     code, out, err = run("-o", "json")
     assert (code, json.loads(out)["notes"]) == (0, [f"{note} writes both"])
     assert err == f"fairlead simulate: {note} writes both\n"
@@ -187,7 +186,7 @@ def test_a_cluster_without_pods_is_said_to_be_taken_as_empty(run: Run) -> None:
 def test_a_namespace_that_policies_ask_for_and_the_snapshot_lacks_is_named(run: Run) -> None:
     Path("p.yaml").write_text(POLICY.replace("spec:", "spec:\n  match: {namespaceSelector: {matchLabels: {team: x}}}"))
     _write("q.json", pod("a"))
-    assert "policies ask for the namespace ml, not in c.json: `kubectl get" in run()[1]
+    assert "policies read the namespace ml, not in c.json: `kubectl get" in run()[1]
     _write("c.json", *CLUSTER, namespace("ml", team="x"))
     assert "policies ask" not in run()[1]
 
@@ -204,36 +203,41 @@ BAD: dict[str, tuple[dict[str, str], dict[str, str], int, str]] = {
         {"p.yaml": POLICY.replace("free['cpu'] * 10.0", "fre['cpu']").replace("node.meta", "nod.meta")},
         {},
         1,
-        "(`fairlead lint` says 1 more)",
+        "(`fairlead lint` finds 1 more)",
     ),
-    "one name twice": ({"p.yaml": f"{POLICY}---\n{POLICY}"}, {}, 1, "another policy is called 'gpu': p.yaml:3"),
+    "one name twice": ({"p.yaml": f"{POLICY}---\n{POLICY}"}, {}, 1, "another policy has the name 'gpu': p.yaml:3"),
     "no policies": ({"p.yaml": "kind: Pod\n"}, {}, 2, "no SchedulerExtenderPolicy found in p.yaml; name the files"),
     "no such policies": ({}, {"policies": "x.yaml"}, 2, "x.yaml: cannot be read: no such file or directory"),
     "no such cluster": ({}, {"cluster": "x.json"}, 2, "x.json: cannot be read: no such file or directory"),
-    "an empty folder": ({}, {"cluster": "empty"}, 2, "empty: no file in this directory ends in .yaml, .yml or .json"),
-    "no nodes": ({"c.json": json.dumps(pod("a"))}, {}, 2, f"there are no nodes in c.json; write them with {GET}"),
-    "no pods": ({"q.json": json.dumps(node("n1"))}, {}, 2, "there are no pods to ask about in q.json, only 1 Node"),
+    "an empty folder": (
+        {},
+        {"cluster": "empty"},
+        2,
+        "empty: this directory has no file that ends in .yaml, .yml or .json",
+    ),
+    "no nodes": ({"c.json": json.dumps(pod("a"))}, {}, 2, f"c.json has no nodes; export them with {GET}"),
+    "no pods": ({"q.json": json.dumps(node("n1"))}, {}, 2, "q.json has no pods to simulate, only 1 Node"),
     "what pods are made of": (
         {"q.json": '{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web"}}'},
         {},
         2,
-        "in q.json, only 1 Deployment; write a Pod with the metadata and the spec of its template",
+        "q.json has no pods to simulate, only 1 Deployment; write a Pod with the metadata and the spec of the template",
     ),
     "a pod that ended": (
         {"q.json": json.dumps(pod("a", status={"phase": "Failed"}))},
         {},
         2,
-        "there are no pods to ask about in q.json",
+        "q.json has no pods to simulate",
     ),
-    "cut off": ({"c.json": json.dumps(node("n1"))[:-9]}, {}, 2, "c.json: the JSON ends in the middle, in line 1: "),
+    "cut off": ({"c.json": json.dumps(node("n1"))[:-9]}, {}, 2, "c.json: the JSON ends early, in line 1: "),
     "one node twice": (
         {"c.json": json.dumps(listed(node("n1"), node("n1")))},
         {},
         2,
         "node n1 is twice in c.json; keep",
     ),
-    "live and a file": ({}, {"cluster": "live c.json"}, 2, "--snapshot live c.json: give files, or live"),
-    "no time": ({}, {"more": "--now=noon"}, 2, "--now 'noon' is no time; write it as 20"),
+    "live and a file": ({}, {"cluster": "live c.json"}, 2, "--snapshot live c.json: give either files or live"),
+    "no time": ({}, {"more": "--now=noon"}, 2, "--now 'noon' is not a time; write it as 20"),
     "nowhere": ({}, {"cluster": "live", "more": "--kubeconfig=no.config"}, 2, "no.config: no such file or directory; "),
     "nobody there": ({}, {"cluster": "live", "more": "--kubeconfig=dead.config"}, 2, "http://127.0.0.1:1 cannot be"),
     "a pod that is none": (

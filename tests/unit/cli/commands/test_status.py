@@ -61,18 +61,18 @@ def test_a_second_operator_is_wrong_from_either_side(tmp_path: Path, capsys: pyt
     with api_server({**SCENES["well"][0], f"{PODS}/fairlead-b:8080/proxy/metrics": told}, tmp_path) as file:
         assert main(["status", "--kubeconfig", str(file)]) == 1
     out = capsys.readouterr().out
-    assert "AnotherOperator: the operator in the namespace first manages the policies, and this one does not" in out
+    assert "AnotherOperator: the operator in the namespace first manages the policies; this one does not" in out
     assert "Uninstall one of them" in out
     elsewhere = pod("fairlead-a")
     elsewhere["metadata"]["namespace"] = "second"
     answers = {**SCENES["well"][0], "/api/v1/pods": items(pod("fairlead-a"), elsewhere)}
     with api_server(answers, tmp_path) as file:
         assert main(["status", "--kubeconfig", str(file)]) == 1
-    assert "AnotherOperator: there are operators in other namespaces, too: second" in capsys.readouterr().out
+    assert "AnotherOperator: other namespaces have operators too: second" in capsys.readouterr().out
 
 
 CANNOT: dict[str, tuple[dict[str, object], str]] = {
-    "the kind is not there": ({"POLICIES": 404}, "this cluster does not know policies: "),
+    "the kind is not there": ({"POLICIES": 404}, "this cluster has no CustomResourceDefinition of policies: "),
     "policies may not be listed": ({"POLICIES": 403}, "of that user lacks the rule {apiGroups: "),
     "what answers is no API server": ({"POLICIES": "<html>"}, "the reply cannot be decoded"),
 }
@@ -94,7 +94,7 @@ def test_a_server_that_is_not_there_is_2(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["status", "--kubeconfig", str(kubeconfig("http://127.0.0.1:1", tmp_path))]) == 2
     err = capsys.readouterr().err
     assert (
-        "http://127.0.0.1:1 cannot be reached: Connection refused; see that the cluster is up, and that --kube" in err
+        "http://127.0.0.1:1 cannot be reached: Connection refused; check that the cluster is up, and that --kube" in err
     )
 
 
@@ -108,6 +108,6 @@ def test_many_policies_still_leave_what_is_wrong_on_one_screen(
         assert main(["status", "--kubeconfig", str(file)]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) < 60
-    assert "  ... and 18 more: -o json has all" in lines
-    assert "  ... and 118 more: -o json has all" in lines
+    assert "  ... and 18 more: -o json lists all" in lines
+    assert "  ... and 118 more: -o json lists all" in lines
     assert not any("well-" in line for line in lines)

@@ -14,7 +14,7 @@ import yaml
 from support.suites import running
 from support.suites.running import POLICY, SUITE, run, written
 
-FAILING = SUITE.replace("passed: [a]", "passed: [a, b]").replace("    refused: {b: slow disk}\n", "")
+FAILING = SUITE.replace("passed: [a]", "passed: [a, b]").replace("    rejected: {b: slow disk}\n", "")
 
 
 def test_when_all_is_as_expected_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -23,7 +23,7 @@ def test_when_all_is_as_expected_it_says_so(tmp_path: Path, capsys: pytest.Captu
         "SUITE   CASE                    RESULT\n"
         "ssd     pods go to fast disks   ok\n"
         "\n"
-        "1 case in 1 suite: 1 passed; 2 of 2 outcomes of rules seen\n"
+        "1 case in 1 suite: 1 passed; 2 of 2 outcomes of rules covered\n"
     )
 
 
@@ -33,12 +33,12 @@ def test_a_failure_shows_what_was_compared(tmp_path: Path, capsys: pytest.Captur
     printed = capsys.readouterr()
     want = f"""
 {path}:6: pods go to fast disks
-  passed: b: expected passed; got refused: slow disk, by ssd/fast
-      ssd/fast: refused
+  passed: b: expected passed; got rejected: slow disk, by ssd/fast
+      ssd/fast: rejected
           node.metadata.labels[?'disk'].orValue('') == 'ssd'   ''
 """
     assert want in printed.out
-    assert printed.out.endswith("1 case in 1 suite: 0 passed, 1 failed; 2 of 2 outcomes of rules seen\n")
+    assert printed.out.endswith("1 case in 1 suite: 0 passed, 1 failed; 2 of 2 outcomes of rules covered\n")
     assert printed.err == ""
 
 
@@ -99,7 +99,7 @@ def test_programs_get_the_same_as_json_and_as_yaml(tmp_path: Path, capsys: pytes
     assert difference["field"] == "expect.passed"
     assert (difference["about"], difference["expected"]) == ("b", "passed")
     assert found["coverage"] == [
-        {"policy": "ssd", "kind": "Filter", "rule": "fast", "outcomes": {"passed": 1, "refused": 1}}
+        {"policy": "ssd", "kind": "Filter", "rule": "fast", "outcomes": {"passed": 1, "rejected": 1}}
     ]
     assert run(path, "-o", "yaml") == 1
     assert yaml.safe_load(capsys.readouterr().out) == found
@@ -129,12 +129,12 @@ def test_a_file_may_have_several_suites(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_an_outcome_that_nobody_sees_can_be_made_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = written(tmp_path, SUITE.replace("- metadata: {name: b}\n", "").replace("    refused: {b: slow disk}\n", ""))
+    path = written(tmp_path, SUITE.replace("- metadata: {name: b}\n", "").replace("    rejected: {b: slow disk}\n", ""))
     assert run(path) == 0
     assert run(path, "--require-coverage") == 1
     printed = capsys.readouterr().out
-    assert "POLICY   KIND     RULE   NEVER\nssd      Filter   fast   refused\n" in printed
-    assert printed.endswith("1 of 2 outcomes of rules seen\n")
+    assert "POLICY   KIND     RULE   NOT COVERED\nssd      Filter   fast   rejected\n" in printed
+    assert printed.endswith("1 of 2 outcomes of rules covered\n")
 
 
 CONTROL = "pods go to \\e[31mfast disks"
@@ -152,8 +152,8 @@ def test_junit_gets_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert bad.get("name") == "pods go to \ufffd[31mfast disks"
     [failure] = bad
     assert failure.tag == "failure"
-    assert failure.get("message") == "passed: b: expected passed; got refused: slow disk, by ssd/fast"
-    assert "ssd/fast: refused" in (failure.text or "")
+    assert failure.get("message") == "passed: b: expected passed; got rejected: slow disk, by ssd/fast"
+    assert "ssd/fast: rejected" in (failure.text or "")
     assert oct(junit.stat().st_mode & 0o777) == oct(0o666 & ~_umask())
     assert "\x1b" not in capsys.readouterr().out
 
@@ -187,7 +187,7 @@ def test_a_report_that_cannot_be_written_leaves_nothing(tmp_path: Path, capsys: 
 # What is wrong with a suite: the suite, the field's place and what is said.
 BAD: dict[str, tuple[str, str]] = {
     "no YAML": ("policies: [ssd.yaml\n", "ssd.test.yaml:2:1: error: this is no YAML: "),
-    "nothing": ("", "ssd.test.yaml:1:1: error: there is nothing in it"),
+    "nothing": ("", "ssd.test.yaml:1:1: error: the file is empty"),
     "a list": ("- a\n", "ssd.test.yaml:1:1: error: must be a map of fields, not a list; leave the '-' out"),
     "no policies": (SUITE.replace("policies: [ssd.yaml]\n", ""), "ssd.test.yaml:1:1: error: policies: is missing; "),
     "a misspelt field": (
@@ -196,7 +196,7 @@ BAD: dict[str, tuple[str, str]] = {
     ),
     "a misspelt field of a refusal": (
         SUITE.replace("{b: slow disk}", "{b: {reson: slow disk}}"),
-        "ssd.test.yaml:10:19: error: cases[0].expect.refused.b.reson: there is no such field; did you mean reason?",
+        "ssd.test.yaml:10:20: error: cases[0].expect.rejected.b.reson: there is no such field; did you mean reason?",
     ),
     "a misspelt field of an object": (
         SUITE.replace("labels", "lables"),
@@ -216,15 +216,15 @@ BAD: dict[str, tuple[str, str]] = {
     ),
     "a policy that there is not": (
         SUITE.replace("[ssd.yaml]", "[sdd.yaml]"),
-        "sdd.yaml: cannot be read: no such file or directory; files are named from the folder of the suite",
+        "sdd.yaml: cannot be read: no such file or directory; paths are relative to the directory of the suite",
     ),
     "a policy in place of a suite": (
         POLICY,
-        "ssd.test.yaml:2:7: error: kind: this is a policy, and no suite; name it under `policies` of a suite; ",
+        "ssd.test.yaml:2:7: error: kind: this is a policy, not a suite; list it under `policies` of a suite; ",
     ),
     "a file without policies": (
         SUITE.replace("[ssd.yaml]", "[ssd.test.yaml]"),
-        "ssd.test.yaml:1:12: error: policies[0]: there is no SchedulerExtenderPolicy in it; ",
+        "ssd.test.yaml:1:12: error: policies[0]: it contains no SchedulerExtenderPolicy; ",
     ),
 }
 
@@ -249,7 +249,9 @@ def test_two_policies_of_one_name_cannot_be_tested_together(tmp_path: Path, caps
     path = written(tmp_path, SUITE.replace("[ssd.yaml]", "[ssd.yaml, other.yaml]"))
     (tmp_path / "other.yaml").write_text(POLICY)
     assert run(path) == 2
-    assert "ssd.test.yaml:1:22: error: policies[1]: another policy is called ssd; test one" in capsys.readouterr().err
+    assert (
+        "ssd.test.yaml:1:22: error: policies[1]: another policy has the name ssd; test one" in capsys.readouterr().err
+    )
 
 
 def test_one_file_may_be_named_twice_and_in_several_suites(tmp_path: Path) -> None:
@@ -273,7 +275,7 @@ def test_where_one_suite_is_wrong_the_others_run(tmp_path: Path, capsys: pytest.
 def test_where_there_is_no_suite_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.yaml").write_text(POLICY)
     assert run(tmp_path) == 2
-    assert f"there is no suite in {tmp_path}: the names of suites end in .test.yaml" in capsys.readouterr().err
+    assert f"there has no suite: XXX {tmp_path}: the names of suites end in .test.yaml" in capsys.readouterr().err
     assert run(tmp_path / "none.test.yaml") == 2
     assert "none.test.yaml:1:1: error: cannot be read: no such file or directory" in capsys.readouterr().err
 
@@ -286,7 +288,7 @@ def test_it_runs_again_when_a_policy_changes(tmp_path: Path) -> None:
         try:
             assert _report(it)["summary"]["passed"] == 1
             assert it.stderr
-            assert "waiting for a change of 2 files" in it.stderr.readline()
+            assert "waiting for changes in 2 files" in it.stderr.readline()
             (tmp_path / "ssd.yaml").write_text(POLICY.replace("== 'ssd'", "!= 'ssd'"))
             assert _report(it)["summary"]["failed"] == 1
         finally:

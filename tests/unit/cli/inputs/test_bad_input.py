@@ -40,8 +40,8 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a text that begins with an exclamation mark": (
         spec("filters:\n- name: a\n  expression: !has(node.spec.unschedulable)\n"),
         (
-            "a.yaml:7:17: spec.filters[0].expression: the tag '!has(node.spec.unschedulable)' means nothing here; a "
-            "text that begins with '!' must be in quotes"
+            "a.yaml:7:17: spec.filters[0].expression: the tag '!has(node.spec.unschedulable)' is unknown; quote "
+            "a string that begins with '!'"
         ),
     ),
     "a tab for indentation": (
@@ -53,32 +53,41 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     ),
     "an alias for nothing": (
         "a: *b\n",
-        "a.yaml:1:4: there is no anchor &b above; put a text that begins with '*' in quotes",
+        "a.yaml:1:4: there is no anchor &b above; quote a string that begins with '*'",
     ),
-    "an alias for what it stands in": ("a: &b [*b]\n", "a.yaml:1:8: *b stands inside of what it names; write it out"),
+    "an alias for what it stands in": (
+        "a: &b [*b]\n",
+        "a.yaml:1:8: *b is inside the value that it names; write it out",
+    ),
     "a billion laughs": (
         _LAUGHS,
-        "a.yaml:1:1: written out this is a great many values, 200,000 are allowed; use fewer aliases, or split it",
+        (
+            "a.yaml:1:1: with aliases expanded this is over a trillion values, 200,000 are allowed; use fewer aliases, or "
+            "split it"
+        ),
     ),
     "a billion merges": (
         _MERGES,
-        "a.yaml:1:1: written out this is a great many values, 200,000 are allowed; use fewer aliases, or split it",
+        (
+            "a.yaml:1:1: with aliases expanded this is over a trillion values, 200,000 are allowed; use fewer aliases, or "
+            "split it"
+        ),
     ),
     "nested without end": (
         "[" * 100_000,
-        "a.yaml:1:201: this is nested more than 200 deep; no object of Kubernetes is",
+        "a.yaml:1:201: this is nested more than 200 levels deep; no Kubernetes object is",
     ),
     "nested without end, by lines": (
         "- " * 100_000,
-        "a.yaml:1:401: this is nested more than 200 deep; no object of Kubernetes is",
+        "a.yaml:1:401: this is nested more than 200 levels deep; no Kubernetes object is",
     ),
     "nested maps without end": (
         '{"a":' * 100_000,
-        "a.yaml:1:1001: this is nested more than 200 deep; no object of Kubernetes is",
+        "a.yaml:1:1001: this is nested more than 200 levels deep; no Kubernetes object is",
     ),
     "more values than anybody reads": (
         "[" + "1," * 600_000 + "]",
-        "a.yaml:1:999996: there are more than 500,000 values; split the file",
+        "a.yaml:1:999996: the file has more than 500,000 values; split it",
     ),
     "a fault behind a mark of the order of bytes": (
         b"\xef\xbb\xbfa: b: c\n",
@@ -97,19 +106,19 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     ),
     "bytes that are no text": (
         b"a: b\nc: \xff\xfe",
-        "a.yaml:2:4: this is not text in UTF-8: byte 0xff; save the file as UTF-8",
+        "a.yaml:2:4: this is not UTF-8 text: byte 0xff; save the file as UTF-8",
     ),
     "half of UTF-16": (
         b"\xff\xfea\0\x3d\xd8",
-        "a.yaml:1:2: this is not text in UTF-16-LE: byte 0x3d; save the file as UTF-8",
+        "a.yaml:1:2: this is not UTF-16-LE text: byte 0x3d; save the file as UTF-8",
     ),
     "a picture": (
         b"\x89PNG\r\n\x1a\n" + bytes(range(256)),
-        "a.yaml:1:1: this is not text in UTF-8: byte 0x89; save the file as UTF-8",
+        "a.yaml:1:1: this is not UTF-8 text: byte 0x89; save the file as UTF-8",
     ),
     "a field twice": (
         spec("mode: Enforce\npriority: 3\nmode: Disabled\n"),
-        "a.yaml:7:3: spec.mode: 'mode' stands here already, in line 5; remove one of them",
+        "a.yaml:7:3: spec.mode: 'mode' is already set in line 5; remove one of them",
     ),
     "a key that is a list": (f"{HEAD}spec: {{[1]: 2}}\n", "a.yaml:4:8: spec: a key must be a text; write it in quotes"),
     "a merge of a text": (
@@ -118,7 +127,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     ),
     "a tag that lies": (
         f"{HEAD}spec: {{priority: !!int x}}\n",
-        "a.yaml:4:24: spec.priority: 'x' is not what its tag says; leave the tag out",
+        "a.yaml:4:24: spec.priority: 'x' does not match its tag; remove the tag",
     ),
     "infinity": (spec("priority: .inf\n"), "a.yaml:5:13: spec.priority: must be a whole number, not inf"),
     "no number": (
@@ -269,7 +278,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     ),
     "two objects that nothing parts": (
         HEAD + "spec: {}\n" + HEAD + "spec: {}\n",
-        "a.yaml:5:1: apiVersion: 'apiVersion' stands here already, in line 1; write --- between two objects",
+        "a.yaml:5:1: apiVersion: 'apiVersion' is already set in line 1; write --- between two objects",
     ),
     "a space that does not break": (
         spec("filters:\n-\u00a0name: a\n"),

@@ -23,7 +23,7 @@ CONFLICTS: dict[str, tuple[list[str], list[str]]] = {
         [_writing("one", _A), _writing("two", _B, _A)],
         [
             (
-                "b.yaml:4:80: spec.binding.annotations[1].key: 'one' (a.yaml:3) writes fairlead.dev/a too and wins "
+                "b.yaml:4:80: spec.binding.annotations[1].key: 'one' (a.yaml:3) also writes fairlead.dev/a and wins "
                 "where both match a pod: its name comes first; write another key, or let no pod match both"
             )
         ],
@@ -32,7 +32,7 @@ CONFLICTS: dict[str, tuple[list[str], list[str]]] = {
         [_writing("one", _A), _writing("two", _A, more="priority: 3, ")],
         [
             (
-                "a.yaml:4:38: spec.binding.annotations[0].key: 'two' (b.yaml:3) writes fairlead.dev/a too and wins "
+                "a.yaml:4:38: spec.binding.annotations[0].key: 'two' (b.yaml:3) also writes fairlead.dev/a and wins "
                 "where both match a pod: its priority is higher; write another key, or let no pod match both"
             )
         ],
@@ -41,7 +41,7 @@ CONFLICTS: dict[str, tuple[list[str], list[str]]] = {
         ["---\n".join([_writing("one", _A), _writing("two", _A)])],
         [
             (
-                "a.yaml:9:38: spec.binding.annotations[0].key: 'one' (a.yaml:3) writes fairlead.dev/a too and wins "
+                "a.yaml:9:38: spec.binding.annotations[0].key: 'one' (a.yaml:3) also writes fairlead.dev/a and wins "
                 "where both match a pod: its name comes first; write another key, or let no pod match both"
             )
         ],
@@ -99,13 +99,13 @@ def test_one_name_twice_is_an_error_in_a_file_and_a_warning_in_two() -> None:
     [error] = report_of(f"{GOOD}---\n{GOOD}").findings
     assert error.severity == "error"
     assert said(error) == (
-        "a.yaml:8:18: metadata.name: another policy is called 'some': a.yaml:3; give one of them another name"
+        "a.yaml:8:18: metadata.name: another policy has the name 'some': a.yaml:3; rename one of them"
     )
     [warning] = report_of(GOOD, "# an overlay\n" + GOOD).findings
     assert (warning.severity, warning.reason) == ("warning", "SameName")
     assert said(warning) == (
-        "b.yaml:4:18: metadata.name: another policy is called 'some': a.yaml:3; where both are applied, the later "
-        "replaces the other: give one of them another name"
+        "b.yaml:4:18: metadata.name: another policy has the name 'some': a.yaml:3; if both are applied, the later "
+        "one replaces the other: rename one of them"
     )
 
 

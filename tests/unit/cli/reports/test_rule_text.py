@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairlead.cli.reports.rule_text import of_flip, of_items, of_refusal, of_step, value_of
+from fairlead.cli.reports.rule_text import of_flip, of_items, of_rejection, of_step, value_of
 from fairlead.policy.explain.explanation import Change, Element, Items, RuleExplained, Step
 
 AT = (Element("pods", 0, "ml/web"),)
@@ -15,12 +15,12 @@ AT = (Element("pods", 0, "ml/web"),)
         "one is written out": (Change("a == 'x'", value=False, left="y", right="x"), "'y'"),
         "on the left": (Change("2.0 <= free['cpu']", value=False, left=2.0, right=1.5), "1.5"),
         "a number that is a part of a word": (Change("a1 == b1", value=False, left=1, right=2), "1 against 2"),
-        "neither is known": (Change("a == b", value=None), "cannot be told"),
+        "neither is known": (Change("a == b", value=None), "unknown"),
         "it has no sides": (Change("node.spec.unschedulable", value=True), "true"),
         "in a loop": (Change("p.x == 'a'", value=False, left="b", right="a", at=AT), "'b', at pods[0] (ml/web)"),
         "for all of them": (
             Change("p.x == 'a'", value=False, left="b", right="a", at=AT, everywhere=True),
-            "'b', and so for all, such as pods[0] (ml/web)",
+            "'b', and likewise for all, such as pods[0] (ml/web)",
         ),
     }.values(),
 )
@@ -50,7 +50,7 @@ def test_what_a_strategy_looked_at_is_told_in_the_terms_of_people() -> None:
 def test_a_refusal_tells_what_would_have_to_be_otherwise_and_else_all_there_is() -> None:
     steps, flips = [Step("a", 1, AT)], [Change("b", value=False)]
     noted = Items({"x": 1}, [])
-    assert of_refusal(RuleExplained("p", "r", "Refused", steps=steps, flips=flips, noted=noted)) == [("b", "false")]
-    assert of_refusal(RuleExplained("p", "r", "Refused", steps=steps, noted=noted)) == [("x", "1")]
-    assert of_refusal(RuleExplained("p", "r", "Refused", steps=steps)) == [("a", "1, at pods[0] (ml/web)")]
+    assert of_rejection(RuleExplained("p", "r", "Rejected", steps=steps, flips=flips, noted=noted)) == [("b", "false")]
+    assert of_rejection(RuleExplained("p", "r", "Rejected", steps=steps, noted=noted)) == [("x", "1")]
+    assert of_rejection(RuleExplained("p", "r", "Rejected", steps=steps)) == [("a", "1, at pods[0] (ml/web)")]
     assert of_step(steps[0]) == ("a", "1, at pods[0] (ml/web)")

@@ -119,7 +119,7 @@ def test_the_explanation() -> None:
     rules = policy(filters={"bad": BAD}, scores={"s": f"{BAD} ? 1.0 : 2.0"}, match={"conditions": {"c": "true"}})
     cluster = Cluster([rules], [node("a")])
     said = explain(pod(), cluster.matched(pod()), cluster.nodes, "a", NOW)
-    assert [(one.outcome, one.reason) for one in said.filters] == [("Refused", "rule bad cannot be decided")]
+    assert [(one.outcome, one.reason) for one in said.filters] == [("Rejected", "rule bad cannot be decided")]
     assert [one.outcome for one in said.scores] == ["Unknown"]
     assert [one.total for one in explain_scores(pod(), cluster.matched(pod()), cluster.nodes, ["a"], NOW)] == [0.0]
 

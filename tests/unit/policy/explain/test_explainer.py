@@ -32,7 +32,7 @@ def test_a_rule_that_passes_in_doubt_says_so() -> None:
 def test_a_strategy_tells_what_it_looked_at() -> None:
     spec = {"filters": [{"name": "ready", "nodeReadiness": {"labels": [{"key": "warm", "value": "true"}]}}]}
     (rule,) = explained(spec).filters
-    assert (rule.outcome, rule.reason) == ("Refused", "label warm is not true")
+    assert (rule.outcome, rule.reason) == ("Rejected", "label warm is not true")
     assert rule.noted is not None
     assert [name for name, _ in rule.noted.items] == ["warm"]
 
@@ -45,8 +45,8 @@ def test_a_policy_whose_match_cannot_be_told_refuses_and_says_why() -> None:
     )
     assert not found.passed
     assert [(rule.rule, rule.outcome, rule.reason) for rule in found.filters] == [
-        ("a", "Refused", UNDECIDED),
-        ("b", "Refused", UNDECIDED),
+        ("a", "Rejected", UNDECIDED),
+        ("b", "Rejected", UNDECIDED),
     ]
     assert [(rule.rule, rule.outcome) for rule in found.scores] == [("s", "LeftOut")]
     (doubt,) = found.doubts
@@ -58,7 +58,7 @@ def test_the_policy_s_own_words_stand_for_a_strategy_s() -> None:
     params = {"labels": [{"key": "warm"}]}
     spec = {"filters": [{"name": "ready", "reason": "still cold", "resolvable": True, "nodeReadiness": params}]}
     (rule,) = explained(spec).filters
-    assert (rule.outcome, rule.reason, rule.resolvable) == ("Refused", "still cold", True)
+    assert (rule.outcome, rule.reason, rule.resolvable) == ("Rejected", "still cold", True)
 
 
 def test_data_are_read_where_nobody_has_asked_before() -> None:

@@ -162,7 +162,7 @@ def test_the_parts_are_shown_with_their_values() -> None:
     }
     found = explained(spec)
     (rule,), (bad, free) = found.filters, found.scores
-    assert (found.passed, rule.outcome, rule.reason) == (False, "Refused", "wrong class")
+    assert (found.passed, rule.outcome, rule.reason) == (False, "Rejected", "wrong class")
     assert [(step.text, step.value) for step in rule.steps] == [
         ("node.metadata.labels['gpu'] == variables.wants", False),
         ("node.metadata.labels['gpu']", "t4"),
