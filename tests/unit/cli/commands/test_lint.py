@@ -163,7 +163,7 @@ def test_standard_input_is_called_so(capsys: pytest.CaptureFixture[str], monkeyp
     monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"a: [")))
     code, out, _ = _lint(capsys, "-")
     assert code == 1
-    assert out.startswith("<stdin>:1:5: error: this is no YAML: ")
+    assert out.startswith("<stdin>:1:5: error: this is not YAML: ")
 
 
 @pytest.mark.parametrize("arguments", [[], ["lint"], ["lint", "-o", "xml", "a.yaml"], ["lynt"]])

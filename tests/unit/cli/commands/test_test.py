@@ -186,7 +186,7 @@ def test_a_report_that_cannot_be_written_leaves_nothing(tmp_path: Path, capsys: 
 
 # What is wrong with a suite: the suite, the field's place and what is said.
 BAD: dict[str, tuple[str, str]] = {
-    "no YAML": ("policies: [ssd.yaml\n", "ssd.test.yaml:2:1: error: this is no YAML: "),
+    "no YAML": ("policies: [ssd.yaml\n", "ssd.test.yaml:2:1: error: this is not YAML: "),
     "nothing": ("", "ssd.test.yaml:1:1: error: the file is empty"),
     "a list": ("- a\n", "ssd.test.yaml:1:1: error: must be a map of fields, not a list; leave the '-' out"),
     "no policies": (SUITE.replace("policies: [ssd.yaml]\n", ""), "ssd.test.yaml:1:1: error: policies: is missing; "),

@@ -21,20 +21,20 @@ TEMPLATE = "`{{` is a template that nobody has filled in; let Helm render the fi
 REFUSED: dict[str, tuple[str | bytes, str]] = {
     "no YAML": (
         "a: [1, 2\nb: 3\n",
-        "a.yaml:2:2: this is no YAML: did not find expected ',' or ']'; close the '[' of 1:4, with ',' in between",
+        "a.yaml:2:2: this is not YAML: did not find expected ',' or ']'; close the '[' of 1:4, with ',' between items",
     ),
     "a colon in a plain text": (
         spec("filters:\n- name: a\n  expression: true ? b: c\n"),
         (
-            "a.yaml:7:25: this is no YAML: mapping values are not allowed in this context; put a text that holds ': ' "
-            "in quotes, or under '|' on a line of its own"
+            "a.yaml:7:25: this is not YAML: mapping values are not allowed in this context; quote a string that "
+            "contains ': ', or write it under '|' on a line of its own"
         ),
     ),
     "a text that begins with a quote": (
         spec("filters:\n- name: a\n  expression: 'x' in node.metadata.labels\n"),
         (
-            "a.yaml:7:21: this is no YAML: did not find expected key; put a text that begins with a quote, a bracket "
-            "or a brace in quotes as a whole, or under '|'"
+            "a.yaml:7:21: this is not YAML: did not find expected key; quote a string that begins with a quote, a "
+            "bracket or a brace as a whole, or write it under '|'"
         ),
     ),
     "a text that begins with an exclamation mark": (
@@ -47,8 +47,8 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a tab for indentation": (
         "a:\n\tb: 1\n",
         (
-            "a.yaml:2:1: this is no YAML: found character that cannot start any token; indent with spaces, and put a "
-            "text that begins with a tab, '%', '@' or '`' in quotes"
+            "a.yaml:2:1: this is not YAML: found character that cannot start any token; indent with spaces, and quote "
+            "a string that begins with a tab, '%', '@' or '`'"
         ),
     ),
     "an alias for nothing": (
@@ -62,15 +62,15 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a billion laughs": (
         _LAUGHS,
         (
-            "a.yaml:1:1: with aliases expanded this is over a trillion values, 200,000 are allowed; use fewer aliases, or "
-            "split it"
+            "a.yaml:1:1: with aliases expanded this is over a trillion values, 200,000 are allowed; use fewer "
+            "aliases, or split it"
         ),
     ),
     "a billion merges": (
         _MERGES,
         (
-            "a.yaml:1:1: with aliases expanded this is over a trillion values, 200,000 are allowed; use fewer aliases, or "
-            "split it"
+            "a.yaml:1:1: with aliases expanded this is over a trillion values, 200,000 are allowed; use fewer "
+            "aliases, or split it"
         ),
     ),
     "nested without end": (
@@ -92,8 +92,8 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a fault behind a mark of the order of bytes": (
         b"\xef\xbb\xbfa: b: c\n",
         (
-            "a.yaml:1:5: this is no YAML: mapping values are not allowed in this context; put a text that holds ': ' "
-            "in quotes, or under '|' on a line of its own"
+            "a.yaml:1:5: this is not YAML: mapping values are not allowed in this context; quote a string that "
+            "contains ': ', or write it under '|' on a line of its own"
         ),
     ),
     "a NUL": (
@@ -201,59 +201,59 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     ),
     "a quote that nothing closes": (
         spec("filters:\n- name: a\n  expression: 'node.spec.unschedulable\n- name: b\n"),
-        "a.yaml:7:17: this is no YAML: nothing closes this quote; close it",
+        "a.yaml:7:17: this is not YAML: this quote is never closed; close it",
     ),
     "a quote that the next one closes": (
         spec("filters:\n- name: a\n  expression: 'node.spec\n- name: b\n  expression: 'node.spec.unschedulable'\n"),
         (
-            "a.yaml:7:17: this is no YAML: what closes this quote is only in line 9, and more follows there; "
-            "close it where the text ends"
+            "a.yaml:7:17: this is not YAML: this quote is closed only in line 9, with more text after it; "
+            "close it where the string ends"
         ),
     ),
     "a field that is not in line": (
         spec("filters:\n- name: a\n expression: node.spec.unschedulable\n"),
-        "a.yaml:7:4: this is no YAML: did not find expected key; begin the fields of one map in one column",
+        "a.yaml:7:4: this is not YAML: did not find expected key; begin the fields of one map in one column",
     ),
     "a field under a text": (
         spec("filters:\n- name: a\n    expression: node.spec.unschedulable\n"),
         (
-            "a.yaml:7:17: this is no YAML: mapping values are not allowed in this context; begin the fields of one map "
+            "a.yaml:7:17: this is not YAML: mapping values are not allowed in this context; begin the fields of one map "
             "in one column"
         ),
     ),
     "a dash without a space": (
         spec("filters:\n-name: a\n  expression: node.spec.unschedulable\n"),
         (
-            "a.yaml:7:15: this is no YAML: mapping values are not allowed in this context; write a space after the '-' "
+            "a.yaml:7:15: this is not YAML: mapping values are not allowed in this context; write a space after the '-' "
             "of the line above"
         ),
     ),
     "a colon without a space": (
         spec("filters:\n- name:a\n  expression: node.spec.unschedulable\n"),
         (
-            "a.yaml:7:15: this is no YAML: mapping values are not allowed in this context; write a space after the ':' "
+            "a.yaml:7:15: this is not YAML: mapping values are not allowed in this context; write a space after the ':' "
             "of the line above"
         ),
     ),
     "a block that is not indented": (
         spec("filters:\n- name: a\n  expression: |\n  node.spec.unschedulable\n"),
         (
-            "a.yaml:8:5: this is no YAML: could not find expected ':'; indent what stands under '|' or '>' more than "
+            "a.yaml:8:5: this is not YAML: could not find expected ':'; indent the text under '|' or '>' more than "
             "its key"
         ),
     ),
     "a text that begins like a block": (
         spec("filters:\n- name: a\n  expression: > 5\n"),
         (
-            "a.yaml:7:19: this is no YAML: did not find expected comment or line break; a text under '|' or '>' begins "
-            "on the next line; others that begin so must be in quotes"
+            "a.yaml:7:19: this is not YAML: did not find expected comment or line break; a block under '|' or '>' "
+            "begins on the next line; quote any other string that begins so"
         ),
     ),
     "an open bracket at the end": (
         "a: [",
         (
-            "a.yaml:1:5: this is no YAML: did not find expected node content; a value is missing here, or a text that "
-            "must be in quotes"
+            "a.yaml:1:5: this is not YAML: did not find expected node content; a value is missing here, or a string "
+            "that must be quoted"
         ),
     ),
     "a template for a value": (
@@ -274,7 +274,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     ),
     "a merge that was not finished": (
         spec("<<<<<<< HEAD\nmode: Enforce\n"),
-        "a.yaml:5:3: this is a mark of a merge; finish the merge",
+        "a.yaml:5:3: this is a conflict marker; finish the merge",
     ),
     "two objects that nothing parts": (
         HEAD + "spec: {}\n" + HEAD + "spec: {}\n",
@@ -288,14 +288,14 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
         spec("filters:\n- name: a\n  expression: node.metadata.labels['a #b'] == 'x'\n"),
         (
             "a.yaml:7:38: spec.filters[0].expression: syntax error: the string does not end; "
-            "YAML takes #b'] == 'x' for a comment: put the text in quotes"
+            "YAML reads #b'] == 'x' as a comment: quote the string"
         ),
     ),
     "a text without its end": (
         spec("filters:\n- name: a\n  expression: pod.metadata.name == # 'x'\n"),
         (
             "a.yaml:7:37: spec.filters[0].expression: syntax error: the expression ends too early; "
-            "YAML takes # 'x' for a comment: put the text in quotes"
+            "YAML reads # 'x' as a comment: quote the string"
         ),
     ),
     "a remark behind what is wrong for another reason": (
