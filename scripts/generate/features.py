@@ -21,7 +21,7 @@ FEATURES: dict[str, dict[str, str]] = {
         "a key, as a field": "free.cpu",
         "whether there is a key": "'gpu' in node.metadata.labels",
         "an element of a list": "pod.spec.containers[0]",
-        "a number or a text": "pod.spec.containers[0].livenessProbe.httpGet.port",
+        "a number or a text, compared": "pod.spec.containers[0].livenessProbe.httpGet.port == 80",
         "a whole object compared": "pod.spec == pod.spec",
     },
     "Optionals": {
@@ -60,7 +60,7 @@ FEATURES: dict[str, dict[str, str]] = {
         "`transformList`": "node.metadata.labels.transformList(k, v, v + k)",
         "`transformMap`, `transformMapEntry`": "node.metadata.labels.transformMap(k, v, v + k)",
         "`cel.bind`": "cel.bind(x, pod.spec.priority * 2, x * x)",
-        "`sortBy`": "pods.sortBy(p, p.spec.priority)",
+        "`sortBy`": "pod.spec.tolerations.sortBy(t, t.key)",
     },
     "Conversions and times": {
         "`int`, `uint`, `double`": "int('1') + int(2.5) + int(uint(3)) + int(double('1'))",
@@ -73,7 +73,8 @@ FEATURES: dict[str, dict[str, str]] = {
     "Extensions": {
         "strings": "'a,b'.split(',').join('-').replace('a', 'b').substring(1).trim().upperAscii()",
         "`format`": "'%s of %d'.format([pod.metadata.name, 1])",
-        "math": "math.greatest(1, 2) + int(math.ceil(1.5)) + math.bitAnd(6, 3)",
+        "math": "math.greatest(1, 2) + int(math.ceil(1.5))",
+        "bit operations": "math.bitAnd(6, 3)",
         "`log2`, `exp`": "log2(8.0) + exp(0.0)",
         "lists": "[3, 1, 2].sort().slice(0, 2).distinct().reverse() == [2, 1]",
         "sets": "sets.contains(['a', 'b'], ['a']) && sets.intersects([1], [1, 2])",

@@ -67,14 +67,15 @@ def _wished(random: Random, wish: Wish) -> str:
 
 
 def _together(random: Random, texts: Sequence[str]) -> tuple[str, str]:
+    """The first, among others that are evaluated too."""
     first, *others = texts
-    rest = ", ".join(f"dyn({text})" for text in others)
+    rest = " + ".join(f"[{text}].size()" for text in others)
     return random.choice(
         (
-            (f"[dyn({first}), {rest}]", "[dyn]"),
-            (f"{{'k': dyn({first}), 'l': [{rest}]}}", "{string:dyn}"),
-            (f"cel.bind(z, {first}, [{rest}, dyn(z)])", "[dyn]"),
-            (f"[{first}].map(z, [{rest}, dyn(z)])", "[[dyn]]"),
+            (f"{rest} > 0 ? [{first}] : []", "[*]"),
+            (f"{{'k': [{first}]}}[{rest} > 0 ? 'k' : 'l']", "[*]"),
+            (f"cel.bind(z, {first}, {rest} > 0 ? [z] : [z, z])", "[*]"),
+            (f"[{first}].map(z, {rest} > 0, [z])", "[[*]]"),
         )
     )
 
@@ -82,6 +83,6 @@ def _together(random: Random, texts: Sequence[str]) -> tuple[str, str]:
 def _ending(grammar: Grammar, outcome: str, text: str, type_: str) -> tuple[str, str]:
     """The same, with something before it or after it that ends as wanted."""
     test = raising(grammar.random, outcome)
-    if grammar.random.random() < 0.3:
+    if "*" in type_ or grammar.random.random() < 0.3:
         return f"[{text}][({test}) ? 0 : 0]", type_
     return f"({test}) ? ({text}) : {grammar.leaf(type_)}", type_

@@ -12,7 +12,6 @@ from differential.outcomes import Outcome, on_engine, on_lowered, same
 from differential.slots import apart
 from differential.world import env, variable
 from fairlead.cel.functions import conversions
-from fairlead.cel.lowering import dynamic
 from fairlead.cel.lowering.program import Program
 from fairlead.cel.syntax.ast import Checked
 from fairlead.cel.syntax.ast_decode import decode
@@ -68,8 +67,6 @@ def _reason(compiled: cel.Expression, program: Program, index: int, want: Outcom
     """Why both sides differ, if it is no fault of ours."""
     if got.error == f"abort {Kind.COST}":  # the engine counts loop steps only
         return "it costs too much" if program.is_metered else ""
-    if _has_error_in_optional(program, index):
-        return "the engine takes the error of a bad index into an optional for a value"
     if not want.error and _without_sign(want.value) == _without_sign(got.value):
         return "two NaNs met, and the processor chose which one it kept"
     with patch.object(conversions, "TEXT_MAX", sys.maxsize):
@@ -78,13 +75,6 @@ def _reason(compiled: cel.Expression, program: Program, index: int, want: Outcom
     if same(on_engine(env().deserialize(apart(compiled.serialize())), index), got):
         return "slots: the engine says the same once its variables do not share them"
     return ""
-
-
-def _has_error_in_optional(program: Program, index: int) -> bool:
-    """Whether lowered code has an error where the engine has an optional of it."""
-    with patch.object(dynamic, "error_in_optional", wraps=dynamic.error_in_optional) as raised:
-        on_lowered(program, index, plain=True)
-    return bool(raised.called)
 
 
 def _without_sign(value: str) -> str:

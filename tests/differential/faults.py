@@ -16,7 +16,7 @@ from fairlead.cel.values.value_types import UINT_MAX, UInt
 Fault = Callable[[], Any]
 
 
-def _without_absorbing(lo: Context, left: Any, right: Any, *, conjunction: bool, may_be_anything: bool) -> Out:
+def _without_absorbing(lo: Context, left: Any, right: Any, *, conjunction: bool) -> Out:
     lo.block += left[1] + right[1]
     return Out((all_of if conjunction else any_of)(left[0].expr, right[0].expr), raises=True)
 

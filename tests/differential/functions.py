@@ -18,8 +18,6 @@ bool: {0} < {1} | O O
 bool: {0} <= {1} | O O
 bool: {0} > {1} | O O
 bool: {0} >= {1} | O O
-bool: {0} < {1} | N M
-bool: {0} >= {1} | M N
 bool: {0} && {1} | bool bool
 bool: {0} || {1} | bool bool
 bool: {0} && {1} && {2} | bool bool bool
@@ -38,9 +36,6 @@ bool: bool({0}) | bool
 bool: math.isNaN({0}) | double
 bool: math.isInf({0}) | double
 bool: math.isFinite({0}) | double
-bool: sets.contains({0}, {1}) | [T] [T]
-bool: sets.equivalent({0}, {1}) | [T] [T]
-bool: sets.intersects({0}, {1}) | [T] [T]
 int: {0} + {1} | int int
 int: {0} - {1} | int int
 int: {0} * {1} | int int
@@ -134,9 +129,6 @@ string: {0}.reverse() | string
 string: {0}.substring({1}) | string small
 string: {0}.substring({1}, {2}) | string small small
 string: {0}.trim() | string
-string: strings.quote({0}) | string
-string: base64.encode({0}) | bytes
-bytes: base64.decode({0}) | string
 string: regex.replace({0}, {P}, {1}) | string string
 string: regex.replace({0}, {P}, {1}, {2}) | string string tiny
 ?string: regex.extract({0}, {P}) | string
@@ -147,18 +139,6 @@ N: math.greatest({0}) | [N]
 N: math.least([{0}, {1}, {2}]) | N N N
 N: math.abs({0}) | N
 N: math.sign({0}) | N
-int: math.bitAnd({0}, {1}) | int int
-int: math.bitOr({0}, {1}) | int int
-int: math.bitXor({0}, {1}) | int int
-int: math.bitNot({0}) | int
-int: math.bitShiftLeft({0}, {1}) | int small
-int: math.bitShiftRight({0}, {1}) | int small
-uint: math.bitAnd({0}, {1}) | uint uint
-uint: math.bitOr({0}, {1}) | uint uint
-uint: math.bitXor({0}, {1}) | uint uint
-uint: math.bitNot({0}) | uint
-uint: math.bitShiftLeft({0}, {1}) | uint small
-uint: math.bitShiftRight({0}, {1}) | uint small
 double: math.ceil({0}) | double
 double: math.floor({0}) | double
 double: math.round({0}) | double
@@ -168,8 +148,7 @@ double: math.sqrt({0}) | N
 [T]: {0}.slice({1}, {2}) | [T] small small
 [T]: {0}.distinct() | [T]
 [T]: {0}.reverse() | [T]
-[O]: {0}.sort() | [O]
-[T]: {0}.flatten() | [[T]]
+[S]: {0}.sort() | [S]
 ?T: {0}.first() | [T]
 ?T: {0}.last() | [T]
 T: {0}[{1}] | [T] small
@@ -195,29 +174,5 @@ T: {0}.value() | ?T
 {string:T}: {{'a': {0}, ?'b': {1}}} | T ?T
 {K:T}: {{?{0}: {1}}} | K ?T
 T: {0} ? {1} : {2} | bool T T
-T: dyn({0}).value() | ?T
-T: dyn({0}).value()[{1}] | ?[T] small
-T: dyn({0}).first().value() | [T]
-T: dyn({0}).value()[{1}] | ?{K:T} K
-dyn: {0} + {1} | dyn dyn
-dyn: {0} - {1} | dyn dyn
-dyn: {0} * {1} | dyn dyn
-dyn: {0} / {1} | dyn dyn
-dyn: {0} % {1} | dyn dyn
-dyn: -{0} | dyn
-dyn: dyn({0}) + dyn({1}) | O O
-dyn: dyn({0}) - dyn({1}) | N N
-dyn: dyn({0}) * dyn({1}) | N N
-dyn: dyn({0}) / dyn({1}) | N N
-dyn: dyn({0}) % dyn({1}) | N N
-dyn: -dyn({0}) | N
-dyn: dyn({0})[{1}] | [T] small
-dyn: dyn({0})[dyn({1})] | {K:T} K
-dyn: {0}[{1}] | dyn dyn
-dyn: dyn({0})[?{1}] | [T] small
-dyn: dyn({0}).?a | {string:T}
-dyn: {0}[?{1}] | dyn dyn
-dyn: math.greatest({0}, {1}) | dyn dyn
-dyn: dyn({0}).reverse() | [T]
 double: data.load |
 """

@@ -1,7 +1,7 @@
 """A typed grammar of the whole language.
 
-Types are written as in `functions`: `int`, `[T]`, `{K:V}`, `?T`, `dyn`, and messages by their names. What comes out is
-text that the checker mostly accepts.
+Types are written as in `functions`: `int`, `[T]`, `{K:V}`, `?T`, and messages by their names. There is no `dyn`, with
+which an expression runs on the engine. What comes out is text that the checker mostly accepts.
 """
 
 import re
@@ -12,7 +12,7 @@ from random import Random
 from differential import macros
 from differential.data import DECLARED
 from differential.literals import PATTERNS, SCALARS, literal
-from differential.shapes import DOMAINS, KEYS, PATHS, ROOTS, Production, fields_of, fill, fitting
+from differential.shapes import DOMAINS, KEYS, PATHS, ROOTS, Production, fields_of, fill, fitting, optional
 from differential.trouble import trouble
 from differential.world import VARIABLES
 from fairlead.cel.values.schema import messages
@@ -23,7 +23,7 @@ class Grammar:
     """Writes expressions, from a source of chance."""
 
     random: Random
-    calm: bool = False  # nothing is added that hides a type or raises
+    calm: bool = False  # nothing is added that raises
     planted: str | None = None  # an outcome that is yet to be asked for, somewhere
     budget: int = 14  # of nodes that are not leaves
     scope: dict[str, str] = field(default_factory=dict)
@@ -37,16 +37,18 @@ class Grammar:
         if roll < 0.8:
             return f"{{{self.random.choice(KEYS)}:{self.some_type(depth - 1)}}}"
         if roll < 0.88:
-            return f"?{self.some_type(depth - 1)}"
-        return "dyn" if roll < 0.94 else self.random.choice(tuple(PATHS))
+            return optional(self.some_type(depth - 1))
+        return self.random.choice(tuple(PATHS))
 
     def complete(self, line: Production, known: Mapping[str, str]) -> dict[str, str]:
         """What the letters of a line stand for, those that are open chosen by chance."""
         found = dict(known)
         for pattern in (line.result, *line.takes):
-            for letter in re.findall(r"\b[TKNMO]\b", pattern):
+            for letter in re.findall(r"\b[TKNOS]\b", pattern):
                 if letter not in found:
                     found[letter] = self.random.choice(DOMAINS[letter]) if letter in DOMAINS else self.some_type(1)
+        if any("?T" in pattern for pattern in (line.result, *line.takes)):
+            found["T"] = found["T"].lstrip("?")
         return found
 
     def produce(self, line: Production, known: Mapping[str, str], depth: int) -> str:
@@ -70,16 +72,12 @@ class Grammar:
         ) is not None
 
     def expression(self, type_: str, depth: int) -> str:
-        """Of a type, or of something that hides it, or that raises."""
+        """An expression of a type, or one that raises."""
         if self.planted is not None and self.random.random() < 0.4:
             outcome, self.planted = self.planted, None
             return trouble(self.random, self.inner(type_, depth - 1), outcome)
         roll = 1.0 if self.calm else self.random.random()
-        if roll < 0.05 and type_ != "dyn":
-            return f"dyn({self.inner(type_, depth)})"
-        if roll < 0.06:
-            return f"dyn({self.inner(self.some_type(1), depth - 1)})"
-        if roll < 0.09 and depth > 0:
+        if roll < 0.04 and depth > 0:
             return trouble(self.random, self.inner(type_, depth - 1))
         return self.inner(type_, depth)
 
@@ -102,8 +100,6 @@ class Grammar:
             if self.random.random() < 0.5:
                 return f"{self.inner(message, depth - 1)}.?{name}"
             return f"{self.member(f'?{message}', depth - 1)}.{self.random.choice(('', '?'))}{name}"
-        if type_ == "dyn" and roll < 0.75:
-            return self.hidden(depth)
         if not fitting(type_):
             return self.leaf(type_)
         line, known = self.random.choice(fitting(type_))
@@ -118,15 +114,6 @@ class Grammar:
     def member(self, type_: str, depth: int) -> str:
         text = self.expression(type_, depth)
         return text if self.is_atomic(text) else f"({text})"
-
-    def hidden(self, depth: int) -> str:
-        roll = self.random.random()
-        if roll < 0.4:
-            parts = ", ".join(self.inner(self.some_type(1), depth - 1) for _ in range(2))
-            return f"[{parts}][{self.random.randrange(2)}]"
-        if roll < 0.55:
-            return f"{self.member('dyn', depth - 1)}.{self.random.choice(('a', 'metadata', 'spec', 'name'))}"
-        return f"dyn({self.inner(self.some_type(1), depth - 1)})"
 
     def under(self, names: Mapping[str, str], type_: str, depth: int) -> str:
         """An expression in which there are these names, too."""
@@ -151,8 +138,6 @@ class Grammar:
             return random.choice(paths or list(PATHS[type_]))
         if type_ in SCALARS:
             return self.scalar(type_)
-        if type_ == "dyn":
-            return f"dyn({self.leaf(random.choice(tuple(SCALARS)))})"
         if type_[0] == "?":
             return "optional.none()" if random.random() < 0.3 else f"optional.of({self.leaf(type_[1:])})"
         if type_[0] == "[":

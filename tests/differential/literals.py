@@ -51,7 +51,6 @@ SCALARS = {
     "bool": ("true", "false"),
     "string": TEXTS,
     "bytes": BYTES,
-    "null": ("null",),
     "timestamp": TIMESTAMPS,
     "duration": DURATIONS,
     "type": TYPES,

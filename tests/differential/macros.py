@@ -4,7 +4,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from differential.literals import literal
-from differential.shapes import KEYS, ORDERED
+from differential.shapes import KEYS
 
 if TYPE_CHECKING:
     from differential.grammar import Grammar
@@ -13,7 +13,7 @@ NAMES = ("x", "y", "i", "v", "node", "now")
 OF_OPTIONALS = ("optMap", "optFlatMap")
 OF_ONE = ("all", "exists", "exists_one")
 OF_TWO = ("all of two", "exists of two", "existsOne")
-OF_LISTS = ("map", "map where", "filter", "transformList", "transformList where", "sortBy")
+OF_LISTS = ("map", "map where", "filter", "transformList", "transformList where")
 MACROS = ("bind", *OF_OPTIONALS, *OF_ONE, *OF_TWO, *OF_LISTS)
 
 
@@ -42,13 +42,12 @@ def write(grammar: "Grammar", macro: str, type_: str, depth: int) -> str:
         value = grammar.expression(bound, depth - 1)
         return f"cel.bind({name}, {value}, {grammar.under({name: bound}, type_, depth)})"
     if macro in OF_OPTIONALS:
-        held = grammar.some_type(1)
+        held = grammar.some_type(1).lstrip("?")
         start = grammar.member(f"?{held}", depth - 1)
         made = type_[1:] if macro == "optMap" else type_
         return f"{start}.{macro}({name}, {grammar.under({name: held}, made, depth)})"
-    if macro in ("filter", "sortBy"):
-        test = "bool" if macro == "filter" else grammar.random.choice(ORDERED)
-        text = grammar.under({name: type_[1:-1]}, test, depth)
+    if macro == "filter":
+        text = grammar.under({name: type_[1:-1]}, "bool", depth)
         return f"{grammar.member(type_, depth - 1)}.{macro}({name}, {text})"
     source, one, two = _range(grammar, grammar.some_type(1), depth)
     if macro in OF_ONE:
@@ -72,8 +71,4 @@ def _range(grammar: "Grammar", item: str, depth: int) -> tuple[str, str, tuple[s
         return grammar.member(f"[{item}]", depth - 1), item, ("int", item)
     key = grammar.random.choice(KEYS)
     text = f"{{{literal(grammar.random, key)}: {grammar.expression(item, depth - 1)}}}"
-    if roll < 0.85:
-        return text, key, (key, item)
-    if roll < 0.92:
-        return f"dyn({text})", "dyn", ("dyn", "dyn")
-    return f"dyn({grammar.inner(f'[{item}]', depth - 1)})", "dyn", ("dyn", "dyn")
+    return text, key, (key, item)

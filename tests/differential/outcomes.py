@@ -17,7 +17,7 @@ from fairlead.cel.engine.protobuf import to_engine
 from fairlead.cel.lowering.program import Program, translated
 from fairlead.cel.lowering.pyast import CAUGHT
 from fairlead.cel.values.errors import Abort, CelError, Kind
-from fairlead.cel.values.value_types import BoolKey, Duration, Nothing, Some, Timestamp, TypeName, UInt
+from fairlead.cel.values.value_types import Duration, Nothing, Some, Timestamp, TypeName, UInt
 from fairlead.policy.views.pod_and_node import MissingDataError
 
 _NAMES = {"NULL": "null_type", "TIMESTAMP": "google.protobuf.Timestamp", "DURATION": "google.protobuf.Duration"}
@@ -35,7 +35,7 @@ class Outcome:
 
 
 def same(want: Outcome, got: Outcome) -> bool:
-    return want == got or ("mixed" in got.value and want.error == got.error)
+    return want == got
 
 
 def on_engine(compiled: cel.Expression, index: int) -> Outcome:
@@ -123,10 +123,7 @@ def describe(value: Any) -> str:
         case list() | tuple():
             return "[" + ", ".join(map(describe, value)) + "]"
         case dict():
-            keys = {type(key) for key in value}
-            if BoolKey in keys and len(keys) > 1:
-                return "mixed"  # the engine's own dict mistakes True for 1
-            return _map((key.value if isinstance(key, BoolKey) else key, describe(item)) for key, item in value.items())
+            return _map((key, describe(item)) for key, item in value.items())
         case Some() | Nothing():
             return "opaque"
         case Struct():

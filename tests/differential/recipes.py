@@ -11,13 +11,13 @@ from random import Random
 from differential import macros
 from differential.grammar import Grammar
 from differential.literals import SCALARS, literal
-from differential.shapes import DOMAINS, PATHS, fields_of, fill, productions
+from differential.shapes import DOMAINS, PATHS, fields_of, fill, optional, productions
 from differential.table import Row, rows
 from differential.world import env
 from fairlead.cel.syntax.ast_decode import decode
 
 # A type of every form; what a star and a message stand for is left to chance.
-_FORMS = (*SCALARS, "[*]", "{string:*}", "?*", "dyn", "Message")
+_FORMS = (*SCALARS, "[*]", "{string:*}", "?*", "Message")
 _SAMPLES = 3
 _SHOWN_EXACTLY = {"timestamp": "string({})", "duration": "string({})", "[timestamp]": "({}).map(t, string(t))"}
 
@@ -61,8 +61,8 @@ def some_recipe(random: Random) -> Recipe:
 def _letter(at: int) -> str:
     """The letter of a line that is chosen beforehand: the one that matters most."""
     line = productions()[at]
-    found = re.findall(r"\b[TKNMO]\b", " ".join((line.result, *line.takes)))
-    return next((letter for letter in "TONK" if letter in found), "")
+    found = re.findall(r"\b[TKNOS]\b", " ".join((line.result, *line.takes)))
+    return next((letter for letter in "TONKS" if letter in found), "")
 
 
 def write(grammar: Grammar, recipe: Recipe, depth: int) -> tuple[str, str]:
@@ -91,6 +91,8 @@ def write(grammar: Grammar, recipe: Recipe, depth: int) -> tuple[str, str]:
 def _settled(grammar: Grammar, form: str) -> str:
     if form == "Message":
         return grammar.random.choice(tuple(PATHS))
+    if form == "?*":
+        return optional(grammar.some_type(1))
     return form.replace("*", grammar.some_type(1)) if "*" in form else form
 
 
@@ -98,7 +100,7 @@ def shown(text: str, type_: str) -> str:
     """An expression whose value both sides show in full."""
     if type_ in _SHOWN_EXACTLY:
         return _SHOWN_EXACTLY[type_].format(text)
-    return f"cel.bind(o, {text}, o.hasValue() ? [dyn(o.value())] : [])" if type_[0] == "?" else text
+    return f"cel.bind(o, {text}, o.hasValue() ? [o.value()] : [])" if type_[0] == "?" else text
 
 
 @cache

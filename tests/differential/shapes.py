@@ -8,10 +8,10 @@ from functools import cache
 from differential.functions import TABLE
 from fairlead.cel.values.schema import element, messages
 
-KEYS = ("string", "string", "int", "uint", "bool")
+KEYS = ("string", "string", "int", "uint")
 NUMBERS = ("int", "uint", "double")
 ORDERED = (*NUMBERS, "string", "bool", "bytes", "timestamp", "duration")
-DOMAINS = {"K": KEYS, "N": NUMBERS, "M": NUMBERS, "O": ORDERED}
+DOMAINS = {"K": KEYS, "N": NUMBERS, "O": ORDERED, "S": tuple(name for name in ORDERED if name != "double")}
 ROOTS = {
     "pod": "Pod", "node": "Node", "namespaceObject": "Namespace", "victim": "PlacedPod", "pods": "[PlacedPod]",
     "free": "{string:double}", "requested": "{string:double}", "allocatable": "{string:double}",
@@ -50,6 +50,11 @@ def productions() -> tuple[Production, ...]:
     return tuple(made)
 
 
+def optional(type_: str) -> str:
+    """An optional of a type; an optional is one already."""
+    return type_ if type_[0] == "?" else f"?{type_}"
+
+
 def unify(pattern: str, type_: str, known: dict[str, str]) -> bool:
     """Bind the letters of a pattern so that it is this type."""
     if pattern == "T" or pattern in DOMAINS:
@@ -75,7 +80,7 @@ def unified(pattern: str, type_: str) -> dict[str, str] | None:
 
 def fill(pattern: str, known: Mapping[str, str]) -> str:
     """A pattern with its letters replaced."""
-    return re.sub(r"\b[TKNMO]\b", lambda match: known[match[0]], pattern)
+    return re.sub(r"\b[TKNOS]\b", lambda match: known[match[0]], pattern)
 
 
 @cache

@@ -7,11 +7,11 @@ from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Const, Ident, 
 from fairlead.cel.values.errors import Kind
 
 OK = ""
-ERRORS = tuple(str(kind) for kind in Kind if kind not in (Kind.DUPLICATE_KEY, Kind.LIMIT, Kind.COST, Kind.INTERNAL))
+_NOT_ERRORS = (Kind.DUPLICATE_KEY, Kind.LIMIT, Kind.COST, Kind.INTERNAL, Kind.NO_OVERLOAD)  # the last: only with `dyn`
+ERRORS = tuple(str(kind) for kind in Kind if kind not in _NOT_ERRORS)
 ABORTS = (f"abort {Kind.DUPLICATE_KEY}", f"abort {Kind.LIMIT}")
 OUTCOMES = (OK, *ERRORS, *ABORTS)
-"""Columns. MissingData is what the engine calls a missing key, of a name that only data has. That the engine gives up
-with another error (a field that a message does not have, chosen at run time) is counted as `other`."""
+"""Columns. MissingData is what the engine calls a missing key, of a name that only data has."""
 OTHER = "other"
 
 _GROUPS = {
@@ -20,10 +20,10 @@ _GROUPS = {
     "_+_": "add", "_-_": "subtract", "_*_": "multiply", "_/_": "divide", "_%_": "modulo", "-_": "negate",
     "_?._": "optional field", "_[?_]": "optional index", "optional.of": "optional.of", "hasValue": "hasValue",
     "optional.none": "optional.none", "optional.ofNonZeroValue": "ofNonZeroValue", "value": "value", "or ": "or else",
-    "orValue": "orValue", "size": "size", "dyn": "dyn", "type": "type", "join": "strings", "matches": "regex",
+    "orValue": "orValue", "size": "size", "type": "type", "join": "strings", "matches": "regex",
 }  # fmt: skip
 _CONVERSIONS = frozenset({"int", "uint", "double", "bool", "string", "bytes", "timestamp", "duration"})
-_LISTS = frozenset({"slice", "flatten", "distinct", "first", "last", "sort", "@sortByAssociatedKeys"})
+_LISTS = frozenset({"slice", "distinct", "first", "last", "sort"})
 _MACHINERY = frozenset({"@not_strictly_false"})
 
 Row = tuple[str, str]
@@ -76,8 +76,8 @@ def _function(function: str, node: Call) -> str:
     if function in _LISTS or function == "lists.range" or (function == "reverse" and len(node.args) == 1):
         return "lists"
     head = function.partition(".")[0]
-    if head in ("math", "sets", "regex", "base64", "strings"):
-        return {"base64": "encoders"}.get(head, head)
+    if head in ("math", "regex"):
+        return head
     return "times" if function.startswith("get") else "strings"
 
 

@@ -19,7 +19,6 @@ VARIABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "list": ("[int]", ("[1, 2, pod.spec.priority]", "pod.spec.containers.map(c, c.ports.size())")),
     "held": ("?string", ("pod.metadata.labels[?'gpu']", "pod.?spec.nodeName", "optional.none()")),
-    "any": ("dyn", ("dyn(pod.spec.priority)", "dyn(pod)", "[1, 'a', pod.metadata.name][1]", "dyn(variables.number)")),
 }
 _TYPES = {"?string": Type("optional_type", (Type("string"),)), "[int]": Type("list", (Type("int"),))}
 

@@ -12,7 +12,7 @@ from cel_expr_python import cel
 from fairlead.cel.engine.engine_errors import kind_of
 from fairlead.cel.functions.quantity import Quantity, from_canonical
 from fairlead.cel.values.errors import Abort, CelError, Kind
-from fairlead.cel.values.value_types import BoolKey, Duration, Nothing, Some, Timestamp, TypeName, UInt
+from fairlead.cel.values.value_types import Duration, Nothing, Some, Timestamp, TypeName, UInt
 
 EXTENSIONS = ("lists", "sets", "two-var-comprehensions", "regex", "math", "strings", "optional", "bindings", "encoders")
 
@@ -91,8 +91,6 @@ def overloads_of(expression: str, env: Any = None) -> set[str]:
 
 
 def _plain_key(key: object) -> object:
-    if isinstance(key, BoolKey):
-        return key.value
     return int(key) if isinstance(key, UInt) else key
 
 

@@ -10,12 +10,13 @@ from math import inf
 from typing import Final
 
 from fairlead.cel.analysis.function_costs import FUNCTION_COSTS
-from fairlead.cel.analysis.inference import NEVER, elements, inferred_type, join
 from fairlead.cel.analysis.node_facts import VARIABLES
 from fairlead.cel.analysis.raising import JUNCTIONS, raises_itself
 from fairlead.cel.analysis.sizes import (
     LOWERED,
+    NUMBERS,
     ONE,
+    TEXTS,
     UNKNOWN,
     Limits,
     Size,
@@ -30,7 +31,7 @@ from fairlead.cel.analysis.sizes import (
     result_size,
 )
 from fairlead.cel.analysis.text_costs import CALL, CONSTANT, QUANTITY_THERE, Called
-from fairlead.cel.analysis.weights import LOOSE, own_weight, weight_for_types
+from fairlead.cel.analysis.weights import own_weight, weight_for_types
 from fairlead.cel.syntax.ast import (
     DYN,
     OPTIONAL,
@@ -52,7 +53,15 @@ LOOP_MAX: Final = 10_000
 
 _OF_ZONE: Final = ("_with_tz", "_tz")
 _ZONE: Final = 3_000
-_Bound = Mapping[str, tuple[Size, Type]]
+_Bound = Mapping[str, tuple[Size, bool]]
+"""The names that macros bind: the size of each, and whether its type is known."""
+_SCALARS: Final = frozenset({*NUMBERS, *TEXTS})
+_OF_OPERANDS: Final = frozenset(
+    {"_+_", "_-_", "_*_", "_/_", "_%_", "-_", "_?_:_", "_[_]", "value", "orValue", "reverse"}
+    | {f"math.{name}" for name in ("@max", "@min", "abs", "sign", "bitAnd", "bitOr", "bitXor", "bitNot")}
+    | {"math.bitShiftLeft", "math.bitShiftRight"}
+)
+"""Functions whose results are of the type that their operands have when they are evaluated."""
 
 
 @dataclass(slots=True)
@@ -65,7 +74,7 @@ class Estimate:
     sizes: dict[tuple[int, int], Size] = field(default_factory=dict)
     """By the identity of the tree and the id of the node."""
     types: dict[tuple[int, int], Type] = field(default_factory=dict)
-    """Types that values are known to have at run time; the checker's types are promises about expressions."""
+    """Types that values are known to have; DYN where the checker's type is only a promise."""
     cost: float = 0
     _done: dict[str, tuple[Size, float]] = field(default_factory=dict)
     _weights: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -94,9 +103,8 @@ class Estimate:
                 return STEP + self.weight(tree, tree.root)
             case Comprehension(range=range_) if not (isinstance(range_, ListExpr) and not range_.elements):
                 parts = (node.range, node.init, node.result)  # what is inside is paid for when it begins
-        kind = self._kind(checked, node.operand) if isinstance(node, Select) else ""
         more = self.for_types(checked, node) if isinstance(node, Call) else 0
-        return own_weight(node, kind, more) + sum(self.weight(checked, part) for part in parts)
+        return own_weight(node, more) + sum(self.weight(checked, part) for part in parts)
 
     def for_types(self, checked: Checked, node: Call) -> int:
         """Return the cost of a call for the types of its operands."""
@@ -104,8 +112,7 @@ class Estimate:
 
     def type(self, checked: Checked, node: Node) -> Type:
         """Return the type that a value is known to have."""
-        type_ = self.types.get((id(checked), node.id), DYN)
-        return DYN if type_ == NEVER else type_
+        return self.types.get((id(checked), node.id), DYN)
 
     def _kind(self, checked: Checked, node: Node) -> str:
         """Return the name of the type that a value is known to have; of an optional, that of its content."""
@@ -148,22 +155,28 @@ class _Tree:
         return any((id(self.checked), part.id) in self.all.raising for part in children(node))
 
     def _type(self, node: Node, bound: _Bound) -> Type:
-        """Return the type that a value is known to have, once it is known of the parts."""
+        """Return the type that a value is known to have; of what `dyn` stands in, only what a function always gives."""
+        static = self.checked.type_of(node)
         match node:
             case Ident(name=name) if name in bound:
-                return bound[name][1]
+                return static if bound[name][1] else DYN
             case Ident(name=name):
                 full = self.checked.names.get(node.id, name)
                 if full.startswith(VARIABLES):
                     tree = self.all.variables[full.removeprefix(VARIABLES)]
                     return self.all.type(tree, tree.root)
-                return self.checked.type_of(node)
+                return static
             case Comprehension():
-                return self._surely(node.result)
-        return inferred_type(self.checked, node, [self._surely(part) for part in children(node)])
+                return self.type(node.result)
+            case ListExpr():
+                return static if self.is_known(node) else Type("list", (DYN,))
+            case Call(function=function) if function not in _OF_OPERANDS and static.name in _SCALARS:
+                return static
+        return static if self.is_known(node) else DYN
 
-    def _surely(self, node: Node) -> Type:
-        return self.all.types[id(self.checked), node.id]
+    def is_known(self, node: Node) -> bool:
+        """Return whether the types of all parts of a node are known."""
+        return all(map(_is_known, [self.checked.type_of(node), *map(self.type, children(node))]))
 
     def type(self, node: Node) -> Type:
         """Return the type that the value of a part is known to have."""
@@ -203,13 +216,13 @@ class _Tree:
         held, cost = self.visit(node.operand, bound)
         type_ = self.type(node.operand)
         if node.test_only:
-            return ONE, cost + STEP + (LOOSE if type_ == DYN else 0)
+            return ONE, cost + STEP
         if type_.name == OPTIONAL and type_.params:
             type_ = type_.params[0]
         if type_.name == "map":
             return element_size(node.operand, held), cost + STEP
         if type_ == DYN:
-            return UNKNOWN, cost + STEP + LOOSE
+            return UNKNOWN, cost + STEP
         return field_size(type_, node.field, self.checked.type_of(node), self.all.limits), cost + STEP
 
     def _map(self, node: StructExpr, bound: _Bound) -> tuple[Size, float]:
@@ -229,7 +242,8 @@ class _Tree:
             held, cost = self.visit(node.init, bound)
             if (id(self.checked), node.init.id) in self.all.raising:
                 self.lazy.add(node.accumulator)
-            result, more = self.visit(node.result, {**bound, node.accumulator: (held, self._surely(node.init))})
+            is_known = _is_known(self.type(node.init))
+            result, more = self.visit(node.result, {**bound, node.accumulator: (held, is_known)})
             return result, cost + more + CALL
         range_, cost = self.visit(node.range, bound)
         times = max(1, min(range_.most, LOOP_MAX))  # what depends on the pod alone is computed before the loop
@@ -242,9 +256,9 @@ class _Tree:
             sizes[node.variable] = range_.key or UNKNOWN
         if node.variable2:
             sizes[node.variable2] = range_.inside
-        inside |= {name: (sizes[name], type_) for name, type_ in elements(node, kind).items()}
+        inside |= {name: (size, _is_known(kind)) for name, size in sizes.items()}
         init, more = self.visit(node.init, bound)
-        inside[node.accumulator] = init, self._surely(node.init)
+        inside[node.accumulator] = init, True
         cost += more
         for part in (node.condition, node.step):
             cost += product(times, self.visit(part, inside)[1])
@@ -254,8 +268,8 @@ class _Tree:
         made = init if step is None else Size(times, step)
         if step is not None and self.all.limits.is_engine:
             cost += times * times * STEP  # which makes the list anew for each element
-        folded = join(self._surely(node.init), self._surely(node.step))
-        result, more = self.visit(node.result, {**bound, node.accumulator: (made, folded)})
+        is_known = _is_known(self.type(node.step))
+        result, more = self.visit(node.result, {**bound, node.accumulator: (made, is_known)})
         if step is not None:
             result = made
         return result, cost + more + times * STEP
@@ -298,3 +312,7 @@ class _Tree:
         left, _ = node.args
         is_step = isinstance(left, Ident) and left.name.startswith("@")
         return not is_step and any((id(self.checked), arg.id) in self.all.raising for arg in node.args)
+
+
+def _is_known(type_: Type) -> bool:
+    return type_ != DYN and all(map(_is_known, type_.params))

@@ -82,7 +82,7 @@ def fact_size(type_: Type, limits: Limits) -> Size:
     """Return the size of a part of an object about which nothing else is known."""
     if type_.name in NUMBERS:
         return ONE
-    if type_.name == "string":
+    if type_.name in ("string", "dyn"):  # a field of type `dyn` is a number or a text
         return Size(limits.text)
     if type_.name == "list":
         return Size(limits.elements, fact_size(type_.params[0], limits))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.cel.analysis import expiry
-from fairlead.cel.analysis.node_facts import VARIABLES, Analysis
+from fairlead.cel.analysis.node_facts import VARIABLES
 from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Ident, ListExpr, Node, children, walk
 
 NOW: Final = "now"
@@ -23,11 +23,9 @@ class _UnknownExpiryError(Exception):
     """Nobody can say until when it holds."""
 
 
-def expiring_calls(
-    checked: Checked, variables: Mapping[str, Checked], analyses: Mapping[str, Analysis]
-) -> Watched | None:
+def expiring_calls(checked: Checked, variables: Mapping[str, Checked]) -> Watched | None:
     """Calls of an expression and of its variables that have to note until when they hold; None if that is not all."""
-    pass_ = _Pass(variables, analyses)
+    pass_ = _Pass(variables)
     try:
         return pass_.found if pass_.rate_of_root("", checked) == 0 else None
     except _UnknownExpiryError:
@@ -55,13 +53,12 @@ def _is_now(tree: Checked, node: Node) -> bool:
 @dataclass(slots=True)
 class _Pass:
     variables: Mapping[str, Checked]
-    analyses: Mapping[str, Analysis]
     found: dict[tuple[int, int], expiry.ExpiringFunction] = field(default_factory=dict)
     _rates: dict[str, int] = field(default_factory=dict)
 
     def rate_of_root(self, name: str, tree: Checked) -> int:
         if name not in self._rates:
-            self._rates[name] = _Tree(self, tree, self.analyses[name]).rate(tree.root, {})
+            self._rates[name] = _Tree(self, tree).rate(tree.root, {})
         return self._rates[name]
 
 
@@ -69,7 +66,6 @@ class _Pass:
 class _Tree:
     all: _Pass
     checked: Checked
-    analysis: Analysis
 
     def rate(self, node: Node, bound: _Rates) -> int:
         match node:
@@ -105,7 +101,7 @@ class _Tree:
     def call(self, node: Call, rates: list[int]) -> int:
         if not any(rates):
             return 0
-        types = [self.analysis.types[arg.id].name for arg in node.args]
+        types = [self.checked.type_of(arg).name for arg in node.args]
         overloads = self.checked.overloads.get(node.id, ())
         if not _TIMES.issuperset(types) or len(overloads) > 1:
             raise _UnknownExpiryError

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeGuard
 
-from fairlead.cel.syntax.ast import Comprehension, Const, ListExpr, Node, children
+from fairlead.cel.analysis.node_facts import VARIABLES
+from fairlead.cel.analysis.static_types import BOOL
+from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, children
 
 Place: TypeAlias = tuple[int, ...]
 """The id of an expression, then the positions of the elements of the loops around it, from the outermost on."""

@@ -7,7 +7,7 @@ from fairlead.cel.analysis.function_costs import FUNCTION_COSTS
 from fairlead.cel.analysis.node_facts import VARIABLES
 from fairlead.cel.analysis.sizes import NUMBERS, TEXTS
 from fairlead.cel.analysis.text_costs import CALL, CONSTANT
-from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, Select, StructExpr, walk
+from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, StructExpr, walk
 from fairlead.cel.values.meter import STEP
 
 _OPERATORS: Final = frozenset(
@@ -22,28 +22,20 @@ _OF_ZERO: Final = 800
 """Of asking an object whether it has any field."""
 _OPTIONAL: Final = 20
 """Of a lookup that gives an optional, or a uint that is made, beside what any takes."""
-LOOSE: Final = 60
-"""Of an operator, beside what any takes, whose operands are asked for their types, or are times."""
-_ON_VALUES: Final = frozenset(
-    {"_+_", "_-_", "_*_", "_/_", "_%_", "-_", "_<_", "_<=_", "_>_", "_>=_", "_[_]", "_[?_]", "_?._", "@in", "size"}
-)
+_OF_TIMES: Final = 60
+"""Of an operator on times, beside what any takes."""
 _ARITHMETIC: Final = frozenset({"_+_", "_-_", "_*_"})
 _OF_TIME: Final = frozenset({"timestamp", "duration"})
 _PLAIN: Final = NUMBERS | TEXTS | {"list", "map"}
 
 
-def own_weight(node: Node, kind: str, for_types: int) -> int:
-    """Return the cost of a part without its own parts.
-
-    `kind` is the type that it selects from, and `for_types` the cost of a call for the types of its operands.
-    """
+def own_weight(node: Node, for_types: int) -> int:
+    """Return the cost of a part without its own parts; `for_types` is that of a call for the types of its operands."""
     match node:
         case Const():
             return 0
         case Call(function=function):
             return CONSTANT.get(function, STEP if function in _OPERATORS else CALL) + for_types
-        case Select() if kind == "dyn":
-            return STEP + LOOSE
         case ListExpr(elements=elements):
             return CALL + _ITEM * len(elements)
         case StructExpr(entries=entries):
@@ -54,15 +46,13 @@ def own_weight(node: Node, kind: str, for_types: int) -> int:
 
 
 def weight_for_types(node: Call, types: Collection[str]) -> int:
-    """Return the cost of a call for the types of its operands, which may have to be found out each time."""
+    """Return the cost of a call for the types of its operands."""
     if node.function == "string" and {*types} & {*_OF_TIME, "double"}:
-        return 2 * LOOSE
+        return 2 * _OF_TIMES
     if node.function == "optional.ofNonZeroValue":
         return 0 if {*types} <= _PLAIN else _OF_ZERO
-    if node.function not in _ON_VALUES:
-        return 0
-    if "dyn" in types or (node.function in _ARITHMETIC and {*types} & _OF_TIME):
-        return LOOSE
+    if node.function in _ARITHMETIC and {*types} & _OF_TIME:
+        return _OF_TIMES
     if "uint" in types and node.function in _ARITHMETIC:
         return _OPTIONAL
     return _OPTIONAL if node.function in ("_[?_]", "_?._") else 0

@@ -10,7 +10,7 @@ from fairlead.cel.engine.engine_errors import clean_message, kind_of
 from fairlead.cel.engine.protobuf import Room, Wanted, timestamp, to_engine
 from fairlead.cel.values.errors import Abort, CelError
 from fairlead.cel.values.schema import NAMESPACE, NODE, PLACED_POD, POD
-from fairlead.cel.values.value_types import BoolKey, Timestamp
+from fairlead.cel.values.value_types import Timestamp
 
 _MESSAGES = {"pod": POD, "node": NODE, "namespaceObject": NAMESPACE, "victim": PLACED_POD}
 
@@ -60,7 +60,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, dict):
-        return {key.value if isinstance(key, BoolKey) else key: plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     return value
 
 

@@ -32,11 +32,6 @@ def identity(value: T) -> T:
     return value
 
 
-def bool_to_int64(value: bool) -> int:  # noqa: FBT001 - the operand
-    """Convert a bool that the checker did not see: its text says that there is no such conversion."""
-    return int(value)
-
-
 def double_to_int64(value: float) -> int:
     """Cut the fraction off; both ends of the range are refused, as the engine does."""
     if -(2.0**63) < value < 2.0**63:

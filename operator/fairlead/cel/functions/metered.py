@@ -110,52 +110,11 @@ def _of_texts(meter: Meter, values: Sequence[Any]) -> None:
     meter.pay(sum(len(value) for value in values if isinstance(value, str | bytes)) // WALKED)
 
 
-def _flatten(meter: Meter, values: Sequence[Any], depth: int = 1) -> list[Any]:
-    meter.pay(PAID + 20 * len(values))
-    level: Sequence[Any] = values
-    for _ in range(depth):
-        inner = [value for value in level if isinstance(value, list | tuple)]
-        if not inner:
-            break
-        meter.pay(20 * sum(map(len, inner)))
-        level = [item for value in inner for item in value]
-    return lists.list_flatten_int(values, depth)
-
-
 def _distinct(meter: Meter, values: Sequence[Any]) -> list[Any]:
     _of_texts(meter, values)
     if not lists.are_hashable(values):
         _each_with_each(meter, values, values)
     return lists.list_distinct(values)
-
-
-def _sort(meter: Meter, values: Sequence[Any]) -> list[Any]:
-    _of_texts(meter, values)
-    is_float = bool(values) and isinstance(values[0], float)
-    meter.pay(sort_units(len(values), _longest(values), exact=is_float))
-    return lists.list_sort(values)
-
-
-def _sort_by(meter: Meter, values: Sequence[Any], keys: Sequence[Any]) -> list[Any]:
-    _of_texts(meter, keys)
-    meter.pay(sort_units(len(keys), _longest(keys), exact=True))
-    return lists.list_sort_by_associated_keys(values, keys)
-
-
-def _longest(values: Sequence[Any]) -> int:
-    return max((len(value) for value in values if isinstance(value, str | bytes)), default=0)
-
-
-def _sets(function: Function) -> Metered:
-    def metered(meter: Meter, left: Sequence[Any], right: Sequence[Any]) -> Any:
-        _of_texts(meter, left)
-        _of_texts(meter, right)
-        if not lists.are_hashable(left, right):
-            _each_with_each(meter, left, right)
-            _each_with_each(meter, right, left)
-        return function(left, right)
-
-    return metered
 
 
 def _each_with_each(meter: Meter, values: Sequence[Any], others: Sequence[Any]) -> None:
@@ -174,6 +133,13 @@ def _over_list(function: Function) -> Metered:
         return function(values, *rest)
 
     return metered
+
+
+def _sort(meter: Meter, values: Sequence[Any]) -> list[Any]:
+    _of_texts(meter, values)
+    longest = max((len(value) for value in values if isinstance(value, str | bytes)), default=0)
+    meter.pay(sort_units(len(values), longest))
+    return sorted(values)
 
 
 def _slice(meter: Meter, values: Sequence[Any], start: int, end: int) -> Sequence[Any]:
@@ -197,15 +163,6 @@ def ordered_texts(meter: Meter, sign: Function, left: Any, right: Any) -> bool:
     """Decide about the order of two texts, or bytes, by an operator of Python's."""
     meter.pay(PAID + min(len(left), len(right)) // WALKED)
     return bool(sign(left, right))
-
-
-def _ordered(function: Function) -> Metered:
-    def metered(meter: Meter, left: Any, right: Any) -> Any:
-        if isinstance(left, str | bytes) and isinstance(right, str | bytes):
-            meter.pay(PAID + min(len(left), len(right)) // WALKED)
-        return function(left, right)
-
-    return metered
 
 
 def among(meter: Meter, item: Any, held: Any) -> bool:
@@ -254,21 +211,14 @@ METERED: Final[Mapping[Function, Metered]] = MappingProxyType(
         strings.string_substring_int: _copies(strings.string_substring_int),
         strings.string_substring_int_int: _copies(strings.string_substring_int_int),
         strings.string_trim: _copies(strings.string_trim, 8),
-        strings.strings_quote: _copies(strings.strings_quote, 20),
         strings.list_join: _join,
         strings.list_join_string: _join,
         lists.add_list: _add_list,
         lists.list_range: _range,
         lists.list_slice: _slice,
-        lists.list_flatten: _flatten,
-        lists.list_flatten_int: _flatten,
         lists.list_distinct: _distinct,
+        sorted: _sort,
         lists.list_reverse: _copies(lists.list_reverse, MADE),
-        lists.list_sort: _sort,
-        lists.list_sort_by_associated_keys: _sort_by,
-        lists.list_sets_contains_list: _sets(lists.list_sets_contains_list),
-        lists.list_sets_equivalent_list: _sets(lists.list_sets_equivalent_list),
-        lists.list_sets_intersects_list: _sets(lists.list_sets_intersects_list),
         maths.greatest_of_list: _over_list(maths.greatest_of_list),
         maths.least_of_list: _over_list(maths.least_of_list),
         conversions.string_to_bytes: _copies(conversions.string_to_bytes, 2),
@@ -281,18 +231,6 @@ METERED: Final[Mapping[Function, Metered]] = MappingProxyType(
         time_text.string_to_timestamp: _reads(time_text.string_to_timestamp, MADE),
         quantity.quantity: _reads(quantity.quantity, MADE),
         quantity.is_quantity: _reads(quantity.is_quantity, MADE),
-        strings.base64_encode_bytes: _copies(strings.base64_encode_bytes),
-        strings.base64_decode_string: _copies(strings.base64_decode_string, 20),
         equality.equal: equal_metered,
-        equality.not_equal: lambda meter, left, right: not equal_metered(meter, left, right),
-        equality.less: _ordered(equality.less),
-        equality.less_equal: _ordered(equality.less_equal),
-        equality.greater: _ordered(equality.greater),
-        equality.greater_equal: _ordered(equality.greater_equal),
     }
 )
-
-
-def metered(function: Function) -> Metered:
-    """Get what pays for a function; a call of one whose work is always the same is paid for with its loop."""
-    return METERED.get(function) or (lambda _, *arguments: function(*arguments))

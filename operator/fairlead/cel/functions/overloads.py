@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from fairlead.cel.functions import conversions, extensions, lists, maths, optionals, strings, time_text, times
+from fairlead.cel.functions import conversions, extensions, lists, maths, strings, time_text, times
 from fairlead.cel.values import equality
-from fairlead.cel.values.value_types import UInt
 
 Function = Callable[..., Any]
 
@@ -43,14 +42,11 @@ _CONVERSIONS: Final[dict[str, Function]] = {
     "timestamp_to_int64": time_text.timestamp_to_int64,
     "timestamp_to_string": time_text.timestamp_to_string,
     "timestamp_to_timestamp": conversions.identity,
-    "to_dyn": conversions.identity,
     "type": equality.type_of,
     "uint64_to_double": float,
     "uint64_to_int64": conversions.uint64_to_int64,
     "uint64_to_string": conversions.int64_to_string,
     "uint64_to_uint64": conversions.identity,
-    "base64_decode_string": strings.base64_decode_string,
-    "base64_encode_bytes": strings.base64_encode_bytes,
 }
 _STRINGS: Final[dict[str, Function]] = {
     "add_bytes": operator.add,
@@ -80,7 +76,6 @@ _STRINGS: Final[dict[str, Function]] = {
             "string_substring_int_int",
             "string_trim",
             "string_upper_ascii",
-            "strings_quote",
         )
     },
 }
@@ -115,33 +110,14 @@ _RELATIONS: Final = ("less", "less_equals", "greater", "greater_equals")
 _SINGLE: Final = ("int", "uint", "double")
 _MATHS: Final[dict[str, Function]] = {
     **{f"math_@{which}_{kind}": conversions.identity for which in ("max", "min") for kind in _SINGLE},
-    **{
-        f"math_@{which}_{left}_{right}": mixed if left != right and "double" in {left, right} else same
-        for which, same, mixed in (
-            ("max", max, maths.greatest_mixed),
-            ("min", min, maths.least_mixed),
-        )
-        for left in _SINGLE
-        for right in _SINGLE
-    },
+    **{f"math_@max_{kind}_{kind}": max for kind in _SINGLE},
+    **{f"math_@min_{kind}_{kind}": min for kind in _SINGLE},
     **{f"math_@max_list_{kind}": maths.greatest_of_list for kind in _SINGLE},
     **{f"math_@min_list_{kind}": maths.least_of_list for kind in _SINGLE},
     **{f"math_sqrt_{kind}": maths.math_sqrt for kind in _SINGLE},
     "math_abs_double": abs,
     "math_abs_int": maths.math_abs_int,
     "math_abs_uint": conversions.identity,
-    "math_bitAnd_int_int": operator.and_,
-    "math_bitAnd_uint_uint": lambda left, right: UInt(left & right),
-    "math_bitNot_int_int": operator.invert,
-    "math_bitNot_uint_uint": maths.bit_not_uint,
-    "math_bitOr_int_int": operator.or_,
-    "math_bitOr_uint_uint": lambda left, right: UInt(left | right),
-    "math_bitShiftLeft_int_int": maths.shift_left_int,
-    "math_bitShiftLeft_uint_int": maths.shift_left_uint,
-    "math_bitShiftRight_int_int": maths.shift_right_int,
-    "math_bitShiftRight_uint_int": maths.shift_right_uint,
-    "math_bitXor_int_int": operator.xor,
-    "math_bitXor_uint_uint": lambda left, right: UInt(left ^ right),
     "math_ceil_double": maths.math_ceil_double,
     "math_floor_double": maths.math_floor_double,
     "math_isFinite_double": math.isfinite,
@@ -165,48 +141,26 @@ _SORTABLE: Final = (
     "uint",
 )
 _LISTS: Final[dict[str, Function]] = {
-    **{f"list_{kind}_sort": lists.list_sort for kind in _SORTABLE},
-    **{f"list_{kind}_sortByAssociatedKeys": lists.list_sort_by_associated_keys for kind in _SORTABLE},
+    **{f"list_{kind}_sort": sorted for kind in _SORTABLE if kind != "double"},
     **{
         name: getattr(lists, name)
         for name in (
             "add_list",
             "list_distinct",
             "list_first",
-            "list_flatten",
-            "list_flatten_int",
             "list_last",
             "list_range",
             "list_reverse",
-            "list_sets_contains_list",
-            "list_sets_equivalent_list",
-            "list_sets_intersects_list",
             "list_slice",
         )
     },
 }
-_OPTIONALS: Final[dict[str, Function]] = {
-    "list_optindex_optional_int": optionals.list_optindex_optional_int,
-    "map_optindex_optional_value": optionals.map_optindex_optional_value,
-    "optional_hasValue": optionals.optional_has_value,
-    "optional_list_optindex_optional_int": optionals.optional_optindex_optional_value,
-    "optional_map_optindex_optional_value": optionals.optional_optindex_optional_value,
-    "optional_none": optionals.optional_none,
-    "optional_of": optionals.optional_of,
-    "optional_ofNonZeroValue": optionals.optional_of_non_zero_value,
-    "optional_orValue_value": optionals.optional_or_value_value,
-    "optional_or_optional": optionals.optional_or_optional,
-    "optional_value": optionals.optional_value,
-    "select_optional_field": optionals.select_optional_field,
-}
-
 FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
     _CONVERSIONS
     | _STRINGS
     | _TIMES
     | _MATHS
     | _LISTS
-    | _OPTIONALS
     | {declaration.overload_id: declaration.implementation for declaration in extensions.DECLARATIONS}
 )
 
@@ -222,16 +176,32 @@ PATTERN_METHODS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
+_RARE: Final = "a rare function"
+
 # Why the engine has to evaluate what uses them.
 LEFT_TO_THE_ENGINE: Final[Mapping[str, str]] = MappingProxyType(
     {
+        **dict.fromkeys(("to_dyn", "list_flatten", "list_flatten_int"), "a value whose type is known only at run time"),
+        **{
+            f"math_@{which}_{left}_{right}": "a value whose type is known only at run time"
+            for which in ("max", "min")
+            for left in _SINGLE
+            for right in _SINGLE
+            if left != right
+        },
+        **{f"list_{kind}_sortByAssociatedKeys": "the engine's sort is not stable" for kind in _SORTABLE},
+        "list_double_sort": "the engine's sort is not stable: it shows with NaN and -0.0",
+        **dict.fromkeys(("base64_decode_string", "base64_encode_bytes", "strings_quote"), _RARE),
+        **{f"list_sets_{name}_list": _RARE for name in ("contains", "equivalent", "intersects")},
+        **{f"math_bit{name}_{kind}_{kind}": _RARE for name in ("And", "Or", "Xor", "Not") for kind in ("int", "uint")},
+        **{f"math_bitShift{way}_{kind}_int": _RARE for way in ("Left", "Right") for kind in ("int", "uint")},
         "@mapInsert_map_key_value": "the engine declares transformMap but has no such function: it gives up",
         "@mapInsert_map_map": "the engine declares transformMapEntry but has no such function: it gives up",
         "duration_to_int64": "declared, but the engine has no such function: an error",
         "int64_to_duration": "declared, but the engine has no such function: an error",
         "optional_list_index_int": "in an optional, the engine wraps the error of a bad index as if it were a value",
         "optional_map_index_value": "in an optional, the engine wraps the error of a bad key as if it were a value",
-        "string_format": "formatting is large and rare",
+        "string_format": _RARE,
         **{
             f"timestamp_to_{field}": "time zones need their database"
             for field in (
@@ -264,6 +234,15 @@ WRITTEN_OUT: Final = frozenset(
         "logical_or",
         "not_equals",
         "not_strictly_false",
+        "select_optional_field",
+        "list_optindex_optional_int",
+        "map_optindex_optional_value",
+        "optional_list_optindex_optional_int",
+        "optional_map_optindex_optional_value",
+        *(
+            f"optional_{name}"
+            for name in ("hasValue", "none", "of", "ofNonZeroValue", "orValue_value", "or_optional", "value")
+        ),
         *(f"{operation}_{kind}" for operation in ("add", "divide", "multiply", "subtract") for kind in _ARITHMETIC),
         *(f"modulo_{kind}" for kind in ("int64", "uint64")),
         *(f"negate_{kind}" for kind in ("int64", "double")),

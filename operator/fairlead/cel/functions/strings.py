@@ -1,11 +1,8 @@
 """Functions of strings and bytes: sizes and positions count code points, and order is that of code points."""
 
-import re
-from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from typing import Final
 
-from fairlead.cel.functions.conversions import ASCII_SPACE
 from fairlead.cel.values.errors import CelError, Kind
 
 _SPACE: Final = (
@@ -14,19 +11,6 @@ _SPACE: Final = (
 )
 _LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _UPPER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
-_QUOTED: Final = str.maketrans(
-    {
-        "\a": r"\a",
-        "\b": r"\b",
-        "\f": r"\f",
-        "\n": r"\n",
-        "\r": r"\r",
-        "\t": r"\t",
-        "\v": r"\v",
-        "\\": r"\\",
-        '"': r"\"",
-    }
-)
 
 
 def contains_string(text: str, part: str) -> bool:
@@ -161,30 +145,6 @@ def string_reverse(text: str) -> str:
     return text[::-1]
 
 
-def strings_quote(text: str) -> str:
-    """Quote, escaping the characters that have an escape of one letter."""
-    return f'"{text.translate(_QUOTED)}"'
-
-
 def _require_position(text: str, position: int) -> None:
     if not 0 <= position <= len(text):
         raise CelError(Kind.ARGUMENT, f"index out of range: {position}")
-
-
-_WITHOUT_SPACE: Final = {ord(character): None for character in ASCII_SPACE}
-_ENCODED: Final = re.compile(r"([A-Za-z0-9+/]*)([=.]*)")
-_GROUP: Final = 4
-
-
-def base64_encode_bytes(value: bytes) -> str:
-    """Encode with padding."""
-    return b64encode(value).decode()
-
-
-def base64_decode_string(text: str) -> bytes:
-    """Decode; white space is skipped, padding is complete or absent, and a dot pads too."""
-    match = _ENCODED.fullmatch(text.translate(_WITHOUT_SPACE))
-    missing = -len(match[1]) % _GROUP if match else _GROUP - 1
-    if match is None or missing == _GROUP - 1 or len(match[2]) not in {0, missing}:
-        raise CelError(Kind.CONVERSION, "invalid base64 data")
-    return b64decode(match[1] + "=" * missing)

@@ -1,51 +1,43 @@
-"""`==`, `<` and `in`: native where Python's are those of the language."""
+"""`==`, `<` and `in`: native where Python's operators are those of the language."""
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from fairlead.cel.functions import metered
-from fairlead.cel.lowering import dynamic, field_access
 from fairlead.cel.lowering.context import Context
 from fairlead.cel.lowering.pyast import Out, any_raises, compare, load, negate
-from fairlead.cel.syntax.ast import Call, Type
+from fairlead.cel.syntax.ast import Call
 from fairlead.cel.values import equality
+from fairlead.cel.values.meter import Meter
 
-# Python's own operators are those of the language on two values of one of these types.
-_NATIVE: Final = frozenset({"int", "uint", "bool", "string", "bytes", "timestamp", "duration", "null", "type"})
-_ORDERED: Final = _NATIVE - {"null", "type"} | {"double"}
+_NATIVE: Final = frozenset({"int", "uint", "bool", "string", "bytes", "timestamp", "duration", "type"})
+"""Types on two values of which Python's `==` and `in` are those of the language."""
 _TEXTS: Final = frozenset({"string", "bytes"})
-_NUMBERS: Final = frozenset({"int", "uint", "double"})
-_SIGNS: Final[Mapping[str, tuple[type[ast.cmpop], Callable[[object, object], bool]]]] = {
-    "_<_": (ast.Lt, equality.less),
-    "_<=_": (ast.LtE, equality.less_equal),
-    "_>_": (ast.Gt, equality.greater),
-    "_>=_": (ast.GtE, equality.greater_equal),
+_SIGNS: Final[Mapping[str, tuple[type[ast.cmpop], Callable[[Any, Any], Any]]]] = {
+    "_<_": (ast.Lt, operator.lt),
+    "_<=_": (ast.LtE, operator.le),
+    "_>_": (ast.Gt, operator.gt),
+    "_>=_": (ast.GtE, operator.ge),
 }
 ORDER: Final = frozenset(_SIGNS)
-_NATIVE_SIGNS: Final = {"_<_": operator.lt, "_<=_": operator.le, "_>_": operator.gt, "_>=_": operator.ge}
 
 
 def order(lo: Context, node: Call) -> Out:
-    """`left < right` and the like."""
-    one, other = (lo.type_of(arg) for arg in node.args)
+    """Write `left < right`, and the other operators of order."""
     sign, function = _SIGNS[node.function]
-    left, right = lo.natives(node.args) if one == other and one.name in _ORDERED else lo.sequence(node.args)
-    if one == other and one.name in _TEXTS and lo.is_long(*node.args):
-        native = lo.ref(_NATIVE_SIGNS[node.function])
-        return Out(lo.call(metered.ordered_texts, load("m"), native, left.expr, right.expr), raises=True)
-    if one == other and one.name in _ORDERED:
-        return Out(compare(left.expr, sign(), right.expr), any_raises(left, right))
-    known = one.name in _NUMBERS and other.name in _NUMBERS
-    return Out(lo.paying(function, left.expr, right.expr), any_raises(left, right) or not known)
+    left, right = lo.natives(node.args)
+    if lo.type_of(node.args[0]).name in _TEXTS and lo.is_long(*node.args):
+        return Out(lo.call(metered.ordered_texts, load("m"), lo.ref(function), left.expr, right.expr), raises=True)
+    return Out(compare(left.expr, sign(), right.expr), any_raises(left, right))
 
 
 def equals(lo: Context, node: Call) -> Out:
-    """`left == right`, `left != right`."""
+    """Write `left == right` or `left != right`."""
     one, other = (lo.type_of(arg) for arg in node.args)
     same: ast.cmpop = ast.Eq() if node.function == "_==_" else ast.NotEq()
-    if one == other and (_is_native(one) or one.name == "double"):
+    if one == other and (one.name in _NATIVE or one.name == "double"):
         left, right = lo.natives(node.args)
         if one.name in _TEXTS and lo.is_long(*node.args):
             made = lo.call(metered.equal_texts, load("m"), left.expr, right.expr)
@@ -57,20 +49,26 @@ def equals(lo: Context, node: Call) -> Out:
 
 
 def membership(lo: Context, node: Call) -> Out:
-    """`item in list`, `key in map`."""
+    """Write `item in list` or `key in map`."""
     item_type, type_ = (lo.type_of(arg) for arg in node.args)
-    has_native_key = field_access.is_native_key(type_, item_type)
-    if has_native_key or (type_.name == "list" and type_.params[0] == item_type and _is_native(item_type)):
-        item, held = lo.natives(node.args)
-        if not has_native_key and lo.estimate is not None:
+    item, held = lo.natives(node.args)
+    if type_.name == "map":
+        return Out(compare(lo.key(node.args[0], item), ast.In(), held.expr), any_raises(item, held))
+    if item_type.name in _NATIVE:
+        if lo.estimate is not None:
             return Out(lo.call(metered.among, load("m"), item.expr, held.expr), raises=True)
-        key = field_access.native_key(lo, lo.key(node.args[0], item), item_type) if has_native_key else item.expr
-        return Out(compare(key, ast.In(), held.expr), any_raises(item, held))
-    item, held = lo.sequence(node.args)
+        return Out(compare(item.expr, ast.In(), held.expr), any_raises(item, held))
     if lo.estimate is not None:
-        return Out(lo.call(dynamic.is_in_paying, load("m"), item.expr, held.expr), raises=True)
-    return Out(lo.call(dynamic.is_in, item.expr, held.expr), any_raises(item, held) or type_.name != "list")
+        return Out(lo.call(_is_in_paying, load("m"), item.expr, held.expr), raises=True)
+    return Out(lo.call(_is_in, item.expr, held.expr), any_raises(item, held))
 
 
-def _is_native(type_: Type) -> bool:
-    return type_.name in _NATIVE
+def _is_in(item: object, values: Sequence[object]) -> bool:
+    """Return whether a list has an element that equals a value."""
+    return equality.contains(values, item)
+
+
+def _is_in_paying(meter: Meter, item: object, values: Sequence[object]) -> bool:
+    """Pay for the comparisons, then return whether a list has an element that equals a value."""
+    metered.look(meter, item, values)
+    return equality.contains(values, item)

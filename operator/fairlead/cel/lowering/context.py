@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from fairlead.cel.analysis.estimate import Estimate
-from fairlead.cel.analysis.inference import NEVER
 from fairlead.cel.analysis.node_facts import Analysis
 from fairlead.cel.functions.metered import METERED, look_up
 from fairlead.cel.lowering.pyast import MAX_STEPS, Builder, Out, Statements, compare, const, load, method, native
-from fairlead.cel.syntax.ast import DYN, Checked, Node, Type
+from fairlead.cel.syntax.ast import Checked, Node, Type
 from fairlead.cel.values.meter import RAISED, SHORT_TEXT
 
 
@@ -62,9 +61,8 @@ class Context(Builder):
         return self.call(look_up, load("m"), key.expr) if self.is_long(node) else key.expr
 
     def type_of(self, node: Node) -> Type:
-        """The type that the value of an expression surely has."""
-        type_ = self.analysis.types[node.id]
-        return DYN if type_ == NEVER else type_
+        """Return the static type of an expression."""
+        return self.checked.type_of(node)
 
     def has_loop(self, node: Node) -> bool:
         """Whether evaluating it takes loop steps."""

@@ -5,7 +5,6 @@ from typing import Final
 
 from fairlead.cel.analysis.node_facts import VARIABLES
 from fairlead.cel.analysis.sizes import is_annotations
-from fairlead.cel.lowering import dynamic
 from fairlead.cel.lowering.context import Context
 from fairlead.cel.lowering.pyast import Out, any_of, attribute, compare, const, either, index, load, native, walrus
 from fairlead.cel.syntax.ast import OPTIONAL, Call, Const, Ident, Node, Select, Type
@@ -13,10 +12,9 @@ from fairlead.cel.values.errors import CelError, Kind, NotLoweredError
 from fairlead.cel.values.meter import ANNOTATION_MAX, TOO_LONG
 from fairlead.cel.values.schema import PACKAGE, element, messages
 from fairlead.cel.values.structs import NO_INT, NO_TEXT, empty
-from fairlead.cel.values.value_types import BoolKey, Timestamp, TypeName
+from fairlead.cel.values.value_types import Timestamp, TypeName
 
 _EPOCH: Final = Timestamp(0)
-_KEYS: Final = frozenset({"string", "int", "uint", "bool"})
 
 
 def no_element(at: int) -> object:
@@ -58,15 +56,9 @@ def name(lo: Context, node: Ident) -> Out:
 
 
 def message_of(type_: Type) -> str | None:
-    """The name in the schema of a type that is a message of ours."""
+    """Return the schema's name of a message type; None for any other type."""
     package, _, short = type_.name.partition(".")
     return short if package == PACKAGE and short in messages() else None
-
-
-def message_with(type_: Type, field: str) -> str | None:
-    """The same, if it has that field; where the checker knew no type it could not tell."""
-    name = message_of(type_)
-    return name if name is not None and field in messages()[name] else None
 
 
 def read_field(lo: Context, held: ast.expr, message: str, field: str) -> Out:
@@ -108,49 +100,30 @@ def has_field(lo: Context, held: ast.expr, message: str, field: str) -> ast.expr
 
 
 def select_field(lo: Context, node: Select) -> Out:
-    """`operand.field`, `has(operand.field)`."""
-    type_ = lo.type_of(node.operand)
+    """Write `operand.field` or `has(operand.field)`."""
     held = lo.lower(node.operand)
-    if message := message_with(type_, node.field):
+    if message := message_of(lo.type_of(node.operand)):
         if node.test_only:
             return Out(has_field(lo, held.expr, message, node.field), held.raises)
         found = read_field(lo, held.expr, message, node.field)
         return Out(found.expr, held.raises or found.raises)
-    if type_.name == "map":
-        held = native(held)
-        if node.test_only:
-            return Out(compare(const(node.field), ast.In(), held.expr), held.raises)
-        return Out(readable(lo, node.operand, index(held.expr, const(node.field))), raises=True)
-    wanted = dynamic.has if node.test_only else dynamic.select_dynamic
-    return Out(lo.call(wanted, held.expr, const(node.field)), raises=True)
-
-
-def is_native_key(held: Type, key: Type) -> bool:
-    """Whether a key is known to be what this map has as keys."""
-    return held.name == "map" and held.params[0] == key and key.name in _KEYS
-
-
-def native_key(lo: Context, key: ast.expr, type_: Type) -> ast.expr:
-    """A key as maps hold it."""
-    if type_.name == "bool":
-        return either(key, lo.ref(BoolKey.TRUE), lo.ref(BoolKey.FALSE))
-    return key
+    held = native(held)
+    if node.test_only:
+        return Out(compare(const(node.field), ast.In(), held.expr), held.raises)
+    return Out(readable(lo, node.operand, index(held.expr, const(node.field))), raises=True)
 
 
 def element_of(lo: Context, node: Call) -> Out:
-    """`list[i]`, `map[key]`."""
-    type_, key_type = (lo.type_of(arg) for arg in node.args)
+    """Write `list[i]` or `map[key]`."""
+    holder, key_node = node.args
+    type_ = lo.type_of(holder)
     if type_.name == OPTIONAL:
         raise NotLoweredError("the engine takes the error of a bad index into an optional for a value")
-    if is_native_key(type_, key_type):
+    if type_.name == "map":
         held, key = lo.natives(node.args)
-        looked_up = native_key(lo, lo.key(node.args[1], key), key_type)
-        return Out(readable(lo, node.args[0], index(held.expr, looked_up)), raises=True)
+        return Out(readable(lo, holder, index(held.expr, lo.key(key_node, key))), raises=True)
     held, key = lo.sequence(node.args)
-    if type_.name != "list" or key_type.name != "int":
-        return Out(lo.call(dynamic.dynamic_index, held.expr, lo.key(node.args[1], key)), raises=True)
-    constant = node.args[1]
-    if isinstance(constant, Const) and isinstance(constant.value, int) and constant.value >= 0:
+    if isinstance(key_node, Const) and isinstance(key_node.value, int) and key_node.value >= 0:
         return Out(index(held.expr, key.expr), raises=True)
     at = lo.fresh()
     held = lo.spill(held)

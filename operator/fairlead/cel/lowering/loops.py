@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from fairlead.cel.lowering import dynamic
 from fairlead.cel.lowering.context import Context
 from fairlead.cel.lowering.pyast import (
     MAX_STEPS,
@@ -42,17 +41,11 @@ def open_loop(lo: Context, node: Comprehension, *, may_end_early: bool = False) 
     has counted one more than it went through, unless nothing was left.
     """
     type_ = lo.type_of(node.range)
-    lowered = lo.lower(node.range)
-    if type_.name in ("list", "map"):
-        lowered = native(lowered)
+    held = native(lo.lower(node.range))
     if lo.estimate is not None:
-        lowered = lo.spill(lowered)
+        held = lo.spill(held)
         weight = STEP + sum(lo.estimate.weight(lo.checked, part) for part in (node.condition, node.step))
-        if type_.name not in ("list", "map"):
-            lowered = Out(lo.call(dynamic.sized, lowered.expr), raises=True)
-            lowered = lo.spill(lowered)
-        lo.block.append(ast.Expr(method(load("m"), "loop", lowered.expr, const(weight))))
-    held, known = _iterable(lo, lowered, type_, pairs=bool(node.variable2))
+        lo.block.append(ast.Expr(method(load("m"), "loop", held.expr, const(weight))))
     held = lo.spill(held)
     first = lo.fresh("i")
     names = {node.variable: Out(load(first))}
@@ -71,7 +64,7 @@ def open_loop(lo: Context, node: Comprehension, *, may_end_early: bool = False) 
         iterator = lo.fresh("s")
         lo.assign(iterator, lo.call(iter, items))
         items = load(iterator)
-    return Loop(node.id, target, items, iterator, names, lowered.raises or not known)
+    return Loop(node.id, target, items, iterator, names, held.raises)
 
 
 def close_loop(lo: Context, loop: Loop, body: Statements) -> None:
@@ -94,25 +87,10 @@ def loop_end() -> None:
     """Stand for what comes after the last element."""
 
 
-def _iterable(lo: Context, held: Out, type_: Type, *, pairs: bool) -> tuple[Out, bool]:
-    """Something that has a length; whether it surely can be gone through."""
-    if type_.name == "list" or (type_.name == "map" and _has_plain_keys(type_)):
-        return held, True
-    if type_.name == "map":
-        return Out(lo.call(dynamic.items_of if pairs else dynamic.keys_of, held.expr), held.raises), True
-    return Out(lo.call(dynamic.iterated_pairs if pairs else dynamic.iterated, held.expr), raises=True), False
-
-
 def _items(lo: Context, held: ast.expr, type_: Type, *, pairs: bool) -> ast.expr:
     if not pairs:
         return held
-    if type_.name == "list":
-        return lo.call(enumerate, held)
-    return method(held, "items") if type_.name == "map" and _has_plain_keys(type_) else held
-
-
-def _has_plain_keys(type_: Type) -> bool:
-    return type_.params[0].name in ("string", "int", "uint")
+    return lo.call(enumerate, held) if type_.name == "list" else method(held, "items")
 
 
 def limited(items: Iterable[object], allowed: int) -> Iterator[object]:

@@ -8,7 +8,6 @@ what filters the last.
 import ast
 from typing import Final
 
-from fairlead.cel.lowering import logic
 from fairlead.cel.lowering.context import Context
 from fairlead.cel.lowering.loops import close_loop, end_early, open_loop
 from fairlead.cel.lowering.pyast import Out, Statements, all_of, compare, const, load, method, negate
@@ -88,7 +87,7 @@ def _quantifier(lo: Context, node: Comprehension, predicate_node: Node, *, unive
     result = lo.fresh("r")
     lo.assign(result, const(universal))
     with lo.inside() as test, lo.binding(loop.names):
-        predicate = logic.operand(lo, predicate_node)
+        predicate = lo.lower(predicate_node)
     decided = negate(predicate.expr) if universal else predicate.expr
     with lo.inside() as found:
         lo.assign(result, const(not universal))
@@ -123,7 +122,7 @@ def _exactly_one(lo: Context, node: Comprehension, predicate_node: Node) -> Out:
     count, error = lo.fresh("r"), lo.fresh("e")
     lo.assign(count, const(0))
     with lo.inside() as test, lo.binding(loop.names):
-        predicate = logic.operand(lo, predicate_node)
+        predicate = lo.lower(predicate_node)
     more: Statements = [ast.AugAssign(ast.Name(count, ast.Store()), ast.Add(), const(1))]
     absorbs = lo.absorbs(predicate.raises)
     if absorbs:
@@ -153,7 +152,7 @@ def _collect(lo: Context, node: Comprehension, step: Node, predicate_node: Node 
         with lo.inside() as add:
             added = _added(lo, step, result)
         with lo.inside() as test:
-            predicate = logic.operand(lo, predicate_node) if predicate_node else Out(const(value=True))
+            predicate = lo.lower(predicate_node) if predicate_node else Out(const(value=True))
     may_raise = added or predicate.raises
     keeps_added, keeps_test = lo.absorbs(added), lo.absorbs(predicate.raises)
     if keeps_added or keeps_test:

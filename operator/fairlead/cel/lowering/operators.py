@@ -1,63 +1,56 @@
-"""Operators and functions: written out where the types are known, looked for by the arguments where they are not."""
+"""Operators and functions: Python's own where they do the same, and a call of ours for the others."""
 
 import ast
 import operator
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from fairlead.cel.functions import arithmetic
 from fairlead.cel.functions.overloads import FUNCTIONS, LEFT_TO_THE_ENGINE, PATTERN_METHODS
 from fairlead.cel.functions.regex import compile_units, compiled
-from fairlead.cel.lowering import comparison, dynamic, field_access, logic, optional_access
+from fairlead.cel.lowering import comparison, field_access, logic, optional_access
 from fairlead.cel.lowering.context import Context
-from fairlead.cel.lowering.dynamic import no_overload
-from fairlead.cel.lowering.dynamic_overloads import signatures
 from fairlead.cel.lowering.pyast import Out, any_raises, const, either, load, walrus
-from fairlead.cel.syntax.ast import DYN, Call, Const
+from fairlead.cel.syntax.ast import Call, Const
 from fairlead.cel.values.errors import CelError, NotLoweredError
 from fairlead.cel.values.meter import Meter
 from fairlead.cel.values.value_types import INT_MAX, INT_MIN, UINT_MAX, UInt
 
-_TYPES = (str, str, int)
-_OF_COMPUTED = (str, *_TYPES)
-_COUNTED = PATTERN_METHODS[
-    "regex_replace_string_string_string_int"
-]  # asked for nothing, it does not look at the pattern
+_COUNTED: Final = PATTERN_METHODS["regex_replace_string_string_string_int"]
+"""The method that does not look at its pattern if its count is 0."""
 
 
 def pattern_call(lo: Context, node: Call, overload: str) -> Out:
-    """A function of a text and a pattern."""
-    text, written, *rest = node.args
-    if not isinstance(written, Const) or not isinstance(written.value, str):
+    """Write a call of a function of a text and a pattern."""
+    text, pattern, *rest = node.args
+    if not isinstance(pattern, Const):
         if lo.estimate is None:
             raise NotLoweredError("a pattern that is not a constant")
         args = [arg.expr for arg in lo.sequence(node.args)]
-        return Out(lo.call(_computed(node.function, PATTERN_METHODS[overload]), load("m"), *args), raises=True)
+        return Out(lo.call(_computed(PATTERN_METHODS[overload]), load("m"), *args), raises=True)
     args = [arg.expr for arg in lo.sequence([text, *rest])]
-    function = _method(node.function, written.value, PATTERN_METHODS[overload])
+    function = _method(str(pattern.value), PATTERN_METHODS[overload])
     if lo.estimate is None:
         return Out(lo.call(function, *args), raises=True)
     return Out(ast.Call(lo.ref(function), args, [ast.keyword("meter", load("m"))]), raises=True)
 
 
 @cache
-def _computed(name: str, method: str) -> Callable[..., object]:
-    """The same of a pattern that is there when the expression is evaluated, and is paid for then."""
+def _computed(method: str) -> Callable[..., object]:
+    """Return a function that compiles its pattern at each call, and pays for that."""
 
-    def call(meter: Meter, text: object, written: Any, *rest: object) -> object:
-        if any(one.__class__ is not type_ for one, type_ in zip((written, text, *rest), _OF_COMPUTED, strict=False)):
-            no_overload(name, text, written, *rest)
+    def call(meter: Meter, text: object, pattern: str, *rest: object) -> object:
         if method == _COUNTED and rest[-1] == 0:
             return text
-        meter.once(written, compile_units(written))
-        return getattr(compiled(written), method)(text, *rest, meter=meter)
+        meter.once(pattern, compile_units(pattern))
+        return getattr(compiled(pattern), method)(text, *rest, meter=meter)
 
     return call
 
 
-def _method(name: str, text: str, method: str) -> Callable[..., object]:
-    """The method of the compiled pattern, which takes texts and a count."""
+def _method(text: str, method: str) -> Callable[..., object]:
+    """Return the method of the compiled pattern; one that raises if it is no pattern."""
     try:
         function: Callable[..., object] = getattr(compiled(text), method)
     except CelError as error:
@@ -68,12 +61,7 @@ def _method(name: str, text: str, method: str) -> Callable[..., object]:
                 return arguments[0]
             raise CelError(kind, message)
 
-    def checked(*arguments: object, meter: Meter | None = None) -> object:
-        if any(argument.__class__ is not type_ for argument, type_ in zip(arguments, _TYPES, strict=False)):
-            no_overload(name, *arguments)
-        return function(*arguments) if meter is None else function(*arguments, meter=meter)
-
-    return checked
+    return function
 
 
 _ARITHMETIC: Final[Mapping[str, type[ast.operator]]] = {"_+_": ast.Add, "_-_": ast.Sub, "_*_": ast.Mult}
@@ -97,28 +85,23 @@ _OWN: Final[Mapping[str, Callable[..., object]]] = {
     "modulo_uint64": arithmetic.modulo_uint,
     "divide_double": arithmetic.divide_double,
 }
-_NEVER_RAISE: Final = frozenset({"to_dyn", "type", "contains_string", "bool_to_string", "int64_to_string"})
+_NEVER_RAISE: Final = frozenset({"type", "contains_string", "bool_to_string", "int64_to_string"})
 _SIZES: Final = frozenset({"size_list", "list_size", "size_map", "map_size", "size_string", "string_size"})
 
 
 def call(lo: Context, node: Call) -> Out:
-    """A call of an operator or a function."""
+    """Write a call of an operator or a function."""
     if special := _SPECIAL.get(node.function):
         return special(lo, node)
-    overloads = lo.checked.overloads.get(node.id, ())
-    if overloads and overloads[0] in PATTERN_METHODS:
-        return pattern_call(lo, node, overloads[0])
-    if len(overloads) == 1 and (overloads[0] in ("to_dyn", "type") or all(lo.type_of(arg) != DYN for arg in node.args)):
-        return _of_known_types(lo, node, overloads[0])
-    if node.function not in signatures():
-        raise NotLoweredError(f"{node.function} of a value whose type is only known when it is there")
-    args = (arg.expr for arg in lo.sequence(node.args))
-    if lo.estimate is not None:
-        return Out(lo.call(dynamic.metered_function(node.function), load("m"), *args), raises=True)
-    return Out(lo.call(dynamic.function(node.function), *args), raises=True)
+    overload, *others = lo.checked.overloads.get(node.id, ()) or ("",)
+    if others:
+        raise NotLoweredError(f"{node.function} of a value whose type is known only at run time")
+    if overload in PATTERN_METHODS:
+        return pattern_call(lo, node, overload)
+    return _of_overload(lo, node, overload)
 
 
-def _of_known_types(lo: Context, node: Call, overload: str) -> Out:
+def _of_overload(lo: Context, node: Call, overload: str) -> Out:
     kinds = [lo.type_of(arg).name for arg in node.args]
     if node.function in _ARITHMETIC and kinds[0] == kinds[-1] and kinds[0] in ("int", "uint", "double") and kinds[1:]:
         return _arithmetic(lo, node, kinds[0])
@@ -151,7 +134,7 @@ def _of_known_types(lo: Context, node: Call, overload: str) -> Out:
     if function is None:
         raise NotLoweredError(overload)
     args = lo.sequence(node.args)
-    made = args[0].expr if overload == "to_dyn" else lo.paying(function, *(arg.expr for arg in args))
+    made = lo.paying(function, *(arg.expr for arg in args))
     return Out(made, any_raises(*args) or overload not in _NEVER_RAISE or (lo.estimate is not None))
 
 

@@ -1,18 +1,15 @@
 """Optionals: mostly never made. `labels[?'a'].orValue('b')` is a lookup with a default.
 
-An optional that is only asked for its value is lowered *bare*: the value itself, or `NONE`. Where it is kept (in a
-list, as a result, in another optional) it is boxed. An optional of an optional, or of a value whose type is not known,
-is always boxed, since its value may be `NONE`.
+An optional that is only asked for its value is lowered *bare*: the value itself, or `NONE`. Where it is stored (in a
+list, as a result, in a variable) it is boxed, `Some` or `NONE`.
 """
 
 import ast
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from fairlead.cel.analysis.inference import NEVER
 from fairlead.cel.analysis.sizes import is_annotations
-from fairlead.cel.functions import optionals as boxes
-from fairlead.cel.lowering import dynamic, field_access
+from fairlead.cel.lowering import field_access
 from fairlead.cel.lowering.context import Context
 from fairlead.cel.lowering.pyast import (
     Out,
@@ -29,9 +26,10 @@ from fairlead.cel.lowering.pyast import (
     native,
     walrus,
 )
-from fairlead.cel.syntax.ast import DYN, OPTIONAL, Call, Const, Node, Select, Type
+from fairlead.cel.syntax.ast import OPTIONAL, Call, Const, Node, Select, Type
 from fairlead.cel.values.errors import CelError, Kind
 from fairlead.cel.values.meter import ANNOTATION_MAX
+from fairlead.cel.values.value_types import NONE, Nothing, Some, TypeName
 
 _NONE: Final = load("NONE")
 
@@ -41,43 +39,36 @@ def no_value() -> object:
     raise CelError(Kind.NO_VALUE, "optional.none() has no value")
 
 
-def _content(type_: Type) -> Type | None:
-    """What an optional of this type holds, if it can be bare."""
-    if type_.name != OPTIONAL or not type_.params:
-        return None
-    inner = type_.params[0]
-    return None if inner in (DYN, NEVER) or inner.name == OPTIONAL else inner
+def non_zero(value: object) -> Some | Nothing:
+    """Return an optional of a value, or of nothing if it is the zero value of its type."""
+    is_zero = (value is None or not value) and not isinstance(value, TypeName)
+    return NONE if is_zero else Some(value)
 
 
-def _has_bare_form(lo: Context, node: Node) -> bool:
-    if _content(lo.type_of(node)) is None:
-        return False
+def _is_access(lo: Context, node: Node) -> bool:
+    """Return whether an optional is a field or an element that is looked up where it stands."""
     match node:
-        case Select(operand=operand) if lo.type_of(operand).name != OPTIONAL:
-            return False  # an entry of a map that is an optional
-        case Call(function="_?._", args=(operand, Const(value=str(field)))) | Select(operand=operand, field=field):
-            held = _looked_into(lo, operand)
-            return held.name == "map" or field_access.message_with(held, field) is not None
-        case Call(function="_[?_]", args=(operand, key)):
-            held, key_type = _looked_into(lo, operand), lo.type_of(key)
-            return field_access.is_native_key(held, key_type) or (held.name == "list" and key_type.name == "int")
+        case Select(operand=operand):
+            return lo.type_of(operand).name == OPTIONAL  # else it is an optional that is an entry of a map
+        case Call(function="_?._" | "_[?_]"):
+            return True
     return False
 
 
 def _looked_into(lo: Context, operand: Node) -> Type:
-    """The type of what is looked into, out of its optional; DYN if it has to be asked."""
+    """Return the type of the value that is looked into, out of its optional."""
     type_ = lo.type_of(operand)
-    return (_content(type_) or DYN) if type_.name == OPTIONAL else type_
+    return type_.params[0] if type_.name == OPTIONAL else type_
 
 
 def bare(lo: Context, node: Node) -> Out:
-    """The value of an optional whose content has a known type, or NONE."""
-    if not _has_bare_form(lo, node):
-        out = lo.lower(node)
-        name = lo.fresh()
-        empty = compare(walrus(name, out.expr), ast.Is(), _NONE)
-        return Out(either(empty, _NONE, attribute(load(name), "value")), out.raises)
+    """Write the value of an optional, or NONE."""
     match node:
+        case _ if not _is_access(lo, node):
+            out = lo.lower(node)
+            name = lo.fresh()
+            empty = compare(walrus(name, out.expr), ast.Is(), _NONE)
+            return Out(either(empty, _NONE, attribute(load(name), "value")), out.raises)
         case Call(args=(operand, Const(value=str(field))), function="_?._") | Select(operand=operand, field=field):
             return lo.traced(node, _field(lo, operand, field))
         case Call(args=(operand, key)):
@@ -122,7 +113,7 @@ def _field(lo: Context, operand: Node, field: str) -> Out:
 
 
 def _element(lo: Context, operand: Node, key_node: Node) -> Out:
-    type_, key_type = _looked_into(lo, operand), lo.type_of(key_node)
+    type_ = _looked_into(lo, operand)
     if lo.type_of(operand).name == OPTIONAL:
         always = lo.is_always_evaluated(operand), lo.is_always_evaluated(key_node)
         start, key = lo.in_order([lambda: bare(lo, operand), lambda: lo.lower(key_node)], always)
@@ -130,7 +121,7 @@ def _element(lo: Context, operand: Node, key_node: Node) -> Out:
     else:
         start, key = lo.natives([operand, key_node])
         maybe = False
-    made_key = field_access.native_key(lo, lo.key(key_node, key), key_type)
+    made_key = lo.key(key_node, key)
     may_raise = any_raises(start, key)
     if type_.name == "map" and not maybe:
         return _get(lo, operand, Out(start.expr, may_raise), made_key)
@@ -145,16 +136,8 @@ def _element(lo: Context, operand: Node, key_node: Node) -> Out:
     return Out(_unless_missing(held, either(inside, index(load(held), load(at)), _NONE), maybe=maybe), may_raise)
 
 
-def boxed(lo: Context, node: Call) -> Out:
-    """`a.?b`, `a[?b]`, kept."""
-    if _has_bare_form(lo, node):
-        return _box(lo, node)
-    operand, key = lo.sequence(node.args)
-    function = dynamic.optional_field if node.function == "_?._" else dynamic.optional_element
-    return Out(lo.call(function, operand.expr, lo.key(node.args[1], key)), raises=True)
-
-
-def _box(lo: Context, node: Node) -> Out:
+def boxed(lo: Context, node: Node) -> Out:
+    """Write `a.?b` or `a[?b]` as an optional."""
     out = bare(lo, node)
     name = lo.fresh()
     empty = compare(walrus(name, out.expr), ast.Is(), _NONE)
@@ -163,40 +146,26 @@ def _box(lo: Context, node: Node) -> Out:
 
 
 def select_optional(lo: Context, node: Select) -> Out:
-    """A field of an optional: an optional itself; `has()` of it."""
+    """Write a field of an optional, which is an optional too, or `has()` of it."""
     if not node.test_only:
-        if _has_bare_form(lo, node):
-            return _box(lo, node)
-        held = lo.lower(node.operand)
-        return Out(lo.call(dynamic.field_of_optional, held.expr, const(node.field)), raises=True)
-    if message := field_access.message_with(_looked_into(lo, node.operand), node.field):
-        out = lo.spill(bare(lo, node.operand))
-        there = compare(out.expr, ast.IsNot(), _NONE)
+        return boxed(lo, node)
+    out = lo.spill(bare(lo, node.operand))
+    there = compare(out.expr, ast.IsNot(), _NONE)
+    if message := field_access.message_of(_looked_into(lo, node.operand)):
         return Out(all_of(there, field_access.has_field(lo, out.expr, message, node.field)), out.raises)
-    held = lo.lower(node.operand)
-    return Out(lo.call(dynamic.has, held.expr, const(node.field)), raises=True)
+    return Out(all_of(there, compare(const(node.field), ast.In(), out.expr)), out.raises)
 
 
 def has_value(lo: Context, node: Call) -> Out:
-    """`x.hasValue()`."""
+    """Write `x.hasValue()`."""
     (optional,) = node.args
-    out = bare(lo, optional) if _has_bare_form(lo, optional) else _surely(lo, optional)
+    out = bare(lo, optional) if _is_access(lo, optional) else lo.lower(optional)
     return Out(compare(out.expr, ast.IsNot(), _NONE), out.raises)
 
 
-def _surely(lo: Context, node: Node) -> Out:
-    """An optional in its box, or an error if it is none."""
-    out = lo.lower(node)
-    if lo.type_of(node).name == OPTIONAL:
-        return out
-    return Out(lo.call(dynamic.as_optional, out.expr), raises=True)
-
-
 def value(lo: Context, node: Call) -> Out:
-    """`x.value()`."""
+    """Write `x.value()`."""
     (optional,) = node.args
-    if not _has_bare_form(lo, optional):
-        return Out(lo.call(boxes.optional_value, lo.lower(optional).expr), raises=True)
     out = bare(lo, optional)
     name = lo.fresh()
     there = compare(walrus(name, out.expr), ast.IsNot(), _NONE)
@@ -206,8 +175,7 @@ def value(lo: Context, node: Call) -> Out:
 def or_value(lo: Context, node: Call) -> Out:
     """`x.orValue(default)`: the default is looked at only when it is needed."""
     optional, default_node = node.args
-    is_bare = _content(lo.type_of(optional)) is not None
-    out = bare(lo, optional) if is_bare else _surely(lo, optional)
+    out = bare(lo, optional)
     with lo.inside() as block:
         default = lo.lower(default_node)
     if not block and not default.raises and _is_get(out.expr):
@@ -216,8 +184,7 @@ def or_value(lo: Context, node: Call) -> Out:
     name = lo.fresh()
     lo.assign(name, out.expr)
     missing = compare(load(name), ast.Is(), _NONE)
-    held = load(name) if is_bare else attribute(load(name), "value")
-    return _chosen(lo, missing, (default, block), Out(held, out.raises))
+    return _chosen(lo, missing, (default, block), Out(load(name), out.raises))
 
 
 def _chosen(lo: Context, missing: ast.expr, other: tuple[Out, list[ast.stmt]], held: Out) -> Out:
@@ -240,9 +207,9 @@ def _is_get(expr: ast.expr) -> bool:
 
 def or_optional(lo: Context, node: Call) -> Out:
     """`x.or(y)`: the other is looked at only when it is needed."""
-    first = lo.spill(_surely(lo, node.args[0]))
+    first = lo.spill(lo.lower(node.args[0]))
     with lo.inside() as block:
-        second = _surely(lo, node.args[1])
+        second = lo.lower(node.args[1])
     return _chosen(lo, compare(first.expr, ast.Is(), _NONE), (second, block), first)
 
 
@@ -255,7 +222,7 @@ def of(lo: Context, node: Call) -> Out:
 def of_non_zero(lo: Context, node: Call) -> Out:
     """`optional.ofNonZeroValue(x)`."""
     (content,) = lo.sequence(node.args)
-    return Out(lo.call(boxes.optional_of_non_zero_value, content.expr), content.raises)
+    return Out(lo.call(non_zero, content.expr), content.raises)
 
 
 def none(_lo: Context, _node: Call) -> Out:

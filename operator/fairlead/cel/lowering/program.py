@@ -76,7 +76,7 @@ class Program:
     @cached_property
     def watched(self) -> Watched | None:
         """What notes until when the whole holds; None where that cannot be said."""
-        return expiring_calls(self.checked, self.variables, self._analyses)
+        return expiring_calls(self.checked, self.variables)
 
     def noting(self, facts: object, note: Note) -> One:
         """The same, and it notes after how many nanoseconds its result may be another though no fact changed."""

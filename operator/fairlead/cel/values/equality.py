@@ -5,16 +5,12 @@ integer meets a double rounded to a double, so that 2**53 + 1 equals 2.0**53: th
 """
 
 from collections.abc import Sequence
-from operator import ge, gt, le, lt
-from typing import Any, Final
+from typing import Final
 
-from fairlead.cel.values.errors import CelError, Kind
-from fairlead.cel.values.value_types import BoolKey, Duration, Nothing, Some, Timestamp, TypeName, UInt
+from fairlead.cel.values.value_types import Duration, Nothing, Some, Timestamp, TypeName, UInt
 
 _PLAIN: Final = frozenset({int, UInt, float, bool, str, bytes, type(None), Timestamp, Duration, TypeName})
-_ORDERED: Final = frozenset({int, UInt, float, bool, str, bytes, Timestamp, Duration})
 _NUMBERS: Final = frozenset({int, UInt, float})
-_COMPARE: Final[dict[str, Any]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 _TYPES: Final = {
     bool: TypeName("bool"),
@@ -51,41 +47,9 @@ def equal(left: object, right: object) -> bool:
     return kind is other and left == right
 
 
-def not_equal(left: object, right: object) -> bool:
-    """Decide whether two values of any types differ."""
-    return not equal(left, right)
-
-
 def contains(values: Sequence[object], value: object) -> bool:
     """Decide whether a list has an element that equals a value."""
     return any(equal(element, value) for element in values)
-
-
-def less(left: object, right: object) -> bool:
-    """Decide whether one is less than the other."""
-    return _order("<", left, right)
-
-
-def less_equal(left: object, right: object) -> bool:
-    """Decide whether one is less than the other or equal to it."""
-    return _order("<=", left, right)
-
-
-def greater(left: object, right: object) -> bool:
-    """Decide whether one is greater than the other."""
-    return _order(">", left, right)
-
-
-def greater_equal(left: object, right: object) -> bool:
-    """Decide whether one is greater than the other or equal to it."""
-    return _order(">=", left, right)
-
-
-def less_numbers(left: float, right: float) -> bool:
-    """Decide whether a number is less than another, whatever their types."""
-    if left.__class__ is float or right.__class__ is float:
-        return float(left) < float(right)
-    return left < right
 
 
 def type_of(value: object) -> TypeName:
@@ -96,26 +60,7 @@ def type_of(value: object) -> TypeName:
     return known
 
 
-def map_key(value: object) -> object:
-    """Convert a value to what it is in a dict when it is looked up or entered."""
-    kind = value.__class__
-    if kind is str or kind in _NUMBERS:
-        return value
-    if kind is bool:
-        return BoolKey.TRUE if value else BoolKey.FALSE
-    raise CelError(Kind.NO_OVERLOAD, f"Invalid map key type: '{type_of(value)}'")
-
-
 def _equal_numbers(left: object, right: object) -> bool:
     if isinstance(left, float) or isinstance(right, float):
         return float(left) == float(right)  # type: ignore[arg-type]
     return left == right
-
-
-def _order(sign: str, left: object, right: object) -> bool:
-    kind, other = left.__class__, right.__class__
-    if kind in _NUMBERS and other in _NUMBERS and (kind is float) is not (other is float):
-        left, right = float(left), float(right)  # type: ignore[arg-type]
-    elif not (kind is other and kind in _ORDERED) and not (kind in _NUMBERS and other in _NUMBERS):
-        raise CelError(Kind.NO_OVERLOAD, f"No matching overloads found : _{sign}_({type_of(left)}, {type_of(right)})")
-    return bool(_COMPARE[sign](left, right))

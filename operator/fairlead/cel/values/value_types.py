@@ -6,7 +6,7 @@
 | uint | `UInt` |
 | timestamp, duration | `Timestamp`, `Duration`: nanoseconds, since the epoch or signed |
 | list | list or tuple, never changed once made |
-| map | dict, never changed once made; a key that is a bool is a `BoolKey` (for Python `True == 1`) |
+| map | dict, never changed once made; its keys are str, int or UInt, all of one class |
 | optional | `Some` or `NONE` |
 | type | `TypeName` |
 | message | a struct of `structs` |
@@ -15,7 +15,6 @@ The subclasses of int make comparisons of one type native; arithmetic on them gi
 Only values whose type is `dyn` are ever asked for their class.
 """
 
-from enum import Enum
 from typing import Final
 
 INT_MIN: Final = -(1 << 63)
@@ -45,13 +44,6 @@ class TypeName(str):
     """A type as a value."""
 
     __slots__ = ()
-
-
-class BoolKey(Enum):
-    """A bool as the key of a map."""
-
-    FALSE = False
-    TRUE = True
 
 
 class Some:

@@ -64,13 +64,9 @@ COSTS_TOO_MUCH = {
     "lists that grow": _bound("[1, 2]", "_+_+_+_+_+_+_+_+_+_", 12, "_.size() > 0"),
     "replace by what is long": "'" + "a" * 1_000 + "'" + (".replace('a', '" + "a" * 700 + "')") * 3 + ".size() > 0",
     "join of what is long": f"lists.range(9000).map(i, {_annotation('letters')}).join(',').size() > 0",
-    "lists compared with themselves": _bound("[1]", "[_,_,_,_,_,_,_,_,_,_]", 9, "dyn(_) == dyn(_)"),
-    "a flattened tree": _bound("[1]", "[_,_,_,_,_,_,_,_,_,_]", 9, "_.flatten(9).size() > 0"),
+    "lists compared with themselves": _bound("[1]", "[_,_,_,_,_,_,_,_,_,_]", 9, "_ == _"),
     "numbers of which each is compared with each": "lists.range(9000).map(i, double(i)).distinct().size() > 0",
-    "sets of what cannot be hashed": (
-        "sets.contains(lists.range(5000).map(i, double(i)), lists.range(5000).map(i, -double(i)))"
-    ),
-    "a sort": "lists.range(9999).sortBy(i, i % 3).size() > 0",
+    "a sort": "lists.range(9999).map(i, 9999 - i).sort().size() > 0",
     "loops with much in them": "lists.range(9999).all(i, " + " && ".join(["i >= 0"] * 100) + ")",
     "looking backwards": (f"{_annotation('letters')}.lastIndexOf({_annotation('letters')}.substring(8000, 16000)) > 1"),
     "a text looked for in each other": f"{_annotation('list')}.split(',').all(i, {_annotation('letters')} != i + "
@@ -79,22 +75,11 @@ COSTS_TOO_MUCH = {
     "replaced matches": rf"regex.replace({_annotation('letters')}, '(x)', r'\1{'.' * 900}').size() > 0",
     "a large pattern": f"{_annotation('letters')}.matches('(a|x)*b(a|x){{300}}y')",
     "patterns of each pod": r"pods.all(p, !('x'.matches('\\pL{1000}' + p.metadata.name)))",
-    "a whole pod compared for each pod": "pods.all(p, dyn(pod) == dyn(pod))",
+    "a whole pod compared for each pod": "pods.all(p, pod == pod)",
     "long texts compared for each pod": (
         "pods.all(p, pod.spec.containers[0].args[0] == pod.spec.containers[0].args[1])"
     ),
     "a text cut for each pod": f"pods.all(p, {_annotation('letters')}.lowerAscii().upperAscii().size() > 0)",
-    "texts that the checker takes for numbers": "cel.bind(v, ([1] + dyn(["
-    f"{_annotation('letters')}]))[1], lists.range(5000).map(i, v + v).size() > 0)",
-    "texts that the checker takes for numbers, doubled": _bound(
-        "([1] + dyn(['ab']))[1]", "_+_+_+_+_+_+_+_+_+_", 9, "dyn(_).size() > 0"
-    ),
-    "operators that ask for types": "cel.bind(v, dyn(1), lists.range(500).map(i, ["
-    + ", ".join(["v % 2"] * 40)
-    + "]).size() > 0)",
-    "operators of which the checker says nothing": "cel.bind(v, dyn(1), lists.range(2000).map(i, v"
-    + " + i - i" * 10
-    + ").size() > 0)",
     "sums of durations": "cel.bind(d, now - now, lists.range(1500).map(i, ["
     + ", ".join(["d + d"] * 10)
     + "]).size() > 0)",
@@ -173,31 +158,6 @@ def test_what_costs_too_much_raises_before_it_does(text: str) -> None:
         tracemalloc.stop()
 
 
-def test_a_loop_over_what_may_be_a_list_or_a_map_copies_no_more_of_it_than_it_goes_through() -> None:
-    args = ["a"] * 400_000
-    pod = from_json("Pod", {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "args": args}]}})
-    facts = SimpleNamespace(pod=pod, namespaceObject=None, request={})
-    made = program("dyn(pod.spec.containers[0].args).exists(i, v, true)")
-    made.check()
-    tracemalloc.start()
-    try:
-        with suppress(CelError, Abort):
-            made.for_pod(facts)(NODE, 0)
-        assert tracemalloc.get_traced_memory()[1] < MEMORY // 4
-    finally:
-        tracemalloc.stop()
-
-
-@pytest.mark.parametrize("what", ["", "now.getHours('Europe/Berlin') >= 0 && "], ids=["here", "on the engine"])
-def test_a_text_that_the_checker_takes_for_a_number_is_reckoned_as_a_text(what: str) -> None:
-    text = _bound("([1] + dyn([node.metadata.name]))[1]", "_+_+_+_+_+_+_+_+_+_", 9, "dyn(_) != ''")
-    if what:
-        with pytest.raises(PolicyError, match="may cost"):
-            compiled_rule(what + text)
-    else:
-        assert program(text).is_metered
-
-
 @pytest.mark.parametrize("text", ["lists.range(0).exists(i, _)", "(node.metadata.name == '' ? true : _)"])
 def test_what_is_computed_before_a_loop_that_goes_nowhere_is_counted(text: str) -> None:
     assert program(text.replace("_", "regex.extractAll(pod.spec.containers[0].args[0], 'z').size() > 0")).is_metered
@@ -222,7 +182,7 @@ ORDINARY = {
     f"{_annotation('list')}.split(',').size() > 3": False,
     "pods.all(p, pods.exists(q, q.metadata.name == p.metadata.name) || p.metadata.name != '')": True,
     "pod.metadata.name.matches(pod.metadata.labels['app']) || true": True,
-    "strings.quote(lists.range(2000).map(i, string(dyn(now))).join('é')).size() > 1": True,
+    "lists.range(2000).map(i, string(now)).join('é').upperAscii().size() > 1": True,
 }
 
 
@@ -296,6 +256,25 @@ def test_what_costs_more_than_half_is_evaluated() -> None:
 
 
 TOO_MUCH_FOR_THE_ENGINE = {
+    "a flattened tree": _bound("[1]", "[_,_,_,_,_,_,_,_,_,_]", 9, "_.flatten(9).size() > 0"),
+    "sets of what cannot be hashed": (
+        "sets.contains(lists.range(5000).map(i, double(i)), lists.range(5000).map(i, -double(i)))"
+    ),
+    "texts that the checker takes for numbers": "cel.bind(v, ([1] + dyn(["
+    f"{_annotation('letters')}]))[1], lists.range(5000).map(i, v + v).size() > 0)",
+    "texts that the checker takes for numbers, doubled": _bound(
+        "([1] + dyn(['ab']))[1]", "_+_+_+_+_+_+_+_+_+_", 9, "dyn(_).size() > 0"
+    ),
+    "operators that ask for types": "cel.bind(v, dyn(1), lists.range(500).map(i, ["
+    + ", ".join(["v % 2"] * 40)
+    + "]).size() > 0)",
+    "operators of which the checker says nothing": "cel.bind(v, dyn(1), lists.range(2000).map(i, v"
+    + " + i - i" * 10
+    + ").size() > 0)",
+    "a text of an unknown type that doubles": _bound(
+        "([1] + dyn([node.metadata.name]))[1]", "_+_+_+_+_+_+_+_+_+_", 9, "dyn(_) != ''"
+    ),
+    "a list or a map of any length": "pod.spec.containers.all(i, dyn(i.args).exists(k, v, k != v))",
     "texts whose characters are counted": "'%s'.format([1]) == '1' && cel.bind(s, pod.metadata.annotations['a'], "
     "lists.range(3000).exists(i, s.size() < 0))",
     "amounts": "'%s'.format([1]) == '1' && cel.bind(s, pod.metadata.annotations['a'], lists.range(90).exists(i, "
