@@ -7,7 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 from fairlead.cel.functions import arithmetic
-from fairlead.cel.lowering import comparison, context, field_access, literals, logic, loops, operators, optional_access
+from fairlead.cel.lowering import context, field_access, literals, logic, macros, operators, optional_access
 from fairlead.cel.lowering.context import Context
 from fairlead.cel.lowering.pyast import Out, all_of, any_of, attribute, compare, const, index, method, native
 from fairlead.cel.syntax.ast import Call, Const, Select
@@ -46,7 +46,7 @@ def _nan_equals_itself(lo: Context, node: Call) -> Out:
         left, right = lo.sequence(node.args)
         made = lo.call(_same_double if node.function == "_==_" else _other_double, left.expr, right.expr)
         return Out(made, left.raises or right.raises)
-    return comparison.equals(lo, node)
+    return operators.equals(lo, node)
 
 
 def _floor(left: int, right: int) -> int:
@@ -87,7 +87,7 @@ def _special(name: str, function: Callable[[Context, Any], Out]) -> Iterator[Non
 
 @contextmanager
 def _steps(number: int) -> Iterator[None]:
-    with patch.object(context, "MAX_STEPS", number), patch.object(loops, "MAX_STEPS", number):
+    with patch.object(context, "MAX_STEPS", number), patch.object(macros, "MAX_STEPS", number):
         yield
 
 

@@ -11,12 +11,9 @@ from typing import Final
 
 from fairlead.cel.analysis.function_costs import FUNCTION_COSTS
 from fairlead.cel.analysis.node_facts import VARIABLES
-from fairlead.cel.analysis.raising import JUNCTIONS, raises_itself
 from fairlead.cel.analysis.sizes import (
     LOWERED,
-    NUMBERS,
     ONE,
-    TEXTS,
     UNKNOWN,
     Limits,
     Size,
@@ -30,6 +27,7 @@ from fairlead.cel.analysis.sizes import (
     product,
     result_size,
 )
+from fairlead.cel.analysis.static_types import JUNCTIONS, is_known, known_type, raises_itself
 from fairlead.cel.analysis.text_costs import CALL, CONSTANT, QUANTITY_THERE, Called
 from fairlead.cel.analysis.weights import own_weight, weight_for_types
 from fairlead.cel.syntax.ast import (
@@ -55,13 +53,6 @@ _OF_ZONE: Final = ("_with_tz", "_tz")
 _ZONE: Final = 3_000
 _Bound = Mapping[str, tuple[Size, bool]]
 """The names that macros bind: the size of each, and whether its type is known."""
-_SCALARS: Final = frozenset({*NUMBERS, *TEXTS})
-_OF_OPERANDS: Final = frozenset(
-    {"_+_", "_-_", "_*_", "_/_", "_%_", "-_", "_?_:_", "_[_]", "value", "orValue", "reverse"}
-    | {f"math.{name}" for name in ("@max", "@min", "abs", "sign", "bitAnd", "bitOr", "bitXor", "bitNot")}
-    | {"math.bitShiftLeft", "math.bitShiftRight"}
-)
-"""Functions whose results are of the type that their operands have when they are evaluated."""
 
 
 @dataclass(slots=True)
@@ -155,28 +146,18 @@ class _Tree:
         return any((id(self.checked), part.id) in self.all.raising for part in children(node))
 
     def _type(self, node: Node, bound: _Bound) -> Type:
-        """Return the type that a value is known to have; of what `dyn` stands in, only what a function always gives."""
-        static = self.checked.type_of(node)
         match node:
             case Ident(name=name) if name in bound:
-                return static if bound[name][1] else DYN
+                return self.checked.type_of(node) if bound[name][1] else DYN
             case Ident(name=name):
                 full = self.checked.names.get(node.id, name)
                 if full.startswith(VARIABLES):
                     tree = self.all.variables[full.removeprefix(VARIABLES)]
                     return self.all.type(tree, tree.root)
-                return static
+                return self.checked.type_of(node)
             case Comprehension():
                 return self.type(node.result)
-            case ListExpr():
-                return static if self.is_known(node) else Type("list", (DYN,))
-            case Call(function=function) if function not in _OF_OPERANDS and static.name in _SCALARS:
-                return static
-        return static if self.is_known(node) else DYN
-
-    def is_known(self, node: Node) -> bool:
-        """Return whether the types of all parts of a node are known."""
-        return all(map(_is_known, [self.checked.type_of(node), *map(self.type, children(node))]))
+        return known_type(self.checked, node, [self.type(part) for part in children(node)])
 
     def type(self, node: Node) -> Type:
         """Return the type that the value of a part is known to have."""
@@ -242,8 +223,8 @@ class _Tree:
             held, cost = self.visit(node.init, bound)
             if (id(self.checked), node.init.id) in self.all.raising:
                 self.lazy.add(node.accumulator)
-            is_known = _is_known(self.type(node.init))
-            result, more = self.visit(node.result, {**bound, node.accumulator: (held, is_known)})
+            known = is_known(self.type(node.init))
+            result, more = self.visit(node.result, {**bound, node.accumulator: (held, known)})
             return result, cost + more + CALL
         range_, cost = self.visit(node.range, bound)
         times = max(1, min(range_.most, LOOP_MAX))  # what depends on the pod alone is computed before the loop
@@ -256,7 +237,7 @@ class _Tree:
             sizes[node.variable] = range_.key or UNKNOWN
         if node.variable2:
             sizes[node.variable2] = range_.inside
-        inside |= {name: (size, _is_known(kind)) for name, size in sizes.items()}
+        inside |= {name: (size, is_known(kind)) for name, size in sizes.items()}
         init, more = self.visit(node.init, bound)
         inside[node.accumulator] = init, True
         cost += more
@@ -268,8 +249,8 @@ class _Tree:
         made = init if step is None else Size(times, step)
         if step is not None and self.all.limits.is_engine:
             cost += times * times * STEP  # which makes the list anew for each element
-        is_known = _is_known(self.type(node.step))
-        result, more = self.visit(node.result, {**bound, node.accumulator: (made, is_known)})
+        known = is_known(self.type(node.step))
+        result, more = self.visit(node.result, {**bound, node.accumulator: (made, known)})
         if step is not None:
             result = made
         return result, cost + more + times * STEP
@@ -312,7 +293,3 @@ class _Tree:
         left, _ = node.args
         is_step = isinstance(left, Ident) and left.name.startswith("@")
         return not is_step and any((id(self.checked), arg.id) in self.all.raising for arg in node.args)
-
-
-def _is_known(type_: Type) -> bool:
-    return type_ != DYN and all(map(_is_known, type_.params))

@@ -6,13 +6,106 @@ what filters the last.
 """
 
 import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from fairlead.cel.lowering.context import Context
-from fairlead.cel.lowering.loops import close_loop, end_early, open_loop
-from fairlead.cel.lowering.pyast import Out, Statements, all_of, compare, const, load, method, negate
-from fairlead.cel.syntax.ast import Call, Comprehension, Const, Ident, ListExpr, Node, walk
+from fairlead.cel.lowering.pyast import (
+    MAX_STEPS,
+    Out,
+    Statements,
+    all_of,
+    compare,
+    const,
+    either,
+    load,
+    method,
+    native,
+    negate,
+    over_limit,
+)
+from fairlead.cel.syntax.ast import Call, Comprehension, Const, Ident, ListExpr, Node, Type, walk
 from fairlead.cel.values.errors import NotLoweredError
+from fairlead.cel.values.meter import STEP
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """A `for` whose body is being written."""
+
+    id: int
+    target: ast.expr
+    items: ast.expr
+    iterator: str  # its name, if a loop that ends early asks what is left
+    names: Mapping[str, Out]
+    raises: bool
+
+
+def _open_loop(lo: Context, node: Comprehension, *, may_end_early: bool = False) -> _Loop:
+    """Lower the range, name the elements.
+
+    The engine counts a step when it takes an element, and only then asks whether the loop goes on: one that ends early
+    has counted one more than it went through, unless nothing was left.
+    """
+    type_ = lo.type_of(node.range)
+    held = native(lo.lower(node.range))
+    if lo.estimate is not None:
+        held = lo.spill(held)
+        weight = STEP + sum(lo.estimate.weight(lo.checked, part) for part in (node.condition, node.step))
+        lo.block.append(ast.Expr(method(load("m"), "loop", held.expr, const(weight))))
+    held = lo.spill(held)
+    first = lo.fresh("i")
+    names = {node.variable: Out(load(first))}
+    target: ast.expr = ast.Name(first, ast.Store())
+    if node.variable2:
+        second = lo.fresh("i")
+        names[node.variable2] = Out(load(second))
+        target = ast.Tuple([target, ast.Name(second, ast.Store())], ast.Store())
+    items = _items(lo, held.expr, type_, pairs=bool(node.variable2))
+    if lo.single_loop:
+        size = ast.Call(load("len"), [held.expr], [])
+        allowed = const(MAX_STEPS - 1 if may_end_early else MAX_STEPS)
+        items = either(compare(size, ast.LtE(), const(MAX_STEPS)), items, lo.call(_limited, items, allowed))
+    iterator = ""
+    if may_end_early and not lo.single_loop:
+        iterator = lo.fresh("s")
+        lo.assign(iterator, lo.call(iter, items))
+        items = load(iterator)
+    return _Loop(node.id, target, items, iterator, names, held.raises)
+
+
+def _close_loop(lo: Context, loop: _Loop, body: Statements) -> None:
+    """Write the loop around its body."""
+    body = [*lo.entering(loop.id, [name.expr for name in loop.names.values()]), *body]
+    lo.block.append(ast.For(loop.target, loop.items, body or [ast.Pass()], []))
+
+
+def _end_early(lo: Context, loop: _Loop) -> None:
+    """Write what leaves the loop."""
+    if loop.iterator:
+        left = compare(lo.call(next, load(loop.iterator), lo.ref(_loop_end)), ast.IsNot(), lo.ref(_loop_end))
+        with lo.inside() as count:
+            lo.count_step()
+        lo.branch(left, count)
+    lo.block.append(ast.Break())
+
+
+def _loop_end() -> None:
+    """Stand for what comes after the last element."""
+
+
+def _items(lo: Context, held: ast.expr, type_: Type, *, pairs: bool) -> ast.expr:
+    if not pairs:
+        return held
+    return lo.call(enumerate, held) if type_.name == "list" else method(held, "items")
+
+
+def _limited(items: Iterable[object], allowed: int) -> Iterator[object]:
+    """Pass on the items that the budget allows."""
+    yield from islice(items, allowed)
+    over_limit()
 
 
 class Unset:
@@ -83,7 +176,7 @@ def fold(lo: Context, node: Comprehension) -> Out:
 
 def _quantifier(lo: Context, node: Comprehension, predicate_node: Node, *, universal: bool) -> Out:
     """`all`, `exists`: the first element that decides ends the loop, errors before it are forgotten."""
-    loop = open_loop(lo, node, may_end_early=True)
+    loop = _open_loop(lo, node, may_end_early=True)
     result = lo.fresh("r")
     lo.assign(result, const(universal))
     with lo.inside() as test, lo.binding(loop.names):
@@ -91,7 +184,7 @@ def _quantifier(lo: Context, node: Comprehension, predicate_node: Node, *, unive
     decided = negate(predicate.expr) if universal else predicate.expr
     with lo.inside() as found:
         lo.assign(result, const(not universal))
-        end_early(lo, loop)
+        _end_early(lo, loop)
     error, absorbs = lo.fresh("e"), lo.absorbs(predicate.raises)
     if absorbs:
         lo.assign(error, const(None))
@@ -108,7 +201,7 @@ def _quantifier(lo: Context, node: Comprehension, predicate_node: Node, *, unive
         else:
             lo.block += test
             lo.branch(decided, found)
-    close_loop(lo, loop, body)
+    _close_loop(lo, loop, body)
     if absorbs:
         undecided = load(result) if universal else negate(load(result))
         kept = compare(load(error), ast.IsNot(), const(None))
@@ -118,7 +211,7 @@ def _quantifier(lo: Context, node: Comprehension, predicate_node: Node, *, unive
 
 def _exactly_one(lo: Context, node: Comprehension, predicate_node: Node) -> Out:
     """`exists_one`: every element is asked."""
-    loop = open_loop(lo, node)
+    loop = _open_loop(lo, node)
     count, error = lo.fresh("r"), lo.fresh("e")
     lo.assign(count, const(0))
     with lo.inside() as test, lo.binding(loop.names):
@@ -137,7 +230,7 @@ def _exactly_one(lo: Context, node: Comprehension, predicate_node: Node) -> Out:
             lo.catch_last(risky, error)
         else:
             lo.block += risky
-    close_loop(lo, loop, body)
+    _close_loop(lo, loop, body)
     if absorbs:
         lo.raise_kept(error)
     return Out(compare(load(count), ast.Eq(), const(1)), loop.raises or predicate.raises)
@@ -145,7 +238,7 @@ def _exactly_one(lo: Context, node: Comprehension, predicate_node: Node) -> Out:
 
 def _collect(lo: Context, node: Comprehension, step: Node, predicate_node: Node | None) -> Out:
     """`map`, `filter`, `transformList`."""
-    loop = open_loop(lo, node)
+    loop = _open_loop(lo, node)
     result, error = lo.fresh("r"), lo.fresh("e")
     lo.assign(result, ast.List([], ast.Load()))
     with lo.binding(loop.names):
@@ -176,7 +269,7 @@ def _collect(lo: Context, node: Comprehension, step: Node, predicate_node: Node 
                 lo.assign(name, predicate.expr)
             lo.catch_last(risky, error, [ast.Continue()])
             lo.branch(load(name), guarded)
-    close_loop(lo, loop, body)
+    _close_loop(lo, loop, body)
     if keeps_added or keeps_test:
         lo.raise_kept(error)
     return Out(load(result), loop.raises or may_raise)

@@ -2,17 +2,18 @@
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
-from fairlead.cel.functions import arithmetic
+from fairlead.cel.functions import arithmetic, metered
 from fairlead.cel.functions.overloads import FUNCTIONS, LEFT_TO_THE_ENGINE, PATTERN_METHODS
 from fairlead.cel.functions.regex import compile_units, compiled
-from fairlead.cel.lowering import comparison, field_access, logic, optional_access
+from fairlead.cel.lowering import field_access, logic, optional_access
 from fairlead.cel.lowering.context import Context
-from fairlead.cel.lowering.pyast import Out, any_raises, const, either, load, walrus
+from fairlead.cel.lowering.pyast import Out, any_raises, compare, const, either, load, negate, walrus
 from fairlead.cel.syntax.ast import Call, Const
+from fairlead.cel.values import equality
 from fairlead.cel.values.errors import CelError, NotLoweredError
 from fairlead.cel.values.meter import Meter
 from fairlead.cel.values.value_types import INT_MAX, INT_MIN, UINT_MAX, UInt
@@ -64,6 +65,67 @@ def _method(text: str, method: str) -> Callable[..., object]:
     return function
 
 
+_NATIVE: Final = frozenset({"int", "uint", "bool", "string", "bytes", "timestamp", "duration", "type"})
+"""Types on two values of which Python's `==` and `in` are those of the language."""
+_TEXTS: Final = frozenset({"string", "bytes"})
+_SIGNS: Final[Mapping[str, tuple[type[ast.cmpop], Callable[[Any, Any], Any]]]] = {
+    "_<_": (ast.Lt, operator.lt),
+    "_<=_": (ast.LtE, operator.le),
+    "_>_": (ast.Gt, operator.gt),
+    "_>=_": (ast.GtE, operator.ge),
+}
+
+
+def order(lo: Context, node: Call) -> Out:
+    """Write `left < right`, and the other operators of order."""
+    sign, function = _SIGNS[node.function]
+    left, right = lo.natives(node.args)
+    if lo.type_of(node.args[0]).name in _TEXTS and lo.is_long(*node.args):
+        return Out(lo.call(metered.ordered_texts, load("m"), lo.ref(function), left.expr, right.expr), raises=True)
+    return Out(compare(left.expr, sign(), right.expr), any_raises(left, right))
+
+
+def equals(lo: Context, node: Call) -> Out:
+    """Write `left == right` or `left != right`."""
+    one, other = (lo.type_of(arg) for arg in node.args)
+    same: ast.cmpop = ast.Eq() if node.function == "_==_" else ast.NotEq()
+    if one == other and (one.name in _NATIVE or one.name == "double"):
+        left, right = lo.natives(node.args)
+        if one.name in _TEXTS and lo.is_long(*node.args):
+            made = lo.call(metered.equal_texts, load("m"), left.expr, right.expr)
+            return Out(made if node.function == "_==_" else negate(made), raises=True)
+        return Out(compare(left.expr, same, right.expr), any_raises(left, right))
+    left, right = lo.sequence(node.args)
+    made = lo.paying(equality.equal, left.expr, right.expr)
+    return Out(made if node.function == "_==_" else negate(made), any_raises(left, right))
+
+
+def membership(lo: Context, node: Call) -> Out:
+    """Write `item in list` or `key in map`."""
+    item_type, type_ = (lo.type_of(arg) for arg in node.args)
+    item, held = lo.natives(node.args)
+    if type_.name == "map":
+        return Out(compare(lo.key(node.args[0], item), ast.In(), held.expr), any_raises(item, held))
+    if item_type.name in _NATIVE:
+        if lo.estimate is not None:
+            return Out(lo.call(metered.among, load("m"), item.expr, held.expr), raises=True)
+        return Out(compare(item.expr, ast.In(), held.expr), any_raises(item, held))
+    if lo.estimate is not None:
+        return Out(lo.call(_is_in_paying, load("m"), item.expr, held.expr), raises=True)
+    return Out(lo.call(_is_in, item.expr, held.expr), any_raises(item, held))
+
+
+def _is_in(item: object, values: Sequence[object]) -> bool:
+    """Return whether a list has an element that equals a value."""
+    return equality.contains(values, item)
+
+
+def _is_in_paying(meter: Meter, item: object, values: Sequence[object]) -> bool:
+    """Pay for the comparisons, then return whether a list has an element that equals a value."""
+    metered.look(meter, item, values)
+    return equality.contains(values, item)
+
+
 _ARITHMETIC: Final[Mapping[str, type[ast.operator]]] = {"_+_": ast.Add, "_-_": ast.Sub, "_*_": ast.Mult}
 _SPECIAL: Final[Mapping[str, Callable[[Context, Call], Out]]] = {
     "_&&_": lambda lo, node: logic.junction(lo, node, conjunction=True),
@@ -71,10 +133,10 @@ _SPECIAL: Final[Mapping[str, Callable[[Context, Call], Out]]] = {
     "!_": logic.negation,
     "_?_:_": logic.conditional,
     "_[_]": field_access.element_of,
-    "_==_": comparison.equals,
-    "_!=_": comparison.equals,
-    "@in": comparison.membership,
-    **dict.fromkeys(comparison.ORDER, comparison.order),
+    "_==_": equals,
+    "_!=_": equals,
+    "@in": membership,
+    **dict.fromkeys(_SIGNS, order),
     **optional_access.FUNCTIONS,
 }
 _OWN: Final[Mapping[str, Callable[..., object]]] = {
