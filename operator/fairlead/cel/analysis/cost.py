@@ -1,7 +1,8 @@
-"""The loop steps that an expression may take, before it has taken any.
+"""Loop steps that a rule may take, and the time it may take on the engine, reckoned before it runs.
 
-The worst case is a cluster at the limits of Kubernetes: 5,000 nodes with 250 pods each. Lists inside of an object are
-short; what is written out is counted; what depends on the pod alone is computed once and not for each node.
+The worst case is a cluster at the limits of Kubernetes: 5,000 nodes with 250 pods each. Lists inside an object are
+short, literals have the elements that they have, and parts that depend on the pod alone are computed once and not for
+each node. `estimate` bounds a single evaluation for hostile objects; this is about the whole cluster with common ones.
 """
 
 from collections.abc import Collection, Mapping
@@ -26,8 +27,8 @@ from fairlead.cel.values.schema import NODE, element, messages
 
 NODES: Final = 5_000
 PODS: Final = 250
-FIELD: Final = 5  # containers, taints, conditions, labels: as many as most objects have
-UNKNOWN: Final = 100  # split(), keys of a map that was computed
+FIELD: Final = 5  # containers, taints, conditions, labels of most objects
+UNKNOWN: Final = 100  # elements of what split() and others compute
 BUDGET: Final = 10_000_000
 OF_POD: Final = frozenset({"pod", "namespaceObject", "request", "now"})
 
@@ -36,13 +37,13 @@ _KEEPING: Final = ("filter", "sort", "reverse", "distinct", "slice", "@sortByAss
 
 @dataclass(frozen=True, slots=True)
 class _Estimate:
-    """One expression, with what it may name."""
+    """Estimate for one expression and the policy's variables."""
 
     checked: Checked
     variables: Mapping[str, Checked]
 
     def steps(self, node: Node, sizes: Mapping[str, int]) -> int:
-        """Loop steps of one evaluation."""
+        """Return the loop steps of one evaluation."""
         match node:
             case Ident() if (name := self.variable(node)) is not None:
                 inner = self.variables[name]
@@ -59,7 +60,7 @@ class _Estimate:
         return sum(self.steps(child, sizes) for child in children(node))
 
     def size(self, node: Node, sizes: Mapping[str, int]) -> int:
-        """Elements of a list or a map."""
+        """Return the number of elements of a list or a map."""
         match node:
             case Ident(name=name) if name in sizes:
                 return sizes[name]
@@ -93,28 +94,29 @@ class _Estimate:
         return UNKNOWN
 
     def variable(self, node: Ident) -> str | None:
-        """The policy's variable that this names."""
+        """Return the name of the policy's variable that an identifier stands for; None for any other."""
         full = self.checked.names.get(node.id, "")
         return full.removeprefix(VARIABLES) if full.startswith(VARIABLES) else None
 
 
 def worst_case(checked: Checked, variables: Mapping[str, Checked]) -> int:
-    """Loop steps of a rule over all nodes of the largest cluster."""
+    """Return the loop steps of a rule over all nodes of the largest cluster."""
     steps = _Estimate(checked, variables).steps(checked.root, {})
     is_of_pod = all(path[0] in OF_POD for path in reads(checked, variables))
     return steps if is_of_pod else steps * NODES
 
 
-# What the engine itself takes for one node, in microseconds; measured, and rounded up.
 ENGINE_BUDGET: Final = 25.0
-# Of one evaluation there, in units of the meter, which it does not count: three times what they stand for.
+"""Microseconds for a node that a rule on the engine may take."""
 ENGINE_COST: Final = 300_000
+"""Units of the meter that an evaluation on the engine may cost, where nothing counts them while it runs."""
 _SCALARS: Final = frozenset({"string", "int", "bool", "double", "timestamp", "dyn"})
 _CALL, _SCALAR, _SEVERAL, _WHOLE_NODE, _STEP = 8.0, 2.0, 10.0, 400.0, 1.0
+"""Microseconds of a call, of converting a value, several values or a whole node, and of a loop step; rounded up."""
 
 
 def engine_time(paths: Collection[Path], steps: int) -> float:
-    """Microseconds that a rule on the engine may take for a node; none to speak of if it is about the pod alone."""
+    """Return the microseconds that a rule may take for a node on the engine; 0 if it depends on the pod alone."""
     if all(path[0] in OF_POD for path in paths):
         return 0.0
     read = {path[:1] if path[0] == "pods" else path for path in paths if path[0] not in OF_POD}
@@ -131,7 +133,7 @@ def _conversion(path: Path) -> float:
     type_ = NODE
     for step in path[1:]:
         inner = element(type_)
-        if inner is not None:  # a key of a map
+        if inner is not None:  # the step is a key of a map
             return _SCALAR
         type_ = messages()[type_][step]
     return _SCALAR if type_ in _SCALARS else _SEVERAL

@@ -1,7 +1,8 @@
 """Upper bounds of the cost of an expression before it is evaluated, for any objects of the API.
 
-What is bounded by the budget of `meter` needs no counting while it runs. Costs are in the units of `meter`; `sizes`
-bounds how large values are, `function_costs` bounds calls, and `weights` has the least cost of each part.
+An expression whose bound is within the budget of `meter` needs no counting while it runs. Costs are in the units of
+`meter`; `sizes` bounds the sizes of values, `function_costs` bounds calls, and `weights` has the least cost of each
+part.
 """
 
 from collections.abc import Mapping
@@ -28,7 +29,7 @@ from fairlead.cel.analysis.sizes import (
     result_size,
 )
 from fairlead.cel.analysis.static_types import JUNCTIONS, is_known, known_type, raises_itself
-from fairlead.cel.analysis.text_costs import CALL, CONSTANT, QUANTITY_THERE, Called
+from fairlead.cel.analysis.text_costs import CALL, CONSTANT, ENGINE_QUANTITY, Called
 from fairlead.cel.analysis.weights import own_weight, weight_for_types
 from fairlead.cel.syntax.ast import (
     DYN,
@@ -57,7 +58,7 @@ _Bound = Mapping[str, tuple[Size, bool]]
 
 @dataclass(slots=True)
 class Estimate:
-    """One expression, and the policy's variables that it uses."""
+    """Bounds for one expression and the policy's variables that it uses."""
 
     checked: Checked
     variables: Mapping[str, Checked]
@@ -80,7 +81,7 @@ class Estimate:
         return self.sizes.get((id(checked), node.id), UNKNOWN)
 
     def weight(self, checked: Checked, node: Node) -> int:
-        """Return the least cost of a part, whatever is read, for each step of a loop in which it stands."""
+        """Return the least cost of a part, whatever it reads, for each step of a loop around it."""
         key = id(checked), node.id
         if key not in self._weights:
             self._weights[key] = self._weight(checked, node)
@@ -93,7 +94,7 @@ class Estimate:
                 tree = self.variables[full.removeprefix(VARIABLES)]
                 return STEP + self.weight(tree, tree.root)
             case Comprehension(range=range_) if not (isinstance(range_, ListExpr) and not range_.elements):
-                parts = (node.range, node.init, node.result)  # what is inside is paid for when it begins
+                parts = (node.range, node.init, node.result)  # the body is paid for when the loop begins
         more = self.for_types(checked, node) if isinstance(node, Call) else 0
         return own_weight(node, more) + sum(self.weight(checked, part) for part in parts)
 
@@ -111,7 +112,7 @@ class Estimate:
         return type_.params[0].name if type_.name == OPTIONAL and type_.params else type_.name
 
     def variable(self, name: str) -> tuple[Size, float]:
-        """Return the size and the cost of a variable, which is computed anew wherever it is named."""
+        """Return the size and the cost of a variable, which is evaluated wherever it is named."""
         if name not in self._done:
             tree = self.variables[name]
             self._done[name] = _Tree(self, tree).visit(tree.root, {})
@@ -123,7 +124,7 @@ class _Tree:
     all: Estimate
     checked: Checked
     lazy: set[str] = field(default_factory=set)
-    """Names of macros whose value is computed where they stand, and may raise there."""
+    """Names that macros bind to a value that is computed where the name stands, and may raise there."""
 
     def visit(self, node: Node, bound: _Bound) -> tuple[Size, float]:
         size, cost = self._visit(node, bound)
@@ -227,10 +228,10 @@ class _Tree:
             result, more = self.visit(node.result, {**bound, node.accumulator: (held, known)})
             return result, cost + more + CALL
         range_, cost = self.visit(node.range, bound)
-        times = max(1, min(range_.most, LOOP_MAX))  # what depends on the pod alone is computed before the loop
+        times = max(1, min(range_.most, LOOP_MAX))  # parts that depend on the pod alone are computed before the loop
         inside = dict(bound)
         kind = self.type(node.range)
-        sizes = {node.variable: UNKNOWN}  # of the elements of a list or the keys of a map, if it is not known which
+        sizes = {node.variable: UNKNOWN}  # the elements of a list or the keys of a map, if it is unknown which
         if kind.name == "list":
             sizes[node.variable] = ONE if node.variable2 else range_.inside
         elif kind.name == "map":
@@ -248,7 +249,7 @@ class _Tree:
         step = self._step(node)
         made = init if step is None else Size(times, step)
         if step is not None and self.all.limits.is_engine:
-            cost += times * times * STEP  # which makes the list anew for each element
+            cost += times * times * STEP  # the engine copies the list for each element
         known = is_known(self.type(node.step))
         result, more = self.visit(node.result, {**bound, node.accumulator: (made, known)})
         if step is not None:
@@ -256,7 +257,7 @@ class _Tree:
         return result, cost + more + times * STEP
 
     def _step(self, node: Comprehension) -> Size | None:
-        """Of an element that a macro adds to its list; None if it makes none."""
+        """Return the size of an element that a macro adds to its list; None if it makes no list."""
         if not isinstance(node.init, ListExpr):
             return None
         match node.step:
@@ -274,14 +275,14 @@ class _Tree:
             cost += RAISED
         if node.function == "_?_:_":
             (_, test), (yes, then), (no, otherwise) = found
-            return yes.joined(no), test + then + otherwise + STEP  # both may be computed before
+            return yes.joined(no), test + then + otherwise + STEP  # both may be computed beforehand
         if (of := FUNCTION_COSTS.get(node.function)) is not None:
             types = [self.type(arg) for arg in node.args]
             size, more = of(Called(node, sizes, types, self.checked.type_of(node), self.all.limits))
             return size, cost + more
         type_ = self.checked.type_of(node)
         if self.all.limits.is_engine and any(self.type(arg).name.endswith(".Quantity") for arg in node.args):
-            cost += QUANTITY_THERE
+            cost += ENGINE_QUANTITY
         if all(is_number(self.type(arg)) for arg in node.args):
             return result_size(type_), cost + CONSTANT.get(node.function, CALL)
         if any(overload.endswith(_OF_ZONE) for overload in self.checked.overloads.get(node.id, ())):
@@ -289,7 +290,7 @@ class _Tree:
         return UNKNOWN, inf
 
     def _absorbs(self, node: Call) -> bool:
-        """Whether an operand may raise; what a macro asks at each step is paid for with its loop."""
+        """Return whether an operand may raise; the junction in the step of a macro is paid for with its loop."""
         left, _ = node.args
         is_step = isinstance(left, Ident) and left.name.startswith("@")
         return not is_step and any((id(self.checked), arg.id) in self.all.raising for arg in node.args)

@@ -1,8 +1,8 @@
-"""How long what is said of times holds: comparisons, sums and fields of times that move on with `now`.
+"""Functions of times that note how long their results hold: comparisons, sums and fields of times that move with `now`.
 
-A *rate* is how many nanoseconds a value gains in each nanosecond: 1 for `now` and what is added to it, -1 for the time
-that is left until a moment, 0 for what stands still. Each function here is told of the operands, gives what the
-language gives, and notes after how many nanoseconds that may be something else: never too late, seldom too early.
+A *rate* is how many nanoseconds a value gains in each nanosecond: 1 for `now` and sums with it, -1 for the time left
+until a moment, 0 for constants. Each function here returns what the language says, and notes after how many
+nanoseconds that may change: never too late, seldom too early.
 """
 
 import operator
@@ -33,7 +33,7 @@ _SIGNS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 }
 COMPARISONS: Final = frozenset(_SIGNS)
 SUMS: Final[Mapping[str, int]] = {"_+_": 1, "_-_": -1}
-"""Operators, and what the rate of the right side counts."""
+"""Operators, with the sign of the right side's rate."""
 UNITS: Final[Mapping[str, int]] = {
     "getMilliseconds": MILLISECOND,
     "getSeconds": SECOND,
@@ -47,11 +47,11 @@ UNITS: Final[Mapping[str, int]] = {
     "getFullYear": DAY,
     "int": SECOND,
 }
-"""Functions of one time, and what it has to pass for their value to change."""
+"""Functions of one time, with the multiples of nanoseconds at which their value changes."""
 
 
 class ExpiryTracker:
-    """The earliest of what was noted while something was evaluated."""
+    """Collector of the earliest expiry that is noted during an evaluation."""
 
     __slots__ = ("_after",)
 
@@ -59,18 +59,18 @@ class ExpiryTracker:
         self._after = 0
 
     def note(self, after: int) -> None:
-        """Something may be different after so many nanoseconds, of which there is at least one."""
+        """Note that something may change after so many nanoseconds, at least one."""
         if not self._after or after < self._after:
             self._after = after
 
     def until(self, now: int) -> int | None:
-        """When it holds no longer, and begin anew; None if it holds for ever."""
+        """Return when the result expires, and reset; None if it never does."""
         after, self._after = self._after, 0
         return now + after if after else None
 
 
 def comparison(function: str, rate: int) -> ExpiringFunction:
-    """`left < right` and the like, where their difference has this rate."""
+    """Return a comparison of two times whose difference has this rate."""
     holds, speed = _SIGNS[function], abs(rate)
     is_equality = function in ("_==_", "_!=_")
     # With a difference that grows, `<` and `>=` change when it reaches zero, `<=` and `>` when it leaves it.
@@ -89,7 +89,7 @@ def comparison(function: str, rate: int) -> ExpiringFunction:
 
 
 def arithmetic(overload: str, rate: int) -> ExpiringFunction:
-    """A sum or difference that has this rate; one day it may have no room any more, or room at last."""
+    """Return a sum or difference with this rate; in time it may leave its range, or enter it."""
     function = FUNCTIONS[overload]
     is_moment = overload in ("add_timestamp_duration", "add_duration_timestamp", "subtract_timestamp_duration")
     low, high = (TIMESTAMP_MIN, TIMESTAMP_MAX) if is_moment else (INT_MIN, INT_MAX)
@@ -101,14 +101,14 @@ def arithmetic(overload: str, rate: int) -> ExpiringFunction:
             note(1)
             raise
         room = (high - value if rate > 0 else value - low) // abs(rate)
-        note(max(room - SECOND, 1))  # between moments, whole seconds have to have room
+        note(max(room - SECOND, 1))  # between moments, whole seconds have to fit
         return value
 
     return moved
 
 
 def field(overload: str, unit: int, rate: int) -> ExpiringFunction:
-    """The hours, or another field, of a time that moves at this rate, which is 1 or -1."""
+    """Return a function for the hours, or another field, of a time that moves at this rate, 1 or -1."""
     function = FUNCTIONS[overload]
 
     def read(note: Note, time: int) -> int:

@@ -1,8 +1,8 @@
-"""What an expression reads: paths from the variables of the environment.
+"""Paths that an expression reads, from the variables of the environment.
 
-`pod.metadata.labels['gpu']` reads `("pod", "metadata", "labels", "gpu")`. A path stands for all below it, and ends at a
-list, since an element may be any of them; only for `pods` and `victim` it goes on into the fields of the pods, because
-what a mirror keeps of them depends on it.
+`pod.metadata.labels['gpu']` reads `("pod", "metadata", "labels", "gpu")`. A path stands for everything below it, and
+ends at a list, since any of its elements may be meant. Only for `pods` and `victim` it continues into the fields of the
+pods, because the mirror keeps only the fields that are read.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ _Bound = Mapping[str, Path | None]
 
 
 def reads(checked: Checked, variables: Mapping[str, Checked]) -> frozenset[Path]:
-    """All paths that an expression reads, the policy's variables resolved; none that is below another."""
+    """Return all paths that an expression reads, with the policy's variables resolved; none is below another."""
     found = set(_walk(checked, variables, checked.root, {}))
     return frozenset(path for path in found if path[0] in OF_PODS or not _covered(path, found))
 
@@ -46,7 +46,7 @@ def _walk(checked: Checked, variables: Mapping[str, Checked], node: Node, bound:
 
 
 def _keys(checked: Checked, variables: Mapping[str, Checked], node: Node, bound: _Bound) -> Iterator[Path]:
-    """What is read to compute the keys along a path."""
+    """Yield the paths that are read to compute the keys along a path."""
     match node:
         case Select(operand=holder):
             yield from _keys(checked, variables, holder, bound)
@@ -80,7 +80,7 @@ def _walk_fold(
 
 
 def _path(checked: Checked, node: Node, bound: _Bound) -> Path | None:
-    """The path that an expression is, if it is one."""
+    """Return the path that an expression is; None if it is none."""
     match node:
         case Ident(name=name):
             if name in bound:
@@ -106,7 +106,7 @@ def _below(checked: Checked, holder: Node, field: str, bound: _Bound) -> Path | 
 
 
 def _is_element(checked: Checked, holder: Node, path: Path) -> bool:
-    """Whether the path has gone through a list already, and ends there."""
+    """Return whether a path has already passed through a list, where it ends."""
     if path[0] in OF_PODS:
         return False
     return _through_list(checked, holder)

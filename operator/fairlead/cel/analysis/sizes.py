@@ -1,7 +1,7 @@
 """Upper bounds of the sizes of values: texts, lists and maps, for any objects of the API.
 
-Sizes follow from what the API server lets through: a label has at most 63 characters and a name 253, annotations have
-256 KiB in all. A text or a list of which it is not known how long it may be is without bound.
+Sizes follow from what the API server accepts: a label has at most 63 characters and a name 253, annotations have
+256 KiB in all. A text or a list of unknown length has no bound.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ NUMBERS: Final = frozenset({"bool", "int", "uint", "double", "timestamp", "durat
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Upper bound of a value: characters of a text, elements of a list, entries of a map; 1 for what is neither."""
+    """Upper bound of a value: characters of a text, elements of a list, entries of a map; 1 for any other."""
 
     most: float = 1
     item: "Size | None" = None
@@ -38,7 +38,7 @@ class Size:
         return self.item or UNKNOWN
 
     def joined(self, other: "Size") -> "Size":
-        """Return the size of a value that is one or the other."""
+        """Return the size of a value that has one of two sizes."""
         if self is other:
             return self
         if self.item is None and other.item is None and self.key is None and other.key is None:
@@ -48,7 +48,7 @@ class Size:
         return Size(max(self.most, other.most), item, key)
 
     def walked(self, deep: int = 0) -> float:
-        """Return the units of walking all of it."""
+        """Return the units of walking a whole value."""
         if self.item is None:
             return ITEM + self.most / 32
         if deep > DEEPEST:
@@ -69,7 +69,7 @@ class Limits:
     """Limits of the objects that an expression reads, and the evaluator."""
 
     text: float = inf
-    """Characters of a text of which nothing else is known."""
+    """Characters of a text with no smaller limit."""
     annotations: float = 262_144
     elements: float = inf
     is_engine: bool = False
@@ -79,7 +79,7 @@ LOWERED: Final = Limits()
 
 
 def fact_size(type_: Type, limits: Limits) -> Size:
-    """Return the size of a part of an object about which nothing else is known."""
+    """Return the size of a part of an object that has no limit of its own."""
     if type_.name in NUMBERS:
         return ONE
     if type_.name in ("string", "dyn"):  # a field of type `dyn` is a number or a text
@@ -94,7 +94,7 @@ def fact_size(type_: Type, limits: Limits) -> Size:
 
 
 def field_size(holder: Type, name: str, type_: Type, limits: Limits) -> Size:
-    """Return the size of a field of an object: the API server lets no long names and labels through."""
+    """Return the size of a field of an object: the API server rejects long names and labels."""
     short = holder.name.rpartition(".")[2]
     of_metadata = short in ("ObjectMeta", "PlacedPodMeta")
     if of_metadata and name in _NAMES:
@@ -102,7 +102,7 @@ def field_size(holder: Type, name: str, type_: Type, limits: Limits) -> Size:
     if of_metadata and name == "labels":
         return Size(limits.elements, Size(LABEL), Size(KEY))
     if of_metadata and name == "annotations":
-        # All of them together have so many characters, and so none has more.
+        # The limit is for all of them together, and so for each.
         return Size(min(limits.elements, limits.annotations), Size(limits.annotations), Size(KEY))
     if short in ("PodSpec", "PlacedPodSpec") and name in _NAMES_OF_SPEC:
         return Size(NAME)
@@ -112,7 +112,7 @@ def field_size(holder: Type, name: str, type_: Type, limits: Limits) -> Size:
 
 
 def is_annotations(node: Node) -> bool:
-    """Return whether a part is the annotations of an object, of which long ones are refused when they are read."""
+    """Return whether a part is the annotations of an object; reading a long one raises."""
     match node:
         case Select(field="annotations", test_only=False) | Call(function="_?._", args=(_, Const(value="annotations"))):
             return True
@@ -120,13 +120,13 @@ def is_annotations(node: Node) -> bool:
 
 
 def element_size(holder: Node, held: Size) -> Size:
-    """Return the size of an element that is looked up."""
+    """Return the size of a looked-up element."""
     inside = held.inside
     return Size(min(inside.most, ANNOTATION_MAX)) if is_annotations(holder) else inside
 
 
 def largest(sizes: Sequence[Size]) -> Size | None:
-    """Return the size of a value that may be any of these; None if there is none."""
+    """Return the size of a value that has one of these sizes; EMPTY if there are none."""
     if not sizes:
         return EMPTY
     found = sizes[0]
@@ -141,15 +141,15 @@ def list_size(most: float, items: Sequence[Size]) -> Size:
 
 
 def product(one: float, other: float) -> float:
-    """Return the product; nothing times whatever is nothing."""
+    """Return the product; zero times infinity is zero."""
     return one * other if one and other else 0
 
 
 def is_number(type_: Type) -> bool:
-    """Return whether a value is a number or the like, so that its size does not count."""
+    """Return whether values of a type have no size that counts: numbers, times, quantities."""
     return type_.name in NUMBERS or type_.name.endswith(".Quantity")
 
 
 def result_size(type_: Type) -> Size:
-    """Return the size of what is made of numbers."""
+    """Return the size of the result of a function of numbers."""
     return Size(NUMBER) if type_.name in TEXTS else ONE

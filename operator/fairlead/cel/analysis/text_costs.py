@@ -29,16 +29,16 @@ CONSTANT: Final[Mapping[str, int]] = {
         ("sign", "isInteger", "asInteger", "asApproximateFloat", "add", "sub", "isGreaterThan", "isLessThan"), 100
     ),
 }
-"""Functions whose work is much the same whatever they are given, and is not small."""
-QUANTITY_THERE: Final = 1_500
-"""Of an amount that the engine is given: it has it as text."""
-_FORMATTED: Final = 1_400  # of a number: the engine takes up to 1,000 digits after the point
+"""Functions whose cost hardly depends on their operands, and is not small."""
+ENGINE_QUANTITY: Final = 1_500
+"""Cost of a quantity on the engine, which holds it as text."""
+_FORMATTED: Final = 1_400  # characters of a number: the engine writes up to 1,000 digits after the point
 CALL: Final = 15
 
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A call, with what is known of its operands."""
+    """Call of a function, with the known sizes and types of its operands."""
 
     node: Call
     sizes: Sequence[Size]
@@ -75,43 +75,43 @@ Cost = tuple[Size, float]
 
 
 def search(text: float, part: float, *, backwards: bool = False) -> float:
-    """Return the cost of looking for a text in another."""
+    """Return the cost of searching for a text in another."""
     if part <= 1:
         return STEP + text / 16
     if text == inf or part == inf:
         return inf
     if backwards or part < 100 or text < 30_000:
         return STEP + text * part / 8
-    return STEP + (text + part) / 4 + 2_500 * 1_250 / 8  # it is a bound: the text may as well be short
+    return STEP + (text + part) / 4 + 2_500 * 1_250 / 8  # a bound: the text may be shorter
 
 
 def made(units: float, grows: float = 1, more: float = 0) -> Callable[[Called], Cost]:
-    """Of what makes a text about as long as the one that it is given."""
+    """Return the cost of functions whose result is about as long as their text."""
     return lambda call: (Size(call[0].most * grows + more, call[0].item), CALL + call[0].most * units)
 
 
 def replaced(call: Called) -> Cost:
-    """Cost of `replace`."""
+    """Return the cost of `replace`."""
     text, old, new = call[0].most, call[1].most, call[2].most
     size = text + product(text + 1, new)
     return Size(size), search(text, old) + (text + 1) + size / 4
 
 
 def split(call: Called) -> Cost:
-    """Cost of `split`."""
+    """Return the cost of `split`."""
     text, separator = call[0].most, call[1].most
     return Size(max(text, 1) + 1, Size(text)), search(text, separator) + 12 * (text + 1) + text / 4
 
 
 def joined(call: Called) -> Cost:
-    """Cost of `join`."""
+    """Return the cost of `join`."""
     each = call[0].inside.most + (call[1].most if len(call.sizes) > 1 else 0)
     size = product(call[0].most, each)
     return Size(size), CALL + call[0].most * 4 + size / 4
 
 
 def converted(call: Called) -> Cost:
-    """Cost of a conversion."""
+    """Return the cost of a conversion."""
     function = call.node.function
     type_ = call.result
     if function in ("string", "bytes") and call.type() in (*TEXTS, "dyn"):
@@ -122,14 +122,14 @@ def converted(call: Called) -> Cost:
     size = Size(NUMBER) if type_.name in TEXTS else ONE
     text = call[0].most if call.is_engine else min(call[0].most, SHORT_TEXT)
     if call.is_engine and function == "quantity":
-        text += QUANTITY_THERE
+        text += ENGINE_QUANTITY
     if not call.is_engine and function in ("int", "uint", "double"):
         text /= 4
     return size, CONSTANT.get(function, 100) + text
 
 
 def matched(call: Called) -> Cost:
-    """Of `matches` and the functions of `regex`: a text, then a pattern."""
+    """Return the cost of `matches` and the functions of `regex`, which take a text and a pattern."""
     text, pattern = call[0].most, call.node.args[1]
     if isinstance(pattern, Const) and isinstance(pattern.value, str):
         size, compiled = pattern_search_units(pattern.value), pattern_units(pattern.value) if call.is_engine else 0
@@ -144,7 +144,7 @@ def matched(call: Called) -> Cost:
 
 
 def formatted(call: Called) -> Cost:
-    """Cost of `format`."""
+    """Return the cost of `format`."""
     text = call[0].most
     arguments = call[1]
     each = max(_FORMATTED, 2 * arguments.inside.walked() if arguments.inside.item else 2 * arguments.inside.most)

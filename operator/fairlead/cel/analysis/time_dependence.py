@@ -1,7 +1,7 @@
-"""Which parts of an expression move on with `now`, and whether they all say until when they hold.
+"""Parts of an expression that change with `now`, and whether it is known how long their values hold.
 
-Values that move at a steady rate may be added, subtracted, compared and asked for their fields. An expression that does
-anything else with one (puts it into a list, writes it as text) says nothing: it holds at its moment only.
+Values that move at a steady rate may be added, subtracted, compared and read by their fields. If an expression does
+anything else with one (puts it into a list, converts it to text), its result holds for one moment only.
 """
 
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ NOW: Final = "now"
 _TIMES: Final = frozenset({"timestamp", "duration"})
 _Rates = Mapping[str, int]
 Watched = Mapping[tuple[int, int], expiry.ExpiringFunction]
-"""By the tree and the node in it: what notes until when its value holds."""
+"""Functions that note how long their values hold, by the identity of the tree and the id of the node."""
 
 
 class _UnknownExpiryError(Exception):
-    """Nobody can say until when it holds."""
+    """It is not known how long a value holds."""
 
 
 def expiring_calls(checked: Checked, variables: Mapping[str, Checked]) -> Watched | None:
-    """Calls of an expression and of its variables that have to note until when they hold; None if that is not all."""
+    """Return the calls that have to note how long they hold; None if the result changes in other ways too."""
     pass_ = _Pass(variables)
     try:
         return pass_.found if pass_.rate_of_root("", checked) == 0 else None
@@ -33,17 +33,17 @@ def expiring_calls(checked: Checked, variables: Mapping[str, Checked]) -> Watche
 
 
 def unit_of_fields(checked: Checked, variables: Mapping[str, Checked]) -> int | None:
-    """What `now` has to pass for an expression to change that does no more than ask it for fields, in any time zone."""
+    """Return at which multiples of nanoseconds an expression changes; None if it reads more than fields of `now`."""
     units: list[int] = []
-    asked = named = 0
+    read = named = 0
     for tree in (checked, *variables.values()):
         for node in walk(tree.root):
             named += _is_now(tree, node)
             if isinstance(node, Call) and node.args and _is_now(tree, node.args[0]) and node.function in expiry.UNITS:
                 # Offsets of time zones are whole minutes.
                 units.append(min(expiry.UNITS[node.function], expiry.DAY if len(node.args) == 1 else expiry.MINUTE))
-                asked += 1
-    return min(units) if units and asked == named else None
+                read += 1
+    return min(units) if units and read == named else None
 
 
 def _is_now(tree: Checked, node: Node) -> bool:

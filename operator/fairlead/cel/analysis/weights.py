@@ -1,4 +1,4 @@
-"""Least costs of the parts of an expression, whatever is read, for each step of a loop in which they stand."""
+"""Least costs of the parts of an expression, whatever they read, for each step of a loop around them."""
 
 from collections.abc import Collection
 from typing import Final
@@ -15,15 +15,15 @@ _OPERATORS: Final = frozenset(
     | {"_*_", "_[_]", "_[?_]", "_?._", "@in", "size", "orValue", "or", "value", "hasValue"}
 )
 _ITEM: Final = 2
-"""Of an element of a list that is written out."""
+"""Cost of an element of a list literal."""
 _ENTRY: Final = 30
-"""Of an entry of a map."""
+"""Cost of an entry of a map literal."""
 _OF_ZERO: Final = 800
-"""Of asking an object whether it has any field."""
+"""Cost of finding out whether an object has any field."""
 _OPTIONAL: Final = 20
-"""Of a lookup that gives an optional, or a uint that is made, beside what any takes."""
+"""Cost of a lookup that gives an optional, or of making a uint, beside that of any operator."""
 _OF_TIMES: Final = 60
-"""Of an operator on times, beside what any takes."""
+"""Cost of an operator on times, beside that of any operator."""
 _ARITHMETIC: Final = frozenset({"_+_", "_-_", "_*_"})
 _OF_TIME: Final = frozenset({"timestamp", "duration"})
 _PLAIN: Final = NUMBERS | TEXTS | {"list", "map"}

@@ -1,7 +1,7 @@
-"""What the engine says when an expression raises, sorted into kinds.
+"""Kinds of the errors that the engine raises, and their texts without its jargon.
 
-Its errors are text with a status code in front, and the code tells less than the words do. The first line of the table
-that is found in the text decides.
+Its errors are text with a status code in front, and the code says less than the words. The first line of the table
+whose words are in the text decides.
 """
 
 import re
@@ -42,7 +42,7 @@ _WORDS: Final = (
 )
 
 
-_SAID: Final = (
+_CLEANED: Final = (
     (re.compile(r"^[A-Z_]+: "), ""),
     (re.compile(r"math\.@max"), "math.greatest"),
     (re.compile(r"math\.@min"), "math.least"),
@@ -55,12 +55,12 @@ _SAID: Final = (
 
 
 def kind_of(message: str) -> Kind:
-    """Sort the engine's text of an error; what the table does not know is an argument out of bounds."""
+    """Return the kind of an error by the engine's text; one that the table does not know is an invalid argument."""
     return next((kind for words, kind in _WORDS if words in message), Kind.ARGUMENT)
 
 
 def clean_message(message: str) -> str:
-    """The same without what only the engine's authors know: codes of status and names of operators."""
-    for pattern, word in _SAID:
+    """Return the engine's text without status codes and internal names of operators."""
+    for pattern, word in _CLEANED:
         message = pattern.sub(word, message)
     return message

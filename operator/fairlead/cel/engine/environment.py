@@ -1,4 +1,4 @@
-"""The environment that expressions are checked in: which variables there are, which functions, of which types."""
+"""Environments in which expressions are checked: their variables and functions, with types."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ ROOTS: Final[Mapping[str, Type]] = {
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the expressions of one kind of rule may name."""
+    """Variables that the expressions of one kind of rule may name."""
 
     what: str
     roots: tuple[str, ...]
@@ -90,14 +90,14 @@ def _functions() -> tuple[cel.FunctionDecl, ...]:
 
 
 def environment(scope: Scope, variables: Mapping[str, Type]) -> cel.Env:
-    """The engine's environment for a scope and the policy's variables."""
+    """Return the engine's environment for a scope and the policy's variables."""
     named = {name: engine_type(ROOTS[name]) for name in scope.roots}
     named |= {f"variables.{name}": engine_type(type_) for name, type_ in variables.items()}
     return cel.NewEnv(pool(), config=_config(), variables=named, functions=_functions())
 
 
 def engine_type(type_: Type) -> cel.Type:
-    """A type as the engine writes it."""
+    """Return a type as the engine writes it."""
     return cel.Type(_signature(type_))
 
 

@@ -1,4 +1,4 @@
-"""Expressions on the engine itself: those that are not lowered, and the reference that the others are compared with."""
+"""Evaluation on the engine: of expressions that are not lowered, and as the reference for those that are."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ _MESSAGES = {"pod": POD, "node": NODE, "namespaceObject": NAMESPACE, "victim": P
 
 
 def needed_fields(paths: Iterable[Path]) -> dict[str, Wanted]:
-    """What has to be converted for an expression that reads these paths, by variable of the environment."""
+    """Return the fields that have to be converted for an expression that reads these paths, by variable."""
     tree: dict[str, Any] = {}
     for path in sorted(paths):
         if path[0] == "pods":
@@ -34,7 +34,7 @@ def needed_fields(paths: Iterable[Path]) -> dict[str, Wanted]:
 def engine_inputs(
     roots: Mapping[str, object], tree: Mapping[str, Wanted] | None = None, room: Room | None = None
 ) -> dict[str, Any]:
-    """The variables of the environment as the engine takes them. Raises Abort where there is no room for them."""
+    """Convert the variables for the engine. Raises Abort if they are larger than it may read."""
     return {name: _fact(name, value, tree.get(name) if tree else None, room) for name, value in roots.items()}
 
 
@@ -49,12 +49,12 @@ def _fact(name: str, value: Any, below: Wanted, room: Room | None) -> Any:
 
 
 def plain_time(now: int) -> Any:
-    """A moment as the engine takes it."""
+    """Convert a moment for the engine."""
     return timestamp(now)
 
 
 def plain(value: Any) -> Any:
-    """A value of ours as the engine takes it."""
+    """Convert a value of ours for the engine."""
     if isinstance(value, Timestamp):
         return timestamp(value)
     if isinstance(value, list | tuple):
@@ -65,7 +65,7 @@ def plain(value: Any) -> Any:
 
 
 def evaluate(expression: cel.Expression, data: Mapping[str, Any]) -> cel.Value:
-    """Ask the engine; its errors become ours."""
+    """Evaluate an expression on the engine. Raises CelError, or Abort if the engine gives up."""
     try:
         value = expression.eval(data=data)
     except (RuntimeError, ValueError, MemoryError) as error:

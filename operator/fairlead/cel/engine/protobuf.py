@@ -1,4 +1,4 @@
-"""The same messages as the engine wants them: protobuf descriptors, and objects converted for it."""
+"""Messages of the schema for the engine: protobuf descriptors, and objects converted to them."""
 
 from collections.abc import Mapping, Sized
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _QUANTITY_FIELD: Final = "canonical"
 
 _SECOND: Final = 1_000_000_000
 Wanted: TypeAlias = Mapping[str, "Wanted"] | None
-"""The fields of a message or the keys of a map that are wanted, each with what is wanted below it; None is all."""
+"""The fields of a message or keys of a map to convert, each with those below it; None means all."""
 
 _Field = descriptor_pb2.FieldDescriptorProto
 _SCALARS: Final[Mapping[str, int]] = {
@@ -25,13 +25,13 @@ _SCALARS: Final[Mapping[str, int]] = {
     "bool": _Field.TYPE_BOOL,
     "double": _Field.TYPE_DOUBLE,
 }
-# `dyn` is Any, because that unpacks to an int or a string; Value would make every number a double.
+# `dyn` is Any, which unpacks to an int or a string; Value would make every number a double.
 _WELL_KNOWN: Final[Mapping[str, str]] = {"timestamp": ".google.protobuf.Timestamp", "dyn": ".google.protobuf.Any"}
 
 
 @cache
 def pool() -> descriptor_pool.DescriptorPool:
-    """Descriptors of all messages."""
+    """Return the descriptors of all messages."""
     made = descriptor_pool.DescriptorPool()
     for known in (any_pb2, timestamp_pb2, wrappers_pb2):
         made.AddSerializedFile(known.DESCRIPTOR.serialized_pb)
@@ -79,17 +79,17 @@ def _set_type(field: descriptor_pb2.FieldDescriptorProto, type_: str) -> None:
 
 @cache
 def message_class(name: str) -> Any:  # a class made at run time
-    """The class of the engine's objects of this message."""
+    """Return the class of the engine's objects of a message."""
     return message_factory.GetMessageClass(pool().FindMessageTypeByName(f"{PACKAGE}.{name}"))
 
 
 def quantity_message(canonical: str) -> Any:
-    """A quantity for the engine."""
+    """Return a quantity for the engine."""
     return message_class("Quantity")(**{_QUANTITY_FIELD: canonical})
 
 
 def quantity_text(message: Any) -> str:
-    """The canonical text of the engine's quantity."""
+    """Return the canonical text of the engine's quantity."""
     return str(getattr(message, _QUANTITY_FIELD))
 
 
@@ -106,12 +106,12 @@ TOO_MUCH_TO_READ: Final = (
 
 @dataclass(slots=True)
 class Room:
-    """What an expression on the engine may still read: the engine counts loop steps, and nothing else."""
+    """Amount that an expression on the engine may still read: the engine itself counts only loop steps."""
 
     left: int = 2_000
 
     def take(self, held: object) -> None:
-        """Refuse what is too large before it is converted."""
+        """Count a value before it is converted. Raises Abort if it is too large."""
         self.left -= 1
         if isinstance(held, str) and len(held) > TEXT_MAX:
             raise Abort(Kind.COST, TOO_MUCH_TO_READ[0])
@@ -122,7 +122,7 @@ class Room:
 
 
 def to_engine(name: str, value: object, wanted: Wanted = None, room: Room | None = None) -> Any:
-    """A struct of `structs` as the engine's object; only the fields that are wanted, for they are what it costs."""
+    """Convert a struct of `structs` to the engine's object; only the wanted fields, since each takes time."""
     made = message_class(name)()
     _fill(made, name, value, wanted, room)
     return made
@@ -188,6 +188,6 @@ def _fill_map(target: Any, type_: str, values: Mapping[str, Any], room: Room | N
 
 
 def timestamp(value: int) -> Any:
-    """A timestamp for the engine, to the nanosecond."""
+    """Return a timestamp for the engine, exact to the nanosecond."""
     seconds, nanos = divmod(value, _SECOND)
     return timestamp_pb2.Timestamp(seconds=seconds, nanos=nanos)

@@ -1,7 +1,7 @@
-"""What may be told to everybody of an error of evaluation: no value of a fact is in it.
+"""Messages of evaluation errors that contain no value of a fact.
 
-Who may write policies need not be one who may read pods, and a message with a value in it would tell him. Messages that
-are known to have none are told as they are; of the others no more than their kind.
+Users who may write policies need not have the right to read pods, and a message with a value in it would show them
+one. Messages that are known to contain none are shown as they are; others are replaced by the text of their kind.
 """
 
 import re
@@ -66,17 +66,17 @@ _KNOWN: Final = frozenset(
 )
 _STATUS: Final = re.compile(r"[A-Z_]{1,30}: ")
 _ABSENT: Final = re.compile(r"[A-Za-z_]\w{0,100} is absent", re.ASCII)
-"""A field is named in the expression."""
+"""Names a field, which the expression names too."""
 _OVERLOAD: Final = re.compile(
     r"(?:No matching overloads found :|no such overload:) [^\s(]{1,60}\([\w.,<>() ]{0,200}\)", re.ASCII
 )
-"""Of values it tells the types."""
+"""Shows the types of values."""
 
 
 def stable(error: CelError | Abort) -> str:
-    """The same text for whatever facts the expression met."""
+    """Return a message that is the same whatever facts the expression met."""
     message = error.message
-    if (status := _STATUS.match(message)) is not None:  # the engine's
+    if (status := _STATUS.match(message)) is not None:  # of the engine
         message = message[status.end() :]
     if message in _KNOWN or _ABSENT.fullmatch(message) or _OVERLOAD.fullmatch(message):
         return message

@@ -1,4 +1,4 @@
-"""What the lowering of every kind of node shares: the checked expression, what is in scope, the order of evaluation."""
+"""State and tools that lowering of every kind of node shares: the names in scope, evaluation order, kept errors."""
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,19 +16,25 @@ from fairlead.cel.values.meter import RAISED, SHORT_TEXT
 
 @dataclass(slots=True, kw_only=True)
 class Context(Builder):
-    """One expression, and the variables that it uses, being lowered."""
+    """One expression, and the variables that it uses, while they are lowered."""
 
     checked: Checked
     analysis: Analysis
-    roots: Mapping[str, ast.expr]  # how the facts are reached
-    bound: dict[str, Out] = field(default_factory=dict)  # what macros bind
-    hoisted: dict[int, tuple[Out, str | None]] = field(default_factory=dict)  # done for the pod: value, steps taken
+    roots: Mapping[str, ast.expr]
+    """The code that reads each fact."""
+    bound: dict[str, Out] = field(default_factory=dict)
+    """The names that macros bind."""
     counter: str = "steps"
-    optimistic: bool = False  # leave out what absorbs errors: the caller evaluates anew, exactly, if there is one
-    left_out: bool = False  # whether anything was
-    single_loop: bool = False  # so that nobody has to count
-    counts: bool = False  # whether any loop was written that uses the counter
-    estimate: Estimate | None = None  # there is one where the cost has to be counted
+    optimistic: bool = False
+    """Leave out code that absorbs errors: if there is one, the caller evaluates again with plain code."""
+    left_out: bool = False
+    """Whether any such code was left out."""
+    single_loop: bool = False
+    """There is one loop at most, whose steps need no counter."""
+    counts: bool = False
+    """Whether code was written that uses the counter."""
+    estimate: Estimate | None = None
+    """Set if the cost has to be counted while the code runs."""
 
     def lower(self, node: Node) -> Out:
         """Write the code of an expression."""
@@ -39,25 +45,25 @@ class Context(Builder):
         raise NotImplementedError
 
     def traced(self, node: Node, out: Out) -> Out:  # noqa: ARG002 - for those that trace
-        """Tell what the value of an expression is, if anybody wants to know."""
+        """Write code that records the value of an expression; subclasses that trace override this."""
         return out
 
     def entering(self, loop: int, element: Sequence[ast.expr]) -> Statements:  # noqa: ARG002 - for those that trace
-        """Tell which element a loop came to, if anybody wants to know."""
+        """Write code that records the element a loop is at; subclasses that trace override this."""
         return []
 
     def paying(self, function: Callable[..., object], *args: ast.expr) -> ast.expr:
-        """A call of a function of ours, which pays for its work where the cost is counted."""
+        """Write a call of our function, which pays for its work if the cost is counted."""
         metered = METERED.get(function) if self.estimate is not None else None
         return self.call(function, *args) if metered is None else self.call(metered, load("m"), *args)
 
     def is_long(self, *nodes: Node) -> bool:
-        """Whether the cost is counted, and all of these may be long texts."""
+        """Return whether the cost is counted and all these nodes may be long texts."""
         estimate = self.estimate
         return estimate is not None and all(estimate.size(self.checked, node).most > SHORT_TEXT for node in nodes)
 
     def key(self, node: Node, key: Out) -> ast.expr:
-        """A key to look up, paid for where it may be a long text: it is compared with that of the map."""
+        """Write a key to look up; a long text is paid for, because it is compared with the key in the map."""
         return self.call(look_up, load("m"), key.expr) if self.is_long(node) else key.expr
 
     def type_of(self, node: Node) -> Type:
@@ -65,29 +71,29 @@ class Context(Builder):
         return self.checked.type_of(node)
 
     def has_loop(self, node: Node) -> bool:
-        """Whether evaluating it takes loop steps."""
+        """Return whether evaluating a node takes loop steps."""
         return node.id in self.analysis.looping
 
     def is_always_evaluated(self, node: Node) -> bool:
-        """Whether it matters to others that it is evaluated: its loops count steps, or it may end the evaluation."""
+        """Return whether a node has to be evaluated even after an error: it counts steps, or may end the evaluation."""
         return self.has_loop(node) or self.may_abort(node)
 
     def may_abort(self, node: Node) -> bool:
-        """Whether it may end the whole evaluation, other than by its loops."""
+        """Return whether a node may end the whole evaluation other than by its loops."""
         return node.id in self.analysis.aborting
 
     def natives(self, nodes: Sequence[Node]) -> list[Out]:
-        """Lower operands for code that does not tell an absent field from its zero value."""
+        """Lower operands for code to which an absent field and its zero value are the same."""
         return [native(out) for out in self.sequence(nodes)]
 
     def sequence(self, nodes: Sequence[Node]) -> list[Out]:
-        """Lower the operands of a call: from left to right, all of them, the first error wins."""
+        """Lower the operands of a call: all are evaluated from left to right, and the first error wins."""
         return self.in_order(
             [partial(self.lower, node) for node in nodes], [self.is_always_evaluated(node) for node in nodes]
         )
 
     def in_order(self, lowerings: Sequence[Callable[[], Out]], always: Sequence[bool]) -> list[Out]:
-        """The same for operands that are lowered in ways of their own; some are evaluated even after an error."""
+        """Lower operands in order, each by its own function; those with `always` are evaluated even after an error."""
         parts: list[tuple[Out, Statements]] = []
         for lowering in lowerings:
             with self.inside() as block:
@@ -104,7 +110,7 @@ class Context(Builder):
         return outs
 
     def _all_evaluated(self, parts: Sequence[tuple[Out, Statements]]) -> list[Out]:
-        """As the engine does: an operand that raised keeps none of the others from counting its loop steps."""
+        """Write code that evaluates all operands even if one raises, as the engine does: their loop steps count."""
         error = self.fresh("e")
         self.assign(error, const(None))
         outs = []
@@ -122,35 +128,35 @@ class Context(Builder):
         return outs
 
     def absorbs(self, raises: bool) -> bool:  # noqa: FBT001 - of the code in question
-        """Whether code is to be written that goes on after an error."""
+        """Return whether to write code that continues after an error."""
         if not raises:
             return False
         self.left_out = self.left_out or self.optimistic
         return not self.optimistic
 
     def guard(self, body: Statements, handler: Statements, name: str | None = None) -> None:
-        """A `try` around what may raise an error of the language, which is paid for where the cost is counted."""
+        """Write a `try` around code that may raise an error of the language, and the payment for it if cost is counted."""
         paid = [ast.Expr(method(load("m"), "pay", const(RAISED)))] if self.estimate is not None else []
         Builder.guard(self, body, [*paid, *handler], name)
 
     def catch_first(self, body: Statements, error: str, then: Statements | None = None) -> None:
-        """Keep the first error in a name and go on."""
+        """Write a `try` that keeps the first error in a variable and continues."""
         caught = self.fresh("x")
         keep: Statements = [ast.Assign([ast.Name(error, ast.Store())], load(caught))]
-        nothing_yet = compare(load(error), ast.Is(), const(None))
-        self.guard(body, [ast.If(nothing_yet, keep, []), *(then or [])], caught)
+        no_error_yet = compare(load(error), ast.Is(), const(None))
+        self.guard(body, [ast.If(no_error_yet, keep, []), *(then or [])], caught)
 
     def catch_last(self, body: Statements, error: str, then: Statements | None = None) -> None:
-        """Keep the last error in a name and go on."""
+        """Write a `try` that keeps the last error in a variable and continues."""
         caught = self.fresh("x")
         self.guard(body, [ast.Assign([ast.Name(error, ast.Store())], load(caught)), *(then or [])], caught)
 
     def raise_kept(self, error: str) -> None:
-        """Raise what was kept, if anything was."""
+        """Write code that raises the kept error, if there is one."""
         self.branch(compare(load(error), ast.IsNot(), const(None)), [ast.Raise(load(error), None)])
 
     def count_step(self, amount: ast.expr | None = None) -> None:
-        """Take part of the budget of the evaluation."""
+        """Write code that takes loop steps from the budget of the evaluation."""
         self.counts = True
         self.block.append(ast.AugAssign(ast.Name(self.counter, ast.Store()), ast.Add(), amount or const(1)))
         over = compare(load(self.counter), ast.Gt(), const(MAX_STEPS))
@@ -158,7 +164,7 @@ class Context(Builder):
 
     @contextmanager
     def binding(self, values: Mapping[str, Out]) -> Iterator[None]:
-        """Names of a macro, while its body is lowered."""
+        """Bind the names of a macro while its body is lowered."""
         before = dict(self.bound)
         self.bound.update(values)
         try:

@@ -1,4 +1,4 @@
-"""Names, fields, elements: what an expression reads."""
+"""Names, fields and elements."""
 
 import ast
 from typing import Final
@@ -18,22 +18,22 @@ _EPOCH: Final = Timestamp(0)
 
 
 def no_element(at: int) -> object:
-    """Refuse an index outside of its list."""
+    """Raise CelError for an index outside of its list."""
     raise CelError(Kind.INDEX, f"no element {at}")
 
 
 def absent_number(field: str) -> object:
-    """Refuse to read a field that is a number or a text, is absent, and has no zero value."""
+    """Raise CelError for an absent field of type `dyn`, which has no zero value."""
     raise CelError(Kind.NO_VALUE, f"{field} is absent")
 
 
 def too_long() -> object:
-    """Refuse to read an annotation that is longer than rules may read."""
+    """Raise CelError for an annotation that is longer than rules may read."""
     raise CelError(Kind.ARGUMENT, TOO_LONG)
 
 
 def readable(lo: Context, holder: Node, value: ast.expr) -> ast.expr:
-    """An element of a map; of annotations, only if it is short enough."""
+    """Write an element of a map; an annotation that is too long raises."""
     if not is_annotations(holder):
         return value
     found = lo.fresh()
@@ -42,7 +42,7 @@ def readable(lo: Context, holder: Node, value: ast.expr) -> ast.expr:
 
 
 def name(lo: Context, node: Ident) -> Out:
-    """What a name stands for."""
+    """Write the value of a name. Raises NotLoweredError for an unknown one."""
     if node.name in lo.bound:
         return lo.bound[node.name]
     full = lo.checked.names.get(node.id, node.name)
@@ -62,7 +62,7 @@ def message_of(type_: Type) -> str | None:
 
 
 def read_field(lo: Context, held: ast.expr, message: str, field: str) -> Out:
-    """A field of a message; its zero value if it is absent."""
+    """Write a field of a message, or its zero value if it is absent."""
     value = attribute(held, field)
     type_ = messages()[message][field]
     match type_:
@@ -76,15 +76,15 @@ def read_field(lo: Context, held: ast.expr, message: str, field: str) -> Out:
             return Out(any_of(value, lo.ref(_EPOCH)))
         case "dyn":
             temp = lo.fresh()
-            there = compare(walrus(temp, value), ast.IsNot(), const(None))
-            return Out(either(there, load(temp), lo.call(absent_number, const(field))), raises=True)
+            is_present = compare(walrus(temp, value), ast.IsNot(), const(None))
+            return Out(either(is_present, load(temp), lo.call(absent_number, const(field))), raises=True)
     if type_.startswith("map<"):
         return Out(any_of(value, load("EMPTY")))
     return Out(value)
 
 
 def has_field(lo: Context, held: ast.expr, message: str, field: str) -> ast.expr:
-    """Whether a field of a message is there."""
+    """Write a test that is true if a field of a message is present."""
     value = attribute(held, field)
     type_ = messages()[message][field]
     match type_:

@@ -1,4 +1,4 @@
-"""Constants, lists and maps that are written out."""
+"""Literals: constants, lists and maps."""
 
 import ast
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from fairlead.cel.values.value_types import NONE, UInt
 
 
 def constant(lo: Context, node: Const) -> Out:
-    """A literal."""
+    """Write a constant."""
     if isinstance(node.value, UInt):
         return Out(lo.ref(node.value))
     return Out(const(node.value))
 
 
 def list_of(lo: Context, node: ListExpr) -> Out:
-    """`[a, ?b]`."""
+    """Write `[a, ?b]`."""
     parts = lo.sequence(node.elements)
     elements: list[ast.expr] = [
         ast.Starred(lo.call(listed, part.expr), ast.Load()) if at in node.optional else part.expr
@@ -28,7 +28,7 @@ def list_of(lo: Context, node: ListExpr) -> Out:
 
 
 def listed(optional: object) -> Sequence[object]:
-    """The elements that an optional adds to a list."""
+    """Return the elements that an optional adds to a list."""
     return () if optional is NONE else (optional.value,)  # type: ignore[attr-defined]
 
 

@@ -61,13 +61,13 @@ def _undecided(name: str, *, conjunction: bool) -> ast.expr:
 
 
 def negation(lo: Context, node: Call) -> Out:
-    """`!value`."""
+    """Write `!value`."""
     value = lo.lower(node.args[0])
     return Out(negate(value.expr), value.raises)
 
 
 def conditional(lo: Context, node: Call) -> Out:
-    """`test ? then : otherwise`."""
+    """Write `test ? then : otherwise`."""
     test = lo.lower(node.args[0])
     with lo.inside() as then_block:
         then = lo.lower(node.args[1])

@@ -1,11 +1,10 @@
-"""From the checked expression to Python, one kind of node at a time.
+"""Lowering of a checked expression to Python, one kind of node at a time.
 
-What a value surely is decides what is written: comparisons and arithmetic of one type are native, only values of type
-`dyn` are asked for their class when they are there.
+Static types decide what is written: comparisons and arithmetic are Python's own wherever these do the same.
 
-What depends on the pod alone is *hoisted*: computed once for a class of pods, in the function that makes the function
-that is called for each node. If a hoisted part raises, the caller takes the plain code instead, in which it raises
-where it stands.
+Parts that depend on the pod alone are *hoisted*: computed once for a class of pods, in the function that makes the
+function for each node. If a hoisted part raises, the caller runs the plain code instead, in which it raises in its
+place.
 """
 
 import ast
@@ -35,14 +34,17 @@ from fairlead.cel.values.errors import NotLoweredError
 
 @dataclass(slots=True, kw_only=True)
 class Lowerer(Context):
-    """One expression, and the variables that it uses, being lowered."""
+    """One expression, and the variables that it uses, while they are lowered."""
 
     variables: Mapping[str, Checked]
     analyses: Mapping[str, Analysis]
-    for_pod: Collection[str]  # the roots that are there before any node is
+    for_pod: Collection[str]
+    """The roots that are known before any node is."""
     hoist: bool
-    trace: bool = False  # record every value
-    watched: Watched = field(default_factory=dict)  # what notes until when its value holds
+    trace: bool = False
+    """Record every value, and let leaves be forced."""
+    watched: Watched = field(default_factory=dict)
+    """The calls that note how long their values hold."""
     outer: Statements = field(default_factory=list)
     _done: dict[tuple[int, int], tuple[Out, str | None]] = field(default_factory=dict)
     _hoisting: bool = False
@@ -80,14 +82,14 @@ class Lowerer(Context):
         raise NotLoweredError(type(node).__name__)
 
     def _is_hoistable(self, node: Node) -> bool:
-        """Whether it depends on the pod alone, and is worth a name."""
+        """Return whether a node depends on the pod alone and is worth a variable."""
         names = self.analysis.names[node.id]
         if not names.issubset(self.for_pod) or isinstance(node, Const) or not names.isdisjoint(self.bound):
             return False
         return not (isinstance(node, Ident) and node.name in names)
 
     def _hoisted(self, node: Node) -> Out:
-        """Compute it in the outer function; the steps that it took there are counted where it is used."""
+        """Write a node in the outer function; the steps that it takes there are counted where its value is used."""
         key = (id(self.checked), node.id)
         if key not in self._done:
             inner, self.block, self._hoisting = self.block, self.outer, True
@@ -116,8 +118,8 @@ class Lowerer(Context):
         return out
 
     def variable(self, name: str) -> Out:
-        """Write the code of a variable in place: an evaluation of its own, with a budget of its own."""
-        kept = self.checked, self.analysis, self.counter, self.bound, self._in_variable
+        """Write the code of a variable in place: its own evaluation, with its own budget of steps."""
+        outer = self.checked, self.analysis, self.counter, self.bound, self._in_variable
         self.checked, self.analysis = self.variables[name], self.analyses[name]
         self.counter, self.bound, self._in_variable = self.fresh("steps"), {}, True
         root = self.checked.root
@@ -128,17 +130,29 @@ class Lowerer(Context):
                 self.assign(self.counter, const(0))
             self.block += block
         finally:
-            self.checked, self.analysis, self.counter, self.bound, self._in_variable = kept
+            self.checked, self.analysis, self.counter, self.bound, self._in_variable = outer
         return out
 
+    def _traced(self, node: Node) -> Out:
+        """Write the code of an expression with its trace; the code of a leaf is skipped if its value is forced."""
+        if not is_leaf(self.checked, node):
+            return self.traced(node, self._lowered(node))
+        name = self.fresh()
+        with self.inside() as block:
+            out = self.traced(node, self._lowered(node))
+            self.assign(name, out.expr)
+        forced: Statements = [ast.Assign([ast.Name(name, ast.Store())], index(load("force"), const(node.id)))]
+        self.branch(ast.Compare(const(node.id), [ast.In()], [load("force")]), forced, block)
+        return Out(load(name), out.raises)
+
     def entering(self, loop: int, element: Sequence[ast.expr]) -> Statements:
-        """Tell the recorder which element a loop came to."""
+        """Write code that records the element a loop is at."""
         if not self.trace or self._in_variable:
             return []
         return [ast.Expr(ast.Call(load("enter"), [const(loop), *element], []))]
 
     def traced(self, node: Node, out: Out) -> Out:
-        """Tell the value to the recorder."""
+        """Write code that records the value of an expression."""
         if not self.trace or self._in_variable or isinstance(node, Const):
             return out
         return Out(ast.Call(load("record"), [const(node.id), out.expr], []), out.raises)

@@ -1,8 +1,8 @@
-"""The macros: folds by the engine, loops here. Known by their shape, since nobody can write another fold.
+"""Macros: folds for the engine, loops here. They are recognised by their shape, since users cannot write a fold.
 
-What raises inside a loop does not end it: the engine goes on with an error as the accumulator, and so do the steps
-that it counts. Which error is left at the end depends on the macro: for `exists`, `all` and `map` it is the first, for
-what filters the last.
+An error inside a loop does not end it: the engine continues with the error as the accumulator, and counts the steps.
+Which error remains at the end depends on the macro: the first for `exists`, `all` and `map`, the last for macros that
+filter.
 """
 
 import ast
@@ -38,16 +38,17 @@ class _Loop:
     id: int
     target: ast.expr
     items: ast.expr
-    iterator: str  # its name, if a loop that ends early asks what is left
+    iterator: str
+    """The variable of the iterator, if a loop that ends early has to know whether elements are left; else ""."""
     names: Mapping[str, Out]
     raises: bool
 
 
 def _open_loop(lo: Context, node: Comprehension, *, may_end_early: bool = False) -> _Loop:
-    """Lower the range, name the elements.
+    """Lower the range and bind the elements.
 
-    The engine counts a step when it takes an element, and only then asks whether the loop goes on: one that ends early
-    has counted one more than it went through, unless nothing was left.
+    The engine counts a step when it takes an element, and only then evaluates whether the loop continues: a loop that
+    ends early has counted one step more than it made, unless no element was left.
     """
     type_ = lo.type_of(node.range)
     held = native(lo.lower(node.range))
@@ -83,17 +84,17 @@ def _close_loop(lo: Context, loop: _Loop, body: Statements) -> None:
 
 
 def _end_early(lo: Context, loop: _Loop) -> None:
-    """Write what leaves the loop."""
+    """Write the code that leaves the loop."""
     if loop.iterator:
-        left = compare(lo.call(next, load(loop.iterator), lo.ref(_loop_end)), ast.IsNot(), lo.ref(_loop_end))
+        is_left = compare(lo.call(next, load(loop.iterator), lo.ref(_loop_end)), ast.IsNot(), lo.ref(_loop_end))
         with lo.inside() as count:
             lo.count_step()
-        lo.branch(left, count)
+        lo.branch(is_left, count)
     lo.block.append(ast.Break())
 
 
 def _loop_end() -> None:
-    """Stand for what comes after the last element."""
+    """Stand for the end of an iterator."""
 
 
 def _items(lo: Context, held: ast.expr, type_: Type, *, pairs: bool) -> ast.expr:
@@ -103,20 +104,20 @@ def _items(lo: Context, held: ast.expr, type_: Type, *, pairs: bool) -> ast.expr
 
 
 def _limited(items: Iterable[object], allowed: int) -> Iterator[object]:
-    """Pass on the items that the budget allows."""
+    """Yield as many items as the budget allows, then raise Abort."""
     yield from islice(items, allowed)
     over_limit()
 
 
 class Unset:
-    """A value that was not computed yet."""
+    """Marker of a value that is not computed yet."""
 
 
 UNSET: Final = Unset()
 
 
 def bind(lo: Context, node: Comprehension) -> Out:
-    """`cel.bind(name, value, expression)`."""
+    """Write `cel.bind(name, value, expression)`."""
     if not any(isinstance(part, Ident) and part.name == node.accumulator for part in walk(node.result)):
         return lo.lower(node.result)
     with lo.inside() as block:
@@ -131,7 +132,7 @@ def bind(lo: Context, node: Comprehension) -> Out:
 
 
 def _lazily(lo: Context, value: Out, block: Statements, *, counts: bool) -> Out:
-    """A value behind a function that computes it once; an error is kept as well."""
+    """Write a value as a function that computes it at the first call; an error is kept too."""
     lo.counts = lo.counts or counts
     kept, error, function = lo.fresh("v"), lo.fresh("e"), lo.fresh("lazy")
     lo.assign(kept, lo.ref(UNSET))
@@ -157,7 +158,7 @@ def _lazily(lo: Context, value: Out, block: Statements, *, counts: bool) -> Out:
 
 
 def fold(lo: Context, node: Comprehension) -> Out:
-    """A macro."""
+    """Write a macro. Raises NotLoweredError for a fold that no macro makes."""
     match node:
         case Comprehension(range=ListExpr(elements=()), condition=Const(value=False)):
             return bind(lo, node)
@@ -175,7 +176,7 @@ def fold(lo: Context, node: Comprehension) -> Out:
 
 
 def _quantifier(lo: Context, node: Comprehension, predicate_node: Node, *, universal: bool) -> Out:
-    """`all`, `exists`: the first element that decides ends the loop, errors before it are forgotten."""
+    """Write `all` or `exists`: the first element that decides ends the loop, and errors before it are dropped."""
     loop = _open_loop(lo, node, may_end_early=True)
     result = lo.fresh("r")
     lo.assign(result, const(universal))
@@ -210,7 +211,7 @@ def _quantifier(lo: Context, node: Comprehension, predicate_node: Node, *, unive
 
 
 def _exactly_one(lo: Context, node: Comprehension, predicate_node: Node) -> Out:
-    """`exists_one`: every element is asked."""
+    """Write `exists_one`, which evaluates every element."""
     loop = _open_loop(lo, node)
     count, error = lo.fresh("r"), lo.fresh("e")
     lo.assign(count, const(0))
@@ -237,7 +238,7 @@ def _exactly_one(lo: Context, node: Comprehension, predicate_node: Node) -> Out:
 
 
 def _collect(lo: Context, node: Comprehension, step: Node, predicate_node: Node | None) -> Out:
-    """`map`, `filter`, `transformList`."""
+    """Write `map`, `filter` or `transformList`."""
     loop = _open_loop(lo, node)
     result, error = lo.fresh("r"), lo.fresh("e")
     lo.assign(result, ast.List([], ast.Load()))
@@ -276,7 +277,7 @@ def _collect(lo: Context, node: Comprehension, step: Node, predicate_node: Node 
 
 
 def _added(lo: Context, step: Node, result: str) -> bool:
-    """Write how one element is added; says whether it may raise."""
+    """Write the code that adds one element; return whether it may raise."""
     match step:
         case Call(function="_+_", args=(_, ListExpr(elements=(element,)))):
             out = lo.lower(element)

@@ -1,4 +1,4 @@
-"""Operators and functions: Python's own where they do the same, and a call of ours for the others."""
+"""Operators and functions: Python's own where they do the same, a call of our function for the others."""
 
 import ast
 import operator

@@ -35,7 +35,7 @@ _NONE: Final = load("NONE")
 
 
 def no_value() -> object:
-    """Refuse `value()` of an empty optional."""
+    """Raise CelError for `value()` of an empty optional."""
     raise CelError(Kind.NO_VALUE, "optional.none() has no value")
 
 
@@ -77,7 +77,7 @@ def bare(lo: Context, node: Node) -> Out:
 
 
 def _start(lo: Context, operand: Node) -> tuple[Out, bool]:
-    """What is looked into, and whether it may be missing itself."""
+    """Write the value that is looked into; return it, and whether it may be missing itself."""
     if lo.type_of(operand).name == OPTIONAL:
         return bare(lo, operand), True
     return native(lo.lower(operand)), False
@@ -88,7 +88,7 @@ def _unless_missing(held: str, value: ast.expr, *, maybe: bool) -> ast.expr:
 
 
 def _get(lo: Context, holder: Node, held: Out, key: ast.expr) -> Out:
-    """An element of a map, or NONE; of annotations, only if it is short enough."""
+    """Write an element of a map, or NONE; an annotation that is too long raises."""
     get = method(held.expr, "get", key, _NONE)
     if not is_annotations(holder):
         return Out(get, held.raises)
@@ -108,8 +108,10 @@ def _field(lo: Context, operand: Node, field: str) -> Out:
     if message is None:
         found = _get(lo, operand, Out(load(held), start.raises), const(field))
         return Out(_unless_missing(held, found.expr, maybe=maybe), found.raises)
-    there = field_access.has_field(lo, load(held), message, field)
-    return Out(_unless_missing(held, either(there, attribute(load(held), field), _NONE), maybe=maybe), start.raises)
+    is_present = field_access.has_field(lo, load(held), message, field)
+    return Out(
+        _unless_missing(held, either(is_present, attribute(load(held), field), _NONE), maybe=maybe), start.raises
+    )
 
 
 def _element(lo: Context, operand: Node, key_node: Node) -> Out:
@@ -150,10 +152,10 @@ def select_optional(lo: Context, node: Select) -> Out:
     if not node.test_only:
         return boxed(lo, node)
     out = lo.spill(bare(lo, node.operand))
-    there = compare(out.expr, ast.IsNot(), _NONE)
+    has_value = compare(out.expr, ast.IsNot(), _NONE)
     if message := field_access.message_of(_looked_into(lo, node.operand)):
-        return Out(all_of(there, field_access.has_field(lo, out.expr, message, node.field)), out.raises)
-    return Out(all_of(there, compare(const(node.field), ast.In(), out.expr)), out.raises)
+        return Out(all_of(has_value, field_access.has_field(lo, out.expr, message, node.field)), out.raises)
+    return Out(all_of(has_value, compare(const(node.field), ast.In(), out.expr)), out.raises)
 
 
 def has_value(lo: Context, node: Call) -> Out:
@@ -168,12 +170,12 @@ def value(lo: Context, node: Call) -> Out:
     (optional,) = node.args
     out = bare(lo, optional)
     name = lo.fresh()
-    there = compare(walrus(name, out.expr), ast.IsNot(), _NONE)
-    return Out(either(there, load(name), lo.call(no_value)), raises=True)
+    has_value = compare(walrus(name, out.expr), ast.IsNot(), _NONE)
+    return Out(either(has_value, load(name), lo.call(no_value)), raises=True)
 
 
 def or_value(lo: Context, node: Call) -> Out:
-    """`x.orValue(default)`: the default is looked at only when it is needed."""
+    """Write `x.orValue(default)`; the default is evaluated only if it is needed."""
     optional, default_node = node.args
     out = bare(lo, optional)
     with lo.inside() as block:
@@ -206,7 +208,7 @@ def _is_get(expr: ast.expr) -> bool:
 
 
 def or_optional(lo: Context, node: Call) -> Out:
-    """`x.or(y)`: the other is looked at only when it is needed."""
+    """Write `x.or(y)`; the second is evaluated only if it is needed."""
     first = lo.spill(lo.lower(node.args[0]))
     with lo.inside() as block:
         second = lo.lower(node.args[1])
@@ -214,19 +216,19 @@ def or_optional(lo: Context, node: Call) -> Out:
 
 
 def of(lo: Context, node: Call) -> Out:
-    """`optional.of(x)`."""
+    """Write `optional.of(x)`."""
     (content,) = lo.sequence(node.args)
     return Out(ast.Call(load("Some"), [content.expr], []), content.raises)
 
 
 def of_non_zero(lo: Context, node: Call) -> Out:
-    """`optional.ofNonZeroValue(x)`."""
+    """Write `optional.ofNonZeroValue(x)`."""
     (content,) = lo.sequence(node.args)
     return Out(lo.call(non_zero, content.expr), content.raises)
 
 
 def none(_lo: Context, _node: Call) -> Out:
-    """`optional.none()`."""
+    """Write `optional.none()`."""
     return Out(_NONE)
 
 

@@ -1,10 +1,10 @@
 """Byte code: a function for a class of pods that makes the function for a node.
 
-`make` is given what is known of the pod (`c.pod`, `c.namespaceObject`, `c.request`), computes what depends on it alone,
-and gives a function of what is known of a node (`v.node`, `v.free`, `v.pods`, `v.data`) and the time.
+`make` takes the facts of the pod (`c.pod`, `c.namespaceObject`, `c.request`), computes the parts that depend on them
+alone, and returns a function of the facts of a node (`v.node`, `v.free`, `v.pods`, `v.data`) and the time.
 
-This code hopes that nothing raises and leaves out what absorbs errors, which makes it a third of the size. If something
-does raise, the *plain* code, made when it is first wanted, evaluates from the beginning and exactly.
+This *optimistic* code leaves out the code that absorbs errors, which makes it a third of the size. If something raises,
+the *plain* code, compiled when it is first needed, evaluates everything again, exactly.
 """
 
 import ast
@@ -30,9 +30,9 @@ from fairlead.cooperative import Steps, finish
 OF_POD: Final = ("pod", "namespaceObject", "request")
 OF_NODE: Final = ("node", "free", "requested", "allocatable", "pods", "data", "victim")
 
-_BLOCKS_MAX: Final = 18  # Python nests no more than 20 loops and handlers; two are to spare
+_BLOCKS_MAX: Final = 18  # Python nests at most 20 loops and handlers; two are spare
 _LARGE: Final = 200
-"""Nodes of an expression of which no code is made while it is evaluated: that would take longer than to evaluate it."""
+"""Nodes above which all code is compiled beforehand, since compiling takes longer than an evaluation."""
 _PLACELESS: Final = frozenset({ast.Load, ast.Store})
 
 One = Callable[[Any, int], Any]
@@ -40,14 +40,14 @@ Traced = Callable[[Any, int], tuple[Any, Trace]]
 
 
 class _Mode(Enum):
-    HOPEFUL = auto()
+    OPTIMISTIC = auto()
     PLAIN = auto()
     TRACING = auto()
     NOTING = auto()
 
 
 _PARAMETERS: Final[Mapping[_Mode, tuple[str, ...]]] = {
-    _Mode.HOPEFUL: ("c", "anew"),
+    _Mode.OPTIMISTIC: ("c", "plain"),
     _Mode.PLAIN: ("c",),
     _Mode.TRACING: ("c", "record", "enter"),
     _Mode.NOTING: ("c", "note"),
@@ -62,40 +62,42 @@ class Program:
     variables: Mapping[str, Checked] = field(default_factory=dict)
 
     def for_pod(self, facts: object) -> One:
-        """Compute what depends on the pod alone; the rest is a function of a node's facts and the time."""
-        hopeful = self._hopeful
+        """Compute the parts that depend on the pod alone; return a function of a node's facts and the time."""
+        optimistic = self._optimistic
         try:
-            return hopeful(facts, partial(self._anew, facts))
-        except Exception:  # noqa: BLE001  also what nobody foresaw
-            return self.plain(facts)  # it may never be needed; if it is, it raises there
+            return optimistic(facts, partial(self._run_plain, facts))
+        except Exception:  # noqa: BLE001  also unforeseen errors
+            return self.plain(facts)  # the value may never be needed; if it is, plain code raises in its place
 
     def plain(self, facts: object) -> One:
-        """The same with nothing computed beforehand, and nothing left out."""
+        """Return the function of plain code, which computes nothing beforehand and leaves nothing out."""
         return self._plain(facts)
 
     @cached_property
     def watched(self) -> Watched | None:
-        """What notes until when the whole holds; None where that cannot be said."""
+        """Calls that note how long the result holds; None if that is not known."""
         return expiring_calls(self.checked, self.variables)
 
     def noting(self, facts: object, note: Note) -> One:
-        """The same, and it notes after how many nanoseconds its result may be another though no fact changed."""
+        """Return a function that also notes after how many nanoseconds its result may change though no fact does."""
         return self._noting(facts, note)
 
-    def _anew(self, facts: object, v: Any, now: int) -> Any:
+    def _run_plain(self, facts: object, v: Any, now: int) -> Any:
         return self._plain(facts)(v, now)
 
-    def traced(self, facts: object) -> Traced:
-        """Return a function that also returns the value of every part.
+    def traced(
+        self, facts: object, force: Mapping[int, bool] | None = None, at: Mapping[int, int] | None = None
+    ) -> Traced:
+        """Return a function that also traces the value of every expression; some leaves may be forced to true or false.
 
-        Parts that raise have none; an error of the whole is the result.
+        Parts that raise have no value in the trace; an error of the whole expression is returned as its result.
         """
 
         def one(v: Any, now: int) -> tuple[Any, Trace]:
             trace, tracing = Trace(self._around), self._tracing
             try:
-                return tracing(facts, trace.record, trace.enter)(v, now), trace
-            except Exception as error:  # noqa: BLE001  also what nobody foresaw
+                return tracing(facts, trace.record, trace.enter, trace)(v, now), trace
+            except Exception as error:  # noqa: BLE001  also unforeseen errors
                 return error if isinstance(error, Abort) else translated(error), trace
 
         return one
@@ -109,8 +111,8 @@ class Program:
         return analyse(self.checked, self.variables)
 
     @cached_property
-    def _hopeful(self) -> Callable[..., One]:
-        return self._compile(_Mode.HOPEFUL)
+    def _optimistic(self) -> Callable[..., One]:
+        return self._compile(_Mode.OPTIMISTIC)
 
     @cached_property
     def _plain(self) -> Callable[..., One]:
@@ -124,22 +126,27 @@ class Program:
     def _noting(self) -> Callable[..., One]:
         return self._compile(_Mode.NOTING)
 
+    @property
+    def names(self) -> Mapping[int, Names]:
+        """Free names of each node. Raises NotLoweredError."""
+        return self._analyses[""].names
+
     def analyse(self) -> None:
-        """Find out what is known of each node before code is written; what cannot be lowered is told by `check`."""
+        """Analyse the nodes before code is written; `check` raises for an expression that cannot be lowered."""
         with suppress(NotLoweredError):
             _ = self._analyses
 
     def check(self) -> None:
-        """Raise NotLoweredError if this is an expression for the engine."""
+        """Raise NotLoweredError if the expression has to run on the engine."""
         finish(self.check_steps())
 
     def check_steps(self) -> Steps[None]:
-        """The same, pausing between what is found out, what is written and what Python makes of it."""
+        """Check as `check` does, pausing between analysis, lowering and compiling."""
         _ = self._analyses
         yield
         _ = self._estimate
         yield
-        yield from self._made(_Mode.HOPEFUL, "_hopeful")
+        yield from self._made(_Mode.OPTIMISTIC, "_optimistic")
         analysis, root = self._analyses[""], self.checked.root.id
         is_large = analysis.nodes > _LARGE
         if is_large or analysis.blocks[root] > _BLOCKS_MAX:
@@ -156,12 +163,12 @@ class Program:
 
     @property
     def is_metered(self) -> bool:
-        """Whether its cost is counted while it runs: it is not known to stay within the budget."""
+        """Whether the cost is counted while the code runs, because it is not known to stay within the budget."""
         return self._estimate is not None
 
     @cached_property
     def _estimate(self) -> Estimate | None:
-        """How large the parts may be of what is metered; of the others, which are nearly all, nothing is kept."""
+        """Bounds of the sizes of all parts of a metered expression; None for the others, which are nearly all."""
         found = Estimate(self.checked, self.variables)
         return found if found.cost > BUDGET else None
 
@@ -169,7 +176,7 @@ class Program:
         return _executed(*self._written(mode))
 
     def _written(self, mode: _Mode) -> tuple[ast.FunctionDef, dict[str, object]]:
-        """The code, and what it refers to."""
+        """Return the code and the scope that it refers to."""
         analysis = self._analyses[""]
         roots: dict[str, ast.expr] = {name: load(name) for name in (*OF_POD, "now")}
         roots |= {name: attribute(load("v"), name) for name in OF_NODE}
@@ -180,8 +187,8 @@ class Program:
             analyses=self._analyses,
             roots=roots,
             for_pod=frozenset(OF_POD),
-            hoist=mode is _Mode.HOPEFUL,
-            optimistic=mode is _Mode.HOPEFUL,
+            hoist=mode is _Mode.OPTIMISTIC,
+            optimistic=mode is _Mode.OPTIMISTIC,
             trace=mode is _Mode.TRACING,
             watched=(mode is _Mode.NOTING and self.watched) or {},
             single_loop=analysis.loops <= 1,
@@ -192,20 +199,20 @@ class Program:
         body.append(ast.Return(out.expr))
         if lowerer.counts:
             body.insert(0, ast.Assign([ast.Name(lowerer.counter, ast.Store())], const(0)))
-        begun: list[ast.stmt] = []
+        meters: list[ast.stmt] = []
         if self.is_metered:
             body.insert(0, ast.Expr(ast.Call(attribute(load("m"), "begin"), [], [])))
-            meter = Hope if mode is _Mode.HOPEFUL else Meter
-            begun.append(ast.Assign([ast.Name("m", ast.Store())], lowerer.call(meter)))
-        if lowerer.left_out or (self.is_metered and mode is _Mode.HOPEFUL):
-            anew = ast.Call(load("anew"), [load("v"), load("now")], [])
-            body = [ast.Try(body, [ast.ExceptHandler(load("CAUGHT"), None, [ast.Return(anew)])], [], [])]
+            meter = Hope if mode is _Mode.OPTIMISTIC else Meter
+            meters.append(ast.Assign([ast.Name("m", ast.Store())], lowerer.call(meter)))
+        if lowerer.left_out or (self.is_metered and mode is _Mode.OPTIMISTIC):
+            plain = ast.Call(load("plain"), [load("v"), load("now")], [])
+            body = [ast.Try(body, [ast.ExceptHandler(load("CAUGHT"), None, [ast.Return(plain)])], [], [])]
         needed = analysis.names[self.checked.root.id]
         reads: list[ast.stmt] = [
             ast.Assign([ast.Name(name, ast.Store())], attribute(load("c"), name)) for name in OF_POD if name in needed
         ]
         one = _function("one", ("v", "now"), body)
-        make = _function("make", _PARAMETERS[mode], [*reads, *begun, *lowerer.outer, one, ast.Return(load("one"))])
+        make = _function("make", _PARAMETERS[mode], [*reads, *meters, *lowerer.outer, one, ast.Return(load("one"))])
         return make, lowerer.scope
 
 
@@ -217,13 +224,13 @@ def _executed(make: ast.FunctionDef, scope: dict[str, object]) -> Callable[..., 
     except SyntaxError as error:
         raise NotLoweredError(f"it is nested too deeply: {error.msg}") from None
     exec(code, scope)  # noqa: S102 - a tree that we built, not text
-    # It refers to the scope: were it left in there, only the collector could free both, and it passes over what is old.
+    # The function refers to the scope. If the scope held it, only the garbage collector could free both.
     made: Callable[..., One] = scope.pop("make")  # type: ignore[assignment]
     return made
 
 
 def _place(module: ast.Module) -> None:
-    """Give every node a place, which `compile` wants: what `ast.fix_missing_locations` does, in less time."""
+    """Give every node a position, which `compile` requires; faster than `ast.fix_missing_locations`."""
     left: list[ast.AST] = [module]
     while left:
         node = left.pop()
@@ -238,7 +245,7 @@ def _place(module: ast.Module) -> None:
 
 
 def translated(error: Exception) -> CelError:
-    """An error of the language, also where Python found it, and where nobody foresaw it."""
+    """Return an error as one of the language; one that is not foreseen becomes an internal error."""
     if isinstance(error, CelError):
         return error
     if isinstance(error, Abort):

@@ -1,8 +1,8 @@
-"""Statements under construction.
+"""Python statements under construction.
 
-An expression lowers to a Python expression and, where Python has no expression for it (loops, absorbed errors), to
-statements that go before it. `Out.raises` says whether evaluating it may raise or abort: what can do neither needs no
-`try`, and may be moved.
+An expression lowers to a Python expression and, where Python has none for it (loops, absorbed errors), to statements
+before it. `Out.raises` says whether evaluating it may raise or abort: code that does neither needs no `try` and may be
+moved.
 """
 
 import ast
@@ -14,16 +14,16 @@ from typing import Final, TypeAlias
 from fairlead.cel.values.errors import Abort, CelError, Kind
 from fairlead.cel.values.value_types import NONE, Some
 
-# Lookups are left to Python, whose errors are translated where the evaluation ends.
+# Lookups raise Python's own errors, which are translated where the evaluation ends.
 CAUGHT: Final = (CelError, KeyError, IndexError)
-MAX_STEPS: Final = 9_999  # the engine gives up at the 10,000th
+MAX_STEPS: Final = 9_999  # the engine aborts at the 10,000th
 
 Statements: TypeAlias = list[ast.stmt]
 
 
 @dataclass(frozen=True, slots=True)
 class Out:
-    """A lowered expression; `raises` is said of the statements before it too."""
+    """A lowered expression; `raises` covers the statements before it too."""
 
     expr: ast.expr
     raises: bool = False
@@ -35,7 +35,7 @@ class Out:
 
 
 def over_limit() -> None:
-    """Too many loop steps."""
+    """Raise Abort for too many loop steps."""
     raise Abort(Kind.LIMIT, f"more than {MAX_STEPS} loop steps")
 
 
@@ -52,7 +52,7 @@ _BASE: Final[Mapping[str, object]] = {
 
 @dataclass(slots=True)
 class Builder:
-    """Blocks, names and the things that the code refers to."""
+    """Builder of blocks of statements, with the variables and objects that the code refers to."""
 
     block: Statements = field(default_factory=list)
     scope: dict[str, object] = field(default_factory=lambda: dict(_BASE))
@@ -60,12 +60,12 @@ class Builder:
     _known: dict[int, str] = field(default_factory=dict)
 
     def fresh(self, prefix: str = "t") -> str:
-        """A name that nobody has."""
+        """Return an unused variable name."""
         self._count += 1
         return f"{prefix}{self._count}"
 
     def ref(self, thing: object) -> ast.expr:
-        """Something of ours by name: a function, a constant that has no literal."""
+        """Put an object of ours (a function, a constant without a literal) into the scope; return its name."""
         name = self._known.get(id(thing))
         if name is None:
             name = f"{getattr(thing, '__name__', 'k')}_{len(self._known)}".replace("<lambda>", "f")
@@ -74,12 +74,12 @@ class Builder:
         return load(name)
 
     def call(self, function: Callable[..., object] | type, *args: ast.expr) -> ast.expr:
-        """A call of a function of ours."""
+        """Write a call of our function."""
         return ast.Call(self.ref(function), list(args), [])
 
     @contextmanager
     def inside(self) -> Iterator[Statements]:
-        """A new block; the caller puts it somewhere."""
+        """Collect statements in a new block, which the caller places."""
         outer, self.block = self.block, []
         try:
             yield self.block
@@ -87,11 +87,11 @@ class Builder:
             self.block = outer
 
     def assign(self, name: str, value: ast.expr) -> None:
-        """`name = value`."""
+        """Write `name = value`."""
         self.block.append(ast.Assign([ast.Name(name, ast.Store())], value))
 
     def spill(self, out: Out) -> Out:
-        """The same in a name of its own."""
+        """Assign an expression to a variable, unless it is simple; return that."""
         if out.simple:
             return out
         name = self.fresh()
@@ -99,17 +99,17 @@ class Builder:
         return Out(load(name), out.raises)
 
     def branch(self, test: ast.expr, then: Statements, otherwise: Statements | None = None) -> None:
-        """An `if`."""
+        """Write an `if`."""
         self.block.append(ast.If(test, then or [ast.Pass()], otherwise or []))
 
     def guard(self, body: Statements, handler: Statements, name: str | None = None) -> None:
-        """A `try` around what may raise an error of the language."""
+        """Write a `try` around code that may raise an error of the language."""
         caught = ast.ExceptHandler(load("CAUGHT"), name, handler)
         self.block.append(ast.Try(body or [ast.Pass()], [caught], [], []))
 
 
 def native(out: Out) -> Out:
-    """The same without the care that an absent field takes: for code to which every zero value is as good."""
+    """Return a field without the code that replaces an absent one, for code to which any zero value is the same."""
     match out.expr:
         case ast.BoolOp(
             op=ast.Or(), values=[ast.Attribute() as field, ast.Constant(value="" | 0) | ast.Name(id="EMPTY")]
@@ -119,60 +119,60 @@ def native(out: Out) -> Out:
 
 
 def load(name: str) -> ast.Name:
-    """A name, to read."""
+    """Build a name that is read."""
     return ast.Name(name, ast.Load())
 
 
 def const(value: object) -> ast.Constant:
-    """A literal."""
+    """Build a literal."""
     return ast.Constant(value)  # type: ignore[arg-type]
 
 
 def attribute(value: ast.expr, name: str) -> ast.expr:
-    """`value.name`."""
+    """Build `value.name`."""
     return ast.Attribute(value, name, ast.Load())
 
 
 def method(value: ast.expr, name: str, *args: ast.expr) -> ast.expr:
-    """`value.name(*args)`."""
+    """Build `value.name(*args)`."""
     return ast.Call(attribute(value, name), list(args), [])
 
 
 def index(value: ast.expr, key: ast.expr) -> ast.expr:
-    """`value[key]`."""
+    """Build `value[key]`."""
     return ast.Subscript(value, key, ast.Load())
 
 
 def compare(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> ast.expr:
-    """`left operator right`."""
+    """Build `left operator right`."""
     return ast.Compare(left, [operator], [right])
 
 
 def either(test: ast.expr, then: ast.expr, otherwise: ast.expr) -> ast.expr:
-    """`then if test else otherwise`."""
+    """Build `then if test else otherwise`."""
     return ast.IfExp(test, then, otherwise)
 
 
 def all_of(*parts: ast.expr) -> ast.expr:
-    """`a and b`."""
+    """Build `a and b`."""
     return ast.BoolOp(ast.And(), list(parts))
 
 
 def any_of(*parts: ast.expr) -> ast.expr:
-    """`a or b`."""
+    """Build `a or b`."""
     return ast.BoolOp(ast.Or(), list(parts))
 
 
 def negate(value: ast.expr) -> ast.expr:
-    """`not value`."""
+    """Build `not value`."""
     return ast.UnaryOp(ast.Not(), value)
 
 
 def walrus(name: str, value: ast.expr) -> ast.expr:
-    """`(name := value)`."""
+    """Build `(name := value)`."""
     return ast.NamedExpr(ast.Name(name, ast.Store()), value)
 
 
 def any_raises(*outs: Out) -> bool:
-    """Whether one of them may."""
+    """Return whether any of these expressions may raise."""
     return any(out.raises for out in outs)

@@ -148,7 +148,7 @@ def test_what_was_replaced_goes_without_the_collector() -> None:
     put(all_, GOOD)
     (rule,) = all_.serving.policies[0].filters
     assert rule.expression is not None
-    made = weakref.ref(rule.expression._program._hopeful)
+    made = weakref.ref(rule.expression._program._optimistic)
     gc.disable()
     try:
         del rule
