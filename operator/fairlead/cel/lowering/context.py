@@ -135,7 +135,7 @@ class Context(Builder):
         return not self.optimistic
 
     def guard(self, body: Statements, handler: Statements, name: str | None = None) -> None:
-        """Write a `try` around code that may raise an error of the language, and the payment for it if cost is counted."""
+        """Write a `try` around code that may raise an error of the language, which is paid for if cost is counted."""
         paid = [ast.Expr(method(load("m"), "pay", const(RAISED)))] if self.estimate is not None else []
         Builder.guard(self, body, [*paid, *handler], name)
 
