@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeGuard
 
-from fairlead.cel.analysis.node_facts import VARIABLES
-from fairlead.cel.analysis.static_types import BOOL
-from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, children
+from fairlead.cel.syntax.ast import Comprehension, Const, ListExpr, Node, children
 
 Place: TypeAlias = tuple[int, ...]
 """The id of an expression, then the positions of the elements of the loops around it, outermost first."""
@@ -35,10 +33,7 @@ def loops_around(root: Node) -> Mapping[int, Place]:
 
 @dataclass(slots=True)
 class Trace:
-    """Trace of one evaluation. Leaves in `force` are not evaluated but have the value in there.
-
-    `at` maps loops to positions: a leaf is forced only while those of its loops that are in `at` are at these elements.
-    """
+    """The values of one evaluation."""
 
     around: Mapping[int, Place]
     values: dict[Place, object] = field(default_factory=dict)
@@ -59,29 +54,3 @@ class Trace:
 
     def _place(self, id_: int) -> Place:
         return id_, *[self._position[loop] for loop in self.around[id_]]
-
-
-_LOGIC = frozenset({"_&&_", "_||_", "!_", "_?_:_", "@not_strictly_false"})
-
-
-def is_leaf(checked: Checked, node: Node) -> bool:
-    """Return whether explanations may flip the value of a node: a bool that is no logic, constant or macro."""
-    if checked.type_of(node) != BOOL or isinstance(node, Const | Comprehension):
-        return False
-    if isinstance(node, Ident):
-        return checked.names.get(node.id, "").startswith(VARIABLES)
-    return not (isinstance(node, Call) and node.function in _LOGIC)
-
-
-def leaves(checked: Checked) -> Iterator[Node]:
-    """Yield the outermost leaves in the order of the text, those inside macros too."""
-    yield from _below(checked, checked.root)
-
-
-def _below(checked: Checked, node: Node) -> Iterator[Node]:
-    if is_leaf(checked, node):
-        yield node
-        return
-    parts = (node.range, node.step) if is_loop(node) else children(node)  # the other parts are the macro's own
-    for child in parts:
-        yield from _below(checked, child)

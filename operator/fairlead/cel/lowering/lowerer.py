@@ -133,18 +133,6 @@ class Lowerer(Context):
             self.checked, self.analysis, self.counter, self.bound, self._in_variable = outer
         return out
 
-    def _traced(self, node: Node) -> Out:
-        """Write the code of an expression with its trace; the code of a leaf is skipped if its value is forced."""
-        if not is_leaf(self.checked, node):
-            return self.traced(node, self._lowered(node))
-        name = self.fresh()
-        with self.inside() as block:
-            out = self.traced(node, self._lowered(node))
-            self.assign(name, out.expr)
-        forced: Statements = [ast.Assign([ast.Name(name, ast.Store())], index(load("force"), const(node.id)))]
-        self.branch(ast.Compare(const(node.id), [ast.In()], [load("force")]), forced, block)
-        return Out(load(name), out.raises)
-
     def entering(self, loop: int, element: Sequence[ast.expr]) -> Statements:
         """Write code that records the element a loop is at."""
         if not self.trace or self._in_variable:

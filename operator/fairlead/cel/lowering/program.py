@@ -85,10 +85,8 @@ class Program:
     def _run_plain(self, facts: object, v: Any, now: int) -> Any:
         return self._plain(facts)(v, now)
 
-    def traced(
-        self, facts: object, force: Mapping[int, bool] | None = None, at: Mapping[int, int] | None = None
-    ) -> Traced:
-        """Return a function that also traces the value of every expression; some leaves may be forced to true or false.
+    def traced(self, facts: object) -> Traced:
+        """Return a function that also traces the value of every expression.
 
         Parts that raise have no value in the trace; an error of the whole expression is returned as its result.
         """
@@ -96,7 +94,7 @@ class Program:
         def one(v: Any, now: int) -> tuple[Any, Trace]:
             trace, tracing = Trace(self._around), self._tracing
             try:
-                return tracing(facts, trace.record, trace.enter, trace)(v, now), trace
+                return tracing(facts, trace.record, trace.enter)(v, now), trace
             except Exception as error:  # noqa: BLE001  also unforeseen errors
                 return error if isinstance(error, Abort) else translated(error), trace
 
@@ -125,11 +123,6 @@ class Program:
     @cached_property
     def _noting(self) -> Callable[..., One]:
         return self._compile(_Mode.NOTING)
-
-    @property
-    def names(self) -> Mapping[int, Names]:
-        """Free names of each node. Raises NotLoweredError."""
-        return self._analyses[""].names
 
     def analyse(self) -> None:
         """Analyse the nodes before code is written; `check` raises for an expression that cannot be lowered."""
