@@ -1,4 +1,4 @@
-"""Histograms as Prometheus's text format tells them: what a program measured of itself between two looks."""
+"""Histograms in the text format of Prometheus: what a program measured of itself between two scrapes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Totals:
         return 1000 * self.seconds / self.count if self.count else float("nan")
 
     def since(self, before: "Totals") -> "Totals":
-        """Return what was observed after an earlier look."""
+        """Return what was observed after an earlier scrape."""
         return Totals(self.seconds - before.seconds, self.count - before.count)
 
 

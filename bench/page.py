@@ -1,4 +1,4 @@
-"""The page that holds what was measured: a section for each thing, replaced when it is measured again."""
+"""The page of the results: a section for each benchmark, replaced when it is measured again."""
 
 import os
 import re
@@ -31,12 +31,12 @@ def put(heading: str, lines: Sequence[str], page: Path | None = None, *, first: 
 
 
 def when_and_where() -> str:
-    """The machine and the day, and how busy it was: what is measured keeps some four programs busy."""
+    """Return the machine, the day and the load; a measurement itself keeps some four programs busy."""
     about = "{cpu}, {cores} cores, {python}".format_map(machine())
     return f"{about}; {datetime.now(UTC):%Y-%m-%d}, load {os.getloadavg()[2]:.1f} over the last quarter of an hour."
 
 
 def rows(lines: Sequence[Line]) -> list[str]:
-    """What `make bench` measured."""
+    """Return the table of what `make bench` measured."""
     head = ["| name | value | unit | target | | best |", "| --- | --- | --- | --- | --- | --- |"]
     return [*head, *(f"| {' | '.join((*line.cells, f'{line.best:.4g}'))} |" for line in lines)]

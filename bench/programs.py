@@ -26,25 +26,25 @@ _END_S: Final = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Extender:
-    """One that answers."""
+    """An extender that runs."""
 
     url: str
     pid: int
     certificates: Path | None = None
-    """The folder of those who call it over TLS."""
+    """The folder with the files of its callers, if it has TLS."""
     probes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is called, and the files of what it is sent, one after the other."""
+    """A URL to call, and the files of the bodies to send, one after the other."""
 
     url: str
     bodies: Sequence[Path]
 
 
 def peer(name: str) -> Path:
-    """The program, built if it is not there."""
+    """Return the path of the program, built if it is missing."""
     return build.build([Program(name, "1", PEERS, f"./{name}")])[name]
 
 
@@ -71,7 +71,7 @@ def peer_running_over_tls(name: str, folder: Path, *options: str) -> Iterator[Ex
 
 @contextmanager
 def fairlead_running(folder: Path, policies: Sequence[Mapping[str, Any]], kubeconfig: Path) -> Iterator[Extender]:
-    """The server, ready; the folder is for what it needs."""
+    """Run the server, and yield it when it is ready; the folder is for its files."""
     certificates, written = _certificates(folder), folder / "policies"
     written.mkdir()
     for number, policy in enumerate(policies):
@@ -90,7 +90,7 @@ def fairlead_running(folder: Path, policies: Sequence[Mapping[str, Any]], kubeco
 
 @contextmanager
 def running(command: Sequence[object], log: Any = subprocess.DEVNULL) -> Iterator[subprocess.Popen[bytes]]:
-    """A program that ends with us."""
+    """Run a program that ends with the block."""
     process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log)
     try:
         yield process
@@ -104,7 +104,7 @@ def running(command: Sequence[object], log: Any = subprocess.DEVNULL) -> Iterato
 
 
 def call(targets: Sequence[Target], calls: int, certificates: Path, pause_ms: int = 0) -> list[list[int]]:
-    """Call each target in turn; how many nanoseconds each call took, by target."""
+    """Call each target in turn, and return how many nanoseconds each call took, by target."""
     pair = [f"-{name}={certificates}/{file}" for name, file in _CLIENT.items()]
     asked = [json.dumps({"URL": one.url, "Bodies": [str(file) for file in one.bodies]}) for one in targets]
     command = [str(peer("caller")), *pair, f"-calls={calls}", "-warm=20", f"-pause={pause_ms}ms", *asked]
@@ -125,7 +125,7 @@ def ask(extender: Extender, verb: str, body: bytes) -> bytes:
 
 
 def client_context(certificates: Path) -> ssl.SSLContext:
-    """For a caller in Python."""
+    """Return the TLS context of a caller in Python."""
     made = ssl.create_default_context(cafile=str(certificates / _CLIENT["ca"]))
     made.load_cert_chain(certificates / _CLIENT["cert"], certificates / _CLIENT["key"])
     return made
@@ -143,7 +143,7 @@ def _certificates(folder: Path) -> Path:
 
 
 def _wait(url: str, process: subprocess.Popen[bytes], context: ssl.SSLContext | None = None) -> None:
-    """Until there is an answer that is not that it is not ready."""
+    """Return when the URL answers, and not that the program is not ready."""
     end = time.monotonic() + _READY_S
     while True:
         try:

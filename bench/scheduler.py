@@ -1,4 +1,4 @@
-"""A real kube-scheduler with extenders, as the guide configures it, and what it says of itself."""
+"""A real kube-scheduler with extenders, configured as in the guide, and its own metrics."""
 
 import ssl
 import time
@@ -20,20 +20,20 @@ from testbed.supervisor import answers
 from testbed.versions import program
 
 ALL_NODES: Final = 1000
-"""Up to so many are all asked about; above, the scheduler takes its own sample."""
+"""Up to this number the scheduler asks about all nodes; above, about a sample of its own size."""
 _DURATION: Final = "scheduler_scheduling_algorithm_duration_seconds"
 _READY_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """The entries that a policy needs: a gate that filters, and where it scores, one that prioritizes."""
+    """The extenders that a policy needs: a gate that filters, and if it scores, one that prioritizes."""
 
     scores: bool = False
     whole_nodes: bool = False
 
     def entries(self, extender: Extender) -> list[dict[str, Any]]:
-        """Of the configuration."""
+        """Return the extenders of the scheduler's configuration."""
         about: dict[str, Any] = {
             "urlPrefix": extender.url,
             "nodeCacheCapable": not self.whole_nodes,

@@ -170,7 +170,7 @@ def _policy(case: Case) -> dict[str, Any]:
 
 
 def _template() -> Template:
-    """A quarter of the nodes has another GPU."""
+    """Return the template of the nodes: a quarter of them has another GPU."""
     gpus = [Alternative({"metadata": {"labels": {"gpu": kind}}}, weight) for kind, weight in (("a", 3), ("b", 1))]
     zones = [Alternative({"metadata": {"labels": {"zone": f"z{at}"}}}) for at in range(3)]
     labels = {f"example.org/label-{number}": str(number) for number in range(20)}

@@ -1,4 +1,4 @@
-"""What rounds come to: medians, ratios of medians with an interval, and the page that holds them."""
+"""Results of all rounds: medians, ratios of medians with an interval, and the section of the page."""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ _DRAWN: Final = 10_000
 
 
 class Measured(NamedTuple):
-    """One round of one of them."""
+    """One round of one extender."""
 
     pods_per_s: float
     algorithm_ms: float
@@ -21,20 +21,20 @@ class Measured(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What the ratio to a peer has to reach."""
+    """The least ratio to a peer that Fairlead has to reach."""
 
     least: float
 
 
 class Ratio(NamedTuple):
-    """Of two medians."""
+    """Ratio of two medians, with its interval."""
 
     value: float
     low: float
     high: float
 
     def verdict(self, target: Target | None) -> str:
-        """Short when all of the interval is; open when only the value is: it takes more rounds to tell."""
+        """Return `short` if all of the interval is below the target, `open` if only the value is."""
         if target is None:
             return "-"
         return "ok" if self.value >= target.least else "short" if self.high < target.least else "open"
@@ -45,7 +45,7 @@ Targets = Mapping[str, Target | None]
 
 
 def ratio(one: Sequence[float], other: Sequence[float]) -> Ratio:
-    """How the medians relate, and between what that lies if the rounds had been others."""
+    """Return the ratio of the medians, with an interval bootstrapped from the rounds."""
     draw = random.Random(0)  # noqa: S311  the same rounds give the same interval
     drawn = sorted(
         median(draw.choices(one, k=len(one))) / median(draw.choices(other, k=len(other))) for _ in range(_DRAWN)
@@ -54,7 +54,7 @@ def ratio(one: Sequence[float], other: Sequence[float]) -> Ratio:
 
 
 def said(name: str, rounds: Rounds, targets: Targets, own: str, nobody: str) -> Iterator[str]:
-    """The lines of the report."""
+    """Yield the lines of the report."""
     for peer, target in targets.items():
         found = ratio(_rates(rounds[own]), _rates(rounds[peer]))
         goal = "-" if target is None else f">={target.least:g}"
@@ -86,6 +86,6 @@ def _rates(found: Sequence[Measured]) -> list[float]:
 
 
 def _above(rounds: Rounds, who: str, nobody: str) -> float:
-    """The time of the scheduler's algorithm less that without extender."""
+    """Return how much longer the scheduler's algorithm takes than with no extender."""
     own, without = ([one.algorithm_ms for one in rounds[name]] for name in (who, nobody))
     return median(own) - median(without)
