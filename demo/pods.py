@@ -80,7 +80,7 @@ class Pods:
         found: dict[str, str] = self.api.get(pod.path)["metadata"].get("annotations") or {}
         return found
 
-    def refusal(self, pod: Pod) -> str:
+    def rejection(self, pod: Pod) -> str:
         """Wait until the pod is unschedulable, and return the scheduler's message."""
 
         def said() -> str | None:

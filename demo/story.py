@@ -27,7 +27,7 @@ def show(ground: Ground, screen: Screen) -> None:
     pods = Pods(ground.api)
     _policies(ground, pods, screen)
     _placed(pods, screen)
-    waits = _refused(ground, pods, screen)
+    waits = _rejected(ground, pods, screen)
     _edited(ground, pods, waits, screen)
     _mistaken(ground, screen)
     screen.chapter(f"Done, in {time.monotonic() - began:.0f} s")
@@ -100,12 +100,12 @@ def _placed(pods: Pods, screen: Screen) -> None:
     )
 
 
-def _refused(ground: Ground, pods: Pods, screen: Screen) -> Pod:
+def _rejected(ground: Ground, pods: Pods, screen: Screen) -> Pod:
     screen.chapter("5. A pod that is rejected on every node says why")
     pod = Pod("new-model", gpu="b200")
     pods.make(pod)
     with screen.waiting(f"every node rejected for {pod.name}, which requests {pod.asks}"):
-        said = pods.refusal(pod)
+        said = pods.rejection(pod)
     screen.quote(said)
     screen.promise("the reason is the rule's own: wrong class of GPU", holds="wrong class of GPU" in said, found=said)
     screen.command(f"fairlead explain pod/{pod.name} --namespace {pod.namespace}")

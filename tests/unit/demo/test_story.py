@@ -57,12 +57,12 @@ SCENES: dict[str, tuple[Callable[[Screen], object], bool]] = {
     "pods where they should be": (lambda it: story._placed(placed("a100-small"), it), True),
     "a pod elsewhere": (lambda it: story._placed(placed("a100-large"), it), False),
     "an annotation that is not the class": (lambda it: story._placed(placed("a100-small", "none"), it), False),
-    "refused by the rule": (
-        lambda it: story._refused(explains("and 'b200'"), pods(refusal=WRONG), it),
+    "rejected by the rule": (
+        lambda it: story._rejected(explains("and 'b200'"), pods(rejection=WRONG), it),
         True,
     ),
-    "refused by something else": (lambda it: story._refused(explains("'b200'"), pods(refusal="0/7"), it), False),
-    "refused and not explained": (lambda it: story._refused(explains(""), pods(refusal=WRONG), it), False),
+    "rejected by something else": (lambda it: story._rejected(explains("'b200'"), pods(rejection="0/7"), it), False),
+    "rejected and not explained": (lambda it: story._rejected(explains(""), pods(rejection=WRONG), it), False),
     "a mistake that is denied": (lambda it: story._mistaken(kubectl(DENIED), it), True),
     "a mistake that is taken": (lambda it: story._mistaken(kubectl(""), it), False),
     "a mistake that fails otherwise": (lambda it: story._mistaken(kubectl("connection refused"), it), False),
