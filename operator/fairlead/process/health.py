@@ -58,32 +58,32 @@ class Probes:
     _page: tuple[float, bytes] | None = None
     _ready: tuple[float, bool, bytes] | None = None
     _server: CountedServer = field(init=False)
-    _door: TlsListener = field(init=False)
-    _rarely: RateLimitFilter = field(default_factory=RateLimitFilter)
+    _listener: TlsListener = field(init=False)
+    _rate_limit: RateLimitFilter = field(default_factory=RateLimitFilter)
 
     async def start(self, host: str | None, port: int) -> int:
         """Listen; gives the port."""
-        _HTTP.addFilter(self._rarely)
+        _HTTP.addFilter(self._rate_limit)
         refused = self.refused
-        self._door = TlsListener(
+        self._listener = TlsListener(
             None, lambda: self._server(), lambda why, peer: refused(f"probes: {why}", peer), self.limits
         )
         self._server = CountedServer(
             self._handle,
-            self._door.gone,
+            self._listener.gone,
             keepalive_timeout=self.idle_s,
             access_log=None,
             logger=_HTTP,
             auto_decompress=False,
             lingering_time=1.0,
         )
-        return await self._door.open(host, port)
+        return await self._listener.open(host, port)
 
     async def stop(self) -> None:
         """Close everything."""
-        await self._door.close()
+        await self._listener.close()
         await self._server.shutdown(timeout=0.5)
-        _HTTP.removeFilter(self._rarely)
+        _HTTP.removeFilter(self._rate_limit)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         page = {"/livez": self._livez, "/readyz": self._readyz, "/metrics": self._metrics}.get(request.path)

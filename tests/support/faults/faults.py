@@ -137,7 +137,7 @@ class _Client(Client):
     wire: Wire
 
     async def __aenter__(self) -> Self:
-        self._opened = cast("Transport", self.wire)
+        self._open_transport = cast("Transport", self.wire)
         return self
 
 

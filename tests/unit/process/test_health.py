@@ -141,8 +141,8 @@ def test_a_flood_leaves_a_place_for_the_kubelet(flooder: str, sent: bytes) -> No
             connection.writer.write(sent)
         assert (await one.get("/readyz"))[0] == 200
         assert (await one.get("/livez"))[0] == 200
-        door = one.probes._door
-        assert len(door._coming) + len(door._served) <= PROBES.coming_each + PROBES.served_each
+        door = one.probes._listener
+        assert len(door._pending) + len(door._served) <= PROBES.pending_each + PROBES.served_each
         assert {*one.refused} == {"probes: too many connections"}
 
     told(story, idle_s=600.0)

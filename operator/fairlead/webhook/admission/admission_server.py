@@ -138,23 +138,23 @@ class AdmissionServer:
     observe: Callable[[float, str], None] = lambda _seconds, _result: None
     """Called with the duration of each review and its result: allowed, denied or failed."""
     _server: CountedServer = field(init=False)
-    _door: TlsListener | None = None
+    _listener: TlsListener | None = None
     _turns: ReviewTurns = field(default_factory=lambda: ReviewTurns(READ, READ_EACH, WAITING))
     _reviews: ReviewTurns = field(default_factory=lambda: ReviewTurns(AT_ONCE, 1, READ))
     _client_context: tuple[ssl.SSLContext, str, ssl.SSLContext] | None = None
     _faults: RateLimiter = field(default_factory=RateLimiter)
-    _rarely: RateLimitFilter = field(default_factory=RateLimitFilter)
+    _rate_limit: RateLimitFilter = field(default_factory=RateLimitFilter)
 
     async def start(self, host: str | None, port: int) -> int:
         """Listen; return the port."""
-        _HTTP.addFilter(self._rarely)
+        _HTTP.addFilter(self._rate_limit)
         refused = self.refused
-        door = TlsListener(
+        listener = TlsListener(
             self._context, lambda: self._server(), lambda text, peer: refused(f"admission: {text}", peer), self.limits
         )
         self._server = CountedServer(
             self._handle,
-            door.gone,
+            listener.gone,
             handler_cancellation=True,  # the API server no longer waits for the answer
             keepalive_timeout=self.idle_s,
             access_log=None,
@@ -162,15 +162,15 @@ class AdmissionServer:
             auto_decompress=False,
             lingering_time=1.0,
         )
-        self._door = door
-        return await door.open(host, port)
+        self._listener = listener
+        return await listener.open(host, port)
 
     async def stop(self) -> None:
         """Close all connections."""
-        if self._door is not None:
-            await self._door.close()
+        if self._listener is not None:
+            await self._listener.close()
             await self._server.shutdown(timeout=0.5)
-            _HTTP.removeFilter(self._rarely)
+            _HTTP.removeFilter(self._rate_limit)
 
     def _context(self) -> ssl.SSLContext:
         """Return the TLS context, rebuilt when a certificate or the authority changes."""

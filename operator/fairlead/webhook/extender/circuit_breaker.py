@@ -132,16 +132,16 @@ class CircuitBreaker:
     """Open circuits and recent misses of all policies. Times are nanoseconds of a monotonic clock."""
 
     _missed: dict[tuple[Version, Part, _Class], int] = field(default_factory=dict)  # when last
-    _held: dict[tuple[Version, Part], _PolicyCircuits] = field(default_factory=dict)
+    _circuits: dict[tuple[Version, Part], _PolicyCircuits] = field(default_factory=dict)
 
     def record_timeout(self, policy: CompiledPolicy, part: Part, pod: PodView, at: int) -> Scope | None:
         """Record that a policy missed the deadline for a pod; return for which pods its circuit opened, if it did."""
         self._missed = {key: when for key, when in self._missed.items() if at - when < WINDOW_NS}
         which = version(policy), part
-        circuits = self._held.get(which) or _PolicyCircuits(_class_of(policy))
+        circuits = self._circuits.get(which) or _PolicyCircuits(_class_of(policy))
         key = (*which, (pod.namespace, circuits.class_of(pod)))
         if key in self._missed:
-            self._held[which] = circuits
+            self._circuits[which] = circuits
             return circuits.open(pod, at)
         if len(self._missed) >= MISSES:
             del self._missed[next(iter(self._missed))]
@@ -150,19 +150,19 @@ class CircuitBreaker:
 
     def is_open(self, policy: CompiledPolicy, part: Part, pod: PodView, at: int) -> bool:
         """Return whether the circuit of this part of a policy is open for a pod."""
-        circuits = self._held.get((version(policy), part)) if self._held else None
+        circuits = self._circuits.get((version(policy), part)) if self._circuits else None
         return circuits is not None and circuits.is_open(pod, at)
 
     def open_for(self, part: Part, at: int) -> Switched | None:
         """Return `is_open` for a part and a time, as a function; None while no circuit is open."""
-        if not self._held:
+        if not self._circuits:
             return None
         return lambda policy, pod: self.is_open(policy, part, pod, at)
 
     def open_circuits(self, at: int) -> Sequence[OpenCircuit]:
         """Return the open circuits for the status, and forget those that have closed."""
-        found = {which: circuits.summary(*which, at) for which, circuits in self._held.items()}
-        self._held = {which: circuits for which, circuits in self._held.items() if found[which] is not None}
+        found = {which: circuits.summary(*which, at) for which, circuits in self._circuits.items()}
+        self._circuits = {which: circuits for which, circuits in self._circuits.items() if found[which] is not None}
         return [one for one in found.values() if one is not None]
 
 

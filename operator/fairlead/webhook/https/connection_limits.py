@@ -15,9 +15,9 @@ class Limits:
     served: int
     """Open connections, after their handshake."""
     served_each: int
-    coming: int
+    pending: int
     """Connections before their handshake: they have sent nothing yet, or wait for their turn."""
-    coming_each: int
+    pending_each: int
     handshakes: int
     """Handshakes at the same time; further connections wait."""
     handshakes_each: int
@@ -25,7 +25,7 @@ class Limits:
     """Size of the kernel's receive buffer, and so of what is read at once; the kernel may use twice as much. None: its
     default.
     """
-    coming_s: float = 5.0
+    pending_s: float = 5.0
     """How long a connection may send nothing, or wait."""
     handshake_s: float = 5.0
     """How long a handshake may take."""
@@ -41,16 +41,16 @@ UNREAD: Final = 16384
 """For ports without client certificates. A TLS client can change keys with 27 bytes, which costs the server 15
 microseconds.
 """
-WEBHOOK: Final = Limits(served=1024, served_each=256, coming=512, coming_each=128, handshakes=16, handshakes_each=8)
+WEBHOOK: Final = Limits(served=1024, served_each=256, pending=512, pending_each=128, handshakes=16, handshakes_each=8)
 """For schedulers: each has one filter call at a time, and one bind call per pod that it binds. A scheduler keeps up to
 100 idle connections, and schedulers on the host network share one address.
 """
 ADMISSION: Final = Limits(
-    served=64, served_each=16, coming=64, coming_each=16, handshakes=4, handshakes_each=2, unread=UNREAD
+    served=64, served_each=16, pending=64, pending_each=16, handshakes=4, handshakes_each=2, unread=UNREAD
 )
 """For API servers: at most five, each with one connection per policy that is being applied."""
 PROBES: Final = Limits(
-    served=64, served_each=16, coming=64, coming_each=16, handshakes=16, handshakes_each=16, unread=UNREAD
+    served=64, served_each=16, pending=64, pending_each=16, handshakes=16, handshakes_each=16, unread=UNREAD
 )
 """For the kubelet and Prometheus."""
 IDLE_S: Final = 10.0

@@ -37,22 +37,22 @@ Work = Callable[[bytes, int], Reply]
 """Returns the reply to a body whose head was complete at this time."""
 Find = Callable[[Peer, str, int], Work | None]
 """Returns the handler for a client, a path and a body length; None leaves the call to aiohttp."""
-Meet = Callable[[asyncio.BaseTransport], Peer]
+Identify = Callable[[asyncio.BaseTransport], Peer]
 
 
 class FastPathConnection(RequestHandler):
     """A connection, answered here or by aiohttp."""
 
     __slots__ = (
-        "_age", "_body_s", "_clock", "_due", "_find", "_head", "_held", "_lent", "_meet", "_missing", "_since",
-        "_timer", "peer",
+        "_age", "_aiohttp_bytes_left", "_body_s", "_clock", "_due", "_find", "_head", "_identify", "_missing", "_parts",
+        "_received_at", "_timer", "peer",
     )  # fmt: skip
     peer: Peer
 
     def __init__(
         self,
         manager: web.Server,
-        meet: Meet,
+        identify: Identify,
         find: Find,
         clock: Callable[[], int],
         body_s: float,
@@ -61,38 +61,38 @@ class FastPathConnection(RequestHandler):
     ) -> None:
         """`age` is in nanoseconds; the next reply after it is the connection's last."""
         super().__init__(manager, loop=asyncio.get_running_loop(), **options)
-        self._meet, self._find, self._clock, self._body_s, self._age = meet, find, clock, body_s, age
+        self._identify, self._find, self._clock, self._body_s, self._age = identify, find, clock, body_s, age
         self._due = 0  # from then on aiohttp answers, because it can announce the last reply
-        self._lent = 0  # bytes that aiohttp's request still lacks; negative if only aiohttp knows
+        self._aiohttp_bytes_left = 0  # bytes that aiohttp's request still lacks; negative if only aiohttp knows
         self._head: re.Match[bytes] | None = None  # of an incomplete request
-        self._held: list[bytes] = []  # the parts of its body so far
+        self._parts: list[bytes] = []  # the parts of its body so far
         self._missing = 0
-        self._since: int | None = None  # when its head was complete
+        self._received_at: int | None = None  # when its head was complete
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Identify the client."""
-        self.peer = self._meet(transport)
-        self._due = min(self.peer.ends, self._clock() + self._age)
+        self.peer = self._identify(transport)
+        self._due = min(self.peer.valid_until, self._clock() + self._age)
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
         """Take a part of a request, or all of it."""
         if self._head is not None:
-            self._go_on(self._head, data)
-        elif self._lent or not data:  # aiohttp feeds itself empty data to parse what it has
-            self._hand_to_aiohttp(data, self._lent - len(data))
+            self._continue(self._head, data)
+        elif self._aiohttp_bytes_left or not data:  # aiohttp feeds itself empty data to parse what it has
+            self._hand_to_aiohttp(data, self._aiohttp_bytes_left - len(data))
         else:
-            self._begin(data)
+            self._start(data)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Drop what was buffered."""
-        self._taken()
+        self._take_buffer()
         super().connection_lost(exc)
 
     def take_received_at(self) -> int:
         """Return when the head of aiohttp's current request was complete."""
-        since, self._since = self._since, None
+        since, self._received_at = self._received_at, None
         return self._clock() if since is None else since
 
     @property
@@ -105,16 +105,16 @@ class FastPathConnection(RequestHandler):
 
         An idle connection is closed; on a busy one the client gets a reply that says why.
         """
-        self.peer.ends = self._due = 0
-        self.peer.why = why
+        self.peer.valid_until = self._due = 0
+        self.peer.invalid_reason = why
         if self._head is not None:
-            self._give_up(self._head)
+            self._hand_over(self._head)
         elif self._is_idle():
             self.force_close()
             return True
         return False
 
-    def _begin(self, data: bytes) -> None:
+    def _start(self, data: bytes) -> None:
         head = _HEAD.match(data, 0, _LONGEST)
         if head is None:
             self._hand_to_aiohttp(data, _UNKNOWN)
@@ -127,39 +127,39 @@ class FastPathConnection(RequestHandler):
         if not missing:
             self._reply(work, data[head.end() :], now)
             return
-        self._stay()
+        self._restart_keepalive()
         self._head = head
-        self._held.append(data[head.end() :])
-        self._missing, self._since = missing, now
-        self._timer = self._loop.call_later(self._body_s, self._give_up, head)
+        self._parts.append(data[head.end() :])
+        self._missing, self._received_at = missing, now
+        self._timer = self._loop.call_later(self._body_s, self._hand_over, head)
 
-    def _go_on(self, head: re.Match[bytes], data: bytes) -> None:
-        self._held.append(data)
+    def _continue(self, head: re.Match[bytes], data: bytes) -> None:
+        self._parts.append(data)
         self._missing -= len(data)
         if self._missing > 0:
             return
         # The server or the connection may be about to close by now.
         work = None if self._missing or self.is_due else self._work(head)
         if work is None:
-            self._give_up(head)
+            self._hand_over(head)
         else:
-            self._reply(work, self._taken(), self.take_received_at())
+            self._reply(work, self._take_buffer(), self.take_received_at())
 
-    def _give_up(self, head: re.Match[bytes]) -> None:
+    def _hand_over(self, head: re.Match[bytes]) -> None:
         """Hand what is buffered to aiohttp."""
-        self._hand_to_aiohttp(head[0] + self._taken(), self._missing)
+        self._hand_to_aiohttp(head[0] + self._take_buffer(), self._missing)
 
     def _hand_to_aiohttp(self, data: bytes, missing: int) -> None:
-        self._lent = missing
+        self._aiohttp_bytes_left = missing
         super().data_received(data)
 
-    def _taken(self) -> bytes:
+    def _take_buffer(self) -> bytes:
         """Return the buffered body, and clear the buffer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        held = b"".join(self._held)
-        self._held.clear()
+        held = b"".join(self._parts)
+        self._parts.clear()
         self._head = None
         return held
 
@@ -173,7 +173,7 @@ class FastPathConnection(RequestHandler):
             else:  # a copy takes longer than another packet
                 self.transport.write(start)
                 self.transport.write(content)
-        self._stay()
+        self._restart_keepalive()
 
     def _work(self, head: re.Match[bytes]) -> Work | None:
         """Return the handler; None while a reply is pending, or the client does not read the last ones."""
@@ -188,6 +188,6 @@ class FastPathConnection(RequestHandler):
         """Return whether aiohttp waits for a request, and has no part of one."""
         return self._waiter is not None and not self._waiter.done()
 
-    def _stay(self) -> None:
+    def _restart_keepalive(self) -> None:
         """Restart the keep-alive time: the connection is idle from now on, not since aiohttp's last reply."""
         self._next_keepalive_close_time = self._loop.time() + self.keepalive_timeout

@@ -40,7 +40,7 @@ class _PendingConnection:
     socket: socket.socket
     address: str
     timer: asyncio.TimerHandle | None = None
-    entered: bool = False
+    owned: bool = False
     """Whether a transport owns the socket by now, and closes it."""
 
 
@@ -62,15 +62,15 @@ class TlsListener:
     identified: bool = False
     """Whether every accepted client has shown a certificate."""
     _listening: list[socket.socket] = field(default_factory=list)
-    _coming: ConnectionsByAddress[_PendingConnection] = field(init=False)
-    _speaking: dict[str, dict[_PendingConnection, None]] = field(default_factory=dict)
+    _pending: ConnectionsByAddress[_PendingConnection] = field(init=False)
+    _waiting: dict[str, dict[_PendingConnection, None]] = field(default_factory=dict)
     """Connections that wait for their handshake, by address; the address whose turn was longest ago is first."""
     _handshakes: dict[asyncio.Task[None], _Handshake] = field(default_factory=dict)
     _served: ConnectionsByAddress[RequestHandler] = field(init=False)
-    _again: asyncio.TimerHandle | None = None
+    _timer: asyncio.TimerHandle | None = None
 
     def __post_init__(self) -> None:
-        self._coming = ConnectionsByAddress(self.limits.coming, self.limits.coming_each)
+        self._pending = ConnectionsByAddress(self.limits.pending, self.limits.pending_each)
         self._served = ConnectionsByAddress(self.limits.served, self.limits.served_each)
 
     async def open(self, host: str | None, port: int) -> int:
@@ -99,10 +99,10 @@ class TlsListener:
     async def close(self) -> None:
         """Stop accepting connections, and close those before their handshake."""
         self.stop()
-        for one in [*self._coming]:
+        for one in [*self._pending]:
             self._give_up(one)
-        if self._again is not None:
-            self._again.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         pending = [*self._handshakes]
         for task in pending:
             task.cancel()
@@ -122,7 +122,7 @@ class TlsListener:
                 self._pause(listening)
                 return
             accepted.setblocking(False)  # noqa: FBT003
-            self._come(_PendingConnection(accepted, str(name[0])))
+            self._add(_PendingConnection(accepted, str(name[0])))
 
     def _pause(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -134,18 +134,18 @@ class TlsListener:
 
         loop.call_later(PAUSE_S, resume)
 
-    def _come(self, one: _PendingConnection) -> None:
+    def _add(self, one: _PendingConnection) -> None:
         if self.context is not None and self._served.is_full_for(one.address):  # saves a useless handshake
             one.socket.close()
             self.refused(CROWDED, one.address)
             return
         loop = asyncio.get_running_loop()
-        one.timer = loop.call_later(self.limits.coming_s, self._refuse, one, "timeout")
-        loop.add_reader(one.socket, self._speaks, one)
-        if (displaced := self._coming.add(one, one.address)) is not None:
+        one.timer = loop.call_later(self.limits.pending_s, self._refuse, one, "timeout")
+        loop.add_reader(one.socket, self._on_data, one)
+        if (displaced := self._pending.add(one, one.address)) is not None:
             self._refuse(displaced, CROWDED)
 
-    def _speaks(self, one: _PendingConnection) -> None:
+    def _on_data(self, one: _PendingConnection) -> None:
         try:
             silent = not one.socket.recv(1, socket.MSG_PEEK)
         except (BlockingIOError, InterruptedError):
@@ -156,102 +156,102 @@ class TlsListener:
             self._refuse(one, "connection lost")
             return
         asyncio.get_running_loop().remove_reader(one.socket)
-        self._speaking.setdefault(one.address, {})[one] = None
-        self._begin()
+        self._waiting.setdefault(one.address, {})[one] = None
+        self._start_handshakes()
 
     def _refuse(self, one: _PendingConnection, reason: str) -> None:
         self._give_up(one)
         self.refused(reason, one.address)
 
     def _give_up(self, one: _PendingConnection) -> None:
-        self._take(one)
+        self._remove_pending(one)
         asyncio.get_running_loop().remove_reader(one.socket)
         one.socket.close()
 
-    def _take(self, one: _PendingConnection) -> None:
+    def _remove_pending(self, one: _PendingConnection) -> None:
         """Remove a connection from those that wait."""
-        self._coming.remove(one)
-        if (others := self._speaking.get(one.address)) is not None:
+        self._pending.remove(one)
+        if (others := self._waiting.get(one.address)) is not None:
             others.pop(one, None)
             if not others:
-                del self._speaking[one.address]
+                del self._waiting[one.address]
         if one.timer is not None:
             one.timer.cancel()
 
-    def _begin(self) -> None:
+    def _start_handshakes(self) -> None:
         """Start handshakes while there are places."""
         loop, limits = asyncio.get_running_loop(), self.limits
-        while self._speaking:
-            busy = Counter(shaking.one.address for shaking in self._handshakes.values())
-            first = self._first(busy)
-            address = min(self._speaking, key=lambda one: (one not in first, busy[one]))
+        while self._waiting:
+            busy = Counter(handshake.one.address for handshake in self._handshakes.values())
+            preferred = self._preferred(busy)
+            address = min(self._waiting, key=lambda one: (one not in preferred, busy[one]))
             if busy[address] >= limits.handshakes_each or len(self._handshakes) >= limits.handshakes:
-                self._make_room(busy, address, first)
+                self._make_room(busy, address, preferred)
                 return
-            one = next(iter(self._speaking[address]))
-            self._take(one)
-            if (others := self._speaking.pop(address, None)) is not None:
-                self._speaking[address] = others
-            task = loop.create_task(self._enter(one))
+            one = next(iter(self._waiting[address]))
+            self._remove_pending(one)
+            if (others := self._waiting.pop(address, None)) is not None:
+                self._waiting[address] = others
+            task = loop.create_task(self._shake_hands(one))
             self._handshakes[task] = _Handshake(one, loop.time())
-            task.add_done_callback(self._ended)
+            task.add_done_callback(self._on_handshake_done)
 
-    def _first(self, busy: Counter[str]) -> frozenset[str]:
+    def _preferred(self, busy: Counter[str]) -> frozenset[str]:
         """Return the addresses that come first: the known ones, as long as they leave enough places for others."""
         limits = self.limits
         if sum(busy[one] for one in busy if self._is_known(one)) >= limits.handshakes - limits.handshakes_each:
             return frozenset()
-        return frozenset(one for one in self._speaking if self._is_known(one) and busy[one] < limits.handshakes_each)
+        return frozenset(one for one in self._waiting if self._is_known(one) and busy[one] < limits.handshakes_each)
 
     def _is_known(self, address: str) -> bool:
         return self.identified and self._served.has(address)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _on_handshake_done(self, task: asyncio.Task[None]) -> None:
         one = self._handshakes.pop(task).one
-        if not one.entered:
+        if not one.owned:
             one.socket.close()
         if not task.cancelled() and task.exception() is not None:  # there is no TLS context
             self.refused("other", one.address)
-        self._begin()
+        self._start_handshakes()
 
-    def _make_room(self, busy: Counter[str], waits: str, first: Collection[str]) -> None:
-        """Cancel a handshake that has had its time. `waits` is the address that is next."""
+    def _make_room(self, busy: Counter[str], waiting: str, preferred: Collection[str]) -> None:
+        """Cancel a handshake that has had its time. `waiting` is the address that is next."""
         loop, limits = asyncio.get_running_loop(), self.limits
         now = loop.time()
-        lasts = dict[asyncio.Task[None], float]()
-        for task, shaking in self._handshakes.items():
-            address = shaking.one.address
+        due = dict[asyncio.Task[None], float]()
+        for task, handshake in self._handshakes.items():
+            address = handshake.one.address
             is_known = self._is_known(address)
-            if busy[address] > busy[waits] or (waits in first and not is_known):
-                lasts[task] = shaking.since + (limits.late_s if is_known else limits.hurried_s)
-            elif address in self._speaking:
-                lasts[task] = shaking.since + limits.late_s
-        if not lasts:
+            if busy[address] > busy[waiting] or (waiting in preferred and not is_known):
+                due[task] = handshake.since + (limits.late_s if is_known else limits.hurried_s)
+            elif address in self._waiting:
+                due[task] = handshake.since + limits.late_s
+        if not due:
             return
-        task = min(lasts, key=lasts.__getitem__)
-        if lasts[task] <= now:
-            shaking = self._handshakes[task]
-            shaking.since = now  # cancelling takes a moment
+        task = min(due, key=due.__getitem__)
+        if due[task] <= now:
+            handshake = self._handshakes[task]
+            handshake.since = now  # cancelling takes a moment
             task.cancel()
-            self.refused("timeout", shaking.one.address)
-        elif self._again is None or not now < self._again.when() <= lasts[task]:
-            if self._again is not None:
-                self._again.cancel()
-            self._again = loop.call_at(lasts[task], self._begin)
+            self.refused("timeout", handshake.one.address)
+        elif self._timer is None or not now < self._timer.when() <= due[task]:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = loop.call_at(due[task], self._start_handshakes)
 
-    async def _enter(self, one: _PendingConnection) -> None:
+    async def _shake_hands(self, one: _PendingConnection) -> None:
         loop = asyncio.get_running_loop()
-        tls_options = self._secured()
-        one.entered = True
+        tls_options = self._tls_options()
+        one.owned = True
         try:
             async with asyncio.timeout(self.limits.handshake_s):
                 _, protocol = await loop.connect_accepted_socket(self.serve, one.socket, **tls_options)
         except OSError as error:
             self.refused(reason_of(error), one.address)
-            _let_go(error)
+            _break_cycle(error)
             return
         except asyncio.CancelledError as error:
-            _let_go(error)
+            _break_cycle(error)
             raise
         if protocol.transport is None:  # it has ended since
             return
@@ -260,14 +260,14 @@ class TlsListener:
             if displaced.transport is not None:
                 displaced.transport.abort()
 
-    def _secured(self) -> dict[str, Any]:
+    def _tls_options(self) -> dict[str, Any]:
         if self.context is None:
             return {}
         longer = self.limits.handshake_s + 1.0  # than our own timeout, because asyncio's error does not say why
         return {"ssl": self.context(), "ssl_handshake_timeout": longer, "ssl_shutdown_timeout": SHUTDOWN_S}
 
 
-def _let_go(error: BaseException | None) -> None:
+def _break_cycle(error: BaseException | None) -> None:
     """Break the reference cycle of an error and its frames, which hold the buffers of the connection."""
     while error is not None:
         error.__traceback__ = None

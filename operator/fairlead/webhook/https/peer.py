@@ -25,42 +25,42 @@ class Peer:
     leaf: str
     """Fingerprint of its certificate."""
     address: str
-    ends: int
+    valid_until: int
     """When its certificate is no longer valid, in nanoseconds of the clock that requests are timed by."""
-    why: str = "expired"
+    invalid_reason: str = "expired"
     """The reason: one of a few fixed texts, a metric label."""
 
 
-def met(transport: BaseTransport, now: int, time: int) -> Peer:
+def peer_of(transport: BaseTransport, now: int, time: int) -> Peer:
     """Return the client of a connection; `time` is the time of day, in nanoseconds since 1970, at `now`."""
-    shown: Mapping[str, Any] = transport.get_extra_info("peercert") or {}
-    end = shown.get("notAfter")
+    certificate: Mapping[str, Any] = transport.get_extra_info("peercert") or {}
+    end = certificate.get("notAfter")
     return Peer(
-        name=common_name(shown),
+        name=common_name(certificate),
         leaf=parsing.fingerprint(_leaf(transport)),
         address=str((transport.get_extra_info("peername") or ("?",))[0]),
-        ends=_NEVER if end is None else now + int(ssl.cert_time_to_seconds(end)) * _NANO - time,
+        valid_until=_NEVER if end is None else now + int(ssl.cert_time_to_seconds(end)) * _NANO - time,
     )
 
 
-def common_name(shown: Mapping[str, Any]) -> str | None:
+def common_name(certificate: Mapping[str, Any]) -> str | None:
     """Return the common name of a certificate as Python presents it; None if it has none, or several."""
-    subject: Sequence[Sequence[tuple[str, str]]] = shown.get("subject", ())
+    subject: Sequence[Sequence[tuple[str, str]]] = certificate.get("subject", ())
     names = [value for part in subject for key, value in part if key == "commonName"]
     return names[0] if len(names) == 1 else None
 
 
 def chain(transport: BaseTransport) -> tuple[bytes, ...]:
     """Return the certificate chain of the client, its own certificate first, in DER."""
-    secured: Any = transport.get_extra_info("ssl_object")
-    if secured is None:
+    tls: Any = transport.get_extra_info("ssl_object")
+    if tls is None:
         return ()
-    if hasattr(secured, "get_unverified_chain"):  # from Python 3.13 on
-        return tuple(secured.get_unverified_chain() or ())
-    found = secured._sslobj.get_unverified_chain() or ()  # noqa: SLF001  present from 3.10 on
+    if hasattr(tls, "get_unverified_chain"):  # from Python 3.13 on
+        return tuple(tls.get_unverified_chain() or ())
+    found = tls._sslobj.get_unverified_chain() or ()  # noqa: SLF001  present from 3.10 on
     return tuple(ssl.PEM_cert_to_DER_cert(one.public_bytes()) for one in found)
 
 
 def _leaf(transport: BaseTransport) -> bytes:
-    secured: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
-    return (secured.getpeercert(binary_form=True) or b"") if secured is not None else b""
+    tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
+    return (tls.getpeercert(binary_form=True) or b"") if tls is not None else b""

@@ -17,7 +17,7 @@ from fairlead.webhook.https.connection_limits import WEBHOOK, Limits
 from fairlead.webhook.https.counted_server import CountedServer
 from fairlead.webhook.https.fast_path import FastPathConnection, Work
 from fairlead.webhook.https.listener import Refused, TlsListener
-from fairlead.webhook.https.peer import Peer, chain, met
+from fairlead.webhook.https.peer import Peer, chain, peer_of
 from fairlead.webhook.https.tls import Tls
 
 LOG: Final = logging.getLogger(__name__)
@@ -76,26 +76,26 @@ class WebhookServer:
     time: Callable[[], int] = time_ns
     _prompt: Mapping[str, Prompt] = field(init=False)
     _server: CountedServer = field(init=False)
-    _door: TlsListener | None = None
+    _listener: TlsListener | None = None
     _faults: RateLimiter = field(default_factory=RateLimiter)
-    _rarely: RateLimitFilter = field(default_factory=RateLimitFilter)
+    _rate_limit: RateLimitFilter = field(default_factory=RateLimitFilter)
 
     async def start(self, host: str | None, port: int) -> int:
         """Listen; return the port."""
-        _HTTP.addFilter(self._rarely)  # aiohttp logs a traceback for each request that is not HTTP
+        _HTTP.addFilter(self._rate_limit)  # aiohttp logs a traceback for each request that is not HTTP
         self._prompt = {path: cast("Prompt", one) for path, one in self.routes.items() if not iscoroutinefunction(one)}
-        door = TlsListener(lambda: self.tls.context, self.connection, self.refused, self.limits, identified=True)
-        self._server = CountedServer(self._handle, door.gone)
-        self._door = door
+        listener = TlsListener(lambda: self.tls.context, self.connection, self.refused, self.limits, identified=True)
+        self._server = CountedServer(self._handle, listener.gone)
+        self._listener = listener
         self.tls.distrusted = self._close_untrusted
-        return await door.open(host, port)
+        return await listener.open(host, port)
 
     def connection(self) -> FastPathConnection:
         """Return the protocol of a new connection."""
         return FastPathConnection(
             self._server,
-            self._meet,
-            self._at_once,
+            self._identify,
+            self._fast_handler,
             self.clock,
             body_s=self.body_s,
             age=int(self.age_s * _NANO),
@@ -111,10 +111,10 @@ class WebhookServer:
         """Answer for `drain` more seconds, with `Connection: close`; then close all connections."""
         self.draining = True
         await asyncio.sleep(drain)
-        if self._door is not None:
-            await self._door.close()
+        if self._listener is not None:
+            await self._listener.close()
             await self._server.shutdown(timeout=self.last_s)
-            _HTTP.removeFilter(self._rarely)
+            _HTTP.removeFilter(self._rate_limit)
 
     def end_expired(self) -> None:
         """Close idle connections whose certificate has expired; call it from time to time.
@@ -123,8 +123,8 @@ class WebhookServer:
         """
         now = self.clock()
         for connection in self._open():
-            if now >= connection.peer.ends:
-                self._end(connection, connection.peer.why)
+            if now >= connection.peer.valid_until:
+                self._end(connection, connection.peer.invalid_reason)
 
     def _close_untrusted(self) -> None:
         """Close the connections whose certificates the new authorities do not trust."""
@@ -145,18 +145,18 @@ class WebhookServer:
         if connection.end(why):
             self.refused(why, connection.peer.address)
 
-    def _meet(self, transport: asyncio.BaseTransport) -> Peer:
-        peer = met(transport, self.clock(), self.time())
+    def _identify(self, transport: asyncio.BaseTransport) -> Peer:
+        peer = peer_of(transport, self.clock(), self.time())
         # The trusted authorities may have changed during the handshake.
-        begun_with = transport.get_extra_info("sslcontext")
-        if begun_with not in (None, self.tls.context) and not self.tls.trusts(chain(transport), self._now()):
-            peer.ends, peer.why = 0, _DISTRUSTED
+        handshake_context = transport.get_extra_info("sslcontext")
+        if handshake_context not in (None, self.tls.context) and not self.tls.trusts(chain(transport), self._now()):
+            peer.valid_until, peer.invalid_reason = 0, _DISTRUSTED
         return peer
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self.time() / _NANO, UTC)
 
-    def _at_once(self, peer: Peer, path: str, length: int) -> Work | None:
+    def _fast_handler(self, peer: Peer, path: str, length: int) -> Work | None:
         """Return the function that answers a call on the fast path.
 
         None if the call is to be refused, if its handler is a coroutine, or while the server drains.
@@ -168,9 +168,9 @@ class WebhookServer:
         if caller is None or (self.stranger is not None and self.stranger(name, peer.leaf)):
             return None
 
-        def work(body: bytes, begun: int) -> Reply:
+        def work(body: bytes, received: int) -> Reply:
             try:
-                return handle(IncomingCall(name, caller, body, begun))
+                return handle(IncomingCall(name, caller, body, received))
             except Exception as error:  # noqa: BLE001  it is logged
                 reply = self._fault(path, error)
                 self.refused(reply.refused, peer.address)
@@ -180,8 +180,8 @@ class WebhookServer:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         connection = cast("FastPathConnection", request.protocol)
-        begun = connection.take_received_at()
-        answer = await self._answer(request, connection, begun)
+        received = connection.take_received_at()
+        answer = await self._answer(request, connection, received)
         if answer.refused:
             self.refused(answer.refused, connection.peer.address)
         response = web.Response(body=answer.body, status=answer.status, content_type="application/json")
@@ -189,36 +189,36 @@ class WebhookServer:
             response.force_close()
         return response
 
-    async def _answer(self, request: web.BaseRequest, connection: FastPathConnection, begun: int) -> Reply:
+    async def _answer(self, request: web.BaseRequest, connection: FastPathConnection, received: int) -> Reply:
         handle = self.routes.get(request.path)
         if handle is None:
-            return self._page(request, connection, begun)
+            return self._page(request, connection, received)
         if request.method != "POST":
             return _describe(405, f"{request.method} is not allowed; use POST")
-        name = self._authenticate(connection.peer, begun)
+        name = self._authenticate(connection.peer, received)
         if isinstance(name, Reply):
             return name
         caller = self.authorize(name, request.path)
         if caller is None:
             return _describe(403, f"the certificate of {name!r} may not call {request.path}")
-        body = await self._body(request, begun)
+        body = await self._body(request, received)
         if isinstance(body, Reply):
             return body
-        if isinstance(ended := self._authenticate(connection.peer, begun), Reply):  # reading may have taken a while
+        if isinstance(ended := self._authenticate(connection.peer, received), Reply):  # reading may have taken a while
             return ended
         try:
-            reply = handle(IncomingCall(name, caller, body, begun))
+            reply = handle(IncomingCall(name, caller, body, received))
             return reply if isinstance(reply, Reply) else await reply
         except Exception as error:  # noqa: BLE001  it is logged
             return self._fault(request.path, error)
 
-    def _page(self, request: web.BaseRequest, connection: FastPathConnection, begun: int) -> Reply:
+    def _page(self, request: web.BaseRequest, connection: FastPathConnection, received: int) -> Reply:
         page = self.pages.get(request.path)
         if page is None:
             return _describe(404, f"no such path: {request.path}; there are {', '.join(self.routes)}")
         if request.method != "GET":
             return _describe(405, f"{request.method} is not allowed; use GET")
-        name = self._authenticate(connection.peer, begun)
+        name = self._authenticate(connection.peer, received)
         if isinstance(name, Reply):
             return name
         found = page(name)
@@ -226,11 +226,12 @@ class WebhookServer:
             return _describe(403, f"the certificate of {name!r} may not read {request.path}")
         return Reply(found)
 
-    def _authenticate(self, peer: Peer, begun: int) -> str | Reply:
+    def _authenticate(self, peer: Peer, received: int) -> str | Reply:
         """Return the common name of the client, or the reply if its certificate proves none."""
-        if begun >= peer.ends:
-            text = f"the certificate of {peer.name!r} is no longer valid: {peer.why}; reconnect with another one"
-            return _describe(403, text, peer.why)
+        if received >= peer.valid_until:
+            reason = peer.invalid_reason
+            text = f"the certificate of {peer.name!r} is no longer valid: {reason}; reconnect with another one"
+            return _describe(403, text, reason)
         if peer.name is None:
             return _describe(403, "the certificate has no common name, or several, and may not call anything")
         if self.stranger is not None and (why := self.stranger(peer.name, peer.leaf)):
@@ -242,7 +243,7 @@ class WebhookServer:
             LOG.error("request.fault", exc_info=FaultError(error), extra={"path": path, **more})
         return _describe(500, "internal error; the server's log has the details")
 
-    async def _body(self, request: web.BaseRequest, begun: int) -> bytes | Reply:
+    async def _body(self, request: web.BaseRequest, received: int) -> bytes | Reply:
         length = request.content_length
         if length is not None and length > self.max_body:
             return self._too_large(length)
@@ -252,7 +253,7 @@ class WebhookServer:
             return body if len(body) <= self.max_body else self._too_large(len(body))
         parts, size = [], 0
         try:
-            async with asyncio.timeout(self.body_s - (self.clock() - begun) / _NANO):
+            async with asyncio.timeout(self.body_s - (self.clock() - received) / _NANO):
                 while part := await content.readany():
                     parts.append(part)
                     size += len(part)
@@ -265,8 +266,8 @@ class WebhookServer:
         return b"".join(parts)
 
     def _too_large(self, size: int) -> Reply:
-        fault = f"the body has {size} bytes, at most {self.max_body} are allowed"
-        return _describe(413, f"{fault}; set nodeCacheCapable: true, or raise --max-body")
+        message = f"the body has {size} bytes, at most {self.max_body} are allowed"
+        return _describe(413, f"{message}; set nodeCacheCapable: true, or raise --max-body")
 
 
 def _describe(status: int, text: str, reason: str = "") -> Reply:

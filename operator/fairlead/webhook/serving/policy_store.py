@@ -89,7 +89,7 @@ class PolicyStore:
     _requeue: bool = False
     """Whether something changed since the queue was last built."""
     _stretches: int = 0
-    _begun: int = 0
+    _works_started: int = 0
 
     def warm(self) -> None:
         """Compile a sample policy: the first one takes several times as long, and no call waits for it yet."""
@@ -143,13 +143,13 @@ class PolicyStore:
         if self._changed:
             self._serve()
 
-    def _run(self, begun: list[_Work], limit: int) -> Iterator[float]:
+    def _run(self, works: list[_Work], limit: int) -> Iterator[float]:
         """Compile these, or everything that is pending or comes meanwhile.
 
         The policy that has taken the least time is next, so that none waits for a slow one.
         """
-        only = bool(begun)
-        queue = [(0.0, at, work) for at, work in enumerate(begun)]
+        only = bool(works)
+        queue = [(0.0, at, work) for at, work in enumerate(works)]
         try:
             while True:
                 if self._requeue and not only:
@@ -187,14 +187,14 @@ class PolicyStore:
         waiting = sorted((one for one in self._entries.items() if one[1].waits), key=lambda one: _length(one[1].obj))
         for name, entry in waiting:
             entry.waits = False
-            self._begun += 1
-            after.append((entry.taken / 2, self._begun, self._work(name, entry)))
+            self._works_started += 1
+            after.append((entry.taken / 2, self._works_started, self._work(name, entry)))
         heapify(after)
         return after, dropped
 
     def _work(self, name: str, entry: _Entry) -> _Work:
         expressions = list[CompiledExpression]()
-        return _Work(name, entry, self._compile(entry, entry.obj, expressions), expressions)
+        return _Work(name, entry, self._update_entry(entry, entry.obj, expressions), expressions)
 
     def _is_due(self, limit: int) -> bool:
         """Let compiled policies serve after `limit` stretches; return whether they do now."""
@@ -218,18 +218,18 @@ class PolicyStore:
             and entry.waits
             and (stored := self.last_good.get((name, _uid(entry.obj)))) is not None
         ]
-        return [self._begun_with(*each) for each in sorted(found, key=lambda one: _length(one[1].obj))]
+        return [self._last_good_work_of(*each) for each in sorted(found, key=lambda one: _length(one[1].obj))]
 
-    def _begun_with(self, entry: _Entry, stored: CompiledGeneration) -> _Work:
+    def _last_good_work_of(self, entry: _Entry, stored: CompiledGeneration) -> _Work:
         if _written(stored.obj) == _written(entry.obj):
             entry.waits = False
             return self._work(stored.name, entry)
-        return _Work(stored.name, entry, self._resume(stored.name, entry), [])
+        return _Work(stored.name, entry, self._restore_entry(stored.name, entry), [])
 
-    def _resume(self, name: str, entry: _Entry) -> Steps[None]:
+    def _restore_entry(self, name: str, entry: _Entry) -> Steps[None]:
         entry.compiled = yield from self._compile_stored(name, entry.obj)
 
-    def _compile(self, entry: _Entry, obj: Obj, expressions: list[CompiledExpression]) -> Steps[None]:
+    def _update_entry(self, entry: _Entry, obj: Obj, expressions: list[CompiledExpression]) -> Steps[None]:
         entry.is_too_long = False
         name, failed = str(obj["metadata"].get("name", "")), False
         try:

@@ -95,7 +95,7 @@ def test_what_is_remembered_of_pods_is_bounded_and_has_no_value_of_theirs() -> N
         pace.record_timeout(one, "gate", of(f"{number}" + "x" * 5_000), 0)
     assert len(pace._missed) == MISSES
     switched(pace, one, *(of(f"{at}" + "y" * 5_000) for at in range(50)))
-    assert len(repr(pace._missed)) + len(repr(pace._held)) < 200 * MISSES
+    assert len(repr(pace._missed)) + len(repr(pace._circuits)) < 200 * MISSES
 
 
 @pytest.mark.parametrize(("failure_policy", "gate"), [("Fail", "Fail"), ("Ignore", "Ignore")])

@@ -372,7 +372,7 @@ def test_half_a_call_leaves_nothing_behind(tmp_path: Path) -> None:
         await line.send(FILTER[:-2])
         line.close()
         await one.loop.settle()
-        assert (line.protocol._held, line.protocol._timer) == ([], None)
+        assert (line.protocol._parts, line.protocol._timer) == ([], None)
         await one.loop.skip(60)
         assert (line.replies(), one.refused, one.through_aiohttp) == ([], Counter(), 0)
 

@@ -29,7 +29,14 @@ HELLO = b"\x16\x03\x01\x02\x00\x01\x00"
 """How a handshake begins; this one never goes on."""
 OTHER, THIRD = "127.0.0.2", "127.0.0.3"
 PATIENT = Limits(
-    served=20, served_each=10, coming=20, coming_each=10, handshakes=4, handshakes_each=2, coming_s=600, handshake_s=600
+    served=20,
+    served_each=10,
+    pending=20,
+    pending_each=10,
+    handshakes=4,
+    handshakes_each=2,
+    pending_s=600,
+    handshake_s=600,
 )
 """Nothing ends for having taken long, but a handshake that others wait for."""
 FOREVER = replace(PATIENT, hurried_s=600, late_s=600)
@@ -57,8 +64,8 @@ class Running:
 
     @property
     def door(self) -> TlsListener:
-        assert self.server._door is not None
-        return self.server._door
+        assert self.server._listener is not None
+        return self.server._listener
 
     async def flood(self, count: int, sent: bytes = b"", come_from: str = OTHER) -> list[Connection]:
         found = [await connect(self.port, None, come_from=come_from) for _ in range(count)]
@@ -117,7 +124,7 @@ def test_of_those_who_say_nothing_few_are_kept(tmp_path: Path, flooder: str) -> 
         silent = await one.flood(300, come_from=flooder)
         await one.call()
         await one.until(lambda: one.refused[CROWDED] >= 290)
-        assert len(one.door._coming) <= 10
+        assert len(one.door._pending) <= 10
         await closed(silent, 290)
         assert (await kept.call("/filter", b"2")).body == b"2"
         await one.call()
@@ -130,9 +137,9 @@ def test_nobody_is_kept_who_says_nothing_for_long(tmp_path: Path) -> None:
         (silent,) = await one.flood(1)
         assert await silent.is_closed()
         assert one.refused == Counter(timeout=1)
-        assert len(one.door._coming) == 0
+        assert len(one.door._pending) == 0
 
-    told(tmp_path, story, replace(PATIENT, coming_s=0.05))
+    told(tmp_path, story, replace(PATIENT, pending_s=0.05))
 
 
 def test_without_a_flood_the_product_closes_nobody(tmp_path: Path) -> None:
@@ -142,7 +149,7 @@ def test_without_a_flood_the_product_closes_nobody(tmp_path: Path) -> None:
         await asyncio.gather(*(one.call() for _ in range(80)))
         assert one.refused == Counter()
 
-    told(tmp_path, story, replace(WEBHOOK, coming_s=600, handshake_s=600, late_s=600))
+    told(tmp_path, story, replace(WEBHOOK, pending_s=600, handshake_s=600, late_s=600))
 
 
 @pytest.mark.parametrize(
@@ -213,13 +220,13 @@ def test_who_is_known_comes_first(
     async def story(one: Running) -> None:
         for each in kept:
             await one.call(each)
-        enter = TlsListener._enter
+        enter = TlsListener._shake_hands
 
-        async def noted(self: TlsListener, coming: Any) -> None:
-            entered.append(coming.address)
-            await enter(self, coming)
+        async def noted(self: TlsListener, pending: Any) -> None:
+            entered.append(pending.address)
+            await enter(self, pending)
 
-        monkeypatch.setattr(TlsListener, "_enter", noted)
+        monkeypatch.setattr(TlsListener, "_shake_hands", noted)
         if busy:
             await one.flood(1, HELLO, comes)
         await one.flood(2, HELLO, OTHER)
@@ -229,9 +236,9 @@ def test_who_is_known_comes_first(
         for each in waiting:
             await one.flood(1, HELLO, each)
         calling = asyncio.ensure_future(one.call(comes))
-        await one.until(lambda: sum(map(len, one.door._speaking.values())) == len(waiting) + 1)
+        await one.until(lambda: sum(map(len, one.door._waiting.values())) == len(waiting) + 1)
         one.door.limits = replace(PATIENT, hurried_s=0, late_s=0)
-        one.door._begin()  # one of them has had his time
+        one.door._start_handshakes()  # one of them has had his time
         one.door.limits = FOREVER
         await one.until(lambda: len(entered) > taken)
         assert entered[taken] == comes
@@ -321,7 +328,7 @@ def test_whoever_ends_is_forgotten(tmp_path: Path) -> None:
         await one.flood(5)
         for connection in one.opened:
             await connection.close()
-        await one.until(lambda: len(one.door._served) + len(one.door._coming) == 0)
+        await one.until(lambda: len(one.door._served) + len(one.door._pending) == 0)
 
     told(tmp_path, story)
 
@@ -332,18 +339,18 @@ def test_calls_are_answered_between_connections(tmp_path: Path, monkeypatch: pyt
 
     async def story(one: Running) -> None:
         loop, turn = asyncio.get_running_loop(), 0
-        come = TlsListener._come
+        come = TlsListener._add
 
-        def counted(self: TlsListener, coming: Any) -> None:
+        def counted(self: TlsListener, pending: Any) -> None:
             taken[turn] += 1
-            come(self, coming)
+            come(self, pending)
 
         def ticks() -> None:
             nonlocal turn
             turn += 1
             loop.call_soon(ticks)
 
-        monkeypatch.setattr(TlsListener, "_come", counted)
+        monkeypatch.setattr(TlsListener, "_add", counted)
         ticks()
         # nobody is accepted meanwhile
         sockets = [socket.create_connection(("127.0.0.1", one.port), timeout=60) for _ in range(200)]

@@ -31,11 +31,11 @@ ADDRESSES = [f"127.0.0.{number}" for number in range(1, 7)]
 LIMITS = Limits(
     served=8,
     served_each=3,
-    coming=10,
-    coming_each=4,
+    pending=10,
+    pending_each=4,
     handshakes=4,
     handshakes_each=2,
-    coming_s=0.3,
+    pending_s=0.3,
     handshake_s=0.3,
     late_s=0.04,
     hurried_s=0.01,
@@ -49,7 +49,7 @@ HALVES = (b"", b"\x16", b"\x16\x03\x01\x02\x00\x01\x00", b"GET / HTTP/1.1\r\n\r\
 
 
 class Server(Protocol):
-    _door: Any
+    _listener: Any
     _server: Any
 
     async def start(self, host: str | None, port: int) -> int: ...
@@ -183,13 +183,13 @@ def holds(door: TlsListener) -> None:
         assert max(Counter(crowd._at.values()).values(), default=0) <= each
         assert {one: address for address, there in crowd._of.items() for one in there} == crowd._at
 
-    within(door._coming, limits.coming, limits.coming_each)
+    within(door._pending, limits.pending, limits.pending_each)
     within(door._served, limits.served, limits.served_each)
     busy = Counter(one.one.address for one in door._handshakes.values())
     assert busy.total() <= limits.handshakes
     assert max(busy.values(), default=0) <= limits.handshakes_each
-    assert all(door._speaking.values())
-    assert {one for there in door._speaking.values() for one in there} <= {*door._coming}
+    assert all(door._waiting.values())
+    assert {one for there in door._waiting.values() for one in there} <= {*door._pending}
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         monkeypatch.setattr(TlsListener, name, after)
 
-    for name in ("_come", "_speaks", "_begin", "_ended", "_refuse", "gone"):
+    for name in ("_add", "_on_data", "_start_handshakes", "_on_handshake_done", "_refuse", "gone"):
         looked_at(name)
     return found
 
@@ -241,17 +241,17 @@ def test_whatever_they_do_nobody_is_left_over(tmp_path: Path, kind: str, seed: i
         one = Crowded(tmp_path, kind, seed)
         server = one.server()
         one.port = await server.start("127.0.0.1", 0)
-        door, at_first = server._door, descriptors()
+        door, at_first = server._listener, descriptors()
         for _ in range(STEPS):
             one.step()
             if one.random.random() < 0.5:
                 await asyncio.sleep(one.random.choice([0, 0, 0.001, 0.01]))
             holds(door)
         await one.leave()
-        await until(lambda: not len(door._coming) and not door._handshakes and not len(door._served))
+        await until(lambda: not len(door._pending) and not door._handshakes and not len(door._served))
         await until(lambda: not server._server.connections and descriptors() == at_first)
-        assert not door._speaking
-        assert (door._coming._of, door._served._of) == ({}, {})
+        assert not door._waiting
+        assert (door._pending._of, door._served._of) == ({}, {})
         one.ground.files.client_ca.write_bytes(one.ground.ca.certificate)
         one.tls.reload()
         path, context = ("/livez", None) if kind == "plain" else ("/filter", one.contexts[0])
@@ -265,7 +265,7 @@ def test_whatever_they_do_nobody_is_left_over(tmp_path: Path, kind: str, seed: i
         await (server.stop(0) if isinstance(server, WebhookServer) else server.stop())  # type: ignore[attr-defined]
 
     told(story)
-    assert counted["_come"] > STEPS // 4
+    assert counted["_add"] > STEPS // 4
 
 
 @pytest.mark.parametrize("kind", ["schedulers", "anyone", "plain"])
@@ -277,16 +277,16 @@ def test_when_it_closes_nobody_is_left_over_whatever_they_are_at(
         server = one.server()
         at_first = descriptors()
         one.port = await server.start("127.0.0.1", 0)
-        door = server._door
+        door = server._listener
         for _ in range(STEPS // 3):
             one.step()
             await asyncio.sleep(0)
-        await until(lambda: len(door._coming) + len(door._handshakes) + len(door._served) > 0)
+        await until(lambda: len(door._pending) + len(door._handshakes) + len(door._served) > 0)
         await (server.stop(0) if isinstance(server, WebhookServer) else server.stop())  # type: ignore[attr-defined]
         await one.leave()
-        assert (len(door._coming), door._speaking, door._handshakes) == (0, {}, {})
+        assert (len(door._pending), door._waiting, door._handshakes) == (0, {}, {})
         await until(lambda: not len(door._served) and not server._server.connections)
         await until(lambda: descriptors() == at_first)
 
     told(story)
-    assert counted["_come"]
+    assert counted["_add"]
