@@ -20,7 +20,7 @@ from fairlead.webhook.extender.call import CallClock, Caller, VerbReply
 from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
 from fairlead.webhook.extender.state import ServingState, build_serving_state
 
-CALLER: Final = Caller(schedulers=frozenset({cluster.SCHEDULER}), ignore_gate=True)
+CALLER: Final = Caller(schedulers=frozenset({cluster.SCHEDULER}), ignore_entry=True)
 WHEN: Final = CallClock(cluster.NOW, monotonic_ns, cluster.NEVER)
 KEEPING: Final = ("variables.wants != ''", *cluster.FILTERS[1:])
 """Three filters that refuse nobody; of those of `cluster` the first refuses a quarter."""
@@ -63,7 +63,7 @@ def nobody_refused(size: Size) -> list[float]:
 
 
 def quarter_refused(size: Size) -> list[float]:
-    """One of three filters refuses a quarter of the nodes; the gate Ignore comes after, so that reasons are sent."""
+    """One of three filters refuses a quarter of the nodes; the entry Ignore comes after, so that reasons are sent."""
     return _filtered(size, size.nodes, cluster.policies(cluster.FILTERS))
 
 

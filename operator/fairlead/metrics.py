@@ -135,15 +135,15 @@ class Metrics:
 
     def counter(self, name: str, help: str, *labels: str) -> Counter:  # noqa: A002 - as Prometheus calls it
         """Register a counter; it is exposed with the suffix `_total`."""
-        made = Counter(name, help, labels)
-        self.own.append(made)
-        return made
+        metric = Counter(name, help, labels)
+        self.own.append(metric)
+        return metric
 
     def histogram(self, name: str, help: str, *labels: str, buckets: tuple[float, ...] = BUCKETS) -> Histogram:  # noqa: A002
         """Register a histogram of seconds."""
-        made = Histogram(name, help, labels, buckets)
-        self.own.append(made)
-        return made
+        metric = Histogram(name, help, labels, buckets)
+        self.own.append(metric)
+        return metric
 
     def gauge(self, name: str, help: str, *labels: str, ask: Gauge, grows: bool = False) -> None:  # noqa: A002
         """Register a function that is called at each scrape; `grows`: its values are counters."""

@@ -110,7 +110,7 @@ class Fuzz:
             namespaces={"ml": ns("ml", {"team": "ml"}), "wire-names": ns("wire-names")},
             unplaced=pods,
             schedulers=SCHEDULERS,
-            ignore_gate=True,
+            ignore_entry=True,
             resolvable=True,
         )
 
@@ -138,7 +138,7 @@ class Fuzz:
     def _answer(self, verb: Verb, body: bytes) -> VerbReply:
         """What bind would post is looked at here."""
         when = CallClock(NOW + self.time, self.clock, self.time + SECOND)
-        gate: FailurePolicy = "Fail" if self.random.random() < 0.6 else "Ignore"
+        entry: FailurePolicy = "Fail" if self.random.random() < 0.6 else "Ignore"
         if verb == "bind":
             bound = self.asking.bind(body, when)
             if isinstance(bound, BindArgs):  # what the API server would say
@@ -152,7 +152,7 @@ class Fuzz:
             return bound
         if verb == "prioritize":
             return self.asking.prioritize(body, when)
-        return self.asking.filter(body, gate, when) if verb == "filter" else self.asking.preempt(body, gate, when)
+        return self.asking.filter(body, entry, when) if verb == "filter" else self.asking.preempt(body, entry, when)
 
     def _pass_time(self) -> None:
         self.asked += 1

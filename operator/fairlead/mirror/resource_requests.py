@@ -1,4 +1,4 @@
-"""What pods request and nodes have, computed as kube-scheduler does: `PodRequests` and `NodeInfo` of Kubernetes 1.37.
+"""Requests of pods and allocatable amounts of nodes, computed as kube-scheduler 1.37 does (`PodRequests`, `NodeInfo`).
 
 1.35 and 1.36 take the maximum of the desired, allocated and effective amounts for each container that the kubelet
 reports, 1.37 for the pod as a whole. The older versions count more than this module while one container of a pod is

@@ -94,14 +94,14 @@ class Asking:
             policy_set(policies), self.nodes, self.mirror, self.pace, NodeNameCache(), self.tally
         )
 
-    def filter(self, asked: bytes, gate: FailurePolicy = "Fail", when: CallClock | None = None) -> VerbReply:
-        return verbs.filter(asked, self.world, self.caller, gate, when or at())
+    def filter(self, asked: bytes, entry: FailurePolicy = "Fail", when: CallClock | None = None) -> VerbReply:
+        return verbs.filter(asked, self.world, self.caller, entry, when or at())
 
     def prioritize(self, asked: bytes, when: CallClock | None = None) -> VerbReply:
         return verbs.prioritize(asked, self.world, self.caller, when or at())
 
-    def preempt(self, asked: bytes, gate: FailurePolicy = "Fail", when: CallClock | None = None) -> VerbReply:
-        return verbs.preempt(asked, self.world, self.caller, gate, when or at())
+    def preempt(self, asked: bytes, entry: FailurePolicy = "Fail", when: CallClock | None = None) -> VerbReply:
+        return verbs.preempt(asked, self.world, self.caller, entry, when or at())
 
     def bind(self, asked: bytes, when: CallClock | None = None) -> BindDecision | BindArgs | VerbReply:
         return placing.decide_bind(asked, self.world, self.caller, when or at())
@@ -140,7 +140,7 @@ class Passing(Clock):
     """A clock for calls that miss their deadline, or do not."""
 
     def ask(
-        self, asking: Asking, verb: str, names: Sequence[str], gate: FailurePolicy = "Fail", *, slow: bool, **more: Any
+        self, asking: Asking, verb: str, names: Sequence[str], entry: FailurePolicy = "Fail", *, slow: bool, **more: Any
     ) -> VerbReply:
         """With each look at the clock taking a second and a deadline in the past, or no time at all."""
         self.step = SECOND if slow else 0
@@ -148,4 +148,4 @@ class Passing(Clock):
         asked = body(victims={name: ["u"] for name in names}, **more) if verb == "preempt" else body(names, **more)
         if verb == "prioritize":
             return asking.prioritize(asked, when)
-        return asking.preempt(asked, gate, when) if verb == "preempt" else asking.filter(asked, gate, when)
+        return asking.preempt(asked, entry, when) if verb == "preempt" else asking.filter(asked, entry, when)

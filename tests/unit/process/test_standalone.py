@@ -244,11 +244,12 @@ async def test_a_policy_that_is_too_slow_is_told_until_its_next_generation(tmp_p
             assert await told() == [False, False]
             asked = pod(namespace=namespace)
             assert (
-                one.core.reloader.circuit_breaker.record_timeout(policy, "gate", asked, perf_counter_ns()) == switched
+                one.core.reloader.circuit_breaker.record_timeout(policy, "filters", asked, perf_counter_ns())
+                == switched
             )
             if switched == "class":
                 assert "p: TooSlow: its failurePolicy replaces its filters for " in (await one.probe("/readyz"))[1]
-                told_of = 'fairlead_policy_open_circuits{part="gate",policy="p"}'
+                told_of = 'fairlead_policy_open_circuits{part="filters",policy="p"}'
                 assert told_of in (await one.probe("/metrics"))[1]
         assert await told() == [True, True]
         await one.served(OTHER)

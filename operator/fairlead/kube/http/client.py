@@ -126,13 +126,13 @@ class Client:
         limit: int = PAGE,
     ) -> AsyncGenerator[Page[T], None]:
         """Yield a list page by page, all of one resource version. Raises GoneError if it took too long."""
-        asked = {**query, "limit": str(limit)}
+        page_query = {**query, "limit": str(limit)}
         while True:
-            page = await self._decoded(Request("list", where, asked, accept=accept), decode)
+            page = await self._decoded(Request("list", where, page_query, accept=accept), decode)
             yield page
             if not page.metadata.more:
                 return
-            asked = {**asked, "continue": page.metadata.more}
+            page_query = {**page_query, "continue": page.metadata.more}
 
     async def watch(
         self, where: ObjectRef, query: Mapping[str, str], *, line_bytes_max: int = LINE_BYTES_MAX
@@ -170,8 +170,8 @@ class Client:
 
     async def delete(self, where: ObjectRef, *, uid: str = "", version: str = "") -> None:
         """Delete an object if it still has this UID and version. A retry may meet its own success: NotFoundError."""
-        given = {"uid": uid, "resourceVersion": version}
-        conditions = {name: value for name, value in given.items() if value}
+        preconditions = {"uid": uid, "resourceVersion": version}
+        conditions = {name: value for name, value in preconditions.items() if value}
         body = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": conditions} if conditions else None
         await self._ask(Request("delete", where, body=None if body is None else _encoded(body)))
 

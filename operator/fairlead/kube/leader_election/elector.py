@@ -268,7 +268,7 @@ class Elector:
             self._met(holder)
 
     def _failed(self, error: Exception) -> None:
-        why = str(error) or "the API server did not reply in time"
-        if why != self.fault:
-            LOG.warning("leader.lease_failed", extra={"error": why})
-        self.fault = why
+        message = str(error) or "the API server did not reply in time"
+        if message != self.fault:
+            LOG.warning("leader.lease_failed", extra={"error": message})
+        self.fault = message

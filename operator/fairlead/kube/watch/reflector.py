@@ -42,7 +42,7 @@ _SILENCES: Final = 2
 _NONE: Final[Mapping[str, str]] = {}
 _log: Final = logging.getLogger(__name__)
 _page: Final = msgspec.json.Decoder(Page[msgspec.Raw])
-_ANEW: Final = frozenset({Relist.ASKED, Relist.DIFFERS, Relist.REFUSED, Relist.FAILING})
+_REPLAY: Final = frozenset({Relist.ASKED, Relist.DIFFERS, Relist.REFUSED, Relist.FAILING})
 _UNREADABLE: Final = (msgspec.DecodeError, ValueError, NotImplementedError, RecursionError)
 _PASSING: Final = frozenset({0, 401, 403, 408, 429})  # they say nothing about the version; 0 is no reply
 
@@ -120,7 +120,7 @@ class Reflector(Generic[T]):
 
     async def _list(self, why: Relist) -> None:
         self.state.relists[why] += 1
-        self._store.begin(anew=why in _ANEW or self._asked.is_set())
+        self._store.begin(replay=why in _REPLAY or self._asked.is_set())
         self._asked.clear()
         version = ""
         async with aclosing(self._client.pages(self.where, _page.decode, query=self._query)) as pages:

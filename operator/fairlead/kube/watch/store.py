@@ -100,24 +100,24 @@ class Store(Generic[T]):
         self._identify: Final = identify
         self._versions: dict[Key, ObjectVersion] = {}
         self._unlisted: set[Key] = set()
-        self._anew = False
+        self._replay = False
 
     @property
     def versions(self) -> Mapping[Key, ObjectVersion]:
         """Return the versions by key."""
         return self._versions
 
-    def begin(self, *, anew: bool) -> None:
-        """Start a list; with `anew`, unchanged objects are put again too, because the sink needs them."""
+    def begin(self, *, replay: bool) -> None:
+        """Start a list; with `replay`, unchanged objects are put again too, because the sink needs them."""
         self._unlisted = set(self._versions)
-        self._anew = self._anew or anew  # an aborted list may start again
+        self._replay = self._replay or replay  # an aborted list may start again
         self._sink.begin()
 
     def list(self, item: T) -> None:
         """Take an object of the list."""
         key, version = self._identify(item)
         self._unlisted.discard(key)
-        self._put(item, key, version, anew=self._anew)
+        self._put(item, key, version, replay=self._replay)
 
     def skip(self, key: Key) -> None:
         """Note an object of the list that cannot be decoded: its last state stays."""
@@ -132,13 +132,13 @@ class Store(Generic[T]):
 
     def end(self) -> None:
         """End a list whose missing objects were swept."""
-        self._anew = False
+        self._replay = False
         self._sink.end()
 
     def put(self, item: T) -> ObjectVersion:
         """Take an object of the watch, and return its version."""
         key, version = self._identify(item)
-        self._put(item, key, version, anew=False)
+        self._put(item, key, version, replay=False)
         return version
 
     def gone(self, key: Key, uid: str) -> None:
@@ -147,9 +147,9 @@ class Store(Generic[T]):
         if stored and stored.uid == uid:
             self._remove(key)
 
-    def _put(self, item: T, key: Key, version: ObjectVersion, *, anew: bool) -> None:
+    def _put(self, item: T, key: Key, version: ObjectVersion, *, replay: bool) -> None:
         stored = self._versions.get(key)
-        if stored == version and not anew:
+        if stored == version and not replay:
             return
         if stored and stored.uid != version.uid:
             self._remove(key)

@@ -33,7 +33,7 @@ class BindDecision:
     @property
     def bound(self) -> VerbReply:
         """Return the reply to send once the API server has confirmed the Binding."""
-        outcome = Outcome(verb="bind", gate="Fail", pod=self.request.uid, candidates=1, conflicts=self.conflicts)
+        outcome = Outcome(verb="bind", entry="Fail", pod=self.request.uid, candidates=1, conflicts=self.conflicts)
         return VerbReply(replies.encode_binding(), outcome=outcome)
 
 
@@ -64,16 +64,18 @@ def decide_bind_for(
     if (refusal := refusal_reason(request, pod, caller)) is not None:
         return refusal
     try:
-        made = _annotations(request, pod, state, when)
+        computed = _annotations(request, pod, state, when)
     except MalformedError as error:
         return refused(request.uid, str(error))
     except TooSlowError as error:
         answer = refused(request.uid, str(error))
-        switched = state.record_timeout(error.policy, "binding", pod, when.clock()) if when.had_enough_time else None
+        switched = (
+            state.record_timeout(error.policy, "annotations", pod, when.clock()) if when.had_enough_time else None
+        )
         return replace(answer, outcome=replace(answer.outcome, too_slow=error.policy, switched=switched))
-    if made.refusal is not None:
-        return refused(request.uid, made.refusal)
-    return BindDecision(request, made.values, tuple(made.conflicts))
+    if computed.refusal is not None:
+        return refused(request.uid, computed.refusal)
+    return BindDecision(request, computed.values, tuple(computed.conflicts))
 
 
 def _annotations(request: BindArgs, pod: Any, state: ServingState, when: CallClock) -> Annotations:
@@ -81,11 +83,11 @@ def _annotations(request: BindArgs, pod: Any, state: ServingState, when: CallClo
 
     Raises MalformedError and TooSlowError.
     """
-    gate, view = state.gates["Fail"], state.pod_view(pod)
+    evaluator, view = state.entries["Fail"], state.pod_view(pod)
     clock, before = when.clock, when.clock()
     deadline = before + (when.deadline - before) // 2
-    switched, spent = state.circuit_breaker.open_for("binding", before), dict[str, int]()
-    matched = gate.matching(
+    switched, spent = state.circuit_breaker.open_for("annotations", before), dict[str, int]()
+    matched = evaluator.matching(
         view, str(pod.spec.schedulerName), when.now, clock=clock, deadline=deadline, spent=spent, switched=switched
     )
     if not matched:
@@ -100,7 +102,7 @@ def _annotations(request: BindArgs, pod: Any, state: ServingState, when: CallClo
         if at > deadline:
             raise TooSlowError(spent)
 
-    return annotations(view, matched, gate.nodes, request.node, now=when.now, tally=gate.tally, took=took)
+    return annotations(view, matched, evaluator.nodes, request.node, now=when.now, tally=evaluator.tally, took=took)
 
 
 def refusal_reason(request: BindArgs, pod: Any, caller: Caller) -> VerbReply | None:
@@ -118,5 +120,5 @@ def refusal_reason(request: BindArgs, pod: Any, caller: Caller) -> VerbReply | N
 def refused(pod: str, why: str) -> VerbReply:
     """Return the reply that leaves the pod unbound; the scheduler tries again."""
     return VerbReply(
-        replies.encode_error(why), outcome=Outcome(verb="bind", gate="Fail", result="error", pod=pod, error=why)
+        replies.encode_error(why), outcome=Outcome(verb="bind", entry="Fail", result="error", pod=pod, error=why)
     )

@@ -49,7 +49,7 @@ class Caller:
     """Scheduler names whose pods it may place. It may ask about other pods: no policy applies to them."""
     excluded_namespaces: frozenset[str] = frozenset()
     """Namespaces whose pods it must not place: their pods have to run before Fairlead can answer."""
-    ignore_gate: bool = False
+    ignore_entry: bool = False
     """Whether it also calls the entry Ignore: then it reads the reasons of the entry Fail even if nodes are left."""
     wants_all_reasons: bool = False
     """True for ConfigOnly: others write its configuration, and more extenders may follow ours."""
@@ -72,7 +72,7 @@ class Outcome:
 
     verb: Verb
     result: Result = "passed"
-    gate: FailurePolicy | None = None
+    entry: FailurePolicy | None = None
     pod: str = ""
     """UID of the pod."""
     candidates: int | None = None

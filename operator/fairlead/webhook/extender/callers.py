@@ -21,21 +21,21 @@ _OPERATOR = Caller(schedulers=frozenset())
 """The operator may call to verify that the webhook answers; it places no pods."""
 
 
-def expected(settings: OperatorSettings, there: Collection[str], named: Iterable[str]) -> frozenset[str]:
-    """Which schedulers may call: those that are listed, those that are there, and those that policies name while one
-    that is not listed may begin.
+def expected(settings: OperatorSettings, existing: Collection[str], in_policies: Iterable[str]) -> frozenset[str]:
+    """Return the schedulers that may call: listed and existing ones, and those in policies if there is room for them.
 
-    Also without a policy: pods of a scheduler that is wired to us must be bound when its last policy went.
-    """  # noqa: D205
-    begins = named if settings.has_room(there) else ()
-    return frozenset({*there, *(one.name for one in settings.schedulers), *begins})
+    A policy is not required: pods of a scheduler that calls Fairlead must be bound even after its last policy is
+    deleted.
+    """
+    from_policies = in_policies if settings.has_room(existing) else ()
+    return frozenset({*existing, *(one.name for one in settings.schedulers), *from_policies})
 
 
 def callers(
     names: Iterable[str], settings: OperatorSettings, policies: Iterable[CompiledPolicy], namespace: str
 ) -> tuple[Caller, ...]:
     """Return a caller per scheduler name; a name that must be listed and is not may not call."""
-    gates = {(one.scheduler_name, one.rejects_on_failure) for one in policies if one.enforced and _filters(one)}
+    filtering = {(one.scheduler_name, one.rejects_on_failure) for one in policies if one.enforced and _filters(one)}
     found = []
     for name in sorted({*names}):
         try:
@@ -47,7 +47,7 @@ def callers(
             Caller(
                 schedulers=frozenset({name}),
                 excluded_namespaces=frozenset({SYSTEM, namespace}) if managed else frozenset(),
-                ignore_gate=(name, False) in gates,
+                ignore_entry=(name, False) in filtering,
                 wants_all_reasons=not managed,
                 timeout_s=one.timeout.seconds,
             )

@@ -32,7 +32,7 @@ NAMESPACES: Final = 2
 MISSES: Final = 1024
 """Classes with one recent miss that are remembered."""
 
-Part = Literal["gate", "scores", "binding"]
+Part = Literal["filters", "scores", "annotations"]
 Scope = Literal["class", "namespace", "all"]
 _WHOLE: Final = b""
 """Stands for all classes of a namespace."""
@@ -70,9 +70,9 @@ class OpenCircuit(NamedTuple):
 
 
 _DONE: Final[dict[Part, str]] = {
-    "gate": "its failurePolicy replaces its filters",
+    "filters": "its failurePolicy replaces its filters",
     "scores": "its scores are left out",
-    "binding": "the onError of its annotations applies",
+    "annotations": "the onError of its annotations applies",
 }
 
 

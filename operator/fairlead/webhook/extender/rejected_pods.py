@@ -39,14 +39,14 @@ _EVERY: Final = -1
 @dataclass(slots=True, eq=False)
 class _Pod:
     key: tuple[str, str]
-    gate: FailurePolicy | None
+    entry: FailurePolicy | None
     policy: str
     """The policy that alone rejected it; "" if several did."""
     since: int
     known: bool = False
     reported: int = 0
     """Reported slots that would pass, as a number with one byte per slot."""
-    again: int = 0
+    report_again_at: int = 0
     pause: int = PAUSE_NS
     skipped_until: int = 0
     """Until when it is skipped, because it took too long or an internal error occurred."""
@@ -72,21 +72,21 @@ class RejectedPods:
     def record_filtered(self, outcome: Outcome, at: int) -> None:
         """Record the outcome of a filter call."""
         if outcome.waits is None:
-            entry = self._pods.get(outcome.pod) if self._pods else None
-            if entry is not None and entry.gate == outcome.gate and outcome.result in ("passed", "refused"):
+            rejected = self._pods.get(outcome.pod) if self._pods else None
+            if rejected is not None and rejected.entry == outcome.entry and outcome.result in ("passed", "refused"):
                 del self._pods[outcome.pod]
             return
         policies = {policy for policy, _ in outcome.refusals}
         if outcome.missed_sample:
             self.missed.update(policies)
         policy = policies.pop() if len(policies) == 1 else ""
-        entry = self._pods.get(outcome.pod)
-        if entry is not None:
-            entry.gate, entry.policy = outcome.gate, policy
+        rejected = self._pods.get(outcome.pod)
+        if rejected is not None:
+            rejected.entry, rejected.policy = outcome.entry, policy
             return
         if len(self._pods) >= self.limit:
             del self._pods[next(iter(self._pods))]
-        self._pods[outcome.pod] = _Pod(outcome.waits, outcome.gate, policy, at)
+        self._pods[outcome.pod] = _Pod(outcome.waits, outcome.entry, policy, at)
         self._left.append(outcome.pod)
 
     def rejected_alone(self) -> Mapping[str, int]:
@@ -95,7 +95,7 @@ class RejectedPods:
 
     def recheck(self, state: ServingState, when: CallClock) -> bool:
         """Continue the round until the deadline; return whether every pod was checked since the last change."""
-        at, head = when.clock(), state.gates["Fail"].nodes.head
+        at, head = when.clock(), state.entries["Fail"].nodes.head
         if self._state is not state:
             for pod in self._pods.values():
                 pod.sweeps.clear()
@@ -103,55 +103,55 @@ class RejectedPods:
         if self._state is not state or (not self._left and (head != self._head or at >= self._next)):
             self._state, self._head, self._next, self._left = state, head, at + AGAIN_NS, [*self._pods]
         while self._left:
-            entry = self._pods.get(self._left[-1])
-            if entry is not None and not self._look_at(entry, self._left[-1], state, when):
+            rejected = self._pods.get(self._left[-1])
+            if rejected is not None and not self._look_at(rejected, self._left[-1], state, when):
                 return False
             self._left.pop()
             if self._left and when.clock() > when.deadline:
                 return False
         return True
 
-    def _look_at(self, entry: _Pod, uid: str, state: ServingState, when: CallClock) -> bool:
+    def _look_at(self, rejected: _Pod, uid: str, state: ServingState, when: CallClock) -> bool:
         """Check one pod; return False if time ran out before its result was known."""
-        pod = state.mirror.unplaced(*entry.key)
+        pod = state.mirror.unplaced(*rejected.key)
         at = when.clock()
         if pod is None or pod.metadata.uid != uid:
-            if entry.known or at - entry.since > UNSEEN_NS:
+            if rejected.known or at - rejected.since > UNSEEN_NS:
                 del self._pods[uid]
             return True
-        entry.known = True
-        if at < entry.skipped_until:
+        rejected.known = True
+        if at < rejected.skipped_until:
             return True
         try:
-            passing = _passing(state, pod, entry, when)
+            passing = _passing(state, pod, rejected, when)
         except TooSlowError:
             return False
         except Exception as error:  # one pod must not keep the others from being woken
-            entry.skipped_until = at + PAUSE_MAX_NS
+            rejected.skipped_until = at + PAUSE_MAX_NS
             if not isinstance(error, _ConditionsError) and (more := self.rate_limiter.about("waiting")) is not None:
                 LOG.exception("rejected_pod.fault", exc_info=FaultError(error), extra={"pod": uid, **more})
             return True
-        entry.sweeps.clear()
-        entry.reported &= passing
+        rejected.sweeps.clear()
+        rejected.reported &= passing
         if not passing:
-            entry.again, entry.pause = 0, PAUSE_NS
-        elif passing & ~entry.reported or at >= entry.again:
+            rejected.report_again_at, rejected.pause = 0, PAUSE_NS
+        elif passing & ~rejected.reported or at >= rejected.report_again_at:
             self.schedulable_again = True
-            if at >= entry.again:
-                entry.pause = min(2 * entry.pause, PAUSE_MAX_NS) if entry.reported else PAUSE_NS
-                entry.again = at + entry.pause
-            entry.reported = passing
+            if at >= rejected.report_again_at:
+                rejected.pause = min(2 * rejected.pause, PAUSE_MAX_NS) if rejected.reported else PAUSE_NS
+                rejected.report_again_at = at + rejected.pause
+            rejected.reported = passing
         return True
 
 
-def _passing(state: ServingState, pod: object, entry: _Pod, when: CallClock) -> int:
+def _passing(state: ServingState, pod: object, rejected: _Pod, when: CallClock) -> int:
     """Return the nodes that pass both failure policies, one byte per slot. Raises TooSlowError if time runs out."""
     view, passing = state.pod_view(pod), _EVERY
     scheduler = str(view.pod.spec.schedulerName)
-    switched = state.circuit_breaker.open_for("gate", when.clock())
-    for gate, evaluator in state.gates.items():
+    switched = state.circuit_breaker.open_for("filters", when.clock())
+    for entry, evaluator in state.entries.items():
         matched = _matching(evaluator, view, scheduler, when, switched)
-        if gate == "Fail" and any(one.switched for one in matched):
+        if entry == "Fail" and any(one.switched for one in matched):
             return 0
         active = [one for one in matched if not one.switched]
         if any(one.policy.filters for one in active):
@@ -159,7 +159,7 @@ def _passing(state: ServingState, pod: object, entry: _Pod, when: CallClock) -> 
                 full_view = state.with_requests(view)
             except MalformedError:
                 return 0
-            passing &= int.from_bytes(_of_gate(evaluator, full_view, active, entry, gate, when), "little")
+            passing &= int.from_bytes(_of_entry(evaluator, full_view, active, rejected, entry, when), "little")
     return passing
 
 
@@ -179,19 +179,19 @@ def _matching(
         raise _ConditionsError from error
 
 
-def _of_gate(
-    evaluator: Evaluator, pod: PodView, matched: list[Matched], entry: _Pod, gate: FailurePolicy, when: CallClock
+def _of_entry(
+    evaluator: Evaluator, pod: PodView, matched: list[Matched], rejected: _Pod, entry: FailurePolicy, when: CallClock
 ) -> bytearray:
     now, clock, deadline, _ = when
     kept = evaluator.cached_for(pod, matched)
     evaluator.refresh(kept, now=now, clock=clock, deadline=deadline)
     if kept is not None:
         return kept.verdicts.passing
-    sweep = entry.sweeps.get(gate)
+    sweep = rejected.sweeps.get(entry)
     if sweep is None:
         nodes, tally = evaluator.nodes, RuleErrorTally()
         filters = [rule for each in matched for rule in filter_columns(each, pod, nodes, tally)]
-        sweep = entry.sweeps[gate] = UncachedPass(filters, nodes)
+        sweep = rejected.sweeps[entry] = UncachedPass(filters, nodes)
     if not sweep.go_on(now, clock, deadline):
         raise TooSlowError({matched[0].policy.name: 0})
     return sweep.passing

@@ -111,8 +111,8 @@ def decode_filter_args(body: bytes, split: NodeSplitter = lambda *_: None) -> Fi
     try:
         seen = _ARGS.decode(body)
     except UNREADABLE:
-        given = _in_any_case(body)
-        return _args(_pod(given), given.get("nodes", _NULL), given.get("nodenames", _NULL))
+        keys = _in_any_case(body)
+        return _args(_pod(keys), keys.get("nodes", _NULL), keys.get("nodenames", _NULL))
     return _args(seen.Pod, seen.Nodes, seen.NodeNames)
 
 
@@ -127,10 +127,10 @@ def decode_preempt_args(body: bytes) -> PreemptArgs:
         seen = _PREEMPT_ARGS.decode(body)
         asked, meta, full = seen.Pod, _bytes(seen.NodeNameToMetaVictims), _bytes(seen.NodeNameToVictims)
     except UNREADABLE:
-        given = _in_any_case(body)
-        asked = _pod(given)
-        meta = _bytes(given.get("nodenametometavictims", _NULL))
-        full = _bytes(given.get("nodenametovictims", _NULL))
+        keys = _in_any_case(body)
+        asked = _pod(keys)
+        meta = _bytes(keys.get("nodenametometavictims", _NULL))
+        full = _bytes(keys.get("nodenametovictims", _NULL))
     if meta is not None:
         return PreemptArgs(asked, _meta_victims(meta))
     return PreemptArgs(asked, {} if full is None else _victims(full, _uid_of_pod), has_full_nodes=full is not None)
@@ -149,11 +149,11 @@ def decode_bind_args(body: bytes) -> BindArgs:
     try:
         return _BIND_ARGS.decode(body)
     except UNREADABLE:
-        given = _in_any_case(body)
-        told = {
-            key: given[key.lower()] for key in ("PodName", "PodNamespace", "PodUID", "Node") if key.lower() in given
+        keys = _in_any_case(body)
+        canonical = {
+            key: keys[key.lower()] for key in ("PodName", "PodNamespace", "PodUID", "Node") if key.lower() in keys
         }
-        return _read(_BIND_ARGS.decode, msgspec.json.encode(told))
+        return _read(_BIND_ARGS.decode, msgspec.json.encode(canonical))
 
 
 class _WithPod(Struct, gc=False):
@@ -240,8 +240,8 @@ def _lower(keys: Mapping[str, Raw]) -> dict[str, Raw]:
     return {key.lower(): value for key, value in keys.items()}
 
 
-def _pod(given: Mapping[str, Raw]) -> Any:
-    raw = given.get("pod", _NULL)
+def _pod(keys: Mapping[str, Raw]) -> Any:
+    raw = keys.get("pod", _NULL)
     if _bytes(raw) is None:
         raise MalformedError("the request has no Pod")
     return decode_pod(raw)

@@ -23,7 +23,7 @@ _IMAGES: Final = ("status", "images")
 
 
 class ClusterView(Protocol):
-    """What the verbs need of the mirror besides its nodes."""
+    """View of the cluster that the verbs need, besides the nodes."""
 
     def namespace(self, name: str, /) -> Any | None:
         """Return a namespace; None if the mirror does not hold it."""
@@ -43,7 +43,7 @@ class ClusterView(Protocol):
         Depends on nothing else. Raises one of `requests.UNREADABLE` if it is not a node.
         """
 
-    def view_full_node(self, given: Any, /) -> NodeView:
+    def view_full_node(self, full_node: Any, /) -> NodeView:
         """Return the view of a decoded node with the pods that the mirror has on the node of its name."""
 
 
@@ -53,7 +53,7 @@ class ServingState:
 
     policies: PolicySet
     mirror: ClusterView
-    gates: Mapping[FailurePolicy, Evaluator]
+    entries: Mapping[FailurePolicy, Evaluator]
     scores: Evaluator
     circuit_breaker: CircuitBreaker
     node_names: NodeNameCache
@@ -82,8 +82,8 @@ class ServingState:
 
     def record_timeout(self, policy: str, part: Part, pod: Any, at: int) -> Scope | None:
         """Record that a policy missed the deadline for a pod; return for which pods its circuit opened, if it did."""
-        asked = (self.scores,) if part == "scores" else self.gates.values()
-        for one in (one for evaluator in asked for one in evaluator.policies.policies):
+        evaluators = (self.scores,) if part == "scores" else self.entries.values()
+        for one in (one for evaluator in evaluators for one in evaluator.policies.policies):
             if one.name == policy:
                 return self.circuit_breaker.record_timeout(one, part, self.pod_view(pod), at)
         return None
@@ -92,7 +92,7 @@ class ServingState:
         """Compute pending verdicts in idle time; return whether all are done."""
         now, clock, deadline, _ = when
         return all(
-            one.precompute(now=now, clock=clock, deadline=deadline) for one in (*self.gates.values(), self.scores)
+            one.precompute(now=now, clock=clock, deadline=deadline) for one in (*self.entries.values(), self.scores)
         )
 
 
@@ -100,7 +100,7 @@ def build_serving_state(
     policies: PolicySet,
     nodes: Nodes,
     mirror: ClusterView,
-    pace: CircuitBreaker,
+    circuit_breaker: CircuitBreaker,
     names: NodeNameCache,
     tally: RuleErrorTally,
     counts: CacheCounts | None = None,
@@ -108,17 +108,17 @@ def build_serving_state(
     """Build the serving state: each evaluator gets only the rules it evaluates, and caches nothing else."""
     classes = Classes(counts=counts or CacheCounts())
 
-    def asked(chosen: list[CompiledPolicy]) -> Evaluator:
+    def evaluator_of(chosen: list[CompiledPolicy]) -> Evaluator:
         return Evaluator(PolicySet(tuple(chosen), policies.generation), nodes, tally=tally, classes=classes)
 
     filtering = [
         replace(one, scores=()) for one in policies.policies if one.filters or one.protections or one.annotations
     ]
     scoring = [replace(one, filters=(), protections=(), annotations=()) for one in policies.policies if one.scores]
-    gates: Mapping[FailurePolicy, Evaluator] = {
-        "Fail": asked([one for one in filtering if one.rejects_on_failure]),
-        "Ignore": asked([one for one in filtering if not one.rejects_on_failure]),
+    entries: Mapping[FailurePolicy, Evaluator] = {
+        "Fail": evaluator_of([one for one in filtering if one.rejects_on_failure]),
+        "Ignore": evaluator_of([one for one in filtering if not one.rejects_on_failure]),
     }
     images = any(overlap(_IMAGES, path) for policy in policies.policies for path in policy.reads.node)
     full_nodes = FullNodeCache(lambda node: mirror.decode_full_node(node, images=images))
-    return ServingState(policies, mirror, gates, asked(scoring), pace, names, full_nodes)
+    return ServingState(policies, mirror, entries, evaluator_of(scoring), circuit_breaker, names, full_nodes)

@@ -57,7 +57,7 @@ class _Call:
 
     @property
     def part(self) -> Part:
-        return "scores" if self.outcome.verb == "prioritize" else "gate"
+        return "scores" if self.outcome.verb == "prioritize" else "filters"
 
     def without_side_effects(self) -> "_Call":
         """Return the call with counters off, evaluated on the nodes of the request; preempt requests bring none."""
@@ -76,9 +76,9 @@ class _MatchedPod:
     """The rule that rejects the pod on every node, and its reason; None if none does."""
 
 
-def filter(body: bytes, state: ServingState, caller: Caller, gate: FailurePolicy, when: CallClock) -> VerbReply:  # noqa: A001 - its name
+def filter(body: bytes, state: ServingState, caller: Caller, entry: FailurePolicy, when: CallClock) -> VerbReply:  # noqa: A001 - its name
     """Answer filter: the nodes that the pod may use."""
-    call = _Call(state, caller, state.gates[gate], when, Outcome(verb="filter", gate=gate))
+    call = _Call(state, caller, state.entries[entry], when, Outcome(verb="filter", entry=entry))
     return _run(call, lambda body: requests.decode_filter_args(body, state.full_nodes.split), _filter, body)
 
 
@@ -88,28 +88,28 @@ def prioritize(body: bytes, state: ServingState, caller: Caller, when: CallClock
     return _run(call, lambda body: requests.decode_filter_args(body, state.full_nodes.split), _prioritize, body)
 
 
-def preempt(body: bytes, state: ServingState, caller: Caller, gate: FailurePolicy, when: CallClock) -> VerbReply:
+def preempt(body: bytes, state: ServingState, caller: Caller, entry: FailurePolicy, when: CallClock) -> VerbReply:
     """Answer preempt: the nodes on which pods may be evicted for this one."""
-    call = _Call(state, caller, state.gates[gate], when, Outcome(verb="preempt", gate=gate))
+    call = _Call(state, caller, state.entries[entry], when, Outcome(verb="preempt", entry=entry))
     return _run(call, requests.decode_preempt_args, _preempt, body)
 
 
 def _run(call: _Call, read: Callable[[bytes], A], work: Callable[[_Call, A], VerbReply], body: bytes) -> VerbReply:
     try:
-        asked = read(body)
+        args = read(body)
     except MalformedError as error:
         return _failed(call, str(error), BAD_REQUEST)
     try:
-        if asked.has_full_nodes or asked.pod.metadata.name == NO_POD:
+        if args.has_full_nodes or args.pod.metadata.name == NO_POD:
             call = call.without_side_effects()
-        return work(call, asked)
+        return work(call, args)
     except MalformedError as error:
         return _failed(call, str(error), BAD_REQUEST)
     except TooSlowError as error:
         late = error.beside(call.spent) if call.spent else error
-        outcome = replace(call.outcome, pod=str(asked.pod.metadata.uid), too_slow=late.policy)
+        outcome = replace(call.outcome, pod=str(args.pod.metadata.uid), too_slow=late.policy)
         if call.when.had_enough_time and not outcome.simulated:
-            switched = call.state.record_timeout(late.policy, call.part, asked.pod, call.when.clock())
+            switched = call.state.record_timeout(late.policy, call.part, args.pod, call.when.clock())
             outcome = replace(outcome, switched=switched)
         return _failed(replace(call, outcome=outcome), str(late), UNAVAILABLE)
 
@@ -127,7 +127,7 @@ def _match(call: _Call, pod: Any) -> _MatchedPod:
         return _MatchedPod(PodView(pod), ())
     view = call.state.pod_view(pod)
     if (why := exclusion_reason(call.caller, view.namespace)) is not None:
-        return _MatchedPod(view, (), (GUARD, why) if call.outcome.gate == "Fail" else None)
+        return _MatchedPod(view, (), (GUARD, why) if call.outcome.entry == "Fail" else None)
     when = call.when
     switched = call.state.circuit_breaker.open_for(call.part, when.clock())
     matched = call.evaluator.matching(
@@ -139,17 +139,17 @@ def _match(call: _Call, pod: Any) -> _MatchedPod:
     if switched is None:
         return _MatchedPod(view, matched)
     slow = [each.policy.name for each in matched if each.switched]
-    refuses = slow and call.outcome.gate == "Fail"
+    refuses = slow and call.outcome.entry == "Fail"
     left = [each for each in matched if not each.switched]
     return _MatchedPod(view, left, ((slow[0], ""), too_slow(slow[0])) if refuses else None)
 
 
-def _filter(call: _Call, asked: FilterArgs) -> VerbReply:
-    matched_pod = _match(call, asked.pod)
+def _filter(call: _Call, args: FilterArgs) -> VerbReply:
+    matched_pod = _match(call, args.pod)
     outcome = replace(call.outcome, pod=matched_pod.pod.uid)
     if matched_pod.rejected_by is None and not any(each.policy.filters for each in matched_pod.matched):
-        return VerbReply(replies.encode_filter_result(asked.names, asked.nodes), outcome=outcome)
-    candidates = _candidates(call, asked)
+        return VerbReply(replies.encode_filter_result(args.names, args.nodes), outcome=outcome)
+    candidates = _candidates(call, args)
     outcome = replace(outcome, candidates=len(candidates.names))
     if matched_pod.rejected_by is not None and candidates.names:
         if matched_pod.rejected_by[0] != GUARD:  # no change of rules or nodes removes this
@@ -160,7 +160,7 @@ def _filter(call: _Call, asked: FilterArgs) -> VerbReply:
         matched_pod.pod, matched_pod.matched, candidates.names, now=when.now, clock=when.clock, deadline=when.deadline
     )
     if len(found.passed) == len(candidates.names):
-        return VerbReply(replies.encode_filter_result(asked.names, asked.nodes), outcome=outcome)
+        return VerbReply(replies.encode_filter_result(args.names, args.nodes), outcome=outcome)
     outcome = replace(
         outcome,
         result="refused" if found.passed else "empty",
@@ -170,7 +170,7 @@ def _filter(call: _Call, asked: FilterArgs) -> VerbReply:
         missed_sample=not found.passed and _is_sample(call, candidates) and found.any_node_passes,
     )
     caller = call.caller
-    is_read = not found.passed or caller.wants_all_reasons or (outcome.gate == "Fail" and caller.ignore_gate)
+    is_read = not found.passed or caller.wants_all_reasons or (outcome.entry == "Fail" and caller.ignore_entry)
     reasons = _reasons(found, resolvable=caller.resolvable) if is_read else NO_REASONS
     return VerbReply(replies.encode_filter_result(*candidates.written(found.passed), reasons), outcome=outcome)
 
@@ -200,12 +200,12 @@ def _is_sample(call: _Call, candidates: "_Candidates") -> bool:
     return not call.outcome.simulated and SAMPLE <= len(candidates.names) < len(call.evaluator.nodes.slots)
 
 
-def _prioritize(call: _Call, asked: FilterArgs) -> VerbReply:
-    matched_pod = _match(call, asked.pod)
+def _prioritize(call: _Call, args: FilterArgs) -> VerbReply:
+    matched_pod = _match(call, args.pod)
     outcome = replace(call.outcome, pod=matched_pod.pod.uid)
     if not matched_pod.matched:
         return VerbReply(b"[]", outcome=outcome)
-    names, when = _candidates(call, asked).names, call.when
+    names, when = _candidates(call, args).names, call.when
     totals = call.evaluator.rate(
         matched_pod.pod, matched_pod.matched, names, now=when.now, clock=when.clock, deadline=when.deadline
     )
@@ -214,8 +214,8 @@ def _prioritize(call: _Call, asked: FilterArgs) -> VerbReply:
     )
 
 
-def _preempt(call: _Call, asked: PreemptArgs) -> VerbReply:
-    matched_pod, proposed = _match(call, asked.pod), asked.victims
+def _preempt(call: _Call, args: PreemptArgs) -> VerbReply:
+    matched_pod, proposed = _match(call, args.pod), args.victims
     outcome = replace(call.outcome, pod=matched_pod.pod.uid, candidates=len(proposed))
     if matched_pod.rejected_by is not None and proposed:
         refusals = {matched_pod.rejected_by[0]: len(proposed)}
@@ -288,12 +288,12 @@ class _Candidates:
         )
 
 
-def _candidates(call: _Call, asked: FilterArgs) -> _Candidates:
+def _candidates(call: _Call, args: FilterArgs) -> _Candidates:
     """Return the nodes of a request, and put full nodes into the evaluator. Raises MalformedError."""
-    if asked.names is not None:
-        return _Candidates(call.state.node_names.names(asked.names))
-    items = asked.items or []
+    if args.names is not None:
+        return _Candidates(call.state.node_names.names(args.names))
+    items = args.items or []
     views = [call.state.full_node_view(item) for item in items]
     for view in views:
         call.evaluator.nodes.put(view)
-    return _Candidates([view.name for view in views], items if asked.has_full_nodes else None)
+    return _Candidates([view.name for view in views], items if args.has_full_nodes else None)

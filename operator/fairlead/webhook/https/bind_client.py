@@ -1,7 +1,7 @@
 """bind: posts the Binding, and reports success only after the API server has confirmed it.
 
-A scheduler that believes in a binding that does not exist leaves the pod pending for ever; one that is told of a
-failure tries again, and then learns the outcome.
+A scheduler that believes in a binding that does not exist leaves the pod pending for ever; one that sees
+a failure tries again, and then learns the outcome.
 """
 
 import logging

@@ -30,10 +30,10 @@ _PODS: Final[Mapping[Scope, str]] = {
     "all": "all pods",
 }
 _DECIDED: Final[Mapping[str, tuple[Verb, Callable[..., VerbReply]]]] = {
-    "/filter": ("filter", partial(verbs.filter, gate="Fail")),
-    "/ignore/filter": ("filter", partial(verbs.filter, gate="Ignore")),
-    "/preempt": ("preempt", partial(verbs.preempt, gate="Fail")),
-    "/ignore/preempt": ("preempt", partial(verbs.preempt, gate="Ignore")),
+    "/filter": ("filter", partial(verbs.filter, entry="Fail")),
+    "/ignore/filter": ("filter", partial(verbs.filter, entry="Ignore")),
+    "/preempt": ("preempt", partial(verbs.preempt, entry="Fail")),
+    "/ignore/preempt": ("preempt", partial(verbs.preempt, entry="Ignore")),
     "/prioritize": ("prioritize", verbs.prioritize),
 }
 """Verbs that are answered from memory, without I/O."""

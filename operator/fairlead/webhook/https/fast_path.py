@@ -158,10 +158,10 @@ class FastPathConnection(RequestHandler):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        held = b"".join(self._parts)
+        body = b"".join(self._parts)
         self._parts.clear()
         self._head = None
-        return held
+        return body
 
     def _reply(self, work: Work, body: bytes, since: int) -> None:
         reply = work(body, since)

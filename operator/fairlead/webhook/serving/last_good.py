@@ -43,7 +43,7 @@ class RevisionApi(Protocol):
         """Return the objects with this label."""
 
     async def create(self, obj: Mapping[str, Any]) -> bool:
-        """Whether it was revision; it was not if there is one of that name."""
+        """Create an object; return False if one of that name exists."""
 
     async def delete(self, name: str, uid: str) -> None:
         """Delete an object if it still has this UID."""
@@ -208,7 +208,7 @@ class RevisionClient:
         return found
 
     async def create(self, obj: Mapping[str, Any]) -> bool:
-        """Whether it was revision; it was not if there is one of that name."""
+        """Create an object; return False if one of that name exists."""
         try:
             await self.client.create(ObjectRef(REVISIONS, self.namespace), obj, _decode)
         except ConflictError:

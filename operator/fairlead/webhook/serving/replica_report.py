@@ -66,7 +66,7 @@ def _policy(
     minimal = PolicyState(uid=state.uid, generation=state.generation, reason=state.reason, message=state.message)
     if one is None or one.uid != minimal.uid:  # its first generation is not serving yet
         return minimal
-    gates = one.filters or one.protections
+    filters = one.filters or one.protections
     return PolicyState(
         uid=minimal.uid,
         generation=minimal.generation,
@@ -79,7 +79,7 @@ def _policy(
         ),
         scheduler=one.scheduler_name,
         fails=one.enforced and one.rejects_on_failure,
-        ignores=one.enforced and not one.rejects_on_failure and bool(gates),
+        ignores=one.enforced and not one.rejects_on_failure and bool(filters),
         scores=one.enforced and bool(one.scores),
         binds=one.enforced and bool(one.annotations),
         rules=tuple(_rules(inputs.rule_errors, one)),

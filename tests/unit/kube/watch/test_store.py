@@ -30,7 +30,7 @@ def identify(item: Item) -> tuple[Key, ObjectVersion]:
 
 
 def listed(held: Store[Item], *items: Item, anew: bool = False, end: bool = True) -> None:
-    held.begin(anew=anew)
+    held.begin(replay=anew)
     for item in items:
         held.list(item)
     if end:
@@ -59,7 +59,7 @@ def test_what_a_list_does_not_name_is_removed_before_its_end(held: Store[Item], 
 
 
 def test_all_that_a_list_does_not_name_is_removed_a_part_at_a_time(held: Store[Item], told: Told) -> None:
-    held.begin(anew=False)
+    held.begin(replay=False)
     assert [held.sweep(1), held.sweep(1)] == [True, False]
     assert sorted(told.said) == ["begin", "remove a", "remove b"]
 
@@ -101,7 +101,7 @@ def test_what_is_told_twice_is_put_once(held: Store[Item], told: Told) -> None:
 
 
 def test_what_cannot_be_read_in_a_list_stays(held: Store[Item], told: Told) -> None:
-    held.begin(anew=False)
+    held.begin(replay=False)
     held.skip(("", "a"))
     assert not held.sweep(5)
     held.end()

@@ -21,19 +21,19 @@ SLOW: dict[str, Any] = {"filters": {"f": "true"}, "scores": {"s": "1.0"}, "prote
 
 def test_pace() -> None:
     pace, one, asked = CircuitBreaker(), policy("p"), pod()
-    assert not pace.record_timeout(one, "gate", asked, 0)
-    assert not pace.record_timeout(one, "gate", asked, WINDOW_NS), "a minute later it starts afresh"
+    assert not pace.record_timeout(one, "filters", asked, 0)
+    assert not pace.record_timeout(one, "filters", asked, WINDOW_NS), "a minute later it starts afresh"
     assert not pace.record_timeout(one, "scores", asked, WINDOW_NS + 1), "the other parts have their own count"
-    assert not pace.record_timeout(one, "binding", asked, WINDOW_NS + 1)
-    assert pace.record_timeout(one, "gate", asked, 2 * WINDOW_NS - 1)
+    assert not pace.record_timeout(one, "annotations", asked, WINDOW_NS + 1)
+    assert pace.record_timeout(one, "filters", asked, 2 * WINDOW_NS - 1)
     start = 2 * WINDOW_NS - 1
-    assert pace.is_open(one, "gate", asked, start)
-    assert pace.is_open(one, "gate", asked, start + PAUSE_NS - 1)
-    assert not pace.is_open(one, "gate", asked, start + PAUSE_NS)
+    assert pace.is_open(one, "filters", asked, start)
+    assert pace.is_open(one, "filters", asked, start + PAUSE_NS - 1)
+    assert not pace.is_open(one, "filters", asked, start + PAUSE_NS)
     assert not pace.is_open(one, "scores", asked, start)
     for another in (policy("q"), policy("p", generation=2), policy("p", uid="u-other")):
-        assert not pace.is_open(another, "gate", asked, start)
-    assert not pace.record_timeout(one, "gate", asked, start + PAUSE_NS), "and then it has two again"
+        assert not pace.is_open(another, "filters", asked, start)
+    assert not pace.record_timeout(one, "filters", asked, start + PAUSE_NS), "and then it has two again"
 
 
 TEAM: dict[str, Any] = {"filters": {"f": "pod.metadata.labels['team'] != '' && request['cpu'] >= 0.0"}}
@@ -45,15 +45,15 @@ def of(team: str, namespace: str = "ml", name: str = "x") -> PodView:
 
 def switched(pace: CircuitBreaker, one: CompiledPolicy, *pods: PodView) -> list[str | None]:
     """For whom, once each of them has missed twice."""
-    return [[pace.record_timeout(one, "gate", each, 0) for _ in range(2)][1] for each in pods]
+    return [[pace.record_timeout(one, "filters", each, 0) for _ in range(2)][1] for each in pods]
 
 
 def test_a_policy_is_switched_for_the_pods_that_made_it_miss_and_for_nobody_else() -> None:
     pace, one = CircuitBreaker(), policy("p", **TEAM)
     assert switched(pace, one, of("a")) == ["class"]
-    assert pace.is_open(one, "gate", of("a", name="another"), 0), "pods that agree on what is read are one class"
+    assert pace.is_open(one, "filters", of("a", name="another"), 0), "pods that agree on what is read are one class"
     for other in (of("b"), of("a", "web"), of("b", "web")):
-        assert not pace.is_open(one, "gate", other, 0)
+        assert not pace.is_open(one, "filters", other, 0)
     assert [str(each) for each in pace.open_circuits(0)] == [
         "its failurePolicy replaces its filters for 1 class of pods of one namespace"
     ]
@@ -63,54 +63,54 @@ def test_one_namespace_never_switches_a_policy_for_another_however_many_classes_
     pace, one = CircuitBreaker(), policy("p", **TEAM)
     pods = [of(f"t{at}") for at in range(10)]
     assert switched(pace, one, *pods) == ["class"] * (CLASSES - 1) + ["namespace"] * (10 - CLASSES + 1)
-    assert pace.is_open(one, "gate", of("one that never missed"), 0)
-    assert not pace.is_open(one, "gate", of("t0", "web"), 0)
+    assert pace.is_open(one, "filters", of("one that never missed"), 0)
+    assert not pace.is_open(one, "filters", of("t0", "web"), 0)
     assert [each.pods for each in pace.open_circuits(0)] == ["the pods of one namespace"]
 
 
 def test_classes_of_two_namespaces_switch_it_for_everybody() -> None:
     pace, one = CircuitBreaker(), policy("p", **TEAM)
     assert switched(pace, one, of("a"), of("b", "web")) == ["class", "all"]
-    assert pace.is_open(one, "gate", of("c", "third"), PAUSE_NS - 1)
-    assert not pace.is_open(one, "gate", of("a"), PAUSE_NS)
+    assert pace.is_open(one, "filters", of("c", "third"), PAUSE_NS - 1)
+    assert not pace.is_open(one, "filters", of("a"), PAUSE_NS)
     assert [each.pods for each in pace.open_circuits(0)] == ["all pods"]
 
 
 def test_once_is_not_enough_in_however_many_namespaces() -> None:
     pace, one = CircuitBreaker(), policy("p", **TEAM)
-    assert [pace.record_timeout(one, "gate", of("a", f"n{at}"), 0) for at in range(20)] == [None] * 20
+    assert [pace.record_timeout(one, "filters", of("a", f"n{at}"), 0) for at in range(20)] == [None] * 20
     assert not pace.open_circuits(0)
 
 
 def test_pods_that_are_like_no_other_are_one_class_for_each_namespace() -> None:
     pace, one = CircuitBreaker(), policy("p", filters={"f": "pod.metadata.name != ''"})
     assert switched(pace, one, of("a", name="x")) == ["namespace"]
-    assert pace.is_open(one, "gate", of("a", name="y"), 0)
-    assert not pace.is_open(one, "gate", of("a", "web", name="x"), 0)
+    assert pace.is_open(one, "filters", of("a", name="y"), 0)
+    assert not pace.is_open(one, "filters", of("a", "web", name="x"), 0)
 
 
 def test_what_is_remembered_of_pods_is_bounded_and_has_no_value_of_theirs() -> None:
     pace, one = CircuitBreaker(), policy("p", **TEAM)
     for number in range(3 * MISSES):
-        pace.record_timeout(one, "gate", of(f"{number}" + "x" * 5_000), 0)
+        pace.record_timeout(one, "filters", of(f"{number}" + "x" * 5_000), 0)
     assert len(pace._missed) == MISSES
     switched(pace, one, *(of(f"{at}" + "y" * 5_000) for at in range(50)))
     assert len(repr(pace._missed)) + len(repr(pace._circuits)) < 200 * MISSES
 
 
-@pytest.mark.parametrize(("failure_policy", "gate"), [("Fail", "Fail"), ("Ignore", "Ignore")])
+@pytest.mark.parametrize(("failure_policy", "entry"), [("Fail", "Fail"), ("Ignore", "Ignore")])
 def test_a_pod_of_one_tenant_neither_opens_nor_closes_a_policy_for_others(
-    failure_policy: str, gate: FailurePolicy
+    failure_policy: str, entry: FailurePolicy
 ) -> None:
     asking = Asking([policy(filters=GPU, failurePolicy=failure_policy)], MANY)
     time = Passing()
     for _ in range(2):
-        time.ask(asking, "filter", NAMES, gate, slow=True)
+        time.ask(asking, "filter", NAMES, entry, slow=True)
     assert [each.scope for each in asking.pace.open_circuits(time.time)] == ["class"]
     mine, others = (
-        time.ask(asking, "filter", NAMES, gate, slow=False, pod={"namespace": one}) for one in ("ml", "web")
+        time.ask(asking, "filter", NAMES, entry, slow=False, pod={"namespace": one}) for one in ("ml", "web")
     )
-    assert names_of(mine) == ([] if gate == "Fail" else NAMES)
+    assert names_of(mine) == ([] if entry == "Fail" else NAMES)
     assert names_of(others) == NAMES[150:]
 
 

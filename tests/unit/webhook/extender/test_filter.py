@@ -26,9 +26,9 @@ CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any], Sequence[str], list[st
     # the policy, the caller, the nodes; who passes, FailedNodes, FailedAndUnresolvableNodes
     "nobody is refused": ({"filters": {"f": "true"}}, {}, ALL, ALL, None, None),
     "reasons are not sent while a node is left": ({"filters": {"f": GPU}}, {}, ALL, ["a", "c"], None, None),
-    "unless another gate comes after": (
+    "unless another entry comes after": (
         {"filters": {"f": GPU}},
-        {"ignore_gate": True},
+        {"ignore_entry": True},
         ALL,
         ["a", "c"],
         None,
@@ -100,9 +100,9 @@ def test_who_passes_and_what_is_said(case: str) -> None:
 
 def test_a_gate_asks_the_policies_of_its_failure_policy_and_its_own_reasons() -> None:
     rules = [policy("f", filters={"f": GPU}), policy("i", filters={"f": ROOM}, failurePolicy="Ignore")]
-    asking = Asking(rules, NODES, ignore_gate=True)
-    for gate, want, reasons in (("Fail", ["a", "c"], {"b": "no GPU"}), ("Ignore", ["a", "b"], None)):
-        found = reply(asking.filter(body(ALL), gate))  # type: ignore[arg-type]
+    asking = Asking(rules, NODES, ignore_entry=True)
+    for entry, want, reasons in (("Fail", ["a", "c"], {"b": "no GPU"}), ("Ignore", ["a", "b"], None)):
+        found = reply(asking.filter(body(ALL), entry))  # type: ignore[arg-type]
         assert (found["NodeNames"], found["FailedAndUnresolvableNodes"]) == (want, reasons)
 
 
@@ -113,12 +113,12 @@ def test_a_namespace_that_is_known_is_looked_at() -> None:
         assert names_of(asking.filter(body(ALL))) == want
 
 
-@pytest.mark.parametrize("gate", ["Fail", "Ignore"])
-def test_for_pods_of_schedulers_that_the_caller_does_not_place_no_policy_is(gate: FailurePolicy) -> None:
+@pytest.mark.parametrize("entry", ["Fail", "Ignore"])
+def test_for_pods_of_schedulers_that_the_caller_does_not_place_no_policy_is(entry: FailurePolicy) -> None:
     strict: dict[str, Any] = {"filters": {"f": "false"}, "schedulerName": "other"}
     rules = [policy(**strict), policy("i", **strict, failurePolicy="Ignore")]
-    assert names_of(Asking(rules, NODES).filter(body(ALL, scheduler="other"), gate)) == ALL
-    assert names_of(Asking(rules, NODES, schedulers=["other"]).filter(body(ALL, scheduler="other"), gate)) == []
+    assert names_of(Asking(rules, NODES).filter(body(ALL, scheduler="other"), entry)) == ALL
+    assert names_of(Asking(rules, NODES, schedulers=["other"]).filter(body(ALL, scheduler="other"), entry)) == []
 
 
 def test_a_pod_that_cannot_be_read_is_none_of_our_business_while_no_policy_is_for_it() -> None:

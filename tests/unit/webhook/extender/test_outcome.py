@@ -55,7 +55,7 @@ FILTERED: dict[str, tuple[dict[str, Any], list[str], Outcome]] = {
 def test_a_filter_call(case: str) -> None:
     spec, asked, want = FILTERED[case]
     found = Asking([policy(**spec)], MANY).filter(body(asked)).outcome
-    given = {"gate": "Fail", "pod": "u-x", "waits": ("ml", "x") if want.result == "empty" else None}
+    given = {"entry": "Fail", "pod": "u-x", "waits": ("ml", "x") if want.result == "empty" else None}
     assert found == Outcome(**{name: getattr(want, name) for name in want.__slots__} | given)
 
 
@@ -77,7 +77,7 @@ def test_a_prioritize_call() -> None:
 
 
 def test_pods_of_a_guarded_namespace_are_refused_by_the_gate_that_is_always_asked() -> None:
-    """Whatever policies say, and none has to; the scores and the other gate leave it to that one."""
+    """Whatever policies say, and none has to; the scores and the other entry leave it to that one."""
     why = "pods of namespace ml must not depend on Fairlead: give them another scheduler"
     for policies in ([], [policy(filters={"f": "true"}, scores={"s": "100.0"}, failurePolicy="Ignore")]):
         asking = Asking(policies, MANY, excluded_namespaces=frozenset({"kube-system", "ml"}))
@@ -127,9 +127,9 @@ SLOW: dict[str, Any] = {"filters": {"f": "true"}, "scores": {"s": "1.0"}, "prote
 class Time(Passing):
     """A clock that is told how long a look takes."""
 
-    def call(self, asking: Asking, verb: str, gate: FailurePolicy = "Fail", *, slow: bool) -> VerbReply:
+    def call(self, asking: Asking, verb: str, entry: FailurePolicy = "Fail", *, slow: bool) -> VerbReply:
         """About all nodes."""
-        return self.ask(asking, verb, NAMES, gate, slow=slow)
+        return self.ask(asking, verb, NAMES, entry, slow=slow)
 
 
 @pytest.mark.parametrize(("verb", "status"), [("filter", 200), ("prioritize", 503), ("preempt", 503)])
@@ -158,7 +158,7 @@ def test_twice_in_a_minute_is_too_slow_for_five_minutes() -> None:
     asking, time = Asking([policy(**SLOW)], MANY), Time()
     assert not time.call(asking, "filter", slow=True).outcome.switched
     assert time.call(asking, "preempt", slow=True).outcome.switched == "class"
-    assert [*asking.pace.open_circuits(time.time)] == [OpenCircuit(Version("p", "u-p", "1"), "gate", "class", 1)]
+    assert [*asking.pace.open_circuits(time.time)] == [OpenCircuit(Version("p", "u-p", "1"), "filters", "class", 1)]
 
     reply = go.decode("filter", time.call(asking, "filter", slow=False).body)
     assert (reply["NodeNames"], {*reply["FailedAndUnresolvableNodes"].values()}) == ([], {"policy p is too slow"})

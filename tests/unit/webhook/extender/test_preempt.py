@@ -64,8 +64,8 @@ def test_violations_are_sent_back() -> None:
 
 def test_a_gate_asks_its_own_policies() -> None:
     asking = Asking([policy(filters=GPU, failurePolicy="Ignore")], NODES)
-    for gate, want in (("Fail", {"a", "b"}), ("Ignore", {"a"})):
-        left = go.decode("preempt", asking.preempt(body(victims=BOTH), gate).body)  # type: ignore[arg-type]
+    for entry, want in (("Fail", {"a", "b"}), ("Ignore", {"a"})):
+        left = go.decode("preempt", asking.preempt(body(victims=BOTH), entry).body)  # type: ignore[arg-type]
         assert {*left["NodeNameToMetaVictims"]} == want
 
 

@@ -18,7 +18,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[str], dict[str, int]]] = {
     "of these nodes only": ([{"scores": CPU}], ["b", "d"], {"d": 1}),
     "all the same": ([{"scores": {"s": "70.0"}}], ALL, {}),
     "policies add up": ([{"scores": CPU}, {"scores": {"s": {"expression": CPU["s"], "weight": 3}}}], ALL[:2], {"b": 4}),
-    "of both gates": ([{"scores": CPU}, {"scores": CPU, "failurePolicy": "Ignore"}], ALL[:2], {"b": 2}),
+    "of both entries": ([{"scores": CPU}, {"scores": CPU, "failurePolicy": "Ignore"}], ALL[:2], {"b": 2}),
     "a node that is not known gets the mean": ([{"scores": CPU}], ["a", "z", "d"], {"z": 1, "d": 2}),
     "a policy that cannot tell adds nothing": (
         [{"scores": CPU, "match": {"conditions": {"c": "pod.metadata.labels['x'] == 'y'"}}}],

@@ -32,9 +32,9 @@ class Ground:
         self.time += self.step
         return self.time
 
-    def filter(self, name: str = "x", gate: Any = "Fail", names: Iterable[str] = NAMES, **more: Any) -> str:
+    def filter(self, name: str = "x", entry: Any = "Fail", names: Iterable[str] = NAMES, **more: Any) -> str:
         asked = body([*names], pod={"name": name, "uid": f"u-{name}"}, **more)
-        outcome = self.asking.filter(asked, gate).outcome
+        outcome = self.asking.filter(asked, entry).outcome
         self.waiting.record_filtered(outcome, self.time)
         return outcome.result
 
@@ -133,8 +133,8 @@ def test_both_gates_have_to_leave_the_same_node() -> None:
     ignore = policy("q", filters={"g": OTHER}, failurePolicy="Ignore")
     ground = Ground(policy(filters={"f": LABEL}), ignore)
     ground.label("a", other="x", pool="ours")
-    assert ground.filter(gate="Ignore", names=["a"]) == "empty"
-    assert not ground.freed, "b passes one gate, and a the other one"
+    assert ground.filter(entry="Ignore", names=["a"]) == "empty"
+    assert not ground.freed, "b passes one entry, and a the other one"
     ground.label("b", pool="ours")
     assert ground.freed
 
@@ -142,8 +142,8 @@ def test_both_gates_have_to_leave_the_same_node() -> None:
 def test_pods_that_are_placed_or_let_pass_are_forgotten() -> None:
     ground = Ground(policy(filters={"f": LABEL}))
     ground.filter()
-    assert ground.filter(gate="Ignore") == "passed"
-    assert ground.waiting.rejected_alone() == {"p": 1}, "the other gate has not refused it"
+    assert ground.filter(entry="Ignore") == "passed"
+    assert ground.waiting.rejected_alone() == {"p": 1}, "the other entry has not refused it"
     assert ground.look()
     ground.asking.mirror.waiting.clear()
     ground.time += AGAIN_NS
@@ -241,8 +241,8 @@ def test_conditions_that_take_too_long_are_left_and_the_others_are_woken() -> No
 def test_conditions_of_a_policy_that_is_switched_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     one = policy(match={"conditions": {"c": "pod.metadata.name != ''"}}, filters={"f": "true"})
     ground = Ground(one)
-    ground.waiting.record_filtered(Outcome(verb="filter", pod="u-x", waits=("ml", "x"), gate="Fail"), 0)
+    ground.waiting.record_filtered(Outcome(verb="filter", pod="u-x", waits=("ml", "x"), entry="Fail"), 0)
     for _ in range(2):
-        ground.asking.pace.record_timeout(one, "gate", pod(), 0)
+        ground.asking.pace.record_timeout(one, "filters", pod(), 0)
     monkeypatch.setattr(matching, "_holds", lambda *_: pytest.fail("its failure policy decides"))
     assert not ground.freed

@@ -109,7 +109,7 @@ def test_what_counts_and_what_is_said_of_the_replica() -> None:
         policy(filters=FILTER),
         policy("q", filters=FILTER),
         open_circuits=[
-            OpenCircuit(Version("p", "u-p", "1"), "gate", "all"),
+            OpenCircuit(Version("p", "u-p", "1"), "filters", "all"),
             OpenCircuit(Version("q", "u-q", "0"), "scores", "all"),
             OpenCircuit(Version("q", "u-q", "1"), "scores", "class", 2),
         ],
