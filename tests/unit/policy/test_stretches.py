@@ -215,7 +215,7 @@ def test_a_policy_that_takes_too_long_is_given_up_with_the_field_that_took_most(
     assert said.startswith(
         "spec.filters[0].expression: takes too long to compile: a policy may take 2 s of a processor"
     )
-    assert said.endswith("; most of it went here; split it into several policies")
+    assert said.endswith("; most of it was spent here; split it into several policies")
     assert found.faults[0].is_too_long
     with pytest.raises(PolicyError) as refused:
         compile_policy(parse_policy(slow, MODEL), CompileOptions(INSTALLED, clock=Clock(0.5)))

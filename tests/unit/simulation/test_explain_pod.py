@@ -87,13 +87,13 @@ def test_a_policy_of_which_nobody_can_tell_is_told_once() -> None:
     )
     found = _explained(pod(), node("n1"), policies=[doubtful])
     assert [(one.told.rule, one.told.reason) for one in found.rejecting] == [
-        ("a", "cannot tell whether the policy is for this pod")
+        ("a", "cannot tell whether the policy applies to this pod")
     ]
 
 
 def test_policies_that_have_no_say_are_told_with_why() -> None:
     found = _explained(pod(), node("n1"), policies=[CLASS, policy("x", match={"namespaces": ["other"]})])
-    assert [(one.policy, one.why) for one in found.others] == [("x", "it is for pods in the namespace other")]
+    assert [(one.policy, one.why) for one in found.others] == [("x", "it applies to pods in the namespace other")]
 
 
 def test_one_node_has_its_points_where_the_scheduler_is_told_any() -> None:

@@ -42,7 +42,7 @@ class Lowerer(Context):
     """The roots that are known before any node is."""
     hoist: bool
     trace: bool = False
-    """Record every value, and let leaves be forced."""
+    """Whether to record every value."""
     watched: Watched = field(default_factory=dict)
     """The calls that note how long their values hold."""
     outer: Statements = field(default_factory=list)

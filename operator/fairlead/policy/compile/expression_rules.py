@@ -52,7 +52,7 @@ def with_values(error: Exception) -> str:
     return translated(error).message
 
 
-def bound(rule: Filter | Score, pod: Any, name: str) -> Callable[..., Any]:
+def bind_rule(rule: Filter | Score, pod: Any, name: str) -> Callable[..., Any]:
     """Return a rule for one pod; if that raises, one that returns the error for every node."""
     try:
         return rule.for_pod(pod)
@@ -60,10 +60,10 @@ def bound(rule: Filter | Score, pod: Any, name: str) -> Callable[..., Any]:
         return _always(internal_error(error, f"rule {name}"))
 
 
-def asked(rule: Filter | Score, pod: Any, name: str, node: Any, now: int, trace: Trace | None = None) -> Any:
+def verdict_of(rule: Filter | Score, pod: Any, name: str, node: Any, now: int, trace: Trace | None = None) -> Any:
     """Return the verdict of a rule for one pod and one node."""
     try:
-        return bound(rule, pod, name)(node, now, trace)
+        return bind_rule(rule, pod, name)(node, now, trace)
     except RAISED as error:
         return internal_error(error, f"rule {name}")
 

@@ -75,7 +75,7 @@ class Classes:
         """Return the class of a key, if there is one, without counting as use."""
         return self._kept.get(key)
 
-    def asked(self, key: tuple[int, Hashable]) -> PodClass | None:
+    def use(self, key: tuple[int, Hashable]) -> PodClass | None:
         """Return the class of a key, if there is one, and count a hit or a miss."""
         found = self._kept.get(key)
         if found is None:

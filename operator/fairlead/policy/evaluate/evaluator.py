@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final
 
-from fairlead.policy.compile.expression_rules import bound
+from fairlead.policy.compile.expression_rules import bind_rule
 from fairlead.policy.compile.model import CompiledPolicy, FilterRule
 from fairlead.policy.evaluate.class_cache import Classes, PodClass
 from fairlead.policy.evaluate.columns import NAN, DataColumn, FilterColumn, ScoreColumn
@@ -185,7 +185,7 @@ class Evaluator:
         key = self.class_of(pod, matched)
         if key is None:
             return self._bind(pod, matched)
-        found = self.classes.asked((id(self), key))
+        found = self.classes.use((id(self), key))
         if found is None:
             found = self._bind(pod, matched, (id(self), key))
             functions = [rule.decide for rule in found.verdicts.rules] + [rule.rate for rule in found.scores.rules]
@@ -226,7 +226,7 @@ def filter_columns(matched: Matched, pod: PodView, nodes: Nodes, tally: RuleErro
             tally=tally,
             is_volatile=rule.expression is not None and not rule.expression.has_known_expiry,
             rule=rule,
-            decide=bound(rule.filter, pod, rule.name),
+            decide=bind_rule(rule.filter, pod, rule.name),
             view=nodes.seen_by(policy.name, bool(rule.filter.reads.data)),
         )
         for rule in rules
@@ -249,7 +249,7 @@ def _scores(policy: CompiledPolicy, pod: PodView, nodes: Nodes, tally: RuleError
             tally=tally,
             is_volatile=rule.expression is not None and not rule.expression.has_known_expiry,
             rule=rule,
-            rate=bound(rule.score, pod, rule.name),
+            rate=bind_rule(rule.score, pod, rule.name),
             view=nodes.seen_by(policy.name, bool(rule.score.reads.data)),
         )
         for rule in sorted(policy.scores, key=lambda rule: rule.name)

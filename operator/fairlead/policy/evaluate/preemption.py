@@ -67,8 +67,8 @@ def dropped(
                 if protects:
                     return Dropped(policy.name, rule.name, PROTECTED)
         after = seen.without(victims, [requests(one) for one in gone if one.phase not in _ENDED])
-        for bound in filter_columns(each, pod, nodes, tally):
-            refusal = bound.judge(after, now)
+        for column in filter_columns(each, pod, nodes, tally):
+            refusal = column.judge(after, now)
             took()
             if refusal is not None:
                 return Dropped(policy.name, refusal.rule, refusal.reason)

@@ -1,11 +1,14 @@
-"""Why a node is refused, or how many points it gets: the same compiled rules, with their trace on."""
+"""Explanations of verdicts: why a node is rejected, or how many points it gets.
+
+The rules are those that serve, evaluated again with tracing.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from fairlead.cel.analysis.node_facts import VARIABLES
 from fairlead.policy.compile.expression import CompiledExpression
-from fairlead.policy.compile.expression_rules import asked, with_values
+from fairlead.policy.compile.expression_rules import verdict_of, with_values
 from fairlead.policy.compile.model import CompiledPolicy, FilterRule, ScoreRule
 from fairlead.policy.evaluate.evaluator import UNDECIDED, UNKNOWN_NODE
 from fairlead.policy.evaluate.matching import Matched
@@ -34,26 +37,26 @@ from fairlead.strategies.facts import Unknown
 
 @dataclass(slots=True)
 class Notes:
-    """The trace of a strategy."""
+    """Trace of a strategy."""
 
     values: dict[str, object] = field(default_factory=dict)
     items: list[tuple[str, dict[str, object]]] = field(default_factory=list)
 
     def note(self, **values: object) -> None:
-        """Values of the rule as a whole."""
+        """Note values of the rule as a whole."""
         self.values.update(values)
 
     def item(self, name: str, /, **values: object) -> None:
-        """Values of one of several things."""
+        """Note values of one of several items."""
         self.items.append((name, values))
 
     def taken(self) -> Items | None:
-        """What there is."""
+        """Return the notes; None if there are none."""
         return Items(self.values, self.items) if self.values or self.items else None
 
 
 def explain(pod: PodView, matched: Sequence[Matched], nodes: Nodes, name: str, now: int) -> NodeExplained:
-    """Everything that the policies say about a pod on a node, in their order."""
+    """Return all rules of the policies for a pod and a node, in the order of the policies."""
     filters: list[RuleExplained] = []
     scores: list[RuleExplained] = []
     node = nodes.view_of(name)
@@ -87,24 +90,26 @@ def explain(pod: PodView, matched: Sequence[Matched], nodes: Nodes, name: str, n
 def explain_scores(
     pod: PodView, matched: Sequence[Matched], nodes: Nodes, names: Sequence[str], now: int
 ) -> list[NodeScored]:
-    """What the scheduler is told when it asks about these nodes, and what it is made of."""
+    """Return the scores that the scheduler gets for these nodes, and how they come about."""
     views = [nodes.view_of(name) for name in names]
     rows: list[list[ScoreExplained]] = [[] for _ in names]
     columns: list[list[float]] = []
     for policy in (each.policy for each in matched if not each.undecided):
         seen = [None if view is None else with_data(view, policy.data, now) for view in views]
         for rule in _sorted_scores(policy):
-            said = [
-                Unknown("node", "is not known yet") if view is None else asked(rule.score, pod, rule.name, view, now)
+            verdicts = [
+                Unknown("node", "is not known yet")
+                if view is None
+                else verdict_of(rule.score, pod, rule.name, view, now)
                 for view in seen
             ]
-            values = [_number(value) for value in said]
+            values = [_number(value) for value in verdicts]
             scores = normalized(values, rule.normalize)
             points = [0.0] * len(names) if scores is None else weighted(scores, rule.weight)
             columns.append(points)
             for at, row in enumerate(rows):
                 score = None if scores is None else scores[at]
-                row.append(ScoreExplained(policy.name, rule.name, values[at], _why(said[at]), score, points[at]))
+                row.append(ScoreExplained(policy.name, rule.name, values[at], _why(verdicts[at]), score, points[at]))
     totals = sums(columns, len(names))
     return [NodeScored(*each) for each in zip(names, totals, on_the_wire(totals), rows, strict=True)]
 
@@ -156,7 +161,7 @@ def _doubt(matched: Matched, why: RuleError, pod: PodView, now: int) -> Explaine
 
 def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: int) -> RuleExplained:
     notes = Notes()
-    verdict = asked(rule.filter, pod, rule.name, view, now, notes)
+    verdict = verdict_of(rule.filter, pod, rule.name, view, now, notes)
     refusal = rule.rejection(verdict)
     outcome: Outcome = "Rejected" if refusal else "Passed" if isinstance(verdict, Pass) else "Unknown"
     reason, resolvable = refusal or (_why(verdict), False)
@@ -168,7 +173,7 @@ def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: in
 
 def _score(policy: str, rule: ScoreRule, pod: PodView, view: NodeView, now: int) -> RuleExplained:
     notes = Notes()
-    value = asked(rule.score, pod, rule.name, view, now, notes)
+    value = verdict_of(rule.score, pod, rule.name, view, now, notes)
     parts = [] if rule.expression is None else steps_of(rule.expression, pod, view, now)
     outcome: Outcome = "Unknown" if isinstance(value, Unknown) else "Scored"
     return RuleExplained(
@@ -176,8 +181,8 @@ def _score(policy: str, rule: ScoreRule, pod: PodView, view: NodeView, now: int)
     )
 
 
-def _why(said: object) -> str:
-    return str(said) if isinstance(said, Unknown) else ""
+def _why(verdict: object) -> str:
+    return str(verdict) if isinstance(verdict, Unknown) else ""
 
 
 def _number(value: Value) -> float | None:

@@ -1,4 +1,4 @@
-"""What explanations say: values, for whoever prints them."""
+"""Model of explanations, which commands print."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ Outcome = Literal["Passed", "Rejected", "Unknown", "Scored", "LeftOut"]
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """An element that a loop came to."""
+    """An element of a loop."""
 
     loop: str
-    """What the loop goes through."""
+    """Text of the loop's range."""
     position: int
     name: str = ""
 
@@ -22,13 +22,13 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A part of an expression and the value that it had: of what stands in a loop, for one element."""
+    """A part of an expression with its value; inside a loop, the value for one element."""
 
     text: str
     value: object
     at: Sequence[Element] = ()
     variable: str = ""
-    """The policy's variable of whose expression it is a part."""
+    """The policy's variable that the part belongs to; "" for the rule itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +36,17 @@ class Change:
     """A comparison that would have to come out otherwise."""
 
     text: str
-    value: object  # what it is; None where it raised or was not reached
+    value: object  # the present value; None if it raised
     left: object = None
     right: object = None
     at: Sequence[Element] = ()
     everywhere: bool = False
-    """It would have to come out so for all elements of its loops; `at` is one for which it does not."""
+    """Whether this holds for several elements of its loops, of which `at` is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """What a strategy noted: of the rule as a whole, and of each thing that it looked at."""
+    """Notes of a strategy: about the rule as a whole, and about each item that it looked at."""
 
     values: Mapping[str, object]
     items: Sequence[tuple[str, Mapping[str, object]]]
@@ -69,7 +69,7 @@ class RuleExplained:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedMatchError:
-    """A policy of which nobody can tell if it is for the pod: its filters refuse, its scores are left out."""
+    """A policy that may apply to the pod, because a condition raised: its filters reject, its scores are left out."""
 
     policy: str
     condition: str
@@ -85,7 +85,7 @@ class NodeExplained:
     known: bool
     passed: bool
     policies: Sequence[str]
-    """Those that the pod is subject to, in their order; one may have nothing to say here."""
+    """The policies that apply to the pod, in order, also those without rules for nodes."""
     doubts: Sequence[ExplainedMatchError]
     filters: Sequence[RuleExplained]
     scores: Sequence[RuleExplained]
@@ -93,26 +93,26 @@ class NodeExplained:
 
 @dataclass(frozen=True, slots=True)
 class ScoreExplained:
-    """What one rule gives one of several nodes."""
+    """Score of one rule for one of several nodes."""
 
     policy: str
     rule: str
     value: float | None
     """Raw."""
     why: str
-    """Why there is none."""
+    """Why there is no value."""
     score: float | None
     """From 0 to 100; that of a node without a value is the mean of the others. None: no node has a value."""
     points: float
-    """The same with the rule's weight."""
+    """The score times the rule's weight."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeScored:
-    """What all rules give one of several nodes."""
+    """Scores of all rules for one of several nodes."""
 
     node: str
     total: float
     sent: int
-    """What the scheduler is told."""
+    """The points that are sent to the scheduler."""
     scores: Sequence[ScoreExplained]

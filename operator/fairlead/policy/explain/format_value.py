@@ -1,4 +1,4 @@
-"""Values of the language as somebody reads them: numbers and texts, and lists of these."""
+"""Values of CEL as people read them: numbers, strings, and lists of these."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,7 +12,7 @@ from fairlead.cel.values.value_types import Duration, Nothing, Some, Timestamp, 
 from fairlead.policy.views.placed_pod import PlacedPod
 
 LENGTH_MAX: Final = 10
-"""Of a list; the rest is counted."""
+"""Elements of a list that are shown; the rest is counted."""
 
 _UNITS: Final = (("h", 3_600 * SECOND), ("m", 60 * SECOND), ("s", SECOND), ("ms", 10**6), ("us", 10**3), ("ns", 1))
 _MILLI: Final = NANO // 1000
@@ -24,7 +24,7 @@ _SUFFIXES: Final = (
 
 
 def can_be_shown(value: object) -> bool:
-    """Whether a value is more than an object that parts of the expression look into."""
+    """Report whether a value can be shown; objects cannot, but their fields are parts of the expression."""
     if isinstance(value, list | tuple):
         return all(map(can_be_shown, value))
     if isinstance(value, Some):
@@ -33,7 +33,7 @@ def can_be_shown(value: object) -> bool:
 
 
 def shown(value: object, type_: Type = DYN) -> object:
-    """A value that can be shown. The type tells what is a time: a number may stand for one."""
+    """Return a value in a form that can be shown; the type tells times from plain numbers."""
     inner = type_.params[0] if type_.params else DYN
     if isinstance(value, Nothing):
         return None
@@ -60,7 +60,7 @@ def shown(value: object, type_: Type = DYN) -> object:
 
 
 def _duration(value: int) -> str:
-    """As it is written in expressions: `1h30m`."""
+    """Return a duration as expressions write it: `1h30m`."""
     parts, left = [], abs(value)
     for unit, size in _UNITS:
         count, left = divmod(left, size)
@@ -70,7 +70,7 @@ def _duration(value: int) -> str:
 
 
 def _quantity(value: Quantity) -> str:
-    """As Kubernetes would write it: `4Gi`, `500m`."""
+    """Return a quantity as Kubernetes writes it: `4Gi`, `500m`."""
     whole, rest = divmod(value.nano, NANO)
     if rest:
         return canonical(value) if rest % _MILLI else f"{value.nano // _MILLI}m"

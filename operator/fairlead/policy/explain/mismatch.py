@@ -1,4 +1,4 @@
-"""Why a policy is not for a pod: what `select.matches` decides, for people."""
+"""Reasons why a policy does not apply to a pod: what `evaluate.matching` decides, in words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,27 +12,27 @@ from fairlead.policy.views.pod_and_node import PodView
 
 @dataclass(frozen=True, slots=True)
 class Unmatched:
-    """A policy that has no say about a pod."""
+    """A policy that does not apply to a pod."""
 
     policy: str
     why: str
     flips: Sequence[Change] = ()
-    """What would have to be otherwise for the condition that is false."""
+    """The comparisons that would have to come out otherwise for the condition to be true."""
 
 
 def unmatched(policy: CompiledPolicy, pod: PodView, scheduler: str, now: int) -> Unmatched | None:
-    """Why it is not for the pod, the plainest reason first; None where it is, or nobody can tell."""
+    """Return why a policy does not apply to a pod, the simplest reason first; None if it does or may."""
     if not policy.enforced:
         return Unmatched(policy.name, "its mode is Disabled")
     if policy.scheduler_name != scheduler:
-        return Unmatched(policy.name, f"it is for pods of the scheduler {policy.scheduler_name}")
+        return Unmatched(policy.name, f"it applies to pods of the scheduler {policy.scheduler_name}")
     match = policy.match
     if match.namespaces is not None and pod.namespace not in match.namespaces:
-        return Unmatched(policy.name, f"it is for pods in {_listed(sorted(match.namespaces))}")
+        return Unmatched(policy.name, f"it applies to pods in {_listed(sorted(match.namespaces))}")
     selects = match.namespace_selector
     if selects is not None and pod.knows_namespace and not selects(pod.namespaceObject.metadata.labels):
-        said = _labels(pod.namespaceObject.metadata.labels)
-        return Unmatched(policy.name, f"its namespaceSelector does not match the labels of {pod.namespace}: {said}")
+        labels = _labels(pod.namespaceObject.metadata.labels)
+        return Unmatched(policy.name, f"its namespaceSelector does not match the labels of {pod.namespace}: {labels}")
     if match.pod_selector is not None and not match.pod_selector(pod.labels):
         return Unmatched(policy.name, f"its podSelector does not match the pod's labels: {_labels(pod.labels)}")
     for condition in match.conditions:
@@ -50,7 +50,7 @@ def _is_false(condition: ExpressionRule, pod: PodView, now: int) -> bool:
 
 
 def _labels(labels: Mapping[str, str]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) or "there are none"
+    return ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) or "it has none"
 
 
 def _listed(names: Sequence[str]) -> str:

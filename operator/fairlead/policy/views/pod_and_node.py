@@ -18,7 +18,7 @@ Amounts = Mapping[str, float]
 class Since(Protocol):
     """Times at which labels and annotations got their values, for `NodeFacts.since`."""
 
-    def get(self, asked: tuple[Stamped, str, str | None], /) -> int | None:
+    def get(self, key: tuple[Stamped, str, str | None], /) -> int | None:
         """Return the time; None if it is not known."""
 
 

@@ -20,9 +20,9 @@ IMPORTANT = {"important": "pod.spec.priority > 100"}
         "no match at all": ({}, None),
         "everything holds": ({"match": {"namespaces": ["ml"], "podSelector": {"matchLabels": {"tier": "gold"}}}}, None),
         "it is off": ({"mode": "Disabled"}, "its mode is Disabled"),
-        "another scheduler": ({"schedulerName": "gpu"}, "it is for pods of the scheduler gpu"),
-        "another namespace": ({"match": {"namespaces": ["b"]}}, "it is for pods in the namespace b"),
-        "other namespaces": ({"match": {"namespaces": ["b", "a"]}}, "it is for pods in the namespaces a, b"),
+        "another scheduler": ({"schedulerName": "gpu"}, "it applies to pods of the scheduler gpu"),
+        "another namespace": ({"match": {"namespaces": ["b"]}}, "it applies to pods in the namespace b"),
+        "other namespaces": ({"match": {"namespaces": ["b", "a"]}}, "it applies to pods in the namespaces a, b"),
         "labels of the namespace": (
             {"match": {"namespaceSelector": {"matchLabels": {"team": "x"}}}},
             "its namespaceSelector does not match the labels of ml: team=y",
