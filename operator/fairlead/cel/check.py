@@ -9,11 +9,12 @@ from cel_expr_python import cel
 from fairlead.cel.engine.environment import Scope, environment
 from fairlead.cel.engine.protobuf import QUANTITY
 from fairlead.cel.hints.diagnosis import diagnostics
-from fairlead.cel.hints.likely_mistakes import never_meant_steps
-from fairlead.cel.hints.suggestions import of_result
+from fairlead.cel.hints.engine_messages import shown
+from fairlead.cel.hints.likely_mistakes import likely_mistakes_steps
+from fairlead.cel.hints.type_hints import of_result
 from fairlead.cel.hints.unknown_names import Names, did_you_mean
 from fairlead.cel.syntax.ast import OPTIONAL, Call, Checked, Const, Ident, Node, Select, StructExpr, Type, walk
-from fairlead.cel.syntax.ast_decode import decode_steps
+from fairlead.cel.syntax.ast_decode import decode_parsed_steps, decode_steps
 from fairlead.cel.syntax.diagnostics import Diagnostic, place
 from fairlead.cel.values.schema import PACKAGE
 from fairlead.cooperative import Steps, finish
@@ -37,7 +38,7 @@ class Want:
 
 BOOL: Final = Want("a bool", ("bool",), "compare it with something")
 NUMBER: Final = Want("a number", ("int", "uint", "double"), "use `condition ? 100.0 : 0.0`, or double(...)")
-STRING: Final = Want("a string", ("string",), "write string(...) around it")
+STRING: Final = Want("a string", ("string",), "convert it with string(...)")
 VALUE: Final = Want("a value", (), "end it with orValue(...)")
 
 
@@ -85,12 +86,12 @@ def check_steps(text: str, environment: Environment, want: Want) -> Steps[Expres
         fault = f"the expression has {size} bytes, {MAX_BYTES} are allowed"
         raise ExpressionError([Diagnostic(1, 1, fault, "split it with variables")])
     if not text.strip():
-        raise ExpressionError([Diagnostic(1, 1, "the expression is empty", f"write one that gives {want.what}")])
+        raise ExpressionError([Diagnostic(1, 1, "the expression is empty", f"write one that evaluates to {want.what}")])
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise ExpressionError([Diagnostic(1, 1, "the expression has a character that no text has", "remove it")])
+        raise ExpressionError([Diagnostic(1, 1, "the expression contains a NUL or a surrogate", "remove it")])
     if text.count("optMap") + text.count("optFlatMap") > COPIES_MAX:
-        fault = f"optMap and optFlatMap stand more than {COPIES_MAX} times in the expression"
-        raise ExpressionError([Diagnostic(1, 1, fault, "make variables of them")])
+        fault = f"the expression uses optMap and optFlatMap more than {COPIES_MAX} times"
+        raise ExpressionError([Diagnostic(1, 1, fault, "move parts of it into variables")])
     said, compiled = "", None
     try:
         compiled = environment.engine.compile(text)
@@ -99,7 +100,9 @@ def check_steps(text: str, environment: Environment, want: Want) -> Steps[Expres
     yield
     if compiled is None:
         names = Names(environment.scope, tuple(environment.variables), environment.data)
-        raise ExpressionError(diagnostics(said, text, names))
+        tree = yield from _parsed(text, environment)
+        yield
+        raise ExpressionError(diagnostics(said, text, tree, names))
     serialized = compiled.serialize()
     if len(serialized) > SERIALIZED_MAX:
         raise ExpressionError([_too_large(f"far more than {PARTS_MAX:,}")])
@@ -110,8 +113,8 @@ def check_steps(text: str, environment: Environment, want: Want) -> Steps[Expres
     type_ = checked.type_of(checked.root)
     refused = {*_refused(text, checked, environment)}
     yield
-    found = sorted({*refused, *(yield from never_meant_steps(text, checked))})
-    if not found and (wrong := _wrong_result(text, type_, want)):
+    found = sorted({*refused, *(yield from likely_mistakes_steps(text, checked))})
+    if not found and (wrong := _wrong_result(checked, want)):
         found = [wrong]
     if found:
         raise ExpressionError(found)
@@ -119,23 +122,32 @@ def check_steps(text: str, environment: Environment, want: Want) -> Steps[Expres
     return Expression(text, type_, checked, compiled)
 
 
+def _parsed(text: str, environment: Environment) -> Steps[Checked | None]:
+    """Return the tree of an expression that the checker rejects; None if the parser rejects it or it is very large."""
+    try:
+        serialized = environment.engine.compile(text, disable_check=True).serialize()
+    except RuntimeError:
+        return None
+    return (yield from decode_parsed_steps(serialized)) if len(serialized) <= SERIALIZED_MAX else None
+
+
 def _too_large(parts: str) -> Diagnostic:
     fault = f"the expression has {parts} parts, {PARTS_MAX:,} are allowed"
     return Diagnostic(1, 1, fault, "split it into several rules")
 
 
-def _wrong_result(text: str, type_: Type, want: Want) -> Diagnostic | None:
-    fault = f"{want.what} is wanted, this gives {_said(type_)}"
+def _wrong_result(checked: Checked, want: Want) -> Diagnostic | None:
+    type_ = checked.type_of(checked.root)
+    fault = f"expected {want.what}, got {_with_article(type_)}"
     if type_.name == "dyn" and want.types:
-        fault = f"{want.what} is wanted, and what this gives is known only at run time"
+        fault = f"expected {want.what}, but the type is known only at run time"
     elif type_.name not in (OPTIONAL, "type") and (not want.types or type_.name in want.types):
         return None
-    return Diagnostic(1, 1, fault, of_result(want.what, str(type_), text) or want.cure)
+    return Diagnostic(1, 1, fault, of_result(want.what, checked.root, type_) or want.cure)
 
 
-def _said(type_: Type) -> str:
-    text = str(type_).replace(f"{PACKAGE}.", "").replace(OPTIONAL, "optional")
-    text = text.replace("PlacedPod", "pod on a node").replace("Quantity", "quantity")
+def _with_article(type_: Type) -> str:
+    text = shown(type_)
     return f"{'an' if text[0] in 'aeiou' else 'a'} {text}"
 
 
@@ -146,14 +158,16 @@ def _refused(text: str, checked: Checked, environment: Environment) -> Iterator[
         match node:
             case StructExpr(message=message) if message:
                 line, column = place(text, checked.positions.get(node.id, 0))
-                yield Diagnostic(line, column, f"objects cannot be made here ({message})", "compare their fields")
+                yield Diagnostic(
+                    line, column, f"objects cannot be constructed ({message})", "compare their fields instead"
+                )
             case Select(operand=holder) if checked.type_of(holder).name == QUANTITY:
                 line, column = place(text, checked.positions.get(node.id, 0) + 1)
                 yield Diagnostic(line, column, "a quantity has no fields", "use its functions, such as isGreaterThan()")
             case Call(function="cel.@mapInsert"):
                 line, column = place(text, checked.positions.get(checked.root.id, 0))
-                fault = "transformMap and transformMapEntry cannot be evaluated by the engine"
-                yield Diagnostic(line, column, fault, "use transformList, or map over the keys")
+                fault = "the engine cannot evaluate transformMap and transformMapEntry"
+                yield Diagnostic(line, column, fault, "use transformList or map()")
         if (read := _constant_key(node)) is not None:
             holder, key, at = read
             constant_reads.add(holder.id)
@@ -162,8 +176,8 @@ def _refused(text: str, checked: Checked, environment: Environment) -> Iterator[
     for node in walk(checked.root):
         if _is_annotations_of_placed(checked, node) and node.id not in constant_reads:
             line, column = place(text, checked.positions.get(node.id, 0) + 1)
-            fault = "annotations of pods on a node are kept only for keys that are written out"
-            yield Diagnostic(line, column, fault, "read them as annotations['key'] or annotations[?'key']")
+            fault = "annotations of pods on the node can be read only with a literal key"
+            yield Diagnostic(line, column, fault, "write annotations['key'] or annotations[?'key']")
 
 
 def _constant_key(node: Node) -> tuple[Node, str, Node] | None:
@@ -182,9 +196,9 @@ def _undeclared_data(text: str, checked: Checked, environment: Environment, key:
     if key in environment.data:
         return
     line, column = place(text, checked.positions.get(at.id, 0) + isinstance(at, Select))
-    declared = f"declared are {', '.join(sorted(environment.data))}" if environment.data else "the policy declares none"
+    declared = f"declared: {', '.join(sorted(environment.data))}" if environment.data else "the policy declares none"
     hint = did_you_mean(key, environment.data) or declared
-    yield Diagnostic(line, column, f"there is no entry `{key}` in the policy's data", hint)
+    yield Diagnostic(line, column, f"the policy's data has no entry `{key}`", hint)
 
 
 def _is_annotations_of_placed(checked: Checked, node: Node) -> bool:

@@ -1,69 +1,68 @@
-"""What is legal for the engine and surely a mistake: it means something else than it says, or always raises."""
+"""Mistakes that the checker accepts: expressions that always raise an error, or mean something else than they say."""
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from fairlead.api.closest_name import closest_name
 from fairlead.cel.functions.overloads import FUNCTIONS, PATTERN_METHODS
 from fairlead.cel.functions.regex import compiled
-from fairlead.cel.hints.time_zones import refused_zones
 from fairlead.cel.syntax.ast import Call, Checked, Const, Ident, Node, Select, walk
 from fairlead.cel.syntax.diagnostics import Diagnostic, place
-from fairlead.cel.syntax.source_refs import references
+from fairlead.cel.syntax.source_refs import code
 from fairlead.cel.values.errors import CelError
 from fairlead.cel.values.schema import PACKAGE
 from fairlead.cooperative import NODES, Steps, gathered
 
 _RESOURCES: Final = ("cpu", "ephemeral-storage", "memory", "pods", "storage")
-_NICKNAMES: Final = {"cores": "cpu", "mem": "memory", "ram": "memory", "gpu": "nvidia.com/gpu"}
-_CURES: Final[Mapping[str, str]] = {
-    "string_to_timestamp": "write a moment such as 2026-01-31T08:00:00Z",
-    "string_to_duration": "write a duration such as 90s, 5m or 36h; there are no days",
+_NICKNAMES: Final = {"mem": "memory", "gpu": "nvidia.com/gpu"}
+_AMOUNTS: Final = frozenset({"request", "requested", "allocatable", "free"})
+_LITERALS: Final[Mapping[str, str]] = {
+    "string_to_timestamp": "write a time such as 2026-01-31T08:00:00Z",
+    "string_to_duration": "write a duration such as 90s, 5m or 36h; days are not supported",
     "string_to_quantity": "write a quantity such as 500m, 2, 16Gi or 16G",
     "string_to_int64": "write a whole number",
     "string_to_uint64": "write a whole number that is not negative",
     "string_to_double": "write a number",
     "string_to_bool": "write true or false",
 }
+_RE2: Final = "RE2 has no globs, lookaheads or backreferences; a literal * is [*]"
+_HAS_OF_VARIABLE: Final = re.compile(r"\bhas\(\s*+(variables)\s*+\.\s*+\w++\s*+\)")
+_ZONE: Final = re.compile(r"[A-Za-z0-9_+-]{1,32}(?:/[A-Za-z0-9_+-]{1,32}){0,2}")
+_OFFSET: Final = re.compile(r"[+-]?(?:[01][0-9]|2[0-3]):[0-5][0-9]")
+_WRITE_A_ZONE: Final = "write one such as 'Europe/Berlin', or an offset such as '+02:00'"
 
 
-_NEAR: Final = 80  # characters that are looked at on either side of a name
-_IN_HAS: Final = re.compile(r"(?s:.*)\bhas\(\s*")
-_CLOSES: Final = re.compile(r"\s*\)")
-_REFERENCES: Final = 20
-_AMOUNTS: Final = frozenset({"request", "requested", "allocatable", "free"})
+def likely_mistakes_steps(text: str, checked: Checked) -> Steps[list[Diagnostic]]:
+    """Return all such mistakes in an expression, with pauses."""
+    return gathered(_likely_mistakes(text, checked))
 
 
-def never_meant_steps(text: str, checked: Checked) -> Steps[list[Diagnostic]]:
-    """Everything of that kind in an expression."""
-    return gathered(_never_meant(text, checked))
-
-
-def _never_meant(text: str, checked: Checked) -> Iterator[Diagnostic | None]:
-    """The same, None in between: a pause after some nodes, and after each pattern."""
-    for at, (_, start, end) in enumerate(references(text)):
-        if at % _REFERENCES == 0:
-            yield None
-        if _IN_HAS.fullmatch(text, max(0, start - _NEAR), start) and _CLOSES.match(text, end, end + _NEAR):
-            fault = "has() asks for a field, and a variable is always there"
-            yield Diagnostic(*place(text, start), fault, "use the variable itself")
+def _likely_mistakes(text: str, checked: Checked) -> Iterator[Diagnostic | None]:
+    """Yield the mistakes, and None where a pause may be made."""
+    yield None
+    for found in _HAS_OF_VARIABLE.finditer(code(text)):
+        fault = "has() needs a field, and a variable always exists"
+        yield Diagnostic(*place(text, found.start(1)), fault, "use the variable itself")
     for at, node in enumerate(walk(checked.root)):
         if at % NODES == 0:
             yield None
-        yield from _resource_of_no_node(text, checked, node)
+        yield from _unknown_resource(text, checked, node)
         match node:
             case Call(function="_==_" | "_!=_", args=(one, other)) if _is_never_null(checked, one, other):
                 sign = node.function.strip("_")
-                fault = f"`{sign} null` does not ask whether something is there: what is absent is not null"
-                yield Diagnostic(*_place(text, checked, node), fault, "ask has(...) or !has(...)")
+                fault = f"`{sign} null` cannot tell whether a field is set: absent is not null"
+                yield Diagnostic(*_place(text, checked, node), fault, "use has(...) or !has(...)")
+            case Call(function=function, args=(_, zone)) if function.startswith("get"):
+                yield from _invalid_zone(text, checked, node, zone)
             case Call(args=args):
-                yield from _raises_always(text, checked, node, args)
-    yield from refused_zones(text, checked)
+                yield from _always_raises(text, checked, node, args)
 
 
-def _resource_of_no_node(text: str, checked: Checked, node: Node) -> Iterator[Diagnostic]:
-    """Resources without a prefix that are none of Kubernetes' own: no pod can request them."""
+def _unknown_resource(text: str, checked: Checked, node: Node) -> Iterator[Diagnostic]:
+    """Find resources that no pod can request: they have no prefix and are none of Kubernetes' own."""
     match node:
         case Select(operand=Ident() as holder, field=key):
             at = checked.positions.get(node.id, 0) + 1
@@ -78,12 +77,12 @@ def _resource_of_no_node(text: str, checked: Checked, node: Node) -> Iterator[Di
         return
     near = _NICKNAMES.get(key.lower()) or closest_name(key, _RESOURCES, cutoff=0.8)
     if near or of in ("request", "requested"):
-        hint = f"did you mean `{near}`?" if near else "but for Kubernetes' own, all have a prefix, as nvidia.com/gpu"
+        hint = f"did you mean `{near}`?" if near else "extended resources have a prefix, as in nvidia.com/gpu"
         yield Diagnostic(*place(text, at), f"no pod can request a resource `{key}`", hint)
 
 
 def _is_never_null(checked: Checked, one: Node, other: Node) -> bool:
-    """Whether an object or a time is compared with null."""
+    """Return whether an object or a time is compared with null."""
     for value, constant in ((one, other), (other, one)):
         if isinstance(constant, Const) and constant.value is None:
             type_ = checked.type_of(value).name
@@ -91,23 +90,52 @@ def _is_never_null(checked: Checked, one: Node, other: Node) -> bool:
     return False
 
 
-def _raises_always(text: str, checked: Checked, node: Call, args: tuple[Node, ...]) -> Iterator[Diagnostic | None]:
-    """Texts that cannot be read as what they are said to be."""
+def _always_raises(text: str, checked: Checked, node: Call, args: tuple[Node, ...]) -> Iterator[Diagnostic | None]:
+    """Find string literals that cannot be converted, and patterns that do not compile."""
     overloads = checked.overloads.get(node.id, ())
     if len(overloads) != 1:
         return
     (overload,) = overloads
-    constants = [arg for arg in args if isinstance(arg, Const) and isinstance(arg.value, str)]
+    literal = args[0] if overload in _LITERALS else args[1] if overload in PATTERN_METHODS and len(args) > 1 else None
+    if not isinstance(literal, Const) or not isinstance(literal.value, str):
+        return
     try:
-        if overload in _CURES and len(args) == 1 and constants:
-            FUNCTIONS[overload](constants[0].value)
-        elif overload in PATTERN_METHODS and len(args) > 1 and args[1] in constants:
-            constants = [arg for arg in constants if arg is args[1]]
+        if overload in _LITERALS:
+            FUNCTIONS[overload](literal.value)
+        else:
             yield None
-            compiled(str(constants[0].value))
+            compiled(literal.value)
     except CelError as error:
-        hint = _CURES.get(overload, "RE2 has no globs, lookaheads or backreferences; a literal * is [*]")
-        yield Diagnostic(*_place(text, checked, constants[0]), f"this always raises: {error.message}", hint)
+        fault = f"this always raises an error: {error.message}"
+        yield Diagnostic(*_place(text, checked, literal), fault, _LITERALS.get(overload, _RE2))
+
+
+def _invalid_zone(text: str, checked: Checked, node: Node, zone: Node) -> Iterator[Diagnostic | None]:
+    """Find time zones that do not exist or are computed.
+
+    The engine opens whatever file a time zone names, blocks until it has read it, and caches every name: it gets only
+    names of the system's database, and offsets.
+    """
+    if not isinstance(zone, Const) or not isinstance(zone.value, str):
+        yield Diagnostic(*_place(text, checked, node), "a time zone must be a literal", _WRITE_A_ZONE)
+        return
+    if not _is_zone(zone.value):
+        yield Diagnostic(*_place(text, checked, zone), "there is no such time zone", _WRITE_A_ZONE)
+    yield None
+
+
+@lru_cache(maxsize=1_024)
+def _is_zone(name: str) -> bool:
+    """Return whether a time zone of this name exists; the empty one is UTC."""
+    if not name or _OFFSET.fullmatch(name):
+        return True
+    if not _ZONE.fullmatch(name):
+        return False
+    try:
+        ZoneInfo.no_cache(name)
+    except (KeyError, ValueError, OSError):
+        return False
+    return True
 
 
 def _place(text: str, checked: Checked, node: Node) -> tuple[int, int]:

@@ -1,172 +1,173 @@
-"""Names that there are not: what they stand for elsewhere, and the nearest that is valid in their place."""
+"""Hints for unknown names: what the name stands for in CEL or here, or else the nearest valid name."""
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.closest_name import closest_name
 from fairlead.cel.engine.environment import ROOTS, Scope
-from fairlead.cel.hints import suggestions
-from fairlead.cel.hints.engine_messages import EngineMessage, called
-from fairlead.cel.hints.excerpt import Excerpt
-from fairlead.cel.hints.foreign_syntax import (
-    CONVERSIONS,
-    FOREIGN_FUNCTIONS,
-    FOREIGN_MACROS,
-    FUNCTION_NAMES,
-    MACRO_NAMES,
-    METHODS,
-    NO_VALUE,
-    VARIABLES,
-)
-from fairlead.cel.values.schema import PACKAGE, messages
+from fairlead.cel.hints.rewrites import presence, write
+from fairlead.cel.syntax.ast import Call, Node
+from fairlead.cel.syntax.unparse import operand_text, text
+from fairlead.cel.values.schema import messages
 
 _LISTED: Final = 12
-_NAME: Final = re.compile(r"(?<![\w.])\w++")
-Worded = tuple[int, str, str]
-"""How far from the place, what is wrong, what would be right."""
+_NO_NULL: Final = "ask `has(...)` for a field, `'key' in map` for a map key"
+_POD_AND_NODE: Final = "the pod is `pod`, its node `node`"
+
+# Names of ValidatingAdmissionPolicy, of Helm, and of languages that policies are written beside.
+VARIABLES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("object", "self"), _POD_AND_NODE),
+    **dict.fromkeys(("oldObject", "oldSelf"), "rules see only the present state, in `pod` and `node`"),
+    "params": "the policy's own values are `variables...` and `data...`",
+    "authorizer": "rules see no users and no permissions",
+    "Values": "render the file with Helm first",
+    **dict.fromkeys(("None", "nil", "undefined"), _NO_NULL),
+    "True": "write `true`",
+    "False": "write `false`",
+}
+_SUM: Final = "what all pods on the node request is `requested`, as in `requested['cpu']`"
+_NO_LIBRARY: Final = "of the Kubernetes CEL libraries only quantities are available"
+FUNCTIONS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("cidr", "ip", "isIP", "isCIDR", "url", "isURL", "semver", "isSemver"), _NO_LIBRARY),
+    "sum": _SUM,
+    "get": "write `map[?key].orValue(default)`",
+    "not": "write `!(...)`",
+    "keys": "macros loop over the keys of a map: leave it out",
+    "hasLabel": "write `'key' in node.metadata.labels`",
+}
+_SYNONYMS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("len", "length", "count"), "size"),
+    **dict.fromkeys(("str", "toString"), "string"),
+    **dict.fromkeys(("float", "number"), "double"),
+    "min": "math.least",
+    "max": "math.greatest",
+    **dict.fromkeys(("any", "some"), "exists"),
+    "every": "all",
+    **dict.fromkeys(("toLowerCase", "lower"), "lowerAscii"),
+    **dict.fromkeys(("toUpperCase", "upper"), "upperAscii"),
+    "default": "orValue",
+    "HasPrefix": "startsWith",
+    "HasSuffix": "endsWith",
+    "weekday": "getDayOfWeek",
+}
+
+MACRO_NAMES: Final = frozenset(
+    """
+    all cel.bind exists existsOne exists_one filter has map optFlatMap optMap sortBy transformList transformMap
+    transformMapEntry
+    """.split()  # noqa: SIM905 - a list that people read
+)
+FUNCTION_NAMES: Final = frozenset(
+    """
+    add asApproximateFloat asInteger base64.decode base64.encode bool bytes charAt compareTo contains distinct
+    double duration dyn endsWith exp first flatten format getDate getDayOfMonth getDayOfWeek getDayOfYear
+    getFullYear getHours getMilliseconds getMinutes getMonth getSeconds hasValue indexOf int isGreaterThan
+    isInteger isLessThan isQuantity join last lastIndexOf lists.range log2 lowerAscii matches math.abs
+    math.bitAnd math.bitNot math.bitOr math.bitShiftLeft math.bitShiftRight math.bitXor math.ceil math.floor
+    math.greatest math.isFinite math.isInf math.isNaN math.least math.round math.sign math.sqrt math.trunc
+    optional.none optional.of optional.ofNonZeroValue or orValue quantity regex.extract regex.extractAll
+    regex.replace replace reverse sets.contains sets.equivalent sets.intersects sign size slice sort split
+    startsWith string strings.quote sub substring timestamp trim type uint upperAscii value
+    """.split()  # noqa: SIM905 - a list that people read
+)
+Worded = tuple[str, str]
+"""What is wrong, and what would be right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What may be named in an expression."""
+    """Names that an expression may use."""
 
     scope: Scope
     variables: Collection[str]
     data: Collection[str] = ()
 
 
-def undefined_field(match: re.Match[str], place: Excerpt, _: Names) -> Worded:
-    """A field that a message does not have."""
-    field, struct = match.groups()
-    message = struct.removeprefix(f"{PACKAGE}.")
+def undefined_field(field: str, message: str) -> Worded:
+    """Describe a field that a message does not have."""
     fields = messages().get(message, {})
-    offset = place.rest.find(field) if field in place.rest else 0
     near = _below(field, fields, 1.0) or did_you_mean(field, fields)
-    kept = f"pods on a node are kept without it; its fields are {', '.join(fields)}"
     if message.startswith("Placed"):
-        return offset, f"`{field}` is no field that pods on a node are kept with", near or kept
-    hint = near or _below(field, fields, 0.8) or f"its fields are {_listed(fields)}"
-    return offset, f"{message} has no field `{field}`", hint
+        kept = f"available: {', '.join(fields)}"
+        return f"`{field}` is not available for pods on the node (`pods`, `victim`)", near or kept
+    return f"{message} has no field `{field}`", near or _below(
+        field, fields, 0.8
+    ) or f"its fields are {_listed(fields)}"
 
 
 def _below(name: str, fields: Mapping[str, str], cutoff: float) -> str:
-    """The nearest name among the fields of the fields: the way to it was cut short."""
+    """Return the nearest name one level deeper, for a path with a field left out."""
     deeper = {inner: f"{field}.{inner}" for field, type_ in fields.items() for inner in messages().get(type_, ())}
     near = closest_name(name, deeper, cutoff=cutoff)
     return f"did you mean `{deeper[near]}`?" if near else ""
 
 
-def undeclared(match: re.Match[str], place: Excerpt, names: Names) -> Worded:
-    """A variable or a function that there is not."""
-    name = match[1].lstrip(".")
-    if called(EngineMessage(place.at, match.string), place.source):
-        return _undeclared_function(name, place)
-    root = name.split(".")[0]
+def unknown_variable(name: str, parent: Node | None, names: Names) -> Worded:
+    """Describe a variable that does not exist, by its name with fields after it and the expression around it."""
+    root, _, rest = name.partition(".")
     if root == "variables":
-        return _undeclared_variable(name, place, names)
-    here = [found.start() for found in _NAME.finditer(place.code) if found[0] == root]
-    near = min(here, key=lambda at: abs(at - place.at)) - place.at if here else 0
+        declared = f"declared: {_listed(names.variables)}" if names.variables else "none is declared before it"
+        if not rest:
+            return "`variables` is not a map", "write `variables.name`"
+        short = rest.partition(".")[0]
+        return f"unknown variable `variables.{short}`", did_you_mean(short, names.variables) or declared
+    available = f"available: {_listed([*names.scope.roots, 'variables'])}"
     if root in ROOTS:
-        return near, f"`{root}` cannot be read in {names.scope.what}", f"there are {_listed(names.scope.roots)}"
-    fault = f"there is no variable `{root}`"
-    if VARIABLES.get(root) == NO_VALUE and (compared := re.search(r"([=!])=\s*$", place.before)):
-        cure = suggestions.of_operator(
-            f"_{compared[1]}=_", ["...", "null"], Excerpt(place.source, place.at - len(compared[0]))
-        )
-        return near, fault, cure or NO_VALUE
-    return near, fault, VARIABLES.get(root) or _meant_by(name, place, names)
+        return f"`{root}` is not available in {names.scope.what}", available
+    return f"unknown variable `{root}`", _meant(name, parent, names) or available
 
 
-def _meant_by(name: str, place: Excerpt, names: Names) -> str:
-    """What a name may stand for that is none."""
+def _meant(name: str, parent: Node | None, names: Names) -> str:
+    root = name.partition(".")[0]
     for holder, declared in (("variables", names.variables), ("data", names.data)):
-        if name in declared:
-            return f"did you mean `{holder}.{name}`?"
-    if hint := did_you_mean(name.split(".")[0], [*names.scope.roots, "variables"]):
+        if root in declared:
+            return f"did you mean `{holder}.{root}`?"
+    if hint := VARIABLES.get(root) or did_you_mean(root, [*names.scope.roots, "variables"]):
         return hint
-    if name.isidentifier() and re.search(r"(?:[=!]=|\[|\bin)\s*$", place.before):
-        return f"a text stands in quotes: `'{name}'`"
-    return f"there are {_listed([*names.scope.roots, 'variables'])}"
+    is_compared = isinstance(parent, Call) and parent.function in ("_==_", "_!=_", "@in", "_[_]")
+    return f"a string needs quotes: `'{root}'`" if is_compared and name == root else ""
 
 
-def _undeclared_variable(name: str, place: Excerpt, names: Names) -> Worded:
-    short = name.removeprefix("variables").removeprefix(".").split(".")[0]
-    declared = f"declared are {_listed(names.variables)}" if names.variables else "none is declared above this place"
-    if short:
-        return 1, f"there is no variable `{short}` in `variables`", did_you_mean(short, names.variables) or declared
-    index = re.match(r"variables\s*\[\s*['\"](\w+)['\"]", place.rest)
-    hint = f"write `variables.{index[1]}`" if index else declared
-    return 0, "`variables` is no map, and is read as `variables.name`", hint
+def unknown_function(call: Call, names: Names) -> Worded:
+    """Describe a function that does not exist, or that does and is called in another way."""
+    name = call.function
+    if name in FUNCTION_NAMES or name in MACRO_NAMES:
+        return f"`{name}` cannot be called like this", _how_to_call(call)
+    if name in ROOTS and not call.member:
+        return f"unknown function `{name}`", f"it is a value: write `{name}`"
+    if name in names.variables:
+        return f"unknown function `{name}`", f"did you mean `variables.{name}`?"
+    meant = {part_of_time(name), *(one for one in FUNCTION_NAMES if one.endswith(f".{name}"))} - {""}
+    near = _SYNONYMS.get(name) or next(iter(meant), "") or closest_name(name, FUNCTION_NAMES | MACRO_NAMES, cutoff=0.75)
+    return f"unknown function `{name}`", FUNCTIONS.get(name) or (f"did you mean `{near}`?" if near else "")
 
 
-def _undeclared_function(name: str, place: Excerpt) -> Worded:
-    """The place is that of the bracket."""
-    offset = -len(name)
-    target = suggestions.called_on(name, place)
-    values = {
-        "name": name,
-        "target": target,
-        "item": suggestions.item(target),
-        "arguments": ", ".join(place.arguments),
-        "first": place.arguments[0] if place.arguments else "",
-        "first_optional": suggestions.optional(place.arguments[0]) if place.arguments else "",
-        "rest": ", ".join(place.arguments[1:]) or "''",
-    }
-    if name in {*FUNCTION_NAMES, *MACRO_NAMES} and not (target and name in METHODS):
-        return (
-            offset,
-            f"`{name}` is not called like this",
-            suggestions.filled(_how_to_call(name, place, values), values),
-        )
-    module = f"{target.lower() if target == 'Math' else target}.{name}"
-    if target in ("variables", *(root for root, type_ in ROOTS.items() if type_.name == "map")):
-        hint = METHODS.get(name, "write `{target}.{name}`, without brackets")
-    elif target and module in FOREIGN_FUNCTIONS:
-        hint = FOREIGN_FUNCTIONS[module]
-    elif not target and name in ROOTS:
-        hint = "it is a value: write `{name}`"
-    elif target and name == "count" and values["arguments"]:
-        hint = "write `{target}.filter({arguments}).size()`"
-    else:
-        hint = (METHODS if target else FOREIGN_FUNCTIONS).get(name, "")
-    fault = f"there is no function `{name}`"
-    return (
-        offset,
-        fault,
-        suggestions.filled(hint, values) or _near_function(name, call="" if target else "()"),
-    )
+def part_of_time(name: str) -> str:
+    """Return the function that gives a part of a time, such as `getHours` for `hour`; "" if there is none."""
+    singular = f"get{name.capitalize().removesuffix('s')}"
+    return next((one for one in (singular, f"{singular}s") if one in FUNCTION_NAMES), "")
 
 
-def _how_to_call(name: str, place: Excerpt, values: dict[str, str]) -> str:
-    """For a function that there is, and that is not called as it must be."""
-    if name in ("has", "size") and not values["target"]:
-        return "it takes one value"
-    if name in CONVERSIONS:
-        return f"write `{name}({{target}})`" if values["target"] else "it takes one value"
-    if name == "exists" and len(place.arguments) == (not values["target"]):
-        values["there"] = suggestions.presence(values["target"] or values["first"])
-        if values["there"]:
-            return "write `{there}`"
-    called_otherwise = FOREIGN_MACROS.get(name, "" if values["target"] else "write `{first}.{name}({rest})`")
-    values["target"] = values["target"] or values["first"]
-    return called_otherwise or "see the functions in the reference of the rule language"
+def _how_to_call(call: Call) -> str:
+    match call:
+        case Call(function="has" | "size", member=False):
+            return "it takes one value"
+        case Call(function="exists", args=(one,), member=False):
+            return write(presence(one))
+        case Call(function=name, args=(target,), member=True) if name not in MACRO_NAMES:
+            return write(f"{name}({text(target)})")
+        case Call(function=name, args=(target, *rest), member=False) if name not in MACRO_NAMES:
+            return write(f"{operand_text(target)}.{name}({', '.join(map(text, rest))})")
+        case Call(function=name, args=(target, *_)) if name in MACRO_NAMES:
+            return write(f"{operand_text(target)}.{name}(x, ...)")
+    return ""
 
 
-def _near_function(name: str, *, call: str) -> str:
-    spaced = [one for one in FUNCTION_NAMES if one.endswith(f".{name}")]
-    return (
-        f"did you mean `{spaced[0]}{call}`?"
-        if spaced
-        else did_you_mean(name, {*FUNCTION_NAMES, *MACRO_NAMES}, call=call)
-    )
-
-
-def did_you_mean(name: str, candidates: Collection[str], *, call: str = "") -> str:
-    """The nearest name, as a question."""
+def did_you_mean(name: str, candidates: Collection[str]) -> str:
+    """Return the nearest name as a question."""
     near = closest_name(name, candidates)
-    return f"did you mean `{near}{call}`?" if near else ""
+    return f"did you mean `{near}`?" if near else ""
 
 
 def _listed(names: Collection[str]) -> str:

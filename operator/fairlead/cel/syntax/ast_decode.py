@@ -34,8 +34,29 @@ def decode(serialized: bytes) -> Checked:
 
 
 def decode_steps(serialized: bytes) -> Steps[Checked]:
-    """The same, pausing after so many nodes."""
+    """Do what `decode` does, with pauses."""
     return seldom(_decoded(serialized))
+
+
+def decode_parsed_steps(serialized: bytes) -> Steps[Checked]:
+    """Read an expression that was not checked (an Any that holds a ParsedExpr), with pauses; it has no types."""
+    return seldom(_decoded_parsed(serialized))
+
+
+def _decoded_parsed(serialized: bytes) -> Steps[Checked]:
+    parts = dict(_fields(_last(_fields(serialized), 2, b"")))
+    root = yield from _expr(parts[2])
+    return Checked(root, {}, {}, {}, (yield from _positions(parts.get(3, b""))))
+
+
+def _positions(source_info: bytes) -> Steps[dict[int, int]]:
+    found: dict[int, int] = {}
+    for part, entry in _fields(source_info):
+        if part == 4:
+            yield
+            at = dict(_scalars(entry))
+            found[at.get(1, 0)] = at.get(2, 0)
+    return found
 
 
 def _decoded(serialized: bytes) -> Steps[Checked]:
@@ -61,11 +82,7 @@ def _decoded(serialized: bytes) -> Steps[Checked]:
             case 4:
                 root = yield from _expr(value)
             case 5:
-                for part, entry in _fields(value):
-                    if part == 4:
-                        yield
-                        at = dict(_scalars(entry))
-                        positions[at.get(1, 0)] = at.get(2, 0)
+                positions = yield from _positions(value)
     if root is None:
         raise ValueError("a checked expression without an expression")
     return Checked(root, types, names, overloads, positions)

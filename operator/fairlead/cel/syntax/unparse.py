@@ -23,7 +23,7 @@ _BINARY: Final[Mapping[str, int]] = {
     "_/_": 5,
     "_%_": 5,
 }
-_UNARY, _POSTFIX = 6, 7
+_UNARY, POSTFIX = 6, 7
 _WRITTEN: Final[Mapping[str, str]] = {"math.@max": "math.greatest", "math.@min": "math.least"}
 
 
@@ -76,30 +76,31 @@ def _text(node: Node) -> tuple[str, int]:
     """The text, and how tightly it binds."""
     match node:
         case Const():
-            return _literal(node.value), _POSTFIX
+            return _literal(node.value), POSTFIX
         case Ident(name=name):
-            return name, _POSTFIX
+            return name, POSTFIX
         case Select(operand=operand, field=field, test_only=test_only):
-            made = f"{_at_least(operand, _POSTFIX)}.{field}"
-            return (f"has({made})" if test_only else made), _POSTFIX
+            made = f"{operand_text(operand, POSTFIX)}.{field}"
+            return (f"has({made})" if test_only else made), POSTFIX
         case ListExpr(elements=elements, optional=optional):
             parts = (("?" if at in optional else "") + text(part) for at, part in enumerate(elements))
-            return f"[{', '.join(parts)}]", _POSTFIX
+            return f"[{', '.join(parts)}]", POSTFIX
         case StructExpr(message=message, entries=entries):
             pairs = (
                 f"{'?' if entry.optional else ''}{entry.key if isinstance(entry.key, str) else text(entry.key)}: "
                 f"{text(entry.value)}"
                 for entry in entries
             )
-            return f"{message}{{{', '.join(pairs)}}}", _POSTFIX
+            return f"{message}{{{', '.join(pairs)}}}", POSTFIX
         case Comprehension():
-            return _macro(node), _POSTFIX
+            return _macro(node), POSTFIX
         case Call():
             return _call(node)
-    return "...", _POSTFIX
+    return "...", POSTFIX
 
 
-def _at_least(node: Node, binding: int) -> str:
+def operand_text(node: Node, binding: int = POSTFIX) -> str:
+    """Return the text, in brackets if it binds less tightly than `binding`; by default a `.` can follow it."""
     made, own = _text(node)
     return made if own >= binding else f"({made})"
 
@@ -107,30 +108,30 @@ def _at_least(node: Node, binding: int) -> str:
 def _call(node: Call) -> tuple[str, int]:
     if (macro := optional_macro(node)) is not None:
         body = text(macro.body)
-        return f"{_at_least(macro.held, _POSTFIX)}.{macro.name}({macro.variable}, {body})", _POSTFIX
+        return f"{operand_text(macro.held, POSTFIX)}.{macro.name}({macro.variable}, {body})", POSTFIX
     match node:
         case Call(function=function, args=(left, right)) if function in _BINARY:
             level = _BINARY[function]
             sign = "in" if function == "@in" else function.strip("_")
-            return f"{_at_least(left, level)} {sign} {_at_least(right, level + 1)}", level
+            return f"{operand_text(left, level)} {sign} {operand_text(right, level + 1)}", level
         case Call(function="!_" | "-_" as function, args=(operand,)):
-            return f"{function[0]}{_at_least(operand, _UNARY)}", _UNARY
+            return f"{function[0]}{operand_text(operand, _UNARY)}", _UNARY
         case Call(function="_?_:_", args=(test, then, otherwise)):
-            return f"{_at_least(test, 1)} ? {_at_least(then, 1)} : {text(otherwise)}", 0
+            return f"{operand_text(test, 1)} ? {operand_text(then, 1)} : {text(otherwise)}", 0
         case Call(function="_[_]" | "_[?_]" as function, args=(held, key)):
-            return f"{_at_least(held, _POSTFIX)}[{'?' if '?' in function else ''}{text(key)}]", _POSTFIX
+            return f"{operand_text(held, POSTFIX)}[{'?' if '?' in function else ''}{text(key)}]", POSTFIX
         case Call(function="_?._", args=(held, Const(value=str(field)))):
-            return f"{_at_least(held, _POSTFIX)}.?{field}", _POSTFIX
+            return f"{operand_text(held, POSTFIX)}.?{field}", POSTFIX
         case Call(function="@sortByAssociatedKeys", args=(held, Comprehension(variable=name, step=step))):
-            return f"{_at_least(held, _POSTFIX)}.sortBy({name}, {_added(step)})", _POSTFIX
+            return f"{operand_text(held, POSTFIX)}.sortBy({name}, {_added(step)})", POSTFIX
         case Call(member=True, args=(target, *rest)):
-            return f"{_at_least(target, _POSTFIX)}.{node.function}({', '.join(map(text, rest))})", _POSTFIX
-    return f"{_WRITTEN.get(node.function, node.function)}({', '.join(map(text, node.args))})", _POSTFIX
+            return f"{operand_text(target, POSTFIX)}.{node.function}({', '.join(map(text, rest))})", POSTFIX
+    return f"{_WRITTEN.get(node.function, node.function)}({', '.join(map(text, node.args))})", POSTFIX
 
 
 def _macro(node: Comprehension) -> str:
     names = ", ".join(filter(None, (node.variable, node.variable2)))
-    held = _at_least(node.range, _POSTFIX)
+    held = operand_text(node.range, POSTFIX)
     match node:
         case Comprehension(range=ListExpr(elements=())):
             if node.accumulator.startswith("@"):

@@ -5,7 +5,7 @@ from generate import language_types
 from fairlead.cel.check import BOOL, Environment, check
 from fairlead.cel.engine.environment import EXTENSIONS, PROTECTION, ROOTS, RULE
 from fairlead.cel.engine.evaluate import engine_inputs, evaluate
-from fairlead.cel.hints.foreign_syntax import FUNCTION_NAMES, MACRO_NAMES
+from fairlead.cel.hints.unknown_names import FUNCTION_NAMES, MACRO_NAMES
 from fairlead.cel.syntax.ast import Type
 from fairlead.cel.values.schema import element, messages
 from fairlead.cel.values.structs import NO_INT, NO_TEXT, empty, from_json, is_present, struct

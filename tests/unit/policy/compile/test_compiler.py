@@ -28,11 +28,11 @@ FAULTS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {
             "spec.variables[0].expression": "",
             "spec.match.conditions[0].expression": "did you mean `priority`?",
-            "spec.filters[1].expression": "a bool is wanted",
-            "spec.scores[0].expression": "a number is wanted",
+            "spec.filters[1].expression": "expected a bool",
+            "spec.scores[0].expression": "expected a number",
             "spec.preemption.protect[0].expression": "did you mean `name`?",
             "spec.binding.annotations[0].key": "it must begin with fairlead.dev/",
-            "spec.binding.annotations[0].expression": "a string is wanted",
+            "spec.binding.annotations[0].expression": "expected a string",
         },
     ),
     "who uses a broken variable is not to blame": (

@@ -52,7 +52,7 @@ SAID: dict[str, tuple[dict[str, Any], list[str]]] = {
         [
             "spec.variables[0].expression: is missing",
             "spec.variables[0].expresion: there is no such field",
-            "spec.filters[1].expression: there is no variable `nod`",
+            "spec.filters[1].expression: unknown variable `nod`",
         ],
     ),
     "data that cannot be read": (
@@ -62,14 +62,14 @@ SAID: dict[str, tuple[dict[str, Any], list[str]]] = {
         },
         [
             "spec.data[0].maxAge: a label does not tell when it was written",
-            "spec.filters[0].expression: line 1, column 11: `>` does not take double and int",
+            "spec.filters[0].expression: line 1, column 11: `>` is not defined for double and int",
         ],
     ),
     "a word that is wrong": (
         {"mode": "Of", "filters": [{"name": "a", "expression": "1"}]},
         [
             "spec.mode: 'Of' is not one of Enforce, Disabled",
-            "spec.filters[0].expression: a bool is wanted, this gives an int",
+            "spec.filters[0].expression: expected a bool, got an int",
         ],
     ),
 }
