@@ -1,4 +1,4 @@
-"""From text to a checked expression, or to what is wrong with it."""
+"""Checking of expressions: from text to a typed tree, or to diagnostics."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,19 +21,19 @@ from fairlead.cooperative import Steps, finish
 
 MAX_BYTES: Final = 4096
 COPIES_MAX: Final = 8
-"""Of optMap and optFlatMap, which the engine writes out: each doubles what it is called on."""
+"""The most uses of optMap and optFlatMap, which the engine expands: each doubles the expression it is called on."""
 SERIALIZED_MAX: Final = 1 << 17
 PARTS_MAX: Final = 1_000
-"""Nodes of an expression: what is done with all of them at a stretch takes a few milliseconds."""
+"""The most nodes of an expression: a pass over all of them takes a few milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """What an expression has to give."""
+    """Result that an expression must have."""
 
     what: str
     types: tuple[str, ...]
-    cure: str
+    hint: str
 
 
 BOOL: Final = Want("a bool", ("bool",), "compare it with something")
@@ -43,7 +43,7 @@ VALUE: Final = Want("a value", (), "end it with orValue(...)")
 
 
 class ExpressionError(Exception):
-    """An expression that is refused."""
+    """Diagnostics of a rejected expression."""
 
     def __init__(self, found: list[Diagnostic]) -> None:
         super().__init__("\n".join(map(str, found)))
@@ -52,7 +52,7 @@ class ExpressionError(Exception):
 
 @dataclass(frozen=True)
 class Environment:
-    """What the expressions of one scope of a policy may name."""
+    """Names that the expressions of one scope of a policy may use."""
 
     scope: Scope
     variables: Mapping[str, Type] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression that the engine accepts."""
+    """Expression that the engine accepts."""
 
     text: str
     type: Type
@@ -75,12 +75,12 @@ class Expression:
 
 
 def check(text: str, environment: Environment, want: Want) -> Expression:
-    """Parse and check; raises ExpressionError with everything that is wrong."""
+    """Parse and check an expression. Raises ExpressionError with all diagnostics."""
     return finish(check_steps(text, environment, want))
 
 
 def check_steps(text: str, environment: Environment, want: Want) -> Steps[Expression]:
-    """The same, pausing where a long expression has taken its time."""
+    """Do what `check` does, with pauses."""
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
         fault = f"the expression has {size} bytes, {MAX_BYTES} are allowed"
@@ -92,17 +92,17 @@ def check_steps(text: str, environment: Environment, want: Want) -> Steps[Expres
     if text.count("optMap") + text.count("optFlatMap") > COPIES_MAX:
         fault = f"the expression uses optMap and optFlatMap more than {COPIES_MAX} times"
         raise ExpressionError([Diagnostic(1, 1, fault, "move parts of it into variables")])
-    said, compiled = "", None
+    rejection, compiled = "", None
     try:
         compiled = environment.engine.compile(text)
     except RuntimeError as error:
-        said = str(error)
+        rejection = str(error)
     yield
     if compiled is None:
         names = Names(environment.scope, tuple(environment.variables), environment.data)
         tree = yield from _parsed(text, environment)
         yield
-        raise ExpressionError(diagnostics(said, text, tree, names))
+        raise ExpressionError(diagnostics(rejection, text, tree, names))
     serialized = compiled.serialize()
     if len(serialized) > SERIALIZED_MAX:
         raise ExpressionError([_too_large(f"far more than {PARTS_MAX:,}")])
@@ -111,9 +111,9 @@ def check_steps(text: str, environment: Environment, want: Want) -> Steps[Expres
     if (parts := sum(1 for _ in walk(checked.root))) > PARTS_MAX:
         raise ExpressionError([_too_large(f"{parts:,}")])
     type_ = checked.type_of(checked.root)
-    refused = {*_refused(text, checked, environment)}
+    rejected = {*_rejected(text, checked, environment)}
     yield
-    found = sorted({*refused, *(yield from likely_mistakes_steps(text, checked))})
+    found = sorted({*rejected, *(yield from likely_mistakes_steps(text, checked))})
     if not found and (wrong := _wrong_result(checked, want)):
         found = [wrong]
     if found:
@@ -143,7 +143,7 @@ def _wrong_result(checked: Checked, want: Want) -> Diagnostic | None:
         fault = f"expected {want.what}, but the type is known only at run time"
     elif type_.name not in (OPTIONAL, "type") and (not want.types or type_.name in want.types):
         return None
-    return Diagnostic(1, 1, fault, of_result(want.what, checked.root, type_) or want.cure)
+    return Diagnostic(1, 1, fault, of_result(want.what, checked.root, type_) or want.hint)
 
 
 def _with_article(type_: Type) -> str:
@@ -151,8 +151,8 @@ def _with_article(type_: Type) -> str:
     return f"{'an' if text[0] in 'aeiou' else 'a'} {text}"
 
 
-def _refused(text: str, checked: Checked, environment: Environment) -> Iterator[Diagnostic]:
-    """What the engine accepts and we do not."""
+def _rejected(text: str, checked: Checked, environment: Environment) -> Iterator[Diagnostic]:
+    """Yield diagnostics of what the engine accepts and Fairlead does not."""
     constant_reads = set[int]()
     for node in walk(checked.root):
         match node:
@@ -181,7 +181,7 @@ def _refused(text: str, checked: Checked, environment: Environment) -> Iterator[
 
 
 def _constant_key(node: Node) -> tuple[Node, str, Node] | None:
-    """The map, the key and the place of the key, if a key of a map is read that is written out."""
+    """Return the map, the key and the node of the key if a node reads a literal key of a map; None for other nodes."""
     match node:
         case Select(operand=holder, field=key):
             return holder, key, node

@@ -1,1 +1,1 @@
-"""The functions of the language, on the values of `cel/values`."""
+"""Functions of CEL in Python, on the values of `cel/values`."""

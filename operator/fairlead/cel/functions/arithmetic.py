@@ -1,16 +1,31 @@
-"""Arithmetic within 64 bits, as functions: what is not written out, and all of it for values of type dyn."""
+"""Arithmetic within 64 bits, for values of type dyn and for what the lowering does not inline."""
 
 from fairlead.cel.values.errors import CelError, Kind
 from fairlead.cel.values.value_types import INT_MAX, INT_MIN, UINT_MAX, UInt
 
 
 def overflow() -> object:
-    """Refuse a result that has no room in 64 bits."""
+    """Raise for a result that does not fit into 64 bits."""
     raise CelError(Kind.OVERFLOW, "integer overflow")
 
 
+def add_int(left: int, right: int) -> int:
+    """Return `left + right`; raises on overflow."""
+    return _int(left + right)
+
+
+def subtract_int(left: int, right: int) -> int:
+    """Return `left - right`; raises on overflow."""
+    return _int(left - right)
+
+
+def multiply_int(left: int, right: int) -> int:
+    """Return `left * right`; raises on overflow."""
+    return _int(left * right)
+
+
 def divide_int(left: int, right: int) -> int:
-    """`/`: towards zero."""
+    """Divide, rounding towards zero; raises for a divisor of zero."""
     if right == 0:
         raise CelError(Kind.DIVIDE_BY_ZERO, "divide by zero")
     if right == -1:
@@ -19,7 +34,7 @@ def divide_int(left: int, right: int) -> int:
 
 
 def modulo_int(left: int, right: int) -> int:
-    """`%`: has the sign of the left side."""
+    """Return the remainder, with the sign of the left operand; raises for a divisor of zero."""
     if right == 0:
         raise CelError(Kind.DIVIDE_BY_ZERO, "modulus by zero")
     if right == -1 and left == INT_MIN:
@@ -29,26 +44,41 @@ def modulo_int(left: int, right: int) -> int:
 
 
 def negate_int(value: int) -> int:
-    """`-x`."""
+    """Negate; raises on overflow."""
     return _int(-value)
 
 
+def add_uint(left: int, right: int) -> UInt:
+    """Add uints; raises on overflow."""
+    return _uint(left + right)
+
+
+def subtract_uint(left: int, right: int) -> UInt:
+    """Subtract uints; raises below zero."""
+    return _uint(left - right)
+
+
+def multiply_uint(left: int, right: int) -> UInt:
+    """Multiply uints; raises on overflow."""
+    return _uint(left * right)
+
+
 def divide_uint(left: int, right: int) -> UInt:
-    """`/` without a sign."""
+    """Divide uints; raises for a divisor of zero."""
     if right == 0:
         raise CelError(Kind.DIVIDE_BY_ZERO, "divide by zero")
     return UInt(left // right)
 
 
 def modulo_uint(left: int, right: int) -> UInt:
-    """`%` without a sign."""
+    """Return the remainder of uints; raises for a divisor of zero."""
     if right == 0:
         raise CelError(Kind.DIVIDE_BY_ZERO, "modulus by zero")
     return UInt(left % right)
 
 
 def divide_double(left: float, right: float) -> float:
-    """`/` as IEEE has it; the NaN of 0/0 has the sign that the processor gives it."""
+    """Divide as IEEE 754 does; the NaN of 0/0 has the sign that the processor gives it."""
     try:
         return left / right
     except ZeroDivisionError:

@@ -1,6 +1,6 @@
-"""Conversions between the scalar types, as the engine makes them.
+"""Conversions between the scalar types, with exactly the results and errors of the engine.
 
-Text is trimmed of ASCII white space before it is read as a number, and of nothing else.
+Only ASCII white space is trimmed from text before it is read as a number.
 """
 
 import re
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 ASCII_SPACE: Final = " \t\n\v\f\r"
 TEXT_MAX: Final = 1024
-"""Characters of a text that is read as something else. The engine reads longer ones; no time, number or amount is."""
+"""The longest text that is converted. The engine converts longer ones, but no time, number or quantity is longer."""
 
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 _HEXADECIMAL: Final = re.compile(
@@ -28,26 +28,31 @@ _SCIENTIFIC_FROM: Final = 1e6  # below, and from 1e-4 on, doubles are written wi
 
 
 def identity(value: T) -> T:
-    """Convert to the type that the value has."""
+    """Return the value: it already has the type."""
     return value
 
 
+def bool_to_int64(value: bool) -> int:  # noqa: FBT001 - the operand
+    """Convert a bool of type dyn; the checker declares no such conversion."""
+    return int(value)
+
+
 def double_to_int64(value: float) -> int:
-    """Cut the fraction off; both ends of the range are refused, as the engine does."""
+    """Truncate the fraction; both ends of the int64 range are rejected, as in the engine."""
     if -(2.0**63) < value < 2.0**63:
         return int(value)
     raise CelError(Kind.CONVERSION, "double out of int64 range")
 
 
 def uint64_to_int64(value: int) -> int:
-    """Convert, refusing what is above the range."""
+    """Convert; raises above the int64 range."""
     if value > INT_MAX:
         raise CelError(Kind.CONVERSION, "uint64 out of int64 range")
     return int(value)
 
 
 def refuse_long(text: str) -> None:
-    """Raise for a text that is too long to be converted, whatever stands in it."""
+    """Raise for a text that is too long to be converted, whatever it contains."""
     if len(text) > TEXT_MAX:
         raise CelError(Kind.CONVERSION, f"cannot convert a string of more than {TEXT_MAX:,} characters")
 
@@ -61,21 +66,21 @@ def string_to_int64(text: str) -> int:
 
 
 def double_to_uint64(value: float) -> UInt:
-    """Cut the fraction off; everything below zero is refused."""
+    """Truncate the fraction; raises below zero."""
     if 0 <= value < 2.0**64:
         return UInt(value)
     raise CelError(Kind.CONVERSION, "double out of uint64 range")
 
 
 def int64_to_uint64(value: int) -> UInt:
-    """Convert, refusing what is below zero."""
+    """Convert; raises below zero."""
     if value < 0:
         raise CelError(Kind.CONVERSION, "int64 out of uint64 range")
     return UInt(value)
 
 
 def string_to_uint64(text: str) -> UInt:
-    """Read a decimal number; a minus sign is refused even before zero."""
+    """Read a decimal number; a minus sign is rejected even before zero."""
     number = _read_integer(text)
     if number is None or number > UINT_MAX or "-" in text:
         raise CelError(Kind.CONVERSION, "cannot convert string to uint")
@@ -83,7 +88,7 @@ def string_to_uint64(text: str) -> UInt:
 
 
 def string_to_double(text: str) -> float:
-    """Read a decimal or hexadecimal number, an infinity or a NaN; what is too large is an infinity."""
+    """Read a decimal or hexadecimal number, an infinity or a NaN; a number that is too large becomes an infinity."""
     refuse_long(text)
     text = text.strip(ASCII_SPACE)
     if _DECIMAL.fullmatch(text):

@@ -1,6 +1,6 @@
-"""The functions that are not the engine's: each is declared once, for its checker and runtime and for lowered code.
+"""Functions that the engine does not have: each is declared once, for its checker, its runtime and lowered code.
 
-Names and operands of those on quantities are those that Kubernetes gives them in its own expressions.
+The functions of quantities have the names and operands of the Kubernetes CEL library.
 """
 
 import math
@@ -32,9 +32,9 @@ class Declaration:
     implementation: Function
 
     def for_engine(self, *, to_message: Convert, from_message: Convert) -> Function:
-        """Wrap the implementation for the engine, in which quantities are messages.
+        """Wrap the implementation for the engine, where quantities are messages.
 
-        What it raises becomes an error of the language with its text.
+        An exception becomes a CEL error with its text.
         """
         implementation, result = self.implementation, self.result
         messages = tuple(parameter == QUANTITY for parameter in self.parameters)
@@ -50,7 +50,7 @@ class Declaration:
 
 
 def exp(value: float) -> float:
-    """Raise e to a power; what is too large is an infinity."""
+    """Raise e to a power; infinity if the result is too large."""
     try:
         return math.exp(value)
     except OverflowError:
@@ -58,7 +58,7 @@ def exp(value: float) -> float:
 
 
 def log2(value: float) -> float:
-    """Get the logarithm to base 2: minus infinity of zero, and a NaN below."""
+    """Return the logarithm to base 2: minus infinity of zero, NaN below zero."""
     if value == 0:
         return -math.inf
     return math.log2(value) if not value < 0 else math.nan

@@ -17,17 +17,23 @@ _WHOLE_FROM: Final = 2.0**52
 
 
 def greatest_of_list(values: Sequence[Number]) -> Number:
-    """Choose the greatest of numbers of one type."""
-    return max(_not_empty(values, "math.greatest"))
+    """Return the greatest element."""
+    classes = set(map(type, values))
+    if len(classes) == 1 and classes <= _NUMBERS:
+        return max(values)
+    return _choose(values, "math.greatest", lambda best, value: less_numbers(best, value))
 
 
 def least_of_list(values: Sequence[Number]) -> Number:
-    """Choose the least of numbers of one type."""
-    return min(_not_empty(values, "math.least"))
+    """Return the least element."""
+    classes = set(map(type, values))
+    if len(classes) == 1 and classes <= _NUMBERS:
+        return min(values)
+    return _choose(values, "math.least", lambda best, value: less_numbers(value, best))
 
 
 def math_abs_int(value: int) -> int:
-    """Get the magnitude."""
+    """Return the absolute value."""
     if value == INT_MIN:
         raise CelError(Kind.OVERFLOW, "integer overflow")
     return abs(value)
@@ -76,12 +82,41 @@ def math_trunc_double(value: float) -> float:
 
 
 def math_sqrt(value: Number) -> float:
-    """Get the square root of any number; a NaN of what is below zero."""
+    """Return the square root of a number; NaN below zero."""
     value = float(value)
     return math.sqrt(value) if not value < 0 else _INVALID
 
 
-def _not_empty(values: Sequence[Number], name: str) -> Sequence[Number]:
+def bit_not_uint(value: int) -> UInt:
+    """Flip all bits."""
+    return UInt(UINT_MAX ^ value)
+
+
+def shift_left_int(value: int, by: int) -> int:
+    """Shift left; bits beyond 64 are lost."""
+    _require_shift(by, "Left")
+    return _signed(value << by & UINT_MAX) if by < _BITS else 0
+
+
+def shift_left_uint(value: int, by: int) -> UInt:
+    """Shift left; bits beyond 64 are lost."""
+    _require_shift(by, "Left")
+    return UInt(value << by & UINT_MAX if by < _BITS else 0)
+
+
+def shift_right_int(value: int, by: int) -> int:
+    """Shift right without keeping the sign."""
+    _require_shift(by, "Right")
+    return _signed((value & UINT_MAX) >> by) if by < _BITS else 0
+
+
+def shift_right_uint(value: int, by: int) -> UInt:
+    """Shift right."""
+    _require_shift(by, "Right")
+    return UInt(value >> by if by < _BITS else 0)
+
+
+def _choose(values: Sequence[Number], name: str, prefer: Callable[[Number, Number], bool]) -> Number:
     if not values:
         raise CelError(Kind.ARGUMENT, f"{name} argument must not be empty")
     return values

@@ -1,6 +1,6 @@
-"""The functions whose work depends on the sizes of their arguments, paying for it before they do it.
+"""Functions whose work depends on the size of their arguments: they pay the meter before they do it.
 
-What is not here takes much the same time whatever it is given.
+A function that is not here takes about the same time for all arguments, and is paid for by the loop that calls it.
 """
 
 import operator
@@ -27,7 +27,7 @@ Metered = Callable[..., Any]
 
 
 def _reads(function: Function, units: int = 1) -> Metered:
-    """Of functions that read a text as something else; what is longer than conversions take is refused unread."""
+    """Wrap a function that converts a text; a text above the limit of conversions is rejected unread."""
 
     def metered(meter: Meter, text: Any) -> Any:
         meter.pay(PAID + min(len(text), SHORT_TEXT) * units // MADE)
@@ -37,7 +37,7 @@ def _reads(function: Function, units: int = 1) -> Metered:
 
 
 def _copies(function: Function, units: int = 1) -> Metered:
-    """Of functions whose result is about as long as the text or list that they are given."""
+    """Wrap a function whose result is about as long as its text or list."""
 
     def metered(meter: Meter, value: Any, *rest: Any) -> Any:
         meter.pay(PAID + len(value) * units // MADE)
@@ -56,7 +56,7 @@ def _searches(function: Function, *, backwards: bool = False) -> Metered:
 
 
 def add_metered(meter: Meter, left: Any, right: Any) -> Any:
-    """Add numbers, or put texts or bytes after one another."""
+    """Add numbers, or concatenate texts or bytes."""
     if isinstance(left, str | bytes):
         meter.pay(PAID + (len(left) + len(right)) // MADE)
     return left + right
@@ -160,19 +160,19 @@ def equal_texts(meter: Meter, left: Any, right: Any) -> bool:
 
 
 def ordered_texts(meter: Meter, sign: Function, left: Any, right: Any) -> bool:
-    """Decide about the order of two texts, or bytes, by an operator of Python's."""
+    """Compare two texts, or bytes, with one of Python's operators."""
     meter.pay(PAID + min(len(left), len(right)) // WALKED)
     return bool(sign(left, right))
 
 
 def among(meter: Meter, item: Any, held: Any) -> bool:
-    """Decide whether a list has a value, or a map a key, for which Python's own equality does."""
+    """Return whether a list has a value, or a map a key, when Python's equality is CEL's."""
     look(meter, item, held)
     return item in held
 
 
 def look_up(meter: Meter, key: Any) -> Any:
-    """Pay for looking up a key of a map, which is compared with the one that is there."""
+    """Pay for looking up a key of a map: it is compared with the stored key."""
     if isinstance(key, str):
         meter.pay(len(key) // WALKED)
     return key
@@ -234,3 +234,8 @@ METERED: Final[Mapping[Function, Metered]] = MappingProxyType(
         equality.equal: equal_metered,
     }
 )
+
+
+def metered(function: Function) -> Metered:
+    """Return the metered form of a function; one whose work is always the same pays nothing itself."""
+    return METERED.get(function) or (lambda _, *arguments: function(*arguments))

@@ -1,7 +1,7 @@
-"""Every overload of the checker that is a function here, by its id.
+"""Overloads of the checker by their ids, with the functions that implement them.
 
-What is not: operators on numbers, comparisons, logic, the conditional, `in`, indexing, selection and comprehensions,
-which the lowering writes out; and `LEFT_TO_THE_ENGINE`.
+Missing are those in `LEFT_TO_THE_ENGINE`, and those that the lowering inlines: operators on numbers, comparisons,
+logic, the conditional, `in`, indexing, selection and comprehensions.
 """
 
 import math
@@ -176,9 +176,7 @@ PATTERN_METHODS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
-_RARE: Final = "a rare function"
-
-# Why the engine has to evaluate what uses them.
+# Overloads that only the engine evaluates, with the reason.
 LEFT_TO_THE_ENGINE: Final[Mapping[str, str]] = MappingProxyType(
     {
         **dict.fromkeys(("to_dyn", "list_flatten", "list_flatten_int"), "a value whose type is known only at run time"),
@@ -220,7 +218,7 @@ LEFT_TO_THE_ENGINE: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
-# Operators and what macros are made of: written out by the lowering.
+# Operators and the parts of macros: inlined by the lowering.
 WRITTEN_OUT: Final = frozenset(
     {
         "conditional",

@@ -1,9 +1,9 @@
-"""Kubernetes' quantities: `250m`, `1.5Gi`, `2e3`.
+"""Kubernetes quantities: `250m`, `1.5Gi`, `2e3`.
 
-What text is one, and what it is worth, is as in `resource.ParseQuantity` of apimachinery, oddities included: no digits
-at all are zero, but not before a `Pi`. The worth is an integer of nano units, away from zero if there is more to it,
-and with a binary suffix not above the 64 bits. Of operations on them, this only depends on the worth: whether one is
-an integer is not a matter of how it was written, and its float is the nearest.
+Text is parsed as by `resource.ParseQuantity` of apimachinery, oddities included: no digits at all are zero, but not
+before `Pi`. The value is an integer of nano units, rounded away from zero, and with a binary suffix capped at 64 bits.
+Operations depend only on this value: whether a quantity is an integer does not depend on how it was written, and its
+float is the nearest.
 """
 
 import re
@@ -15,7 +15,7 @@ from fairlead.cel.values.value_types import INT_MAX, INT_MIN
 
 NANO: Final = 10**9
 EXPONENT_MAX: Final = 400
-"""Beyond, Kubernetes computes with numbers of any length; here it is an error. No float reaches there either."""
+"""Beyond this, Kubernetes uses numbers of any length; here it is an error. No float is that large either."""
 DIGITS_MAX: Final = 1_000
 
 _TEXT: Final = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:([numkMGTPE]?)|([KMGTPE])i|[eE]([+-]?[0-9]+))")
@@ -26,7 +26,7 @@ _INT32: Final = 1 << 32
 
 
 class Quantity:
-    """An amount, in billionths."""
+    """Quantity in billionths."""
 
     __slots__ = ("nano",)
 
@@ -89,7 +89,7 @@ def is_quantity(text: str) -> bool:
 
 
 def to_float(text: str) -> float | None:
-    """Read a quantity as a number, for data that stands in annotations and labels."""
+    """Read a quantity as a number, for data in annotations and labels; None if the text is none."""
     try:
         return None if (parsed := parse(text)) is None else as_approximate_float(parsed)
     except CelError:
@@ -109,7 +109,7 @@ def sign(value: Quantity) -> int:
 
 
 def is_integer(value: Quantity) -> bool:
-    """Decide whether it is whole and fits into an int."""
+    """Return whether the quantity is whole and fits into an int."""
     return value.nano % NANO == 0 and INT_MIN <= value.nano // NANO <= INT_MAX
 
 
@@ -129,22 +129,22 @@ def as_approximate_float(value: Quantity) -> float:
 
 
 def add(left: Quantity, right: Quantity) -> Quantity:
-    """Add."""
+    """Return the sum of two quantities."""
     return Quantity(left.nano + right.nano)
 
 
 def add_integer(left: Quantity, right: int) -> Quantity:
-    """Add an int."""
+    """Return the sum of a quantity and an int."""
     return Quantity(left.nano + right * NANO)
 
 
 def sub(left: Quantity, right: Quantity) -> Quantity:
-    """Subtract."""
+    """Return the difference of two quantities."""
     return Quantity(left.nano - right.nano)
 
 
 def subtract_integer(left: Quantity, right: int) -> Quantity:
-    """Subtract an int."""
+    """Return a quantity less an int."""
     return Quantity(left.nano - right * NANO)
 
 
@@ -185,7 +185,7 @@ def _scale(unscaled: int, exponent: int) -> int:
     if not unscaled:
         return 0
     if exponent < 0:
-        # Whatever is left of the number after so many places is rounded up to one.
+        # A remainder below the last place is rounded up.
         return _round_up(unscaled, 10 ** min(-exponent, 2 * DIGITS_MAX))
     if exponent > EXPONENT_MAX:
         raise CelError(Kind.OVERFLOW, "quantity out of range: exponent too large")

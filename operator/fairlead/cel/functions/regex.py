@@ -1,7 +1,7 @@
-"""Regular expressions, by the same library as the engine's: RE2, whose searches take time that is linear in the text.
+"""Regular expressions with RE2, the library of the engine: a search takes time linear in the text.
 
-All work is on UTF-8, as in the engine, whose steps over empty matches are those of bytes. What linear means depends on
-the size of the program that a pattern becomes, and to compile one takes time as well: both have limits here.
+All work is on UTF-8, as in the engine, which steps over empty matches byte by byte. The time per byte depends on the
+size of the compiled program, and compiling takes time as well: both have limits here.
 """
 
 from functools import lru_cache
@@ -16,56 +16,56 @@ from fairlead.cel.values.value_types import NONE, Nothing, Some
 
 REPEATED_BYTES_MAX: Final = 1_000_000
 PATTERN_MAX: Final = 1_024
-"""Characters of a pattern."""
+"""The longest pattern, in characters."""
 _CLASSES_MAX: Final = 32
-"""Classes of Unicode in a pattern: each takes as long to compile as a thousand letters."""
+"""Unicode classes in a pattern: each takes as long to compile as a thousand letters."""
 SEARCH: Final = 400
-"""Units of a search in whatever text: the library is called through Python."""
+"""Units of a search in any text: the library is called through Python."""
 _MEMORY: Final = 1 << 18
 _TOO_LARGE: Final = "regular expression too large: "
 PATTERNS_MAX: Final = 32
-"""Of an expression with its variables: they are compiled one by one, and found here when code is made of it."""
+"""Patterns of an expression with its variables: they are compiled one by one, and cached for its lowering."""
 
 
 class Pattern:
-    """A compiled pattern, and what the language does with one."""
+    """Compiled pattern with the operations of CEL."""
 
     __slots__ = ("_capturing", "_groups", "_search", "units")
 
     def __init__(self, pattern: str) -> None:
-        """Compile, or raise that the pattern is none."""
+        """Compile the pattern. Raises CelError if it is invalid or too large."""
         if len(pattern) > PATTERN_MAX:
             raise CelError(Kind.PATTERN, f"{_TOO_LARGE}a pattern has at most {PATTERN_MAX} characters")
         if _classes(pattern) > _CLASSES_MAX:
             raise CelError(Kind.PATTERN, f"{_TOO_LARGE}a pattern has at most {_CLASSES_MAX} classes of Unicode")
         try:
             self._capturing = re2.compile(pattern.encode(), _options())
-            # Knowing only that there is a match is quicker without groups.
+            # Without groups a search is faster.
             self._search = re2.compile(pattern.encode(), _options(never_capture=True)).search
         except re2.error as error:
-            said = _text(error)
-            start = _TOO_LARGE if "too large" in said else "invalid regular expression: "
-            raise CelError(Kind.PATTERN, f"{start}{said}") from None
+            reason = _text(error)
+            start = _TOO_LARGE if "too large" in reason else "invalid regular expression: "
+            raise CelError(Kind.PATTERN, f"{start}{reason}") from None
         self._groups: int = self._capturing.groups
         self.units: int = 1 + self._capturing.programsize * 2 // 3
         """What looking at one byte may cost, in units of the meter: where no automaton does, all states are tried."""
 
     def matches(self, text: str, *, meter: Meter | None = None) -> bool:
-        """Decide whether it matches anywhere."""
+        """Return whether the pattern matches anywhere."""
         self._pay(meter, len(text))
         return self._search(text.encode()) is not None
 
     def extract(self, text: str, *, meter: Meter | None = None) -> Some | Nothing:
-        """Get the first match, or its group if the pattern has one; a group that took no part is empty."""
+        """Return the first match, or its group if the pattern has one; a group that took no part is empty."""
         self._require_one_group()
         self._pay(meter, len(text))
         match = self._capturing.search(text.encode())
         return NONE if match is None else Some(_decode(match.group(self._groups) or b""))
 
     def extract_all(self, text: str, *, meter: Meter | None = None) -> list[str]:
-        """Get all matches that are not empty, or their groups that are not.
+        """Return all matches that are not empty, or their groups that are not.
 
-        What follows a match is searched as if it were a text of its own: `^` matches there.
+        The rest after a match is searched as a text of its own: `^` matches there.
         """
         self._require_one_group()
         rest, found = text.encode(), []
@@ -96,7 +96,7 @@ class Pattern:
             start, end = match.span()
             done.append(rest[position:start])
             if start == last_end and start == end:
-                # An empty match right after one does not count; one character goes over.
+                # An empty match right after a match does not count: copy one character.
                 step = _character_bytes(rest, start)
                 done.append(rest[start : start + step])
                 position = start + step
@@ -109,7 +109,7 @@ class Pattern:
         return _decode(b"".join(done) + rest[position:])
 
     def replace_some(self, text: str, replacement: str, count: int, *, meter: Meter | None = None) -> str:
-        """Replace the first matches; a negative count means all, and none does not even look at the pattern.
+        """Replace the first matches; a negative count means all, and zero does not look at the pattern.
 
         After an empty match the search goes on at the same place: this is how the engine counts.
         """
@@ -146,7 +146,7 @@ class Pattern:
             raise CelError(Kind.PATTERN, "regular expression has more than one capturing group")
 
     def _rewrite(self, replacement: str) -> "Rewrite":
-        r"""Read a replacement: `\0` to `\9` are the match and its groups, `\\` is a backslash, and no more."""
+        r"""Read a replacement: `\0` to `\9` are the match and its groups, `\\` is a backslash; nothing else."""
         parts: list[bytes | int] = []
         literal, *escapes = replacement.split("\\")
         parts.append(literal.encode())
@@ -164,7 +164,7 @@ class Pattern:
 
 
 class Rewrite:
-    """What comes in place of a match."""
+    """Replacement of a match."""
 
     __slots__ = ("_parts",)
 
@@ -172,7 +172,7 @@ class Rewrite:
         self._parts = parts
 
     def pay(self, meter: Meter | None, match: Any) -> None:
-        """Pay for what is to be written for one match."""
+        """Pay for the replacement of one match."""
         if meter is not None:
             sizes = (
                 len(part) if isinstance(part, bytes) else match.end(part) - match.start(part) for part in self._parts
@@ -180,12 +180,12 @@ class Rewrite:
             meter.pay(STEP + sum(sizes) // 4)
 
     def __call__(self, match: Any) -> bytes:
-        """Write it for one match."""
+        """Return the replacement of one match."""
         return b"".join(part if isinstance(part, bytes) else match.group(part) or b"" for part in self._parts)
 
 
 def compiled(text: str) -> Pattern:
-    """Compile a pattern, or take what was made of it before; raises what is wrong with it."""
+    """Compile a pattern, or return it from the cache. Raises CelError for an invalid one."""
     found = _compiled(text)
     if isinstance(found, Pattern):
         return found
@@ -201,7 +201,7 @@ def _compiled(text: str) -> Pattern | str:
 
 
 def pattern_search_units(text: str) -> float:
-    """Reckon what looking at one byte costs, of a pattern that stands in an expression; one that is none raises."""
+    """Estimate the cost per byte of a search with a literal pattern; 1 for an invalid one, which only raises."""
     try:
         return compiled(text).units
     except CelError:
@@ -209,7 +209,7 @@ def pattern_search_units(text: str) -> float:
 
 
 def pattern_units(text: str) -> float:
-    """Reckon what it costs to compile a pattern, where that is done for each evaluation; infinite beyond our limits."""
+    """Estimate the cost of compiling a pattern in each evaluation; infinite beyond the limits."""
     try:
         compiled(text)
     except CelError as error:
@@ -221,9 +221,9 @@ COMPILE_UNITS: Final = 6_000
 
 
 def compile_units(text: str) -> int:
-    """Reckon what it costs to compile a pattern, at worst."""
+    """Estimate the worst cost of compiling a pattern."""
     if len(text) > PATTERN_MAX:
-        return COMPILE_UNITS  # it is refused
+        return COMPILE_UNITS  # the compiler rejects it
     repeats = 200_000 + 300 * len(text) if "{" in text else 0
     return COMPILE_UNITS + 50 * len(text) + 11_000 * min(_classes(text), _CLASSES_MAX) + repeats
 
@@ -241,7 +241,7 @@ def _options(*, never_capture: bool = False) -> Any:
 
 
 def _repeat(text: bytes, times: int) -> bytes:
-    """Repeat; where the engine would fill the memory, give up."""
+    """Repeat a text. Raises Abort where the engine would fill the memory."""
     if len(text) * times > REPEATED_BYTES_MAX:
         raise Abort(Kind.LIMIT, f"regex.replace repeats an empty match {times} times")
     return text * times
@@ -255,7 +255,7 @@ def _character_bytes(text: bytes, position: int) -> int:
 
 
 def _decode(text: bytes) -> str:
-    r"""Decode; `\C` can cut a character into pieces, which no string can hold."""
+    r"""Decode UTF-8, replacing the pieces of a character that `\C` can leave."""
     return text.decode(errors="replace")
 
 

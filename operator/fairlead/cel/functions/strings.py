@@ -1,4 +1,4 @@
-"""Functions of strings and bytes: sizes and positions count code points, and order is that of code points."""
+"""Functions of strings and bytes. Sizes, positions and order are those of code points."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,22 +14,22 @@ _UPPER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 
 
 def contains_string(text: str, part: str) -> bool:
-    """Decide whether one is in the other."""
+    """Return whether a text contains another."""
     return part in text
 
 
 def starts_with_string(text: str, part: str) -> bool:
-    """Decide whether one starts with the other."""
+    """Return whether a text starts with another."""
     return text.startswith(part)
 
 
 def ends_with_string(text: str, part: str) -> bool:
-    """Decide whether one ends with the other."""
+    """Return whether a text ends with another."""
     return text.endswith(part)
 
 
 def string_char_at_int(text: str, position: int) -> str:
-    """Get one character; none at the very end."""
+    """Return one character; "" at the very end."""
     if not 0 <= position <= len(text):
         bound = "less than 0" if position < 0 else "greater than <string>.size()"
         raise CelError(Kind.ARGUMENT, f"<string>.charAt(<pos>): <pos> is {bound}")
@@ -37,39 +37,39 @@ def string_char_at_int(text: str, position: int) -> str:
 
 
 def string_index_of_string(text: str, part: str) -> int:
-    """Find the first occurrence, or -1."""
+    """Return the first position of a text, or -1."""
     return text.find(part)
 
 
 def string_index_of_string_int(text: str, part: str, start: int) -> int:
-    """Find the first occurrence from a position on, or -1."""
+    """Return the first position of a text at or after a position, or -1."""
     _require_position(text, start)
     return text.find(part, start)
 
 
 def string_last_index_of_string(text: str, part: str) -> int:
-    """Find the last occurrence, or -1."""
+    """Return the last position of a text, or -1."""
     return text.rfind(part)
 
 
 def string_last_index_of_string_int(text: str, part: str, last: int) -> int:
-    """Find the last occurrence that starts at a position or before, or -1."""
+    """Return the last position of a text at or before a position, or -1."""
     _require_position(text, last)
     return text.rfind(part, 0, last + len(part))
 
 
 def string_lower_ascii(text: str) -> str:
-    """Make ASCII letters small."""
+    """Convert ASCII letters to lower case."""
     return text.lower() if text.isascii() else text.translate(_LOWER)
 
 
 def string_upper_ascii(text: str) -> str:
-    """Make ASCII letters capital."""
+    """Convert ASCII letters to upper case."""
     return text.upper() if text.isascii() else text.translate(_UPPER)
 
 
 def string_replace_string_string(text: str, old: str, new: str) -> str:
-    """Replace all occurrences; an empty one is before each character and at the end."""
+    """Replace all occurrences; the empty text occurs before each character and at the end."""
     return text.replace(old, new)
 
 
@@ -99,7 +99,7 @@ def string_split_string_int(text: str, separator: str, limit: int) -> list[str]:
 
 
 def string_substring_int(text: str, start: int) -> str:
-    """Get what follows a position."""
+    """Return the text from a position on."""
     if not 0 <= start <= len(text):
         bound = "less than 0" if start < 0 else "greater than <string>.size()"
         raise CelError(Kind.ARGUMENT, f"<string>.substring(<start>): <start> is {bound}")
@@ -107,10 +107,10 @@ def string_substring_int(text: str, start: int) -> str:
 
 
 def string_substring_int_int(text: str, start: int, end: int) -> str:
-    """Get what is between two positions.
+    """Return the text from one position up to another.
 
-    cel-cpp refuses the size of the text as the end, unless it is the start too (`SubstringImpl` in its
-    `string_value.cc`); this goes when the engine takes it.
+    cel-cpp rejects the size of the text as the end, unless it is the start too (`SubstringImpl` in its
+    `string_value.cc`). Remove this once the engine accepts it.
     """
     if start < 0:
         bound = "<start> is less than 0"
@@ -124,7 +124,7 @@ def string_substring_int_int(text: str, start: int, end: int) -> str:
 
 
 def string_trim(text: str) -> str:
-    """Cut white space off both ends, as Unicode defines it."""
+    """Trim Unicode white space from both ends."""
     return text.strip(_SPACE)
 
 
@@ -143,6 +143,11 @@ def list_join_string(parts: Sequence[str], separator: str) -> str:
 def string_reverse(text: str) -> str:
     """Reverse the order of the code points."""
     return text[::-1]
+
+
+def strings_quote(text: str) -> str:
+    """Quote a text, escaping the characters that have an escape of one letter."""
+    return f'"{text.translate(_QUOTED)}"'
 
 
 def _require_position(text: str, position: int) -> None:

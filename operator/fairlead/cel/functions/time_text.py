@@ -1,7 +1,7 @@
 """Timestamps and durations as text.
 
-The engine counts quarters of a nanosecond while it reads. Sums and limits are therefore decided in quarters here, and
-cut to nanoseconds at the end, which is what its own output shows.
+The engine parses in quarters of a nanosecond. Sums and limits are therefore computed in quarters here, and truncated to
+nanoseconds at the end, as its output shows.
 """
 
 import re
@@ -28,7 +28,7 @@ _UNITS: Final = {
     "m": 60 * SECOND * _QUARTERS,
     "h": 3_600 * SECOND * _QUARTERS,
 }
-_UNBOUNDED: Final = (1 << 63) * SECOND * _QUARTERS  # from here on the engine counts a product as infinite
+_UNBOUNDED: Final = (1 << 63) * SECOND * _QUARTERS  # from here on a product is infinite for the engine
 _FRACTION_DIGITS: Final = 18  # of a duration; those after are read and ignored
 _TERM: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|ms|s|m|h)")
 _SUBSECOND_QUARTERS: Final = 250_000  # femtoseconds in a quarter of a nanosecond
@@ -62,7 +62,7 @@ def duration_to_string(value: int) -> str:
 
 
 def string_to_timestamp(text: str) -> Timestamp:
-    """Read a moment as RFC 3339 has it, and what else the engine takes for one.
+    """Read an RFC 3339 timestamp, and the other forms that the engine accepts.
 
     White space around it, one-digit fields, years of any length, offsets without a colon or with seconds, and a second
     60, which is the next second without its fraction. A NUL ends the text.
@@ -100,7 +100,7 @@ def int64_to_timestamp(seconds: int) -> Timestamp:
 
 
 def timestamp_to_int64(value: int) -> int:
-    """Convert to whole seconds since the epoch, downwards."""
+    """Convert to whole seconds since the epoch, rounding down."""
     return value // SECOND
 
 
@@ -122,7 +122,7 @@ def _read_terms(text: str) -> int:
 
 
 def _read_seconds(match: re.Match[str]) -> int | None:
-    """Compute the seconds since the epoch, or None if a field is out of its range."""
+    """Return the seconds since the epoch, or None if a field is out of range."""
     is_negative, digits = match[1].startswith("-"), match[1].lstrip("-0")
     if len(digits) > len(str(INT_MAX)):
         return None

@@ -1,7 +1,7 @@
 """Arithmetic on timestamps and durations, and the getters in UTC.
 
-Between durations the engine computes with 64 bits of nanoseconds: operands beyond that are cut to the limit first,
-while a duration as such reaches to ten thousand years.
+Between durations the engine computes with 64 bits of nanoseconds: operands beyond that are clamped first, while a
+duration itself may be up to ten thousand years.
 """
 
 from datetime import date
@@ -42,7 +42,7 @@ def subtract_duration_duration(left: int, right: int) -> Duration:
 
 
 def subtract_timestamp_duration(moment: int, duration: int) -> Timestamp:
-    """Subtract what of the duration fits into 64 bits; the least such duration has no negative."""
+    """Subtract a duration, clamped to 64 bits; the least such duration has no negative."""
     return add_timestamp_duration(moment, _checked(-_cut(duration)))
 
 

@@ -1,25 +1,25 @@
-"""Costs of work on texts and lists, in units of the meter, by their lengths."""
+"""Costs of work on texts and lists by their lengths, in units of the meter."""
 
 from typing import Final
 
 from fairlead.cel.values.meter import PAID
 
 WALKED: Final = 16
-"""Characters of a text that are looked through for a unit."""
+"""Characters read per unit."""
 MADE: Final = 4
-"""Characters that are produced for a unit: each may take four bytes."""
+"""Characters produced per unit: each may take four bytes."""
 _PIECE: Final = 12
-"""Of a text that stands by itself in a list."""
+"""Units of a separate text in a list."""
 DURATION_UNIT: Final = 30
-"""Of each character of a duration; what is longer than conversions take is refused unread."""
-# Python looks for short parts, and in short texts, in a way that may compare each character with each.
+"""Units per character of a duration; a text above the limit of conversions is rejected unread."""
+# For short parts and short texts Python's search may compare every character with every other.
 _SHORT_PART: Final = 100
 _SHORT_TEXT: Final = 2_500
 _TEXT: Final = 30_000
 
 
 def search_units(text: int, part: int, *, backwards: bool = False) -> int:
-    """Reckon what it costs to look for a part of this length in a text of that length."""
+    """Return the cost of a search for a part of one length in a text of another."""
     if part <= 1 or part > text:
         return PAID + text // WALKED
     if backwards or text < _SHORT_TEXT or (part < _SHORT_PART and text < _TEXT):
@@ -28,7 +28,7 @@ def search_units(text: int, part: int, *, backwards: bool = False) -> int:
 
 
 def searches_units(text: int, part: int) -> int:
-    """Reckon what it costs to look for all of them, or from somewhere on: near the end it becomes a short text."""
+    """Return the cost of a search for all occurrences, or from a position on, where the rest may be a short text."""
     once = search_units(text, part)
     if part <= 1 or part > text:
         return once
@@ -37,10 +37,10 @@ def searches_units(text: int, part: int) -> int:
 
 
 def pieces_units(count: int, text: int) -> int:
-    """Reckon what a list of so many pieces of a text costs."""
+    """Return the cost of a list of pieces of a text."""
     return _PIECE * count + text // MADE
 
 
-def sort_units(count: int, text: int) -> int:
-    """Reckon what it costs to sort; texts have so many characters on average."""
-    return count * count.bit_length() * (8 + text // 32)
+def sort_units(count: int, text: int, *, exact: bool) -> int:
+    """Return the cost of sorting; each text has `text` characters on average. Exact: by the engine's own steps."""
+    return count * count.bit_length() * ((60 if exact else 8) + text // 32)

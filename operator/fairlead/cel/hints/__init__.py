@@ -1,1 +1,1 @@
-"""From what the engine refuses to what its author meant."""
+"""Diagnostics of expressions that the engine rejects, with hints on what was probably meant."""

@@ -50,15 +50,15 @@ _RESULTS: Final = {
 _ITEMS: Final = ("string", "double")  # of lists that can be joined, and of maps of amounts
 
 
-def of_result(wanted: str, node: Node, type_: Type) -> str:
+def of_result(expected: str, node: Node, type_: Type) -> str:
     """Return a hint for an expression that must have another type."""
     if isinstance(node, Const):
-        return "remove the quotes" if isinstance(node.value, str) and wanted != "a string" else ""
-    if type_.name == OPTIONAL and (wanted != "a bool" or type_.params[0].name == "bool"):
+        return "remove the quotes" if isinstance(node.value, str) and expected != "a string" else ""
+    if type_.name == OPTIONAL and (expected != "a bool" or type_.params[0].name == "bool"):
         return write(with_default(node, type_))
-    if (wanted, type_.name) in (("a string", "list"), ("a number", "map")) and type_.params[-1].name not in _ITEMS:
+    if (expected, type_.name) in (("a string", "list"), ("a number", "map")) and type_.params[-1].name not in _ITEMS:
         return ""
-    template = _RESULTS.get((wanted, type_.name.removeprefix(f"{PACKAGE}.")), "")
+    template = _RESULTS.get((expected, type_.name.removeprefix(f"{PACKAGE}.")), "")
     sides = {"operand": operand_text(node), "sum": operand_text(node, _SUM), "test": operand_text(node, 1)}
     return write(template.format(text=text(node), **sides))
 

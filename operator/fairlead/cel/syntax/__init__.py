@@ -1,1 +1,1 @@
-"""An expression as a tree and as text."""
+"""Expressions as trees and as text."""

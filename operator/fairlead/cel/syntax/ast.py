@@ -1,6 +1,6 @@
-"""The checked expression that the engine serialises (cel.expr.CheckedExpr), as values of our own.
+"""Tree of an expression as the engine parses and checks it (cel.expr.CheckedExpr), in classes of our own.
 
-Read straight from the protobuf wire format: seven messages, of which nothing is ever written.
+`ast_decode` reads it straight from the protobuf wire format: seven messages, and nothing is ever written.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type of the language: `list` and `map` and `optional_type` have parameters, messages are known by full name."""
+    """Type of a value. `list`, `map` and `optional_type` have parameters; messages have their full name."""
 
     name: str
     params: tuple["Type", ...] = ()
@@ -25,28 +25,28 @@ OPTIONAL: Final = "optional_type"
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An expression; `id` leads to its type and its place."""
+    """Expression; `id` leads to its type and its position."""
 
     id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Const(Node):
-    """A literal."""
+    """Literal."""
 
     value: object
 
 
 @dataclass(frozen=True, slots=True)
 class Ident(Node):
-    """A name: a variable of the environment, one that a macro binds, or a type."""
+    """Name of a variable of the environment, of one that a macro binds, or of a type."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Select(Node):
-    """`operand.field`, or `has(operand.field)`."""
+    """Selection `operand.field`, or `has(operand.field)`."""
 
     operand: Node
     field: str
@@ -55,7 +55,7 @@ class Select(Node):
 
 @dataclass(frozen=True, slots=True)
 class Call(Node):
-    """A function or an operator; `args` begin with the target if it is a member."""
+    """Call of a function or an operator; `args` begin with the target of a method."""
 
     function: str
     args: tuple[Node, ...]
@@ -64,7 +64,7 @@ class Call(Node):
 
 @dataclass(frozen=True, slots=True)
 class ListExpr(Node):
-    """A list literal; elements at `optional` places are optionals that may be absent."""
+    """List literal; elements at the `optional` positions are optionals that may be absent."""
 
     elements: tuple[Node, ...]
     optional: frozenset[int]
@@ -72,7 +72,7 @@ class ListExpr(Node):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of a map or message literal."""
+    """Entry of a map or message literal."""
 
     key: "Node | str"
     value: Node
@@ -81,7 +81,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class StructExpr(Node):
-    """A map literal, or a message literal if it has a name."""
+    """Map literal, or a message literal if it has a name."""
 
     message: str
     entries: tuple[Entry, ...]
@@ -89,7 +89,7 @@ class StructExpr(Node):
 
 @dataclass(frozen=True, slots=True)
 class Comprehension(Node):
-    """What the macros become: a fold."""
+    """Fold that a macro expands to."""
 
     variable: str
     variable2: str
@@ -103,7 +103,7 @@ class Comprehension(Node):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A checked expression."""
+    """Checked expression, or one that was only parsed: then it has no types, names and overloads."""
 
     root: Node
     types: Mapping[int, Type]
@@ -112,12 +112,12 @@ class Checked:
     positions: Mapping[int, int] = field(default_factory=dict)  # code points from the beginning
 
     def type_of(self, node: Node) -> Type:
-        """The static type."""
+        """Return the static type of a node."""
         return self.types.get(node.id, DYN)
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The expressions directly below, in order of evaluation."""
+    """Return the expressions directly below a node, in order of evaluation."""
     match node:
         case Select():
             return (node.operand,)
@@ -133,7 +133,7 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """All expressions of a tree, parents first."""
+    """Yield all expressions of a tree, parents first."""
     yield node
     for child in children(node):
         yield from walk(child)

@@ -1,4 +1,4 @@
-"""Decodes a checked expression from the bytes of the engine's protobuf message."""
+"""Decoder of expressions from the bytes of the engine's protobuf messages."""
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
@@ -90,12 +90,12 @@ def _decoded(serialized: bytes) -> Steps[Checked]:
 
 @lru_cache(maxsize=1024)
 def _and_another(overloads: Sequence[str], name: bytes) -> Sequence[str]:
-    """The same for all calls of a function, of which an expression has many."""
+    """Return the overloads with one more, cached: an expression calls one function often."""
     return (*overloads, name.decode())
 
 
 def _expr(data: bytes) -> Steps[Node]:
-    """An expression, pausing at each below it."""
+    """Read an expression, pausing at each expression below it."""
     yield
     id_ = 0
     made: Node | None = None
@@ -219,7 +219,7 @@ def _last(parts: Sequence[tuple[int, bytes]], number: int, default: bytes) -> by
 
 
 def _packed(data: bytes, number: int) -> Iterator[int]:
-    """A repeated number, packed or not."""
+    """Yield a repeated number, packed or not."""
     for part, value in _raw(data):
         if part != number:
             continue
@@ -241,7 +241,7 @@ def _scalars(data: bytes) -> list[tuple[int, int]]:
 
 
 def _raw(data: bytes) -> list[tuple[int, int | bytes]]:
-    """The fields of a message; lengths and tags of one byte, which nearly all are, are read on the spot."""
+    """Return the fields of a message; tags and lengths of one byte, as nearly all are, are read inline."""
     at, size = 0, len(data)
     found: list[tuple[int, int | bytes]] = []
     while at < size:

@@ -1,4 +1,4 @@
-"""What is wrong with an expression: where, what, and what would be right."""
+"""Diagnostics of an expression: the place, the fault and a hint."""
 
 from dataclasses import dataclass
 from unicodedata import combining, east_asian_width
@@ -6,7 +6,7 @@ from unicodedata import combining, east_asian_width
 
 @dataclass(frozen=True, slots=True, order=True)
 class Diagnostic:
-    """One fault, at a place in the text of an expression; lines and columns count from 1, in code points."""
+    """Fault at a place in the text of an expression; lines and columns count from 1, in code points."""
 
     line: int
     column: int
@@ -18,7 +18,7 @@ class Diagnostic:
         return f"{text}; {self.hint}" if self.hint else text
 
     def pointing(self, source: str) -> str:
-        """The line of the source, with a caret under the place."""
+        """Return the line of the source with a caret under the place."""
         lines = source.splitlines() or [""]
         line = lines[min(self.line, len(lines)) - 1]
         start = max(0, self.column - 1 - _BEFORE) if len(line) > _WIDTH else 0
@@ -33,13 +33,13 @@ _BEFORE = 60
 
 
 def _cells(character: str) -> int:
-    """How many columns of a terminal it takes."""
+    """Return the width of a character on a terminal."""
     if combining(character):
         return 0
     return 2 if east_asian_width(character) in "WF" else 1
 
 
 def place(source: str, offset: int) -> tuple[int, int]:
-    """Line and column of an offset in code points."""
+    """Return the line and column of an offset in code points."""
     before = source[:offset]
     return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1

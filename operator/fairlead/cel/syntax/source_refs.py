@@ -1,4 +1,4 @@
-"""Where the text of an expression names the policy's variables: needed before anything can be checked."""
+"""References to the policy's variables in the text of an expression, found before it can be checked."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ _TEXTS: Final = re.compile(
 
 
 class Reference(NamedTuple):
-    """A variable that is named, and where."""
+    """Reference to a variable, with its position."""
 
     name: str
     start: int
@@ -26,24 +26,24 @@ class Reference(NamedTuple):
 
 @lru_cache(maxsize=16)
 def code(text: str) -> str:
-    """The text with nothing in its comments and `_` in place of what stands in quotes, each as long as it was."""
+    """Return the text with comments blanked and quoted text replaced by `_`, at the same length."""
     return _TEXTS.sub(_blank, text)
 
 
 def _blank(found: re.Match[str]) -> str:
-    if found[0].startswith("\\"):  # as within quotes: one that is escaped neither opens nor closes
+    if found[0].startswith("\\"):  # an escaped quote neither opens nor closes a string
         return found[0]
     return (" " if found[0].startswith("//") else "_") * len(found[0])
 
 
 def references(text: str) -> Iterator[Reference]:
-    """All of them, from left to right; not those in strings and comments."""
+    """Yield all references from left to right, without those in strings and comments."""
     for found in _REFERENCE.finditer(code(text)):
         yield Reference(found[1], found.start(), found.end())
 
 
 def replace_references(text: str, by: Callable[[str], str]) -> str:
-    """The text with other words in place of the variables."""
+    """Return the text with the references replaced."""
     parts, at = [], 0
     for name, start, end in references(text):
         parts += [text[at:start], by(name)]

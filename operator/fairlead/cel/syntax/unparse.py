@@ -1,4 +1,4 @@
-"""Expressions as text again: for explanations, which show parts of a rule."""
+"""Text of expressions from their trees, for explanations and hints, which show parts of a rule."""
 
 import json
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ _WRITTEN: Final[Mapping[str, str]] = {"math.@max": "math.greatest", "math.@min":
 
 
 class OptionalMacro(NamedTuple):
-    """`held.optMap(variable, body)` or `held.optFlatMap(variable, body)`: with much around them in the tree."""
+    """Macro `held.optMap(variable, body)` or `held.optFlatMap(variable, body)`, which the tree has expanded."""
 
     name: str
     held: Node
@@ -37,7 +37,7 @@ class OptionalMacro(NamedTuple):
 
 
 def optional_macro(node: Node) -> OptionalMacro | None:
-    """What the node was written as, if that is one of these macros."""
+    """Return the macro that a node was written as; None for other nodes."""
     match node:
         case Call(
             function="_?_:_",
@@ -68,12 +68,12 @@ def _is_value_of(node: Node, held: Node) -> bool:
 
 
 def text(node: Node) -> str:
-    """The text of an expression, with macros as they are written."""
+    """Return the text of an expression, with macros as they are written."""
     return _text(node)[0]
 
 
 def _text(node: Node) -> tuple[str, int]:
-    """The text, and how tightly it binds."""
+    """Return the text, and how tightly it binds."""
     match node:
         case Const():
             return _literal(node.value), POSTFIX

@@ -1,7 +1,7 @@
 """Equality and order of values whose types are only known at run time.
 
-Values of different types are unequal, and unordered is an error. Numbers of different types compare by value; but an
-integer meets a double rounded to a double, so that 2**53 + 1 equals 2.0**53: the engine does so.
+Values of different types are unequal, and comparing their order is an error. Numbers of different types compare by
+value, but an integer is rounded to a double first, so that 2**53 + 1 equals 2.0**53, as in the engine.
 """
 
 from collections.abc import Sequence
@@ -53,11 +53,21 @@ def contains(values: Sequence[object], value: object) -> bool:
 
 
 def type_of(value: object) -> TypeName:
-    """Get the type of a value; classes of messages carry its name as `cel_type`."""
+    """Return the type of a value; classes of messages have its name as `cel_type`."""
     known = _TYPES.get(value.__class__)
     if known is None:
         known = _TYPES[dict] if isinstance(value, dict) else TypeName(value.__class__.cel_type)  # type: ignore[attr-defined]
     return known
+
+
+def map_key(value: object) -> object:
+    """Return the key that a value has in a dict. Raises CelError for a value that cannot be a key."""
+    kind = value.__class__
+    if kind is str or kind in _NUMBERS:
+        return value
+    if kind is bool:
+        return BoolKey.TRUE if value else BoolKey.FALSE
+    raise CelError(Kind.NO_OVERLOAD, f"Invalid map key type: '{type_of(value)}'")
 
 
 def _equal_numbers(left: object, right: object) -> bool:

@@ -1,34 +1,34 @@
-"""What can go wrong while an expression is evaluated.
+"""Errors of the evaluation of an expression.
 
-An error of evaluation is a value of the language: `&&`, `||` and the macros built on them absorb it. `Abort` is not:
-the engine gives up the whole evaluation, and so does lowered code.
+A `CelError` is a value of the language: `&&`, `||` and the macros built on them absorb it. An `Abort` is not: it ends
+the whole evaluation, on the engine and in lowered code.
 """
 
 from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What raised, coarse enough to be the same in both evaluators and fine enough to count."""
+    """Kind of an error: coarse enough to be the same in both evaluators, fine enough to count."""
 
     NO_SUCH_KEY = "NoSuchKey"
     INDEX = "IndexOutOfRange"
     OVERFLOW = "Overflow"
     DIVIDE_BY_ZERO = "DivideByZero"
     CONVERSION = "Conversion"  # text or a number that the target type cannot hold
-    NO_OVERLOAD = "NoSuchOverload"  # a value of type dyn that an operator does not take
+    NO_OVERLOAD = "NoSuchOverload"  # an operator is not defined for a value of type dyn
     NO_VALUE = "NoValue"  # value() of an empty optional
-    ARGUMENT = "BadArgument"  # outside of what a function takes
+    ARGUMENT = "BadArgument"  # outside the range of a function's argument
     PATTERN = "BadPattern"
     MISSING_DATA = "MissingData"
-    INTERNAL = "InternalError"  # nobody foresaw it: a fault of ours
-    # Those that nothing absorbs:
+    INTERNAL = "InternalError"  # a bug of Fairlead
+    # Nothing absorbs these:
     DUPLICATE_KEY = "DuplicateKey"
     LIMIT = "LimitExceeded"
-    COST = "CostExceeded"  # of `meter`, or of what the engine is given
+    COST = "CostExceeded"  # of `meter`, or of the engine's inputs
 
 
 class CelError(Exception):
-    """An expression raised."""
+    """Error of CEL that an expression raised."""
 
     __slots__ = ("kind", "message")
 
@@ -39,7 +39,7 @@ class CelError(Exception):
 
 
 class Abort(Exception):  # noqa: N818 - not an error of the language: it ends the evaluation
-    """The evaluation ends here, whatever stands around it."""
+    """End of the whole evaluation, which nothing absorbs."""
 
     __slots__ = ("kind", "message")
 
@@ -50,4 +50,4 @@ class Abort(Exception):  # noqa: N818 - not an error of the language: it ends th
 
 
 class NotLoweredError(Exception):
-    """The engine has to evaluate this expression."""
+    """Reason why only the engine can evaluate an expression."""

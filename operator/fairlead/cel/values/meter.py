@@ -1,7 +1,7 @@
-"""What an evaluation costs, counted while it runs: text, lists and maps that it produces or walks.
+"""Meter of the cost of an evaluation: text, lists and maps that it produces or walks.
 
-A unit stands for some ten nanoseconds and for at most 32 bytes. Few expressions are counted: those for which `estimate`
-cannot show beforehand that no object of the API makes them cost more than the budget.
+A unit stands for about ten nanoseconds and at most 32 bytes. Few expressions are metered: those for which `estimate`
+cannot show beforehand that no object of the API makes them exceed the budget.
 """
 
 from collections.abc import Sequence
@@ -14,24 +14,24 @@ from fairlead.cel.values.errors import Abort, CelError, Kind
 BUDGET: Final = 300_000
 COSTS_TOO_MUCH: Final = "the expression costs too much"
 STEP: Final = 3
-"""Of an operator or a lookup that neither produces nor walks anything."""
+"""Units of an operator or a lookup that neither produces nor walks anything."""
 ITEM: Final = 100
-"""Of an element, a field or an entry that is compared with another of any type."""
+"""Units of an element, a field or an entry that is compared with another of any type."""
 RAISED: Final = 100
-"""Of an error that is absorbed: it has a text, and Python looks for who catches it."""
+"""Units of an absorbed error: it has a text, and Python searches for its handler."""
 PAID: Final = 30
-"""Of a function that pays for its work, beside that work."""
+"""Units of a call of a function that pays for its work, beside that work."""
 ANNOTATION_MAX: Final = 16_384
-"""Characters of an annotation that a rule reads: a pod may have 256 KiB, and its owner is not the rule's author."""
+"""Longest annotation a rule reads, in characters: a pod may have 256 KiB, and its owner is not the rule's author."""
 TOO_LONG: Final = f"the annotation is longer than a rule may read, {ANNOTATION_MAX:,} characters"
 STEPS_MAX: Final = 10_000
-"""No loop goes further."""
+"""The largest number of loop steps."""
 SHORT_TEXT: Final = 1_024
-"""Texts up to here are compared without being counted."""
+"""Texts up to this length are compared without being metered."""
 
 
 class Meter:
-    """What an evaluation may still cost."""
+    """Rest of the budget of an evaluation."""
 
     __slots__ = ("_patterns", "left", "of_patterns")
 
@@ -48,23 +48,23 @@ class Meter:
             self.of_patterns = 0
 
     def pay(self, units: int) -> None:
-        """Take some of what is left, or end the evaluation; before anything is produced."""
+        """Pay from the budget before anything is produced. Raises Abort if it is exhausted."""
         self.left -= units
         if self.left < 0:
             raise Abort(Kind.COST, COSTS_TOO_MUCH)
 
     @property
     def mark(self) -> int:
-        """What is left, but for patterns: they are compiled once."""
+        """Return the rest of the budget, without the cost of patterns: they are compiled once."""
         return self.left + self.of_patterns
 
     def again(self, units: int, value: Any) -> Any:
-        """Give a value that was computed before, for what it cost then."""
+        """Return a value that was computed before, for the cost that it had then."""
         self.pay(units)
         return value
 
     def loop(self, value: Any, units: int) -> None:
-        """Pay for a loop over all of a value, of which each step takes so many units."""
+        """Pay for a loop over a whole value, at a number of units per step."""
         self.pay(min(len(value), STEPS_MAX) * units)
 
     def once(self, pattern: str, units: int) -> None:
@@ -75,7 +75,7 @@ class Meter:
             self.of_patterns += units
 
     def walk(self, value: object) -> None:
-        """Pay for going through all that a value holds."""
+        """Pay for walking a value with everything in it."""
         left: list[Any] = [value]
         while left:
             each = left.pop()
@@ -95,7 +95,7 @@ class Meter:
                 left.append(each.value)
 
     def compare(self, one: object, other: object) -> None:
-        """Pay for finding out whether two values are equal."""
+        """Pay for a test of two values for equality."""
         if isinstance(one, str | bytes | Sequence | dict) and isinstance(other, str | bytes | Sequence | dict):
             if len(one) != len(other):
                 self.pay(PAID)
@@ -107,9 +107,9 @@ class Meter:
 
 
 class Hope(Meter):
-    """What code may cost that hopes that nothing raises: half, and plain code can still evaluate from the beginning.
+    """Budget of code that hopes that nothing raises: half, so that plain code can still evaluate from the beginning.
 
-    It is plain code that says whether the evaluation costs too much.
+    Only plain code decides whether the evaluation costs too much.
     """
 
     __slots__ = ("_computed",)
@@ -119,18 +119,18 @@ class Hope(Meter):
         self._computed = 0
 
     def begin(self) -> None:
-        """Begin another evaluation; what was computed before it has the other half to itself."""
+        """Begin another evaluation; values computed before it have the other half to themselves."""
         Meter.begin(self)
         self.left = self._computed = BUDGET // 2
 
     def pay(self, units: int) -> None:
-        """Take some of what is left, or give up hope."""
+        """Pay from the budget, or give up hope."""
         self.left -= units
         if self.left < 0:
             raise CelError(Kind.COST, COSTS_TOO_MUCH)
 
     def again(self, units: int, value: Any) -> Any:
-        """Give a value that was computed before: it takes no time now, but counts."""
+        """Return a value that was computed before: it takes no time now, but counts."""
         self._computed -= units
         if self._computed < 0:
             over, self._computed = -self._computed, 0

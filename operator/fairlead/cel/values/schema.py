@@ -1,4 +1,4 @@
-"""The messages of the rule language: which fields an object has, and of which type.
+"""Schema of the rule language: the fields of every message, with their types.
 
 `kubernetes.json` is generated from the models of the `kubernetes` client
 (`scripts/generate/language_types.py`). A type is `string`, `bool`, `int`, `double`, `timestamp`, `dyn` (a number or a
@@ -19,7 +19,7 @@ PLACED_POD: Final = "PlacedPod"  # an entry of `pods`, and `victim`
 
 Fields = Mapping[str, str]
 
-# What a mirror of 100,000 pods can afford to keep of each.
+# The fields of placed pods that a mirror of 100,000 pods can afford to store.
 _PLACED: Final[Mapping[str, Fields]] = {
     "PlacedPod": {"metadata": "PlacedPodMeta", "spec": "PlacedPodSpec", "status": "PlacedPodStatus"},
     "PlacedPodMeta": {
@@ -51,12 +51,12 @@ _PLACED: Final[Mapping[str, Fields]] = {
 
 @cache
 def messages() -> Mapping[str, Fields]:
-    """All messages by name."""
+    """Return all messages by name."""
     generated: dict[str, Fields] = json.loads(resources.files(__package__).joinpath("kubernetes.json").read_text())
     return {**generated, **_PLACED}
 
 
 def element(type_: str) -> str | None:
-    """The type of what a list or a map holds."""
+    """Return the type of the elements of a list or the values of a map; None for other types."""
     head, _, rest = type_.partition("<")
     return rest[:-1] if head in ("list", "map") and rest else None

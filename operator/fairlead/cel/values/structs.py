@@ -1,9 +1,9 @@
-"""Objects of the API as the lowered code reads them: one struct for each message of `schema`.
+"""Objects of the API as lowered code reads them: one struct for each message of `schema`.
 
-A field that is absent reads as the zero value of its type, and `has()` tells whether it was there, both without a
-branch in the common case: strings and numbers default to zero values of a class of their own, known by identity;
-messages to one empty instance; bools and timestamps to None (they cannot be subclassed, or are `null` on the wire);
-lists and maps to empty ones, which `has()` does not tell from absent.
+An absent field reads as the zero value of its type, and `has()` tells whether it was set, both without a branch in the
+common case: strings and numbers default to zero values of a class of their own, recognised by identity; messages to one
+empty instance; bools and timestamps to None (they cannot be subclassed, or are `null` on the wire); lists and maps to
+empty ones, for which `has()` cannot distinguish empty from absent.
 """
 
 from collections.abc import Mapping
@@ -21,13 +21,13 @@ from fairlead.plain_data import without_nulls
 
 
 class AbsentText(str):
-    """The zero value of a string that is absent."""
+    """Zero value of an absent string."""
 
     __slots__ = ()
 
 
 class AbsentInt(int):
-    """The zero value of an int that is absent."""
+    """Zero value of an absent int."""
 
     __slots__ = ()
 
@@ -50,7 +50,7 @@ _ZEROS: Final[Mapping[str, object]] = {"string": "", "int": 0, "bool": False, "t
 
 @cache
 def struct(name: str) -> type[msgspec.Struct]:
-    """The class that holds a message."""
+    """Return the class of a message."""
     fields: list[tuple[str, Any, Any]] = []
     for field, type_ in messages()[name].items():
         inner = element(type_)
@@ -67,7 +67,7 @@ def struct(name: str) -> type[msgspec.Struct]:
 
 
 def _equal(left: Any, right: object) -> bool:
-    """As the engine: two messages are equal that have the same fields, and equal values in them."""
+    """Return whether two messages have the same fields with equal values, as in the engine."""
     if left is right:
         return True
     if left.__class__ is not right.__class__:
@@ -81,14 +81,14 @@ def _equal(left: Any, right: object) -> bool:
 
 
 def _has_any(value: Any) -> bool:
-    """Whether any field is there: a message without fields is the zero value of its type."""
+    """Return whether any field is set: a message without fields is the zero value of its type."""
     return any(
         is_present(getattr(value, field), type_) for field, type_ in messages()[value.__class__.__name__].items()
     )
 
 
 def zero(type_: str) -> object:
-    """What an absent field of this type reads as."""
+    """Return the value that an absent field of a type reads as."""
     if type_ in _ZEROS:
         return _ZEROS[type_]
     if element(type_) is None:
@@ -98,7 +98,7 @@ def zero(type_: str) -> object:
 
 @cache
 def empty(name: str) -> msgspec.Struct:
-    """What a message reads as that is absent."""
+    """Return the value that an absent message reads as."""
     return struct(name)()
 
 
@@ -107,7 +107,7 @@ def _held(type_: str) -> Any:
 
 
 def from_json(name: str, obj: object) -> msgspec.Struct:
-    """An object as the API gives it; unknown fields are passed over, nulls count as absent."""
+    """Decode an object of the API; unknown fields are ignored, nulls count as absent."""
     return msgspec.convert(without_nulls(obj), struct(name), dec_hook=decode_scalar)
 
 
@@ -115,14 +115,14 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def decode_scalar(type_: type, value: object) -> object:
-    """For msgspec: what it does not decode by itself."""
+    """Decode a scalar that msgspec does not decode by itself."""
     if type_ is Timestamp and isinstance(value, str):
         return Timestamp((msgspec.convert(value, datetime) - _EPOCH) // timedelta(microseconds=1) * 1000)
     raise NotImplementedError(f"{type_.__name__} from {type(value).__name__}")
 
 
 def is_present(value: object, type_: str) -> bool:
-    """What `has()` says of a field of this type."""
+    """Return the result of `has()` for a field of a type."""
     match type_:
         case "string":
             return value is not NO_TEXT

@@ -1,4 +1,4 @@
-"""How values of the language are held in Python.
+"""Representation of CEL values in Python.
 
 | CEL | Python |
 | --- | --- |
@@ -11,8 +11,8 @@
 | type | `TypeName` |
 | message | a struct of `structs` |
 
-The subclasses of int make comparisons of one type native; arithmetic on them gives plain ints and is wrapped anew.
-Only values whose type is `dyn` are ever asked for their class.
+The subclasses of int make comparisons of one type native; arithmetic on them gives plain ints, which are wrapped again.
+Only the class of a value of type `dyn` is ever looked at.
 """
 
 from typing import Final
@@ -23,7 +23,7 @@ UINT_MAX: Final = (1 << 64) - 1
 
 
 class UInt(int):
-    """An unsigned 64-bit integer."""
+    """Unsigned 64-bit integer."""
 
     __slots__ = ()
 
@@ -41,13 +41,20 @@ class Duration(int):
 
 
 class TypeName(str):
-    """A type as a value."""
+    """Type as a value."""
 
     __slots__ = ()
 
 
+class BoolKey(Enum):
+    """Bool as the key of a map."""
+
+    FALSE = False
+    TRUE = True
+
+
 class Some:
-    """An optional that has a value."""
+    """Optional with a value."""
 
     __slots__ = ("value",)
 
@@ -59,7 +66,7 @@ class Some:
 
 
 class Nothing:
-    """An optional without a value."""
+    """Optional without a value."""
 
     __slots__ = ()
 
