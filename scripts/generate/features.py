@@ -1,4 +1,4 @@
-"""Writes two tables into the reference of the rule language: its functions, and how each feature is evaluated."""
+"""Generator of two tables in the reference of the rule language: its functions, and how each feature is evaluated."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,19 +15,19 @@ SECTIONS = ("functions", "features")
 FEATURES: dict[str, dict[str, str]] = {
     "Reading": {
         "a field": "pod.spec.priority",
-        "a field that is absent": "pod.status.phase",
+        "an absent field": "pod.status.phase",
         "presence": "has(pod.spec.priority)",
         "a key of a map": "node.metadata.labels['gpu']",
         "a key, as a field": "free.cpu",
-        "whether there is a key": "'gpu' in node.metadata.labels",
+        "a test for a key": "'gpu' in node.metadata.labels",
         "an element of a list": "pod.spec.containers[0]",
-        "a number or a text, compared": "pod.spec.containers[0].livenessProbe.httpGet.port == 80",
+        "a number or a string": "pod.spec.containers[0].livenessProbe.httpGet.port",
         "a whole object compared": "pod.spec == pod.spec",
     },
     "Optionals": {
-        "a key that may be absent": "node.metadata.labels[?'gpu'].orValue('')",
-        "a field that may be absent": "pod.?spec.?nodeName.orValue('')",
-        "an element that may be absent": "pod.spec.containers[?0].hasValue()",
+        "an optional key": "node.metadata.labels[?'gpu'].orValue('')",
+        "an optional field": "pod.?spec.?nodeName.orValue('')",
+        "an optional element": "pod.spec.containers[?0].hasValue()",
         "`or`, `value`": "node.metadata.labels[?'a'].or(node.metadata.labels[?'b']).value()",
         "`optMap`, `optFlatMap`": "node.metadata.labels[?'a'].optMap(x, x + 'b').orValue('')",
         "`optional.of`, `none`, `ofNonZeroValue`": "optional.ofNonZeroValue(pod.metadata.name).orValue('x')",
@@ -46,15 +46,15 @@ FEATURES: dict[str, dict[str, str]] = {
         "lists": "[1, 2] + [3] == [1, 2, 3] && 2 in [1, 2]",
         "maps": "{'a': 1}['a'] == 1",
         "values of type dyn": "dyn(pod.spec.priority) == 1.0",
-        "a list of several types": "[1, 'a', 2.0].size() == 3",
+        "a list of mixed types": "[1, 'a', 2.0].size() == 3",
         "types": "type(pod.spec.priority) == int",
-        "an object that is made": "kubernetes.Pod{}",
+        "an object literal": "kubernetes.Pod{}",
     },
     "Macros": {
         "`exists`, `all`, `exists_one`": "pods.exists(p, p.spec.priority > 1)",
         "`map`, `filter`": "pods.filter(p, p.spec.priority > 1).map(p, p.metadata.name)",
         "`map` with a condition": "pods.map(p, p.spec.priority > 1, p.metadata.name)",
-        "loops in loops": "pods.exists(p, p.spec.containers.exists(c, c.image == ''))",
+        "nested loops": "pods.exists(p, p.spec.containers.exists(c, c.image == ''))",
         "loops over keys": "node.metadata.labels.exists(k, k.startsWith('a'))",
         "two variables": "node.metadata.labels.exists(k, v, k == v)",
         "`transformList`": "node.metadata.labels.transformList(k, v, v + k)",
@@ -81,21 +81,21 @@ FEATURES: dict[str, dict[str, str]] = {
         "base64": "base64.encode(b'a') == 'YQ=='",
     },
     "Regular expressions (RE2)": {
-        "`matches` with a pattern that is written out": "pod.metadata.name.matches('^web-[0-9]+$')",
-        "`matches` with a pattern that is computed": "pod.metadata.name.matches(node.metadata.name)",
+        "`matches` with a literal pattern": "pod.metadata.name.matches('^web-[0-9]+$')",
+        "`matches` with a computed pattern": "pod.metadata.name.matches(node.metadata.name)",
         "`regex.extract`": "regex.extract(pod.metadata.name, '[0-9]+').orValue('')",
         "`regex.replace`": "regex.replace(pod.metadata.name, '-[0-9]+$', '')",
     },
     "Variables": {
-        "the policy's own": "variables.wants == 'any'",
+        "variables of the policy": "variables.wants == 'any'",
         "data": "data.load > 0.5 && data[?'load'].hasValue()",
-        "the time": "now > timestamp('2026-01-01T00:00:00Z')",
+        "the current time": "now > timestamp('2026-01-01T00:00:00Z')",
     },
 }
 
 
 def evaluation(text: str) -> str:
-    """How an expression is evaluated."""
+    """Return how an expression is evaluated."""
     wants = check("pod.metadata.labels[?'gpu'].orValue('any')", Environment(RULE), VALUE)
     environment = Environment(RULE, {"wants": wants.type}, ("load",))
     try:
@@ -103,12 +103,12 @@ def evaluation(text: str) -> str:
             check(text, environment, VALUE), {"wants": CompiledExpression(wants)}
         ).evaluation.lower()
     except ExpressionError:
-        return "refused"
+        return "rejected"
 
 
 def table() -> str:
-    """All features."""
-    lines = ["| feature | for example | evaluated |", "| --- | --- | --- |"]
+    """Return the table of features."""
+    lines = ["| feature | example | evaluated |", "| --- | --- | --- |"]
     for group, features in FEATURES.items():
         lines.append(f"| **{group}** | | |")
         for name, text in features.items():
@@ -117,8 +117,8 @@ def table() -> str:
 
 
 def functions() -> str:
-    """All functions and macros."""
-    lines = ["| function | what it gives | for example | is |", "| --- | --- | --- | --- |"]
+    """Return the table of functions and macros."""
+    lines = ["| function | result | example | value |", "| --- | --- | --- | --- |"]
     for group, entries in FUNCTIONS.items():
         lines.append(f"| **{group}** | | | |")
         lines += [_line([each.text for each in signatures(name)], entry) for name, entry in entries.items()]
@@ -137,7 +137,7 @@ def _in_table(text: str) -> str:
 
 
 def page() -> str:
-    """The page as it should be."""
+    """Return the page with both tables."""
     text = PAGE.read_text()
     for name, made in zip(SECTIONS, (functions(), table()), strict=True):
         begin, end = f"<!-- {name}: written by make crds -->\n", f"<!-- end of {name} -->\n"
@@ -148,5 +148,5 @@ def page() -> str:
 
 
 def write() -> None:
-    """Write what is generated here."""
+    """Write the page."""
     PAGE.write_text(page())

@@ -35,9 +35,9 @@ SAID: Final = {
     "pod.spec.prority > 0": "PodSpec has no field `prority`; did you mean `priority`?",
     "free['cpu'] >= 2": "write `2.0`",
     "pod.metadata.managedFields.size() > 0": "no field `managedFields`",
-    "kubernetes.Pod{} == pod": "objects cannot be made",
-    "pods.exists(p, p.metadata.annotations.size() > 0)": "only for keys that are written out",
-    "pods.exists(p, p.metadata.annotations[pod.metadata.name] == '')": "only for keys that are written out",
+    "kubernetes.Pod{} == pod": "objects cannot be constructed",
+    "pods.exists(p, p.metadata.annotations.size() > 0)": "only with a literal key",
+    "pods.exists(p, p.metadata.annotations[pod.metadata.name] == '')": "only with a literal key",
 }
 
 
