@@ -9,21 +9,6 @@ def overflow() -> object:
     raise CelError(Kind.OVERFLOW, "integer overflow")
 
 
-def add_int(left: int, right: int) -> int:
-    """Return `left + right`; raises on overflow."""
-    return _int(left + right)
-
-
-def subtract_int(left: int, right: int) -> int:
-    """Return `left - right`; raises on overflow."""
-    return _int(left - right)
-
-
-def multiply_int(left: int, right: int) -> int:
-    """Return `left * right`; raises on overflow."""
-    return _int(left * right)
-
-
 def divide_int(left: int, right: int) -> int:
     """Divide, rounding towards zero; raises for a divisor of zero."""
     if right == 0:
@@ -46,21 +31,6 @@ def modulo_int(left: int, right: int) -> int:
 def negate_int(value: int) -> int:
     """Negate; raises on overflow."""
     return _int(-value)
-
-
-def add_uint(left: int, right: int) -> UInt:
-    """Add uints; raises on overflow."""
-    return _uint(left + right)
-
-
-def subtract_uint(left: int, right: int) -> UInt:
-    """Subtract uints; raises below zero."""
-    return _uint(left - right)
-
-
-def multiply_uint(left: int, right: int) -> UInt:
-    """Multiply uints; raises on overflow."""
-    return _uint(left * right)
 
 
 def divide_uint(left: int, right: int) -> UInt:

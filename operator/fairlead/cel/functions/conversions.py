@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 ASCII_SPACE: Final = " \t\n\v\f\r"
 TEXT_MAX: Final = 1024
-"""The longest text that is converted. The engine converts longer ones, but no time, number or quantity is longer."""
+"""Characters of a text that is read as something else. The engine reads longer ones; no time, number or amount is."""
 
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 _HEXADECIMAL: Final = re.compile(
@@ -30,11 +30,6 @@ _SCIENTIFIC_FROM: Final = 1e6  # below, and from 1e-4 on, doubles are written wi
 def identity(value: T) -> T:
     """Return the value: it already has the type."""
     return value
-
-
-def bool_to_int64(value: bool) -> int:  # noqa: FBT001 - the operand
-    """Convert a bool of type dyn; the checker declares no such conversion."""
-    return int(value)
 
 
 def double_to_int64(value: float) -> int:

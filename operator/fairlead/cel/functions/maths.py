@@ -1,6 +1,7 @@
 """The math extension.
 
-Greatest and least choose the first of equals.
+Greatest and least keep the type of what they choose and choose the first of equals. Between an integer and a double,
+the integer is rounded to a double before they are compared, which is how the engine compares everywhere.
 """
 
 import math
@@ -18,18 +19,12 @@ _WHOLE_FROM: Final = 2.0**52
 
 def greatest_of_list(values: Sequence[Number]) -> Number:
     """Return the greatest element."""
-    classes = set(map(type, values))
-    if len(classes) == 1 and classes <= _NUMBERS:
-        return max(values)
-    return _choose(values, "math.greatest", lambda best, value: less_numbers(best, value))
+    return max(_not_empty(values, "math.greatest"))
 
 
 def least_of_list(values: Sequence[Number]) -> Number:
     """Return the least element."""
-    classes = set(map(type, values))
-    if len(classes) == 1 and classes <= _NUMBERS:
-        return min(values)
-    return _choose(values, "math.least", lambda best, value: less_numbers(value, best))
+    return min(_not_empty(values, "math.least"))
 
 
 def math_abs_int(value: int) -> int:
@@ -87,36 +82,7 @@ def math_sqrt(value: Number) -> float:
     return math.sqrt(value) if not value < 0 else _INVALID
 
 
-def bit_not_uint(value: int) -> UInt:
-    """Flip all bits."""
-    return UInt(UINT_MAX ^ value)
-
-
-def shift_left_int(value: int, by: int) -> int:
-    """Shift left; bits beyond 64 are lost."""
-    _require_shift(by, "Left")
-    return _signed(value << by & UINT_MAX) if by < _BITS else 0
-
-
-def shift_left_uint(value: int, by: int) -> UInt:
-    """Shift left; bits beyond 64 are lost."""
-    _require_shift(by, "Left")
-    return UInt(value << by & UINT_MAX if by < _BITS else 0)
-
-
-def shift_right_int(value: int, by: int) -> int:
-    """Shift right without keeping the sign."""
-    _require_shift(by, "Right")
-    return _signed((value & UINT_MAX) >> by) if by < _BITS else 0
-
-
-def shift_right_uint(value: int, by: int) -> UInt:
-    """Shift right."""
-    _require_shift(by, "Right")
-    return UInt(value >> by if by < _BITS else 0)
-
-
-def _choose(values: Sequence[Number], name: str, prefer: Callable[[Number, Number], bool]) -> Number:
+def _not_empty(values: Sequence[Number], name: str) -> Sequence[Number]:
     if not values:
         raise CelError(Kind.ARGUMENT, f"{name} argument must not be empty")
     return values

@@ -234,8 +234,3 @@ METERED: Final[Mapping[Function, Metered]] = MappingProxyType(
         equality.equal: equal_metered,
     }
 )
-
-
-def metered(function: Function) -> Metered:
-    """Return the metered form of a function; one whose work is always the same pays nothing itself."""
-    return METERED.get(function) or (lambda _, *arguments: function(*arguments))

@@ -176,7 +176,9 @@ PATTERN_METHODS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
-# Overloads that only the engine evaluates, with the reason.
+_RARE: Final = "a rare function"
+
+# Why the engine has to evaluate what uses them.
 LEFT_TO_THE_ENGINE: Final[Mapping[str, str]] = MappingProxyType(
     {
         **dict.fromkeys(("to_dyn", "list_flatten", "list_flatten_int"), "a value whose type is known only at run time"),
@@ -218,7 +220,7 @@ LEFT_TO_THE_ENGINE: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
-# Operators and the parts of macros: inlined by the lowering.
+# Operators and what macros are made of: written out by the lowering.
 WRITTEN_OUT: Final = frozenset(
     {
         "conditional",

@@ -145,11 +145,6 @@ def string_reverse(text: str) -> str:
     return text[::-1]
 
 
-def strings_quote(text: str) -> str:
-    """Quote a text, escaping the characters that have an escape of one letter."""
-    return f'"{text.translate(_QUOTED)}"'
-
-
 def _require_position(text: str, position: int) -> None:
     if not 0 <= position <= len(text):
         raise CelError(Kind.ARGUMENT, f"index out of range: {position}")

@@ -5,14 +5,14 @@ from typing import Final
 from fairlead.cel.values.meter import PAID
 
 WALKED: Final = 16
-"""Characters read per unit."""
+"""Characters of a text that are looked through for a unit."""
 MADE: Final = 4
-"""Characters produced per unit: each may take four bytes."""
+"""Characters that are produced for a unit: each may take four bytes."""
 _PIECE: Final = 12
-"""Units of a separate text in a list."""
+"""Of a text that stands by itself in a list."""
 DURATION_UNIT: Final = 30
-"""Units per character of a duration; a text above the limit of conversions is rejected unread."""
-# For short parts and short texts Python's search may compare every character with every other.
+"""Of each character of a duration; what is longer than conversions take is refused unread."""
+# Python looks for short parts, and in short texts, in a way that may compare each character with each.
 _SHORT_PART: Final = 100
 _SHORT_TEXT: Final = 2_500
 _TEXT: Final = 30_000
@@ -41,6 +41,6 @@ def pieces_units(count: int, text: int) -> int:
     return _PIECE * count + text // MADE
 
 
-def sort_units(count: int, text: int, *, exact: bool) -> int:
+def sort_units(count: int, text: int) -> int:
     """Return the cost of sorting; each text has `text` characters on average. Exact: by the engine's own steps."""
-    return count * count.bit_length() * ((60 if exact else 8) + text // 32)
+    return count * count.bit_length() * (8 + text // 32)

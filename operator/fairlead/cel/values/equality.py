@@ -60,16 +60,6 @@ def type_of(value: object) -> TypeName:
     return known
 
 
-def map_key(value: object) -> object:
-    """Return the key that a value has in a dict. Raises CelError for a value that cannot be a key."""
-    kind = value.__class__
-    if kind is str or kind in _NUMBERS:
-        return value
-    if kind is bool:
-        return BoolKey.TRUE if value else BoolKey.FALSE
-    raise CelError(Kind.NO_OVERLOAD, f"Invalid map key type: '{type_of(value)}'")
-
-
 def _equal_numbers(left: object, right: object) -> bool:
     if isinstance(left, float) or isinstance(right, float):
         return float(left) == float(right)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@
 | uint | `UInt` |
 | timestamp, duration | `Timestamp`, `Duration`: nanoseconds, since the epoch or signed |
 | list | list or tuple, never changed once made |
-| map | dict, never changed once made; its keys are str, int or UInt, all of one class |
+| map | dict, never changed once made; a key that is a bool is a `BoolKey` (for Python `True == 1`) |
 | optional | `Some` or `NONE` |
 | type | `TypeName` |
 | message | a struct of `structs` |
@@ -44,13 +44,6 @@ class TypeName(str):
     """Type as a value."""
 
     __slots__ = ()
-
-
-class BoolKey(Enum):
-    """Bool as the key of a map."""
-
-    FALSE = False
-    TRUE = True
 
 
 class Some:
