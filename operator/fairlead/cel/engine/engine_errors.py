@@ -48,6 +48,7 @@ _CLEANED: Final = (
     (re.compile(r"math\.@min"), "math.least"),
     (re.compile(r"(?<= )@in\b"), "in"),
     (re.compile(r"(?<= )_?([-+*/%<>=!]=?|\[)_\]?(?=\()"), r"\1"),
+    (re.compile(r"(?<=[(, ])(u?int)64(?=[,)])"), r"\1"),
     (re.compile(r"<jump_condition>"), "a condition that is no bool"),
     (re.compile(r"vector::reserve"), "a list cannot have so many items"),
     (re.compile(r"std::bad_alloc"), "there is no memory for it"),

@@ -67,9 +67,7 @@ _KNOWN: Final = frozenset(
 _STATUS: Final = re.compile(r"[A-Z_]{1,30}: ")
 _ABSENT: Final = re.compile(r"[A-Za-z_]\w{0,100} is absent", re.ASCII)
 """Names a field, which the expression names too."""
-_OVERLOAD: Final = re.compile(
-    r"(?:No matching overloads found :|no such overload:) [^\s(]{1,60}\([\w.,<>() ]{0,200}\)", re.ASCII
-)
+_OVERLOAD: Final = re.compile(r"No matching overloads found : [^\s(]{1,60}\([\w.,<>() ]{0,200}\)", re.ASCII)
 """Shows the types of values."""
 
 

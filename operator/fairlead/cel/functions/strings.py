@@ -135,9 +135,7 @@ def list_join(parts: Sequence[str]) -> str:
 
 def list_join_string(parts: Sequence[str], separator: str) -> str:
     """Join with a separator between each two."""
-    if set(map(type, parts)) <= {str}:
-        return separator.join(parts)
-    raise CelError(Kind.NO_OVERLOAD, "No matching overloads found : join")
+    return separator.join(parts)
 
 
 def string_reverse(text: str) -> str:

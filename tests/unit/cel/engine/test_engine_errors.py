@@ -46,9 +46,9 @@ ABORTING = {
 
 
 SAID = {
-    "dyn(1) < dyn('a')": "No matching overloads found : <(int64, string)",
+    "dyn(1) < dyn('a')": "No matching overloads found : <(int, string)",
     "dyn(1) == 1 && dyn('a') in dyn(1)": "No matching overloads found : in",
-    "math.greatest(dyn('a'), dyn(1)) == dyn(1)": "No matching overloads found : math.greatest(string, int64)",
+    "math.greatest(dyn('a'), dyn(1)) == dyn(1)": "No matching overloads found : math.greatest(string, int)",
     "{'a': 1}['b'] == 1": 'Key not found in map : "b"',
     "lists.range(-1) == []": "a list cannot have so many items",
 }

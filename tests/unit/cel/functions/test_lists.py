@@ -37,8 +37,6 @@ LISTS: dict[str, Case] = {
     "size_list": ("size({})", _any_lists),
     "map_size": ("{}.size()", st.dictionaries(any_.few_texts, any_.scalars, max_size=3)),
     "size_map": ("size({})", st.dictionaries(any_.few_texts, any_.scalars, max_size=3)),
-    "list_join": ("{}.join()", _any_lists | st.lists(any_.texts, max_size=3)),
-    "list_join_string": ("{}.join({})", _any_lists | st.lists(any_.texts, max_size=3), any_.few_texts),
     "type": ("type({})", any_.values),
     "math_@max_list_int": ("math.greatest({})", st.lists(any_.ints, max_size=4)),
     "math_@min_list_int": ("math.least({})", st.lists(any_.ints, max_size=4)),

@@ -170,8 +170,8 @@ def test_whether_a_refusal_is_resolvable(name: str) -> None:
 
 SAID = {
     "dyn(pod.spec.priority) < dyn('a')": "No matching overloads found : <(int, string)",
-    "dyn(pod.spec.priority) + dyn('a') == 1": "no such overload: +(int, string)",
-    "math.greatest(dyn('a'), dyn(pod.spec.priority)) == 1": "no such overload: math.greatest(string, int)",
+    "dyn(pod.spec.priority) + dyn('a') == 1": "No matching overloads found : +(int, string)",
+    "math.greatest(dyn('a'), dyn(pod.spec.priority)) == 1": "No matching overloads found : math.greatest(string, int)",
 }
 
 
