@@ -79,18 +79,6 @@ SHOWN: dict[str, tuple[str, list[tuple[str, object, str]]]] = {
             ("x", 6, "[5, 6][1] (6)"),
         ],
     ),
-    "sortBy": (
-        "pods.sortBy(q, -q.spec.priority)[0].metadata.name == 'r'",
-        [
-            ("pods.sortBy(q, -q.spec.priority)[0].metadata.name == 'r'", True, ""),
-            ("pods.sortBy(q, -q.spec.priority)[0].metadata.name", "r", ""),
-            ("pods.sortBy(q, -q.spec.priority)[0]", "default/r", ""),
-            ("pods.sortBy(q, -q.spec.priority)", ["default/r", "default/q"], ""),
-            ("pods", ["default/q", "default/r"], ""),
-            ("-q.spec.priority", -4, "pods[1] (default/r)"),
-            ("q.spec.priority", 4, "pods[1] (default/r)"),
-        ],
-    ),
     "optMap": (
         "node.metadata.labels[?'gpu'].optMap(x, x + '!').orValue('') == 't4!'",
         [
