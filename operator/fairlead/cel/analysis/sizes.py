@@ -136,7 +136,7 @@ def largest(sizes: Sequence[Size]) -> Size | None:
 
 
 def list_size(most: float, items: Sequence[Size]) -> Size:
-    """Return the size of a list of so many elements."""
+    """Return the size of a list with at most so many elements."""
     return Size(most, largest(items))
 
 

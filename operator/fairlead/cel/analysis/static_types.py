@@ -2,7 +2,7 @@
 
 Where `dyn` stands anywhere in an expression, the checker's types are promises about expressions and not about values:
 `[1] + dyn(['a'])` is a list of int to it. Such an expression runs on the engine, and so does one with a `null` that may
-stand for a message. The bounds of its cost rest on what is left: types that `known_type` finds below a `dyn`.
+stand for a message. Bounds of cost have to hold there too: they rely on `known_type`.
 """
 
 from collections.abc import Collection, Sequence
@@ -30,7 +30,7 @@ _NEVER_RAISE: Final = frozenset(
     | {"_[?_]", "_?._", "or", "orValue", "hasValue", "optional.of", "optional.none", "dyn", "type"}
     | {"contains", "startsWith", "endsWith"}
 )
-"""Functions that raise for no operands of known types."""
+"""Functions that never raise for operands of known types."""
 _NEVER_OVERFLOW: Final = frozenset({"string", "bytes", "list", "double"})
 _KEYS: Final = frozenset({"string", "int", "uint"})
 

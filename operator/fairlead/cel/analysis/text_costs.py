@@ -85,7 +85,7 @@ def search(text: float, part: float, *, backwards: bool = False) -> float:
     return STEP + (text + part) / 4 + 2_500 * 1_250 / 8  # a bound: the text may be shorter
 
 
-def made(units: float, grows: float = 1, more: float = 0) -> Callable[[Called], Cost]:
+def proportional(units: float, grows: float = 1, more: float = 0) -> Callable[[Called], Cost]:
     """Return the cost of functions whose result is about as long as their text."""
     return lambda call: (Size(call[0].most * grows + more, call[0].item), CALL + call[0].most * units)
 

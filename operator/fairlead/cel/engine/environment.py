@@ -76,7 +76,7 @@ def _config() -> cel.EnvConfig:
 
 @cache
 def _functions() -> tuple[cel.FunctionDecl, ...]:
-    """Those that are not the engine's own."""
+    """Return the declarations of the functions that are not the engine's own."""
     overloads: dict[str, list[cel.Overload]] = {}
     for one in DECLARATIONS:
         implementation = one.for_engine(

@@ -7,7 +7,7 @@ from cel_expr_python import cel
 
 from fairlead.cel.analysis.expression_reads import Path
 from fairlead.cel.engine.engine_errors import clean_message, kind_of
-from fairlead.cel.engine.protobuf import Room, Wanted, timestamp, to_engine
+from fairlead.cel.engine.protobuf import FieldTree, Room, timestamp, to_engine
 from fairlead.cel.values.errors import Abort, CelError
 from fairlead.cel.values.schema import NAMESPACE, NODE, PLACED_POD, POD
 from fairlead.cel.values.value_types import Timestamp
@@ -15,7 +15,7 @@ from fairlead.cel.values.value_types import Timestamp
 _MESSAGES = {"pod": POD, "node": NODE, "namespaceObject": NAMESPACE, "victim": PLACED_POD}
 
 
-def needed_fields(paths: Iterable[Path]) -> dict[str, Wanted]:
+def needed_fields(paths: Iterable[Path]) -> dict[str, FieldTree]:
     """Return the fields that have to be converted for an expression that reads these paths, by variable."""
     tree: dict[str, Any] = {}
     for path in sorted(paths):
@@ -32,13 +32,13 @@ def needed_fields(paths: Iterable[Path]) -> dict[str, Wanted]:
 
 
 def engine_inputs(
-    roots: Mapping[str, object], tree: Mapping[str, Wanted] | None = None, room: Room | None = None
+    roots: Mapping[str, object], tree: Mapping[str, FieldTree] | None = None, room: Room | None = None
 ) -> dict[str, Any]:
     """Convert the variables for the engine. Raises Abort if they are larger than it may read."""
     return {name: _fact(name, value, tree.get(name) if tree else None, room) for name, value in roots.items()}
 
 
-def _fact(name: str, value: Any, below: Wanted, room: Room | None) -> Any:
+def _fact(name: str, value: Any, below: FieldTree, room: Room | None) -> Any:
     if name in _MESSAGES:
         return to_engine(_MESSAGES[name], value, below, room)
     if room is not None:

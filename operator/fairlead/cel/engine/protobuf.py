@@ -15,7 +15,7 @@ QUANTITY: Final = f"{PACKAGE}.Quantity"
 _QUANTITY_FIELD: Final = "canonical"
 
 _SECOND: Final = 1_000_000_000
-Wanted: TypeAlias = Mapping[str, "Wanted"] | None
+FieldTree: TypeAlias = Mapping[str, "FieldTree"] | None
 """The fields of a message or keys of a map to convert, each with those below it; None means all."""
 
 _Field = descriptor_pb2.FieldDescriptorProto
@@ -33,10 +33,10 @@ _WELL_KNOWN: Final[Mapping[str, str]] = {"timestamp": ".google.protobuf.Timestam
 def pool() -> descriptor_pool.DescriptorPool:
     """Return the descriptors of all messages."""
     made = descriptor_pool.DescriptorPool()
-    for known in (any_pb2, timestamp_pb2, wrappers_pb2):
-        made.AddSerializedFile(known.DESCRIPTOR.serialized_pb)
+    for module in (any_pb2, timestamp_pb2, wrappers_pb2):
+        made.AddSerializedFile(module.DESCRIPTOR.serialized_pb)
     file = descriptor_pb2.FileDescriptorProto(name="kubernetes.proto", package=PACKAGE, syntax="proto3")
-    file.dependency.extend(known.DESCRIPTOR.name for known in (any_pb2, timestamp_pb2))
+    file.dependency.extend(module.DESCRIPTOR.name for module in (any_pb2, timestamp_pb2))
     for name, fields in messages().items():
         message = file.message_type.add(name=name)
         for number, (field, type_) in enumerate(fields.items(), start=1):
@@ -121,23 +121,23 @@ class Room:
             raise Abort(Kind.COST, TOO_MUCH_TO_READ[2])
 
 
-def to_engine(name: str, value: object, wanted: Wanted = None, room: Room | None = None) -> Any:
-    """Convert a struct of `structs` to the engine's object; only the wanted fields, since each takes time."""
+def to_engine(name: str, value: object, needed: FieldTree = None, room: Room | None = None) -> Any:
+    """Convert a struct of `structs` to the engine's object; only the needed fields, since each takes time."""
     made = message_class(name)()
-    _fill(made, name, value, wanted, room)
+    _fill(made, name, value, needed, room)
     return made
 
 
-def _fill(target: Any, name: str, value: object, wanted: Wanted, room: Room | None) -> None:
+def _fill(target: Any, name: str, value: object, needed: FieldTree, room: Room | None) -> None:
     fields = messages()[name]
-    for field in fields if wanted is None else wanted:
+    for field in fields if needed is None else needed:
         type_ = fields[field]
         held = getattr(value, field)
         if not is_present(held, type_):
             continue
-        if room is not None and (wanted is None or wanted[field] is None):
+        if room is not None and (needed is None or needed[field] is None):
             room.take(held)
-        below = None if wanted is None else wanted[field]
+        below = None if needed is None else needed[field]
         inner = element(type_)
         if type_ in _SCALARS:
             setattr(target, field, held)
@@ -150,7 +150,7 @@ def _fill(target: Any, name: str, value: object, wanted: Wanted, room: Room | No
             _fill_map(getattr(target, field), inner, {key: held[key] for key in keys}, room)
 
 
-def _fill_one(target: Any, type_: str, value: Any, wanted: Wanted, room: Room | None) -> None:
+def _fill_one(target: Any, type_: str, value: Any, needed: FieldTree, room: Room | None) -> None:
     if type_ == "timestamp":
         target.seconds, target.nanos = divmod(value, _SECOND)
     elif type_ == "dyn":
@@ -160,7 +160,7 @@ def _fill_one(target: Any, type_: str, value: Any, wanted: Wanted, room: Room | 
         target.MergeFromString(packed.SerializeToString())  # classes of two descriptor pools do not mix
     else:
         target.SetInParent()
-        _fill(target, type_, value, wanted, room)
+        _fill(target, type_, value, needed, room)
 
 
 def _fill_list(target: Any, type_: str, values: Any, room: Room | None) -> None:

@@ -1,1 +1,1 @@
-"""A checked expression becomes Python byte code, through `ast`: see `lowerer` for how, `program` for what comes out."""
+"""Lowering of checked expressions to Python byte code, through `ast`: `lowerer` writes it, `program` runs it."""

@@ -1,4 +1,4 @@
-"""Names, fields and elements."""
+"""Reading of names, fields and elements."""
 
 import ast
 from typing import Final

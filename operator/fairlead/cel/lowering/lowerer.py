@@ -110,8 +110,8 @@ class Lowerer(Context):
                     self.assign(cost, ast.BinOp(load(before), ast.Sub(), attribute(load("m"), "mark")))
             finally:
                 self.block, self._hoisting = inner, False
-            again = method(load("m"), "again", load(cost), load(name))
-            self._done[key] = (Out(again, raises=True) if pays else Out(load(name)), steps)
+            value = method(load("m"), "again", load(cost), load(name))
+            self._done[key] = (Out(value, raises=True) if pays else Out(load(name)), steps)
         out, steps = self._done[key]
         if steps is not None:
             self.count_step(load(steps))

@@ -66,7 +66,7 @@ def _method(text: str, method: str) -> Callable[..., object]:
 
 
 _NATIVE: Final = frozenset({"int", "uint", "bool", "string", "bytes", "timestamp", "duration", "type"})
-"""Types on two values of which Python's `==` and `in` are those of the language."""
+"""Types whose values Python's `==` and `in` compare as the language does."""
 _TEXTS: Final = frozenset({"string", "bytes"})
 _SIGNS: Final[Mapping[str, tuple[type[ast.cmpop], Callable[[Any, Any], Any]]]] = {
     "_<_": (ast.Lt, operator.lt),

@@ -1,7 +1,7 @@
-"""Optionals: mostly never made. `labels[?'a'].orValue('b')` is a lookup with a default.
+"""Optionals, most of which never exist: `labels[?'a'].orValue('b')` is a lookup with a default.
 
-An optional that is only asked for its value is lowered *bare*: the value itself, or `NONE`. Where it is stored (in a
-list, as a result, in a variable) it is boxed, `Some` or `NONE`.
+An optional whose value is read at once is lowered *bare*: the value itself, or `NONE`. One that is stored (in a list,
+as a result, in a variable) is boxed: `Some` or `NONE`.
 """
 
 import ast
