@@ -192,7 +192,10 @@ class _Tree:
         if full.startswith(VARIABLES):
             size, cost = self.all.variable(full.removeprefix(VARIABLES))
             return size, cost + STEP
-        return fact_size(self.checked.type_of(node), self.all.limits), STEP
+        size = fact_size(self.checked.type_of(node), self.all.limits)
+        if full == "pods" and self.all.limits.pods is not None:
+            size = Size(self.all.limits.pods, size.item)
+        return size, STEP
 
     def _select(self, node: Select, bound: _Bound) -> tuple[Size, float]:
         held, cost = self.visit(node.operand, bound)

@@ -85,8 +85,8 @@ def _range(call: Called) -> Cost:
     most = float(RANGE_MAX)
     if isinstance(end, Const) and isinstance(end.value, int):
         most = min(most, max(0, end.value)) if not call.is_engine else max(0, end.value)
-    elif call.is_engine:
-        most = inf
+    else:
+        most = inf if call.is_engine else min(most, call.limits.range)
     return Size(most, ONE), CALL + 2 * most
 
 

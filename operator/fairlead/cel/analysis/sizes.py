@@ -72,6 +72,10 @@ class Limits:
     """Characters of a text with no smaller limit."""
     annotations: float = 262_144
     elements: float = inf
+    pods: float | None = None
+    """Pods of a node; None: as many as `elements`."""
+    range: float = inf
+    """Elements of a range whose end is computed."""
     is_engine: bool = False
 
 
