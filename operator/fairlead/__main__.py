@@ -1,31 +1,31 @@
-"""The program: `fairlead`, `kubectl fairlead` and `python -m fairlead`."""
+"""Entry points of the program: `fairlead`, `kubectl fairlead` and `python -m fairlead`."""
 
 import signal
 import sys
 
 
 def run() -> None:
-    """Run what is asked for."""
-    _end_as_others()
+    """Run the command line."""
+    _restore_interrupt()
     from fairlead.cli.main import main
 
     sys.exit(main())
 
 
 def complete() -> None:
-    """What kubectl runs to complete a line that begins with `kubectl fairlead`."""
-    _end_as_others()
+    """Complete a command line that begins with `kubectl fairlead`; kubectl runs this."""
+    _restore_interrupt()
     from fairlead.cli.commands.completion import ASK
     from fairlead.cli.main import main
 
     sys.exit(main([ASK, *sys.argv[1:]]))
 
 
-def _end_as_others() -> None:
-    """Ctrl-C ends us as it ends other programs, at once and wherever we are, and a shell's loop with us.
+def _restore_interrupt() -> None:
+    """Let Ctrl-C end the process at once, as it ends other programs, and with it a loop in a shell.
 
-    Python would raise an exception instead, which is printed where nobody can catch it: in an import, at the end.
-    Nothing is half-written by that: files are written beside where they are to be, and renamed.
+    Python would raise an exception instead, and print it where it cannot be caught: in an import, or at exit. No file
+    is left half-written, because files are written to a temporary name and renamed.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

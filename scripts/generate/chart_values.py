@@ -49,7 +49,7 @@ class TlsValues(TlsSettings):
 
 
 class ImageValues(Params):
-    """The operator's image."""
+    """Image of the operator."""
 
     registry: Annotated[str, Field(max_length=253)] = "ghcr.io"
     """Registry; empty if the repository includes it."""
@@ -185,7 +185,7 @@ class MetricsValues(Params):
 
 
 class Values(OperatorSettings):
-    """All values of the chart."""
+    """Values of the chart."""
 
     schedulers: Annotated[Listed[SchedulerSettings], Field(max_length=200)] = ()
     """Settings per scheduler. A listed scheduler always exists. One that is not listed exists while policies name it,

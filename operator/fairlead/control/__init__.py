@@ -1,1 +1,1 @@
-"""The operator: from policies to schedulers that obey them. Only here is kopf."""
+"""Controller of the leader: from policies to schedulers that obey them. Only this package uses kopf."""

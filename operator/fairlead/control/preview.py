@@ -1,7 +1,7 @@
-"""What the operator would create for policies, told without a cluster. Pure.
+"""Preview of the objects that the operator would create for policies, without a cluster. Pure.
 
-It is decided by what the operator itself decides with, as for a scheduler that it has never seen before.
-What only a cluster knows is a placeholder with a name, and so is each hash that follows from one.
+It uses the operator's own decision, as for schedulers that do not exist yet. What only the cluster knows is a named
+placeholder, and so is every hash that depends on one.
 """
 
 from base64 import b64encode
@@ -30,29 +30,28 @@ _SHOWN: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewInputs:
-    """What is known beside policies and settings."""
+    """Inputs of a preview beside policies and settings."""
 
     namespace: str
     service: str
-    """What schedulers call."""
+    """Name of the Service that schedulers call."""
     port: int
     version: str = ""
-    """Of the API server; empty: a placeholder."""
+    """Version of the API server; empty for a placeholder."""
     ca: str = ""
-    """Of the operator's certificate, as PEM; empty: a placeholder."""
+    """Authority of the operator's certificate, in PEM; empty for a placeholder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What it comes to."""
+    """Objects that would be created, and notes about them."""
 
     schedulers: Sequence[str]
     objects: Sequence[Object]
-    """As they are applied, in that order, one scheduler after the other."""
+    """The objects in the order in which they are applied, scheduler by scheduler."""
     placeholders: Mapping[str, str]
-    """Each, and what it stands for."""
+    """Placeholders with their meanings."""
     notes: Sequence[str] = ()
-    """What else there is to know."""
 
 
 def render_preview(
@@ -62,10 +61,10 @@ def render_preview(
     settings: OperatorSettings,
     given: PreviewInputs,
 ) -> Preview:
-    """All of it; the order of the policies does not matter. Raises InvalidObjectError for what cannot be had."""
+    """Return the preview; the order of the policies does not matter. Raises InvalidObjectError."""
     gathered = PolicyIndex(model)
     for one in policies:
-        # what a policy has once it was applied, and nothing that is rendered depends on
+        # fields that a policy has once it is applied; no rendered object depends on them
         gathered.apply_event(None, {**one, "metadata": {**one["metadata"], "uid": "", "generation": 0}})
     listed = {one.name for one in settings.schedulers}
     names = sorted(listed | {scheduler_of(one) for one in gathered.policies.values()})
@@ -81,13 +80,13 @@ def render_preview(
         if settings.tls.mode == "SelfManaged":
             objects.append(named.certificate())
         objects += [named.applied(one) for one in plan.objects]
-        meanings |= {mark: told for mark, told in named.meanings().items() if any(_holds(one, mark) for one in objects)}
+        meanings |= {mark: text for mark, text in named.meanings().items() if any(_holds(one, mark) for one in objects)}
         notes += _notes(name, asked, gathered.policies_of(name))
     return Preview(schedulers=names, objects=objects, placeholders=meanings, notes=notes)
 
 
 def _refuse(names: Sequence[str], settings: OperatorSettings) -> None:
-    """Raise for schedulers that there may not be, of a cluster in which there are none yet."""
+    """Raise InvalidObjectError for schedulers that may not exist, in a cluster that has none yet."""
     asked = dict.fromkeys(names, "")
     for name in names:
         if why := denial_reason(name, settings):
@@ -113,7 +112,7 @@ def _plan(engine: TemplateEngine, asked: DesiredScheduler, given: PreviewInputs,
     )
     plan = decide(engine, replace(asked, settings=settings), facts, _NOTHING, 0.0).plan
     if plan is None:
-        raise AssertionError("a scheduler that was never seen and is asked for is planned")
+        raise AssertionError("a new scheduler that is desired has a plan")
     return plan
 
 
@@ -124,7 +123,7 @@ def _is_image_known(settings: SchedulerSettings, given: PreviewInputs) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """The objects of a scheduler, with names in place of what is not known."""
+    """Objects of a scheduler, with named placeholders for what is unknown."""
 
     plan: Plan
     given: PreviewInputs
@@ -136,7 +135,7 @@ class _Named:
         return f"<config-hash of {self.plan.names.scheduler}>"
 
     def meanings(self) -> dict[str, str]:
-        """All that may be there."""
+        """Return all placeholders with their meanings."""
         secret = self.plan.names.certificate
         return {
             self.authority: "the operator's authority, as PEM (tls.crt of Secret fairlead-ca); set it with --ca FILE",
@@ -150,14 +149,14 @@ class _Named:
         }
 
     def certificate(self) -> Object:
-        """The Secret with what the scheduler shows; it is created, not applied."""
+        """Return the Secret of the scheduler's certificate, which is created, not applied."""
         names = self.plan.names
         made = body(Secret(SecretMetadata(names.certificate, names.namespace, labels=dict(names.labels)), TLS))
         known = b64encode(self.given.ca.encode()).decode() if self.given.ca else self._in_secret("ca.crt")
         return {**made, "data": {"ca.crt": known} | {key: self._in_secret(key) for key in ("tls.crt", "tls.key")}}
 
     def applied(self, obj: Object) -> Object:
-        """An object as it is applied."""
+        """Return an object as it is applied."""
         meant = to_apply(_mapped(obj, self._without_hashes))
         if any(_holds(meant, mark) for mark in self.meanings()):
             meant["metadata"]["annotations"][APPLIED] = APPLIED_HASH
@@ -170,7 +169,7 @@ class _Named:
 
     @property
     def _guesses(self) -> bool:
-        """Whether what the configuration's hash is of is not known."""
+        """True if an input of the configuration's hash is unknown."""
         return not self.given.ca or not _is_image_known(self.settings, self.given)
 
     def _in_secret(self, key: str) -> str:

@@ -1,1 +1,1 @@
-"""Certificates and authorities: issued, read and rotated; pure but `tls_context`."""
+"""Certificates and authorities: issued, read and rotated; pure except `tls_context`."""

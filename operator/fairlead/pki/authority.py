@@ -1,9 +1,9 @@
-"""Our own certificate authority, as the Secret holds it: which certificates are in it says how far a rotation is. Pure.
+"""Our own certificate authority, as its Secret has it: the keys of the Secret are the phase of a rotation. Pure.
 
-tls               nothing is under way
-tls next          Introduced: all are to trust both before anybody shows what `next` has signed
-tls previous      Switched: `tls` is the new one, and all that was signed by the old one is issued anew
-tls retired       Narrowed: schedulers start with the new one alone; when all have, nobody shows the old one
+tls               Stable: no rotation
+tls next          Introduced: all must trust both before a certificate that `next` signed is used
+tls previous      Switched: `tls` is the new authority, and certificates of the old one are issued again
+tls retired       Narrowed: schedulers start with the new authority only; then certificates of the old one are unused
 """
 
 from collections.abc import Callable, Mapping
@@ -16,13 +16,13 @@ from fairlead.pki import issuing, parsing
 from fairlead.pki.issuing import Pair
 
 SECRET: Final = "fairlead-ca"  # noqa: S105  a name
-"""What it is called."""
+"""Name of the Secret."""
 LIFE: Final = timedelta(days=3650)
 LEAF_LIFE: Final = timedelta(days=30)
 
 
 class Phase(StrEnum):
-    """How far a rotation is."""
+    """Phase of a rotation."""
 
     STABLE = "Stable"
     INTRODUCED = "Introduced"
@@ -31,12 +31,12 @@ class Phase(StrEnum):
 
 
 class AuthorityError(ValueError):
-    """What the Secret holds is no authority; says which of its keys, and what to do."""
+    """Secret without a usable authority; the message names the key and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Who signs, and who is trusted."""
+    """Certificate authority, with the certificates that a rotation adds."""
 
     signing: Pair
     next: Pair | None = None
@@ -45,7 +45,7 @@ class Authority:
 
     @property
     def phase(self) -> Phase:
-        """How far a rotation is."""
+        """Phase of a rotation."""
         if self.next is not None:
             return Phase.INTRODUCED
         if self.previous is not None:
@@ -54,21 +54,21 @@ class Authority:
 
     @property
     def client_ca_bundle(self) -> bytes:
-        """The authorities of callers, for replicas, and of replicas, for the operator."""
+        """Authorities by which replicas verify callers, and the operator verifies replicas."""
         return self._bundle(self.retired)
 
     @property
     def server_ca_bundle(self) -> bytes:
-        """The authorities of replicas, for schedulers, which read them once, when they start."""
+        """Authorities by which schedulers verify replicas; they read them once, when they start."""
         return self._bundle(None)
 
     @property
     def leaving(self) -> bytes:
-        """The certificate of the one that signs, or of the one that it has replaced."""
+        """Certificate of the authority that is or will be replaced."""
         return self.previous or self.retired or self.signing.certificate
 
     def becomes(self, phase: Phase, new: Callable[[], Pair]) -> "Authority":
-        """The next phase; `new` makes another authority where it takes one."""
+        """Return the authority in the next phase; `new` creates the authority that Introduced adds."""
         if phase is Phase.INTRODUCED:
             return replace(self, next=new())
         if phase is Phase.SWITCHED and self.next is not None:
@@ -78,7 +78,7 @@ class Authority:
         return Authority(self.signing)
 
     def data(self) -> dict[str, bytes]:
-        """As the Secret holds it."""
+        """Return the data of the Secret."""
         held = {"tls.crt": self.signing.certificate, "tls.key": self.signing.key}
         if self.next is not None:
             held |= {"next.crt": self.next.certificate, "next.key": self.next.key}
@@ -94,12 +94,12 @@ class Authority:
 
 
 def new(now: datetime) -> Pair:
-    """Another authority. The day is for people: what counts is the key."""
+    """Create an authority. The date in its name is for people: authorities are identified by their keys."""
     return issuing.create_authority(f"fairlead-ca {now:%Y-%m-%d}", now, LIFE)
 
 
 def read(data: Mapping[str, bytes]) -> Authority:
-    """What a Secret holds. Raises AuthorityError."""
+    """Read the data of a Secret. Raises AuthorityError."""
     signing = _pair(data, "tls")
     if signing is None:
         raise AuthorityError("tls.crt is missing: restore it, or delete the Secret for a new authority")

@@ -1,4 +1,4 @@
-"""A certificate authority and what it signs: pure but for random keys; the time is given."""
+"""Creation of authorities and of certificates that they sign: pure except random keys; the time is a parameter."""
 
 import re
 from collections.abc import Iterable
@@ -15,21 +15,21 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 Purpose = Literal["server", "client"]
 EARLIER: Final = timedelta(minutes=5)
-"""How far before their time certificates are valid: clocks differ."""
+"""How far certificates are backdated, because clocks differ."""
 _LABEL: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 _USES: Final = {"server": ExtendedKeyUsageOID.SERVER_AUTH, "client": ExtendedKeyUsageOID.CLIENT_AUTH}
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A certificate and its key, as PEM."""
+    """Certificate and its key, in PEM."""
 
     certificate: bytes
     key: bytes = field(repr=False)
 
 
 def create_authority(name: str, now: datetime, life: timedelta) -> Pair:
-    """A certificate authority that signs itself."""
+    """Create a self-signed certificate authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = _subject(name)
     usage = _usage(signs=True)
@@ -46,17 +46,17 @@ def create_authority(name: str, now: datetime, life: timedelta) -> Pair:
 def issue_leaf(
     by: Pair, name: str, purpose: Purpose, now: datetime, life: timedelta, hosts: Iterable[str] = ()
 ) -> Pair:
-    """A certificate for a server that is reached under these hosts, or for a client that is known by its name."""
+    """Create a certificate for a server with these hosts, or for a client with this name."""
     issuer = x509.load_pem_x509_certificate(by.certificate)
     signer = serialization.load_pem_private_key(by.key, None)
     if not isinstance(signer, ec.EllipticCurvePrivateKey):
-        raise TypeError("the key of the authority is no elliptic-curve key")
+        raise TypeError("the key of the authority is not an elliptic-curve key")
     if signer.public_key() != issuer.public_key():
-        raise ValueError("the key is not that of the certificate")
+        raise ValueError("the key does not belong to the certificate")
     if issuer.not_valid_after_utc <= now:
-        raise ValueError(f"it has expired, on {issuer.not_valid_after_utc:%Y-%m-%d}")
+        raise ValueError(f"it expired on {issuer.not_valid_after_utc:%Y-%m-%d}")
     key = ec.generate_private_key(ec.SECP256R1())
-    # It never outlives what it is signed with.
+    # It must not outlive its issuer.
     life = min(life, issuer.not_valid_after_utc - now)
     builder = (
         _builder(_subject(name), issuer.subject, key.public_key(), now, life)
@@ -71,16 +71,16 @@ def issue_leaf(
 
 
 def belong_together(pair: Pair) -> bool:
-    """Whether the key is that of the certificate."""
+    """Return whether the key belongs to the certificate."""
     try:
         key = serialization.load_pem_private_key(pair.key, None)
         return x509.load_pem_x509_certificate(pair.certificate).public_key() == key.public_key()
-    except (ValueError, TypeError, UnsupportedAlgorithm):  # a TypeError is a key with a password
+    except (ValueError, TypeError, UnsupportedAlgorithm):  # TypeError: the key has a password
         return False
 
 
 def is_authority(certificate: bytes) -> bool:
-    """Whether it may sign others."""
+    """Return whether a certificate may sign others."""
     try:
         one = x509.load_pem_x509_certificate(certificate)
         return one.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
@@ -128,7 +128,7 @@ def _alternative(host: str) -> x509.GeneralName:
 
 
 def is_host(text: str) -> bool:
-    """Whether a certificate can be for that."""
+    """Return whether a text can be a host of a certificate."""
     try:
         ip_address(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""When a certificate that our authority has signed is to be another one. Pure but for random keys."""
+"""Renewal of certificates that our authority signs. Pure except random keys."""
 
 from datetime import datetime
 
@@ -9,9 +9,9 @@ from fairlead.pki.parsing import CertificateInfo, read_certificate
 
 
 def renewed_at(begins: datetime, ends: datetime, serial: int) -> datetime:
-    """At two thirds of its life, or up to a tenth of its life earlier: they do not all fall due at once.
+    """Return the time of renewal: at two thirds of the lifetime, or up to a tenth of the lifetime earlier.
 
-    Its serial number decides, so that whoever asks learns the same.
+    The serial number decides, so that renewals are spread, and every replica computes the same time.
     """
     return begins + (ends - begins) * (2 / 3 - (serial % 1000) / 10_000)
 
@@ -19,7 +19,7 @@ def renewed_at(begins: datetime, ends: datetime, serial: int) -> datetime:
 def renewal_reason(
     leaf: CertificateInfo | None, authority: Authority, name: str, hosts: frozenset[str], now: datetime
 ) -> str:
-    """Why it has to be issued anew; empty: it need not."""
+    """Return why a certificate has to be renewed; "" if it need not be."""
     if leaf is None:
         return "there is no certificate"
     if leaf.issuer != read_certificate(authority.signing.certificate).key:
@@ -36,7 +36,7 @@ def renewal_reason(
 def current_leaf(
     authority: Authority, name: str, purpose: Purpose, hosts: frozenset[str], now: datetime, held: Pair | None
 ) -> Pair:
-    """What a replica shows as a server, or the operator as a client: what it has, while that is good."""
+    """Return the certificate of a replica or of the operator: the held one while it is good, else a new one."""
     leaf = read_certificate(held.certificate, [authority.client_ca_bundle]) if held is not None else None
     if held is not None and not renewal_reason(leaf, authority, name, hosts, now):
         return held
@@ -44,12 +44,12 @@ def current_leaf(
 
 
 def scheduler_data(authority: Authority, scheduler: str, now: datetime) -> dict[str, bytes]:
-    """What a scheduler's Secret holds: what it shows, and whom it is to know."""
+    """Return the data of a scheduler's Secret, with a new certificate."""
     pair = issue_leaf(authority.signing, scheduler_identity(scheduler), "client", now, LEAF_LIFE)
     return {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": authority.server_ca_bundle}
 
 
 def server_hosts(service: str, namespace: str, addresses: frozenset[str]) -> frozenset[str]:
-    """What a replica is reached under: by schedulers as a service, by the leader at its own address."""
+    """Return the hosts of a replica's certificate: the Service for schedulers, its own addresses for the leader."""
     name = f"{service}.{namespace}.svc"
     return frozenset({name, f"{name}.cluster.local"}) | addresses

@@ -1,4 +1,4 @@
-"""What certificates say, and whose they are. Pure."""
+"""Reading and verification of certificates. Pure."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -16,12 +16,12 @@ _LONGEST: Final = 5  # certificates between a leaf and its authority
 
 @dataclass(frozen=True, slots=True)
 class CertificateInfo:
-    """What a certificate says."""
+    """Content of a certificate."""
 
     key: str
-    """Which key it is for: what an authority is known by."""
+    """Hash of its public key, which identifies an authority."""
     issuer: str
-    """The key of the one among the authorities that has signed it; empty: none of them."""
+    """Key of the authority that signed it; empty if none of the hosts ones did."""
     name: str
     hosts: frozenset[str]
     serial: int
@@ -30,7 +30,7 @@ class CertificateInfo:
 
 
 def read_certificate(pem: bytes, authorities: Sequence[bytes] = ()) -> CertificateInfo:
-    """Of the first certificate. Raises ValueError if there is none."""
+    """Read the first certificate. Raises ValueError if there is none."""
     one = x509.load_pem_x509_certificates(pem)[0]
     names = one.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     return CertificateInfo(
@@ -45,17 +45,17 @@ def read_certificate(pem: bytes, authorities: Sequence[bytes] = ()) -> Certifica
 
 
 def hosts_of(one: x509.Certificate) -> frozenset[str]:
-    """What it may be reached under: names and addresses."""
+    """Return the hosts of a certificate: names and addresses."""
     try:
-        given = one.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        hosts = one.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return frozenset()
-    addresses = (str(address) for address in given.get_values_for_type(x509.IPAddress))
-    return frozenset((*given.get_values_for_type(x509.DNSName), *addresses))
+    addresses = (str(address) for address in hosts.get_values_for_type(x509.IPAddress))
+    return frozenset((*hosts.get_values_for_type(x509.DNSName), *addresses))
 
 
 def bundle(certificates: Iterable[bytes]) -> bytes:
-    """One after the other, each once, always in the same order."""
+    """Return a bundle of certificates, each once and always in the same order."""
     return b"".join(sorted({one.strip() + b"\n" for one in certificates}))
 
 
@@ -65,7 +65,7 @@ def leads(
     authorities: Sequence[x509.Certificate],
     now: datetime,
 ) -> bool:
-    """Whether an authority has signed it, or somebody whom an authority has entitled to; none of them has expired."""
+    """Return whether the chain leads to one of the authorities, without an expired certificate."""
     one = leaf
     for depth in range(_LONGEST):
         if one in authorities or any(_signed(one, authority, depth, now) for authority in authorities):
@@ -78,12 +78,12 @@ def leads(
 
 
 def fingerprint(certificate: bytes) -> str:
-    """Which certificate that is, in DER: as `openssl x509 -fingerprint -sha256` has it, in small letters only."""
+    """Return the SHA-256 fingerprint of a certificate in DER, in lower case."""
     return hashlib.sha256(certificate).hexdigest()
 
 
 def digest(pem: bytes) -> str:
-    """Which certificates these are, whatever else stands between them. Raises ValueError if there is none."""
+    """Return a digest of the certificates in a PEM text. Raises ValueError if there is none."""
     found = sorted(one.public_bytes(Encoding.DER) for one in x509.load_pem_x509_certificates(pem))
     return hashlib.sha256(b"".join(found)).hexdigest()[:16]
 
@@ -108,8 +108,8 @@ def _signed(one: x509.Certificate, issuer: x509.Certificate, depth: int, now: da
 
 
 def _may_sign(one: x509.Certificate, depth: int) -> bool:
-    """Whether it is an authority, of one that is so far above the leaf: a leaf that it has signed entitles nobody."""
-    if one.version is x509.Version.v1:  # there were no extensions yet
+    """Return whether a certificate may sign at this depth above the leaf: path lengths limit that."""
+    if one.version is x509.Version.v1:  # version 1 has no extensions
         return one.issuer == one.subject
     try:
         limits = one.extensions.get_extension_for_class(x509.BasicConstraints).value

@@ -1,6 +1,6 @@
-"""Certificates that others make (`certManager`, `provided`): read, never written, and what is wrong with them. Pure.
+"""Checks of provided certificates (`CertManager`, `Provided`). Pure.
 
-An error names the Secret, the key in it, and what to do.
+Errors name the Secret, the key in it, and what to do.
 """
 
 from collections.abc import Mapping
@@ -22,21 +22,21 @@ _PURPOSES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CertificateRequirements:
-    """What a Secret has to hold."""
+    """Requirements on the certificate in a Secret."""
 
     secret: str
-    """Its namespace and name, for people."""
+    """Namespace and name of the Secret, for messages."""
     purpose: Purpose
     name: str = ""
-    """The common name of a client: it says who calls."""
+    """Common name of a client, which identifies the caller."""
     hosts: frozenset[str] = frozenset()
-    """What a server is reached under."""
+    """Hosts of a server."""
     otherwise: str = ""
-    """How else it can be made."""
+    """Another way to create the Secret, for messages."""
 
 
 def find_faults(wanted: CertificateRequirements, data: Mapping[str, bytes] | None, now: datetime) -> tuple[str, ...]:
-    """What is wrong with it; nothing: it can be used. `data` is None where there is no such Secret."""
+    """Return what is wrong with a Secret; empty if it can be used. `data` is None if it does not exist."""
     where = f"Secret {wanted.secret}"
     if data is None:
         made = f"create it, of type kubernetes.io/tls, with tls.crt, tls.key and ca.crt{wanted.otherwise}"
@@ -63,7 +63,7 @@ def _of_leaf(
     authorities: list[x509.Certificate],
     now: datetime,
 ) -> list[str]:
-    leaf, said = chain[0], parsing.read_certificate(data["tls.crt"])
+    leaf, info = chain[0], parsing.read_certificate(data["tls.crt"])
     faults = []
     if not belong_together(Pair(data["tls.crt"], data["tls.key"])):
         faults.append("tls.key: is not the key of tls.crt, or has a password: replace both together")
@@ -80,8 +80,8 @@ def _of_leaf(
     oid, words = _PURPOSES[wanted.purpose]
     if not _serves(leaf, oid):
         faults.append(f"tls.crt: is not for {words}: add it to the usages")
-    if wanted.name and said.name != wanted.name:
-        faults.append(f"tls.crt: its common name is {said.name or 'missing'}: it must be {wanted.name}")
+    if wanted.name and info.name != wanted.name:
+        faults.append(f"tls.crt: its common name is {info.name or 'missing'}: it must be {wanted.name}")
     if missing := sorted(wanted.hosts - parsing.hosts_of(leaf)):
         faults.append(f"tls.crt: is not for {', '.join(missing)}: add them to its DNS names")
     return faults
@@ -98,7 +98,7 @@ def _serves(leaf: x509.Certificate, purpose: x509.ObjectIdentifier) -> bool:
     try:
         return purpose in leaf.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:
-        return True  # it is for everything
+        return True  # it allows every usage
 
 
 def _day(when: datetime) -> str:

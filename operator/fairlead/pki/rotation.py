@@ -1,14 +1,14 @@
-"""What to do next about certificates: a function of what is in the Secrets, and of who has taken what by now. Pure.
+"""Rotation of the authority: the next actions, as a function of the Secrets and of who completed which step. Pure.
 
-The authority is replaced without a failed call, because nobody is shown what he does not trust yet:
+The authority is replaced without a failed call, because no certificate is used before the other side trusts it:
 
-    introduce   replicas trust callers of both; schedulers roll, and trust replicas of both
-    switch      the new one signs; replicas and schedulers' Secrets get new certificates
-    narrow      schedulers roll, and know the new one only: whoever has started since then shows a new certificate
+    introduce   replicas trust callers of both authorities; schedulers roll, and trust replicas of both
+    switch      the new authority signs; replicas and schedulers' Secrets get new certificates
+    narrow      schedulers roll, and trust the new one only: pods that started since then use a new certificate
     forget      replicas trust the new one only
 
-Each step but the last begins when all have taken the one before. One who never does (a scheduler of others that nobody
-restarts) is named, and waited for until the old authority is about to expire: then waiting saves nobody.
+Each step starts when all have completed the one before. A scheduler that never does (a ConfigOnly one that is not
+restarted) is named, and waited for until the old authority is about to expire: after that waiting does not help.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,32 +24,32 @@ from fairlead.pki.issuing import Pair, belong_together
 from fairlead.pki.leaf import renewal_reason
 
 ROTATE: Final = f"{GROUP}/rotate"
-"""An annotation on the authority's Secret, with any value: replace the authority. It goes when that has begun."""
+"""Annotation on the authority's Secret, with any value: rotate the authority. It is removed at the start."""
 ROTATED_AT: Final = 0.8
-"""Of the authority's life."""
+"""Part of the authority's lifetime after which it is rotated."""
 LATEST: Final[timedelta] = LEAF_LIFE
-"""Before its end: certificates that it signs from then on live for less than they should."""
+"""Time before the end of the old authority at which nothing is waited for: its certificates get too short-lived."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerTrust:
-    """What is known of one."""
+    """Certificate and trusted authorities of one scheduler."""
 
     leaf: parsing.CertificateInfo | None = None
     """The certificate in its Secret."""
     bundle: str = ""
-    """Which authorities are in its Secret: a digest."""
+    """Digest of the authorities in its Secret."""
     started_with_ca: str = ""
-    """Which authorities all of its pods were started with; empty: they differ, or nobody knows."""
+    """Digest of the authorities that all of its pods were started with; empty if they differ or are unknown."""
 
     @property
     def is_ours(self) -> bool:
-        """Whether one of our authorities has signed what its Secret holds."""
+        """True if one of our authorities signed its certificate."""
         return self.leaf is not None and bool(self.leaf.issuer)
 
     @classmethod
     def read(cls, data: Mapping[str, bytes] | None, authority: Authority, rolled: str) -> "SchedulerTrust":
-        """From its Secret, which somebody may have spoilt: then it is as good as none."""
+        """Read the data of its Secret; unreadable data counts as none."""
         try:
             held = data or {}
             if not belong_together(Pair(held["tls.crt"], held["tls.key"])):
@@ -65,17 +65,17 @@ class SchedulerTrust:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaTrust:
-    """What one has answered."""
+    """Trusted authorities and certificate of one replica."""
 
     trusts: str
-    """Which authorities of callers: a digest."""
+    """Digest of the authorities by which it verifies callers."""
     issuer: str
-    """The key of the authority that has signed what it shows."""
+    """Key of the authority that signed its certificate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """The authority has to be the next phase; `why` is for people."""
+    """Action: move the authority to the next phase; `why` is for logs."""
 
     phase: Phase
     why: str
@@ -83,7 +83,7 @@ class Advance:
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """Write a scheduler's Secret."""
+    """Action: issue a scheduler's certificate."""
 
     scheduler: str
     why: str
@@ -91,15 +91,15 @@ class Issue:
 
 @dataclass(frozen=True, slots=True)
 class WaitFor:
-    """Nothing is done until these have taken the last step."""
+    """Action: wait until these have completed the current step."""
 
     phase: Phase
     replicas: tuple[str, ...] = ()
     schedulers: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        who = [f"{kind} {', '.join(names)}" for kind, names in self._kinds() if names]
-        return f"the rotation of the authority ({self.phase}) waits for {' and '.join(who) or 'any replica to answer'}"
+        late = [f"{kind} {', '.join(names)}" for kind, names in self._kinds() if names]
+        return f"the rotation of the authority ({self.phase}) waits for {' and '.join(late) or 'any replica to answer'}"
 
     def _kinds(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         return ("replicas", self.replicas), ("schedulers", self.schedulers)
@@ -116,7 +116,7 @@ def plan(
     *,
     requested: bool = False,
 ) -> tuple[Action, ...]:
-    """In this order. `replicas` are all pods of the operator, None for one that does not answer."""
+    """Return the next actions, in order. `replicas` has all pods of the operator; one that does not answer is None."""
     waits: WaitFor | None = None
     if authority.phase is Phase.STABLE:
         if why := _why_rotate(authority, now, requested=requested):

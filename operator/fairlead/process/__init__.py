@@ -1,1 +1,1 @@
-"""The programs: operate, serve and uninstall."""
+"""Programs: operate, serve and uninstall."""

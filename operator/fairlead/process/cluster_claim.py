@@ -1,8 +1,8 @@
-"""One operator per cluster: of several namespaces one has the right to manage the policies, which have none.
+"""Claim that one operator per cluster manages the policies, which are cluster-scoped.
 
-It is a Lease that all of them know, held in a namespace's name by whichever of its replicas leads there, in a thread of
-its own. It is not released when that replica leaves, only when the operator is uninstalled: the next replica goes on.
-A namespace that has gone renews nothing, and another has the Lease when it has not changed for a while.
+The claim is a Lease in kube-system. Its holder is a namespace, and the leader in that namespace renews it in its own
+thread. It is released only when the operator is uninstalled, so that the next leader of the namespace continues. When a
+namespace is deleted, nothing renews the Lease, and another operator takes it over after it expires.
 """
 
 import logging
@@ -16,27 +16,27 @@ from fairlead.kube.leader_election.elector import LEASES, Elector, LeaderTask
 
 LOG: Final = logging.getLogger(__name__)
 CLAIM: Final = LEASES.named("kube-system", f"{PLURAL}.{GROUP}")
-"""Where those who may write into the namespace of one operator cannot."""
+"""Lease of the claim; in kube-system, where users of an operator's namespace cannot write."""
 TERMS: Final = LeaseTimings(lease_s=60.0, act_s=40.0, retry_s=5.0, absent_s=6.0)
-"""It lasts longer than it takes that another replica of the same namespace leads. One that is deleted its holder makes
-anew with the next renewal."""
-_CURE: Final = "a cluster can have only one operator: uninstall one of them"
+"""It lasts longer than a change of the leader within a namespace. A deleted Lease is created again by its holder with
+the next renewal."""
+_HINT: Final = "a cluster can have only one operator: uninstall one of them"
 
 
 class ClusterClaim:
-    """The duty of the replica that leads in its namespace: to have another duty only while the claim is ours."""
+    """Leader task that runs another task only while the claim is ours."""
 
     def __init__(
         self,
         access: Callable[[], Access],
         namespace: str,
-        duty: LeaderTask,
+        task: LeaderTask,
         ended: Callable[[], object],
         *,
         terms: LeaseTimings = TERMS,
     ) -> None:
-        """`ended` is called when nothing goes on of what was begun."""
-        self._access, self._namespace, self._duty, self._ended, self._terms = access, namespace, duty, ended, terms
+        """Take the task to run; `ended` is called when the claim and the task have stopped."""
+        self._access, self._namespace, self._task, self._ended, self._terms = access, namespace, task, ended, terms
         self._elector: Elector | None = None
 
     def start(self) -> None:
@@ -45,7 +45,7 @@ class ClusterClaim:
             self._access,
             CLAIM,
             self._namespace,
-            self._duty,
+            self._task,
             terms=self._terms,
             releases=False,
             name="claim",
@@ -55,24 +55,24 @@ class ClusterClaim:
         self._elector.start()
 
     def stop(self) -> None:
-        """Stop soon, and the duty at once."""
-        self._duty.stop()
+        """Stop soon, and the task at once."""
+        self._task.stop()
         if self._elector is not None:
             self._elector.leave()
 
     @property
     def stopped(self) -> bool:
-        """Whether nothing of it goes on."""
-        return (self._elector is None or self._elector.ended) and self._duty.stopped
+        """True if neither the claim nor the task runs."""
+        return (self._elector is None or self._elector.ended) and self._task.stopped
 
     @property
     def left_s(self) -> float:
-        """For how long it is ours if it is not renewed; 0 if it is not."""
+        """Seconds for which the claim is ours without a renewal; 0 if it is not ours."""
         return self._elector.left_s if self._elector is not None else 0.0
 
     @property
     def other(self) -> str:
-        """The namespace whose operator has it, where we would lead; empty if there is none."""
+        """Namespace of the operator that holds the claim instead of us; empty if there is none."""
         elector = self._elector
         if elector is None or elector.ended or elector.is_leader or elector.holder == self._namespace:
             return ""
@@ -80,18 +80,18 @@ class ClusterClaim:
 
     @property
     def fault(self) -> str:
-        """Why it is not ours where we would lead; empty if it is."""
+        """Why the claim is not ours although this replica leads; empty if it is ours."""
         elector = self._elector
         if elector is None or elector.ended:
             return ""
         if other := self.other:
-            return f"the operator in the namespace {other} manages the policies (it holds {CLAIM}); {_CURE}"
+            return f"the operator in the namespace {other} manages the policies (it holds {CLAIM}); {_HINT}"
         return elector.fault
 
     def wake(self) -> None:
-        """Look again at once: the duty has ended."""
+        """Check again at once, because the task has stopped."""
         if self._elector is not None:
             self._elector.wake()
 
     def _met(self, holder: str) -> None:
-        LOG.warning("leader.other_operator", extra={"namespace": holder, "hint": _CURE})
+        LOG.warning("leader.other_operator", extra={"namespace": holder, "hint": _HINT})

@@ -1,7 +1,7 @@
-"""What the C library and Python do with memory that was used.
+"""Tuning of the C library's heap and of Python's garbage collector.
 
-By default the C library gives the end of its heap back to the kernel after each large call and asks for it again at the
-next one, and a third of the time of such a call is the kernel's, who clears those pages.
+By default the C library returns the end of its heap to the kernel after each large call and allocates it again in the
+next one. The kernel clears those pages, which takes a third of the time of such a call.
 """
 
 import ctypes
@@ -20,24 +20,24 @@ _NEVER: Final = 1 << 30
 
 
 def keep_heap() -> None:
-    """Let it keep some of it, where this C library can."""
+    """Make the C library keep some of its heap, if it is glibc."""
     try:
-        tell = ctypes.CDLL(None).mallopt
+        set_option = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):  # not glibc
         return
     for what, size in ((_TRIM_THRESHOLD, _KEPT), (_TOP_PAD, _ASKED), (_MMAP_THRESHOLD, _LARGE)):
-        tell(what, size)
+        set_option(what, size)
 
 
 def collect_in_small_steps() -> None:
-    """Never walk more at once than what came just now: the collector takes a microsecond for each object."""
+    """Make the collector walk only the newest objects: it takes a microsecond for each."""
     gc.set_threshold(_YOUNG, _STEPS, _NEVER)
 
 
 def tidy_up(most: int) -> None:
-    """Collect what came since the last time, or pass over it in future where it is so much that calls would wait.
+    """Collect the objects since the last time; if there are more than `most`, freeze them, so that calls do not wait.
 
-    What is passed over and refers to itself, as a connection that is open now does, is not freed before `tidy_up_all`.
+    Frozen objects in reference cycles, such as open connections, are not freed before `tidy_up_all`.
     """
     if len(gc.get_objects()) > most:
         gc.freeze()
@@ -46,7 +46,7 @@ def tidy_up(most: int) -> None:
 
 
 def tidy_up_all() -> None:
-    """Collect also what was passed over: a third of a second in a large cluster."""
+    """Collect everything, including frozen objects: a third of a second in a large cluster."""
     gc.unfreeze()
     gc.collect()
     gc.freeze()

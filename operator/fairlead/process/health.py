@@ -1,4 +1,4 @@
-"""What a process says of itself: on /readyz in words, on /metrics in numbers."""
+"""Health of a process: checks on /readyz and gauges on /metrics."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,14 +28,14 @@ from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
 
 _HTTP: Final = logging.getLogger(f"{__name__}.http")
 FRESH_S: Final = 1.0
-"""How old metrics may be: writing them takes time from the schedulers."""
+"""How long metrics are cached: writing them takes time from schedulers' calls."""
 READY_S: Final = 0.2
-"""The same of whether it is ready: with many policies there is much to say."""
+"""How long the page of /readyz is cached: with many policies it is long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that has to be so, and what there is to say about it."""
+    """Check of /readyz, with a remark."""
 
     name: str
     ok: bool
@@ -47,7 +47,7 @@ class Check:
 
 @dataclass(slots=True, eq=False)
 class Probes:
-    """Answers to whoever watches this process."""
+    """Server of /livez, /readyz and /metrics."""
 
     checks: Callable[[], Iterable[Check]]
     metrics: Callable[[], bytes]
@@ -58,11 +58,11 @@ class Probes:
     _page: tuple[float, bytes] | None = None
     _ready: tuple[float, bool, bytes] | None = None
     _server: CountedServer = field(init=False)
-    _listener: TlsListener = field(init=False)
+    _door: TlsListener = field(init=False)
     _rate_limit: RateLimitFilter = field(default_factory=RateLimitFilter)
 
     async def start(self, host: str | None, port: int) -> int:
-        """Listen; gives the port."""
+        """Listen; return the port."""
         _HTTP.addFilter(self._rate_limit)
         refused = self.refused
         self._listener = TlsListener(
@@ -103,8 +103,8 @@ class Probes:
             ready = all(check.ok for check in checks)
             text = "".join(f"{check}\n" for check in checks) + ("ready\n" if ready else "not ready\n")
             self._ready = now, ready, text.encode()
-        _, ready, said = self._ready
-        return web.Response(body=said, content_type="text/plain", charset="utf-8", status=200 if ready else 503)
+        _, ready, page = self._ready
+        return web.Response(body=page, content_type="text/plain", charset="utf-8", status=200 if ready else 503)
 
     def _metrics(self) -> web.Response:
         now = self.clock()
@@ -115,7 +115,7 @@ class Probes:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Components:
-    """Those who have something to say."""
+    """Components that contribute to /readyz and to the gauges."""
 
     server: WebhookServer
     watching: MirrorFeed
@@ -125,22 +125,22 @@ class Components:
     tls: Tls
     rule_errors: RuleErrorTotals
     faults: Callable[[], Mapping[str, str]]
-    """What is wrong with files of policies or settings, by their names."""
+    """Returns the errors in files of policies or settings, by file name."""
     certificates: str = ""
-    """What is wrong with the certificates that should be used now."""
+    """Why the current certificates cannot be used; empty if they can."""
     leader: Callable[[], str] | None = None
-    """Who leads, and what keeps him from it."""
+    """Returns who leads, and what keeps this replica from leading."""
     background: Mapping[str, Reflector[Any]] = field(default_factory=dict)
-    """What is watched beside what the mirror is made of."""
+    """Reflectors other than those of the mirror."""
 
     @property
     def reflectors(self) -> Mapping[str, Reflector[Any]]:
-        """All of them."""
+        """All reflectors, by name."""
         return {**self.watching.reflectors, **self.background}
 
 
 def checks(parts: Components) -> Iterator[Check]:
-    """Whether calls can be answered, and then what else there is to know: that holds nobody up."""
+    """Yield the checks that decide whether calls can be answered, then remarks, which never fail."""
     yield Check("serving", ok=not parts.server.draining, text="stopping" if parts.server.draining else "")
     for name, one in parts.reflectors.items():
         text = one.state.last_error
@@ -148,9 +148,9 @@ def checks(parts: Components) -> Iterator[Check]:
             behind = f", {lag:.0f} s behind" if (lag := one.staleness()) else ""
             text = f"{len(one.objects)}{behind}" + (f"; {text}" if text else "")
         yield Check(name, one.state.synced, text or "not listed yet")
-    world = parts.current.state
-    generation = "none yet" if world is None else f"generation {world.policies.generation}"
-    yield Check("policies", world is not None, generation)
+    state = parts.current.state
+    generation = "none yet" if state is None else f"generation {state.policies.generation}"
+    yield Check("policies", state is not None, generation)
     for name, text in _remarks(parts):
         yield Check(name, ok=True, text=text)
 
@@ -176,14 +176,14 @@ def _remarks(parts: Components) -> Iterator[tuple[str, str]]:
 
 
 def _slow(parts: Components) -> list[OpenCircuit]:
-    """The policies that are switched, of those that serve: another generation starts afresh."""
-    world = parts.current.state
-    serving = {version(one) for one in world.policies.policies} if world is not None else set()
+    """Return the open circuits of serving generations: a new generation starts with a closed one."""
+    state = parts.current.state
+    serving = {version(one) for one in state.policies.policies} if state is not None else set()
     return [slow for slow in parts.current.circuit_breaker.open_circuits(perf_counter_ns()) if slow.policy in serving]
 
 
 def register_gauges(parts: Components, metrics: Metrics) -> None:
-    """Have these numbers asked for at each scrape."""
+    """Register the gauges, which are computed at each scrape."""
     reflectors = parts.reflectors
 
     def of_each(number: Callable[[str], float]) -> Callable[[], Mapping[Labels, float]]:
@@ -197,8 +197,8 @@ def register_gauges(parts: Components, metrics: Metrics) -> None:
         }
 
     def set_hash() -> Mapping[Labels, float]:
-        world = parts.current.state
-        return {} if world is None else {(world.policies.generation,): 1}
+        state = parts.current.state
+        return {} if state is None else {(state.policies.generation,): 1}
 
     metrics.gauge("fairlead_build_info", "Version of the operator.", "version", ask=lambda: {(__version__,): 1})
     metrics.gauge(

@@ -1,4 +1,4 @@
-"""The part of a replica that may lead: the election and what its winner does, in threads of their own."""
+"""Leadership of a replica: the election, and the controller of the leader, in their own threads."""
 
 import os
 import socket
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Leadership:
-    """Of one replica."""
+    """Leadership of one replica: the election, the cluster claim and kopf's runtime."""
 
     def __init__(self, operator: "OperatorReplica") -> None:
         own, core = operator.own, operator.core
@@ -75,16 +75,16 @@ class Leadership:
 
     @property
     def left_s(self) -> float:
-        """For how long it leads, whatever becomes of the API server; 0 if it does not."""
+        """Seconds for which it leads without a renewal; 0 if it does not lead."""
         return min(self.elector.left_s, self.claim.left_s)
 
     @property
     def is_leader(self) -> bool:
-        """Whether it does now."""
+        """True if it leads now."""
         return self.left_s > 0
 
     def summary(self) -> str:
-        """How it is with that, for people."""
+        """Return one line for /readyz: who leads, and what keeps this replica from leading."""
         leader = "this replica" if self.elector.is_leader else self.elector.holder.partition("_")[0] or "none yet"
         faults = [self.elector.fault, *((self.claim.fault, self.runtime.fault) if self.elector.is_leader else ())]
         return "; ".join(filter(None, [leader, *faults]))

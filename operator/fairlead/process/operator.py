@@ -1,7 +1,7 @@
-"""The composition root of `fairlead operate`: what every replica of the operator is.
+"""Composition root of `fairlead operate`, the same in every replica of the operator.
 
-Policies come from the API server, certificates from our own authority, callers are the schedulers that there are. Who
-leads does more, in threads of its own: that is somebody else's, who is handed what this process knows.
+Policies come from the API server and certificates from our own authority; callers are the existing schedulers. The
+leader does more, in its own threads: `leadership` composes that from what this process has.
 """
 
 import asyncio
@@ -47,13 +47,13 @@ if TYPE_CHECKING:
 
 LOG: Final = logging.getLogger(__name__)
 SWITCH_S: Final = 0.0005
-"""How long a thread may keep others from running: those who reconcile must not hold up those who serve."""
+"""Switch interval of threads: reconciling must not delay serving."""
 _SETTINGS_S: Final = 2.0
 _REMEMBER_S: Final = 10.0
 
 
 class LeaderCandidate(Protocol):
-    """Whoever holds the Lease, and does what only its holder may do, in threads of its own."""
+    """Candidate in the leader election, which runs the controller while it leads."""
 
     def start(self) -> None:
         """Become a candidate."""
@@ -63,22 +63,22 @@ class LeaderCandidate(Protocol):
 
     @property
     def is_leader(self) -> bool:
-        """Whether it does now."""
+        """True if it leads now."""
 
     def summary(self) -> str:
-        """How it is with that, for people."""
+        """Return one line for /readyz: who leads, and what keeps this replica from leading."""
 
 
 Lead = Callable[["OperatorReplica"], LeaderCandidate]
 
 
 class SchedulerCallers:
-    """The schedulers that there are: of the settings, of the policies, and those that run here."""
+    """Callers of a replica: the schedulers of the settings and the policies, and managed ones that may still run."""
 
     def __init__(
         self, core: ServingCore, file: SettingsFile, managed: ManagedSchedulersSink, peers: PeerCertificates | None
     ) -> None:
-        """`peers`: whose certificate is whose, where others make them."""
+        """`peers`: certificates in the schedulers' Secrets; None if the operator issues them."""
         self._core, self._file, self._managed, self._peers = core, file, managed, peers
         self._namespace = core.settings.namespace
         self._known = Callers(self._schedulers)
@@ -86,20 +86,20 @@ class SchedulerCallers:
         self._made_of: tuple[object, ...] = ()
 
     def caller(self, name: str, verb: Verb) -> Caller | None:
-        """Return the scheduler of a certificate's name, or the operator itself."""
+        """Return the caller with this certificate name: a scheduler, or the operator itself."""
         return self._known(name, verb)
 
     @property
     def stranger(self) -> Stranger | None:
-        """Others sign names for others, too: who calls shows what is in the Secret of its name."""
+        """Check that callers show the certificate in their Secret, because a provided authority may sign for others."""
         return self._why_strange if self._peers is not None else None
 
     def stays(self, scheduler: str) -> bool:
-        """Return whether a scheduler may call though no policy names it."""
+        """Return whether a scheduler may call although no policy names it."""
         return scheduler in self._managed.names or self._file.settings.lists(scheduler)
 
     def _schedulers(self) -> Iterable[Caller]:
-        """Return the same as before while nothing that they are made of is another."""
+        """Return the callers, cached until their inputs change."""
         state, settings, known = self._core.reloader.state, self._file.settings, self._managed.names
         made_of = (state, settings, known)
         if len(self._made_of) != len(made_of) or any(a is not b for a, b in zip(made_of, self._made_of, strict=True)):
@@ -112,12 +112,12 @@ class SchedulerCallers:
     def _why_strange(self, name: str, leaf: str) -> str:
         secret = self._known.secret(name, self._namespace)
         if not secret or self._peers is None or self._peers.holds(secret, leaf):
-            return ""  # who is not known at all is refused for that
+            return ""  # an unknown caller is refused for that reason
         return f"it is not the certificate in Secret {self._namespace}/{secret}"
 
 
 class OperatorReplica:
-    """The parts of `fairlead operate`."""
+    """Components of `fairlead operate`."""
 
     def __init__(self, settings: OperateSettings, client: Client, file: SettingsFile, lead: Lead | None = None) -> None:
         self.settings, self.file = settings, file
@@ -168,7 +168,7 @@ class OperatorReplica:
             self._add_candidate(lead(self))
 
     def _add_candidate(self, candidate: LeaderCandidate) -> None:
-        """Another one may lead as soon as this one ends."""
+        """Start the candidate with the replica, and stop it during the drain, so that another one can lead at once."""
 
         async def start() -> None:
             candidate.start()
@@ -188,7 +188,7 @@ class OperatorReplica:
             self.admission_port = await listening(self.admission.start, self.settings.admission)
 
     async def remember_leaves(self) -> None:
-        """Write down which certificates were there before, for replicas that start now."""
+        """Write the previous certificates into a Secret, for replicas that start meanwhile."""
         before = self.peers.before()
         if before == self.peers.written or not self.secrets.state.synced:
             return
@@ -197,13 +197,13 @@ class OperatorReplica:
             seen = await self._secrets.ensure(REMEMBERED, lambda: data, kind="Opaque")
             if seen.data != data:
                 await self._secrets.replace(seen, data)
-        except ClusterError as error:  # it is tried again soon
+        except ClusterError as error:  # retried soon
             if (more := self.core.rate_limiter.about(REMEMBERED)) is not None:
                 extra = {"secret": REMEMBERED, "error": str(error), **more}
                 LOG.warning("certificates_before.write_failed", extra=extra)
 
     async def reload_settings(self) -> None:
-        """Use those that are in the file now."""
+        """Reload the settings file."""
         file, policies = str(self.file.path), self.core.policies
         try:
             if self.file.reload():
@@ -219,7 +219,7 @@ class OperatorReplica:
             self._settings_faults = {}
 
     def operator_context(self) -> ssl.SSLContext:
-        """What the operator shows to its replicas, and whom it believes. From any thread. Raises TlsError."""
+        """Return the TLS context with which the operator calls its replicas. Thread-safe. Raises TlsError."""
         if self.own is None:
             raise TlsError("with provided certificates there is no certificate of the operator's own authority")
         return self.own.client()
@@ -231,7 +231,7 @@ class OperatorReplica:
         return replica_state.encode(self.report()) if caller == OPERATOR else None
 
     def report(self) -> replica_state.ReplicaState:
-        """Return the state of this replica; who asks is told of pods that could be placed, and nobody after him."""
+        """Return the state of this replica. That pods are schedulable again is reported only once."""
         core = self.core
         core.add_rule_errors()
         now, state = perf_counter_ns(), core.reloader.state
@@ -257,7 +257,7 @@ class OperatorReplica:
         return made
 
     def _missing_permission(self) -> str:
-        """Return the first permission that is found missing; empty where none is."""
+        """Return the first missing permission; "" if there is none."""
         reflectors = [*self.replica.parts.reflectors.values(), self._managed, self.secrets]
         of_watches = (one.state.missing_permission for one in reflectors)
         others = (self.core.last_good.missing_permission, self.replica.bindings.missing)
@@ -265,7 +265,7 @@ class OperatorReplica:
 
 
 async def operate(settings: OperateSettings, lead: Lead | None = None) -> None:
-    """Serve until a signal says to stop. Raises SettingsError where the settings cannot be used."""
+    """Serve until a signal. Raises SettingsError if the settings cannot be used."""
     sys.setswitchinterval(SWITCH_S)
     file = SettingsFile(settings.settings)
     try:

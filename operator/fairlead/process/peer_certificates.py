@@ -1,8 +1,8 @@
-"""Which certificate is whose, where others make them: the one in the Secret of its name, whatever else they sign.
+"""Provided certificates of callers: a caller must show the certificate in the Secret of its name.
 
-Their authority may sign any name for anybody; what is in a Secret of the operator's namespace only its owners write.
-A sink for a reflector. Pure: the time is given. What was there before is remembered in a Secret, too, that the leader
-writes: for replicas that start while pods still show it.
+A provided authority may sign any name for anyone, but only the owners of the operator's namespace write its Secrets.
+This is the sink of a reflector, and pure: the time is a parameter. The leader also writes the previous certificates to
+a Secret, for replicas that start while pods still show them.
 """
 
 import logging
@@ -21,52 +21,52 @@ from fairlead.pki import parsing
 
 LOG: Final = logging.getLogger(__name__)
 BEFORE: Final = timedelta(days=1)
-"""How long the certificate before counts: a pod has the new one a minute or two later, who copies it by hand later."""
+"""How long a previous certificate is accepted: pods get a new one within minutes, copies by hand take longer."""
 MOST: Final = 4
 REMEMBERED: Final = "fairlead-certificates-before"
-"""The Secret that says which."""
+"""The Secret with the previous certificates."""
 _Before = dict[str, dict[str, datetime]]
 _remembered: Final = msgspec.json.Decoder(_Before).decode
 
 
 @dataclass(slots=True)
 class PeerCertificates:
-    """By the names of Secrets: the fingerprints of their certificates, the last one first, and until when each counts.
+    """Accepted certificates by Secret: fingerprints, the newest first, and until when each is accepted.
 
-    A Secret that is deleted takes them with it at once; one in which no certificate can be read changes nothing.
+    When a Secret is deleted, its certificates are refused at once. An unreadable certificate changes nothing.
     """
 
     now: Callable[[], datetime]
     written: _Before = field(default_factory=dict)
-    """What the Secret that remembers says."""
+    """Content of the Secret with the previous certificates."""
     _remembered: _Before = field(default_factory=dict)
     _of: _Before = field(default_factory=dict)
 
     def holds(self, secret: str, leaf: str) -> bool:
-        """Whether that is the certificate in there, or was a moment ago. When it ends is not looked at here."""
-        if (there := self._of.get(secret)) is None:
+        """Return whether a certificate is in a Secret, or was lately. Its expiry is not checked here."""
+        if (accepted := self._of.get(secret)) is None:
             return False
-        until = there.get(leaf) or self._remembered.get(secret, {}).get(leaf)
+        until = accepted.get(leaf) or self._remembered.get(secret, {}).get(leaf)
         return until is not None and self.now() < until
 
     def before(self) -> _Before:
-        """What is to be remembered."""
+        """Return the previous certificates to write."""
         now, found = self.now(), _Before()
-        for name, there in self._of.items():
-            last, *others = there.items()
+        for name, accepted in self._of.items():
+            last, *others = accepted.items()
             known = {**self._remembered.get(name, {}), **dict(others)}
             if kept := {leaf: until for leaf, until in known.items() if now < until and leaf != last[0]}:
                 found[name] = kept
         return found
 
     def begin(self) -> None:
-        """A list begins."""
+        """Ignore the start of a list."""
 
     def end(self) -> None:
-        """A list is complete."""
+        """Ignore the end of a list."""
 
     def put(self, secret: Shown) -> None:
-        """A Secret came or changed."""
+        """Take the certificate of a Secret that was added or changed."""
         name, certificate = secret.metadata.name, secret.data.certificate
         if name == REMEMBERED:
             self._remember(secret.data.before)
@@ -88,16 +88,16 @@ class PeerCertificates:
         self._of[name] = {leaf: one.not_valid_after_utc, **dict([*kept.items()][: MOST - 1])}
 
     def remove(self, key: Key) -> None:
-        """A Secret was deleted."""
+        """Forget the certificates of a Secret that was deleted."""
         self._of.pop(key[1], None)
         self._remembered.pop(key[1], None)
         if key[1] == REMEMBERED:
             self.written = {}
 
-    def _remember(self, said: bytes) -> None:
+    def _remember(self, content: bytes) -> None:
         latest = self.now() + BEFORE
         try:
-            found = _remembered(said)
+            found = _remembered(content)
             self._remembered = {
                 name: {leaf: min(until, latest) for leaf, until in leaves.items()} for name, leaves in found.items()
             }

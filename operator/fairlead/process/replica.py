@@ -1,7 +1,7 @@
-"""One process that serves: its parts, and the order in which they begin, run and end.
+"""A serving process: its components, and the order in which they start, run and stop.
 
-Where policies, certificates and callers come from is what `fairlead serve` and `fairlead operate` differ in: each is a
-part that is handed in.
+`fairlead serve` and `fairlead operate` differ in the sources of policies, certificates and callers, which are passed in
+as components.
 """
 
 import asyncio
@@ -40,54 +40,54 @@ _IDLE_NS: Final = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Runnable:
-    """A part with a life of its own."""
+    """Component with its own life cycle."""
 
     run: Work = nothing
-    """Goes on while calls are answered, and is cancelled in the end."""
+    """Runs while calls are answered, and is cancelled at the end."""
     begin: Work = nothing
-    """Is over before anybody is answered."""
+    """Completes before the first call is answered."""
     stop: Work = nothing
-    """Runs while the last calls are answered."""
+    """Runs during the drain."""
 
 
 class CallerSource(Protocol):
-    """Knows who may call."""
+    """Source of the allowed callers."""
 
     def caller(self, name: str, verb: Verb) -> Caller | None:
-        """Return the caller of a certificate's name; None where it may not call that verb."""
+        """Return the caller with this certificate name; None if it may not call that verb."""
 
     @property
     def stranger(self) -> Stranger | None:
-        """Tells whether a certificate is that of its name, where its authority signs for others, too."""
+        """Check that a certificate belongs to its name, if its authority signs for others, too; else None."""
 
 
 class CertificateSource(Protocol):
-    """Has what the server shows, and whom it believes."""
+    """Source of the server's certificate and of its callers' authorities."""
 
     @property
     def tls(self) -> Tls:
-        """What the server uses."""
+        """TLS settings of the server."""
 
     async def refresh(self) -> str:
-        """Use the certificates that there are now. Returns why they cannot be used, where that is so."""
+        """Load the current certificates; return why they cannot be used, or ""."""
 
 
 class PolicySource(Protocol):
-    """Tells the reloader of policies."""
+    """Source of policies, which feeds the reloader."""
 
     @property
     def faults(self) -> Mapping[str, str]:
-        """What is wrong with the files that policies are read from, by file."""
+        """Errors in policy files, by file."""
 
     async def begin(self) -> None:
-        """Read what is there, before anybody is answered."""
+        """Read the existing policies, before the first call is answered."""
 
     async def run(self) -> None:
-        """Let policies serve, and follow them."""
+        """Watch the policies."""
 
 
 class Replica:
-    """One process."""
+    """A serving process."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Replica:
         rejected: RejectedPods | None = None,
         faults: Callable[[], Mapping[str, str]] | None = None,
     ) -> None:
-        """`background`: reflectors beside those of the mirror; `rejected`: keeps pods that no node is left to."""
+        """`background`: reflectors beside those of the mirror; `rejected`: pods for which every node was rejected."""
         self.core, self.certificates, self.policies, self.rejected = core, certificates, policies, rejected
         self.others = [Runnable(policies.run, policies.begin), *others]
         self.port = self.probes_port = 0
@@ -141,7 +141,7 @@ class Replica:
         self.probes = Probes(lambda: checks(self.parts), core.metrics.exposition, core.refuse)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Until it is told to stop. Raises OSError where it cannot listen, or cannot read what it is told to."""
+        """Run until `stop` is set. Raises OSError if it cannot listen, or cannot read its files."""
         core, server = self.core, self.server
         settings = core.settings
         register_gauges(self.parts, core.metrics)
@@ -174,12 +174,12 @@ class Replica:
                     task.cancel()
 
     async def refresh_certificates(self) -> None:
-        """Use those that are there now; callers whose own have ended are answered no longer."""
+        """Load the current certificates, and close connections of callers whose certificates expired."""
         self.server.end_expired()
         self.parts.certificates = await self.certificates.refresh()
 
     async def verify(self) -> None:
-        """Count what is held otherwise than it is, and list that again."""
+        """Compare the caches with the API server; count the differences, and list those kinds again."""
         for one in self.parts.reflectors.values():
             try:
                 await one.check()
@@ -194,7 +194,7 @@ class Replica:
         self.core.add_rule_errors()
 
     async def _tune_collector(self) -> None:
-        """Keep the collector from walking what is there to stay: all of it takes a third of a second."""
+        """Keep the garbage collector from walking long-lived objects, which takes a third of a second."""
         core = self.core
         keep_heap()
         gc.set_threshold(50_000, 20, 20)
@@ -215,11 +215,11 @@ class Replica:
             tidy_up_all()
 
     async def _precompute(self) -> None:
-        """Compute in idle time what the next call will ask for, and whether rejected pods could be placed by now."""
+        """Use idle time to precompute verdicts of the next call, and to recheck rejected pods."""
         core, seen = self.core, None
         while True:
             await asyncio.sleep(_IDLE_S)
-            now = core.now()  # first: where the clock went back, it makes another state
+            now = core.now()  # first: a clock that went back makes a new state
             serving = core.state()
             if serving is None:
                 continue
@@ -231,7 +231,7 @@ class Replica:
                 seen = state
                 if self.rejected is not None:
                     self.rejected.recheck(serving, when)
-            except Exception as error:  # a call that meets it is answered with an error; the others are to be, too
+            except Exception as error:  # the call that fails gets an error; the others must still be answered
                 seen = state
                 if (more := core.rate_limiter.about("idle")) is not None:
                     LOG.exception("precompute.fault", exc_info=FaultError(error), extra=more)

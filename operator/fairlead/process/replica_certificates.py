@@ -1,4 +1,4 @@
-"""What a replica shows: from files, or from the Secret of our own authority, signed in memory."""
+"""Certificates of a replica: from files, or signed in memory by our own authority."""
 
 import asyncio
 import logging
@@ -31,24 +31,24 @@ LOG: Final = logging.getLogger(__name__)
 
 @dataclass(slots=True, eq=False)
 class ReplicaCertificates:
-    """Of one replica."""
+    """Certificates of one replica, signed by the authority in the watched Secret."""
 
     hosts: frozenset[str]
     now: Callable[[], datetime]
     changed: Callable[["ReplicaCertificates"], None]
-    """Told when there is something else to show or to trust."""
+    """Called when a certificate or the authority changes."""
     authority: Authority | None = None
     requested: bool = False
-    """Whether somebody asks for another authority."""
+    """True if a rotation of the authority is requested."""
     fault: str = ""
-    """Why the Secret cannot be used as it is, where that is so."""
+    """Why the Secret cannot be used; empty if it can."""
     server: Pair | None = field(default=None, repr=False)
     operator: Pair | None = field(default=None, repr=False)
-    """What the leader shows to the other replicas."""
+    """Client certificate with which the leader calls the other replicas."""
 
     @property
     def state(self) -> ReplicaTrust | None:
-        """What to answer to the leader."""
+        """State to report to the leader."""
         if self.authority is None or self.server is None:
             return None
         trusted = self.authority.client_ca_bundle
@@ -57,24 +57,24 @@ class ReplicaCertificates:
         )
 
     def renew(self) -> None:
-        """Sign anew what it is time for; from time to time."""
+        """Renew certificates that are due."""
         if self.authority is not None:
             self._try(self.authority.data(), "the cached authority")
 
     def begin(self) -> None:
-        """A list begins."""
+        """Ignore the start of a list."""
 
     def end(self) -> None:
-        """A list is complete."""
+        """Ignore the end of a list."""
 
     def put(self, secret: Secret) -> None:
-        """The Secret came or changed."""
+        """Use the authority of a Secret that was added or changed."""
         self.requested = ROTATE in secret.metadata.annotations
         if self._try(secret.data, f"Secret {secret.metadata.namespace}/{secret.metadata.name}"):
             self.fault = ""
 
     def remove(self, key: Key) -> None:
-        """It was deleted: what it held goes on, and can be written again."""
+        """Keep using the cached authority when its Secret is deleted; the leader writes it again."""
         self._failed(f"Secret {'/'.join(key)} was deleted")
 
     def _try(self, data: Mapping[str, bytes], where: str) -> bool:
@@ -106,20 +106,20 @@ _AGAIN_S: Final = 1.0
 
 
 class CertificateFiles:
-    """Certificates that others write to files."""
+    """Provided certificates, in files."""
 
     def __init__(self, tls: Tls) -> None:
         self.tls = tls
         self._fault = ""
 
     async def refresh(self) -> str:
-        """Use the files as they are now. Returns why they cannot be used, where that is so."""
+        """Load the current files; return why they cannot be used, or ""."""
         self._fault = reload(self.tls, self._fault)
         return self._fault
 
 
 def reload(tls: Tls, last_fault: str) -> str:
-    """Use the certificates that there are now. Returns why they cannot be used; logs it when it was not the last."""
+    """Load the current certificates; return why they cannot be used, or "". Logs a fault that differs from the last."""
     try:
         if tls.reload():
             LOG.info("certificates.loaded")
@@ -131,7 +131,7 @@ def reload(tls: Tls, last_fault: str) -> str:
 
 
 class CertificateRefresher:
-    """Certificates that our own authority signs, in memory."""
+    """Certificates that our own authority signs in memory, renewed and reloaded."""
 
     def __init__(self, settings: OperateSettings, client: Client) -> None:
         self._settings, self._secrets = settings, Secrets(client, settings.namespace)
@@ -139,13 +139,13 @@ class CertificateRefresher:
         self.tls = Tls(self._memory, later=True)
         self._fault = ""
         self.fault = ""
-        """Why there is nothing yet."""
+        """Why there is no authority yet."""
         addresses = frozenset({settings.address} - {""})
         hosts = server_hosts(settings.service, settings.namespace, addresses)
         self.material = ReplicaCertificates(hosts, lambda: datetime.now(UTC), self._use)
 
     async def begin(self) -> None:
-        """Until there is something to show."""
+        """Wait for the first certificate; create the authority if there is none."""
         namespace = self._settings.namespace
         made = SchedulerCertificates(
             self._secrets,
@@ -166,17 +166,17 @@ class CertificateRefresher:
         self.fault = ""
 
     async def refresh(self) -> str:
-        """Sign anew what it is time for. Returns why that cannot be, where that is so."""
+        """Renew certificates that are due; return why they cannot be used, or ""."""
         self.material.renew()
         self._fault = reload(self.tls, self._fault)
         return self._fault or self.fault or self.material.fault
 
     def follow(self) -> Reflector[Secret]:
-        """What goes on beside."""
+        """Return the watch of the authority's Secret."""
         return self._secrets.follow(SECRET, self.material)
 
     def client(self) -> ssl.SSLContext:
-        """What the operator shows to its replicas, and whom it believes. From any thread."""
+        """Return the TLS context with which the operator calls its replicas. Thread-safe."""
         authority, shown = self.material.authority, self.material.operator
         if authority is None or shown is None:
             raise TlsError("there is no certificate of the operator's own authority yet")

@@ -1,4 +1,4 @@
-"""What a replica answers from: the mirror, the policies that serve over it, and what is counted of both."""
+"""Core of a serving process: the mirror, the serving policies, and their metrics."""
 
 import logging
 from datetime import UTC, datetime
@@ -26,10 +26,10 @@ LOG: Final = logging.getLogger(__name__)
 
 
 class ServingCore:
-    """The same in `fairlead serve` and `fairlead operate`."""
+    """Components that `fairlead serve` and `fairlead operate` share."""
 
     def __init__(self, settings: ServingSettings, client: Client, source: str) -> None:
-        """`source`: where the policies come from, for what is kept of them."""
+        """`source`: where the policies come from; it labels their last good generations."""
         self.settings = settings
         self.client = client
         self.metrics = Metrics(collectors=PROCESS)
@@ -80,7 +80,7 @@ class ServingCore:
         )
 
     def state(self) -> ServingState | None:
-        """Return what calls are answered from; None until everything was listed once."""
+        """Return the serving state; None until everything was listed once."""
         return self.reloader.state if self.watching.synced else None
 
     def refuse(self, reason: str, peer: str) -> None:
@@ -91,7 +91,7 @@ class ServingCore:
             LOG.warning("connection.refused", extra={"reason": reason, "peer": peer, **more})
 
     def add_rule_errors(self) -> None:
-        """Add the errors of rules since the last time to their totals."""
+        """Add the rule errors counted since the last call to the totals."""
         serving = {name: state.serving for name, state in self.policies.states.items()}
         now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         self.rule_errors.add(self.reloader.tally.drain(), serving, now)

@@ -1,4 +1,4 @@
-"""What `fairlead serve` and `fairlead operate` are told, as values."""
+"""Command-line settings of `fairlead serve` and `fairlead operate`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ from fairlead.webhook.https.tls import Files
 NAMESPACE: Final = "fairlead-system"
 VERBS: Final[frozenset[Verb]] = frozenset(("filter", "prioritize", "preempt", "bind"))
 AllowedCallers = Mapping[str, frozenset[Verb]]
-"""What somebody may ask about the pods of each scheduler."""
+"""Verbs that a caller may call, by the scheduler of the pods."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen."""
+    """Address to listen on."""
 
     host: str
     port: int
 
     @classmethod
     def read(cls, text: str) -> "Address":
-        """From HOST:PORT, where HOST may be empty or [::]. Raises ValueError."""
+        """Read HOST:PORT, where HOST may be empty or [::]. Raises ValueError."""
         host, colon, port = text.rpartition(":")
         if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
             raise ValueError(f"{text!r} is not HOST:PORT")
@@ -40,7 +40,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServingSettings:
-    """What both are told."""
+    """Settings of both programs."""
 
     listen: Address
     probes: Address
@@ -51,34 +51,34 @@ class ServingSettings:
     max_body: int = 10 << 20
     drain_s: float = 5.0
     verify_s: float = 3600.0
-    """How often what is held is compared with what the API server has; 0: never."""
+    """Seconds between two comparisons of the caches with the API server; 0 for never."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings(ServingSettings):
-    """Of `fairlead serve`."""
+    """Settings of `fairlead serve`."""
 
     policies: Path
     tls: Files
     callers: Mapping[str, AllowedCallers | None]
-    """By the names of their certificates; None: everything about every scheduler that policies name."""
+    """Permissions by certificate name; None allows everything for every scheduler that policies name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperateSettings(ServingSettings):
-    """Of `fairlead operate`."""
+    """Settings of `fairlead operate`."""
 
     admission: Address | None = None
-    """None: nowhere; nobody asks."""
+    """Address of the admission check; None if it is disabled."""
     settings: Path | None = None
-    """The file with the operator's settings; None: the defaults of everything."""
+    """File with the operator's settings; None for all defaults."""
     service: str = "fairlead"
-    """What schedulers call."""
+    """Name of the Service that schedulers call."""
     pod: str = ""
     pod_uid: str = ""
     address: str = ""
-    """Of the pod."""
+    """IP address of the pod."""
     selector: str = REPLICAS
-    """The labels of all replicas' pods."""
+    """Label selector of all replicas' pods."""
     tls: Files | None = None
-    """Certificates that others make."""
+    """Files with provided certificates; None for our own authority."""

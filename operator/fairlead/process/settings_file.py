@@ -1,4 +1,4 @@
-"""The operator's settings, from a file that is read again: a ConfigMap that is mounted tells nobody of changes."""
+"""File with the operator's settings, which is polled, because a mounted ConfigMap changes without a notice."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,20 +8,20 @@ from fairlead.render.operator_settings import OperatorSettings, parse_settings
 
 
 class SettingsError(Exception):
-    """The file cannot be used; says why."""
+    """Error in the settings file."""
 
 
 @dataclass(slots=True)
 class SettingsFile:
-    """What it holds; while it cannot be used, what it held when it last could be."""
+    """Settings file; while it is unusable, the last usable settings stay."""
 
     path: Path | None
-    """None: the defaults of everything."""
+    """None for all defaults."""
     settings: OperatorSettings = field(default_factory=OperatorSettings)
     _text: str = ""
 
     def reload(self) -> bool:
-        """Read it; whether there are other settings now. Raises SettingsError."""
+        """Read the file; return whether the settings changed. Raises SettingsError."""
         if self.path is None:
             return False
         try:

@@ -1,4 +1,4 @@
-"""The composition root of `fairlead serve`: policies and certificates from files, callers from the command line."""
+"""Composition root of `fairlead serve`: policies and certificates from files, callers from the command line."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ from fairlead.webhook.serving.reloader import PolicyReloader
 
 
 class ListedCallers:
-    """Those that the command line names."""
+    """Callers that the command line lists."""
 
     stranger = None
 
@@ -25,12 +25,12 @@ class ListedCallers:
         self._listed, self._reloader = listed, reloader
 
     def caller(self, name: str, verb: Verb) -> Caller | None:
-        """Return the caller of a certificate's name; None where it may not call that verb."""
+        """Return the caller with this certificate name; None if it may not call that verb."""
         if name not in self._listed:
             return None
         allowed = self._listed[name]
         if allowed is None:
-            # Also without a policy: pods of a scheduler that is wired to us must be bound when its last policy went.
+            # Also without a policy: a scheduler that is wired to us binds its pods even after its last policy is gone.
             schedulers = self._reloader.schedulers | {DEFAULT_SCHEDULER_NAME}
         else:
             schedulers = frozenset(one for one, verbs in allowed.items() if verb in verbs)
@@ -38,7 +38,7 @@ class ListedCallers:
 
 
 class StandaloneReplica:
-    """The parts of `fairlead serve`."""
+    """Components of `fairlead serve`."""
 
     def __init__(self, settings: Settings, client: Client) -> None:
         self.core = ServingCore(settings, client, "files")
@@ -48,6 +48,6 @@ class StandaloneReplica:
 
 
 async def serve(settings: Settings) -> None:
-    """Serve until a signal says to stop."""
+    """Serve until a signal."""
     async with Client(find_access(settings.kubeconfig, settings.context)) as client:
         await StandaloneReplica(settings, client).replica.run(told_to_stop())

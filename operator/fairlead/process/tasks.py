@@ -1,4 +1,4 @@
-"""Work that a process does until it is told to stop, and the ports and descriptors that it needs."""
+"""Helpers of a process: repeated tasks, signals, ports and file descriptors."""
 
 import asyncio
 import resource
@@ -17,7 +17,7 @@ async def nothing() -> None:
 
 
 def every(seconds: float, work: Work) -> Work:
-    """Return work that repeats this one, with a pause before each time."""
+    """Return a task that repeats this one, with a pause before each time."""
 
     async def again() -> None:
         while True:
@@ -28,7 +28,7 @@ def every(seconds: float, work: Work) -> Work:
 
 
 async def listening(start: Callable[[str | None, int], Awaitable[int]], address: Address) -> int:
-    """Return the port. Raises OSError that names the address."""
+    """Start to listen; return the port. Raises OSError with the address in its message."""
     try:
         return await start(address.host or None, address.port)
     except (OSError, UnicodeError) as error:  # a UnicodeError is a name with two dots in a row
@@ -37,7 +37,7 @@ async def listening(start: Callable[[str | None, int], Awaitable[int]], address:
 
 
 async def done_before(stop: asyncio.Event, work: Coroutine[None, None, None]) -> bool:
-    """Return whether the work was done before `stop` was set."""
+    """Run the work; return whether it was done before `stop` was set."""
     task, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
     await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
     stopped.cancel()
@@ -50,7 +50,7 @@ async def done_before(stop: asyncio.Event, work: Coroutine[None, None, None]) ->
 
 
 def raise_descriptor_limit() -> None:
-    """Raise the limit: some runtimes give a container 1,024, fewer than the connections that the ports take."""
+    """Raise the limit of file descriptors: some runtimes set 1,024, fewer than the ports accept connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -1,7 +1,7 @@
-"""Takes away all that the operator has made, before the chart goes; the resource and the policies stay.
+"""Uninstaller: deletes everything that the operator created, before the chart is uninstalled; CRD and policies stay.
 
-It can be run again, and needs no operator that lives. Schedulers go first, while there is still somebody to answer
-them, and the operator before what it would make anew.
+It can be run again, and does not need a running operator. Schedulers are deleted first, while the operator still
+answers them, and the operator before the objects that it would create again.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ import msgspec
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME, GROUP
 from fairlead.control.decide.decide import deletion_order
 from fairlead.control.loop.assemble import AUTHORITY, LEASE
-from fairlead.control.reconcile.managed_schedulers import NAME as EVER
+from fairlead.control.reconcile.managed_schedulers import NAME as MANAGED_SCHEDULERS
 from fairlead.control.reconcile.object_client import KINDS, ObjectClient, resource
 from fairlead.kube.errors import ConflictError, NotFoundError
 from fairlead.kube.http.client import Clock
@@ -27,37 +27,42 @@ from fairlead.webhook.serving.last_good import LABEL as LAST_GOOD
 from fairlead.webhook.serving.last_good import REVISIONS
 
 FINALIZER: Final = f"{GROUP}/finalizer"
-"""Versions before put it on policies. Nothing hangs on it, and the operator may not write policies."""
+"""Finalizer that earlier versions put on policies. Nothing needs it, and the operator may not write policies."""
 _OURS: Final = f"{MANAGED_BY}={MANAGER}"
-_UNLABELLED: Final = (("Lease", LEASE), ("Secret", AUTHORITY), ("Secret", REMEMBERED), ("ConfigMap", EVER))
+_UNLABELLED: Final = (
+    ("Lease", LEASE),
+    ("Secret", AUTHORITY),
+    ("Secret", REMEMBERED),
+    ("ConfigMap", MANAGED_SCHEDULERS),
+)
 _NAME: Final = "fairlead-uninstall"
 _CAPACITIES: Final = Resource("storage.k8s.io", "v1", "csistoragecapacities")
 _EXTERNAL: Final = {"ClusterRoleBinding": "", "RoleBinding": "kube-system"}
 _HERE: Final = [kind for kind in KINDS if kind != "ClusterRoleBinding"]
 _AGAIN_S: Final = 1.0
 _HEARD_S: Final = LeaseTimings().act_s
-"""So long a leader acts at most after the last renewal that was confirmed."""
+"""How long a leader may still act after its last confirmed renewal."""
 _SHOWN: Final = 20
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Uninstaller:
-    """Of one operator."""
+    """Uninstaller of one operator."""
 
     objects: ObjectClient
     namespace: str
     operator: str
-    """A selector that finds the operator's Deployment, and its pods."""
+    """Label selector of the operator's Deployment and pods."""
     lasts_s: float
-    """For so long the operator writes nothing, should this come to no end."""
+    """How long the operator writes nothing if this is interrupted."""
     clock: Clock = field(default_factory=Clock)
     report: Callable[[str], None] = print
     doing: str = ""
-    """What is waited for."""
+    """What it waits for."""
 
     async def run(self) -> None:
-        """All of it. Raises ClusterError, and can be cancelled anywhere."""
+        """Uninstall. Raises ClusterError, and can be cancelled at any point."""
         policies = await self._policies()
         labelled = await self.objects.list_labelled(_HERE, (self.namespace,), f"{SCHEDULER_LABEL},{_OURS}")
         schedulers = {str(one["metadata"]["labels"][SCHEDULER_LABEL]) for one in labelled}
@@ -72,9 +77,9 @@ class Uninstaller:
         self.report(f"done; {len(policies)} policies and their CustomResourceDefinition remain")
 
     async def _take_lease(self) -> None:
-        """Another has its Lease: the operator goes on answering, and writes nothing any more.
+        """Take the operator's Lease: it keeps answering calls, and writes nothing any more.
 
-        If this fails half-way, the operator leads again when that time is over, and puts everything back.
+        If the uninstall fails half-way, the operator leads again when the Lease expires, and restores everything.
         """
         at = ObjectRef(resource("Lease"), self.namespace, LEASE)
         while (lease := await self.objects.get(at)) is not None:
@@ -86,14 +91,14 @@ class Uninstaller:
             except NotFoundError:
                 return
             except ConflictError:
-                continue  # it was renewed just now
+                continue  # it was renewed meanwhile
             self.report("the operator does not write any more")
             if holder:
                 await self.clock.sleep(_HEARD_S)
             return
 
     async def _delete_deployments(self, what: str, selector: str) -> None:
-        """Delete Deployments until neither they nor their pods are there."""
+        """Delete Deployments, and wait until they and their pods are gone."""
         deployments = ObjectRef(resource("Deployment"), self.namespace)
         pods = ObjectRef(PODS.resource, self.namespace)
         while True:
@@ -112,11 +117,11 @@ class Uninstaller:
             await self.clock.sleep(_AGAIN_S)
 
     async def _delete_objects(self) -> None:
-        """What is left of schedulers, and what the operator has kept for itself."""
+        """Delete the remaining objects of schedulers, and the operator's own."""
         found = await self.objects.list_labelled(_HERE, (self.namespace,), _OURS)
         for kind, namespace in _EXTERNAL.items():
             items = await self.objects.all(ObjectRef(resource(kind), namespace), labelSelector=_OURS)
-            # there may be another operator in another namespace
+            # they may belong to an operator in another namespace
             ours = [one for one in items if one["metadata"]["name"].startswith(f"{MANAGER}.{self.namespace}.")]
             found += [{**one, "kind": kind} for one in ours]
         for one in deletion_order(found):
@@ -125,7 +130,7 @@ class Uninstaller:
             await self._delete(ObjectRef(resource(kind), self.namespace, name))
         kept = ObjectRef(REVISIONS, self.namespace)
         others = ObjectRef(_CAPACITIES, self.namespace)
-        # those of `fairlead serve` are not the operator's
+        # those of `fairlead serve` do not belong to the operator
         for at, selector in ((kept, f"{LAST_GOOD},{LAST_GOOD}!=files"), (others, _OURS)):
             for one in await self.objects.all(at, labelSelector=selector):
                 await self._delete(replace(at, name=one["metadata"]["name"]))
@@ -143,11 +148,11 @@ class Uninstaller:
     async def _policies(self) -> Sequence[Object]:
         try:
             return await self.objects.all(POLICIES)
-        except NotFoundError:  # nobody serves them any more
+        except NotFoundError:  # the CustomResourceDefinition is deleted already
             return ()
 
     async def _remove_finalizers(self) -> None:
-        """Policies on which a version before has left its finalizer can be deleted."""
+        """Remove the finalizer of earlier versions from policies, so that they can be deleted."""
         while held := [one for one in await self._policies() if FINALIZER in _finalizers(one)]:
             for one in held:
                 metadata = one["metadata"]
@@ -156,11 +161,11 @@ class Uninstaller:
                 try:
                     await self.objects.client.merge(replace(POLICIES, name=metadata["name"]), body, _decode)
                 except (ConflictError, NotFoundError):
-                    continue  # it is another by now: it is looked at once more
+                    continue  # it changed meanwhile, and is checked once more
         self.report("policies: finalizers removed")
 
     async def _report_pods(self, scheduler: str) -> None:
-        """Who waits for a scheduler that does not come any more."""
+        """Report the pods that name a deleted scheduler."""
         selector = f"spec.schedulerName={scheduler},status.phase!=Succeeded,status.phase!=Failed"
         pods = await self.objects.all(PODS, fieldSelector=selector)
         if not pods:
@@ -181,5 +186,5 @@ def _finalizers(policy: Object) -> Sequence[str]:
 
 
 def _of_pods(selector: str) -> str:
-    """Pods of schedulers have but the labels by which their Deployment finds them."""
+    """Return the selector of a Deployment's pods, which lack the label of the manager."""
     return selector.replace(f",{_OURS}", "")

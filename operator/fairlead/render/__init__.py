@@ -1,1 +1,1 @@
-"""Manifests of a scheduler from settings and wiring: pure but for `shipped_templates`, which reads the templates."""
+"""Manifests of a scheduler, from settings and wiring: pure except `shipped_templates`, which reads the templates."""

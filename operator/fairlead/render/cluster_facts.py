@@ -1,4 +1,4 @@
-"""What is known of the cluster when a scheduler is rendered."""
+"""Facts about the cluster that rendering a scheduler needs."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 ALL_UP_TO: Final = 1000
 ALL_AGAIN_UP_TO: Final = 800
-"""A change rolls the scheduler: a cluster that breathes around a thousand nodes must not cause one each time."""
+"""Hysteresis: a change rolls the scheduler, so a cluster that varies around a thousand nodes must not cause one."""
 
 
 def percentage(wanted: str, nodes: int | None, before: bool | None) -> int | None:  # noqa: FBT001 - a state, not a switch
@@ -23,7 +23,7 @@ def percentage(wanted: str, nodes: int | None, before: bool | None) -> int | Non
 
 
 def samples_all_nodes(config: Mapping[str, Any] | None) -> bool | None:
-    """Whether a scheduler that has this configuration asks all nodes; None where `Auto` has not decided yet."""
+    """Return whether a scheduler with this configuration looks at all nodes; None if `Auto` has not decided yet."""
     if config is None:
         return None
     return {100: True, None: False}.get(config.get("percentageOfNodesToScore"))
@@ -31,20 +31,20 @@ def samples_all_nodes(config: Mapping[str, Any] | None) -> bool | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterFacts:
-    """All of it."""
+    """Facts about the cluster and the operator in it."""
 
     namespace: str
-    """Where the operator is, and the schedulers that it manages."""
+    """Namespace of the operator and of the schedulers that it manages."""
     url: str
-    """Where schedulers call it, such as https://fairlead.fairlead-system.svc:8443."""
+    """URL at which schedulers call the operator, such as https://fairlead.fairlead-system.svc:8443."""
     ca_bundle: str
-    """The authorities of its certificate, as PEM. A scheduler reads them once, when it starts."""
+    """Authorities of its certificate, in PEM. A scheduler reads them once, when it starts."""
     server_versions: tuple[str, ...]
-    """What each API server calls its `gitVersion`."""
+    """The `gitVersion` of each API server."""
     nodes: int | None
-    """None while they are being listed: then their number decides nothing."""
+    """Number of nodes; None while they are being listed: then it decides nothing."""
     asked_all: bool | None = None
-    """What `sampling.asked_all` says of the configuration that is there."""
+    """Result of `samples_all_nodes` for the current configuration."""
 
 
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:-(alpha|beta|rc)\.(\d+))?(?=[-+.]|$)")
@@ -52,17 +52,17 @@ _STAGES = ("alpha", "beta", "rc", None)
 
 
 def image_tag(git_versions: Iterable[str]) -> str:
-    """The tag of the lowest version that API servers say of themselves. Raises ValueError.
+    """Return the tag of the lowest version of the API servers. Raises ValueError.
 
-    What vendors append is cut off. Of a build between two pre-releases the earlier one is meant: it has an image.
+    Suffixes of vendors are cut off. A build between two pre-releases counts as the earlier one, which has an image.
     """
     return "v" + min(map(_parsed, git_versions))[-1]
 
 
-def _parsed(said: str) -> tuple[int, int, int, int, int, str]:
-    found = _VERSION.match(said)
+def _parsed(version: str) -> tuple[int, int, int, int, int, str]:
+    found = _VERSION.match(version)
     if found is None or not any(map(int, found.group(1, 2))):
-        raise ValueError(f"{said[:40]!r}, the version of the API server, cannot be read")
+        raise ValueError(f"{version[:40]!r}, the version of the API server, cannot be read")
     major, minor, patch = map(int, found.group(1, 2, 3))
     stage, count = found[4], int(found[5] or 0)
     tag = f"{major}.{minor}.{patch}" + (f"-{stage}.{count}" if stage else "")

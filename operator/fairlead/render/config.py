@@ -1,4 +1,4 @@
-"""What a kube-scheduler is told: its KubeSchedulerConfiguration."""
+"""KubeSchedulerConfiguration of a scheduler."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,14 +10,14 @@ from fairlead.render.operator_settings import SchedulerSettings
 from fairlead.render.templates import Object, TemplateEngine
 
 CONFIG_FOLDER: Final = "/etc/fairlead/config"
-"""Where a scheduler finds config.yaml and ca.crt..."""
+"""Folder of config.yaml and ca.crt in a scheduler's pod."""
 TLS_FOLDER: Final = "/etc/fairlead/tls"
-"""...and tls.crt and tls.key."""
+"""Folder of tls.crt and tls.key in a scheduler's pod."""
 _FIT: Final = "NodeResourcesFit"
 
 
 def configuration(engine: TemplateEngine, settings: SchedulerSettings, wiring: Wiring, facts: ClusterFacts) -> Object:
-    """The configuration of a scheduler."""
+    """Return the configuration of a scheduler."""
     (config,) = engine.render(
         "scheduler/config.yaml",
         names=Names(settings.name, facts.namespace),
@@ -34,7 +34,7 @@ def configuration(engine: TemplateEngine, settings: SchedulerSettings, wiring: W
 
 
 def urls(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """Whatever a scheduler with this configuration may call."""
+    """Return the URLs that a scheduler with this configuration may call."""
     return tuple(
         f"{entry['urlPrefix']}/{entry[field]}"
         for entry in config["extenders"]
@@ -44,9 +44,10 @@ def urls(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _profile(settings: SchedulerSettings) -> Mapping[str, Any]:
-    """The profile; resources that are not counted stand in the arguments of the plugin that counts them.
+    """Return the profile, with the resources that are not counted in the arguments of the plugin that counts them.
 
-    `managedResources` of an extender would do the same and keep from it all pods that do not ask for one of them.
+    An extender's `managedResources` would have the same effect, but kube-scheduler would send it only pods that request
+    one of them.
     """
     profile = {"schedulerName": settings.name, **settings.profile}
     ignored = [one.name for one in settings.managed_resources]
@@ -55,9 +56,9 @@ def _profile(settings: SchedulerSettings) -> Mapping[str, Any]:
         return profile
     fit = next((one for one in plugins if isinstance(one, dict) and one.get("name") == _FIT), None)
     args = (fit or {}).get("args", {})
-    given = args.get("ignoredResources", []) if isinstance(args, dict) else None
-    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
-        return profile  # the scheduler refuses it, in words of its own
-    changed = {"name": _FIT, "args": {**args, "ignoredResources": sorted({*given, *ignored})}}
+    listed = args.get("ignoredResources", []) if isinstance(args, dict) else None
+    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+        return profile  # kube-scheduler rejects it with its own message
+    changed = {"name": _FIT, "args": {**args, "ignoredResources": sorted({*listed, *ignored})}}
     others = [one for one in plugins if one is not fit]
     return {**profile, "pluginConfig": [*others, changed]}

@@ -1,7 +1,7 @@
-"""Which verbs a scheduler calls, decided from its policies: design decision 1.
+"""Wiring of a scheduler: the extender verbs that it calls, derived from its policies.
 
-More policies never take away from a wiring, so that those of a change can be joined: what still serves with what is to
-serve, or what was used until a moment ago with what is used now.
+More policies never remove anything from a wiring, so wirings can be joined: that of the serving generations with that
+of the new ones, or the retained one with the current one.
 """
 
 from collections.abc import Iterable
@@ -12,31 +12,31 @@ from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 
 @dataclass(frozen=True, slots=True)
 class ExtenderEntry:
-    """One extender of the scheduler's configuration."""
+    """Entry under `extenders` of a scheduler's configuration."""
 
     filters: bool = False
-    """It filters and preempts: a full node never reaches the filter, and would be emptied for nothing."""
+    """It filters and preempts: without preempt, pods would be evicted from nodes that the filter rejects."""
     scores: bool = False
     binds: bool = False
     ignorable: bool = False
-    """Whether pods are placed without it while it cannot be reached."""
+    """True if pods are placed without it while it is unreachable."""
     path: str = ""
 
     @property
     def verbs(self) -> tuple[tuple[str, str], ...]:
-        """Fields of the configuration, with the last part of the URL that each of them names."""
+        """Verb fields of the configuration, each with the last part of its URL."""
         used = {"filter": self.filters, "preempt": self.filters, "prioritize": self.scores, "bind": self.binds}
         return tuple((f"{verb}Verb", verb) for verb, is_used in used.items() if is_used)
 
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """What the policies of one scheduler use."""
+    """Verbs that the policies of one scheduler use."""
 
     fails: bool = False
-    """A policy wants its pods to wait while nobody answers."""
+    """True if a policy has failurePolicy Fail: its pods wait while no extender answers."""
     ignores: bool = False
-    """Another one that refuses or protects lets them go on."""
+    """True if a policy that filters or protects has failurePolicy Ignore."""
     scores: bool = False
     binds: bool = False
 
@@ -50,9 +50,9 @@ class Wiring:
 
     @property
     def entries(self) -> tuple[ExtenderEntry, ...]:
-        """The extenders, in the order in which the scheduler asks them."""
-        # The first is always there, and does not prioritize: because of it every node has a zero, and lots are drawn
-        # between equals. Nobody needs to wait for it where no policy says so.
+        """Extenders in the order in which the scheduler calls them."""
+        # The first one always exists, and does not prioritize: so every node has a score of zero, and kube-scheduler
+        # chooses at random between equals. It is ignorable unless a policy says otherwise.
         gate = ExtenderEntry(filters=True, binds=self.binds, ignorable=not (self.fails or self.binds))
         ignore = ExtenderEntry(path="/ignore", filters=True, ignorable=True)
         scores = ExtenderEntry(scores=True)
@@ -60,10 +60,10 @@ class Wiring:
 
 
 def wire(policies: Iterable[SchedulerExtenderPolicy]) -> Wiring:
-    """What the policies of one scheduler use, whether they compile or not.
+    """Return the wiring for the policies of one scheduler, whether they compile or not.
 
-    Hand in both where the last good generation of a policy serves. One that cannot be read counts as
-    `Wiring(fails=True)`, unless its failurePolicy says otherwise.
+    Pass both generations of a policy whose last good one serves. An unreadable policy counts as `Wiring(fails=True)`,
+    unless its failurePolicy says otherwise.
     """
     wiring = Wiring()
     for spec in (one.spec for one in policies if one.spec.mode == "Enforce"):

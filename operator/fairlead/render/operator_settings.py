@@ -112,7 +112,7 @@ class Resources(Params):
 
 
 class SchedulerSettings(Params):
-    """One scheduler."""
+    """Settings of one scheduler."""
 
     name: Name
     """Name that pods set in spec.schedulerName."""
@@ -263,7 +263,7 @@ def parse_settings(text: str) -> OperatorSettings:
 
 @dataclass(frozen=True, slots=True)
 class ChartValues:
-    """Those values of the chart that decide the objects of schedulers."""
+    """Values of the chart that decide the objects of schedulers."""
 
     settings: OperatorSettings
     fullname: str

@@ -1,4 +1,4 @@
-"""From the settings of a scheduler, what its policies use and what is known of the cluster, to manifests."""
+"""Plan of a scheduler: its manifests, from its settings, its wiring and the cluster facts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,12 +13,12 @@ from fairlead.render.operator_settings import Resources, SchedulerSettings
 from fairlead.render.templates import Object, TemplateEngine, read, written
 
 HASHED_AS: Final = "1"
-"""The way in which hashes are made: those of different ways say nothing about each other."""
+"""Version of the hashes: hashes of different versions are not comparable."""
 _HELD_IN_ORDER: Final = ("config.yaml", "ca.crt", "pod.yaml")
 _HELD: Final = frozenset(_HELD_IN_ORDER)
-"""What a configuration's ConfigMap holds: exactly what its hash is made of."""
+"""Keys of a configuration's ConfigMap: exactly the inputs of its hash."""
 _PUBLISHED: Final = frozenset({"config.yaml", "ca.crt"})
-"""What others are given who run their scheduler themselves."""
+"""Keys of the ConfigMap that is published for a ConfigOnly scheduler."""
 _LOCKED: Final = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -28,20 +28,20 @@ _LOCKED: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What there has to be for one scheduler."""
+    """Desired objects of one scheduler."""
 
     names: Names
     config_text: str
     config_hash: str
-    """Of all that decides what its pods are and do: the configuration, the authorities, the image, where they run."""
+    """Hash of everything that decides its pods: configuration, authorities, image and placement."""
     ca_hash: str
     objects: tuple[Object, ...]
-    """In the order in which they are applied. Nobody owns them: they outlive policies, and go by their labels."""
+    """Objects in the order of application. They have no owner: they outlive policies, and are pruned by label."""
     urls: tuple[str, ...]
-    """What the scheduler may call."""
+    """URLs that the scheduler may call."""
 
     def rolled_back_to(self, config_map: Mapping[str, Any]) -> "Plan":
-        """The same with pods that there were before, as their ConfigMap has kept them: the last good ones."""
+        """Return the plan with the pods of an earlier configuration, as its ConfigMap has them."""
         data, metadata = config_map["data"], config_map["metadata"]
         annotations = {key: metadata["annotations"][key] for key in (CONFIG_HASH, HASH_VERSION)}
         config_hash, pod = annotations[CONFIG_HASH], read(data["pod.yaml"])
@@ -58,7 +58,7 @@ class Plan:
             "data": dict(data),
         }
 
-        def put_back(obj: Object) -> Object:
+        def roll_back(obj: Object) -> Object:
             if obj["kind"] == "ConfigMap":
                 return kept
             if obj["kind"] == "Deployment":
@@ -75,12 +75,12 @@ class Plan:
             config_text=data["config.yaml"],
             config_hash=config_hash,
             ca_hash=pod["metadata"]["annotations"][CA_HASH],
-            objects=tuple(map(put_back, self.objects)),
+            objects=tuple(map(roll_back, self.objects)),
             urls=urls(read(data["config.yaml"])),
         )
 
     def with_configuration_of(self, config_map: Mapping[str, Any]) -> "Plan":
-        """The same for others who run the scheduler, with the configuration that was published for them."""
+        """Return the plan of a ConfigOnly scheduler with the configuration that is published already."""
         text = config_map["data"]["config.yaml"]
         (published,) = self.objects
         metadata, data = published["metadata"], published["data"]
@@ -95,7 +95,7 @@ class Plan:
 
 
 def is_published(config_map: Mapping[str, Any]) -> bool:
-    """Whether a ConfigMap is what was published for others, and nobody has edited it."""
+    """Return whether a ConfigMap is the published one of a ConfigOnly scheduler, unchanged by others."""
     annotations, data = config_map["metadata"].get("annotations") or {}, config_map.get("data") or {}
     if data.keys() != _PUBLISHED or annotations.get(HASH_VERSION) != HASHED_AS:
         return False
@@ -103,9 +103,9 @@ def is_published(config_map: Mapping[str, Any]) -> bool:
 
 
 def is_whole(config_map: Mapping[str, Any], names: Names) -> bool:
-    """Whether a ConfigMap holds the very configuration whose hash it bears: anybody may have written it.
+    """Return whether a ConfigMap holds the configuration of its hash, because others may have written it.
 
-    Those of another way of hashing cannot be told, and are not used.
+    ConfigMaps with another version of the hash cannot be verified, and are not used.
     """
     metadata, data = config_map["metadata"], config_map.get("data") or {}
     annotations = metadata.get("annotations") or {}
@@ -116,7 +116,7 @@ def is_whole(config_map: Mapping[str, Any], names: Names) -> bool:
 
 
 def renewed(config_map: Mapping[str, Any], names: Names, ca_bundle: str) -> Mapping[str, Any]:
-    """A configuration as it is kept, with the authorities of now; nothing else of it is another."""
+    """Return a kept configuration with the current authorities and no other change."""
     data = config_map["data"]
     if data["ca.crt"] == ca_bundle:
         return config_map
@@ -134,11 +134,11 @@ def renewed(config_map: Mapping[str, Any], names: Names, ca_bundle: str) -> Mapp
 
 
 def plan(engine: TemplateEngine, settings: SchedulerSettings, wiring: Wiring, facts: ClusterFacts) -> Plan:
-    """The manifests of a scheduler. Raises InvalidObjectError, with the setting to change."""
+    """Return the plan of a scheduler. Raises InvalidObjectError that names the setting to change."""
     names = Names(settings.name, facts.namespace)
     config = configuration(engine, settings, wiring, facts)
     config_text, ca_hash = written([config]), digest(facts.ca_bundle)
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "names": names,
         "settings": settings,
         "config_text": config_text,
@@ -148,11 +148,11 @@ def plan(engine: TemplateEngine, settings: SchedulerSettings, wiring: Wiring, fa
     }
     if settings.management == "ConfigOnly":
         config_hash = digest(config_text, facts.ca_bundle)
-        objects = engine.render("scheduler/config_only.yaml", **given, config_hash=config_hash)
+        objects = engine.render("scheduler/config_only.yaml", **values, config_hash=config_hash)
     else:
         (pod,) = engine.render(
             "scheduler/pod.yaml",
-            **given,
+            **values,
             image=_image(settings, facts),
             resources=_resources(settings.resources),
             locked=_LOCKED,
@@ -164,7 +164,7 @@ def plan(engine: TemplateEngine, settings: SchedulerSettings, wiring: Wiring, fa
         config_map = names.configuration(config_hash)
         objects = engine.render("scheduler/access.yaml", names=names) + engine.render(
             "scheduler/workload.yaml",
-            **given,
+            **values,
             pod_text=pod_text,
             pod=_pinned(pod, config_map, config_hash),
             config_map=config_map,
@@ -181,7 +181,7 @@ def plan(engine: TemplateEngine, settings: SchedulerSettings, wiring: Wiring, fa
 
 
 def _pinned(pod: Object, config_map: str, config_hash: str) -> Object:
-    """The template of pods that have this configuration."""
+    """Return the pod template with the ConfigMap and the hash of its configuration."""
 
     def named(volume: Object) -> Object:
         return volume | {"configMap": volume["configMap"] | {"name": config_map}} if "configMap" in volume else volume

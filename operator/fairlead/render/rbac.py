@@ -26,7 +26,7 @@ _LEASES: Final = "coordination.k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class RbacRule:
-    """One rule of a role."""
+    """Rule of a role."""
 
     why: str
     group: str

@@ -1,4 +1,4 @@
-"""The templates that come with this package."""
+"""Templates that ship with the package."""
 
 from collections.abc import Mapping
 from importlib.resources import files
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def templates() -> Mapping[str, str]:
-    """By their names: their paths below the folder of templates."""
+    """Return the templates by name, which is the path below the folder of templates."""
     installed = files("fairlead") / "_templates"
     folder = Path(str(installed)) if installed.is_dir() else Path(__file__).parents[3] / "templates"
     return {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in sorted(folder.rglob("*.yaml"))}

@@ -1,7 +1,7 @@
-"""Templates to objects.
+"""Rendering of templates to objects.
 
-What a template puts out is written as one YAML value, whatever it is: no text can become anything else than that text.
-What was rendered is read back, so that neither the order nor the comments of a template are part of the outcome.
+Every output of a template is written as one YAML value, so that no text is ever read as another type. The result is
+parsed, so that neither the order nor the comments of a template are part of it.
 """
 
 import math
@@ -19,16 +19,16 @@ Object = dict[str, Any]
 
 _UNSAFE = re.compile(r'[^\x20-\x7e]|["\\]')
 _WIDE = 1 << 20
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where there is one
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, if it is available
 
 
 class RenderError(Exception):
-    """A template that cannot be rendered, or does not give objects: a fault of ours."""
+    """Template that cannot be rendered, or does not produce objects: a bug of ours."""
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateEngine:
-    """Templates, by their names."""
+    """Engine with templates by name."""
 
     sources: Mapping[str, str]
     _environment: Environment = field(init=False, repr=False, compare=False)
@@ -46,47 +46,47 @@ class TemplateEngine:
         object.__setattr__(self, "_environment", environment)
 
     def render(self, template: str, /, **values: object) -> list[Object]:
-        """The objects that a template gives, in its order."""
+        """Return the objects of a template, in its order."""
         try:
             text = self._environment.get_template(template).render(values)
             found = [one for one in yaml.load_all(text, _Loader) if one is not None]
         except (TemplateError, yaml.YAMLError, TypeError) as error:
             raise RenderError(f"{template}: {error}") from error
         if not all(isinstance(one, dict) for one in found):
-            raise RenderError(f"{template}: there is something that is no object")
+            raise RenderError(f"{template}: a document is not an object")
         return found
 
 
 def as_value(value: object) -> str:
-    """A value as YAML in one line, which reads back as the same value."""
+    """Return a value as one line of YAML that is read as the same value."""
     match value:
         case None | bool():
             return {None: "null", True: "true", False: "false"}[value]
         case int():
             return str(int(value))
         case float() if math.isfinite(value):
-            # YAML 1.1 knows a number with an exponent by its dot only
+            # in YAML 1.1 a number with an exponent needs a dot
             return re.sub(r"^(-?\d+)e", r"\1.0e", repr(value))
         case str():
             return '"' + _UNSAFE.sub(_escaped, value) + '"'
         case Mapping():
-            # a key without its "?" may have a thousand characters at most
+            # a key without "?" may have at most a thousand characters
             return "{" + ", ".join(f"? {as_value(str(key))} : {as_value(one)}" for key, one in value.items()) + "}"
         case list() | tuple():
             return "[" + ", ".join(map(as_value, value)) + "]"
         case Undefined():
-            return str(value)  # which raises
+            return str(value)  # raises
         case _:
             raise TypeError(f"this {type(value).__name__} cannot be written")
 
 
 def written(objects: Iterable[Mapping[str, Any]]) -> str:
-    """Objects as YAML for people: sorted, the same bytes for the same objects."""
+    """Return objects as readable YAML: sorted, and the same bytes for the same objects."""
     return "---\n".join(map(_written, objects))
 
 
 def read(text: str) -> Object:
-    """What `written` made of one object."""
+    """Return the object in a text of `written`."""
     obj: Object = yaml.load(text, _Loader)  # noqa: S506 - it is safe
     return obj
 

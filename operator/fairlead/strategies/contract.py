@@ -1,14 +1,14 @@
-"""What a rule is to the engine, whether it was compiled from CEL or from a strategy's parameters.
+"""Contract between rules and the engine, the same for rules compiled from CEL and from a strategy's parameters.
 
-A rule is made in three steps, each as seldom as it can be: `filter(params)` once per generation of the policy,
-`for_pod(pod)` once per class of pods, `one(node, now, trace)` per node. All three are pure: the same facts give the
-same verdict, nothing is kept between calls, nothing raises. A rule that cannot decide says `Unknown`.
+A rule is built in three steps, each as seldom as possible: `filter(params)` once per generation of the policy,
+`for_pod(pod)` once per equivalence class of pods, `one(node, now, trace)` per node. All three are pure: the same facts
+give the same verdict, nothing is stored between calls, and nothing raises. A rule that cannot decide returns `Unknown`.
 
-`now` is a fact like any other: whoever uses it declares `Reads(now=True)` and says with the verdict `until` when it
-holds: the earliest moment, later than `now`, at which it may be another though no other fact changed. Without `until` a
-verdict holds for ever. That a value of `data` grows stale is a change of that value, and no matter of `until`.
+`now` is a fact like any other: a rule that uses it declares `Reads(now=True)` and returns with the verdict `until`: the
+earliest moment after `now` at which the verdict may change although no other fact does. Without `until` a verdict holds
+until a fact changes. A value of `data` that becomes stale is a change of that fact, and needs no `until`.
 
-A strategy imports from here everything it needs.
+A strategy imports everything it needs from here.
 """
 
 import re
@@ -56,27 +56,27 @@ __all__ = [
 ]
 
 Normalize = Literal["None", "MinMax", "Rank"]
-"""How raw values become scores from 0 to 100; a strategy for which less is better gives its values negated."""
+"""How raw values become scores from 0 to 100; a strategy for which less is better negates its values."""
 
 
 class Pass(Struct, frozen=True):
-    """The node will do. Use `PASS` unless there is an `until`: the engine knows it by identity."""
+    """Verdict that the node passes. Use `PASS` unless there is an `until`: the engine compares by identity."""
 
     until: int | None = None
 
 
 class Reject(Struct, frozen=True):
-    """The node will not do. Make it once per rule and reason where there is no `until`."""
+    """Verdict that the node is rejected. Create it once per rule and reason unless there is an `until`."""
 
     reason: str
     """One of the filter's `reasons`."""
     resolvable: bool = False
-    """Whether the rule would pass at once if pods were taken away from the node."""
+    """True if the rule would pass after pods were evicted from the node."""
     until: int | None = None
 
 
 class Timed(Struct, frozen=True):
-    """A score that holds for a time only."""
+    """Score that holds for a limited time."""
 
     value: float
     until: int
@@ -88,13 +88,13 @@ Value: TypeAlias = float | Timed | Unknown
 
 
 class Trace(Protocol):
-    """Takes down what a rule compared, for explain. With a trace a rule looks at all there is, and decides the same."""
+    """Recorder of what a rule compared, for explain. With a trace a rule checks everything, and decides the same."""
 
     def note(self, **values: object) -> None:
-        """Values of the rule as a whole."""
+        """Record values of the rule as a whole."""
 
     def item(self, name: str, /, **values: object) -> None:
-        """Values of one of several things that the rule looks at, in the order in which it does."""
+        """Record values of one of several items, in the order in which the rule checks them."""
 
 
 _Pod = TypeVar("_Pod", bound=PodFacts, contravariant=True)
@@ -102,14 +102,14 @@ _Node = TypeVar("_Node", bound=NodeFacts, contravariant=True)
 
 
 class NodeFilter(Protocol[_Node]):
-    """A filter for one class of pods."""
+    """Filter for one equivalence class of pods."""
 
     def __call__(self, node: _Node, now: int, trace: Trace | None = None, /) -> Verdict:
         """Judge a node."""
 
 
 class NodeScorer(Protocol[_Node]):
-    """A score for one class of pods."""
+    """Score for one equivalence class of pods."""
 
     def __call__(self, node: _Node, now: int, trace: Trace | None = None, /) -> Value:
         """Rate a node."""
@@ -118,24 +118,24 @@ class NodeScorer(Protocol[_Node]):
 # Without slots: Python 3.11 cannot make a frozen dataclass with slots through an alias of its generic.
 @dataclass(frozen=True, kw_only=True)
 class CompiledFilter(Generic[_Pod, _Node]):
-    """A compiled filter that needs facts of these types; one that needs less stands in for one that needs more."""
+    """Compiled filter that needs facts of these types; one that needs less can replace one that needs more."""
 
     reads: Reads
     for_pod: Callable[[_Pod], NodeFilter[_Node]]
     reasons: tuple[str, ...]
-    """Every text it may reject with: short, and the same for every node."""
+    """All reasons of its rejections: short, and the same for every node."""
     resolvable: bool = False
-    """Whether any of its rejections is."""
+    """True if any of its rejections is resolvable."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompiledScore(Generic[_Pod, _Node]):
-    """A compiled score; types as in `CompiledFilter`."""
+    """Compiled score; types as in `CompiledFilter`."""
 
     reads: Reads
     for_pod: Callable[[_Pod], NodeScorer[_Node]]
     normalize: Normalize = "None"
-    """What is done to the raw values where the policy does not say."""
+    """Normalization if the policy does not set one."""
 
 
 Filter: TypeAlias = CompiledFilter[PodFacts, NodeFacts]
@@ -148,9 +148,9 @@ _R = TypeVar("_R")
 
 
 class Strategy:
-    """A built-in strategy: the field that policies name, the parameters under it, and what they compile to.
+    """Built-in strategy: the field that policies name, the parameters under it, and what they compile to.
 
-    `filter` and `score` take parameters of its own model; None where the strategy has no such use.
+    `filter` and `score` take parameters of its own model; None if the strategy has no such use.
     """
 
     __slots__ = ("filter", "name", "params", "score")
@@ -160,11 +160,11 @@ class Strategy:
         *,
         name: str,
         params: type[_P],
-        filter: Callable[[_P], Filter] | None = None,  # noqa: A002 - the word that policies use
+        filter: Callable[[_P], Filter] | None = None,  # noqa: A002  the word that policies use
         score: Callable[[_P], Score] | None = None,
     ) -> None:
         if not re.fullmatch("[a-z][A-Za-z0-9]*", name):
-            raise ValueError(f"a strategy cannot be called {name!r}: fields of a policy are written like nodeReadiness")
+            raise ValueError(f"{name!r} cannot be the name of a strategy: write it like nodeReadiness")
         if filter is None and score is None:
             raise ValueError(f"the strategy {name} neither filters nor scores")
         self.name: Final = name
@@ -177,7 +177,7 @@ class Strategy:
 
 
 def _of(model: type[_P], make: Callable[[_P], _R] | None) -> Callable[[Params], _R] | None:
-    """Forget which model a function wants, so that strategies are all of one type; asked with another, it raises."""
+    """Return the function for any parameters, so that strategies have one type; it raises TypeError for others."""
     if make is None:
         return None
 

@@ -1,7 +1,7 @@
-"""What a rule may know of a pod, of a node and of the pods on it; whoever holds the objects implements this.
+"""Facts that a rule may read about a pod, a node and the pods on it: protocols that the views implement.
 
-Times are whole nanoseconds since 1970, so that comparing them is exact. Facts never raise: what is not there is None,
-an empty collection or `Unknown`.
+Times are integer nanoseconds since 1970, so that comparisons are exact. Facts never raise: a missing value is None, an
+empty collection or `Unknown`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,41 +10,41 @@ from typing import Literal, NamedTuple, Protocol
 from msgspec import Struct
 
 Stamped = Literal["labels", "annotations"]
-"""Where the API keeps no time of change: `NodeFacts.since` knows it for these."""
+"""Fields for which the API stores no time of change, and `NodeFacts.since` does."""
 
 
 class Unknown(Struct, frozen=True):
-    """Nothing can be decided, and why: not a verdict but the lack of one. The rule's `onError` says what happens."""
+    """Rule error: nothing can be decided, and why. The rule's `onError` decides."""
 
     what: str
     """Subject of the sentence, such as `data load`..."""
     why: str
     """...and its predicate, such as `is stale`. Both are the same for every node."""
     until: int | None = None
-    """The earliest moment at which this may change though no fact does."""
+    """Earliest moment at which this may change although no fact does."""
 
     def __str__(self) -> str:
         return f"{self.what} {self.why}"
 
 
 class Condition(Struct, frozen=True):
-    """A condition of a node."""
+    """Condition of a node."""
 
     status: str
-    """True, False or Unknown; whatever else somebody wrote is handed on as it stands."""
+    """True, False or Unknown; other values are passed on unchanged."""
     since: int | None
-    """The transition time, where it is given and can be read."""
+    """Transition time; None if it is missing or unreadable."""
 
 
 class Controller(NamedTuple):
-    """The owner of a pod that controls it."""
+    """Owner of a pod that controls it."""
 
     kind: str
     name: str
 
 
 class PodFacts(Protocol):
-    """The pod to be placed."""
+    """Facts about the pod to be placed."""
 
     @property
     def namespace(self) -> str:
@@ -68,7 +68,7 @@ class PodFacts(Protocol):
 
 
 class PodOnNode(Protocol):
-    """A pod that is bound to a node, also one that is being deleted. Who lists pods may leave out those that ended."""
+    """Facts about a placed pod, also while it is being deleted. Pods that ended may be left out."""
 
     @property
     def namespace(self) -> str:
@@ -88,27 +88,27 @@ class PodOnNode(Protocol):
 
     @property
     def controller(self) -> Controller | None:
-        """The owner that controls it."""
+        """Owner that controls it."""
 
     @property
     def phase(self) -> str:
-        """Pending, Running, Succeeded, Failed or Unknown; empty while nobody has said."""
+        """Pending, Running, Succeeded, Failed or Unknown; empty if not set yet."""
 
     @property
     def ready(self) -> bool:
-        """Whether its condition Ready is True."""
+        """True if its condition Ready is True."""
 
     @property
     def ready_since(self) -> int | None:
-        """The transition time of its condition Ready, where it is given and can be read."""
+        """Transition time of its condition Ready; None if it is missing or unreadable."""
 
     @property
     def deleting(self) -> bool:
-        """Whether it has a deletion time."""
+        """True if it has a deletionTimestamp."""
 
 
 class NodeFacts(Protocol):
-    """A node at one moment."""
+    """Facts about a node at one moment."""
 
     @property
     def name(self) -> str:
@@ -124,27 +124,27 @@ class NodeFacts(Protocol):
 
     @property
     def created(self) -> int | None:
-        """When the object was made."""
+        """Creation time of the object."""
 
     @property
     def pods(self) -> Sequence[PodOnNode]:
-        """The pods on it, in no particular order."""
+        """Pods on the node, in no particular order."""
 
     def controlled(self, namespace: str, controller: Controller) -> Sequence[PodOnNode]:
-        """Those of the pods that this controller owns: one look-up, however many pods there are."""
+        """Return the pods of this controller: one look-up, however many pods there are."""
 
     def condition(self, kind: str) -> Condition | None:
-        """The condition of this type."""
+        """Return the condition of this type; None if there is none."""
 
     def since(self, where: Stamped, key: str, value: str | None) -> int | None:
-        """When the key got this value, or with None when it came, as this process saw it.
+        """Return when the key got this value, or with None when it was added, as this process saw it.
 
-        What was so when the process first saw the node counts from the creation of the node, so that a restart changes
-        nothing. None when it is not so now, or when that moment is not known.
+        A value that the process found when it first saw the node counts from the creation of the node, so that a
+        restart changes nothing. None if the key does not have the value now, or if the moment is unknown.
         """
 
     def data(self, name: str) -> float | Unknown:
-        """The value of an entry of the policy's `data`: finite, or why there is none.
+        """Return the value of an entry of the policy's `data`: finite, or why there is none.
 
-        That it grows stale is a change of this fact; no rule has to watch its age.
+        A value that becomes stale is a change of this fact; rules need not check its age.
         """

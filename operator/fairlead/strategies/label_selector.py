@@ -1,4 +1,4 @@
-"""Label selectors, made into functions once and asked often."""
+"""Label selectors, compiled to functions."""
 
 from collections.abc import Callable, Mapping
 
@@ -8,7 +8,7 @@ Labels = Mapping[str, str]
 
 
 def compile_selector(selector: LabelSelector) -> Callable[[Labels], bool]:
-    """Whether labels match, as Kubernetes has it: NotIn also matches where the label is not there at all."""
+    """Return a function that matches labels as Kubernetes does: NotIn also matches if the label is missing."""
     exact = tuple(selector.match_labels.items())
     conditions = tuple(_condition(one) for one in selector.match_expressions)
 

@@ -1,8 +1,8 @@
-"""Only nodes whose daemons, conditions and labels are ready, and have been for long enough.
+"""Strategy `nodeReadiness`: passes nodes whose daemons, conditions and labels have been ready for long enough.
 
-A rule is a list of items, each of which holds on a node or does not. What is missing is said first, in the order in
-which the policy declares items; only then does time matter. A time from the future counts as now, so that a clock that
-goes ahead cannot hold a node longer than the hold-off of its own.
+A rule is a list of items, each of which is ready on a node or not. The first missing item, in the order of the policy,
+is the reason; time matters only if none is missing. A time in the future counts as now, so that a clock that is ahead
+cannot reject a node for longer than the hold-off.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -45,13 +45,13 @@ NOT_CONDITION = "condition {name} is not {status}"
 NO_LABEL = "label {name} is missing"
 NOT_LABEL = "label {name} is not {value}"
 NO_ANNOTATION = "annotation {name} is missing"
-NOT_ANNOTATION = "annotation {name} does not have the value that is wanted"
+NOT_ANNOTATION = "annotation {name} does not have the required value"
 WAITING = "waiting after becoming ready"
 
 _SECOND = 1_000_000_000
 _SHOWN = 63
 _STRANGER = Unknown("choose", "names something that is no item of the rule")
-"""Without the name: it is the pod's, and this is told to everybody."""
+"""Error without the name, which comes from the pod, while the message is visible to all users."""
 
 
 class _State(Enum):
@@ -60,7 +60,7 @@ class _State(Enum):
     UNTIMED = "ready, since when is not known"
 
 
-# An item that holds answers since when, in nanoseconds.
+# An item that is ready returns since when, in nanoseconds.
 _Probe = Callable[[NodeFacts, Trace | None], _State | int]
 
 
@@ -74,7 +74,7 @@ class _Item:
 
 
 def compile_filter(params: NodeReadiness) -> Filter:
-    """Make the rule; what depends on no pod is done here."""
+    """Compile the rule; everything that does not depend on the pod is done here."""
     items = tuple(_items(params))
     hold_off = params.hold_off.seconds * _SECOND
     choose = params.choose.pod_annotation if params.choose else None
@@ -97,9 +97,9 @@ def compile_filter(params: NodeReadiness) -> Filter:
 
 def _chosen(items: Sequence[_Item], hold_off: int, wanted: str) -> Decide:
     names = [name for part in wanted.split(",") if (name := part.strip())]
-    there = {item.name for item in items}
+    known = {item.name for item in items}
     for name in names:
-        if name not in there:
+        if name not in known:
             return _undecided(_shortened(name))
     return _rule(tuple(item for item in items if item.name in names), hold_off)
 
@@ -135,7 +135,7 @@ def _rule(items: tuple[_Item, ...], hold_off: int) -> Decide:
             return refused
         if until is not None and now < until:
             return Reject(WAITING, until=until)
-        # What is not known can only matter where there is something to wait for.
+        # An unknown time matters only if there is a hold-off.
         return unknown if unknown is not None and hold_off else PASS
 
     return one
@@ -189,7 +189,7 @@ def _pods_state(
     elif len(ready) < min_ready:
         state = _State.MISSING
     else:
-        # One whose time is not known may have been ready at any time: the others are counted first.
+        # A pod with an unknown time may have been ready at any time: pods with known times are counted first.
         known = sorted(since for since in ready if since is not None)
         state = known[min_ready - 1] if len(known) >= min_ready else _State.UNTIMED
     if trace is not None:

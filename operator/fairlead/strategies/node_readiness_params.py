@@ -1,4 +1,4 @@
-"""The parameters of `nodeReadiness`, and what a policy that writes them wrongly is told."""
+"""Parameters of `nodeReadiness`, with their checks. The docstrings of fields are the documentation of the CRD."""
 
 from itertools import combinations
 from typing import Annotated, ClassVar, Literal
@@ -10,8 +10,7 @@ from fairlead.api.selectors import LabelSelector
 from fairlead.api.values import Duration, LabelValue, Name, QualifiedKey, Shape, within
 
 _ITEMS_MAX = 16
-# Every list of things that a node can lack, as the policy spells it, with the field that names an item of it. The order
-# is the one in which they are looked at.
+# The lists of items by their fields in the policy, each with the field that names an item, in the order of the checks.
 _LISTS = {"daemonSets": "name", "pods": "name", "conditions": "type", "labels": "key", "annotations": "key"}
 
 ObjectName = Annotated[
@@ -26,81 +25,78 @@ WhenAbsent = Literal["Reject", "Pass"]
 
 
 class DaemonSetItem(Params):
-    """A DaemonSet whose pod on the node must be ready."""
+    """DaemonSet whose pod on the node must be ready."""
 
     name: ObjectName
-    """The DaemonSet, and what choose calls this item."""
+    """Name of the DaemonSet, and of this item in choose."""
     namespace: Name
-    """Where the DaemonSet is."""
+    """Namespace of the DaemonSet."""
     when_absent: WhenAbsent = "Reject"
-    """What a node is taken for that has no pod of the DaemonSet: Reject says it is not ready, Pass that it needs none.
-    Pass is for DaemonSets that run on some nodes only; a new node then passes until its pod is made. Reject when
-    absent."""
+    """Verdict for a node without a pod of the DaemonSet. Reject: it is not ready. Pass: it needs none; use this for
+    DaemonSets that run only on some nodes. A new node then passes until its pod is created. Defaults to Reject."""
 
 
 class PodsItem(Params):
-    """Pods of which enough on the node must be ready."""
+    """Pods of which a minimum on the node must be ready."""
 
     name: Name
-    """What reasons and choose call this item."""
+    """Name of this item in reasons and in choose."""
     namespace: Name
-    """Where the pods are."""
+    """Namespace of the pods."""
     selector: LabelSelector
-    """Which pods of the namespace are meant."""
+    """Selector of the pods in that namespace."""
     min_ready: Annotated[int, Field(ge=1, le=16)] = 1
-    """How many of them must be ready on the node. 1 when absent."""
+    """Minimum number of them that must be ready on the node. Defaults to 1."""
     when_absent: WhenAbsent = "Reject"
-    """What a node is taken for that has no such pod at all: Reject says it is not ready, Pass that it needs none.
-    Reject when absent."""
+    """Verdict for a node without any such pod. Reject: it is not ready. Pass: it needs none. Defaults to Reject."""
 
 
 class ConditionItem(Params):
-    """A condition that the node must have."""
+    """Condition that the node must have."""
 
     list_keys: ClassVar[tuple[str, ...]] = ("type",)
 
     type: QualifiedKey
-    """The condition, such as NetworkReady, and what choose calls this item."""
+    """Type of the condition, such as NetworkReady, and name of this item in choose."""
     status: Literal["True", "False", "Unknown"] = "True"
-    """The status it must have. A condition that the node does not carry has none. True when absent."""
+    """Status that it must have. A missing condition has none of them. Defaults to True."""
 
 
 class LabelItem(Params):
-    """A label that the node must have."""
+    """Label that the node must have."""
 
     list_keys: ClassVar[tuple[str, ...]] = ("key",)
 
     key: QualifiedKey
-    """The label, and what choose calls this item."""
+    """Key of the label, and name of this item in choose."""
     value: LabelValue | None = None
-    """The value it must have. Absent: any."""
+    """Value that it must have. Any value if not set."""
 
 
 class AnnotationItem(Params):
-    """An annotation that the node must have."""
+    """Annotation that the node must have."""
 
     list_keys: ClassVar[tuple[str, ...]] = ("key",)
 
     key: QualifiedKey
-    """The annotation, and what choose calls this item."""
+    """Key of the annotation, and name of this item in choose."""
     value: Annotated[str, Field(max_length=1024)] | None = None
-    """The value it must have. Absent: any."""
+    """Value that it must have. Any value if not set."""
 
 
 class Choose(Params):
-    """How a pod says which of the items it needs."""
+    """Selection of items by the pod."""
 
     pod_annotation: QualifiedKey
-    """An annotation of the pod with names of items, separated by commas. A pod that carries it needs only these, and
-    none at all when it names none; a pod that does not carry it needs all. For a name that no item has the rule cannot
-    decide, and its onError says what happens."""
+    """Annotation of the pod with names of items, separated by commas. A pod with the annotation needs only these, or
+    none if it is empty; a pod without it needs all. A name that no item has is a rule error, and onError decides."""
 
 
 class NodeReadiness(Params):
-    """Only nodes on which everything that pods depend on is ready: daemons, conditions, labels, annotations.
+    """Pass only nodes on which everything that pods depend on is ready: daemons, conditions, labels, annotations.
 
-    A node is Ready long before its agents serve; this keeps pods away until they do. At least one item is needed, and
-    no two items of a rule have the same name, whatever lists they are in.
+    A node is Ready long before its agents serve; this keeps pods away until they do. At least one item is required, and
+    names of items must be unique in a rule, across all lists.
     """
 
     list_keys: ClassVar[tuple[str, ...]] = ()
@@ -108,7 +104,7 @@ class NodeReadiness(Params):
     daemon_sets: Annotated[Listed[DaemonSetItem], Field(max_length=_ITEMS_MAX)] = ()
     """DaemonSets whose pod on the node must be ready: running, with the condition Ready, and not being deleted."""
     pods: Annotated[Listed[PodsItem], Field(max_length=_ITEMS_MAX)] = ()
-    """Pods of which enough on the node must be ready."""
+    """Pods of which a minimum on the node must be ready."""
     conditions: Annotated[Listed[ConditionItem], Field(max_length=_ITEMS_MAX)] = ()
     """Conditions that the node must have."""
     labels: Annotated[Listed[LabelItem], Field(max_length=_ITEMS_MAX)] = ()
@@ -116,13 +112,13 @@ class NodeReadiness(Params):
     annotations: Annotated[Listed[AnnotationItem], Field(max_length=_ITEMS_MAX)] = ()
     """Annotations that the node must have."""
     hold_off: Annotated[Duration, within("0s", "1h")] = Duration("0s")
-    """How long everything must have held without a break before the node is used, such as 20s. 0s when absent."""
+    """How long everything must have been ready without a break, such as 20s. Defaults to 0s."""
     choose: Choose | None = None
-    """How a pod says which of the items it needs. Absent: every pod needs all."""
+    """Selection of items by the pod. If not set, every pod needs all."""
 
     @classmethod
     def checks(cls) -> tuple[Check, ...]:
-        """There is something to wait for, and `choose` cannot mean two things by one name."""
+        """Return the checks: there is at least one item, and names are unique for `choose`."""
         return (
             Check(
                 rule=" || ".join(f"(has(self.{one}) && self.{one}.size() > 0)" for one in _LISTS),
@@ -130,8 +126,8 @@ class NodeReadiness(Params):
                 message=f"give at least one item in {', '.join([*_LISTS][:-1])} or {[*_LISTS][-1]}",
             ),
             Check(
-                # Within one list names are unique anyway. By pairs of lists, because the API server reckons what a rule
-                # costs at worst, and for all names against all names that is more than it allows.
+                # Within one list names are unique anyway. The rule compares pairs of lists, because the API server
+                # estimates its worst-case cost, and comparing all names with all names exceeds the limit.
                 rule=" && ".join(_apart(one, other) for one, other in combinations(_LISTS, 2)),
                 holds=lambda self: not self._in_two_lists(),
                 message="an item's name may be used in one list only, or choose could mean either; for two objects with"
@@ -140,7 +136,7 @@ class NodeReadiness(Params):
         )
 
     def item_names(self) -> list[str]:
-        """What `choose` calls the items, in the order in which they are looked at."""
+        """Return the names of the items, in the order of the checks."""
         return [name for names in self._names() for name in names]
 
     def _names(self) -> list[list[str]]:

@@ -1,8 +1,8 @@
-"""What a rule reads, so that the engine knows what to compute again and what a class of pods is.
+"""Facts that a rule reads, by which the engine knows what to recompute and which pods are equivalent.
 
-A path is the way to a field, with the key of a map or the type of a condition as its last step:
-`("metadata", "labels", "example.org/gpu")`, `("status", "conditions", "Ready")`. A path stands for all below it, so
-that a rule that walks all labels reads `("metadata", "labels")`.
+A path leads to a field, with the key of a map or the type of a condition as its last step:
+`("metadata", "labels", "example.org/gpu")`, `("status", "conditions", "Ready")`. A path includes everything below it,
+so a rule that iterates over all labels reads `("metadata", "labels")`.
 """
 
 from collections.abc import Iterable
@@ -17,40 +17,40 @@ ANNOTATIONS: Path = ("metadata", "annotations")
 CONDITIONS: Path = ("status", "conditions")
 
 EVERY = "*"
-"""In place of a name: all of them. No resource and no entry of `data` is called so."""
+"""Wildcard for all names; no resource and no entry of `data` has this name."""
 
 
 class PodsRead(Struct, frozen=True):
-    """Which pods on the node are read; what is left out is not asked for. `PodsRead()` is all of them."""
+    """Selection of the pods on the node that a rule reads; fields that are not set match all pods."""
 
     namespace: str | None = None
     controller: Controller | None = None
 
     def covers(self, pod: PodOnNode) -> bool:
-        """Whether this pod is one of them."""
+        """Return whether the selection includes a pod."""
         return self.namespace in (None, pod.namespace) and self.controller in (None, pod.controller)
 
 
 class Change(Struct, frozen=True):
-    """What became different about one node."""
+    """Change of one node."""
 
     node: frozenset[Path] = frozenset()
-    """Fields, as deep as they are known: the key of a label rather than all labels."""
+    """Changed fields, as specific as possible: the key of a label rather than all labels."""
     pods: tuple[PodOnNode, ...] = ()
-    """Pods that came, went or changed; of one that changed, both as it was and as it is."""
+    """Pods that were added, removed or changed; a changed one in both versions."""
     requested: frozenset[str] = frozenset()
     allocatable: frozenset[str] = frozenset()
     data: frozenset[str] = frozenset()
 
 
 class Reads(Struct, frozen=True):
-    """Every fact that a rule uses. Whatever is not named here the rule cannot reach: the tests hold it to that."""
+    """Facts that a rule uses. A rule must not read any others, which the tests verify."""
 
     pod: frozenset[Path] = frozenset()
     namespace: frozenset[Path] = frozenset()
     """Fields of the pod's namespace."""
     request: frozenset[str] = frozenset()
-    """Resources that the pod asks for."""
+    """Resources that the pod requests."""
     node: frozenset[Path] = frozenset()
     pods: frozenset[PodsRead] = frozenset()
     free: frozenset[str] = frozenset()
@@ -63,7 +63,7 @@ class Reads(Struct, frozen=True):
         return Reads(**{name: getattr(self, name) | getattr(other, name) for name in self.__struct_fields__})
 
     def affected_by(self, change: Change) -> bool:
-        """Whether a verdict of this rule about the node that changed may be another now."""
+        """Return whether a verdict of this rule about the changed node may differ now."""
         return (
             any(overlap(read, path) for path in change.node for read in self.node)
             or any(read.covers(pod) for pod in change.pods for read in self.pods)
@@ -75,17 +75,17 @@ class Reads(Struct, frozen=True):
 
     @property
     def of_pod(self) -> bool:
-        """Whether the verdict depends on the pod at all: if not, all pods are one class."""
+        """True if the verdict depends on the pod; if not, all pods are equivalent."""
         return bool(self.pod or self.namespace or self.request)
 
     @property
     def of_pods(self) -> bool:
-        """Whether taking pods away from the node can change the verdict."""
+        """True if evicting pods from the node can change the verdict."""
         return bool(self.pods or self.free or self.requested)
 
 
 def union(several: Iterable[Reads]) -> Reads:
-    """What several rules read together."""
+    """Return what several rules read together."""
     together = Reads()
     for one in several:
         together |= one
@@ -93,7 +93,7 @@ def union(several: Iterable[Reads]) -> Reads:
 
 
 def overlap(one: Path, other: Path) -> bool:
-    """Whether one path is the other, or leads to it."""
+    """Return whether one path includes the other."""
     return all(mine == theirs for mine, theirs in zip(one, other, strict=False))
 
 

@@ -1,6 +1,6 @@
-"""Which strategies there are: those that the modules of a package hold in `STRATEGY`.
+"""Registry of the strategies: the modules of a package that define `STRATEGY`.
 
-Nothing registers itself and nothing is remembered, so that adding a strategy is adding a file.
+Nothing registers itself and nothing is cached, so adding a strategy means adding a file.
 """
 
 import importlib
@@ -12,11 +12,11 @@ from fairlead.strategies.contract import Strategy
 
 
 class StrategyError(Exception):
-    """A module of strategies is not as it must be: a mistake of its author, never of a policy's."""
+    """Invalid module of a strategy: an error of its author, never of a policy."""
 
 
 def installed(package: ModuleType | None = None) -> tuple[Strategy, ...]:
-    """The strategies of this package, or of another, sorted by name."""
+    """Return the strategies of this package, or of another one, sorted by name."""
     package = package or importlib.import_module(__package__ or __name__)
     found: dict[str, tuple[Strategy, str]] = {}
     for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
@@ -34,7 +34,7 @@ def installed(package: ModuleType | None = None) -> tuple[Strategy, ...]:
 
 
 def installed_policy() -> type[SchedulerExtenderPolicy]:
-    """The resource with every strategy that is installed."""
+    """Return the model of the resource with all installed strategies."""
     found = installed()
     return policy_model(
         filters={one.name: one.params for one in found if one.filter},

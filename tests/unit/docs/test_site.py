@@ -11,7 +11,7 @@ import pytest
 import yaml
 from site_links import rewritten
 
-from fairlead.control.status.conditions import _HOPELESS, Reason
+from fairlead.control.status.conditions import _STALLED, Reason
 from fairlead.render.operator_settings import parse_settings
 from support.docs.pages import CHECKOUT, Page, pages
 
@@ -74,7 +74,7 @@ def test_what_is_not_in_the_site_is_read_in_the_repository(page: str, link: str,
 def test_troubleshooting_knows_whatever_does_not_pass_by_itself_and_no_reason_that_there_is_not() -> None:
     text = (_GUIDE / "troubleshooting.md").read_text()
     named = {*re.findall(r"^### (\w+)$", text.partition("\n## By alert\n")[0], re.MULTILINE)}
-    assert _HOPELESS <= named <= {*get_args(Reason)}
+    assert _STALLED <= named <= {*get_args(Reason)}
 
 
 def folders(text: str, after: str) -> set[str]:

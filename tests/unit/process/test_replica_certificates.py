@@ -90,5 +90,5 @@ def test_a_secret_that_is_spoilt_or_goes_changes_nothing(key: str) -> None:
 def test_an_authority_that_has_expired_signs_nothing_and_says_so() -> None:
     one = One(now=NOW + 4000 * DAY)
     one.put(authority())
-    assert "tls.crt cannot sign: it has expired, on 2036-11-18: delete the Secret" in one.material.fault
+    assert "tls.crt cannot sign: it expired on 2036-11-18: delete the Secret" in one.material.fault
     assert one.material.state is None

@@ -144,7 +144,7 @@ CASES = {
     "an annotation with the value passes": Case(CHECKED_YES, PASS, Node(annotations={"checked": "yes"})),
     "an annotation with another value is refused": Case(
         CHECKED_YES,
-        Reject("annotation checked does not have the value that is wanted"),
+        Reject("annotation checked does not have the required value"),
         Node(annotations={"checked": ""}),
     ),
     # several

@@ -1,1 +1,1 @@
-"""The schedulers' certificates and the CA bundle of the admission webhook."""
+"""Certificates of the schedulers, and the CA bundle of the admission webhook."""

@@ -1,6 +1,6 @@
-"""By whom the API server knows who answers its questions about our kind: the chart leaves it open, the leader fills it.
+"""CA bundle of the admission webhook: the chart leaves it empty, and the leader sets it.
 
-Without it the API server asks in vain and goes on: the webhook's failurePolicy is Ignore.
+Without it the API server cannot call the webhook and stores policies unchecked: its failurePolicy is Ignore.
 """
 
 import base64
@@ -23,19 +23,19 @@ _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 async def patch_ca_bundle(client: Client, namespace: str, authority: bytes) -> None:
-    """Have these certificates believed; nothing where there is no such configuration. Raises ClusterError."""
+    """Write these certificates into the webhook's configuration, if there is one. Raises ClusterError."""
     name, bundle = ADMISSION.format(namespace=namespace), base64.b64encode(authority).decode()
     at = ObjectRef(CONFIGURATIONS, "", name)
     try:
-        there = await client.get(at, _decode)
+        live = await client.get(at, _decode)
     except NotFoundError:
         return
-    hook = next((one for one in there.get("webhooks", ()) if one["name"] == WEBHOOK), None)
+    hook = next((one for one in live.get("webhooks", ()) if one["name"] == WEBHOOK), None)
     if hook is None or hook["clientConfig"].get("caBundle") == bundle:
         return
     body = {
-        "apiVersion": there["apiVersion"],
-        "kind": there["kind"],
+        "apiVersion": live["apiVersion"],
+        "kind": live["kind"],
         "metadata": {"name": name},
         "webhooks": [{"name": WEBHOOK, "clientConfig": {"caBundle": bundle}}],
     }
@@ -44,20 +44,20 @@ async def patch_ca_bundle(client: Client, namespace: str, authority: bytes) -> N
 
 @dataclass(slots=True, eq=False)
 class WebhookCABundle:
-    """Whom the API server is to believe."""
+    """CA bundle with which the API server verifies the admission webhook."""
 
     client: Client
     namespace: str
     is_self_managed: Callable[[], bool]
-    """Whether the authority is our own; whoever else makes certificates also says who is to be believed."""
+    """True if the authority is our own; with provided certificates the bundle is provided, too."""
     authority: Authority | None = None
 
     async def set(self, authority: Authority) -> None:
-        """Have it believed from now on."""
+        """Set the authority, and write its bundle."""
         self.authority = authority
         await self.sync()
 
     async def sync(self) -> None:
-        """The chart may have made its configuration anew, which tells nobody else."""
+        """Write the bundle again if it is missing: an upgrade of the chart may have reset it."""
         if self.authority is not None and self.is_self_managed():
             await patch_ca_bundle(self.client, self.namespace, self.authority.client_ca_bundle)

@@ -1,4 +1,4 @@
-"""Carries out what is planned about certificates, a pass at a time; only the leader does."""
+"""Issuer of schedulers' certificates: carries out the plan of `pki.rotation`, step by step; only on the leader."""
 
 import logging
 from collections.abc import Callable, Collection, Mapping
@@ -17,30 +17,30 @@ LOG: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CertificateStep:
-    """What there is after a pass."""
+    """Result of one step."""
 
     authority: Authority
-    """Schedulers are rendered so that they know `authority.known`."""
+    """Schedulers are rendered with its `server_ca_bundle`."""
     pending_reason: WaitFor | None
     restored: Mapping[str, str]
-    """Of schedulers that run: what somebody had done to their certificates."""
+    """Corrected drift of certificates, by running scheduler."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerCertificates:
-    """Of one operator."""
+    """Certificates of one operator's schedulers."""
 
     secrets: Secrets
     name: str
-    """Of the authority's Secret."""
+    """Name of the authority's Secret."""
     secret_of: Callable[[str], str]
-    """What a scheduler's Secret is called."""
+    """Returns the name of a scheduler's Secret."""
     labels_of: Callable[[str], Mapping[str, str]]
-    """What it is labelled with."""
+    """Returns the labels of a scheduler's Secret."""
     now: Callable[[], datetime]
 
     async def ensure(self, held: Authority | None = None) -> Secret:
-        """The authority's Secret. If there is none it is made, by whichever replica is first: of what was `held`."""
+        """Return the authority's Secret. The first replica creates it if it is missing, from `held` if possible."""
         return await self.secrets.ensure(self.name, lambda: (held or Authority(authorities.new(self.now()))).data())
 
     async def step(
@@ -50,10 +50,10 @@ class SchedulerCertificates:
         held: Authority | None = None,
         paused: Collection[str] = (),
     ) -> CertificateStep:
-        """Do what can be done now. `rolled`: of all schedulers, which authorities their pods were started with.
+        """Do what can be done now. `rolled` has the authorities that the pods of each scheduler were started with.
 
-        Those that are paused get no certificate if they have none; one that they have is renewed.
-        AuthorityError: the Secret holds none. ConflictError: somebody else has written; the next pass sees it.
+        Paused schedulers do not get their first certificate; an existing one is renewed. Raises AuthorityError if the
+        Secret has no usable authority, and ConflictError if others wrote it meanwhile; the next reconcile sees that.
         """
         kept = await self.ensure(held)
         try:
@@ -68,13 +68,13 @@ class SchedulerCertificates:
             }
             requested = ROTATE in kept.metadata.annotations
             actions = plan(authority, schedulers, replicas, self.now(), requested=requested)
-            become = next((one for one in actions if isinstance(one, Advance)), None)
-            if become is None:
+            advance = next((one for one in actions if isinstance(one, Advance)), None)
+            if advance is None:
                 break
-            authority = authority.becomes(become.phase, lambda: authorities.new(self.now()))
-            drop = ROTATE if become.phase is Phase.INTRODUCED else ""
+            authority = authority.becomes(advance.phase, lambda: authorities.new(self.now()))
+            drop = ROTATE if advance.phase is Phase.INTRODUCED else ""
             kept = await self.secrets.replace(kept, authority.data(), drop=drop)
-            LOG.info("authority.rotated", extra={"phase": become.phase.value, "reason": become.why})
+            LOG.info("authority.rotated", extra={"phase": advance.phase.value, "reason": advance.why})
         restored = dict[str, str]()
         for action in actions:
             if isinstance(action, Issue) and (secrets[action.scheduler] or action.scheduler not in paused):

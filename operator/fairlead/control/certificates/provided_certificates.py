@@ -1,6 +1,6 @@
-"""Certificates that others make (`CertManager`, `Provided`), as the leader needs them: read each time, never written.
+"""Certificates of `CertManager` and `Provided`, as the leader needs them: read each time, never written.
 
-One authority signs both sides. What is wrong with a Secret is said with the Secret, the key in it and the cure.
+One authority signs both sides. Errors name the Secret, the key in it, and what to do.
 """
 
 import ssl
@@ -21,26 +21,26 @@ _LISTED: Final = "; cert-manager creates it for schedulers that the operator's s
 
 @dataclass(frozen=True, slots=True)
 class ProvidedCertificates:
-    """Those of one operator. Everything raises InvalidObjectError for what cannot be used."""
+    """Provided certificates of one operator. All methods raise InvalidObjectError for unusable certificates."""
 
     secrets: Secrets
     host: str
-    """What schedulers and the leader call."""
+    """Host name at which schedulers and the leader call replicas."""
     now: Callable[[], datetime]
 
     async def authority(self) -> bytes:
-        """Whom schedulers believe."""
+        """Return the authority that schedulers trust."""
         wanted = CertificateRequirements(self._where(SERVER_SECRET), "server", hosts=frozenset({self.host}))
         return (await self._read(SERVER_SECRET, wanted)).data["ca.crt"]
 
     async def scheduler(self, name: str) -> None:
-        """Whether a scheduler has what it shows."""
+        """Check the certificate of a scheduler."""
         secret = Names(name, self.secrets.namespace).certificate
         wanted = CertificateRequirements(self._where(secret), "client", scheduler_identity(name), otherwise=_LISTED)
         await self._read(secret, wanted)
 
     async def context(self) -> ssl.SSLContext:
-        """What the leader shows to replicas, and whom it believes."""
+        """Return the TLS context with which the leader calls replicas."""
         shown = (
             await self._read(OPERATOR_SECRET, CertificateRequirements(self._where(OPERATOR_SECRET), "client", OPERATOR))
         ).data

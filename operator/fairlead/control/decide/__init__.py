@@ -1,1 +1,1 @@
-"""From desired and observed state to a decision; pure."""
+"""Decisions from desired and observed state; pure."""

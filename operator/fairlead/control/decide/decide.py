@@ -1,4 +1,4 @@
-"""From the policies of a scheduler and what is there, to what is to be there; pure, however often it is done."""
+"""Decision about a scheduler, from its desired and its observed state; pure and idempotent."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,9 +19,9 @@ from fairlead.render.templates import Object, TemplateEngine, read
 Lifecycle = Literal["Stays", "Waits", "Goes"]
 CONFIG_MAPS_KEPT: Final = 3
 _ENDS_S: Final = 2.0
-"""Pods of a scheduler that others are to run from now on."""
+"""Requeue time while pods of a scheduler that is now ConfigOnly still exist."""
 _LATE_S: Final = 10.0
-"""What was put away and runs all the same may come late: an image that could not be pulled, a node that was missing."""
+"""Requeue time of a rejected configuration that may still start: once its image can be pulled or a node joins."""
 _UNSEEN: Final = RolloutObservation()
 _NO_WIRING: Final = Wiring()
 _NOTHING: Final = PersistedState()
@@ -29,57 +29,57 @@ _NOTHING: Final = PersistedState()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredScheduler:
-    """What is asked of the operator about one scheduler."""
+    """Desired state of one scheduler."""
 
     settings: SchedulerSettings
     listed: bool
     policies: Sequence[SchedulerExtenderPolicy]
-    """All that name it and can be read, also those that are off."""
+    """The policies that name it and can be parsed, including disabled ones."""
     exists: bool = True
-    """Whether there is any, readable or not."""
+    """True if any policy names it, readable or not."""
     serving: Wiring = _NO_WIRING
-    """What replicas serve needs this: where an edit does not compile, what serves in its place."""
+    """Wiring of the generations that replicas serve: where an edit does not compile, the last good one serves."""
     denied: bool = False
-    """Whether it may not be there: it goes though pods wait for it."""
+    """True if it may not exist: it is deleted even if pods wait for it."""
     paused: bool = False
-    """Whether it is to stay as it is, but for its certificates."""
+    """True if nothing of it is to change except certificates."""
     versions: Sequence[str]
-    """Of each policy its UID and its generation, and of the operator its version: what a person can change."""
+    """Edit ids of the policies and the version of the operator: everything that users can change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedScheduler:
-    """What is there."""
+    """Observed state of one scheduler."""
 
     rollout: RolloutObservation = _UNSEEN
     config_maps: Mapping[str, Mapping[str, Any]]
-    """The configurations that are kept, by their hashes."""
+    """ConfigMaps of its configurations, by hash."""
     published: Mapping[str, Any] | None = None
-    """What others were given who run the scheduler themselves; None where somebody has edited it."""
+    """The ConfigMap that is published for a ConfigOnly scheduler; None if it was edited by others."""
     persisted: PersistedState = _NOTHING
     pods: int = 0
-    """Its own."""
+    """Number of its own pods."""
     unbound: int = 0
-    """Pods that wait for a node and name this scheduler."""
+    """Number of pending pods that name this scheduler."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What follows."""
+    """Decision about one scheduler."""
 
     lifecycle: Lifecycle
     plan: Plan | None = None
-    """What is to be there; None: nothing is written."""
+    """Objects to apply; None if nothing is written."""
     persisted: PersistedState = _NOTHING
-    """To be written before the plan is."""
+    """State to persist before the plan is applied."""
     phase: Phase | None = None
     message: str = ""
     requeue_after_s: float | None = None
-    """When to look again though nothing happens."""
+    """Time until the next reconcile if no event comes."""
 
 
 def decide_lifecycle(asked: DesiredScheduler, there: ObservedScheduler, now: float) -> Decision:
-    """What follows whatever is known of the cluster: whether there is to be a scheduler at all."""
+    """Return the part of the decision that needs no cluster facts: whether the scheduler exists at all."""
     if not (asked.exists or asked.listed or there.rollout.config or there.persisted != _NOTHING):
         return Decision(lifecycle="Goes", message="no policy uses it, and only leftovers exist")
     uses = wire(asked.policies) | asked.serving if asked.exists else None
@@ -94,7 +94,7 @@ def decide_lifecycle(asked: DesiredScheduler, there: ObservedScheduler, now: flo
 def decide(
     engine: TemplateEngine, asked: DesiredScheduler, facts: ClusterFacts, there: ObservedScheduler, now: float
 ) -> Decision:
-    """One pass over one scheduler. Raises InvalidObjectError where the settings cannot be had."""
+    """Return the decision about one scheduler. Raises InvalidObjectError if its settings cannot be used."""
     first = decide_lifecycle(asked, there, now)
     if first.lifecycle == "Goes":
         return first
@@ -135,9 +135,9 @@ def decide(
 def objects_to_prune(
     names: Names, decided: Decision, there: ObservedScheduler, found: Sequence[Object]
 ) -> list[Object]:
-    """Of the objects with our label those that are not wanted any more, in the order in which they go.
+    """Return the objects with our label that are not desired any more, in the order in which to delete them.
 
-    While pods are there that are not wanted either, they keep what they call with and may do.
+    While pods exist that are not desired either, they keep their certificates and permissions.
     """
     if decided.plan is None:
         return []
@@ -162,10 +162,10 @@ def objects_to_prune(
 
 
 def deletion_order(objects: Sequence[Object]) -> list[Object]:
-    """Who calls goes before what it calls with, and what it may do goes last of all."""
+    """Return objects in the order of deletion: workloads before their certificates, permissions last."""
     return sorted(objects, key=lambda one: _FIRST.index(one["kind"]) if one["kind"] in _FIRST else len(_FIRST))
 
 
 _FIRST: Final = ("Deployment", "PodDisruptionBudget", "NetworkPolicy", "Lease", "ConfigMap", "Secret")
 _KEPT: Final = frozenset({"Secret"})
-"""Certificates are looked after elsewhere."""
+"""Kinds that are never pruned: certificates have their own life cycle."""

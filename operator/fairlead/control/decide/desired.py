@@ -1,4 +1,4 @@
-"""Which policies there are, and what they ask of each scheduler; no I/O."""
+"""Index of the policies, and the desired state of each scheduler; no I/O."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,26 +20,28 @@ PAUSED: Final = f"{GROUP}/paused"
 
 @dataclass(slots=True, eq=False)
 class PolicyIndex:
-    """As the API server has told."""
+    """Index of the policies as the API server has them."""
 
     model: type[SchedulerExtenderPolicy]
     policies: dict[str, Obj] = field(default_factory=dict)
-    """By their names; also those that are being deleted."""
+    """Policies by name, including those that are being deleted."""
 
     def apply_event(self, kind: str | None, policy: Obj) -> str:
-        """Something has happened to a policy; the scheduler that it is for."""
+        """Apply a watch event; return the scheduler of the policy."""
         if kind == "DELETED":
             held = self.policies.get(policy["metadata"]["name"])
-            if held is not None and held["metadata"]["uid"] == policy["metadata"]["uid"]:  # else one has come after it
+            if (
+                held is not None and held["metadata"]["uid"] == policy["metadata"]["uid"]
+            ):  # else a new one of that name exists
                 del self.policies[policy["metadata"]["name"]]
         else:
             self.policies[policy["metadata"]["name"]] = policy
         return scheduler_of(policy)
 
     def record_status(self, before: Obj, written: Obj) -> None:
-        """Take the policy as a status was written to it, unless an event has told of a newer one.
+        """Update the index with a status that was written, unless an event brought a newer version.
 
-        An edit that came with it is left to the watch: it is the event of an edit that enqueues the scheduler.
+        The spec is left to the watch, because the event of an edit enqueues the scheduler.
         """
         name = before["metadata"]["name"]
         if self.policies.get(name) is before:
@@ -50,14 +52,14 @@ class PolicyIndex:
             }
 
     def policies_of(self, scheduler: str) -> list[Obj]:
-        """Those that are for it, by their names."""
+        """Return the policies of a scheduler, sorted by name."""
         names = [name for name, one in self.policies.items() if scheduler_of(one) == scheduler]
         return [self.policies[name] for name in sorted(names)]
 
     def desired_scheduler(
         self, scheduler: str, settings: OperatorSettings, answers: Mapping[str, ReplicaState | str]
     ) -> DesiredScheduler:
-        """What is asked about a scheduler. Raises InvalidObjectError for one that cannot be had."""
+        """Return the desired state of a scheduler. Raises InvalidObjectError if it cannot be managed."""
         living = [one for one in self.policies_of(scheduler) if not is_leaving(one)]
         parsed, unreadable = list[SchedulerExtenderPolicy](), False
         for one in living:
@@ -80,18 +82,18 @@ class PolicyIndex:
 
 
 def scheduler_of(policy: Obj) -> str:
-    """The scheduler that a policy is for."""
+    """Return the scheduler that a policy names."""
     found = policy.get("spec", {}).get("schedulerName")
     return found if isinstance(found, str) and found else DEFAULT_SCHEDULER_NAME
 
 
 def is_leaving(policy: Obj) -> bool:
-    """Whether it is being deleted."""
+    """Return whether a policy is being deleted."""
     return "deletionTimestamp" in policy["metadata"]
 
 
 def is_paused(policies: Sequence[Obj]) -> bool:
-    """Whether one of them says that its scheduler is to stay as it is; one that is off, or goes, has no say in it."""
+    """Return whether a policy pauses its scheduler; policies that are disabled or being deleted do not count."""
     return any(
         one["metadata"].get("annotations", {}).get(PAUSED) == "true"
         for one in policies
@@ -106,5 +108,5 @@ def _serving(answers: Mapping[str, ReplicaState | str]) -> Iterator[Any]:
 
 
 def edit_id(policy: Obj) -> str:
-    """Becomes another with all that a person writes into a policy."""
+    """Return an id that changes with every edit of a policy."""
     return f"{policy['metadata']['uid']}/{policy['metadata']['generation']}"

@@ -1,4 +1,4 @@
-"""Whether an object is as it is meant to be; pure. What the API server fills in, or others add, is theirs."""
+"""Comparison of live objects with the desired ones; pure. Fields that the API server or others add are ignored."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -13,12 +13,12 @@ from fairlead.render.templates import Object
 
 APPLIED: Final = f"{GROUP}/applied"
 _KEYS: Final = ("name", "mountPath", "containerPort", "topologyKey", "port", "key")
-"""What tells the items of a list apart that others may add to, as in the API's own types."""
+"""Merge keys of lists to which others may add items, as in the API's types."""
 _ATOMIC: Final = frozenset({"args", "command", "rules", "subjects", "policyTypes", "ingress", "tolerations", "items"})
 
 
 def to_apply(wanted: Object) -> Object:
-    """The object with a hash of what was meant when it was applied."""
+    """Return the object with a hash of its desired state as an annotation."""
     metadata = wanted["metadata"]
     annotations = {
         **metadata.get("annotations", {}),
@@ -28,7 +28,7 @@ def to_apply(wanted: Object) -> Object:
 
 
 def compare(wanted: Object, live: Mapping[str, Any] | None) -> str:
-    """What has to be said of it: `missing`, `changed` by us, `edited` by somebody; empty if nothing has to be done."""
+    """Return `missing`, `changed` (the desired state changed) or `edited` (by others); "" if it is up to date."""
     if live is None:
         return "missing"
     meant = to_apply(wanted)
@@ -39,7 +39,7 @@ def compare(wanted: Object, live: Mapping[str, Any] | None) -> str:
 
 
 def must_recreate(wanted: Object, live: Mapping[str, Any]) -> bool:
-    """Whether it is another in what nobody can change: somebody has deleted ours, and put his own in its place."""
+    """Return whether an immutable field differs: someone replaced our object, so it must be deleted and recreated."""
     if live.get("immutable") and wanted.get("data") != live.get("data"):
         return True
     if wanted["kind"] == "Deployment":
@@ -48,7 +48,7 @@ def must_recreate(wanted: Object, live: Mapping[str, Any]) -> bool:
 
 
 def includes(wanted: Any, live: Any, field: str = "") -> bool:
-    """Whether all that is wanted is there."""
+    """Return whether a live value has everything that is desired."""
     if isinstance(wanted, Mapping):
         return isinstance(live, Mapping) and all(_holds_field(key, one, live) for key, one in wanted.items())
     if isinstance(wanted, Sequence) and not isinstance(wanted, str):
@@ -59,7 +59,7 @@ def includes(wanted: Any, live: Any, field: str = "") -> bool:
 def _holds_field(key: str, wanted: Any, live: Mapping[str, Any]) -> bool:
     if key in live:
         return includes(wanted, live[key], key)
-    return not wanted and wanted is not False and not isinstance(wanted, int)  # the API leaves out what is empty
+    return not wanted and wanted is not False and not isinstance(wanted, int)  # the API omits empty values
 
 
 def _holds_list(wanted: Sequence[Any], live: Sequence[Any], field: str) -> bool:
@@ -75,7 +75,7 @@ def _has(one: Any, key: str) -> bool:
 
 
 def _same_amount(wanted: Any, live: Any) -> bool:
-    """The API writes 0.5 as 500m, and 1024Mi as 1Gi."""
+    """Return whether two texts are equal quantities: the API writes 0.5 as 500m, and 1024Mi as 1Gi."""
     if not (isinstance(wanted, str) and isinstance(live, str)):
         return False
     try:

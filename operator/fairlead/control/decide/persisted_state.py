@@ -1,4 +1,4 @@
-"""What the operator has to know of a scheduler after a restart, as a ConfigMap; pure."""
+"""State of a scheduler that must survive a restart of the operator, as a ConfigMap; pure."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -14,26 +14,26 @@ _KEY: Final = "state.json"
 
 
 class PersistedState(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it."""
+    """State of one scheduler that must survive a restart; stored in the ConfigMap `<object name>.state`."""
 
     rollout: RolloutState = msgspec.field(default_factory=RolloutState)
     lasting: RetentionState = msgspec.field(default_factory=RetentionState)
 
 
 def load(config_map: Mapping[str, Any] | None) -> PersistedState:
-    """What it holds. One that somebody has spoilt holds nothing: whatever runs is then verified once more."""
+    """Return the state in a ConfigMap. If it is unreadable the state is empty, and what runs is verified again."""
     try:
         return msgspec.json.decode(((config_map or {}).get("data") or {})[_KEY], type=PersistedState)
     except (KeyError, TypeError, msgspec.DecodeError):
         return PersistedState()
 
 
-def to_config_map(names: Names, what: PersistedState) -> Object:
-    """To be applied."""
+def to_config_map(names: Names, state: PersistedState) -> Object:
+    """Return the ConfigMap to apply."""
     metadata = {"name": names.state, "namespace": names.namespace, "labels": dict(names.labels)}
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": metadata,
-        "data": {_KEY: msgspec.json.encode(what, order="sorted").decode()},
+        "data": {_KEY: msgspec.json.encode(state, order="sorted").decode()},
     }

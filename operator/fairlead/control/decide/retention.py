@@ -1,6 +1,7 @@
-"""How long what nobody needs any more is kept: a verb, and a scheduler. Pure.
+"""Retention of verbs and schedulers that no policy needs any more. Pure.
 
-A policy that is renamed in Git goes before it comes again. If that took a verb away, schedulers would roll twice.
+When a policy is renamed in Git, the old one is deleted before the new one is created. Without retention that would
+remove a verb for a moment and roll the scheduler twice.
 """
 
 from dataclasses import dataclass
@@ -14,28 +15,28 @@ SCHEDULER_S: Final = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionState:
-    """What has to be known after a restart; times in seconds since 1970."""
+    """Persisted state of the retention of one scheduler; times in seconds since 1970."""
 
     wiring: Wiring | None = None
-    """What the scheduler has."""
+    """The wiring that the scheduler has."""
     narrower_since: float | None = None
-    """Since when its policies need less than that."""
+    """Time since which its policies need less than that."""
     empty_since: float | None = None
-    """Since when there are no policies."""
+    """Time since which it has no policies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetainedWiring:
-    """What follows."""
+    """Wiring of a scheduler, including what is retained."""
 
     wiring: Wiring
     retention: RetentionState
     requeue_after_s: float | None = None
-    """When this may become another without any event."""
+    """Time until the next change that needs no event."""
 
 
 def retained_wiring(uses: Wiring | None, before: RetentionState, now: float) -> RetainedWiring:
-    """What a scheduler is wired with whose policies use this; None: it has no policies."""
+    """Return the wiring of a scheduler whose policies use this; None means that it has no policies."""
     empty_since = None if uses is not None else before.empty_since if before.empty_since is not None else now
     used = Wiring() if uses is None else uses
     if before.wiring is None or before.wiring | used == used:
@@ -53,7 +54,7 @@ def retained_wiring(uses: Wiring | None, before: RetentionState, now: float) -> 
 def retention_decision(
     *, listed: bool, lasting: RetentionState, unbound: int, now: float
 ) -> tuple[Literal["Stays", "Waits", "Goes"], str]:
-    """Whether a scheduler that has no policies is taken away, and why not yet."""
+    """Return whether a scheduler without policies is deleted, and why or why not yet."""
     if listed or lasting.empty_since is None:
         return "Stays", ""
     left = lasting.empty_since + SCHEDULER_S - now

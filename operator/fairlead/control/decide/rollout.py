@@ -1,7 +1,7 @@
-"""Which configuration a scheduler is to run, and how far it is: pure, decided anew each time from what is seen.
+"""Rollout of a scheduler's configuration: pure, decided in each reconcile from what is observed.
 
-A configuration is tried, and is good once it was verified. One that fails, or is not verified in time, is put away, the
-last good one is put back, and it is not tried again until something that decides it has changed.
+A candidate is good once it was verified. A candidate that fails, or is not verified in time, is rejected, and the
+scheduler is rolled back to the last good configuration. A rejected one is not tried again until its inputs change.
 """
 
 from dataclasses import dataclass, replace
@@ -12,53 +12,53 @@ from fairlead.control.decide.rollout_observation import RolloutObservation
 VERIFIED_WITHIN_S: Final = 180.0
 
 Phase = Literal["Steady", "Rolling", "RolledBack", "Rejected"]
-"""Rejected: it failed, and there is no good one to put back: it stays, and is good once it runs all the same."""
+"""Rejected: it failed, and there is no good one to roll back to. It stays, and becomes good if it runs after all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutAttempt:
-    """A configuration that is on its way, or was put away."""
+    """Candidate configuration, or one that was rejected."""
 
     config: str
-    """Its hash."""
+    """Hash of the configuration."""
     inputs: str
-    """A hash of all that a person could change to get another: it is tried again when that does."""
+    """Hash of everything that users can change: when it differs, the configuration is tried again."""
     since: float
     """Seconds since 1970."""
     why: str = ""
-    """What was wrong with it."""
+    """Why it was rejected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutState:
-    """What has to be known after a restart."""
+    """Persisted state of the rollouts of one scheduler."""
 
     good: str = ""
-    """The hash of the configuration that was last verified."""
+    """Hash of the last good configuration."""
     trying: RolloutAttempt | None = None
     rejected: RolloutAttempt | None = None
 
     @property
     def unverified(self) -> str:
-        """The hash of what is good as soon as it is seen to run; empty if nothing is."""
+        """Hash of the configuration that becomes good once it is verified; empty if there is none."""
         waits = self.trying or (None if self.good else self.rejected)
         return "" if waits is None else waits.config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutStep:
-    """What follows."""
+    """Outcome of one step: the configuration to apply, the state to persist first, phase and message."""
 
     config: str
-    """The hash to apply."""
+    """Hash of the configuration to apply."""
     state: RolloutState
-    """To be written before that is applied."""
+    """State to persist before that is applied."""
     phase: Phase
     message: str = ""
 
 
 def next_step(wanted: str, inputs: str, memory: RolloutState, seen: RolloutObservation, now: float) -> RolloutStep:
-    """One pass."""
+    """Return the next step of a rollout."""
     rejected = memory.rejected
     if rejected is not None and (rejected.config, rejected.inputs) == (wanted, inputs):
         runs = not (memory.good or seen.failure or seen.missing) and seen.config == wanted
@@ -68,7 +68,7 @@ def next_step(wanted: str, inputs: str, memory: RolloutState, seen: RolloutObser
         return _steady(replace(memory, trying=None), seen)
     trying = memory.trying
     if trying is None or (trying.config, trying.inputs) != (wanted, inputs):
-        # The time that a roll may take begins anew only with another configuration: edits of rules must not extend it.
+        # Only another configuration restarts the deadline of the rollout: edits of rules must not extend it.
         since = trying.since if trying is not None and trying.config == wanted else now
         trying = RolloutAttempt(config=wanted, inputs=inputs, since=since)
     memory = replace(memory, trying=trying)

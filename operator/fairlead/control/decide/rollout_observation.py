@@ -1,4 +1,4 @@
-"""What the objects of a scheduler say of how far its roll is; pure."""
+"""Observation of a rollout, from the objects of a scheduler; pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,24 +9,24 @@ from fairlead.render.object_names import CONFIG_HASH
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutObservation:
-    """What is there."""
+    """Observed state of a rollout."""
 
     config: str = ""
-    """The hash that the Deployment has; empty if there is none."""
+    """Configuration hash of the Deployment; empty if there is none."""
     pending_reason: str = ""
-    """What the roll still waits for, in words; empty when all its pods are those of this hash and ready."""
+    """What the rollout waits for; empty once all pods have this hash and are ready."""
     failure: str = ""
-    """What a pod of this hash says that can never start."""
+    """Why a pod of this hash can never start; empty if none fails so."""
     has_lease: bool = False
-    """Whether one of the pods of this hash holds the Lease."""
+    """True if one of the pods of this hash holds the Lease."""
     probe_failure: str | None = None
-    """The first rendered URL that did not answer the rendered certificate, and why; None: not asked."""
+    """The first extender URL that did not answer the scheduler's certificate, and why; None if none was called."""
     errors: str = ""
-    """What the scheduler, or those who serve it, complained of since the roll."""
+    """Errors about calls that the scheduler or a replica reported since the rollout."""
 
     @property
     def missing(self) -> str:
-        """What keeps it from being verified; empty if nothing does."""
+        """What keeps the rollout from being verified; empty if nothing does."""
         if self.pending_reason:
             return self.pending_reason
         if not self.has_lease:
@@ -39,11 +39,11 @@ class RolloutObservation:
 Obj = Mapping[str, Any]
 _WORDS_MAX: Final = 500
 _CRASHES: Final = 2
-"""So often a scheduler may end before its configuration is to blame."""
+"""Restarts of a container after which its configuration is to blame."""
 
 
 def observe_rollout(deployment: Obj | None, pods: Iterable[Obj], lease: Obj | None) -> RolloutObservation:
-    """All that can be told without asking anybody: neither URLs nor logs."""
+    """Return what the objects show, without probed URLs and logs."""
     if deployment is None:
         return RolloutObservation(pending_reason="its Deployment does not exist")
     config = deployment["metadata"].get("annotations", {}).get(CONFIG_HASH, "")
@@ -58,7 +58,7 @@ def observe_rollout(deployment: Obj | None, pods: Iterable[Obj], lease: Obj | No
 
 
 def last_log_line(text: str) -> str:
-    """The end of what a program wrote: its last line says why it ended."""
+    """Return the last line of a program's output, which says why it ended."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][-_WORDS_MAX:] if lines else ""
 
@@ -88,7 +88,7 @@ def _cannot_be_made(condition: Obj) -> bool:
 
 
 def is_ready(pod: Obj) -> bool:
-    """Whether a pod says so."""
+    """Return whether a pod has the condition Ready."""
     return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
 
 
@@ -98,7 +98,7 @@ def _containers(pod: Obj) -> Iterator[Obj]:
 
 
 def pending_pod_reasons(pods: Iterable[Obj]) -> Iterator[str]:
-    """Why pods are not ready yet, where they say so."""
+    """Yield why pods are not ready, as far as their statuses say."""
     for pod in pods:
         name = pod["metadata"]["name"]
         for one in pod["status"].get("conditions", []):
@@ -111,7 +111,7 @@ def pending_pod_reasons(pods: Iterable[Obj]) -> Iterator[str]:
 
 
 def _failures(pods: Iterable[Obj]) -> Iterator[str]:
-    """What pods say that can never start with what they were given."""
+    """Yield the errors of pods that can never start with their configuration."""
     for pod in pods:
         for container in pod["status"].get("initContainerStatuses", []):
             if words := _ended(container):

@@ -1,7 +1,7 @@
-"""Which schedulers there may be that no setting lists: policies name them, and whoever writes those need ask nobody.
+"""Limit of the schedulers that policies name and no setting lists, because users may write policies freely.
 
-Pure, and the same whoever leads: one that is there keeps its place, and of the others those come first that were asked
-for first.
+Pure, and the same on every leader: existing schedulers keep their places; the others start in the order of their oldest
+policies.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -11,11 +11,11 @@ from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
 from fairlead.control.decide.desired import is_leaving, scheduler_of
 from fairlead.render.operator_settings import OperatorSettings
 
-_CURE: Final = "list it there, or ask the operator's administrator"
+_HINT: Final = "list it there, or ask the operator's administrator"
 
 
 def asked_since(policies: Iterable[Mapping[str, Any]]) -> Mapping[str, str]:
-    """The schedulers that policies name which stay, each with when the oldest of these was made."""
+    """Return the schedulers that policies name, each with the creation time of its oldest policy."""
     found: dict[str, str] = {}
     for one in policies:
         if not is_leaving(one):
@@ -25,18 +25,18 @@ def asked_since(policies: Iterable[Mapping[str, Any]]) -> Mapping[str, str]:
 
 
 def denial_reason(scheduler: str, settings: OperatorSettings) -> str:
-    """Why it may not be there, whether it is or not; empty if it may."""
+    """Return why a scheduler may not exist; "" if it may."""
     if settings.lists(scheduler) or settings.unlisted_schedulers == "Allow":
         return ""
-    return f"{_unlisted(scheduler)}, and unlistedSchedulers is Deny: {_CURE}"
+    return f"{_unlisted(scheduler)}, and unlistedSchedulers is Deny: {_HINT}"
 
 
 def no_room_reason(
     scheduler: str, settings: OperatorSettings, there: Collection[str], asked: Callable[[], Mapping[str, str]]
 ) -> str:
-    """Why it may not begin beside those that are there; empty if it may.
+    """Return why a scheduler may not start beside the existing ones; "" if it may.
 
-    `asked` says since when each is to begin; it is not called where there is no place anyway.
+    `requested` returns since when each scheduler is requested; it is not called if there is no room anyway.
     """
     listed = _listed(settings)
     if scheduler in listed or scheduler in there:
@@ -48,11 +48,11 @@ def no_room_reason(
     if placed + before < most:
         return ""
     others = f"{placed} unlisted ones exist" + (f", {before} more were requested earlier" if before else "")
-    return f"{_unlisted(scheduler)}, and maxUnlistedSchedulers is {most}: {others}; {_CURE}"
+    return f"{_unlisted(scheduler)}, and maxUnlistedSchedulers is {most}: {others}; {_HINT}"
 
 
 def in_order_of_request(asked: Mapping[str, str], settings: OperatorSettings) -> Sequence[str]:
-    """Those of them that need a place, as they are to have one."""
+    """Return the requested schedulers that need room, in the order in which they get it."""
     left_out = _listed(settings) | {CLUSTERS_OWN_SCHEDULER}
     return sorted(asked.keys() - left_out, key=lambda one: (asked[one], one))
 

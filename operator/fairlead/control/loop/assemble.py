@@ -1,4 +1,4 @@
-"""Puts together what the leader does, with clients of its own, in the loop that it runs in."""
+"""Composition of the leader's controller, with its own clients, in the loop that it runs in."""
 
 import asyncio
 import ssl
@@ -45,56 +45,56 @@ from fairlead.render.templates import TemplateEngine
 
 AUTHORITY: Final = authorities.SECRET
 LEASE: Final = "fairlead"
-"""Whoever holds it leads."""
+"""Name of the Lease: its holder leads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderContext:
-    """What a replica knows of itself, and hands to what it does when it leads."""
+    """Context that a replica hands to its controller when it leads."""
 
     client: Callable[[], Client]
-    """Another one for each time that it leads."""
+    """Makes a new client for each time that the replica leads."""
     model: type[SchedulerExtenderPolicy]
     settings: Callable[[], OperatorSettings]
     namespace: str
     service: str
     port: int
-    """Of the webhook, in the service and in the pods."""
+    """Port of the webhook, in the Service and in the pods."""
     url: str
-    """Where schedulers call it."""
+    """URL at which schedulers call the operator."""
     selector: str
-    """The labels of the operator's pods."""
+    """Label selector of the operator's pods."""
     instance: str
     context: Callable[[], ssl.SSLContext]
-    """With the operator's own client certificate."""
+    """Returns the TLS context with the operator's own client certificate."""
     held: Callable[[], Authority | None]
-    """Our authority, as this replica knows it: its Secret may be deleted."""
+    """Our authority as this replica has it cached, because its Secret may be deleted."""
     requested: Callable[[], bool]
-    """Whether somebody asks for another one."""
+    """True if a rotation of the authority is requested."""
     nodes: Callable[[], int | None]
-    """None while they are being listed."""
+    """Number of nodes; None while they are being listed."""
     is_leader: Callable[[], bool]
     warnings: Callable[[Obj, Callable[[], None]], Warnings | None]
     metrics: LeaderMetrics
 
     @property
     def host(self) -> str:
-        """What replicas' certificates are for."""
+        """Host name of the replicas' certificates."""
         return f"{self.service}.{self.namespace}.svc"
 
 
 def now() -> datetime:
-    """The time of day."""
+    """Return the current time."""
     return datetime.now(UTC)
 
 
 @asynccontextmanager
 async def leader_controller(operator: LeaderContext) -> AsyncIterator[Controller]:
-    """A controller; it is told, and runs, in this loop."""
+    """Provide a controller that runs in this loop, after a first resync."""
     async with operator.client() as client:
         objects, secrets = ObjectClient(client), Secrets(client, operator.namespace)
         certificates, ca_bundle = _certificates(operator, secrets), _ca_bundle(operator, client)
-        with suppress(ClusterError, AuthorityError):  # each reconcile does it again; this is for the first policy
+        with suppress(ClusterError, AuthorityError):  # each reconcile repeats it; this is early for the first policy
             if ca_bundle.is_self_managed():
                 kept = await certificates.ensure(operator.held())
                 await ca_bundle.set(authorities.read(kept.data))

@@ -1,4 +1,4 @@
-"""Controller of the leader: takes the events that kopf tells of, and runs what goes on beside them."""
+"""Controller of the leader: takes the events of kopf, and runs the leader's background tasks."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,18 +18,18 @@ class Controller:
     queue: SchedulerQueue
     poller: ReplicaPoller
     background: Sequence[Callable[[], Awaitable[None]]] = ()
-    """What else runs while it leads."""
+    """Other tasks that run while it leads."""
 
     def on_policy_event(self, kind: str | None, policy: Obj) -> None:
-        """Take an event of a policy."""
+        """Handle an event of a policy."""
         self.informer.on_policy_event(kind, policy)
 
     def enqueue(self, scheduler: str) -> None:
-        """Take an event of an object that a scheduler is made of."""
+        """Handle an event of an object of a scheduler."""
         self.queue.enqueue(scheduler)
 
     async def run(self) -> None:
-        """Run until it is cancelled; the schedulers that settings list are there without any policy."""
+        """Run until cancelled. Schedulers that the settings list are enqueued first: they exist without a policy."""
         for one in self.poller.settings().schedulers:
             self.enqueue(one.name)
         tasks = [asyncio.ensure_future(work()) for work in (self.poller.run, *self.background)]

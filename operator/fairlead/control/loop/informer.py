@@ -1,6 +1,6 @@
-"""Informer of the policies: keeps the index of them, and enqueues the schedulers of those that changed.
+"""Informer of the policies: keeps their index, and enqueues the schedulers of policies that changed.
 
-It resyncs by listing, because a watch does not tell what happened while it was down.
+It resyncs by listing, because a watch misses what happens while it is down.
 """
 
 import asyncio
@@ -32,11 +32,11 @@ class PolicyInformer:
     owner: NamespaceOwner
     queue: SchedulerQueue
     poll_requested: asyncio.Event
-    """Set when the replicas are to be asked at once."""
+    """Set when the replicas are to be polled at once."""
     missing_permissions: MissingPermissions
 
     def on_policy_event(self, kind: str | None, policy: Obj) -> None:
-        """Take an event of a policy."""
+        """Handle an event of a policy."""
         before = self.policy_index.policies.get(policy["metadata"]["name"])
         scheduler = self.policy_index.apply_event(kind, policy)
         if before is None or kind == "DELETED" or _edit(before) != _edit(policy):
@@ -44,9 +44,9 @@ class PolicyInformer:
             self.poll_requested.set()
 
     async def resync(self) -> None:
-        """List all policies and schedulers, and take what no event told.
+        """List all policies and schedulers, and handle what no event reported.
 
-        It comes before anything else: a scheduler of which only half of the policies is known would be rolled.
+        The first one comes before anything else: a scheduler with only half of its policies known would be rolled.
         """
         before = dict(self.policy_index.policies)
         listed = await self.objects.all(POLICIES)
@@ -55,13 +55,15 @@ class PolicyInformer:
         }
         for name in before.keys() | found.keys():
             if self.policy_index.policies.get(name) is not before.get(name):
-                continue  # an event came meanwhile, which is newer
+                continue  # an event that came meanwhile is newer
             self.on_policy_event(None, found[name]) if name in found else self.on_policy_event("DELETED", before[name])
         kept = ObjectRef(resource("ConfigMap"), self.namespace)
         try:
             for one in await self.objects.all(kept, labelSelector=SCHEDULER_LABEL):
                 self.queue.enqueue(one["metadata"]["labels"][SCHEDULER_LABEL])
-        except ForbiddenError as error:  # those that have policies are reconciled, and theirs say what is missing
+        except (
+            ForbiddenError
+        ) as error:  # schedulers with policies are reconciled, and their statuses report what is missing
             self.missing_permissions.record(LOOKING, error)
         else:
             self.missing_permissions.clear(LOOKING)
@@ -74,7 +76,7 @@ class PolicyInformer:
 
 
 def _edit(policy: Obj) -> Mapping[str, Any]:
-    """Return what a user wrote, and whether the policy is being deleted."""
+    """Return what users write into a policy, and whether it is being deleted."""
     metadata = policy["metadata"]
     kept = {key: metadata.get(key) for key in ("uid", "generation", "annotations", "deletionTimestamp")}
     return {**kept, "spec": policy.get("spec")}

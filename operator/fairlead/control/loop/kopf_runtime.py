@@ -1,7 +1,7 @@
-"""kopf, in a thread and a loop of its own, while this replica leads.
+"""Runtime of kopf, in its own thread and loop, while this replica leads.
 
-It watches our own kind and what we made, and does nothing else: it keeps nothing on objects, and handles nothing twice.
-If it ends by itself it is begun again after a pause; whoever serves never waits for it.
+kopf watches policies and the objects of schedulers, and calls the controller; it stores nothing on objects and retries
+nothing. If it stops by itself it is restarted after a pause. The serving loop never waits for it.
 """
 
 import asyncio
@@ -30,24 +30,24 @@ CHILDREN: Final = (
     ("rbac.authorization.k8s.io", "v1", "roles"),
     ("rbac.authorization.k8s.io", "v1", "rolebindings"),
 )
-"""In our namespace. Not Leases: their schedulers renew them all the time, and make them anew."""
+"""Watched kinds in our namespace. Not Leases: schedulers renew them all the time, and create them again."""
 _FIRST_S: Final = 1.0
 _MOST_S: Final = 60.0
 _GOODBYE_S: Final = 0.5
-"""For connections that kopf has dropped: TLS ends them with an answer."""
+"""Time for connections that kopf dropped to complete their TLS shutdown."""
 
 
 class EventHandler(Protocol):
-    """Who is told of what happens."""
+    """Handler of watch events, with background tasks."""
 
     def on_policy_event(self, kind: str | None, policy: Mapping[str, Any]) -> None:
-        """Something happened to a policy."""
+        """Handle an event of a policy."""
 
     def enqueue(self, scheduler: str) -> None:
-        """Something happened to what a scheduler is made of."""
+        """Handle an event of an object of a scheduler."""
 
     async def run(self) -> None:
-        """What goes on beside that."""
+        """Run the background tasks."""
 
 
 Login = Callable[[], Awaitable[kopf.ConnectionInfo | kopf.AiohttpSession]]
@@ -55,24 +55,24 @@ Leading = Callable[[], AbstractAsyncContextManager[EventHandler]]
 
 
 def settings() -> kopf.OperatorSettings:
-    """Everything that has a default which does not suit us."""
+    """Return kopf's settings, changed where a default does not fit."""
     made = kopf.OperatorSettings()
     made.posting.enabled = False
     made.scanning.disabled = True
     made.watching.server_timeout, made.watching.client_timeout = 300, 330
     made.watching.connect_timeout = 10
-    for child in CHILDREN:  # on the server: others' Secrets and ConfigMaps are not even sent
+    for child in CHILDREN:  # selected by the server: others' Secrets and ConfigMaps are never sent
         made.watching.label_selectors[child] = SCHEDULER_LABEL
     made.networking.request_timeout, made.networking.connect_timeout = 30, 10
     made.networking.enforce_retry_after = True
-    made.queueing.idle_timeout = 0.1  # there is nothing to wait for: our handlers only tell
+    made.queueing.idle_timeout = 0.1  # our handlers only enqueue: there is nothing to wait for
     made.process.ultimate_exiting_timeout = None
     made.persistence.finalizer = f"{GROUP}/kopf"
     return made
 
 
-def registry(told: Callable[[], EventHandler], login: Login) -> kopf.OperatorRegistry:
-    """Handlers that only tell."""
+def registry(handler: Callable[[], EventHandler], login: Login) -> kopf.OperatorRegistry:
+    """Return kopf's registry, with handlers that pass events on."""
     made = kopf.OperatorRegistry()
 
     @kopf.on.login(registry=made)
@@ -81,24 +81,24 @@ def registry(told: Callable[[], EventHandler], login: Login) -> kopf.OperatorReg
 
     @kopf.on.event(GROUP, VERSION, PLURAL, registry=made)
     async def policy(event: Mapping[str, Any], **_: Any) -> None:
-        told().on_policy_event(event["type"], event["object"])
+        handler().on_policy_event(event["type"], event["object"])
 
     for group, version, plural in CHILDREN:
 
         @kopf.on.event(group, version, plural, labels={SCHEDULER_LABEL: kopf.PRESENT}, registry=made, id=plural)
         async def child(labels: Mapping[str, str], **_: Any) -> None:
-            told().enqueue(labels[SCHEDULER_LABEL])
+            handler().enqueue(labels[SCHEDULER_LABEL])
 
     return made
 
 
 class Runtime:
-    """The duty of whoever holds the Lease."""
+    """Leader task that runs kopf and the controller in their own thread."""
 
     def __init__(self, leading: Leading, login: Login, namespace: str, ended: Callable[[], None]) -> None:
-        """`leading` gives whoever is told, in the thread's loop; `ended` is called in the thread when it is over."""
+        """`leading` provides the handler in the thread's loop; `ended` is called in the thread at its end."""
         self.fault = ""
-        """Why kopf does not run though it should."""
+        """Why kopf does not run although it should."""
         self._leading, self._login, self._namespace, self._ended = leading, login, namespace, ended
         self._stop = threading.Event()
         self._wake: Callable[[], object] = lambda: None
@@ -118,7 +118,7 @@ class Runtime:
 
     @property
     def stopped(self) -> bool:
-        """Whether nothing of it goes on."""
+        """True if the thread does not run."""
         return self._thread is None or not self._thread.is_alive()
 
     def _thread_main(self, stop: threading.Event) -> None:
@@ -141,38 +141,42 @@ class Runtime:
             self._ended()
 
     async def _run(self, stop: threading.Event) -> None:
-        loop, told_to_stop = asyncio.get_running_loop(), asyncio.Event()
-        self._wake = lambda: loop.call_soon_threadsafe(told_to_stop.set)
+        loop, stopping = asyncio.get_running_loop(), asyncio.Event()
+        self._wake = lambda: loop.call_soon_threadsafe(stopping.set)
         if stop.is_set():
             return
-        async with self._leading() as told:
+        async with self._leading() as handler:
             self.fault = ""
-            beside, fallen = asyncio.ensure_future(told.run()), loop.create_future()
+            background, login_failed = asyncio.ensure_future(handler.run()), loop.create_future()
 
             async def login() -> kopf.ConnectionInfo | kopf.AiohttpSession:
                 try:
                     return await self._login()
-                except Exception as error:  # kopf would only try again after a minute, or hang for good
-                    if not fallen.done():
-                        fallen.set_exception(error)
+                except Exception as error:  # kopf would retry only after a minute, or hang
+                    if not login_failed.done():
+                        login_failed.set_exception(error)
                     raise
 
-            # Not its `stop_flag`: a thread would wait for that, and the loop for the thread, when kopf has died.
+            # Not its `stop_flag`: a thread waits for that, and the loop for the thread, even after kopf died.
             operator = asyncio.ensure_future(
                 kopf.operator(
-                    registry=registry(lambda: told, login),
+                    registry=registry(lambda: handler, login),
                     settings=settings(),
                     standalone=True,
-                    identity=cast("Any", "fairlead"),  # by default it asks for the user's name, and in pods he has none
+                    identity=cast(
+                        "Any", "fairlead"
+                    ),  # by default kopf looks up the user's name, and in pods there is none
                     namespaces=[self._namespace],
                 )
             )
-            ending: asyncio.Future[Any] = asyncio.ensure_future(told_to_stop.wait())
+            ending: asyncio.Future[Any] = asyncio.ensure_future(stopping.wait())
             try:
-                done, _ = await asyncio.wait({operator, beside, fallen, ending}, return_when=asyncio.FIRST_COMPLETED)
+                done, _ = await asyncio.wait(
+                    {operator, background, login_failed, ending}, return_when=asyncio.FIRST_COMPLETED
+                )
             finally:
-                # kopf goes last: whatever was begun after it, it takes for its own and waits for.
-                for task in (ending, fallen, beside, operator):
+                # kopf is cancelled last: it waits for every task that was started after it.
+                for task in (ending, login_failed, background, operator):
                     task.cancel()
                     await asyncio.gather(task, return_exceptions=True)
                 await asyncio.sleep(_GOODBYE_S)
@@ -182,7 +186,7 @@ class Runtime:
 
 
 async def session(access: Access) -> kopf.AiohttpSession:
-    """Shows what is to be shown now; kopf asks anew when that is refused."""
+    """Return a session with the current credentials; kopf logs in again when they are refused."""
     connection = await access.connection()
     shown = connection.credential.authorization
     connector = aiohttp.TCPConnector(ssl=connection.tls) if connection.tls is not None else aiohttp.TCPConnector()

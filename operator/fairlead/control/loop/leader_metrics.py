@@ -1,7 +1,7 @@
 """Metrics of the leader.
 
-Its loop runs in a thread of its own, and a scrape is answered in another: counters are added to here, and what is asked
-for at a scrape is copied in one step. A replica that does not lead has no gauges of schedulers and policies.
+The leader's loop runs in its own thread, and scrapes are answered in another: gauges copy what they read in one step. A
+replica that does not lead has no gauges of schedulers and policies.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -69,7 +69,7 @@ class LeaderMetrics:
 
     @contextmanager
     def leading(self, registry: SchedulerRegistry, depth: Callable[[], int]) -> Iterator[None]:
-        """Tell of these schedulers meanwhile."""
+        """Export the gauges of these schedulers while the context is open."""
         self._transitions.add()
         self._registry, self._depth = registry, depth
         try:
@@ -78,7 +78,7 @@ class LeaderMetrics:
             self._registry = None
 
     def reconciled(self, scheduler: str, result: ReconcileResult | None, seconds: float) -> None:
-        """Count a reconcile; None: it ended with a fault of the operator."""
+        """Count a reconcile; None means that it ended with an internal error."""
         for each in ROLLOUT_RESULTS:
             self._rollout.begin(scheduler, each)
         self._reconcile.observe(seconds, scheduler, _label_of(result))

@@ -1,4 +1,4 @@
-"""Polls the replicas: often while something is on its way, seldom otherwise."""
+"""Poller of the replicas: often while something is in progress, seldom otherwise."""
 
 import asyncio
 import logging
@@ -25,14 +25,14 @@ LOG: Final = logging.getLogger(__name__)
 _BUSY_S: Final = 1.0
 _QUIET_S: Final = 10.0
 _WATCHED_S: Final = 30.0
-"""By then kopf watches: what was deleted between our first look and that, nobody tells."""
+"""By then kopf watches: deletions between the first list and that are never reported, so a resync follows."""
 _LISTING: Final = "policies and schedulers cannot be listed"
-_BELIEVED: Final = "the CA bundle of the admission webhook cannot be set"
+_CA_BUNDLE: Final = "the CA bundle of the admission webhook cannot be set"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class ReplicaPoller:
-    """Poller of one operator's replicas; what follows from their answers is done."""
+    """Poller of one operator's replicas, which acts on their states."""
 
     policy_index: PolicyIndex
     informer: PolicyInformer
@@ -47,12 +47,12 @@ class ReplicaPoller:
     settings: Callable[[], OperatorSettings]
     is_leader: Callable[[], bool]
     requested: asyncio.Event
-    """Set when the replicas are to be asked at once."""
+    """Set when the replicas are to be polled at once."""
     _reported_missing: int = 0
-    """How many changes of the missing permissions the statuses tell of."""
+    """Number of changes of the missing permissions that statuses include."""
 
     async def run(self) -> None:
-        """Run until it is cancelled."""
+        """Run until cancelled."""
         time = asyncio.get_running_loop().time
         resynced, settings = time() + _WATCHED_S - RESYNC_S, self.settings()
         while True:
@@ -83,7 +83,7 @@ class ReplicaPoller:
             try:
                 async with asyncio.timeout(wait):
                     await self.requested.wait()
-                    await asyncio.sleep(_BUSY_S / 10)  # what comes together is asked about once
+                    await asyncio.sleep(_BUSY_S / 10)  # events that come together cause one poll
             except TimeoutError:
                 pass
 
@@ -99,7 +99,7 @@ class ReplicaPoller:
             or self.missing_permissions.messages
             or self.missing_permissions.changes != self._reported_missing
         )
-        # Before anything is written: what that finds is for the next round.
+        # Before anything is written: what the writes change is for the next round.
         self._reported_missing = self.missing_permissions.changes
         for scheduler in {scheduler_of(one) for one in self.policy_index.policies.values()}:
             if new or self.statuses.has_pending(scheduler):
@@ -119,9 +119,9 @@ class ReplicaPoller:
         try:
             await self.ca_bundle.sync()
         except ClusterError as error:
-            self.missing_permissions.record(_BELIEVED, error)
+            self.missing_permissions.record(_CA_BUNDLE, error)
         else:
-            self.missing_permissions.clear(_BELIEVED)
+            self.missing_permissions.clear(_CA_BUNDLE)
 
     def _is_busy(self) -> bool:
         answers = [one for one in self.replicas.states.values() if isinstance(one, ReplicaState)]
@@ -140,7 +140,7 @@ class ReplicaPoller:
         return any(one in self.missing_permissions for one in (LOOKING, STAYING, _LISTING))
 
     def _missed_events(self) -> bool:
-        """Return whether a replica has seen a policy of which no event told: it watches for itself."""
+        """Return whether a replica knows of a policy that no event reported: replicas have their own watch."""
         return any(
             (policy := self.policy_index.policies.get(name)) is None
             or seen.uid != policy["metadata"]["uid"]

@@ -1,4 +1,4 @@
-"""Queue of the schedulers that are to be reconciled, with a worker for each, so that a slow one holds up no other."""
+"""Work queue of schedulers, with one worker for each, so that a slow one does not delay the others."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ _QUIET_S: Final = 10.0
 _AGAIN_S: Final = 2.0
 _MOST_AGAIN_S: Final = 30.0
 _DROPPED: Final = 20
-"""Of so many that are gone it is asked at once whether pods name them still."""
+"""Number of deleted schedulers for which a resync checks whether pods still name them."""
 _LIVING: Final = ",status.phase!=Succeeded,status.phase!=Failed"
 
 
@@ -35,7 +35,7 @@ class _Worker:
 
     due: asyncio.Event = field(default_factory=asyncio.Event)
     failures: int = 0
-    """In a row."""
+    """Number of failures in a row."""
     task: asyncio.Task[None] | None = None
 
 
@@ -51,7 +51,7 @@ class SchedulerQueue:
     metrics: LeaderMetrics
     now: Callable[[], datetime]
     replicas_polled: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once the replicas were asked: a leader that has just begun says nothing that it does not know yet."""
+    """Set after the first poll: before that, a new leader does not know enough to write statuses."""
     _workers: dict[str, _Worker] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[str]:
@@ -72,7 +72,7 @@ class SchedulerQueue:
         return sum(one.due.is_set() for one in [*self._workers.values()])
 
     async def drop_finished(self) -> None:
-        """Enqueue what only the list of managed schedulers knows, and forget those that no pod names any more."""
+        """Enqueue schedulers that only the list of managed ones has, and drop those that no pod names any more."""
         if not self.is_leader():
             return
         registry = self.registry
@@ -97,7 +97,7 @@ class SchedulerQueue:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _work(self, scheduler: str, worker: _Worker) -> None:
-        """Reconcile a scheduler until there is nothing more to do for it."""
+        """Reconcile a scheduler until nothing is left to do for it."""
         await self.replicas_polled.wait()
         pause = 0.0
         while True:
@@ -114,7 +114,7 @@ class SchedulerQueue:
                 return
 
     async def _reconcile(self, scheduler: str, worker: _Worker) -> float:
-        """Reconcile once; return after how long to do it again though nothing happens."""
+        """Reconcile once; return the time until the next reconcile if no event comes."""
         before = self.registry.result(scheduler)
         if not self.is_leader():
             return requeue_after_s(before)
@@ -136,7 +136,7 @@ class SchedulerQueue:
             pause = backoff * random.uniform(0.5, 1.0)  # noqa: S311  no secret
             if (
                 not isinstance(result.error, ConflictError) or worker.failures > 1
-            ):  # others were faster: they are seen next
+            ):  # someone else wrote first: the next reconcile sees it
                 self.registry.results[scheduler] = after_failure(before, result.error)
             extra = {"scheduler": scheduler, "error": str(result.error), "requeue_after_s": round(pause)}
             LOG.warning("reconcile.failed", extra=extra)
@@ -156,14 +156,14 @@ class SchedulerQueue:
 
 
 def after_failure(before: ReconcileResult, error: ClusterError | AuthorityError) -> ReconcileResult:
-    """Return what is known of a scheduler after a reconcile that failed: what was known before, and why it failed."""
-    lacks = isinstance(error, ForbiddenError) and error.is_of_rbac
-    missing, failed = (str(error), "") if lacks else ("", str(error))
+    """Return the result of a failed reconcile: the previous one, and why it failed."""
+    is_missing = isinstance(error, ForbiddenError) and error.is_of_rbac
+    missing, failed = (str(error), "") if is_missing else ("", str(error))
     return replace(before, missing_permission=missing, failed=failed)
 
 
 def requeue_after_s(result: ReconcileResult) -> float:
-    """Return for how long nothing has to be reconciled though nothing happens."""
+    """Return the time until the next reconcile if no event comes."""
     decision = result.decision
     if result.refused:
         return _MOST_AGAIN_S

@@ -1,6 +1,6 @@
-"""When refused pods are woken: the leader touches one object that only their scheduler cares for (decision 13).
+"""Wake-ups of rejected pods: the leader updates one object, whose event makes kube-scheduler retry them (decision 13).
 
-The decision is pure; whoever asks the replicas tells it of the answers.
+The decision is pure; the poller of the replicas calls it with their states.
 """
 
 import logging
@@ -30,42 +30,42 @@ _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WakeState:
-    """What has to be known from one look to the next."""
+    """State of the wake-ups between two polls."""
 
     served: str = ""
-    """The policy set that was last seen to serve everywhere."""
+    """The policy set that every replica served last."""
     pending: bool = False
-    """Whether somebody has to be woken."""
+    """True if pods are to be woken."""
     last: float = float("-inf")
-    """When somebody was, by a clock that never goes back."""
+    """Monotonic time of the last wake-up."""
 
     def observe(self, answers: Iterable[ReplicaState | str], *, lost: bool = False) -> "WakeState":
-        """Each replica has answered, or has not; a replica says of pods once only that they could be placed.
+        """Return the state after a poll; a replica reports only once that pods are schedulable again.
 
-        `lost`: one that did before is not there any more. What it knew of pods that it had refused, nobody else does.
+        `lost`: a replica that answered before is gone, and with it what it knew of pods that it had rejected.
         """
-        given = [*answers]
-        said = [one for one in given if isinstance(one, ReplicaState)]
-        sets = {one.policy_set for one in said}
-        everywhere = sets.pop() if len(sets) == 1 and len(said) == len(given) else ""
+        polled = [*answers]
+        states = [one for one in polled if isinstance(one, ReplicaState)]
+        sets = {one.policy_set for one in states}
+        everywhere = sets.pop() if len(sets) == 1 and len(states) == len(polled) else ""
         new = bool(everywhere) and everywhere != self.served
         return replace(
             self,
             served=everywhere or self.served,
-            pending=self.pending or lost or new or any(one.freed for one in said),
+            pending=self.pending or lost or new or any(one.freed for one in states),
         )
 
     def wait_s(self, now: float) -> float | None:
-        """How long to wait before somebody is woken; None: nobody has to be."""
+        """Return the time until the next wake-up; None if none is needed."""
         return max(0.0, self.last + PAUSE_S - now) if self.pending else None
 
     def record_wake(self, now: float) -> "WakeState":
-        """It was done."""
+        """Return the state after a wake-up."""
         return replace(self, pending=False, last=now)
 
 
 async def wake(client: Client, namespace: str, now: datetime) -> None:
-    """Touch the object, or make it. Raises ClusterError."""
+    """Update the object, or create it. Raises ClusterError."""
     annotations = {WOKEN: now.isoformat(timespec="milliseconds")}
     at = ObjectRef(CAPACITIES, namespace, NAME)
     try:
@@ -75,7 +75,7 @@ async def wake(client: Client, namespace: str, now: datetime) -> None:
         metadata = {"name": NAME, "namespace": namespace, "labels": labels, "annotations": annotations}
         made = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIStorageCapacity", "metadata": metadata}
         try:
-            # Of a class that there is not: no scheduler takes it for room on a node.
+            # The storage class does not exist, so no scheduler counts it as capacity.
             await client.create(ObjectRef(CAPACITIES, namespace), {**made, "storageClassName": NAME}, _decode)
         except ConflictError:
             return
@@ -83,20 +83,20 @@ async def wake(client: Client, namespace: str, now: datetime) -> None:
 
 @dataclass(slots=True, eq=False)
 class Waker:
-    """Who does it, while this replica leads."""
+    """Waker of rejected pods, while this replica leads."""
 
     client: Client
     namespace: str
-    today: Callable[[], datetime]
+    now: Callable[[], datetime]
     clock: Callable[[], float]
     missing_permissions: MissingPermissions
     wakeups: Counter
     state: WakeState = field(default_factory=WakeState)
     _answered: frozenset[tuple[str, str]] = frozenset()
-    """Names of replicas, each with its process."""
+    """Replicas that answered last, each with its process."""
 
     async def heard(self, answers: Mapping[str, ReplicaState | str]) -> None:
-        """The replicas were asked."""
+        """Take the states of a poll, and wake pods if it is time."""
         before, self._answered = (
             self._answered,
             frozenset((name, one.process) for name, one in answers.items() if isinstance(one, ReplicaState)),
@@ -105,7 +105,7 @@ class Waker:
         if self.state.wait_s(self.clock()) != 0:
             return
         try:
-            await wake(self.client, self.namespace, self.today())
+            await wake(self.client, self.namespace, self.now())
         except ClusterError as error:
             self.missing_permissions.record(_WAKING, error)
             self.state = replace(self.state, last=self.clock())
@@ -117,5 +117,5 @@ class Waker:
 
     @property
     def has_pending(self) -> bool:
-        """Whether somebody has to be woken soon."""
+        """True if pods are to be woken soon."""
         return self.state.pending

@@ -1,1 +1,1 @@
-"""Observe, apply and verify: all that asks the API server and the replicas."""
+"""Observe, apply and verify: everything that calls the API server and the replicas."""

@@ -1,4 +1,4 @@
-"""Applies what was decided about one scheduler: writes what differs, prunes what is not wanted, deletes what goes."""
+"""Applier of decisions: writes the objects that differ, prunes those that are not desired, deletes schedulers."""
 
 import logging
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from fairlead.render.object_names import Names
 LOG: Final = logging.getLogger(__name__)
 _SHOWN: Final = 3
 _OF_PODS: Final = frozenset({"ConfigMap", "Deployment"})
-"""What is another when a scheduler's pods are to be others."""
+"""Kinds that are written for a paused scheduler, so that its pods get new certificate authorities."""
 
 
 @dataclass(frozen=True, slots=True)
 class Applier:
-    """Writes the objects of schedulers."""
+    """Applier of the objects of schedulers."""
 
     objects: ObjectClient
     owner: NamespaceOwner
@@ -36,11 +36,12 @@ class Applier:
         *,
         paused: bool = False,
     ) -> bool:
-        """Make the scheduler what was decided; return whether nothing is left of it.
+        """Apply a decision; return whether nothing is left of the scheduler.
 
-        The persisted state comes first: whatever happens next, the reconcile after that knows what was begun. While
-        the scheduler is paused only its pods are others, so that they know the authorities of now. Whatever others had
-        edited or deleted is added to `drifts` once it is as it was; `before` is the decision before this one.
+        The persisted state is written first, so that the next reconcile knows what was started, whatever happens in
+        between. While the scheduler is paused, only its pods are updated, so that they get the current authorities.
+        Objects that others had edited or deleted are added to `drifts` once they are corrected. `before` is the
+        previous decision.
         """
         there = observed.scheduler
         if decision.lifecycle == "Goes":
@@ -60,16 +61,16 @@ class Applier:
         extra = () if paused else objects_to_prune(names, decision, there, observed.objects)
         for obj in extra:
             await self.objects.remove(obj)
-        if not paused:  # what is made here is owned after the next reconcile
+        if not paused:  # objects created here get their owner in the next reconcile
             await self.owner.have(one for one in observed.objects if one not in extra)
         return False
 
     async def persist(self, names: Names, decision: Decision) -> None:
-        """Write the state that a restart of the operator must not lose."""
+        """Write the persisted state."""
         await self.objects.apply_if_changed(to_config_map(names, decision.persisted))
 
     async def _delete_all(self, names: Names, observed: ObservedObjects) -> bool:
-        """Return whether it is gone. While one of its pods is there, it keeps what it calls with and may do."""
+        """Delete the scheduler; return whether it is gone. Its certificate and permissions stay while a pod exists."""
         deployments = [one for one in observed.objects if one["kind"] == "Deployment"]
         for one in deployments:
             await self.objects.remove(one)
@@ -82,7 +83,7 @@ class Applier:
 
 
 def forged(names: Names, observed: ObservedObjects) -> Sequence[Drift]:
-    """Return the drift of ConfigMaps that pass for configurations."""
+    """Return the drift of ConfigMaps that pose as configurations."""
     if not observed.forged:
         return ()
     shown = ", ".join(sorted(observed.forged)[:_SHOWN])

@@ -1,6 +1,7 @@
-"""Follows what schedulers have outside the operator's namespace, where kopf would follow everything that others have.
+"""Watches of the ClusterRoleBindings of schedulers, and of their RoleBindings in kube-system, by label.
 
-The API server picks by the label. Whatever happens to one, its scheduler is looked at.
+Not through kopf: it watches every namespace that it is given for all kinds, and may not list kube-system's Secrets. Any
+event enqueues the scheduler of the object.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,15 +19,15 @@ PLACES: Final = (("ClusterRoleBinding", ""), ("RoleBinding", "kube-system"))
 
 
 def watch_external_objects(
-    client: Client, namespace: str, due: Callable[[str], None]
+    client: Client, namespace: str, enqueue: Callable[[str], None]
 ) -> Sequence[Reflector[PartialObject]]:
-    """`due` is told of the scheduler."""
+    """Return the watches; `enqueue` is called with the scheduler of each event."""
     return [
         Reflector(
             client,
             ObjectRef(resource(kind), place),
             decode=partial_object.decode,
-            sink=_ExternalObjectSink(namespace, due),
+            sink=_ExternalObjectSink(namespace, enqueue),
             query={"labelSelector": SCHEDULER_LABEL},
         )
         for kind, place in PLACES
@@ -39,19 +40,19 @@ class _ExternalObjectSink:
     enqueue: Callable[[str], None]
 
     def begin(self) -> None:
-        """A list begins."""
+        """Ignore the start of a list."""
 
     def put(self, item: PartialObject) -> None:
-        """One came or became different."""
-        self._tell(item.metadata.name)
+        """Enqueue the scheduler of an object that was added or changed."""
+        self._notify(item.metadata.name)
 
     def remove(self, key: Key) -> None:
-        """One went."""
-        self._tell(key[1])
+        """Enqueue the scheduler of an object that was deleted."""
+        self._notify(key[1])
 
     def end(self) -> None:
-        """The list is complete."""
+        """Ignore the end of a list."""
 
-    def _tell(self, name: str) -> None:
+    def _notify(self, name: str) -> None:
         if scheduler := scheduler_of_external(name, self.namespace):
             self.enqueue(scheduler)

@@ -1,4 +1,4 @@
-"""What is known of the cluster when a scheduler is rendered, once certificates are as they have to be."""
+"""Gathering of the cluster facts for rendering, after the certificates are up to date."""
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -25,7 +25,7 @@ from fairlead.replica_state import ReplicaState
 
 LOG: Final = logging.getLogger(__name__)
 _VERSIONS_FOR: Final = timedelta(minutes=10)
-"""Several API servers of different versions answer while a control plane is upgraded."""
+"""How long a version counts: while a control plane is upgraded, API servers of several versions answer."""
 
 
 class _Version(msgspec.Struct):
@@ -37,20 +37,20 @@ _version: Final = msgspec.json.Decoder(_Version).decode
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class FactsGatherer:
-    """While this replica leads."""
+    """Gatherer of the facts while this replica leads."""
 
     client: Client
     namespace: str
     url: str
-    """Where schedulers call the operator."""
+    """URL at which schedulers call the operator."""
     certificates: SchedulerCertificates
     provided: ProvidedCertificates
     ca_bundle: WebhookCABundle
     replicas: ReplicaClient
     held: Callable[[], Authority | None]
-    """Our authority, as this replica knows it: its Secret may be deleted."""
+    """Our authority as this replica has it cached, because its Secret may be deleted."""
     requested: Callable[[], bool]
-    """Whether somebody asks for another one."""
+    """True if a rotation of the authority is requested."""
     nodes: Callable[[], int | None]
     now: Callable[[], datetime]
     _waits: WaitFor | None = None
@@ -59,18 +59,20 @@ class FactsGatherer:
 
     @property
     def is_rotating(self) -> bool:
-        """Whether the authority is to be replaced, or is being."""
+        """True if the authority is being rotated or is to be."""
         held = self.held()
         return self._waits is not None or self.requested() or (held is not None and held.phase is not Phase.STABLE)
 
     def pop_restored(self, scheduler: str) -> Sequence[Drift]:
-        """Return what others had done to the certificate of a scheduler, each once."""
+        """Return the corrected drift of a scheduler's certificate, each only once."""
         return [Drift("Secret", text)] if (text := self._restored.pop(scheduler, "")) else []
 
     async def facts(self, scheduler: str, rolled: Mapping[str, str], paused: Collection[str]) -> ClusterFacts:
-        """Told of a scheduler, of all that there are with the authorities that these were started with, and of those
-        that are not to begin. Raises InvalidObjectError.
-        """  # noqa: D205
+        """Return the facts for one scheduler, once its certificate is issued. Raises InvalidObjectError.
+
+        `rolled` has all schedulers with the authorities that their pods were started with; `paused` names those that
+        are not to start.
+        """
         if self.ca_bundle.is_self_managed():
             known = await self._own(rolled, paused)
         else:
@@ -87,22 +89,22 @@ class FactsGatherer:
         )
 
     async def rotate(self) -> None:
-        """The next step of a rotation, where there is no scheduler."""
+        """Do the next step of a rotation if there is no scheduler whose reconcile does it."""
         if self.ca_bundle.is_self_managed():
             await self._own({}, ())
 
     async def _own(self, rolled: Mapping[str, str], paused: Collection[str]) -> bytes:
         digests = {name: parsing.digest(bundle.encode()) if bundle else "" for name, bundle in rolled.items()}
         answers = {name: _replica(one) for name, one in self.replicas.states.items()}
-        passed = await self.certificates.step(digests, answers, self.held(), paused)
-        if passed.pending_reason is not None and passed.pending_reason != self._waits:
-            LOG.info("authority.rotation_pending", extra={"reason": str(passed.pending_reason)})
-        self._waits = passed.pending_reason
-        self._restored |= passed.restored
-        with suppress(ForbiddenError):  # it is done again, and said, where no scheduler waits for it
-            await self.ca_bundle.set(passed.authority)
-        return passed.authority.server_ca_bundle
+        step = await self.certificates.step(digests, answers, self.held(), paused)
+        if step.pending_reason is not None and step.pending_reason != self._waits:
+            LOG.info("authority.rotation_pending", extra={"reason": str(step.pending_reason)})
+        self._waits = step.pending_reason
+        self._restored |= step.restored
+        with suppress(ForbiddenError):  # the poller repeats it, and records the missing permission
+            await self.ca_bundle.set(step.authority)
+        return step.authority.server_ca_bundle
 
 
-def _replica(said: Any) -> ReplicaTrust | None:
-    return ReplicaTrust(said.authorities, said.issuer) if isinstance(said, ReplicaState) else None
+def _replica(state: Any) -> ReplicaTrust | None:
+    return ReplicaTrust(state.authorities, state.issuer) if isinstance(state, ReplicaState) else None

@@ -1,7 +1,7 @@
-"""Whether a scheduler of a name is somebody else's: two that schedule the same pods tear apart what one of them places.
+"""Detection of schedulers that others run under the same name: two schedulers must not place the same pods.
 
-Only a name that is new, or of which nothing was left, is asked about. What may not be looked at is passed over, and
-said.
+Only names that are new, or that were gone, are checked. Checks without permission are skipped and reported as missing
+permissions.
 """
 
 import asyncio
@@ -36,12 +36,12 @@ IMAGES: Final = {
     "vc-scheduler": "volcano",
     "yunikorn": "yunikorn",
 }
-"""By the last part of their images, schedulers that have a name without being told."""
+"""Names that schedulers have without an argument, by the last part of their images."""
 _NODES: Final = "kube-node-lease"
 _GRACE: Final = timedelta(minutes=1)
-"""For clocks that differ, and a holder that renews late."""
+"""Tolerance for clock differences and late renewals."""
 _KNOWN_S: Final = 20.0
-"""Workloads are looked through no oftener for the same name."""
+"""Minimum time between two searches of the workloads for one name."""
 _AGAIN_S: Final = 5.0
 _CURE: Final = (
     "give the policy another schedulerName or, if that scheduler does not run any more, list it in the operator's "
@@ -98,9 +98,9 @@ class _Placed(msgspec.Struct, frozen=True):
 
     @property
     def at(self) -> datetime | None:
-        """When somebody placed it."""
-        said = (one for one in self.status.conditions or () if (one.type, one.status) == ("PodScheduled", "True"))
-        return next((one.last_transition_time for one in said), None) or self.metadata.creation_timestamp
+        """Time at which the pod was placed."""
+        placed = (one for one in self.status.conditions or () if (one.type, one.status) == ("PodScheduled", "True"))
+        return next((one.last_transition_time for one in placed), None) or self.metadata.creation_timestamp
 
 
 _page: Final = msgspec.json.Decoder(Page[_Workload]).decode
@@ -109,24 +109,24 @@ _placed: Final = msgspec.json.Decoder(Page[_Placed]).decode
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class ForeignSchedulers:
-    """Asks for one operator, while it leads."""
+    """Detector of foreign schedulers for one operator, while it leads."""
 
     objects: ObjectClient
     namespace: str
     missing_permissions: MissingPermissions
     now: Callable[[], datetime]
     _looked: dict[str, tuple[datetime, str]] = field(default_factory=dict)
-    """When workloads were looked through for a name, and whose it was."""
+    """Time and result of the last search of the workloads, by scheduler name."""
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
     _refused: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def why(self, names: Names, *, known: bool, gone: datetime | None = None) -> str:
-        """Why a scheduler of this name is somebody else's, with the cure; empty if it is nobody's, or ours.
+        """Return why this scheduler name is in use by others, and what to do about it; "" if it is free or ours.
 
-        `known`: it is listed in the settings, or is managed. Then only what stands in the way counts. `gone`: since
-        when nothing is left of the one that was managed; what was placed before may be its.
+        `known`: it is listed in the settings or managed; then only objects that are in the way count. `gone`: the time
+        since which our scheduler of that name is gone; pods placed before that may be its own.
         """
-        # A Lease that somebody deleted is made anew by its scheduler, without our label.
+        # A Lease that was deleted is created by its scheduler again, without our label.
         for kind in ("Deployment",) if known else ("Deployment", "Lease"):
             at = ObjectRef(resource(kind), names.namespace, names.object_name)
             one = await self.objects.get(at)
@@ -143,7 +143,7 @@ class ForeignSchedulers:
         return ""
 
     async def run(self) -> None:
-        """See for ever whether rights that were missing are there: nobody else asks for what a new name needs."""
+        """Check repeatedly whether missing permissions are granted by now: otherwise only a new name would check."""
         while True:
             await self._refused.wait()
             await asyncio.sleep(_AGAIN_S)
@@ -157,10 +157,10 @@ class ForeignSchedulers:
             if _LEASES not in self.missing_permissions and _WORKLOADS not in self.missing_permissions:
                 self._refused.clear()
 
-    async def _allowed(self, what: str, ask: Callable[[], Awaitable[str]]) -> str:
-        """What it gives; where we have no right to it, nothing."""
+    async def _allowed(self, what: str, check: Callable[[], Awaitable[str]]) -> str:
+        """Return the result of a check; "" if a permission is missing."""
         try:
-            found = await ask()
+            found = await check()
         except ForbiddenError as error:
             self.missing_permissions.record(what, error)
             self._refused.set()
@@ -183,10 +183,12 @@ class ForeignSchedulers:
         return ""
 
     async def _leased(self, scheduler: str) -> str:
-        """A Lease of its name that somebody holds: a scheduler that elects a leader calls it so, wherever it is."""
+        """Return a Lease of its name that is held: schedulers with leader election use one, in any namespace."""
         for one in await self.objects.all(ObjectRef(resource("Lease")), fieldSelector=f"metadata.name={scheduler}"):
             namespace = one["metadata"]["namespace"]
-            by_operators = scheduler == DEFAULT_SCHEDULER_NAME  # they elect theirs by a Lease of that name
+            by_operators = (
+                scheduler == DEFAULT_SCHEDULER_NAME
+            )  # other operators use a Lease of that name for leader election
             if not by_operators and namespace not in (self.namespace, _NODES) and is_lease_held(one, self.now()):
                 return f"Lease {namespace}/{scheduler}"
         return ""
@@ -201,7 +203,7 @@ class ForeignSchedulers:
             return known[scheduler][1]
 
     async def _workload(self, scheduler: str) -> str:
-        """The first that is told to be it."""
+        """Return the first workload that runs a scheduler of this name."""
         for kind, plural in WORKLOADS.items():
             async for page in self.objects.client.pages(ObjectRef(plural), _page):
                 for one in page.items or ():
@@ -214,7 +216,7 @@ class ForeignSchedulers:
 
 
 def is_lease_held(lease: Object, now: datetime) -> bool:
-    """Whether somebody renews it."""
+    """Return whether a Lease is being renewed."""
     spec = lease.get("spec") or {}
     try:
         renewed = datetime.fromisoformat(spec["renewTime"])
@@ -225,14 +227,14 @@ def is_lease_held(lease: Object, now: datetime) -> bool:
 
 
 def scheduler_names(image: str, words: Sequence[str]) -> frozenset[str]:
-    """Which schedulers a container is, by its image and what it is begun with."""
+    """Return the names of the schedulers that a container runs, by its image and its arguments."""
     repository = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
     found = {IMAGES[repository]} if repository in IMAGES else set[str]()
-    return frozenset(found | {*_told(words)})
+    return frozenset(found | {*_name_arguments(words)})
 
 
-def _told(words: Sequence[str]) -> Iterator[str]:
-    """Values of `--scheduler-name` and the like: after `=`, or as words of their own; also in a line for a shell."""
+def _name_arguments(words: Sequence[str]) -> Iterator[str]:
+    """Yield values of `--scheduler-name` and similar: after `=` or as separate words, also in a shell command."""
     is_value = False
     for word in " ".join(words).replace("=", " ").replace(",", " ").replace('"', " ").replace("'", " ").split():
         if word.startswith("-"):

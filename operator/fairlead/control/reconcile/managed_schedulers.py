@@ -1,7 +1,7 @@
-"""Which schedulers were ever managed: whoever placed pods for a name that is not among them is somebody else.
+"""ConfigMap `fairlead-schedulers`: the name of every scheduler that this operator has managed.
 
-The leader alone writes it, and need not read what it has written. Those that are gone stay in it while pods name
-them.
+A name that has placed pods and is not listed belongs to someone else and is never taken over. Only the leader writes
+the ConfigMap, and need not read back what it wrote. Names of deleted schedulers stay while pods name them.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from fairlead.render.object_names import MANAGER
 
 NAME: Final = "fairlead-schedulers"
 GONE: Final = "gone since "
-"""What is said of one of which nothing is left begins so."""
+"""Prefix of the value of a scheduler that is gone."""
 CONFIG_MAPS: Final = Resource("", "v1", "configmaps")
 
 
@@ -33,50 +33,50 @@ class _ConfigMap(msgspec.Struct, frozen=True):
     data: dict[str, str] = {}
 
 
-def is_gone(said: str) -> bool:
-    """Whether nothing is left of one of which this is said."""
-    return said.startswith(GONE)
+def is_gone(value: str) -> bool:
+    """Return whether a value says that the scheduler is gone."""
+    return value.startswith(GONE)
 
 
 class ManagedSchedulersSink:
-    """What the leader's ConfigMap says."""
+    """Names in the ConfigMap, as a replica watches it."""
 
     def __init__(self) -> None:
         self.names: frozenset[str] = frozenset()
-        """Those of which something may be there."""
+        """Names of the schedulers that may exist."""
 
     def begin(self) -> None:
-        """A list begins."""
+        """Ignore the start of a list."""
 
     def end(self) -> None:
-        """A list is complete."""
+        """Ignore the end of a list."""
 
     def put(self, item: _ConfigMap, /) -> None:
-        """It came or became different."""
-        self.names = frozenset(name for name, said in item.data.items() if not is_gone(said))
+        """Take the names of a ConfigMap that was added or changed."""
+        self.names = frozenset(name for name, value in item.data.items() if not is_gone(value))
 
     def remove(self, _: Key, /) -> None:
-        """Somebody has deleted it: who could call goes on."""
+        """Ignore the deletion of the ConfigMap: schedulers may call as before."""
 
 
-def watch_managed_schedulers(client: Client, namespace: str, ever: ManagedSchedulersSink) -> Reflector[_ConfigMap]:
-    """Keeps it told."""
+def watch_managed_schedulers(client: Client, namespace: str, sink: ManagedSchedulersSink) -> Reflector[_ConfigMap]:
+    """Return a watch of the ConfigMap that feeds the sink."""
     query = {"fieldSelector": f"metadata.name={NAME}"}
     decode = msgspec.json.Decoder(_ConfigMap).decode
-    return Reflector(client, ObjectRef(CONFIG_MAPS, namespace), decode=decode, sink=ever, query=query)
+    return Reflector(client, ObjectRef(CONFIG_MAPS, namespace), decode=decode, sink=sink, query=query)
 
 
 MOST: Final = 1000
-"""Names; a ConfigMap holds 1 MiB, and each takes about a hundred bytes."""
+"""Maximum number of names; a ConfigMap holds 1 MiB, and each name takes about a hundred bytes."""
 KEPT: Final = timedelta(hours=1)
-"""For so long one that is gone is remembered though no pod names it: its pods may come again."""
+"""How long the name of a deleted scheduler is kept although no pod names it: its pods may be created again."""
 _NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @dataclass(slots=True, eq=False)
 class ManagedSchedulers:
-    """A ConfigMap that outlives them."""
+    """Record of the managed schedulers, as the leader reads and writes it."""
 
     objects: ObjectClient
     namespace: str
@@ -85,25 +85,25 @@ class ManagedSchedulers:
     _busy: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def read(self) -> None:
-        """Know what it says, if that is not known."""
+        """Read the ConfigMap unless it is cached."""
         async with self._busy:
             await self._read()
 
     def forget(self) -> None:
-        """Somebody may have edited it: it is read when it is needed again."""
+        """Drop the cache, because others may have edited the ConfigMap."""
         self._is_read = False
 
     def __contains__(self, scheduler: str) -> bool:
-        """Whether this one was ever managed."""
+        """Return whether a scheduler was ever managed."""
         return scheduler in self._held
 
     @property
     def there(self) -> frozenset[str]:
-        """Those of which something may be there."""
-        return frozenset(name for name, said in self._held.items() if not is_gone(said))
+        """Names of the schedulers that may exist."""
+        return frozenset(name for name, value in self._held.items() if not is_gone(value))
 
     async def note(self, scheduler: str, now: datetime) -> None:
-        """It is there from now on. Raises InvalidObjectError where no more can be."""
+        """Record that a scheduler exists from now on. Raises InvalidObjectError if there are too many."""
         async with self._busy:
             await self._read()
             changes: dict[str, str | None] = {scheduler: now.isoformat(timespec="seconds")}
@@ -112,27 +112,27 @@ class ManagedSchedulers:
             await self._write(changes)
 
     async def gone(self, scheduler: str, now: datetime) -> None:
-        """Nothing is left of it."""
+        """Record that a scheduler is gone."""
         async with self._busy:
             await self._write({scheduler: GONE + now.isoformat(timespec="seconds")})
 
     async def drop(self, scheduler: str) -> None:
-        """Nobody needs to know of it any more."""
+        """Remove the name of a scheduler that is gone."""
         async with self._busy:
             if is_gone(self._held.get(scheduler, "")):
                 await self._write({scheduler: None})
 
     def gone_since(self, scheduler: str) -> datetime | None:
-        """Since when nothing is left of it; None if it is there, was never, or nobody can read the time."""
-        said = self._held.get(scheduler, "")
-        return _when(said) if is_gone(said) else None
+        """Return since when a scheduler is gone; None if it exists, never existed, or the time is unreadable."""
+        value = self._held.get(scheduler, "")
+        return _when(value) if is_gone(value) else None
 
     def outdated(self, now: datetime) -> Sequence[str]:
-        """Those that are gone for long enough, and whose time nobody can read."""
-        return [name for name, said in self._held.items() if is_gone(said) and not _is_new(said, now)]
+        """Return the schedulers that are gone for long enough, or whose time is unreadable."""
+        return [name for name, value in self._held.items() if is_gone(value) and not _is_new(value, now)]
 
     def _oldest(self) -> str:
-        gone = [(said, name) for name, said in self._held.items() if is_gone(said)]
+        gone = [(value, name) for name, value in self._held.items() if is_gone(value)]
         if not gone:
             raise InvalidObjectError([FieldError(("schedulers",), f"{MOST} schedulers exist, which is the maximum")])
         return min(gone)[1]
@@ -141,12 +141,12 @@ class ManagedSchedulers:
         if not self._is_read:
             found = await self.objects.get(ObjectRef(resource("ConfigMap"), self.namespace, NAME))
             data: Mapping[str, str] = (found or {}).get("data") or {}
-            self._held = {name: said for name, said in data.items() if _NAME.fullmatch(name)}
+            self._held = {name: value for name, value in data.items() if _NAME.fullmatch(name)}
             self._is_read = True
 
     async def _write(self, changes: Mapping[str, str | None]) -> None:
         at = ObjectRef(resource("ConfigMap"), self.namespace, NAME)
-        data = {name: said for name, said in {**self._held, **changes}.items() if said is not None}
+        data = {name: value for name, value in {**self._held, **changes}.items() if value is not None}
         try:
             await self.objects.client.merge(at, {"data": changes}, _decode)
         except NotFoundError:
@@ -157,16 +157,16 @@ class ManagedSchedulers:
         self._held = data
 
 
-def _is_new(said: str, now: datetime) -> bool:
+def _is_new(value: str, now: datetime) -> bool:
     try:
-        return (when := _when(said)) is not None and now < when + KEPT
+        return (when := _when(value)) is not None and now < when + KEPT
     except OverflowError:
         return False
 
 
-def _when(said: str) -> datetime | None:
+def _when(value: str) -> datetime | None:
     try:
-        found = datetime.fromisoformat(said.removeprefix(GONE))
+        found = datetime.fromisoformat(value.removeprefix(GONE))
     except ValueError:
         return None
     return found if found.tzinfo is not None else None

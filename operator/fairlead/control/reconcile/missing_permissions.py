@@ -1,4 +1,4 @@
-"""Rights that were found missing for what is done beside the passes: each is told until it went well again."""
+"""Missing permissions of the leader's tasks other than reconciles: each is reported until the task succeeds."""
 
 import logging
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ LOG: Final = logging.getLogger(__name__)
 
 @dataclass(slots=True, eq=False)
 class MissingPermissions:
-    """What could not be done, by what it was."""
+    """Missing permissions, by the consequence for users."""
 
     changes: int = 0
-    """How often something came or went: it may have come and gone again while nobody looked."""
+    """Number of changes, so that a permission that came and went between two looks is noticed."""
     _messages: dict[str, str] = field(default_factory=dict)
 
     def record(self, what: str, error: ClusterError) -> None:
-        """It could not be done; not all that fails does so for want of a right."""
+        """Log a failure, and record it if the reason is a missing permission."""
         is_missing = isinstance(error, ForbiddenError) and error.is_of_rbac
         event = "permission.missing" if is_missing else "leader.task_failed"
         LOG.warning(event, extra={"consequence": what, "error": str(error)})
@@ -28,14 +28,14 @@ class MissingPermissions:
             self._messages[what] = f"{what}: {error}"
 
     def clear(self, what: str) -> None:
-        """It was done, or is not to be done any more."""
+        """Remove a failure: the task succeeded, or is not needed any more."""
         self.changes += self._messages.pop(what, None) is not None
 
     def __contains__(self, what: str) -> bool:
-        """Whether that could not be done."""
+        """Return whether a permission is missing for that."""
         return what in self._messages
 
     @property
     def messages(self) -> Sequence[str]:
-        """In words, each with the rule to add."""
+        """Messages, each with the RBAC rule to add."""
         return tuple(text for _, text in sorted(self._messages.items()))

@@ -1,4 +1,4 @@
-"""The objects of schedulers in the API server: read, written only where they differ, and taken away."""
+"""Client for the objects of schedulers: reads them, writes them only if they differ, and deletes them."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,55 +27,55 @@ KINDS: Final[Mapping[str, tuple[str, str]]] = {
     "RoleBinding": ("rbac.authorization.k8s.io/v1", "rolebindings"),
     "Role": ("rbac.authorization.k8s.io/v1", "roles"),
 }
-"""What schedulers are made of; by the singular, how the API server calls it."""
+"""Kinds of the objects of schedulers, with their API version and plural."""
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _page: Final = msgspec.json.Decoder(Page[dict[str, Any]]).decode
 
 
 def resource(kind: str) -> Resource:
-    """How the API server knows a kind."""
+    """Return the API resource of a kind."""
     version, plural = KINDS[kind]
     group, _, version = version.rpartition("/")
     return Resource(group, version, plural)
 
 
 def ref_of(obj: Mapping[str, Any]) -> ObjectRef:
-    """Where an object is."""
+    """Return the reference of an object."""
     metadata = obj["metadata"]
     return ObjectRef(resource(obj["kind"]), metadata.get("namespace", ""), metadata["name"])
 
 
 @dataclass(slots=True, eq=False)
 class ObjectClient:
-    """Asks and writes as the operator."""
+    """Client for objects of any of these kinds, with the operator's field manager."""
 
     client: Client
     _mutated_by_others: dict[ObjectRef, str] = field(default_factory=dict)
-    """Objects that never become what was applied, because somebody else forms them, by the form they then had."""
+    """Fingerprints of objects that others, such as admission webhooks, change whenever they are applied."""
 
     async def get(self, at: ObjectRef) -> Object | None:
-        """One; None if it is not there."""
+        """Return one object; None if it does not exist."""
         try:
             return await self.client.get(at, _decode)
         except NotFoundError:
             return None
 
     async def all(self, at: ObjectRef, **query: str) -> list[Object]:
-        """All that a query gives."""
+        """Return all objects of a query."""
         found: list[Object] = []
         async for page in self.client.pages(at, _page, query=query):
             found += page.items or []
         return found
 
     async def any(self, at: ObjectRef, **query: str) -> bool:
-        """Whether a query gives any at all."""
+        """Return whether a query finds any object."""
         async for page in self.client.pages(at, _page, query=query, limit=1):
             if page.items:
                 return True
         return False
 
     async def list_labelled(self, kinds: Iterable[str], namespaces: Sequence[str], selector: str) -> list[Object]:
-        """Those of several kinds; lists do not say of what kind their items are."""
+        """Return objects of several kinds, with the kind, which items of lists lack."""
         found: list[Object] = []
         for kind in kinds:
             for namespace in ("",) if kind.startswith("Cluster") else namespaces:
@@ -83,22 +83,22 @@ class ObjectClient:
                 found += [{**one, "kind": kind} for one in items]
         return found
 
-    async def apply_if_changed(self, wanted: Object) -> str:
-        """Have it as it is meant to be: what had to be done, as `drift.state_of` says."""
-        at = ref_of(wanted)
+    async def apply_if_changed(self, desired: Object) -> str:
+        """Apply an object unless it is up to date; return its state before, as `drift.compare` does."""
+        at = ref_of(desired)
         live = await self.get(at)
-        state, meant = compare(wanted, live), to_apply(wanted)
+        state, meant = compare(desired, live), to_apply(desired)
         if not state or (
             state == "edited" and live is not None and self._mutated_by_others.get(at) == _fingerprint(meant, live)
         ):
             return ""
-        if live is not None and must_recreate(wanted, live):
+        if live is not None and must_recreate(desired, live):
             state = "edited"
             await self.remove(live)
         try:
             made = await self.client.apply(at, meant, _decode, manager=MANAGER, force=True)
         except ForbiddenError as error:
-            role = wanted.get("roleRef")
+            role = desired.get("roleRef")
             raise may_not_bind(error, role["kind"], role["name"]) if role else error from None
         if not includes(meant, made):
             LOG.info("object.mutated_by_others", extra={"object": str(at)})
@@ -106,7 +106,7 @@ class ObjectClient:
         return state
 
     async def remove(self, obj: Mapping[str, Any]) -> None:
-        """Gone, if it is still that one."""
+        """Delete an object, if it is still the one with that UID."""
         try:
             await self.client.delete(ref_of(obj), uid=obj["metadata"].get("uid", ""))
         except (NotFoundError, ConflictError):
@@ -114,7 +114,7 @@ class ObjectClient:
 
 
 def _fingerprint(meant: Mapping[str, Any], live: Mapping[str, Any]) -> str:
-    """What an object is like but for its status, and for annotations of others: these change all the time."""
+    """Return a hash of an object without its status and others' annotations, which change all the time."""
     metadata = live["metadata"]
     annotations = {key: metadata.get("annotations", {}).get(key) for key in meant["metadata"]["annotations"]}
     rest = {key: one for key, one in live.items() if key not in ("metadata", "status")}

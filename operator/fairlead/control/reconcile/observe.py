@@ -1,4 +1,4 @@
-"""What there is of a scheduler, read from the API server."""
+"""Observation of a scheduler: reads its objects and pods from the API server."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,22 +21,22 @@ _WAITS: Final = "spec.nodeName=,status.phase=Pending,spec.schedulerName="
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedObjects:
-    """What was found."""
+    """Objects of one scheduler, and its state as observed from them."""
 
     scheduler: ObservedScheduler
     objects: list[Object]
-    """All with the scheduler's label."""
+    """All objects with the scheduler's label."""
     pods: list[Object]
     lease: Object | None
     forged: Sequence[str] = ()
-    """ConfigMaps that pass for configurations, and hold something else than their names and hashes say."""
+    """Names of ConfigMaps that pose as configurations, and do not match their names and hashes."""
 
 
 async def observe(objects: ObjectClient, names: Names, *, counts: bool) -> ObservedObjects:
-    """One look; `counts`: how many pods wait for it is to be known."""
+    """Return the observed scheduler; `counts`: pending pods that name it are counted, too."""
     namespace, selector = names.namespace, f"{SCHEDULER_LABEL}={names.scheduler}"
     found = await objects.list_labelled(_HERE, (namespace,), selector)
-    # elsewhere there may be those of another operator, in another namespace
+    # external objects may belong to an operator in another namespace
     others = await objects.list_labelled(_ALSO_EXTERNAL, (_EXTERNAL,), selector)
     found += [one for one in others if one["metadata"]["name"].startswith(names.external_name(""))]
     found = [
@@ -49,7 +49,7 @@ async def observe(objects: ObjectClient, names: Names, *, counts: bool) -> Obser
     kept = [one for one in found if one["kind"] == "ConfigMap" and "pod.yaml" in (one.get("data") or ())]
     whole = [one for one in kept if is_whole(one, names)]
     published = by_name.get(("ConfigMap", names.object_name))
-    there = ObservedScheduler(
+    observed = ObservedScheduler(
         rollout=observe_rollout(by_name.get(("Deployment", names.object_name)), pods, lease),
         config_maps={one["metadata"]["annotations"][CONFIG_HASH]: one for one in whole},
         published=published if published is not None and is_published(published) else None,
@@ -58,4 +58,4 @@ async def observe(objects: ObjectClient, names: Names, *, counts: bool) -> Obser
         unbound=len(await objects.all(PODS, fieldSelector=_WAITS + names.scheduler)) if counts else 0,
     )
     forged = [one["metadata"]["name"] for one in kept if one not in whole]
-    return ObservedObjects(scheduler=there, objects=found, pods=pods, lease=lease, forged=forged)
+    return ObservedObjects(scheduler=observed, objects=found, pods=pods, lease=lease, forged=forged)

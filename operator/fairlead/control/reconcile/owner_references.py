@@ -1,6 +1,6 @@
-"""What is bound outside the operator's namespace belongs to it: the garbage collector takes it away when that goes.
+"""Owner references of bindings outside the operator's namespace: they are garbage-collected with the namespace.
 
-A binding that stayed would give its rights to whoever makes a namespace of that name, and the account in it, again.
+A binding that remained would grant its permissions to anyone who creates that namespace and account again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,13 +21,13 @@ _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 @dataclass(frozen=True, slots=True)
 class NamespaceOwner:
-    """Of the operator in one namespace."""
+    """Owner of the bindings of the operator in one namespace."""
 
     objects: ObjectClient
     namespace: str
 
     async def own(self) -> None:
-        """Have the operator's own bindings, which came with it, belong to the namespace."""
+        """Make the namespace the owner of the operator's own bindings, which the chart created."""
         role = ROLE.format(namespace=self.namespace)
         found = [("ClusterRoleBinding", "", role)]
         found += [("RoleBinding", place, f"{role}{IN}{place}") for place in ("default", "kube-system")]
@@ -35,12 +35,12 @@ class NamespaceOwner:
         await self.have({**one, "kind": kind} for kind, one in there if one is not None)
 
     async def have(self, there: Iterable[Object]) -> None:
-        """Have these belong to it, as far as they are outside of it and give rights. Raises ClusterError."""
+        """Make the namespace the owner of those objects that are bindings outside of it. Raises ClusterError."""
         loose = [one for one in there if self._is_loose(one)]
         if not loose:
             return
         found = await self.objects.all(NAMESPACES, fieldSelector=f"metadata.name={self.namespace}")
-        for owner in found:  # one, or none where it goes just now
+        for owner in found:  # one, or none while the namespace is being deleted
             for one in loose:
                 await self._give(one, owner["metadata"]["uid"])
 
@@ -53,7 +53,7 @@ class NamespaceOwner:
         return (reference["kind"], reference["name"]) == ("Namespace", self.namespace)
 
     async def _give(self, obj: Object, uid: str) -> None:
-        """Without blockOwnerDeletion: that takes a right on namespaces, and nothing has to wait for it."""
+        """Add the owner, without blockOwnerDeletion: that needs a permission on namespaces, and nothing has to wait."""
         metadata = obj["metadata"]
         place, name = metadata.get("namespace", ""), metadata["name"]
         at = ObjectRef(resource(obj["kind"]), place, name)

@@ -1,6 +1,6 @@
-"""Reconciles one scheduler: gather, decide, apply, verify, and report what came of it.
+"""Reconcile of one scheduler: observe, verify, gather facts, decide, apply, and return the result.
 
-Everything is decided from what is there, however often it is done; nothing depends on an event.
+It is level-triggered: everything is decided from the observed state, and nothing depends on an event.
 """
 
 import ssl
@@ -38,7 +38,7 @@ _DENIED_GOES: Final = "; its scheduler is deleted 10 minutes after that was set"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciler:
-    """Reconciles the schedulers of one operator."""
+    """Reconciler of the schedulers of one operator."""
 
     registry: SchedulerRegistry
     objects: ObjectClient
@@ -52,7 +52,7 @@ class Reconciler:
     now: Callable[[], datetime]
 
     async def reconcile(self, scheduler: str) -> ReconcileResult:
-        """Return what came of it; `error` is set where it has to be done again."""
+        """Reconcile a scheduler; the result has an `error` if it has to be retried."""
         drifts = list[Drift]()
         try:
             result = await self._reconcile(scheduler, drifts)
@@ -87,7 +87,7 @@ class Reconciler:
         return result
 
     async def _reconcile_desired(self, names: Names, desired: DesiredScheduler, drifts: list[Drift]) -> ReconcileResult:
-        """Raises InvalidObjectError where the scheduler cannot be had."""
+        """Reconcile a scheduler that may exist. Raises InvalidObjectError if it cannot be managed."""
         registry, scheduler, now = self.registry, names.scheduler, self.now().timestamp()
         managed, started = desired.settings.management == "Managed", scheduler in registry.managed.there
         if managed and (why := await self._foreign_owner(names, desired)):
@@ -100,7 +100,7 @@ class Reconciler:
         observed = await self._verify(names, observed)
 
         decision, facts = decide_lifecycle(desired, observed.scheduler, now), None
-        if decision.lifecycle != "Goes":  # facts that cannot be had keep no scheduler that is not needed any more
+        if decision.lifecycle != "Goes":  # missing facts must not keep an unused scheduler alive
             facts = await self._gather_facts(names, desired, observed, decision)
             decision = decide(self.engine, desired, facts, observed.scheduler, now)
             if managed and not (started or desired.paused):
@@ -135,7 +135,7 @@ class Reconciler:
     async def _gather_facts(
         self, names: Names, desired: DesiredScheduler, observed: ObservedObjects, decision: Decision
     ) -> ClusterFacts:
-        """Return what the rendering needs; the certificate comes with it. Raises InvalidObjectError."""
+        """Return the facts for rendering, once the certificate is issued. Raises InvalidObjectError."""
         started_with = self.registry.started_with_ca(names.scheduler)
         try:
             return await self.facts.facts(
@@ -144,11 +144,11 @@ class Reconciler:
         except InvalidObjectError:
             unused = not (desired.exists or desired.listed or desired.paused)
             if unused and decision.persisted != observed.scheduler.persisted:
-                await self.applier.persist(names, decision)  # since when it is not used
+                await self.applier.persist(names, decision)  # the time since which it is unused
             raise
 
     async def _verify(self, names: Names, observed: ObservedObjects) -> ObservedObjects:
-        """Return it with what only asking can tell, where a rollout is to be verified."""
+        """Return the observation with probed URLs and logged errors, if a rollout is to be verified."""
         there, rollout = observed.scheduler, observed.scheduler.rollout
         unverified = there.persisted.rollout.unverified
         if not unverified or unverified != rollout.config or rollout.pending_reason or rollout.failure:
@@ -166,7 +166,7 @@ class Reconciler:
         return _with_rollout(observed, replace(rollout, probe_failure=failure, errors=errors))
 
     async def _context_of(self, names: Names) -> ssl.SSLContext | None:
-        """Return what the scheduler shows and trusts, out of its Secret; None if it has no certificate yet."""
+        """Return the TLS context of the scheduler, from its Secret; None if it has no certificate yet."""
         secret = await self.secrets.get(names.certificate)
         if secret is None:
             return None
@@ -184,9 +184,9 @@ def _with_rollout(observed: ObservedObjects, rollout: RolloutObservation) -> Obs
 
 
 def _with_invalid_deployment(error: RequestError, observed: ObservedObjects, decision: Decision) -> ObservedObjects:
-    """Return it as if the new Deployment had failed, which the API server finds invalid.
+    """Return the observation as if the pods of the new Deployment had failed, because the API server rejects it.
 
-    Raises the error where it says something else.
+    Raises the error if it is about something else.
     """
     if not error.is_invalid or error.where.resource != resource("Deployment"):
         raise error
@@ -197,7 +197,7 @@ def _with_invalid_deployment(error: RequestError, observed: ObservedObjects, dec
 
 
 def _renews(decision: Decision, observed: ObservedObjects, *, managed: bool) -> bool:
-    """Return whether the pods of a paused scheduler are to know other authorities, or are about to."""
+    """Return whether the pods of a paused scheduler need new authorities, or are being rolled for them."""
     there = observed.scheduler
     if decision.lifecycle == "Goes" or decision.plan is None:
         return False

@@ -1,4 +1,4 @@
-"""What each replica of the operator says of itself: asked one by one, by the addresses of their pods."""
+"""Client that polls the state of each replica of the operator, at the addresses of their pods."""
 
 import asyncio
 import ssl
@@ -18,28 +18,28 @@ from fairlead.replica_state import ReplicaState
 
 WITHIN_S: Final = 1.0
 STARTING: Final = timedelta(minutes=2)
-"""A replica that was never ready in this time has something to say, or to hide."""
+"""How long a replica that was never ready counts as starting, and is not polled."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class ReplicaClient:
-    """Those of one operator."""
+    """Client of one operator's replicas."""
 
     objects: ObjectClient
     namespace: str
     selector: str
-    """The labels of their pods."""
+    """Label selector of their pods."""
     host: str
-    """What their certificates are for."""
+    """Host name of their certificates."""
     port: int
     context: Callable[[], Awaitable[ssl.SSLContext]]
-    """What is shown to them. Raises InvalidObjectError where that cannot be used."""
+    """Returns the TLS context of the leader. Raises InvalidObjectError if its certificate cannot be used."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     states: Mapping[str, ReplicaState | str] = field(default_factory=dict)
-    """By the pod: what it said, or why it did not."""
+    """State of each replica by the name of its pod, or why it is unknown."""
 
     async def poll(self) -> Mapping[str, ReplicaState | str]:
-        """Ask all that there are, ready or not; but those that have not begun yet: nobody calls them."""
+        """Poll all replicas, ready or not, except those that are still starting: no scheduler calls them."""
         pods = await self.objects.all(ObjectRef(PODS.resource, self.namespace), labelSelector=self.selector)
         living = {
             pod["metadata"]["name"]: pod["status"].get("podIP", "")
@@ -56,8 +56,8 @@ class ReplicaClient:
         timeout = aiohttp.ClientTimeout(total=WITHIN_S)
         connector = aiohttp.TCPConnector(ssl=context, force_close=True)
         async with aiohttp.ClientSession(timeout=timeout, connector=connector) as session:
-            said = await asyncio.gather(*(self._poll_one(session, address) for address in living.values()))
-        self.states = dict(zip(living, said, strict=True))
+            states = await asyncio.gather(*(self._poll_one(session, address) for address in living.values()))
+        self.states = dict(zip(living, states, strict=True))
         return self.states
 
     async def _poll_one(self, session: aiohttp.ClientSession, address: str) -> ReplicaState | str:
@@ -78,7 +78,7 @@ class ReplicaClient:
             return str(error) or type(error).__name__
 
     def refused_callers(self, addresses: list[str]) -> str:
-        """Why one of these addresses was turned away lately; empty if none was."""
+        """Return why a replica refused one of these addresses lately; "" if none did."""
         for name, one in self.states.items():
             if isinstance(one, ReplicaState):
                 for address in addresses:
@@ -88,7 +88,7 @@ class ReplicaClient:
 
 
 def is_starting(pod: Mapping[str, Any], now: datetime) -> bool:
-    """Whether it has started a moment ago, and was never ready since."""
+    """Return whether a pod started a moment ago and was not ready since."""
     status = pod["status"]
     ready = next((one for one in status.get("conditions", ()) if one["type"] == "Ready"), None)
     if ready is not None and ready["status"] == "True":

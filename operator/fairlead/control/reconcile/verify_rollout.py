@@ -1,4 +1,4 @@
-"""Whether those whom a scheduler is to call answer its certificate, and what it complains of."""
+"""Verification of a rollout: probes of the extender URLs with the scheduler's certificate, and its logged errors."""
 
 import asyncio
 import re
@@ -21,17 +21,17 @@ _QUOTED: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"')
 
 
 async def probe_extender_urls(urls: Sequence[str], context: ssl.SSLContext, scheduler: str) -> str:
-    """The first URL that does not answer as it should, and why; empty if all do."""
+    """Return the first URL that fails, and why; "" if all answer."""
     timeout = aiohttp.ClientTimeout(total=_WITHIN_S)
     async with aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(ssl=context)) as session:
-        said = await asyncio.gather(*(_call(session, url, scheduler) for url in urls))
-    return next((one for one in said if one), "")
+        faults = await asyncio.gather(*(_call(session, url, scheduler) for url in urls))
+    return next(filter(None, faults), "")
 
 
 async def _call(session: aiohttp.ClientSession, url: str, scheduler: str) -> str:
     verb = url.rpartition("/")[2]
     try:
-        async with session.post(url, data=msgspec.json.encode(_ASKED[verb](scheduler))) as answer:
+        async with session.post(url, data=msgspec.json.encode(_REQUESTS[verb](scheduler))) as answer:
             if answer.status == 200:
                 return ""
             return f"{url}: {answer.status}: {(await answer.text())[:200]}"
@@ -49,7 +49,7 @@ def _pod(scheduler: str) -> Mapping[str, Any]:
     return {"metadata": {"name": NO_POD, "namespace": "default"}, "spec": {"schedulerName": scheduler}}
 
 
-_ASKED: Final[Mapping[str, Callable[[str], Mapping[str, Any]]]] = {
+_REQUESTS: Final[Mapping[str, Callable[[str], Mapping[str, Any]]]] = {
     "filter": _about_no_node,
     "prioritize": _about_no_node,
     "preempt": lambda scheduler: {"Pod": _pod(scheduler), "NodeNameToMetaVictims": {}},
@@ -58,7 +58,7 @@ _ASKED: Final[Mapping[str, Callable[[str], Mapping[str, Any]]]] = {
 
 
 async def recent_scheduler_errors(client: Client, pods: Iterable[Mapping[str, Any]]) -> str:
-    """The last error about extenders that one of these schedulers logged lately. Raises ForbiddenError."""
+    """Return the last error about extenders that one of these pods logged lately. Raises ForbiddenError."""
     for pod in pods:
         metadata = pod["metadata"]
         at = PODS.named(metadata["namespace"], metadata["name"], "log")
@@ -67,7 +67,7 @@ async def recent_scheduler_errors(client: Client, pods: Iterable[Mapping[str, An
             text = (await client.get(at, bytes, query)).decode(errors="replace")
         except ForbiddenError:
             raise
-        except ClusterError:  # one that is not there yet, or any more, has logged nothing
+        except ClusterError:  # a pod that does not run has logged nothing
             continue
         for line in reversed(text.splitlines()):
             if line.startswith("E") and any(word in line for word in _ERRORS):
@@ -76,7 +76,7 @@ async def recent_scheduler_errors(client: Client, pods: Iterable[Mapping[str, An
 
 
 def _without_values(line: str) -> str:
-    """A line of klog up to its error: what comes after that are the pods and nodes that it is about."""
+    """Return a klog line up to its error, without the names of pods and nodes that follow."""
     where, end, rest = line.partition("] ")
     if (words := _QUOTED.match(rest)) is None:
         return line

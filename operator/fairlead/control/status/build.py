@@ -1,4 +1,4 @@
-"""The status of a policy, from what the replicas and the passes over its scheduler say; pure."""
+"""Status of a policy, from the states of the replicas and the result of reconciling its scheduler; pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,35 +12,35 @@ from fairlead.replica_state import PolicyState, ReplicaState, RuleState
 
 Obj = Mapping[str, Any]
 COUNTERS_S: Final = 60.0
-"""What only counts is written no oftener."""
+"""Minimum time between two writes in which only counters changed."""
 _TEXT_MAX: Final = 1024
 _COUNTED: Final = frozenset({"RejectedByThisPolicyOnly", "SampleMissed", "TooSlowForSome"})
-"""Warnings that come and go with pods."""
+"""Warnings that come and go with pods: they count as counters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusInputs:
-    """All that a status is made from."""
+    """Inputs of a status."""
 
     policy: Obj
     states: Mapping[str, ReplicaState | str]
     result: ReconcileResult
     missing_permissions: Sequence[str] = ()
-    """Permissions that are missing for something else."""
+    """Permissions that are missing for anything else than the reconcile."""
     paused: bool
     invalid: str = ""
     warnings: Sequence[tuple[str, str]] = ()
-    """Reasons and sentences, of what was found when it was checked."""
+    """Reasons and messages of lint."""
 
 
 def build_status(about: StatusInputs, now: datetime) -> dict[str, Any]:
-    """What the status is to be."""
+    """Return the status."""
     policy, decision = about.policy, about.result.decision
     before, uid = policy.get("status", {}), policy["metadata"]["uid"]
     generation, name = policy["metadata"]["generation"], policy["metadata"]["name"]
-    said = {pod: _of(one, name, uid) for pod, one in about.states.items()}
-    lacks = {pod: one.missing for pod, one in about.states.items() if isinstance(one, ReplicaState)}
-    found = [one for one in said.values() if isinstance(one, PolicyState)]
+    on_replicas = {pod: _of(one, name, uid) for pod, one in about.states.items()}
+    missing = {pod: one.missing for pod, one in about.states.items() if isinstance(one, ReplicaState)}
+    found = [one for one in on_replicas.values() if isinstance(one, PolicyState)]
     current = [one for one in found if one.generation == str(generation)]
     known = ConditionInputs(
         generation=generation,
@@ -49,7 +49,7 @@ def build_status(about: StatusInputs, now: datetime) -> dict[str, Any]:
         invalid=about.invalid,
         compiled=cast("Reason", current[0].reason) if current else None,
         fault=current[0].message if current else "",
-        replicas=[_replica(pod, one, lacks.get(pod, "")) for pod, one in said.items()],
+        replicas=[_replica(pod, one, missing.get(pod, "")) for pod, one in on_replicas.items()],
         phase=decision.phase if decision is not None and edit_id(policy) in about.result.policy_edits else None,
         rollout_message=decision.message if decision is not None else "",
         missing_permission=about.result.missing_permission,
@@ -70,24 +70,24 @@ def build_status(about: StatusInputs, now: datetime) -> dict[str, Any]:
 
 
 def status_change(before: Obj, after: Obj) -> Literal["", "counters", "all"]:
-    """What of a status has become another."""
+    """Return what changed: "" if nothing, "counters" if only those."""
     if before == after:
         return ""
     return "counters" if _without_counters(before) == _without_counters(after) else "all"
 
 
 def _of(answer: ReplicaState | str, name: str, uid: str) -> PolicyState | str:
-    """What a replica knows of a policy, or why nothing is known."""
+    """Return the state of a policy on a replica, or why it is unknown."""
     if isinstance(answer, str):
         return answer
     one = answer.policies.get(name)
     return one if one is not None and one.uid == uid else PolicyState(uid=uid, generation="", reason="")
 
 
-def _replica(pod: str, said: PolicyState | str, missing: str) -> ReplicaSummary:
-    if isinstance(said, str):
-        return ReplicaSummary(name=pod, silent=said)
-    return ReplicaSummary(name=pod, serving=said.serving or None, slow=said.slow, missing=missing)
+def _replica(pod: str, state: PolicyState | str, missing: str) -> ReplicaSummary:
+    if isinstance(state, str):
+        return ReplicaSummary(name=pod, silent=state)
+    return ReplicaSummary(name=pod, serving=state.serving or None, slow=state.slow, missing=missing)
 
 
 def _hashes(about: StatusInputs) -> dict[str, str]:
@@ -99,7 +99,7 @@ def _hashes(about: StatusInputs) -> dict[str, str]:
 
 
 def _rules(found: Sequence[PolicyState]) -> Iterator[dict[str, Any]]:
-    """Errors are added up over the replicas."""
+    """Yield the rules, with errors added up over the replicas."""
     if not found:
         return
     others = [{(rule.kind, rule.name): rule for rule in one.rules} for one in found[1:]]

@@ -1,6 +1,6 @@
-"""What the operator says about a policy: its conditions, from what is known of it; pure.
+"""Conditions of a policy, from what is known of it; pure.
 
-A person reads `Ready` first, so it repeats the first thing that is wrong: its reason, and what to do about it.
+Users read `Ready` first, so it repeats the first problem: its reason, and what to do about it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,44 +29,43 @@ _DISABLED: Final = "it is disabled: its rules are compiled but never applied"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaSummary:
-    """What a replica says of one policy."""
+    """State of one policy on one replica."""
 
     name: str
     silent: str = ""
-    """Why nothing is known of it; empty where it answered."""
+    """Why the replica's state is unknown; empty if it answered."""
     serving: str | None = None
-    """The generation that serves there."""
+    """The generation that the replica serves."""
     slow: bool = False
-    """Whether it is switched to its failure policy there, for all pods."""
+    """True if the policy's circuit is open for all pods."""
     missing: str = ""
-    """A permission that it lacks."""
+    """A permission that the replica misses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionInputs:
-    """What is known of one policy."""
+    """Inputs of the conditions of one policy."""
 
     generation: int
     enforced: bool = True
     refused: str = ""
-    """Why the scheduler that it is for cannot be had; with what to do about it."""
+    """Why its scheduler cannot be managed, and what to do about it."""
     invalid: str = ""
-    """What is wrong with the policy itself though it compiles."""
+    """What is wrong with the policy itself although it compiles."""
     compiled: Reason | None = None
-    """What the replica that leads made of this generation; None: nothing yet."""
+    """Result of compiling this generation; None while it is being compiled."""
     fault: str = ""
     """Why it does not compile."""
     replicas: Sequence[ReplicaSummary] = ()
     phase: Phase | None = None
-    """Of the scheduler's configuration; None until it was looked at."""
+    """Phase of the scheduler's configuration; None until the first reconcile."""
     rollout_message: str = ""
-    """What is said of the phase."""
     missing_permission: str = ""
-    """A permission that the operator lacks."""
+    """The missing permission for which the reconcile failed."""
     failure: str = ""
-    """Why else what its scheduler is made of could not be looked at, or written."""
+    """Why else the reconcile failed."""
     missing_permissions: Sequence[str] = ()
-    """Permissions without which the scheduler is as it should be, and something else is not."""
+    """Permissions that are missing for anything else."""
     paused: bool = False
 
 
@@ -78,14 +77,14 @@ class _ConditionValue:
 
 
 def serving_generation(known: ConditionInputs) -> int | None:
-    """The generation that serves on every replica that answered; None if there is none, or they differ."""
+    """Return the generation that every replica that answered serves; None if there is none, or they differ."""
     found = {one.serving for one in known.replicas if not one.silent}
     (serving,) = found if len(found) == 1 else (None,)
     return int(serving) if serving is not None and serving.isdecimal() else None
 
 
 def conditions(known: ConditionInputs, before: Iterable[Condition], now: str) -> list[Condition]:
-    """All of them, in the order in which they come true; `now` is a time as the API writes it."""
+    """Return all conditions, in the order in which they come true; `now` is in the API's format."""
     accepted, compiled, programmed = _accepted(known), _compiled(known), _programmed(known)
     wrong = next((one for one in (accepted, compiled, programmed) if one.value != "True"), None)
     if wrong is None:
@@ -97,8 +96,8 @@ def conditions(known: ConditionInputs, before: Iterable[Condition], now: str) ->
     else:
         ready = wrong
     moves = wrong is not None and wrong.reason in _MOVING
-    stalls = wrong is not None and wrong.reason in _HOPELESS
-    said: dict[str, _ConditionValue] = {
+    stalls = wrong is not None and wrong.reason in _STALLED
+    values: dict[str, _ConditionValue] = {
         "Accepted": accepted,
         "Compiled": compiled,
         "Programmed": programmed,
@@ -111,15 +110,15 @@ def conditions(known: ConditionInputs, before: Iterable[Condition], now: str) ->
         else _ConditionValue("False", ready.reason),
     }
     old = {one["type"]: one for one in before}
-    return [_condition(name, one, known.generation, old.get(name), now) for name, one in said.items()]
+    return [_condition(name, one, known.generation, old.get(name), now) for name, one in values.items()]
 
 
 _MOVING: Final[frozenset[Reason]] = frozenset({"Pending", "ReplicaBehind", "Rolling"})
-"""They pass by themselves."""
-_HOPELESS: Final[frozenset[Reason]] = frozenset(
+"""Problems that resolve by themselves."""
+_STALLED: Final[frozenset[Reason]] = frozenset(
     {"SchedulerRefused", "InvalidSpec", "LastGoodServes", "NothingServes", "ConfigurationRejected"}
 )
-"""They stay until somebody changes something."""
+"""Problems that stay until a user changes something."""
 
 
 def _accepted(known: ConditionInputs) -> _ConditionValue:
@@ -139,7 +138,7 @@ def _compiled(known: ConditionInputs) -> _ConditionValue:
 
 
 def _programmed(known: ConditionInputs) -> _ConditionValue:
-    """Whether what was written is what happens: in every replica, and in the scheduler that asks them."""
+    """Return whether the policy is in effect: in every replica, and in its scheduler."""
     problems = [*_missing_permission(known), *_replicas(known), *_scheduler(known)]
     if problems:
         first = min(problems, key=lambda one: _ORDER.index(one.reason))
@@ -160,14 +159,14 @@ _ORDER: Final[Sequence[Reason]] = (
     "ReplicaBehind",
     "Pending",
 )
-"""What is said first: what does not pass by itself."""
+"""Order of problems: those that do not resolve by themselves come first."""
 
 
 def _missing_permission(known: ConditionInputs) -> Iterator[_ConditionValue]:
     for one in known.missing_permissions:
         yield _ConditionValue("False", "Forbidden", one)
-    if lacking := [one for one in known.replicas if one.missing]:
-        yield _ConditionValue("False", "Forbidden", f"{_named(lacking)}: {lacking[0].missing}")
+    if found := [one for one in known.replicas if one.missing]:
+        yield _ConditionValue("False", "Forbidden", f"{_named(found)}: {found[0].missing}")
 
 
 def _replicas(known: ConditionInputs) -> Iterator[_ConditionValue]:
@@ -194,7 +193,7 @@ def _scheduler(known: ConditionInputs) -> Iterator[_ConditionValue]:
         serves = "its rules serve; " if known.enforced else ""
         message = f"{serves}while it is paused, nothing of its scheduler is updated except certificates"
         yield _ConditionValue("False", "Paused", message)
-    elif not known.enforced:  # its scheduler does nothing for it
+    elif not known.enforced:  # its scheduler has nothing to do for it
         return
     elif known.phase in ("RolledBack", "Rejected"):
         yield _ConditionValue("False", "ConfigurationRejected", known.rollout_message)
@@ -216,14 +215,14 @@ def _named(replicas: Sequence[ReplicaSummary]) -> str:
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _condition(kind: str, said: _ConditionValue, generation: int, before: Condition | None, now: str) -> Condition:
-    same = before is not None and before.get("status") == said.value
+def _condition(kind: str, value: _ConditionValue, generation: int, before: Condition | None, now: str) -> Condition:
+    same = before is not None and before.get("status") == value.value
     return {
         "type": kind,
-        "status": said.value,
+        "status": value.value,
         "observedGeneration": generation,
         "lastTransitionTime": before["lastTransitionTime"] if same and before is not None else now,
-        "reason": said.reason,
-        # kubectl shows a cell up to the end of its first line
-        "message": "; ".join(line.strip() for line in said.message.splitlines())[:_MESSAGE_MAX],
+        "reason": value.reason,
+        # kubectl shows only the first line of a cell
+        "message": "; ".join(line.strip() for line in value.message.splitlines())[:_MESSAGE_MAX],
     }

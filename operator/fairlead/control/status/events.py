@@ -1,4 +1,4 @@
-"""Events: one for each transition of a policy's `Ready`, and one for each thing that somebody had changed."""
+"""Kubernetes Events of policies: one per transition of `Ready`, and one per corrected drift."""
 
 import hashlib
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ from fairlead.kube.resources import ObjectRef, Resource
 
 EVENTS: Final = Resource("events.k8s.io", "v1", "events")
 NAMESPACE: Final = "default"
-"""Of events about what has no namespace."""
+"""Namespace of events about cluster-scoped objects."""
 _NOTE_MAX: Final = 1000
 _POSTING: Final = "events cannot be posted"
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def ready_event(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, str, str] | None:
-    """Type, reason and note of the event about a status that became another; None: there is nothing to say."""
+    """Return type, reason and note of the event about a changed status; None if `Ready` did not change."""
     old, new = _ready(before), _ready(after)
     if new is None or (old is not None and (old["status"], old["reason"]) == (new["status"], new["reason"])):
         return None
@@ -35,7 +35,7 @@ def ready_event(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[st
 
 
 def condition_status(status: Mapping[str, Any], kind: str) -> str:
-    """The status of a condition."""
+    """Return the status of a condition; "" if there is no such condition."""
     return next((one["status"] for one in status.get("conditions", ()) if one["type"] == kind), "")
 
 
@@ -45,19 +45,19 @@ def _ready(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 @dataclass(slots=True, eq=False)
 class EventRecorder:
-    """Posts them."""
+    """Recorder of events, which posts them."""
 
     client: Client
     instance: str
-    """Which replica."""
+    """Name of this replica."""
     missing_permissions: MissingPermissions
     _refused: Mapping[str, Any] | None = None
-    """The last one that we were not allowed to post: whether we are by now only posting tells."""
+    """The last event that was forbidden; posting it again is the only way to find out whether it is allowed now."""
 
     async def record(
         self, policy: Mapping[str, Any], kind: str, reason: str, note: str, action: str, now: datetime
     ) -> None:
-        """One event. That it cannot be posted changes nothing."""
+        """Post an event. A failure to post has no other effect."""
         metadata = policy["metadata"]
         text = f"{metadata['uid']} {reason} {note} {now.isoformat()}"
         event = {
@@ -85,13 +85,13 @@ class EventRecorder:
         await self._post(event)
 
     async def retry_refused(self) -> None:
-        """Post what was refused."""
+        """Post the event that was forbidden again, if there is one."""
         if self._refused is not None:
             await self._post(self._refused)
 
     async def _post(self, event: Mapping[str, Any]) -> None:
         try:
-            with suppress(ConflictError):  # it is there: an answer was lost
+            with suppress(ConflictError):  # it exists: the response was lost
                 await self.client.create(ObjectRef(EVENTS, NAMESPACE), event, _decode)
         except ClusterError as error:
             self.missing_permissions.record(_POSTING, error)

@@ -1,6 +1,6 @@
-"""What lint warns of, for the status of a policy; looked for once for each generation.
+"""Cache of lint warnings, for the status of policies; each generation of a policy is linted once.
 
-In pieces, which share a part of the time: nobody's status waits for what lint says of somebody else's policy.
+Linting runs in pieces and with a share of the loop's time, so that no status waits for the lint of another policy.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ LOG: Final = logging.getLogger(__name__)
 PART: Final = 1 / 10
 _MOST: Final = 1000
 Warnings = list[tuple[str, str]]
-"""Reasons and sentences."""
+"""Reasons and messages."""
 
 
 @dataclass(slots=True, eq=False)
@@ -35,55 +35,55 @@ class _LintRun:
 
 @dataclass(slots=True, eq=False)
 class LintCache:
-    """Warnings, by the UIDs of policies."""
+    """Cache of warnings, by the UIDs of policies."""
 
     model: type[SchedulerExtenderPolicy]
     options: Callable[[], CompileOptions]
     share: Share = field(default_factory=lambda: Share(perf_counter, PART))
     _runs: dict[str, _LintRun] = field(default_factory=dict)
 
-    def __call__(self, policy: Mapping[str, Any], found: Callable[[], None]) -> Warnings | None:
-        """Of a policy as the API server has it; None while it is being looked at: then `found` is told of the end."""
+    def __call__(self, policy: Mapping[str, Any], on_done: Callable[[], None]) -> Warnings | None:
+        """Return the warnings of a policy; None while lint runs, which calls `on_done` at its end."""
         uid, generation, rules = policy["metadata"]["uid"], policy["metadata"]["generation"], self.options()
-        look = self._runs.get(uid)
-        if look is None or look.generation != generation or look.rules is not rules:
-            self._forget(uid if look is not None or len(self._runs) < _MOST else next(iter(self._runs)))
-            look = self._runs[uid] = _LintRun(generation, rules)
-            self._begin(look, policy, found)
-        return look.found
+        run = self._runs.get(uid)
+        if run is None or run.generation != generation or run.rules is not rules:
+            self._forget(uid if run is not None or len(self._runs) < _MOST else next(iter(self._runs)))
+            run = self._runs[uid] = _LintRun(generation, rules)
+            self._start(run, policy, on_done)
+        return run.found
 
     def _forget(self, uid: str) -> None:
-        look = self._runs.pop(uid, None)
-        if look is not None and look.remaining is not None:
-            look.remaining.cancel()
+        run = self._runs.pop(uid, None)
+        if run is not None and run.remaining is not None:
+            run.remaining.cancel()
 
-    def _begin(self, look: _LintRun, policy: Mapping[str, Any], found: Callable[[], None]) -> None:
-        """Most are looked at in less time than may be taken at once."""
-        pauses = self._pauses(look, policy)
+    def _start(self, run: _LintRun, policy: Mapping[str, Any], on_done: Callable[[], None]) -> None:
+        """Run lint until its share of the time is used, which most policies never reach, and the rest in a task."""
+        pauses = self._pauses(run, policy)
         if pause := next(filter(None, pauses), 0.0):
             uid, rest = policy["metadata"]["uid"], itertools.chain((pause,), pauses)
-            look.remaining = asyncio.get_running_loop().create_task(self._go_on(uid, look, rest, found))
+            run.remaining = asyncio.get_running_loop().create_task(self._resume(uid, run, rest, on_done))
 
-    async def _go_on(self, uid: str, look: _LintRun, pauses: Iterable[float], found: Callable[[], None]) -> None:
+    async def _resume(self, uid: str, run: _LintRun, pauses: Iterable[float], on_done: Callable[[], None]) -> None:
         try:
             for each in pauses:
                 await asyncio.sleep(each)
-        except asyncio.CancelledError:  # whoever leads next looks at it again
-            if self._runs.get(uid) is look:
+        except asyncio.CancelledError:  # the next leader lints it again
+            if self._runs.get(uid) is run:
                 del self._runs[uid]
             raise
-        found()
+        on_done()
 
-    def _pauses(self, look: _LintRun, policy: Mapping[str, Any]) -> Generator[float, None, None]:
-        """Look at it, and tell after each piece for how long to give the time to others."""
+    def _pauses(self, run: _LintRun, policy: Mapping[str, Any]) -> Generator[float, None, None]:
+        """Run lint; yield after each piece for how long to pause."""
         try:
-            inspected = yield from paid(inspect_steps(policy, self.model, look.rules), self.share)
-        except Exception:  # nothing is said of it, and it is not tried again
+            inspected = yield from paid(inspect_steps(policy, self.model, run.rules), self.share)
+        except Exception:  # it has no warnings then, and is not linted again
             LOG.exception("lint.fault", extra={"policy": policy["metadata"].get("name", "")})
-            look.found = []
+            run.found = []
         else:
             found = (one for one in inspected.warnings if one.severity == "warning")
-            look.found = [(one.reason.value, _as_text(one)) for one in found]
+            run.found = [(one.reason.value, _as_text(one)) for one in found]
 
 
 def _as_text(one: LintWarning) -> str:

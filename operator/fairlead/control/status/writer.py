@@ -1,7 +1,7 @@
-"""Writes what is said of policies, where it became another.
+"""Writer of the statuses of policies, which writes only what changed.
 
-What could not be written, and what only counts and was written a moment ago, is owed: whoever asks the replicas comes
-again for it.
+A status that could not be written, or in which only counters changed since a moment ago, stays pending: the poller of
+the replicas tries again.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class StatusWriter:
-    """Of all policies."""
+    """Writer of the statuses of all policies."""
 
     policy_index: PolicyIndex
     replicas: ReplicaClient
@@ -41,54 +41,54 @@ class StatusWriter:
     missing_permissions: MissingPermissions
     is_leader: Callable[[], bool]
     warnings: Callable[[Obj, Callable[[], None]], Warnings | None]
-    """Returns what lint warns of; None while it is being looked for, and calls back when it is found."""
+    """Returns the warnings of lint; None while it runs, and calls back at its end."""
     poll_requested: asyncio.Event
-    """Set when what is pending can be written."""
+    """Set when a pending status can be written."""
     now: Callable[[], datetime]
     _pending: set[str] = field(default_factory=set)
     _counted: dict[str, float] = field(default_factory=dict)
     _rate_limiter: RateLimiter = field(default_factory=RateLimiter)
     _locks: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
-    """Two who write the same statuses at once would tell of one transition twice."""
+    """Concurrent writers of one status would record its transition twice."""
 
     def has_pending(self, scheduler: str) -> bool:
-        """Whether something is to be written of its policies though nothing happens any more."""
+        """Return whether a status of its policies is still to be written."""
         return scheduler in self._pending
 
-    async def write(self, scheduler: str, passed: ReconcileResult) -> None:
-        """Write what became another of the statuses of a scheduler's policies."""
+    async def write(self, scheduler: str, result: ReconcileResult) -> None:
+        """Write the statuses of a scheduler's policies that changed."""
         if not self.is_leader():
             return
         async with self._locks[scheduler]:
             names = [one["metadata"]["name"] for one in self.policy_index.policies_of(scheduler)]
-            said = [await self._write_one(scheduler, name, passed) for name in names]
-            (self._pending.discard if all(said) else self._pending.add)(scheduler)
+            done = [await self._write_one(scheduler, name, result) for name in names]
+            (self._pending.discard if all(done) else self._pending.add)(scheduler)
 
-    async def _write_one(self, scheduler: str, name: str, passed: ReconcileResult) -> bool:
-        """Whether nothing is left to be said of a policy."""
+    async def _write_one(self, scheduler: str, name: str, result: ReconcileResult) -> bool:
+        """Return whether the status of a policy is up to date."""
         policy = self.policy_index.policies.get(name)
         if policy is None:
             return True
         try:
-            return "deletionTimestamp" in policy["metadata"] or await self._write(scheduler, policy, passed)
+            return "deletionTimestamp" in policy["metadata"] or await self._write(scheduler, policy, result)
         except NotFoundError:
-            return True  # an event or a resync will tell
+            return True  # an event or a resync follows
         except ConflictError:
-            return False  # it has become another
+            return False  # the policy changed meanwhile
         except ClusterError as error:
             if (more := self._rate_limiter.about(type(error).__name__)) is not None:
                 LOG.warning("status.write_failed", extra={"policy": name, "error": str(error), **more})
             return False
-        except Exception:  # the scheduler is looked at again, and others have their statuses
+        except Exception:  # retried with the next reconcile; the other policies get their statuses
             LOG.exception("status.fault", extra={"policy": name})
         return True
 
-    async def _write(self, scheduler: str, policy: Obj, passed: ReconcileResult) -> bool:
+    async def _write(self, scheduler: str, policy: Obj, result: ReconcileResult) -> bool:
         now, warnings = self.now(), self.warnings(policy, self.poll_requested.set)
         about = StatusInputs(
             policy=policy,
             states=self.replicas.states,
-            result=passed,
+            result=result,
             missing_permissions=self.missing_permissions.messages,
             paused=is_paused(self.policy_index.policies_of(scheduler)),
             warnings=warnings or (),
@@ -104,6 +104,6 @@ class StatusWriter:
         made = await self.events.client.apply(at, body, _decode, manager=STATUS_MANAGER, force=True)
         self._counted[name] = now.timestamp()
         self.policy_index.record_status(policy, made)
-        if (said := ready_event(before, after)) is not None:
-            await self.events.record(policy, *said, "Reconcile", now)
+        if (event := ready_event(before, after)) is not None:
+            await self.events.record(policy, *event, "Reconcile", now)
         return warnings is not None
