@@ -19,8 +19,8 @@ import pytest
 
 from fairlead.control.loop.assemble import AUTHORITY
 from fairlead.pki.rotation import ROTATE
-from fairlead.render.config import TLS_FOLDER
 from fairlead.render.object_names import CONFIG_HASH
+from fairlead.render.plan import TLS_FOLDER
 from support.chart.chart import CHART, NAMESPACE
 from support.chart.release import (
     DEPLOYMENT,

@@ -4,8 +4,8 @@ from base64 import b64encode
 from collections.abc import Callable
 
 from fairlead.control.loop.assemble import now
+from fairlead.pki.authority import current_leaf, server_hosts
 from fairlead.pki.identities import OPERATOR, SERVER, scheduler_identity
-from fairlead.pki.leaf import current_leaf, server_hosts
 from fairlead.render.operator_settings import parse_settings
 from support.control.leader import ADDRESSES, SERVICE, Ground
 from support.control.scheduler import FILTER, child, config_of, message, run_until_ready, told, versions

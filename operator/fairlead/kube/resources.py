@@ -1,7 +1,7 @@
 """References to what a request is about: a kind of object, its objects in a namespace, one object, or a subresource."""
 
 from dataclasses import dataclass, replace
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -70,6 +70,8 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
     items: list[T] | None = None  # Go writes null for an empty list
 
 
+decode_object: Final = msgspec.json.Decoder(dict[str, Any]).decode
+"""Decoder of any object."""
 PODS: Final = ObjectRef(Resource("", "v1", "pods"))
 NAMESPACES: Final = ObjectRef(Resource("", "v1", "namespaces"))
 NODES: Final = ObjectRef(Resource("", "v1", "nodes"))

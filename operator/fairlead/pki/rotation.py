@@ -18,10 +18,9 @@ from typing import Final
 
 from fairlead.api.names import GROUP
 from fairlead.pki import parsing
-from fairlead.pki.authority import LEAF_LIFE, LIFE, Authority, Phase
+from fairlead.pki.authority import LEAF_LIFE, LIFE, Authority, Phase, renewal_reason
 from fairlead.pki.identities import scheduler_identity
 from fairlead.pki.issuing import Pair, belong_together
-from fairlead.pki.leaf import renewal_reason
 
 ROTATE: Final = f"{GROUP}/rotate"
 """Annotation on the authority's Secret, with any value: rotate the authority. It is removed at the start."""

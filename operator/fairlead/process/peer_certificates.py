@@ -16,7 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from fairlead.kube.watch.secrets import Shown
-from fairlead.kube.watch.store import Key
+from fairlead.kube.watch.store import EventSink, Key
 from fairlead.pki import parsing
 
 LOG: Final = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ _remembered: Final = msgspec.json.Decoder(_Before).decode
 
 
 @dataclass(slots=True)
-class PeerCertificates:
+class PeerCertificates(EventSink):
     """Accepted certificates by Secret: fingerprints, the newest first, and until when each is accepted.
 
     When a Secret is deleted, its certificates are refused at once. An unreadable certificate changes nothing.
@@ -58,12 +58,6 @@ class PeerCertificates:
             if kept := {leaf: until for leaf, until in known.items() if now < until and leaf != last[0]}:
                 found[name] = kept
         return found
-
-    def begin(self) -> None:
-        """Ignore the start of a list."""
-
-    def end(self) -> None:
-        """Ignore the end of a list."""
 
     def put(self, secret: Shown) -> None:
         """Take the certificate of a Secret that was added or changed."""

@@ -13,13 +13,12 @@ from fairlead.kube.errors import ClusterError
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.secrets import Secret, Secrets
-from fairlead.kube.watch.store import Key
+from fairlead.kube.watch.store import EventSink, Key
 from fairlead.pki import authority as authorities
 from fairlead.pki import parsing
-from fairlead.pki.authority import SECRET, Authority, AuthorityError
+from fairlead.pki.authority import SECRET, Authority, AuthorityError, current_leaf, server_hosts
 from fairlead.pki.identities import OPERATOR, SERVER
 from fairlead.pki.issuing import Pair
-from fairlead.pki.leaf import current_leaf, server_hosts
 from fairlead.pki.rotation import ROTATE, ReplicaTrust
 from fairlead.pki.tls_context import client_context
 from fairlead.process.settings import OperateSettings
@@ -30,7 +29,7 @@ LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
-class ReplicaCertificates:
+class ReplicaCertificates(EventSink):
     """Certificates of one replica, signed by the authority in the watched Secret."""
 
     hosts: frozenset[str]
@@ -60,12 +59,6 @@ class ReplicaCertificates:
         """Renew certificates that are due."""
         if self.authority is not None:
             self._try(self.authority.data(), "the cached authority")
-
-    def begin(self) -> None:
-        """Ignore the start of a list."""
-
-    def end(self) -> None:
-        """Ignore the end of a list."""
 
     def put(self, secret: Secret) -> None:
         """Use the authority of a Secret that was added or changed."""

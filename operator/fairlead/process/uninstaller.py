@@ -6,19 +6,18 @@ answers them, and the operator before the objects that it would create again.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME, GROUP
 from fairlead.control.decide.decide import deletion_order
 from fairlead.control.loop.assemble import AUTHORITY, LEASE
+from fairlead.control.loop.waker import CAPACITIES
 from fairlead.control.reconcile.managed_schedulers import NAME as MANAGED_SCHEDULERS
-from fairlead.control.reconcile.object_client import KINDS, ObjectClient, resource
+from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.kube.errors import ConflictError, NotFoundError
 from fairlead.kube.http.client import Clock
 from fairlead.kube.leader_election.election import LeaseTimings
-from fairlead.kube.resources import PODS, POLICIES, ObjectRef, Resource
+from fairlead.kube.resources import PODS, POLICIES, ObjectRef, decode_object
 from fairlead.process.cluster_claim import CLAIM
 from fairlead.process.peer_certificates import REMEMBERED
 from fairlead.render.object_names import MANAGED_BY, MANAGER, SCHEDULER_LABEL
@@ -36,14 +35,11 @@ _UNLABELLED: Final = (
     ("ConfigMap", MANAGED_SCHEDULERS),
 )
 _NAME: Final = "fairlead-uninstall"
-_CAPACITIES: Final = Resource("storage.k8s.io", "v1", "csistoragecapacities")
-_EXTERNAL: Final = {"ClusterRoleBinding": "", "RoleBinding": "kube-system"}
-_HERE: Final = [kind for kind in KINDS if kind != "ClusterRoleBinding"]
+
 _AGAIN_S: Final = 1.0
 _HEARD_S: Final = LeaseTimings().act_s
 """How long a leader may still act after its last confirmed renewal."""
 _SHOWN: Final = 20
-_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -64,7 +60,7 @@ class Uninstaller:
     async def run(self) -> None:
         """Uninstall. Raises ClusterError, and can be cancelled at any point."""
         policies = await self._policies()
-        labelled = await self.objects.list_labelled(_HERE, (self.namespace,), f"{SCHEDULER_LABEL},{_OURS}")
+        labelled = await self.objects.list_labelled(self.namespace, f"{SCHEDULER_LABEL},{_OURS}")
         schedulers = {str(one["metadata"]["labels"][SCHEDULER_LABEL]) for one in labelled}
         schedulers |= {str(one["spec"].get("schedulerName") or DEFAULT_SCHEDULER_NAME) for one in policies}
         await self._take_lease()
@@ -87,7 +83,7 @@ class Uninstaller:
             holder = before.get("holderIdentity") not in (None, "", _NAME)
             spec = {**before, "holderIdentity": _NAME, "leaseDurationSeconds": int(self.lasts_s)}
             try:
-                await self.objects.client.replace(at, {**lease, "spec": spec}, _decode)
+                await self.objects.client.replace(at, {**lease, "spec": spec}, decode_object)
             except NotFoundError:
                 return
             except ConflictError:
@@ -118,18 +114,14 @@ class Uninstaller:
 
     async def _delete_objects(self) -> None:
         """Delete the remaining objects of schedulers, and the operator's own."""
-        found = await self.objects.list_labelled(_HERE, (self.namespace,), _OURS)
-        for kind, namespace in _EXTERNAL.items():
-            items = await self.objects.all(ObjectRef(resource(kind), namespace), labelSelector=_OURS)
-            # they may belong to an operator in another namespace
-            ours = [one for one in items if one["metadata"]["name"].startswith(f"{MANAGER}.{self.namespace}.")]
-            found += [{**one, "kind": kind} for one in ours]
+        found = await self.objects.list_labelled(self.namespace, _OURS)
+        found += await self.objects.list_external(_OURS, f"{MANAGER}.{self.namespace}.")
         for one in deletion_order(found):
             await self.objects.remove(one)
         for kind, name in _UNLABELLED:
             await self._delete(ObjectRef(resource(kind), self.namespace, name))
         kept = ObjectRef(REVISIONS, self.namespace)
-        others = ObjectRef(_CAPACITIES, self.namespace)
+        others = ObjectRef(CAPACITIES, self.namespace)
         # those of `fairlead serve` do not belong to the operator
         for at, selector in ((kept, f"{LAST_GOOD},{LAST_GOOD}!=files"), (others, _OURS)):
             for one in await self.objects.all(at, labelSelector=selector):
@@ -159,7 +151,7 @@ class Uninstaller:
                 rest = [name for name in _finalizers(one) if name != FINALIZER]
                 body = {"metadata": {"finalizers": rest, "resourceVersion": metadata["resourceVersion"]}}
                 try:
-                    await self.objects.client.merge(replace(POLICIES, name=metadata["name"]), body, _decode)
+                    await self.objects.client.merge(replace(POLICIES, name=metadata["name"]), body, decode_object)
                 except (ConflictError, NotFoundError):
                     continue  # it changed meanwhile, and is checked once more
         self.report("policies: finalizers removed")

@@ -22,10 +22,9 @@ from fairlead.kube.access.access import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
 from fairlead.metrics import Metrics
-from fairlead.pki.authority import Authority, read
+from fairlead.pki.authority import Authority, current_leaf, read, server_hosts
 from fairlead.pki.identities import OPERATOR, SERVER
 from fairlead.pki.issuing import Pair
-from fairlead.pki.leaf import current_leaf, server_hosts
 from fairlead.pki.parsing import digest, read_certificate
 from fairlead.pki.rotation import ReplicaTrust
 from fairlead.pki.tls_context import load_pair

@@ -8,8 +8,7 @@ from unittest.mock import patch
 
 from generate.crds import installed_policy
 
-from fairlead.control.loop.assemble import AUTHORITY, LeaderContext, leader_controller
-from fairlead.control.loop.controller import Controller
+from fairlead.control.loop.assemble import AUTHORITY, Controller, LeaderContext, leader_controller
 from fairlead.control.loop.kopf_runtime import CHILDREN
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.reconcile.replicas import ReplicaClient

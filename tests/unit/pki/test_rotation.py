@@ -6,9 +6,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from fairlead.pki import parsing
-from fairlead.pki.authority import LEAF_LIFE, LIFE, Authority, Phase
+from fairlead.pki.authority import LEAF_LIFE, LIFE, Authority, Phase, renewed_at, scheduler_data
 from fairlead.pki.issuing import issue_leaf
-from fairlead.pki.leaf import renewed_at, scheduler_data
 from fairlead.pki.rotation import Action, Advance, Issue, ReplicaTrust, SchedulerTrust, WaitFor, plan
 from support.pki.authorities import DAY, NOW, authority
 

@@ -7,9 +7,8 @@ import pytest
 
 from fairlead.kube.watch.secrets import Secret, SecretMetadata
 from fairlead.pki import parsing
-from fairlead.pki.authority import LEAF_LIFE, Authority, Phase
+from fairlead.pki.authority import LEAF_LIFE, Authority, Phase, server_hosts
 from fairlead.pki.issuing import issue_leaf
-from fairlead.pki.leaf import server_hosts
 from fairlead.pki.rotation import ReplicaTrust
 from fairlead.process.replica_certificates import ReplicaCertificates
 from support.pki.authorities import DAY, NOW, authority, handshake

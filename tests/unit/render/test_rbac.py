@@ -7,9 +7,8 @@ import pytest
 
 from fairlead.api.names import GROUP, PLURAL
 from fairlead.control.loop.kopf_runtime import CHILDREN
-from fairlead.control.reconcile.external_watch import PLACES
 from fairlead.control.reconcile.foreign_owner import WORKLOADS
-from fairlead.control.reconcile.object_client import KINDS
+from fairlead.control.reconcile.object_client import EXTERNAL, KINDS
 from fairlead.render.rbac import CLAIM, OPERATOR, UNINSTALL, ApiRequest, Place, RoleGrant, allowed, named
 from support.render.schedulers import SCENES, planned
 
@@ -65,7 +64,7 @@ REQUESTS: dict[str, list[ApiRequest]] = {
         *(ApiRequest(verb, GROUP, PLURAL, "cluster") for verb in ("list", "watch")),
         *(ApiRequest(verb, group, plural, "own") for group, _, plural in CHILDREN for verb in ("list", "watch")),
     ],
-    "control/reconcile/external_watch": [
+    "control/loop/informer": [
         ApiRequest(verb, RBAC, plural, place) for plural, place in ELSEWHERE for verb in ("list", "watch")
     ],
     "control/status/writer": [ApiRequest("patch", GROUP, STATUS, "cluster")],
@@ -107,7 +106,7 @@ def test_what_the_operator_asks_is_allowed(who: str) -> None:
 
 def test_all_that_schedulers_are_made_of_is_followed_but_for_their_leases() -> None:
     own = {plural for _, _, plural in CHILDREN}
-    elsewhere = {KINDS[kind][1] for kind, _ in PLACES}
+    elsewhere = {KINDS[kind][1] for kind in EXTERNAL}
     assert {plural for _, plural in KINDS.values()} - own - elsewhere == {"leases"}
     assert elsewhere == {plural for plural, _ in ELSEWHERE}
 

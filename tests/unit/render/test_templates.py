@@ -61,7 +61,7 @@ def test_what_is_the_same_twice_is_written_twice() -> None:
         ("a: {{ some }}", {"some": math.nan}, "this float cannot be written"),
         ("a: {{ some }}", {"some": [-math.inf]}, "this float cannot be written"),
         ("a: [", {}, "while parsing"),
-        ("- a", {}, "no object"),
+        ("- a", {}, "not an object"),
         ("{% if %}", {}, "Expected an expression"),
     ],
 )

@@ -6,20 +6,17 @@ Without it the API server cannot call the webhook and stores policies unchecked:
 import base64
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from fairlead.kube.errors import NotFoundError
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import ObjectRef, Resource
+from fairlead.kube.resources import ObjectRef, Resource, decode_object
 from fairlead.pki.authority import Authority
 from fairlead.render.rbac import ADMISSION
 
 WEBHOOK: Final = "policies.fairlead.dev"
 CONFIGURATIONS: Final = Resource("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations")
 _MANAGER: Final = "fairlead-admission"
-_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 async def patch_ca_bundle(client: Client, namespace: str, authority: bytes) -> None:
@@ -27,7 +24,7 @@ async def patch_ca_bundle(client: Client, namespace: str, authority: bytes) -> N
     name, bundle = ADMISSION.format(namespace=namespace), base64.b64encode(authority).decode()
     at = ObjectRef(CONFIGURATIONS, "", name)
     try:
-        live = await client.get(at, _decode)
+        live = await client.get(at, decode_object)
     except NotFoundError:
         return
     hook = next((one for one in live.get("webhooks", ()) if one["name"] == WEBHOOK), None)
@@ -39,7 +36,7 @@ async def patch_ca_bundle(client: Client, namespace: str, authority: bytes) -> N
         "metadata": {"name": name},
         "webhooks": [{"name": WEBHOOK, "clientConfig": {"caBundle": bundle}}],
     }
-    await client.apply(at, body, _decode, manager=_MANAGER, force=True)
+    await client.apply(at, body, decode_object, manager=_MANAGER, force=True)
 
 
 @dataclass(slots=True, eq=False)

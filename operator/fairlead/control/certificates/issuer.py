@@ -8,8 +8,7 @@ from typing import Final
 
 from fairlead.kube.watch.secrets import Secret, Secrets
 from fairlead.pki import authority as authorities
-from fairlead.pki.authority import Authority, AuthorityError, Phase
-from fairlead.pki.leaf import scheduler_data
+from fairlead.pki.authority import Authority, AuthorityError, Phase, scheduler_data
 from fairlead.pki.rotation import ROTATE, Advance, Issue, ReplicaTrust, SchedulerTrust, WaitFor, plan
 
 LOG: Final = logging.getLogger(__name__)

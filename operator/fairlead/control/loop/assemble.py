@@ -1,8 +1,8 @@
-"""Composition of the leader's controller, with its own clients, in the loop that it runs in."""
+"""Controller of the leader, and its composition, with its own clients, in the loop that it runs in."""
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,14 +13,12 @@ from fairlead.control.certificates.ca_bundle import WebhookCABundle
 from fairlead.control.certificates.issuer import SchedulerCertificates
 from fairlead.control.certificates.provided_certificates import ProvidedCertificates
 from fairlead.control.decide.desired import Obj, PolicyIndex
-from fairlead.control.loop.controller import Controller
-from fairlead.control.loop.informer import PolicyInformer
+from fairlead.control.loop.informer import PolicyInformer, watch_external_objects
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.loop.poller import ReplicaPoller
 from fairlead.control.loop.queue import SchedulerQueue
 from fairlead.control.loop.waker import Waker
 from fairlead.control.reconcile.apply import Applier
-from fairlead.control.reconcile.external_watch import watch_external_objects
 from fairlead.control.reconcile.facts_gatherer import FactsGatherer
 from fairlead.control.reconcile.foreign_owner import ForeignSchedulers
 from fairlead.control.reconcile.managed_schedulers import ManagedSchedulers
@@ -81,6 +79,38 @@ class LeaderContext:
     def host(self) -> str:
         """Host name of the replicas' certificates."""
         return f"{self.service}.{self.namespace}.svc"
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Controller:
+    """Controller of one leader. All of it runs in one loop, which is not the one that serves."""
+
+    informer: PolicyInformer
+    queue: SchedulerQueue
+    poller: ReplicaPoller
+    background: Sequence[Callable[[], Awaitable[None]]] = ()
+    """Other tasks that run while it leads."""
+
+    def on_policy_event(self, kind: str | None, policy: Obj) -> None:
+        """Handle an event of a policy."""
+        self.informer.on_policy_event(kind, policy)
+
+    def enqueue(self, scheduler: str) -> None:
+        """Handle an event of an object of a scheduler."""
+        self.queue.enqueue(scheduler)
+
+    async def run(self) -> None:
+        """Run until cancelled. Schedulers that the settings list are enqueued first: they exist without a policy."""
+        for one in self.poller.settings().schedulers:
+            self.enqueue(one.name)
+        tasks = [asyncio.ensure_future(work()) for work in (self.poller.run, *self.background)]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self.queue.stop()
 
 
 def now() -> datetime:

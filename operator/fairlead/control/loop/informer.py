@@ -1,10 +1,13 @@
-"""Informer of the policies: keeps their index, and enqueues the schedulers of policies that changed.
+"""Informers of the leader: of policies, and of what schedulers have outside the operator's namespace.
 
-It resyncs by listing, because a watch misses what happens while it is down.
+The informer of policies keeps their index, and enqueues the schedulers of those that changed. It resyncs by listing,
+because a watch misses what happens while it is down. External objects (the ClusterRoleBindings of schedulers, and their
+RoleBindings in kube-system) are not watched by kopf: it watches every namespace that it is given for all kinds, and may
+not list kube-system's Secrets.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,11 +15,14 @@ from fairlead.api.names import API_VERSION, KIND
 from fairlead.control.decide.desired import Obj, PolicyIndex
 from fairlead.control.loop.queue import SchedulerQueue
 from fairlead.control.reconcile.missing_permissions import MissingPermissions
-from fairlead.control.reconcile.object_client import ObjectClient, resource
+from fairlead.control.reconcile.object_client import EXTERNAL, ObjectClient, resource
 from fairlead.control.reconcile.owner_references import NamespaceOwner
 from fairlead.kube.errors import ClusterError, ForbiddenError
+from fairlead.kube.http.client import Client
 from fairlead.kube.resources import POLICIES, ObjectRef
-from fairlead.render.object_names import SCHEDULER_LABEL
+from fairlead.kube.watch.reflector import Reflector
+from fairlead.kube.watch.store import EventSink, Key, PartialObject, partial_object
+from fairlead.render.object_names import SCHEDULER_LABEL, scheduler_of_external
 
 LOOKING: Final = "schedulers without policies cannot be found"
 STAYING: Final = "the operator's own bindings would remain if its namespace were deleted"
@@ -80,3 +86,37 @@ def _edit(policy: Obj) -> Mapping[str, Any]:
     metadata = policy["metadata"]
     kept = {key: metadata.get(key) for key in ("uid", "generation", "annotations", "deletionTimestamp")}
     return {**kept, "spec": policy.get("spec")}
+
+
+def watch_external_objects(
+    client: Client, namespace: str, enqueue: Callable[[str], None]
+) -> Sequence[Reflector[PartialObject]]:
+    """Return the watches; `enqueue` is called with the scheduler of each event."""
+    return [
+        Reflector(
+            client,
+            ObjectRef(resource(kind), place),
+            decode=partial_object.decode,
+            sink=_ExternalObjectSink(namespace, enqueue),
+            query={"labelSelector": SCHEDULER_LABEL},
+        )
+        for kind, place in EXTERNAL.items()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _ExternalObjectSink(EventSink):
+    namespace: str
+    enqueue: Callable[[str], None]
+
+    def put(self, item: PartialObject) -> None:
+        """Enqueue the scheduler of an object that was added or changed."""
+        self._notify(item.metadata.name)
+
+    def remove(self, key: Key) -> None:
+        """Enqueue the scheduler of an object that was deleted."""
+        self._notify(key[1])
+
+    def _notify(self, name: str) -> None:
+        if scheduler := scheduler_of_external(name, self.namespace):
+            self.enqueue(scheduler)

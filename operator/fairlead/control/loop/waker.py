@@ -7,14 +7,12 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.kube.errors import ClusterError, ConflictError, NotFoundError
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import ObjectRef, Resource
+from fairlead.kube.resources import ObjectRef, Resource, decode_object
 from fairlead.metrics import Counter
 from fairlead.render.object_names import MANAGER
 from fairlead.replica_state import ReplicaState
@@ -25,7 +23,6 @@ PAUSE_S: Final = 5.0
 _WAKING: Final = "rejected pods cannot be woken"
 WOKEN: Final = "fairlead.dev/woken-at"
 CAPACITIES: Final = Resource("storage.k8s.io", "v1", "csistoragecapacities")
-_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +66,14 @@ async def wake(client: Client, namespace: str, now: datetime) -> None:
     annotations = {WOKEN: now.isoformat(timespec="milliseconds")}
     at = ObjectRef(CAPACITIES, namespace, NAME)
     try:
-        await client.merge(at, {"metadata": {"annotations": annotations}}, _decode)
+        await client.merge(at, {"metadata": {"annotations": annotations}}, decode_object)
     except NotFoundError:
         labels = {"app.kubernetes.io/managed-by": MANAGER}
         metadata = {"name": NAME, "namespace": namespace, "labels": labels, "annotations": annotations}
         made = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIStorageCapacity", "metadata": metadata}
         try:
             # The storage class does not exist, so no scheduler counts it as capacity.
-            await client.create(ObjectRef(CAPACITIES, namespace), {**made, "storageClassName": NAME}, _decode)
+            await client.create(ObjectRef(CAPACITIES, namespace), {**made, "storageClassName": NAME}, decode_object)
         except ConflictError:
             return
 

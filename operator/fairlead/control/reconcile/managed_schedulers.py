@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -17,9 +17,9 @@ from fairlead.api.errors import FieldError, InvalidObjectError
 from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.kube.errors import NotFoundError
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import ObjectRef, Resource
+from fairlead.kube.resources import ObjectRef, Resource, decode_object
 from fairlead.kube.watch.reflector import Reflector
-from fairlead.kube.watch.store import Key, Meta
+from fairlead.kube.watch.store import EventSink, Key, Meta
 from fairlead.render.object_names import MANAGER
 
 NAME: Final = "fairlead-schedulers"
@@ -38,18 +38,12 @@ def is_gone(value: str) -> bool:
     return value.startswith(GONE)
 
 
-class ManagedSchedulersSink:
+class ManagedSchedulersSink(EventSink):
     """Names in the ConfigMap, as a replica watches it."""
 
     def __init__(self) -> None:
         self.names: frozenset[str] = frozenset()
         """Names of the schedulers that may exist."""
-
-    def begin(self) -> None:
-        """Ignore the start of a list."""
-
-    def end(self) -> None:
-        """Ignore the end of a list."""
 
     def put(self, item: _ConfigMap, /) -> None:
         """Take the names of a ConfigMap that was added or changed."""
@@ -71,7 +65,6 @@ MOST: Final = 1000
 KEPT: Final = timedelta(hours=1)
 """How long the name of a deleted scheduler is kept although no pod names it: its pods may be created again."""
 _NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
-_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @dataclass(slots=True, eq=False)
@@ -148,12 +141,12 @@ class ManagedSchedulers:
         at = ObjectRef(resource("ConfigMap"), self.namespace, NAME)
         data = {name: value for name, value in {**self._held, **changes}.items() if value is not None}
         try:
-            await self.objects.client.merge(at, {"data": changes}, _decode)
+            await self.objects.client.merge(at, {"data": changes}, decode_object)
         except NotFoundError:
             labels = {"app.kubernetes.io/managed-by": MANAGER}
             metadata = {"name": NAME, "namespace": self.namespace, "labels": labels}
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-            await self.objects.client.create(ObjectRef(resource("ConfigMap"), self.namespace), body, _decode)
+            await self.objects.client.create(ObjectRef(resource("ConfigMap"), self.namespace), body, decode_object)
         self._held = data
 
 

@@ -1,7 +1,7 @@
 """Client for the objects of schedulers: reads them, writes them only if they differ, and deletes them."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ import msgspec
 from fairlead.control.decide.drift import compare, includes, must_recreate, to_apply
 from fairlead.kube.errors import ConflictError, ForbiddenError, NotFoundError, may_not_bind
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import ObjectRef, Page, Resource
+from fairlead.kube.resources import ObjectRef, Page, Resource, decode_object
 from fairlead.render.object_names import MANAGER, digest
 from fairlead.render.templates import Object
 
@@ -28,7 +28,9 @@ KINDS: Final[Mapping[str, tuple[str, str]]] = {
     "Role": ("rbac.authorization.k8s.io/v1", "roles"),
 }
 """Kinds of the objects of schedulers, with their API version and plural."""
-_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+NAMESPACED: Final = tuple(kind for kind in KINDS if not kind.startswith("Cluster"))
+EXTERNAL: Final[Mapping[str, str]] = {"ClusterRoleBinding": "", "RoleBinding": "kube-system"}
+"""Kinds of the objects that schedulers have outside the operator's namespace, with the namespace."""
 _page: Final = msgspec.json.Decoder(Page[dict[str, Any]]).decode
 
 
@@ -56,7 +58,7 @@ class ObjectClient:
     async def get(self, at: ObjectRef) -> Object | None:
         """Return one object; None if it does not exist."""
         try:
-            return await self.client.get(at, _decode)
+            return await self.client.get(at, decode_object)
         except NotFoundError:
             return None
 
@@ -74,13 +76,20 @@ class ObjectClient:
                 return True
         return False
 
-    async def list_labelled(self, kinds: Iterable[str], namespaces: Sequence[str], selector: str) -> list[Object]:
-        """Return objects of several kinds, with the kind, which items of lists lack."""
+    async def list_labelled(self, namespace: str, selector: str) -> list[Object]:
+        """Return the objects of all kinds in a namespace, with the kind, which items of lists lack."""
         found: list[Object] = []
-        for kind in kinds:
-            for namespace in ("",) if kind.startswith("Cluster") else namespaces:
-                items = await self.all(ObjectRef(resource(kind), namespace), labelSelector=selector)
-                found += [{**one, "kind": kind} for one in items]
+        for kind in NAMESPACED:
+            items = await self.all(ObjectRef(resource(kind), namespace), labelSelector=selector)
+            found += [{**one, "kind": kind} for one in items]
+        return found
+
+    async def list_external(self, selector: str, prefix: str) -> list[Object]:
+        """Return external objects whose names have this prefix: others may belong to another operator."""
+        found: list[Object] = []
+        for kind, namespace in EXTERNAL.items():
+            items = await self.all(ObjectRef(resource(kind), namespace), labelSelector=selector)
+            found += [{**one, "kind": kind} for one in items if one["metadata"]["name"].startswith(prefix)]
         return found
 
     async def apply_if_changed(self, desired: Object) -> str:
@@ -96,7 +105,7 @@ class ObjectClient:
             state = "edited"
             await self.remove(live)
         try:
-            made = await self.client.apply(at, meant, _decode, manager=MANAGER, force=True)
+            made = await self.client.apply(at, meant, decode_object, manager=MANAGER, force=True)
         except ForbiddenError as error:
             role = desired.get("roleRef")
             raise may_not_bind(error, role["kind"], role["name"]) if role else error from None

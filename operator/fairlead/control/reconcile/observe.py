@@ -7,15 +7,12 @@ from typing import Final
 from fairlead.control.decide.decide import ObservedScheduler
 from fairlead.control.decide.persisted_state import load
 from fairlead.control.decide.rollout_observation import observe_rollout
-from fairlead.control.reconcile.object_client import KINDS, ObjectClient
+from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.resources import PODS, ObjectRef
 from fairlead.render.object_names import CONFIG_HASH, MANAGED_BY, MANAGER, SCHEDULER_LABEL, Names
 from fairlead.render.plan import is_published, is_whole
 from fairlead.render.templates import Object
 
-_EXTERNAL: Final = "kube-system"
-_ALSO_EXTERNAL: Final = ("ClusterRoleBinding", "RoleBinding")
-_HERE: Final = [kind for kind in KINDS if kind != "ClusterRoleBinding"]
 _WAITS: Final = "spec.nodeName=,status.phase=Pending,spec.schedulerName="
 
 
@@ -35,10 +32,8 @@ class ObservedObjects:
 async def observe(objects: ObjectClient, names: Names, *, counts: bool) -> ObservedObjects:
     """Return the observed scheduler; `counts`: pending pods that name it are counted, too."""
     namespace, selector = names.namespace, f"{SCHEDULER_LABEL}={names.scheduler}"
-    found = await objects.list_labelled(_HERE, (namespace,), selector)
-    # external objects may belong to an operator in another namespace
-    others = await objects.list_labelled(_ALSO_EXTERNAL, (_EXTERNAL,), selector)
-    found += [one for one in others if one["metadata"]["name"].startswith(names.external_name(""))]
+    found = await objects.list_labelled(namespace, selector)
+    found += await objects.list_external(selector, names.external_name(""))
     found = [
         one for one in found if one["kind"] != "Deployment" or one["metadata"]["labels"].get(MANAGED_BY) == MANAGER
     ]

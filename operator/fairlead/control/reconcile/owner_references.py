@@ -5,18 +5,13 @@ A binding that remained would grant its permissions to anyone who creates that n
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-import msgspec
-
-from fairlead.control.reconcile.object_client import ObjectClient, resource
+from fairlead.control.reconcile.object_client import EXTERNAL, ObjectClient, resource
 from fairlead.kube.errors import NotFoundError
-from fairlead.kube.resources import NAMESPACES, ObjectRef
+from fairlead.kube.resources import NAMESPACES, ObjectRef, decode_object
 from fairlead.render.rbac import IN, ROLE
 from fairlead.render.templates import Object
-
-_KINDS: Final = ("ClusterRoleBinding", "RoleBinding")
-_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +41,7 @@ class NamespaceOwner:
 
     def _is_loose(self, obj: Object) -> bool:
         metadata = obj["metadata"]
-        outside = obj["kind"] in _KINDS and metadata.get("namespace", "") != self.namespace
+        outside = obj["kind"] in EXTERNAL and metadata.get("namespace", "") != self.namespace
         return outside and not any(map(self._is_ours, metadata.get("ownerReferences") or ()))
 
     def _is_ours(self, reference: Mapping[str, Any]) -> bool:
@@ -61,6 +56,6 @@ class NamespaceOwner:
         references = [*(metadata.get("ownerReferences") or ()), reference]
         body = {"metadata": {"ownerReferences": references, "resourceVersion": metadata["resourceVersion"]}}
         try:
-            await self.objects.client.merge(at, body, _decode)
+            await self.objects.client.merge(at, body, decode_object)
         except NotFoundError:
             return

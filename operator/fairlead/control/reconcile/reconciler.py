@@ -26,9 +26,9 @@ from fairlead.kube.watch.secrets import Secrets
 from fairlead.pki.authority import AuthorityError
 from fairlead.pki.tls_context import client_context
 from fairlead.render.cluster_facts import ClusterFacts
-from fairlead.render.config import urls
 from fairlead.render.extenders import Wiring
 from fairlead.render.object_names import CONFIG_HASH, Names
+from fairlead.render.plan import urls
 from fairlead.render.templates import TemplateEngine, read
 
 _MESSAGE_MAX: Final = 500

@@ -7,20 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-import msgspec
-
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.kube.errors import ClusterError, ConflictError, ForbiddenError
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import ObjectRef, Resource
+from fairlead.kube.resources import ObjectRef, Resource, decode_object
 
 EVENTS: Final = Resource("events.k8s.io", "v1", "events")
 NAMESPACE: Final = "default"
 """Namespace of events about cluster-scoped objects."""
 _NOTE_MAX: Final = 1000
 _POSTING: Final = "events cannot be posted"
-_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def ready_event(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, str, str] | None:
@@ -92,7 +89,7 @@ class EventRecorder:
     async def _post(self, event: Mapping[str, Any]) -> None:
         try:
             with suppress(ConflictError):  # it exists: the response was lost
-                await self.client.create(ObjectRef(EVENTS, NAMESPACE), event, _decode)
+                await self.client.create(ObjectRef(EVENTS, NAMESPACE), event, decode_object)
         except ClusterError as error:
             self.missing_permissions.record(_POSTING, error)
             if isinstance(error, ForbiddenError):

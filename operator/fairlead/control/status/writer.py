@@ -10,9 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.control.decide.desired import Obj, PolicyIndex, is_paused
@@ -23,12 +21,11 @@ from fairlead.control.status.build import COUNTERS_S, StatusInputs, build_status
 from fairlead.control.status.events import EventRecorder, ready_event
 from fairlead.control.status.lint_cache import Warnings
 from fairlead.kube.errors import ClusterError, ConflictError, NotFoundError
-from fairlead.kube.resources import POLICIES
+from fairlead.kube.resources import POLICIES, decode_object
 from fairlead.logs import RateLimiter
 
 LOG: Final = logging.getLogger(__name__)
 STATUS_MANAGER: Final = "fairlead-status"
-_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -101,7 +98,7 @@ class StatusWriter:
             return False
         body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "status": after}
         at = POLICIES.named("", name, "status")
-        made = await self.events.client.apply(at, body, _decode, manager=STATUS_MANAGER, force=True)
+        made = await self.events.client.apply(at, body, decode_object, manager=STATUS_MANAGER, force=True)
         self._counted[name] = now.timestamp()
         self.policy_index.record_status(policy, made)
         if (event := ready_event(before, after)) is not None:

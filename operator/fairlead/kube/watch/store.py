@@ -92,6 +92,16 @@ class Sink(Protocol[T_contra]):
         """End a list: the sink now equals the API server."""
 
 
+class EventSink:
+    """Base of sinks that need not know where a list begins and ends."""
+
+    def begin(self) -> None:
+        """Ignore the start of a list."""
+
+    def end(self) -> None:
+        """Ignore the end of a list."""
+
+
 class Store(Generic[T]):
     """Versions of the objects that the sink has received."""
 
