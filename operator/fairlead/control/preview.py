@@ -59,39 +59,39 @@ def render_preview(
     model: type[SchedulerExtenderPolicy],
     policies: Iterable[Obj],
     settings: OperatorSettings,
-    given: PreviewInputs,
+    inputs: PreviewInputs,
 ) -> Preview:
     """Return the preview; the order of the policies does not matter. Raises InvalidObjectError."""
-    gathered = PolicyIndex(model)
+    index = PolicyIndex(model)
     for one in policies:
         # fields that a policy has once it is applied; no rendered object depends on them
-        gathered.apply_event(None, {**one, "metadata": {**one["metadata"], "uid": "", "generation": 0}})
+        index.apply_event(None, {**one, "metadata": {**one["metadata"], "uid": "", "generation": 0}})
     listed = {one.name for one in settings.schedulers}
-    names = sorted(listed | {scheduler_of(one) for one in gathered.policies.values()})
+    names = sorted(listed | {scheduler_of(one) for one in index.policies.values()})
     _refuse(names, settings)
     objects, meanings, notes = list[Object](), dict[str, str](), list[str]()
     if settings.tls.mode != "SelfManaged":
         notes.append(f"tls.mode is {settings.tls.mode}: the operator does not create the Secrets with certificates")
     authority = _authority(settings)
     for name in names:
-        asked = gathered.desired_scheduler(name, settings, {})
-        plan = _plan(engine, asked, given, authority)
-        named = _Named(plan, given, authority, asked.settings)
+        desired = index.desired_scheduler(name, settings, {})
+        plan = _plan(engine, desired, inputs, authority)
+        named = _Named(plan, inputs, authority, desired.settings)
         if settings.tls.mode == "SelfManaged":
             objects.append(named.certificate())
         objects += [named.applied(one) for one in plan.objects]
         meanings |= {mark: text for mark, text in named.meanings().items() if any(_holds(one, mark) for one in objects)}
-        notes += _notes(name, asked, gathered.policies_of(name))
+        notes += _notes(name, desired, index.policies_of(name))
     return Preview(schedulers=names, objects=objects, placeholders=meanings, notes=notes)
 
 
 def _refuse(names: Sequence[str], settings: OperatorSettings) -> None:
     """Raise InvalidObjectError for schedulers that may not exist, in a cluster that has none yet."""
-    asked = dict.fromkeys(names, "")
+    requested = dict.fromkeys(names, "")
     for name in names:
         if why := denial_reason(name, settings):
             raise InvalidObjectError([FieldError(("unlistedSchedulers",), why)])
-    new = in_order_of_request(asked, settings)
+    new = in_order_of_request(requested, settings)
     if len(new) > settings.max_unlisted_schedulers:
         most = settings.max_unlisted_schedulers
         why = f"is {most}, and {len(new)} schedulers are not listed: {', '.join(new[:_SHOWN])}"
@@ -99,26 +99,26 @@ def _refuse(names: Sequence[str], settings: OperatorSettings) -> None:
         raise InvalidObjectError([FieldError(("maxUnlistedSchedulers",), why + more, "list them under schedulers")])
 
 
-def _plan(engine: TemplateEngine, asked: DesiredScheduler, given: PreviewInputs, authority: str) -> Plan:
-    settings = asked.settings
-    if not _is_image_known(settings, given):
+def _plan(engine: TemplateEngine, desired: DesiredScheduler, inputs: PreviewInputs, authority: str) -> Plan:
+    settings = desired.settings
+    if not _is_image_known(settings, inputs):
         settings = settings.model_copy(update={"image": settings.image.model_copy(update={"tag": TAG})})
     facts = ClusterFacts(
-        namespace=given.namespace,
-        url=f"https://{given.service}.{given.namespace}.svc:{given.port}",
-        ca_bundle=given.ca or authority,
-        server_versions=(given.version,),
+        namespace=inputs.namespace,
+        url=f"https://{inputs.service}.{inputs.namespace}.svc:{inputs.port}",
+        ca_bundle=inputs.ca or authority,
+        server_versions=(inputs.version,),
         nodes=ALL_UP_TO,
     )
-    plan = decide(engine, replace(asked, settings=settings), facts, _NOTHING, 0.0).plan
+    plan = decide(engine, replace(desired, settings=settings), facts, _NOTHING, 0.0).plan
     if plan is None:
         raise AssertionError("a new scheduler that is desired has a plan")
     return plan
 
 
-def _is_image_known(settings: SchedulerSettings, given: PreviewInputs) -> bool:
+def _is_image_known(settings: SchedulerSettings, inputs: PreviewInputs) -> bool:
     image = settings.image
-    return bool(settings.management == "ConfigOnly" or given.version or image.tag or image.digest)
+    return bool(settings.management == "ConfigOnly" or inputs.version or image.tag or image.digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class _Named:
     """Objects of a scheduler, with named placeholders for what is unknown."""
 
     plan: Plan
-    given: PreviewInputs
+    inputs: PreviewInputs
     authority: str
     settings: SchedulerSettings
 
@@ -152,7 +152,7 @@ class _Named:
         """Return the Secret of the scheduler's certificate, which is created, not applied."""
         names = self.plan.names
         made = body(Secret(SecretMetadata(names.certificate, names.namespace, labels=dict(names.labels)), TLS))
-        known = b64encode(self.given.ca.encode()).decode() if self.given.ca else self._in_secret("ca.crt")
+        known = b64encode(self.inputs.ca.encode()).decode() if self.inputs.ca else self._in_secret("ca.crt")
         return {**made, "data": {"ca.crt": known} | {key: self._in_secret(key) for key in ("tls.crt", "tls.key")}}
 
     def applied(self, obj: Object) -> Object:
@@ -163,14 +163,14 @@ class _Named:
         return meant
 
     def _without_hashes(self, text: str) -> str:
-        if not self.given.ca:
+        if not self.inputs.ca:
             text = text.replace(self.plan.ca_hash, CA_HASH)
         return text.replace(self.plan.config_hash, self._config_hash) if self._guesses else text
 
     @property
     def _guesses(self) -> bool:
         """True if an input of the configuration's hash is unknown."""
-        return not self.given.ca or not _is_image_known(self.settings, self.given)
+        return not self.inputs.ca or not _is_image_known(self.settings, self.inputs)
 
     def _in_secret(self, key: str) -> str:
         return f"<{key}: of the Secret {self.plan.names.certificate}>"
@@ -181,8 +181,8 @@ def _authority(settings: OperatorSettings) -> str:
     return f"<ca.crt: of the Secret {'fairlead-ca' if own else 'fairlead-webhook-tls'}>"
 
 
-def _notes(name: str, asked: DesiredScheduler, policies: Sequence[Obj]) -> Iterator[str]:
-    if asked.settings.node_sample == "Auto":
+def _notes(name: str, desired: DesiredScheduler, policies: Sequence[Obj]) -> Iterator[str]:
+    if desired.settings.node_sample == "Auto":
         yield f"{name}: in a cluster with more than {ALL_UP_TO} nodes, percentageOfNodesToScore is not set"
     if is_paused(policies):
         yield f"{name}: while one of its policies is paused, nothing of it is updated except certificates"

@@ -241,9 +241,9 @@ class OperatorSettings(Params):
         """Return whether a scheduler is listed."""
         return any(one.name == name for one in self.schedulers)
 
-    def has_room(self, there: Iterable[str]) -> bool:
+    def has_room(self, existing: Iterable[str]) -> bool:
         """Return whether one more unlisted scheduler may exist beside these."""
-        unlisted = sum(not self.lists(one) for one in there)
+        unlisted = sum(not self.lists(one) for one in existing)
         return self.unlisted_schedulers == "Allow" and unlisted < self.max_unlisted_schedulers
 
     def scheduler(self, name: str) -> SchedulerSettings:
@@ -278,22 +278,22 @@ def parse_values(text: str) -> ChartValues:
     read = _read(text)
     if not isinstance(read, dict):
         return ChartValues(parse_params(read, OperatorSettings), OPERATOR_NAME)
-    given: dict[str, Any] = {key: value for key, value in read.items() if key not in CHART_ONLY}
+    fields: dict[str, Any] = {key: value for key, value in read.items() if key not in CHART_ONLY}
     for part, chart_only in CHART_ONLY_OF.items():
-        if isinstance(said := given.get(part), dict):
-            given[part] = {key: value for key, value in said.items() if key not in chart_only}
+        if isinstance(message := fields.get(part), dict):
+            fields[part] = {key: value for key, value in message.items() if key not in chart_only}
     fullname = read.get("fullnameOverride") or OPERATOR_NAME
     if not isinstance(fullname, str):
         raise InvalidObjectError([FieldError(("fullnameOverride",), "must be a string")])
-    return ChartValues(parse_params(given, OperatorSettings), fullname)
+    return ChartValues(parse_params(fields, OperatorSettings), fullname)
 
 
 def _read(text: str) -> Any:
     try:
         read = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        said = " ".join(str(error).split())
-        raise InvalidObjectError([FieldError((), f"the settings are not one YAML document: {said}")]) from None
+        message = " ".join(str(error).split())
+        raise InvalidObjectError([FieldError((), f"the settings are not one YAML document: {message}")]) from None
     except RecursionError:
         raise InvalidObjectError([FieldError((), "the settings are nested too deeply")]) from None
     return {} if read is None else read

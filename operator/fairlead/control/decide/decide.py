@@ -16,13 +16,13 @@ from fairlead.render.operator_settings import SchedulerSettings
 from fairlead.render.plan import Plan, plan, renewed
 from fairlead.render.templates import Object, TemplateEngine, read
 
-Lifecycle = Literal["Stays", "Waits", "Goes"]
+Lifecycle = Literal["Keep", "Retain", "Delete"]
 CONFIG_MAPS_KEPT: Final = 3
-_ENDS_S: Final = 2.0
+_CLEANUP_S: Final = 2.0
 """Requeue time while pods of a scheduler that is now ConfigOnly still exist."""
-_LATE_S: Final = 10.0
+_REJECTED_S: Final = 10.0
 """Requeue time of a rejected configuration that may still start: once its image can be pulled or a node joins."""
-_UNSEEN: Final = RolloutObservation()
+_NOT_OBSERVED: Final = RolloutObservation()
 _NO_WIRING: Final = Wiring()
 _NOTHING: Final = PersistedState()
 
@@ -51,7 +51,7 @@ class DesiredScheduler:
 class ObservedScheduler:
     """Observed state of one scheduler."""
 
-    rollout: RolloutObservation = _UNSEEN
+    rollout: RolloutObservation = _NOT_OBSERVED
     config_maps: Mapping[str, Mapping[str, Any]]
     """ConfigMaps of its configurations, by hash."""
     published: Mapping[str, Any] | None = None
@@ -59,7 +59,7 @@ class ObservedScheduler:
     persisted: PersistedState = _NOTHING
     pods: int = 0
     """Number of its own pods."""
-    unbound: int = 0
+    pending_pods: int = 0
     """Number of pending pods that name this scheduler."""
 
 
@@ -78,62 +78,66 @@ class Decision:
     """Time until the next reconcile if no event comes."""
 
 
-def decide_lifecycle(asked: DesiredScheduler, there: ObservedScheduler, now: float) -> Decision:
+def decide_lifecycle(desired: DesiredScheduler, observed: ObservedScheduler, now: float) -> Decision:
     """Return the part of the decision that needs no cluster facts: whether the scheduler exists at all."""
-    if not (asked.exists or asked.listed or there.rollout.config or there.persisted != _NOTHING):
-        return Decision(lifecycle="Goes", message="no policy uses it, and only leftovers exist")
-    uses = wire(asked.policies) | asked.serving if asked.exists else None
-    need = retained_wiring(uses, there.persisted.lasting, now)
-    fate, why = retention_decision(listed=asked.listed, lasting=need.retention, unbound=there.unbound, now=now)
-    if fate == "Goes":
-        return Decision(lifecycle=fate, message=why)
-    remembered = PersistedState(rollout=there.persisted.rollout, lasting=need.retention)
-    return Decision(lifecycle=fate, persisted=remembered, message=why, requeue_after_s=need.requeue_after_s)
+    if not (desired.exists or desired.listed or observed.rollout.config or observed.persisted != _NOTHING):
+        return Decision(lifecycle="Delete", message="no policy uses it, and only leftovers exist")
+    uses = wire(desired.policies) | desired.serving if desired.exists else None
+    retained = retained_wiring(uses, observed.persisted.retention, now)
+    lifecycle, why = retention_decision(
+        listed=desired.listed, retention=retained.retention, pending_pods=observed.pending_pods, now=now
+    )
+    if lifecycle == "Delete":
+        return Decision(lifecycle=lifecycle, message=why)
+    persisted = PersistedState(rollout=observed.persisted.rollout, retention=retained.retention)
+    return Decision(lifecycle=lifecycle, persisted=persisted, message=why, requeue_after_s=retained.requeue_after_s)
 
 
 def decide(
-    engine: TemplateEngine, asked: DesiredScheduler, facts: ClusterFacts, there: ObservedScheduler, now: float
+    engine: TemplateEngine, desired: DesiredScheduler, facts: ClusterFacts, observed: ObservedScheduler, now: float
 ) -> Decision:
     """Return the decision about one scheduler. Raises InvalidObjectError if its settings cannot be used."""
-    first = decide_lifecycle(asked, there, now)
-    if first.lifecycle == "Goes":
-        return first
-    lasting = first.persisted.lasting
-    running = there.config_maps.get(there.rollout.config)
+    start = decide_lifecycle(desired, observed, now)
+    if start.lifecycle == "Delete":
+        return start
+    retention = start.persisted.retention
+    running = observed.config_maps.get(observed.rollout.config)
     facts = replace(
         facts, asked_all=samples_all_nodes(None if running is None else read(running["data"]["config.yaml"]))
     )
-    wanted = plan(engine, asked.settings, lasting.wiring or _NO_WIRING, facts)
-    if asked.settings.management == "ConfigOnly":
-        if asked.paused and there.published is not None:
-            wanted = wanted.with_configuration_of(there.published)
-        again_s = _ENDS_S if there.pods else first.requeue_after_s
+    wanted = plan(engine, desired.settings, retention.wiring or _NO_WIRING, facts)
+    if desired.settings.management == "ConfigOnly":
+        if desired.paused and observed.published is not None:
+            wanted = wanted.with_configuration_of(observed.published)
+        requeue_s = _CLEANUP_S if observed.pods else start.requeue_after_s
         return replace(
-            first, plan=wanted, persisted=PersistedState(lasting=lasting), phase="Steady", requeue_after_s=again_s
+            start, plan=wanted, persisted=PersistedState(retention=retention), phase="Steady", requeue_after_s=requeue_s
         )
-    if asked.paused and running is not None:
+    if desired.paused and running is not None:
         wanted = wanted.rolled_back_to(renewed(running, wanted.names, facts.ca_bundle))
-    inputs = digest(asked.settings.model_dump_json(), *sorted(asked.versions))
-    done = next_step(wanted.config_hash, inputs, there.persisted.rollout, there.rollout, now)
+    inputs = digest(desired.settings.model_dump_json(), *sorted(desired.versions))
+    step = next_step(wanted.config_hash, inputs, observed.persisted.rollout, observed.rollout, now)
     chosen: Plan | None = wanted
-    message = done.message or first.message
-    if done.config != wanted.config_hash:
-        kept = there.config_maps.get(done.config)
+    message = step.message or start.message
+    if step.config != wanted.config_hash:
+        kept = observed.config_maps.get(step.config)
         chosen = None if kept is None else wanted.rolled_back_to(kept)
         if kept is None:
             message = f"{message}; it cannot be rolled back, because that ConfigMap is gone"
     return replace(
-        first,
+        start,
         plan=chosen,
-        persisted=PersistedState(rollout=done.state, lasting=lasting),
-        phase=done.phase,
+        persisted=PersistedState(rollout=step.state, retention=retention),
+        phase=step.phase,
         message=message,
-        requeue_after_s=_LATE_S if done.phase == "Rejected" and not there.rollout.failure else first.requeue_after_s,
+        requeue_after_s=_REJECTED_S
+        if step.phase == "Rejected" and not observed.rollout.failure
+        else start.requeue_after_s,
     )
 
 
 def objects_to_prune(
-    names: Names, decided: Decision, there: ObservedScheduler, found: Sequence[Object]
+    names: Names, decided: Decision, observed: ObservedScheduler, found: Sequence[Object]
 ) -> list[Object]:
     """Return the objects with our label that are not desired any more, in the order in which to delete them.
 
@@ -142,12 +146,13 @@ def objects_to_prune(
     if decided.plan is None:
         return []
     wanted = {(one["kind"], one["metadata"]["name"]) for one in decided.plan.objects}
-    memory = decided.persisted.rollout
-    hashes = {memory.good, there.rollout.config, decided.plan.config_hash}
+    rollout = decided.persisted.rollout
+    hashes = {rollout.last_good, observed.rollout.config, decided.plan.config_hash}
     newest = sorted(
-        there.config_maps, key=lambda one: (one in hashes, there.config_maps[one]["metadata"]["creationTimestamp"])
+        observed.config_maps,
+        key=lambda one: (one in hashes, observed.config_maps[one]["metadata"]["creationTimestamp"]),
     )[-CONFIG_MAPS_KEPT:]
-    kept = {there.config_maps[one]["metadata"]["name"] for one in newest} | {names.state}
+    kept = {observed.config_maps[one]["metadata"]["name"] for one in newest} | {names.state}
     gone = deletion_order(
         [
             one
@@ -157,7 +162,7 @@ def objects_to_prune(
             and not (one["kind"] == "ConfigMap" and one["metadata"]["name"] in kept)
         ]
     )
-    ends = there.pods and not any(kind == "Deployment" for kind, _ in wanted)
+    ends = observed.pods and not any(kind == "Deployment" for kind, _ in wanted)
     return [one for one in gone if one["kind"] == "Deployment"] if ends else gone
 
 

@@ -17,68 +17,68 @@ _KEYS: Final = ("name", "mountPath", "containerPort", "topologyKey", "port", "ke
 _ATOMIC: Final = frozenset({"args", "command", "rules", "subjects", "policyTypes", "ingress", "tolerations", "items"})
 
 
-def to_apply(wanted: Object) -> Object:
+def to_apply(desired: Object) -> Object:
     """Return the object with a hash of its desired state as an annotation."""
-    metadata = wanted["metadata"]
+    metadata = desired["metadata"]
     annotations = {
         **metadata.get("annotations", {}),
-        APPLIED: digest(msgspec.json.encode(wanted, order="sorted").decode()),
+        APPLIED: digest(msgspec.json.encode(desired, order="sorted").decode()),
     }
-    return {**wanted, "metadata": {**metadata, "annotations": annotations}}
+    return {**desired, "metadata": {**metadata, "annotations": annotations}}
 
 
-def compare(wanted: Object, live: Mapping[str, Any] | None) -> str:
+def compare(desired: Object, live: Mapping[str, Any] | None) -> str:
     """Return `missing`, `changed` (the desired state changed) or `edited` (by others); "" if it is up to date."""
     if live is None:
         return "missing"
-    meant = to_apply(wanted)
+    applied = to_apply(desired)
     before = live["metadata"].get("annotations", {}).get(APPLIED)
-    if before != meant["metadata"]["annotations"][APPLIED]:
+    if before != applied["metadata"]["annotations"][APPLIED]:
         return "changed"
-    return "" if includes(meant, live) else "edited"
+    return "" if includes(applied, live) else "edited"
 
 
-def must_recreate(wanted: Object, live: Mapping[str, Any]) -> bool:
+def must_recreate(desired: Object, live: Mapping[str, Any]) -> bool:
     """Return whether an immutable field differs: someone replaced our object, so it must be deleted and recreated."""
-    if live.get("immutable") and wanted.get("data") != live.get("data"):
+    if live.get("immutable") and desired.get("data") != live.get("data"):
         return True
-    if wanted["kind"] == "Deployment":
-        return bool(wanted["spec"]["selector"] != live["spec"]["selector"])
-    return bool(wanted.get("roleRef") != live.get("roleRef"))
+    if desired["kind"] == "Deployment":
+        return bool(desired["spec"]["selector"] != live["spec"]["selector"])
+    return bool(desired.get("roleRef") != live.get("roleRef"))
 
 
-def includes(wanted: Any, live: Any, field: str = "") -> bool:
+def includes(desired: Any, live: Any, field: str = "") -> bool:
     """Return whether a live value has everything that is desired."""
-    if isinstance(wanted, Mapping):
-        return isinstance(live, Mapping) and all(_holds_field(key, one, live) for key, one in wanted.items())
-    if isinstance(wanted, Sequence) and not isinstance(wanted, str):
-        return isinstance(live, Sequence) and _holds_list(wanted, live, field)
-    return bool(wanted == live) or _same_amount(wanted, live)
+    if isinstance(desired, Mapping):
+        return isinstance(live, Mapping) and all(_holds_field(key, one, live) for key, one in desired.items())
+    if isinstance(desired, Sequence) and not isinstance(desired, str):
+        return isinstance(live, Sequence) and _holds_list(desired, live, field)
+    return bool(desired == live) or _same_amount(desired, live)
 
 
-def _holds_field(key: str, wanted: Any, live: Mapping[str, Any]) -> bool:
+def _holds_field(key: str, desired: Any, live: Mapping[str, Any]) -> bool:
     if key in live:
-        return includes(wanted, live[key], key)
-    return not wanted and wanted is not False and not isinstance(wanted, int)  # the API omits empty values
+        return includes(desired, live[key], key)
+    return not desired and desired is not False and not isinstance(desired, int)  # the API omits empty values
 
 
-def _holds_list(wanted: Sequence[Any], live: Sequence[Any], field: str) -> bool:
-    key = None if field in _ATOMIC else next((key for key in _KEYS if all(_has(one, key) for one in wanted)), None)
-    if key is None or not wanted:
-        return len(wanted) == len(live) and all(includes(one, other) for one, other in zip(wanted, live, strict=True))
+def _holds_list(desired: Sequence[Any], live: Sequence[Any], field: str) -> bool:
+    key = None if field in _ATOMIC else next((key for key in _KEYS if all(_has(one, key) for one in desired)), None)
+    if key is None or not desired:
+        return len(desired) == len(live) and all(includes(one, other) for one, other in zip(desired, live, strict=True))
     by_key = {one[key]: one for one in live if _has(one, key)}
-    return all(includes(one, by_key.get(one[key])) for one in wanted)
+    return all(includes(one, by_key.get(one[key])) for one in desired)
 
 
 def _has(one: Any, key: str) -> bool:
     return isinstance(one, Mapping) and key in one
 
 
-def _same_amount(wanted: Any, live: Any) -> bool:
+def _same_amount(desired: Any, live: Any) -> bool:
     """Return whether two texts are equal quantities: the API writes 0.5 as 500m, and 1024Mi as 1Gi."""
-    if not (isinstance(wanted, str) and isinstance(live, str)):
+    if not (isinstance(desired, str) and isinstance(live, str)):
         return False
     try:
-        return quantity(wanted) == quantity(live)
+        return quantity(desired) == quantity(live)
     except CelError:
         return False

@@ -17,7 +17,7 @@ class PersistedState(msgspec.Struct, frozen=True, kw_only=True):
     """State of one scheduler that must survive a restart; stored in the ConfigMap `<object name>.state`."""
 
     rollout: RolloutState = msgspec.field(default_factory=RolloutState)
-    lasting: RetentionState = msgspec.field(default_factory=RetentionState)
+    retention: RetentionState = msgspec.field(default_factory=RetentionState)
 
 
 def load(config_map: Mapping[str, Any] | None) -> PersistedState:

@@ -40,26 +40,26 @@ def retained_wiring(uses: Wiring | None, before: RetentionState, now: float) -> 
     empty_since = None if uses is not None else before.empty_since if before.empty_since is not None else now
     used = Wiring() if uses is None else uses
     if before.wiring is None or before.wiring | used == used:
-        lasting = RetentionState(wiring=used, empty_since=empty_since)
-        return RetainedWiring(wiring=used, retention=lasting)
+        retention = RetentionState(wiring=used, empty_since=empty_since)
+        return RetainedWiring(wiring=used, retention=retention)
     since = before.narrower_since if before.narrower_since is not None else now
     left = since + (SCHEDULER_S if uses is None else VERB_S) - now
     if left <= 0:
         return RetainedWiring(wiring=used, retention=RetentionState(wiring=used, empty_since=empty_since))
     kept = before.wiring | used
-    lasting = RetentionState(wiring=kept, narrower_since=since, empty_since=empty_since)
-    return RetainedWiring(wiring=kept, retention=lasting, requeue_after_s=left)
+    retention = RetentionState(wiring=kept, narrower_since=since, empty_since=empty_since)
+    return RetainedWiring(wiring=kept, retention=retention, requeue_after_s=left)
 
 
 def retention_decision(
-    *, listed: bool, lasting: RetentionState, unbound: int, now: float
-) -> tuple[Literal["Stays", "Waits", "Goes"], str]:
+    *, listed: bool, retention: RetentionState, pending_pods: int, now: float
+) -> tuple[Literal["Keep", "Retain", "Delete"], str]:
     """Return whether a scheduler without policies is deleted, and why or why not yet."""
-    if listed or lasting.empty_since is None:
-        return "Stays", ""
-    left = lasting.empty_since + SCHEDULER_S - now
+    if listed or retention.empty_since is None:
+        return "Keep", ""
+    left = retention.empty_since + SCHEDULER_S - now
     if left > 0:
-        return "Waits", f"no policy uses it any more; it will be deleted in {left:.0f} s"
-    if unbound:
-        return "Waits", f"no policy uses it any more, but {unbound} pending pods name it"
-    return "Goes", "no policy uses it any more, and no pending pod names it"
+        return "Retain", f"no policy uses it any more; it will be deleted in {left:.0f} s"
+    if pending_pods:
+        return "Retain", f"no policy uses it any more, but {pending_pods} pending pods name it"
+    return "Delete", "no policy uses it any more, and no pending pod names it"

@@ -33,15 +33,15 @@ class RolloutAttempt:
 class RolloutState:
     """Persisted state of the rollouts of one scheduler."""
 
-    good: str = ""
+    last_good: str = ""
     """Hash of the last good configuration."""
-    trying: RolloutAttempt | None = None
+    candidate: RolloutAttempt | None = None
     rejected: RolloutAttempt | None = None
 
     @property
     def unverified(self) -> str:
         """Hash of the configuration that becomes good once it is verified; empty if there is none."""
-        waits = self.trying or (None if self.good else self.rejected)
+        waits = self.candidate or (None if self.last_good else self.rejected)
         return "" if waits is None else waits.config
 
 
@@ -57,47 +57,55 @@ class RolloutStep:
     message: str = ""
 
 
-def next_step(wanted: str, inputs: str, memory: RolloutState, seen: RolloutObservation, now: float) -> RolloutStep:
+def next_step(desired: str, inputs: str, state: RolloutState, observed: RolloutObservation, now: float) -> RolloutStep:
     """Return the next step of a rollout."""
-    rejected = memory.rejected
-    if rejected is not None and (rejected.config, rejected.inputs) == (wanted, inputs):
-        runs = not (memory.good or seen.failure or seen.missing) and seen.config == wanted
-        return _steady(RolloutState(good=wanted), seen) if runs else _rolled_back_step(wanted, memory, seen)
-    memory = replace(memory, rejected=None)
-    if wanted == memory.good:
-        return _steady(replace(memory, trying=None), seen)
-    trying = memory.trying
-    if trying is None or (trying.config, trying.inputs) != (wanted, inputs):
+    rejected = state.rejected
+    if rejected is not None and (rejected.config, rejected.inputs) == (desired, inputs):
+        runs = not (state.last_good or observed.failure or observed.missing) and observed.config == desired
+        return (
+            _steady(RolloutState(last_good=desired), observed) if runs else _rolled_back_step(desired, state, observed)
+        )
+    state = replace(state, rejected=None)
+    if desired == state.last_good:
+        return _steady(replace(state, candidate=None), observed)
+    candidate = state.candidate
+    if candidate is None or (candidate.config, candidate.inputs) != (desired, inputs):
         # Only another configuration restarts the deadline of the rollout: edits of rules must not extend it.
-        since = trying.since if trying is not None and trying.config == wanted else now
-        trying = RolloutAttempt(config=wanted, inputs=inputs, since=since)
-    memory = replace(memory, trying=trying)
-    if seen.config != wanted:
-        return RolloutStep(config=wanted, state=memory, phase="Rolling", message="its Deployment is being updated")
-    if seen.failure:
-        return _reject(memory, trying, seen.failure, now, seen)
-    if not (missing := seen.missing):
-        return _steady(RolloutState(good=wanted), seen)
-    if now - trying.since >= VERIFIED_WITHIN_S:
-        return _reject(memory, trying, f"not verified within {VERIFIED_WITHIN_S:g} s: {missing}", now, seen)
-    return RolloutStep(config=wanted, state=memory, phase="Rolling", message=missing)
+        since = candidate.since if candidate is not None and candidate.config == desired else now
+        candidate = RolloutAttempt(config=desired, inputs=inputs, since=since)
+    state = replace(state, candidate=candidate)
+    if observed.config != desired:
+        return RolloutStep(config=desired, state=state, phase="Rolling", message="its Deployment is being updated")
+    if observed.failure:
+        return _reject(state, candidate, observed.failure, now, observed)
+    if not (missing := observed.missing):
+        return _steady(RolloutState(last_good=desired), observed)
+    if now - candidate.since >= VERIFIED_WITHIN_S:
+        return _reject(state, candidate, f"not verified within {VERIFIED_WITHIN_S:g} s: {missing}", now, observed)
+    return RolloutStep(config=desired, state=state, phase="Rolling", message=missing)
 
 
-def _steady(memory: RolloutState, seen: RolloutObservation) -> RolloutStep:
-    message = seen.failure or seen.pending_reason if seen.config == memory.good else "its Deployment is being restored"
-    return RolloutStep(config=memory.good, state=memory, phase="Steady", message=message)
+def _steady(state: RolloutState, observed: RolloutObservation) -> RolloutStep:
+    message = (
+        observed.failure or observed.pending_reason
+        if observed.config == state.last_good
+        else "its Deployment is being restored"
+    )
+    return RolloutStep(config=state.last_good, state=state, phase="Steady", message=message)
 
 
-def _reject(memory: RolloutState, tried: RolloutAttempt, why: str, now: float, seen: RolloutObservation) -> RolloutStep:
-    rejected = replace(tried, why=why, since=now)
-    return _rolled_back_step(tried.config, replace(memory, trying=None, rejected=rejected), seen)
+def _reject(
+    state: RolloutState, attempt: RolloutAttempt, why: str, now: float, observed: RolloutObservation
+) -> RolloutStep:
+    rejected = replace(attempt, why=why, since=now)
+    return _rolled_back_step(attempt.config, replace(state, candidate=None, rejected=rejected), observed)
 
 
-def _rolled_back_step(wanted: str, memory: RolloutState, seen: RolloutObservation) -> RolloutStep:
-    why = memory.rejected.why if memory.rejected is not None else ""
-    if not memory.good:
-        message = f"configuration {wanted} is rejected: {why}"
-        return RolloutStep(config=wanted, state=memory, phase="Rejected", message=message)
-    back = "rolled back" if seen.config == memory.good and not seen.pending_reason else "rolling back"
-    message = f"configuration {wanted} is rejected: {why}; {back} to the last good one, {memory.good}"
-    return RolloutStep(config=memory.good, state=memory, phase="RolledBack", message=message)
+def _rolled_back_step(desired: str, state: RolloutState, observed: RolloutObservation) -> RolloutStep:
+    why = state.rejected.why if state.rejected is not None else ""
+    if not state.last_good:
+        message = f"configuration {desired} is rejected: {why}"
+        return RolloutStep(config=desired, state=state, phase="Rejected", message=message)
+    back = "rolled back" if observed.config == state.last_good and not observed.pending_reason else "rolling back"
+    message = f"configuration {desired} is rejected: {why}; {back} to the last good one, {state.last_good}"
+    return RolloutStep(config=state.last_good, state=state, phase="RolledBack", message=message)

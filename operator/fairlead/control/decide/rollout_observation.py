@@ -69,15 +69,15 @@ def _annotation(pod: Obj) -> str:
 
 
 def _pending_reason(deployment: Obj, new: Sequence[Obj]) -> str:
-    status, wanted = deployment.get("status", {}), deployment["spec"]["replicas"]
+    status, desired = deployment.get("status", {}), deployment["spec"]["replicas"]
     if status.get("observedGeneration", 0) < deployment["metadata"]["generation"]:
         return "its Deployment has not been processed yet: is kube-controller-manager running?"
     fault = next((one["message"] for one in status.get("conditions", []) if _cannot_be_made(one)), "")
     updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
     ready = sum(is_ready(pod) for pod in new)
-    if updated < wanted or ready < wanted or available < wanted:
+    if updated < desired or ready < desired or available < desired:
         why = fault or next(pending_pod_reasons(new), "")
-        return f"{min(ready, updated)} of {wanted} pods are ready{f': {why}' if why else ''}"
+        return f"{min(ready, updated)} of {desired} pods are ready{f': {why}' if why else ''}"
     if old := status.get("replicas", 0) - updated:
         return f"{old} old pods still exist"
     return ""
@@ -114,15 +114,15 @@ def _failures(pods: Iterable[Obj]) -> Iterator[str]:
     """Yield the errors of pods that can never start with their configuration."""
     for pod in pods:
         for container in pod["status"].get("initContainerStatuses", []):
-            if words := _ended(container):
-                yield f"kube-scheduler rejects it: {words}"
+            if error := _ended(container):
+                yield f"kube-scheduler rejects it: {error}"
         for container in pod["status"].get("containerStatuses", []):
             if (
                 container.get("restartCount", 0) >= _CRASHES
                 and not container.get("ready")
-                and (words := _ended(container))
+                and (error := _ended(container))
             ):
-                yield f"kube-scheduler exits with it: {words}"
+                yield f"kube-scheduler exits with it: {error}"
 
 
 def _ended(container: Obj) -> str:

@@ -14,7 +14,7 @@ from fairlead.render.operator_settings import OperatorSettings
 _HINT: Final = "list it there, or ask the operator's administrator"
 
 
-def asked_since(policies: Iterable[Mapping[str, Any]]) -> Mapping[str, str]:
+def requested_since(policies: Iterable[Mapping[str, Any]]) -> Mapping[str, str]:
     """Return the schedulers that policies name, each with the creation time of its oldest policy."""
     found: dict[str, str] = {}
     for one in policies:
@@ -32,18 +32,18 @@ def denial_reason(scheduler: str, settings: OperatorSettings) -> str:
 
 
 def no_room_reason(
-    scheduler: str, settings: OperatorSettings, there: Collection[str], asked: Callable[[], Mapping[str, str]]
+    scheduler: str, settings: OperatorSettings, existing: Collection[str], requested: Callable[[], Mapping[str, str]]
 ) -> str:
     """Return why a scheduler may not start beside the existing ones; "" if it may.
 
     `requested` returns since when each scheduler is requested; it is not called if there is no room anyway.
     """
     listed = _listed(settings)
-    if scheduler in listed or scheduler in there:
+    if scheduler in listed or scheduler in existing:
         return ""
-    placed, before, most = sum(one not in listed for one in there), 0, settings.max_unlisted_schedulers
+    placed, before, most = sum(one not in listed for one in existing), 0, settings.max_unlisted_schedulers
     if placed < most:
-        waiting = [one for one in in_order_of_request(asked(), settings) if one not in there]
+        waiting = [one for one in in_order_of_request(requested(), settings) if one not in existing]
         before = waiting.index(scheduler) if scheduler in waiting else len(waiting)
     if placed + before < most:
         return ""
@@ -51,10 +51,10 @@ def no_room_reason(
     return f"{_unlisted(scheduler)}, and maxUnlistedSchedulers is {most}: {others}; {_HINT}"
 
 
-def in_order_of_request(asked: Mapping[str, str], settings: OperatorSettings) -> Sequence[str]:
+def in_order_of_request(requested: Mapping[str, str], settings: OperatorSettings) -> Sequence[str]:
     """Return the requested schedulers that need room, in the order in which they get it."""
     left_out = _listed(settings) | {CLUSTERS_OWN_SCHEDULER}
-    return sorted(asked.keys() - left_out, key=lambda one: (asked[one], one))
+    return sorted(requested.keys() - left_out, key=lambda one: (requested[one], one))
 
 
 def _listed(settings: OperatorSettings) -> frozenset[str]:

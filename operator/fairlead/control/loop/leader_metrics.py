@@ -93,9 +93,9 @@ class LeaderMetrics:
 
     def _configurations(self) -> Mapping[Labels, float]:
         return {
-            (name, one.decision.persisted.rollout.good): 1
+            (name, one.decision.persisted.rollout.last_good): 1
             for name, one in self._results().items()
-            if one.decision is not None and one.decision.persisted.rollout.good
+            if one.decision is not None and one.decision.persisted.rollout.last_good
         }
 
     def _conditions(self) -> Mapping[Labels, float]:

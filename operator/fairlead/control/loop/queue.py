@@ -78,7 +78,7 @@ class SchedulerQueue:
         registry = self.registry
         registry.managed.forget()
         await registry.managed.read()
-        for name in registry.managed.there - self._workers.keys():
+        for name in registry.managed.existing - self._workers.keys():
             self.enqueue(name)
         unused = [
             one
@@ -170,10 +170,10 @@ def requeue_after_s(result: ReconcileResult) -> float:
     resync = RESYNC_S * random.uniform(0.8, 1.2)  # noqa: S311  no secret
     if result.paused:
         return resync
-    if decision is not None and (decision.phase == "Rolling" or (decision.lifecycle == "Goes" and not result.gone)):
+    if decision is not None and (decision.phase == "Rolling" or (decision.lifecycle == "Delete" and not result.gone)):
         return _AGAIN_S
     if decision is not None and decision.phase == "Steady" and decision.message:
         return _QUIET_S
     left = decision.requeue_after_s if decision is not None else None
-    waits = decision is not None and decision.lifecycle == "Waits"
+    waits = decision is not None and decision.lifecycle == "Retain"
     return min(resync, left + 0.1 if left is not None else resync, _QUIET_S if waits else resync)

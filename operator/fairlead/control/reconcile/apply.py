@@ -43,22 +43,22 @@ class Applier:
         Objects that others had edited or deleted are added to `drifts` once they are corrected. `before` is the
         previous decision.
         """
-        there = observed.scheduler
-        if decision.lifecycle == "Goes":
+        live = observed.scheduler
+        if decision.lifecycle == "Delete":
             return await self._delete_all(names, observed)
-        if decision.persisted != there.persisted:
+        if decision.persisted != live.persisted:
             await self.persist(names, decision)
         if (plan := decision.plan) is None:
             return False
-        settled = decision.persisted.rollout.good == plan.config_hash
+        settled = decision.persisted.rollout.last_good == plan.config_hash
         settled |= decision.phase == "Steady" and before is not None and decision.persisted == before.persisted
         for obj in plan.objects:
-            if paused and (obj["kind"] not in _OF_PODS or plan.config_hash == there.rollout.config):
+            if paused and (obj["kind"] not in _OF_PODS or plan.config_hash == live.rollout.config):
                 continue
             state = await self.objects.apply_if_changed(obj)
             if state == "edited" or (state == "missing" and settled):
                 drifts.append(_drift(names, obj["kind"], f"{obj['kind']} {obj['metadata']['name']} was {state}"))
-        extra = () if paused else objects_to_prune(names, decision, there, observed.objects)
+        extra = () if paused else objects_to_prune(names, decision, live, observed.objects)
         for obj in extra:
             await self.objects.remove(obj)
         if not paused:  # objects created here get their owner in the next reconcile

@@ -91,7 +91,7 @@ class ManagedSchedulers:
         return scheduler in self._held
 
     @property
-    def there(self) -> frozenset[str]:
+    def existing(self) -> frozenset[str]:
         """Names of the schedulers that may exist."""
         return frozenset(name for name, value in self._held.items() if not is_gone(value))
 

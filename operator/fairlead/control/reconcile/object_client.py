@@ -96,22 +96,22 @@ class ObjectClient:
         """Apply an object unless it is up to date; return its state before, as `drift.compare` does."""
         at = ref_of(desired)
         live = await self.get(at)
-        state, meant = compare(desired, live), to_apply(desired)
+        state, applied = compare(desired, live), to_apply(desired)
         if not state or (
-            state == "edited" and live is not None and self._mutated_by_others.get(at) == _fingerprint(meant, live)
+            state == "edited" and live is not None and self._mutated_by_others.get(at) == _fingerprint(applied, live)
         ):
             return ""
         if live is not None and must_recreate(desired, live):
             state = "edited"
             await self.remove(live)
         try:
-            made = await self.client.apply(at, meant, decode_object, manager=MANAGER, force=True)
+            made = await self.client.apply(at, applied, decode_object, manager=MANAGER, force=True)
         except ForbiddenError as error:
             role = desired.get("roleRef")
             raise may_not_bind(error, role["kind"], role["name"]) if role else error from None
-        if not includes(meant, made):
+        if not includes(applied, made):
             LOG.info("object.mutated_by_others", extra={"object": str(at)})
-            self._mutated_by_others[at] = _fingerprint(meant, made)
+            self._mutated_by_others[at] = _fingerprint(applied, made)
         return state
 
     async def remove(self, obj: Mapping[str, Any]) -> None:
@@ -122,9 +122,9 @@ class ObjectClient:
             return
 
 
-def _fingerprint(meant: Mapping[str, Any], live: Mapping[str, Any]) -> str:
+def _fingerprint(applied: Mapping[str, Any], live: Mapping[str, Any]) -> str:
     """Return a hash of an object without its status and others' annotations, which change all the time."""
     metadata = live["metadata"]
-    annotations = {key: metadata.get("annotations", {}).get(key) for key in meant["metadata"]["annotations"]}
+    annotations = {key: metadata.get("annotations", {}).get(key) for key in applied["metadata"]["annotations"]}
     rest = {key: one for key, one in live.items() if key not in ("metadata", "status")}
     return digest(msgspec.json.encode([metadata.get("labels"), annotations, rest], order="sorted").decode())

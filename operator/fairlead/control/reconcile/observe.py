@@ -50,7 +50,7 @@ async def observe(objects: ObjectClient, names: Names, *, counts: bool) -> Obser
         published=published if published is not None and is_published(published) else None,
         persisted=load(by_name.get(("ConfigMap", names.state))),
         pods=sum(CONFIG_HASH in one["metadata"].get("annotations", {}) for one in pods),
-        unbound=len(await objects.all(PODS, fieldSelector=_WAITS + names.scheduler)) if counts else 0,
+        pending_pods=len(await objects.all(PODS, fieldSelector=_WAITS + names.scheduler)) if counts else 0,
     )
     forged = [one["metadata"]["name"] for one in kept if one not in whole]
     return ObservedObjects(scheduler=observed, objects=found, pods=pods, lease=lease, forged=forged)

@@ -26,12 +26,14 @@ class NamespaceOwner:
         role = ROLE.format(namespace=self.namespace)
         found = [("ClusterRoleBinding", "", role)]
         found += [("RoleBinding", place, f"{role}{IN}{place}") for place in ("default", "kube-system")]
-        there = [(kind, await self.objects.get(ObjectRef(resource(kind), place, name))) for kind, place, name in found]
-        await self.have({**one, "kind": kind} for kind, one in there if one is not None)
+        bindings = [
+            (kind, await self.objects.get(ObjectRef(resource(kind), place, name))) for kind, place, name in found
+        ]
+        await self.have({**one, "kind": kind} for kind, one in bindings if one is not None)
 
-    async def have(self, there: Iterable[Object]) -> None:
+    async def have(self, bindings: Iterable[Object]) -> None:
         """Make the namespace the owner of those objects that are bindings outside of it. Raises ClusterError."""
-        loose = [one for one in there if self._is_loose(one)]
+        loose = [one for one in bindings if self._is_loose(one)]
         if not loose:
             return
         found = await self.objects.all(NAMESPACES, fieldSelector=f"metadata.name={self.namespace}")

@@ -78,7 +78,7 @@ class Reconciler:
             result = await self._reconcile_desired(Names(scheduler, self.namespace), desired, drifts)
         except InvalidObjectError as error:
             result = ReconcileResult(refused=str(error))
-        if result.gone and scheduler in registry.managed.there:
+        if result.gone and scheduler in registry.managed.existing:
             await registry.managed.gone(scheduler, self.now())
         if denied and not result.refused:
             return replace(result, refused=denied + ("" if result.gone else _DENIED_GOES))
@@ -89,7 +89,7 @@ class Reconciler:
     async def _reconcile_desired(self, names: Names, desired: DesiredScheduler, drifts: list[Drift]) -> ReconcileResult:
         """Reconcile a scheduler that may exist. Raises InvalidObjectError if it cannot be managed."""
         registry, scheduler, now = self.registry, names.scheduler, self.now().timestamp()
-        managed, started = desired.settings.management == "Managed", scheduler in registry.managed.there
+        managed, started = desired.settings.management == "Managed", scheduler in registry.managed.existing
         if managed and (why := await self._foreign_owner(names, desired)):
             return ReconcileResult(refused=why)
 
@@ -100,7 +100,7 @@ class Reconciler:
         observed = await self._verify(names, observed)
 
         decision, facts = decide_lifecycle(desired, observed.scheduler, now), None
-        if decision.lifecycle != "Goes":  # missing facts must not keep an unused scheduler alive
+        if decision.lifecycle != "Delete":  # missing facts must not keep an unused scheduler alive
             facts = await self._gather_facts(names, desired, observed, decision)
             decision = decide(self.engine, desired, facts, observed.scheduler, now)
             if managed and not (started or desired.paused):
@@ -149,11 +149,11 @@ class Reconciler:
 
     async def _verify(self, names: Names, observed: ObservedObjects) -> ObservedObjects:
         """Return the observation with probed URLs and logged errors, if a rollout is to be verified."""
-        there, rollout = observed.scheduler, observed.scheduler.rollout
-        unverified = there.persisted.rollout.unverified
+        live, rollout = observed.scheduler, observed.scheduler.rollout
+        unverified = live.persisted.rollout.unverified
         if not unverified or unverified != rollout.config or rollout.pending_reason or rollout.failure:
             return observed
-        if not rollout.has_lease or (kept := there.config_maps.get(rollout.config)) is None:
+        if not rollout.has_lease or (kept := live.config_maps.get(rollout.config)) is None:
             return observed
         if (context := await self._context_of(names)) is None:
             return observed
@@ -198,24 +198,24 @@ def _with_invalid_deployment(error: RequestError, observed: ObservedObjects, dec
 
 def _renews(decision: Decision, observed: ObservedObjects, *, managed: bool) -> bool:
     """Return whether the pods of a paused scheduler need new authorities, or are being rolled for them."""
-    there = observed.scheduler
-    if decision.lifecycle == "Goes" or decision.plan is None:
+    live = observed.scheduler
+    if decision.lifecycle == "Delete" or decision.plan is None:
         return False
     if not managed:
-        before = there.published
+        before = live.published
         return before is not None and before["metadata"]["annotations"][CONFIG_HASH] != decision.plan.config_hash
-    if there.rollout.config not in there.config_maps:
+    if live.rollout.config not in live.config_maps:
         return False
-    return decision.plan.config_hash != there.rollout.config or there.persisted.rollout.trying is not None
+    return decision.plan.config_hash != live.rollout.config or live.persisted.rollout.candidate is not None
 
 
 def _finished_rollout(observed: ObservedObjects, decision: Decision, now: float) -> FinishedRollout | None:
     before, after = observed.scheduler.persisted.rollout, decision.persisted.rollout
-    trying, rejected = before.trying, after.rejected
+    trying, rejected = before.candidate, after.rejected
     if rejected is not None and rejected != before.rejected:
         since = trying.since if trying is not None and trying.config == rejected.config else now
         return FinishedRollout("rolled_back" if decision.phase == "RolledBack" else "rejected", now - since)
-    if trying is not None and after.trying is None and after.good == trying.config:
+    if trying is not None and after.candidate is None and after.last_good == trying.config:
         return FinishedRollout("verified", now - trying.since)
     return None
 

@@ -44,7 +44,7 @@ class SchedulerRegistry:
 
     def is_there(self, scheduler: str) -> bool:
         """Return whether a scheduler may exist."""
-        return scheduler in self.managed.there or self._ran_before(scheduler)
+        return scheduler in self.managed.existing or self._ran_before(scheduler)
 
     def is_finished(self, scheduler: str) -> bool:
         """Return whether nothing is left to do for a scheduler."""
@@ -61,7 +61,7 @@ class SchedulerRegistry:
         if all(map(is_leaving, self.policy_index.policies_of(scheduler))):
             return ""
         return unlisted_schedulers.no_room_reason(
-            scheduler, self.settings(), self.managed.there, lambda: self._asked_since(scheduler)
+            scheduler, self.settings(), self.managed.existing, lambda: self._requested_since(scheduler)
         )
 
     async def start(self, scheduler: str) -> None:
@@ -89,13 +89,13 @@ class SchedulerRegistry:
         """Return those of the schedulers that are paused and do not exist yet."""
         return [name for name in schedulers if self.is_paused(name) and not self.is_there(name)]
 
-    def _asked_since(self, scheduler: str) -> Mapping[str, str]:
+    def _requested_since(self, scheduler: str) -> Mapping[str, str]:
         """Return since when each scheduler is requested, without paused ones and those refused for other reasons."""
         policies = self.policy_index.policies.values()
         idle = {scheduler_of(one) for one in policies if is_paused([one])}
         idle |= {name for name, one in self.results.items() if one.refused and not one.full}
-        asked = unlisted_schedulers.asked_since(policies)
-        return {name: since for name, since in asked.items() if name == scheduler or name not in idle}
+        requested = unlisted_schedulers.requested_since(policies)
+        return {name: since for name, since in requested.items() if name == scheduler or name not in idle}
 
     def _ran_before(self, scheduler: str) -> bool:
         """Return whether a policy's status says that it ran: statuses survive a reinstalled operator."""

@@ -94,7 +94,7 @@ def _hashes(about: StatusInputs) -> dict[str, str]:
     decision = about.result.decision
     if decision is None or decision.plan is None:
         return {}
-    found = {"configHash": decision.plan.config_hash, "lastGoodConfigHash": decision.persisted.rollout.good}
+    found = {"configHash": decision.plan.config_hash, "lastGoodConfigHash": decision.persisted.rollout.last_good}
     return {key: value for key, value in found.items() if value}
 
 

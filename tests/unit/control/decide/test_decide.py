@@ -62,7 +62,7 @@ VERIFIED: Mapping[str, Any] = {"has_lease": True, "probe_failure": ""}
 
 def test_a_scheduler_from_nothing_to_verified_and_then_nothing_changes() -> None:
     first = decide(ENGINE, ASKED, facts(), NOTHING, NOW)
-    assert (first.lifecycle, first.phase) == ("Stays", "Rolling")
+    assert (first.lifecycle, first.phase) == ("Keep", "Rolling")
     second = decide(ENGINE, ASKED, facts(), after(first, **VERIFIED), NOW + 5)
     assert (second.phase, second.message) == ("Steady", "")
     assert second.plan == first.plan
@@ -114,19 +114,19 @@ def test_a_verb_that_is_not_used_any_more_goes_later_and_a_scheduler_much_later(
     assert decide(ENGINE, ASKED, facts(), there, NOW + VERB_S).plan != first.plan
     nobody = replace(ASKED, policies=[], exists=False)
     empty = decide(ENGINE, nobody, facts(), there, NOW + 1)
-    assert (empty.lifecycle, empty.plan) == ("Waits", first.plan)
+    assert (empty.lifecycle, empty.plan) == ("Retain", first.plan)
     there = after(empty, there, **VERIFIED)
-    assert decide(ENGINE, nobody, facts(), replace(there, unbound=2), NOW + 1 + SCHEDULER_S).lifecycle == "Waits"
+    assert decide(ENGINE, nobody, facts(), replace(there, pending_pods=2), NOW + 1 + SCHEDULER_S).lifecycle == "Retain"
     assert decide(ENGINE, nobody, facts(), there, NOW + 1 + SCHEDULER_S) == Decision(
-        lifecycle="Goes", message="no policy uses it any more, and no pending pod names it"
+        lifecycle="Delete", message="no policy uses it any more, and no pending pod names it"
     )
-    assert decide(ENGINE, ASKED, facts(), there, NOW + 1 + SCHEDULER_S).lifecycle == "Stays"
+    assert decide(ENGINE, ASKED, facts(), there, NOW + 1 + SCHEDULER_S).lifecycle == "Keep"
 
 
 def test_what_is_left_of_a_scheduler_that_has_gone_does_not_bring_it_back() -> None:
     nobody = replace(ASKED, policies=[], exists=False)
-    assert decide(ENGINE, nobody, facts(), NOTHING, NOW).lifecycle == "Goes"
-    assert decide(ENGINE, replace(nobody, listed=True), facts(), NOTHING, NOW).lifecycle == "Stays"
+    assert decide(ENGINE, nobody, facts(), NOTHING, NOW).lifecycle == "Delete"
+    assert decide(ENGINE, replace(nobody, listed=True), facts(), NOTHING, NOW).lifecycle == "Keep"
 
 
 def test_a_scheduler_that_others_run_has_no_pods_and_nothing_to_wait_for() -> None:

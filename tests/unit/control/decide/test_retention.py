@@ -90,15 +90,15 @@ def test_the_wiring_that_is_needed(
 @pytest.mark.parametrize(
     ("listed", "empty_for", "unbound", "fate", "why"),
     [
-        (True, SCHEDULER_S, 0, "Stays", ""),
-        (False, None, 0, "Stays", ""),
-        (False, 590.0, 0, "Waits", "will be deleted in 10 s"),
-        (False, SCHEDULER_S, 3, "Waits", "3 pending pods"),
-        (False, SCHEDULER_S, 0, "Goes", "no pending pod"),
+        (True, SCHEDULER_S, 0, "Keep", ""),
+        (False, None, 0, "Keep", ""),
+        (False, 590.0, 0, "Retain", "will be deleted in 10 s"),
+        (False, SCHEDULER_S, 3, "Retain", "3 pending pods"),
+        (False, SCHEDULER_S, 0, "Delete", "no pending pod"),
     ],
 )
 def test_when_a_scheduler_goes(*, listed: bool, empty_for: float | None, unbound: int, fate: str, why: str) -> None:
     lasting = RetentionState(empty_since=None if empty_for is None else NOW - empty_for)
-    found = retention_decision(listed=listed, lasting=lasting, unbound=unbound, now=NOW)
+    found = retention_decision(listed=listed, retention=lasting, pending_pods=unbound, now=NOW)
     assert found[0] == fate
     assert why in found[1]

@@ -20,7 +20,7 @@ NOW = 1000.0
 FINE = RolloutObservation(config="new", has_lease=True, probe_failure="")
 TRYING = RolloutAttempt(config="new", inputs="1", since=NOW - 10)
 REJECTED = replace(TRYING, why="bad plugin", since=NOW - 100)
-OLD = RolloutState(good="old")
+OLD = RolloutState(last_good="old")
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ OLD = RolloutState(good="old")
             "new",
             "Rolling",
             "being updated",
-            RolloutState(trying=replace(TRYING, since=NOW)),
+            RolloutState(candidate=replace(TRYING, since=NOW)),
             id="nothing is there",
         ),
         pytest.param(
@@ -41,57 +41,59 @@ OLD = RolloutState(good="old")
             "new",
             "Rolling",
             "being updated",
-            replace(OLD, trying=replace(TRYING, since=NOW)),
+            replace(OLD, candidate=replace(TRYING, since=NOW)),
             id="another one is wanted",
         ),
         pytest.param(
-            replace(OLD, trying=TRYING),
+            replace(OLD, candidate=TRYING),
             replace(FINE, pending_reason="1 of 2 pods is ready"),
             "new",
             "Rolling",
             "1 of 2 pods is ready",
-            replace(OLD, trying=TRYING),
+            replace(OLD, candidate=TRYING),
             id="it rolls",
         ),
         pytest.param(
-            replace(OLD, trying=TRYING),
+            replace(OLD, candidate=TRYING),
             replace(FINE, has_lease=False),
             "new",
             "Rolling",
             "none of its pods holds the Lease",
-            replace(OLD, trying=TRYING),
+            replace(OLD, candidate=TRYING),
             id="nobody leads",
         ),
         pytest.param(
-            replace(OLD, trying=TRYING),
+            replace(OLD, candidate=TRYING),
             replace(FINE, probe_failure=None),
             "new",
             "Rolling",
             "have not been called",
-            replace(OLD, trying=TRYING),
+            replace(OLD, candidate=TRYING),
             id="not called yet",
         ),
         pytest.param(
-            replace(OLD, trying=TRYING),
+            replace(OLD, candidate=TRYING),
             replace(FINE, probe_failure="/filter: 403"),
             "new",
             "Rolling",
             "/filter: 403",
-            replace(OLD, trying=TRYING),
+            replace(OLD, candidate=TRYING),
             id="not answered",
         ),
         pytest.param(
-            replace(OLD, trying=TRYING),
+            replace(OLD, candidate=TRYING),
             replace(FINE, errors="x509: unknown authority"),
             "new",
             "Rolling",
             "x509",
-            replace(OLD, trying=TRYING),
+            replace(OLD, candidate=TRYING),
             id="errors since the roll",
         ),
-        pytest.param(replace(OLD, trying=TRYING), FINE, "new", "Steady", "", RolloutState(good="new"), id="verified"),
         pytest.param(
-            replace(OLD, trying=TRYING),
+            replace(OLD, candidate=TRYING), FINE, "new", "Steady", "", RolloutState(last_good="new"), id="verified"
+        ),
+        pytest.param(
+            replace(OLD, candidate=TRYING),
             replace(FINE, failure="no plugin x"),
             "old",
             "RolledBack",
@@ -100,7 +102,7 @@ OLD = RolloutState(good="old")
             id="it fails",
         ),
         pytest.param(
-            RolloutState(trying=TRYING),
+            RolloutState(candidate=TRYING),
             replace(FINE, failure="no plugin x"),
             "new",
             "Rejected",
@@ -123,11 +125,11 @@ OLD = RolloutState(good="old")
             "new",
             "Steady",
             "",
-            RolloutState(good="new"),
+            RolloutState(last_good="new"),
             id="the first one comes late",
         ),
         pytest.param(
-            replace(OLD, trying=replace(TRYING, since=NOW - VERIFIED_WITHIN_S)),
+            replace(OLD, candidate=replace(TRYING, since=NOW - VERIFIED_WITHIN_S)),
             replace(FINE, has_lease=False),
             "old",
             "RolledBack",
@@ -153,35 +155,37 @@ OLD = RolloutState(good="old")
             "new",
             "Rolling",
             "being updated",
-            replace(OLD, trying=replace(TRYING, since=NOW)),
+            replace(OLD, candidate=replace(TRYING, since=NOW)),
             id="tried again once something changed",
         ),
-        pytest.param(RolloutState(good="new"), FINE, "new", "Steady", "", RolloutState(good="new"), id="nothing to do"),
         pytest.param(
-            RolloutState(good="new"),
+            RolloutState(last_good="new"), FINE, "new", "Steady", "", RolloutState(last_good="new"), id="nothing to do"
+        ),
+        pytest.param(
+            RolloutState(last_good="new"),
             replace(FINE, probe_failure="/filter: timeout", has_lease=False, errors="E"),
             "new",
             "Steady",
             "",
-            RolloutState(good="new"),
+            RolloutState(last_good="new"),
             id="what was verified stays so",
         ),
         pytest.param(
-            RolloutState(good="new"),
+            RolloutState(last_good="new"),
             RolloutObservation(),
             "new",
             "Steady",
             "being restored",
-            RolloutState(good="new"),
+            RolloutState(last_good="new"),
             id="it was deleted",
         ),
         pytest.param(
-            RolloutState(good="new", trying=replace(TRYING, config="newer")),
+            RolloutState(last_good="new", candidate=replace(TRYING, config="newer")),
             RolloutObservation(config="newer"),
             "new",
             "Steady",
             "being restored",
-            RolloutState(good="new"),
+            RolloutState(last_good="new"),
             id="a person took it back before it was verified",
         ),
     ],
@@ -196,8 +200,8 @@ def test_a_pass(
 
 
 def test_an_edit_that_changes_nothing_of_it_does_not_extend_the_time_of_a_roll() -> None:
-    found = next_step("new", "2", replace(OLD, trying=TRYING), replace(FINE, has_lease=False), NOW)
-    assert found.state.trying == replace(TRYING, inputs="2")
+    found = next_step("new", "2", replace(OLD, candidate=TRYING), replace(FINE, has_lease=False), NOW)
+    assert found.state.candidate == replace(TRYING, inputs="2")
 
 
 SEEN = st.builds(
@@ -222,13 +226,13 @@ def test_whatever_is_seen(passes: list[tuple[str, str, RolloutObservation, float
         now += later
         before = memory
         found: RolloutStep = next_step(wanted, inputs, before, seen, now)
-        assert found.config in {wanted, before.good, found.state.good}
+        assert found.config in {wanted, before.last_good, found.state.last_good}
         if runs := seen.config == wanted and not seen.failure and not seen.missing:
             verified.add(wanted)
-        assert found.state.good in verified
-        if (old := before.rejected) and (old.config, old.inputs) == (wanted, inputs) and (before.good or not runs):
+        assert found.state.last_good in verified
+        if (old := before.rejected) and (old.config, old.inputs) == (wanted, inputs) and (before.last_good or not runs):
             assert found.state == before
-            assert found.config == (before.good or wanted)
+            assert found.config == (before.last_good or wanted)
         # a pass whose writes all failed is followed by one that ends the same
         assert next_step(wanted, inputs, before, seen, now) == found
         memory = found.state

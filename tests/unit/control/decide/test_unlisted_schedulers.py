@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairlead.control.decide.desired import PAUSED, is_paused
-from fairlead.control.decide.unlisted_schedulers import asked_since, denial_reason, no_room_reason
+from fairlead.control.decide.unlisted_schedulers import denial_reason, no_room_reason, requested_since
 from fairlead.render.operator_settings import parse_settings
 
 
@@ -79,7 +79,7 @@ def test_a_scheduler_is_asked_for_since_the_oldest_policy_that_stays() -> None:
         policy("t", "1", deletionTimestamp="4"),
         policy("", "5"),
     ]
-    assert asked_since(policies) == {"s": "2", "fairlead": "5"}
+    assert requested_since(policies) == {"s": "2", "fairlead": "5"}
 
 
 NOTED = {"annotations": {PAUSED: "true"}}

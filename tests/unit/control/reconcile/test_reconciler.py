@@ -39,6 +39,9 @@ class _Nothing:
     async def all(self, *_: Any, **__: str) -> list[Any]:
         return []
 
+    async def list_external(self, *_: Any) -> list[Any]:
+        return []
+
     async def list_labelled(self, *_: Any) -> list[Any]:
         return []
 

@@ -30,7 +30,7 @@ def test_what_its_scheduler_is_counts_once_that_was_decided_for_this_generation(
     policy = {"metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": {}}
     served = PolicyState(uid="u", generation="2", serving="2", reason="Compiled")
     answers: dict[str, ReplicaState | str] = {"one": ReplicaState(policies={"p": served})}
-    passed = ReconcileResult(decision=Decision(lifecycle="Stays", phase="Steady"), policy_edits=about)
+    passed = ReconcileResult(decision=Decision(lifecycle="Keep", phase="Steady"), policy_edits=about)
     made = build_status(
         StatusInputs(policy=policy, states=answers, result=passed, paused=False),
         datetime(2026, 1, 1, tzinfo=UTC),
@@ -43,7 +43,7 @@ def test_a_policy_that_is_too_slow_for_some_pods_is_ready_for_the_others_and_say
     few = "its failurePolicy replaces its filters for 1 class of pods of one namespace"
     served = PolicyState(uid="u", generation="2", serving="2", reason="Compiled", slow_for=(few,))
     answers: dict[str, ReplicaState | str] = {"one": ReplicaState(policies={"p": served})}
-    passed = ReconcileResult(decision=Decision(lifecycle="Stays", phase="Steady"), policy_edits=["0.1", "u/2"])
+    passed = ReconcileResult(decision=Decision(lifecycle="Keep", phase="Steady"), policy_edits=["0.1", "u/2"])
     made = build_status(
         StatusInputs(policy=policy, states=answers, result=passed, paused=False),
         datetime(2026, 1, 1, tzinfo=UTC),
