@@ -124,7 +124,7 @@ BAD: dict[str, Bad] = {
         policy(match={"namespaces": ["ml", "dev", "ml"]}),
         "spec.match.namespaces[2]",
         'Duplicate value: "ml"',
-        "'ml' is there already",
+        "'ml' is a duplicate",
     ),
     "a namespace by a pattern": Bad(policy(match={"namespaces": ["ml-*"]}), "spec.match.namespaces[0]", A_NAME),
     "more namespaces than there may be": Bad(
@@ -196,7 +196,7 @@ BAD: dict[str, Bad] = {
         policy(data=[{"name": "a", "nodeLabel": {"key": "a"}}, {"name": "a", "nodeLabel": {"key": "b"}}]),
         "spec.data[1]",
         'Duplicate value: {"name":"a"}',
-        "name 'a' is there already",
+        "name 'a' is a duplicate",
     ),
     "an annotation key with a space": Bad(
         data(nodeAnnotation={"key": "my load"}), "spec.data[0].nodeAnnotation.key", A_KEY
@@ -278,7 +278,7 @@ BAD: dict[str, Bad] = {
         policy(filters=["true"]), "spec.filters[0]", "must be of type object", "must be a map of fields, not 'true'"
     ),
     "a filter without a name": Bad(
-        policy(filters=[{"expression": "true"}]), "spec.filters[0].name", IS_REQUIRED, "what the rule is called"
+        policy(filters=[{"expression": "true"}]), "spec.filters[0].name", IS_REQUIRED, "name of the rule"
     ),
     "a filter whose name has a space": Bad(rule(name="gpu class"), "spec.filters[0].name", A_NAME),
     "a filter whose name has capitals": Bad(rule(name="GpuClass"), "spec.filters[0].name", A_NAME),
@@ -287,7 +287,7 @@ BAD: dict[str, Bad] = {
         rule(name="n" * 64), "spec.filters[0].name", "Too long", "must have at most 63 characters, not 64"
     ),
     "two filters of one name": Bad(
-        policy(filters=[_TRUE, _TRUE]), "spec.filters[1]", 'Duplicate value: {"name":"a"}', "name 'a' is there already"
+        policy(filters=[_TRUE, _TRUE]), "spec.filters[1]", 'Duplicate value: {"name":"a"}', "name 'a' is a duplicate"
     ),
     "an expression that is too long": Bad(
         rule(expression="x" * 4097),
@@ -417,7 +417,7 @@ BAD: dict[str, Bad] = {
         policy(binding={"annotations": [{"key": "a", "expression": "'x'"}, {"key": "a", "expression": "'y'"}]}),
         "spec.binding.annotations[1]",
         'Duplicate value: {"key":"a"}',
-        "key 'a' is there already",
+        "key 'a' is a duplicate",
     ),
     "an annotation whose key ends in a slash": Bad(
         policy(binding={"annotations": [{"key": "fairlead.dev/", "expression": "'x'"}]}),

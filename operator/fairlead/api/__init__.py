@@ -1,4 +1,4 @@
-"""The custom resource as types, and the CRD made from them. Knows nothing else of this project."""
+"""The custom resource as types, and the CRD generated from them. Imports nothing else of this project."""
 
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError, render_path
 from fairlead.api.params import Check, DataName, Listed, Params, data_names, exactly_one_of

@@ -1,7 +1,7 @@
-"""The CRD, made from the models: their JSON schema, rewritten into the structural dialect that the API server takes.
+"""Generator of the CRD: the JSON schema of the models, converted to the structural schema of the API server.
 
-What a model cannot say there is refused here, so that a new field fails in `make crds` and not on somebody's cluster.
-Nothing in `spec` has a default in the schema: an object stays what its owner wrote.
+Whatever a structural schema cannot express raises here, so that a new field fails in `make crds` and not on a cluster.
+Nothing in `spec` has a default in the schema: an object stays as its owner wrote it.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ _KEPT = {
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _EPOCH = "1970-01-01T00:00:00Z"
 
-# Until an operator has looked at an object, tools that wait for it must not take it for healthy.
+# Until an operator has observed an object, tools that wait for it must not take it for healthy.
 _UNSEEN = {
     "conditions": [
         {
@@ -44,20 +44,20 @@ _COLUMNS = (
     {"name": "Scheduler", "type": "string", "jsonPath": ".status.scheduler.name"},
     {"name": "Hash", "type": "string", "jsonPath": ".status.scheduler.configHash", "priority": 1},
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
-    # last, because it is as long as it has to be
+    # last, because its length is unbounded
     {"name": "Message", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].message'},
 )
 
 
 def custom_resource_definition(policy: type[BaseModel]) -> Schema:
-    """The CRD of the policy that `policy_model` made."""
+    """Return the CRD of a policy model of `policy_model`."""
     raw = policy.model_json_schema(by_alias=True, mode="validation")
     root = structural(raw, raw.get("$defs", {}))
     fields = root["properties"]
     name = fields["metadata"]["properties"]["name"]
     fields["apiVersion"] = {"type": "string", "description": fields["apiVersion"]["description"]}
     fields["kind"] = {"type": "string", "description": fields["kind"]["description"]}
-    # Of metadata a schema may restrict nothing but the name, and that without rules.
+    # A schema may restrict only the name in metadata, and not by CEL rules.
     fields["metadata"] = {"type": "object", "properties": {"name": {"type": "string", "maxLength": name["maxLength"]}}}
     fields["status"]["default"] = _UNSEEN
     root["required"] = ["spec"]
@@ -91,11 +91,11 @@ def custom_resource_definition(policy: type[BaseModel]) -> Schema:
 
 
 def structural(node: Schema, defs: Schema, above: tuple[str, ...] = ()) -> Schema:
-    """A schema without references, in the words that a CRD may use."""
+    """Return a structural schema: no references, only keywords that a CRD may use. Raises ValueError."""
     node, above = _resolved(node, defs, above)
     unknown = {*node} - _KEPT - _DROPPED - {"$defs"}
     if unknown:
-        raise ValueError(f"a CRD cannot say {', '.join(sorted(unknown))}: {json.dumps(node)[:200]}")
+        raise ValueError(f"a CRD does not support {', '.join(sorted(unknown))}: {json.dumps(node)[:200]}")
     made = {key: value for key, value in node.items() if key in _KEPT}
     if "description" in made:
         made["description"] = " ".join(made["description"].split())
@@ -112,12 +112,12 @@ def structural(node: Schema, defs: Schema, above: tuple[str, ...] = ()) -> Schem
 
 
 def _resolved(node: Schema, defs: Schema, above: tuple[str, ...]) -> tuple[Schema, tuple[str, ...]]:
-    """The schema behind an optional field or a reference; what stands beside a reference wins."""
+    """Return the schema behind an optional field or a reference; keywords beside a reference win."""
     if "anyOf" in node:
         rest = {key: value for key, value in node.items() if key != "anyOf"}
         options = [one for one in node["anyOf"] if one != {"type": "null"}]
         if len(options) != 1:
-            raise ValueError(f"a field has one type, not {len(options)}: {json.dumps(node)[:200]}")
+            raise ValueError(f"a field must have one type, not {len(options)}: {json.dumps(node)[:200]}")
         return _resolved(options[0] | rest, defs, above)
     if "$ref" in node:
         name = node["$ref"].rpartition("/")[2]
@@ -132,14 +132,14 @@ def _object(node: Schema, defs: Schema, above: tuple[str, ...]) -> Schema:
     if "properties" in node:
         fields = {name: structural(one, defs, above) for name, one in node["properties"].items()}
         if undocumented := [name for name, one in fields.items() if not one.get("description")]:
-            raise ValueError(f"{node.get('title')} does not say what {', '.join(undocumented)} means")
+            raise ValueError(f"{node.get('title')} does not document {', '.join(undocumented)}")
         return {"properties": fields}
     values = node.get("additionalProperties")
     if not isinstance(values, dict):
         if values is False:
             return {}  # an object without fields
-        raise ValueError(f"a map says what its values are: {json.dumps(node)[:200]}")
-    # A CRD has no rules for keys of a map, but a rule of the map can look at each.
+        raise ValueError(f"a map must declare the type of its values: {json.dumps(node)[:200]}")
+    # A CRD has no rules for the keys of a map, but a rule of the map can check each key.
     of_keys = [
         rule | {"rule": f"self.all(key, {rule['rule'].replace('self', 'key')})"}
         for rule in node.get("propertyNames", {}).get(VALIDATIONS, [])
@@ -156,7 +156,7 @@ def _array(node: Schema, defs: Schema, above: tuple[str, ...]) -> Schema:
     if not keys:
         return made | {"x-kubernetes-list-type": "atomic"}
     if missing := {*keys} - {*made["items"].get("required", [])}:
-        raise ValueError(f"{item.get('title')} is told apart by {', '.join(sorted(missing))}, which is not required")
+        raise ValueError(f"{item.get('title')} has the list key {', '.join(sorted(missing))}, which is not required")
     return made | {"x-kubernetes-list-type": "map", LIST_KEYS: [*keys]}
 
 
@@ -165,6 +165,6 @@ def _hash(schema: Schema) -> str:
 
 
 def as_yaml(crd: Schema) -> str:
-    """The text of the file in `crds/`, the same bytes every time."""
+    """Return the text of the file in `crds/`, the same bytes every time."""
     head = "# Made by `make crds` from operator/fairlead/api and the installed strategies. Do not edit.\n"
     return head + to_yaml(crd)

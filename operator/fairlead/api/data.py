@@ -1,4 +1,4 @@
-"""Values per node that rules read: where each comes from, and how old it may be."""
+"""Data entries: values per node that rules read, with their source and greatest age."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -11,21 +11,21 @@ _Bounded = Field(ge=-1e18, le=1e18)
 
 
 class NodeAnnotation(Params):
-    """A value that somebody writes into an annotation of the node."""
+    """A value in an annotation of the node, written by another program."""
 
     list_keys: ClassVar[tuple[str, ...]] = ()
 
     key: QualifiedKey
-    """The annotation that holds the value."""
+    """Annotation that holds the value."""
     format: Literal["Number", "Quantity", "ValueCommaTime"] = "Number"
-    """How the value is written: Number as 0.5, Quantity as 500m or 2Gi, ValueCommaTime as a number, a comma and the
+    """Format of the value: Number such as 0.5, Quantity such as 500m or 2Gi, ValueCommaTime a number, a comma and the
     time it was written (RFC 3339 or Unix seconds). Number when absent."""
     time_key: QualifiedKey | None = None
-    """The annotation that holds the time the value was written, in RFC 3339 or Unix seconds."""
+    """Annotation that holds the time when the value was written, in RFC 3339 or Unix seconds."""
 
     @classmethod
     def checks(cls) -> tuple[Check, ...]:
-        """There is one time at most."""
+        """Allow at most one source of the time."""
         return (
             Check(
                 rule="!has(self.timeKey) || !has(self.format) || self.format != 'ValueCommaTime'",
@@ -37,37 +37,37 @@ class NodeAnnotation(Params):
 
 
 class NodeLabel(Params):
-    """A value that stands in a label of the node. It has no time of its own and is always taken as fresh."""
+    """A value in a label of the node. It has no time and always counts as fresh."""
 
     list_keys: ClassVar[tuple[str, ...]] = ()
 
     key: QualifiedKey
-    """The label that holds the value."""
+    """Label that holds the value."""
     format: Literal["Number", "Quantity"] = "Number"
-    """How the value is written: Number as 0.5, Quantity as 500m or 2Gi. Number when absent."""
+    """Format of the value: Number such as 0.5, Quantity such as 500m or 2Gi. Number when absent."""
 
 
 class DataEntry(Params):
     """A value per node, which expressions read as `data` and its name."""
 
     name: Identifier
-    """What expressions call it, such as load in data.load."""
+    """Name in expressions, such as load in data.load."""
     node_annotation: NodeAnnotation | None = None
-    """The value stands in an annotation of the node."""
+    """Take the value from an annotation of the node."""
     node_label: NodeLabel | None = None
-    """The value stands in a label of the node."""
+    """Take the value from a label of the node."""
     factor: Annotated[float, _Bounded] = 1.0
-    """What the value is multiplied with, such as 0.001 to make cores of millicores. 1 when absent."""
+    """Factor for the value, such as 0.001 to convert millicores to cores. 1 when absent."""
     default: Annotated[float, _Bounded] | None = None
-    """What is used for a node that has no value at all, never for one whose value is too old. Absent: a rule that
-    reads the value of such a node cannot decide, and its onError says what happens."""
+    """Value for a node that has none, never for one whose value is too old. Absent: a rule that reads the value of such
+    a node cannot decide, and its onError applies."""
     max_age: Annotated[Duration, within("1s", "168h")] | None = None
-    """How old a value may be before it counts as missing, such as 90s, 5m or 1h30m. It needs a source that tells when
-    the value was written. Absent: a value never grows too old."""
+    """Age after which a value counts as missing, such as 90s, 5m or 1h30m. The source must give the time when the value
+    was written. Absent: values never expire."""
 
     @classmethod
     def checks(cls) -> tuple[Check, ...]:
-        """One source, and an age only where the source tells it."""
+        """Require one source, and allow an age only if the source gives the time."""
         return (
             exactly_one_of("nodeAnnotation", "nodeLabel"),
             Check(

@@ -1,4 +1,4 @@
-"""What is wrong with an object, as values: where, what, and what would be right."""
+"""Errors in an object, as values: the field, the message and a hint."""
 
 import re
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ _SEGMENT_MAX = 80
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One thing that is wrong with an object, which its owner can mend."""
+    """Error in one field that the owner of the object can fix."""
 
     path: FieldPath
     message: str
@@ -24,7 +24,7 @@ class FieldError:
 
 
 class InvalidObjectError(ValueError):
-    """An object that cannot be read, with all that is wrong with it."""
+    """Error for an invalid object, with all of its field errors."""
 
     def __init__(self, errors: Iterable[FieldError]) -> None:
         self.errors = tuple(errors)
@@ -32,7 +32,7 @@ class InvalidObjectError(ValueError):
 
 
 def render_path(path: FieldPath) -> str:
-    """A path as Kubernetes writes it: `spec.filters[2].expression`, `spec.match.podSelector.matchLabels[team/x]`."""
+    """Return a path as Kubernetes writes it: `spec.filters[2].expression`, `spec.match.podSelector.matchLabels[team/x]`."""
     text = ""
     for segment in path:
         shown = _cut(str(segment))

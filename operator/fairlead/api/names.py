@@ -1,4 +1,4 @@
-"""What the custom resource and the things around it are called."""
+"""Names of the custom resource, its API group and its defaults."""
 
 GROUP = "fairlead.dev"
 VERSION = "v1alpha1"
@@ -14,5 +14,5 @@ CRD_NAME = f"{PLURAL}.{GROUP}"
 DEFAULT_SCHEDULER_NAME = "fairlead"
 CLUSTERS_OWN_SCHEDULER = "default-scheduler"
 
-# On the CRD: a hash of its schema, so that an operator can tell that the one that is served is not its own.
+# Annotation of the CRD with a hash of its schema, so that an operator notices a CRD of another version.
 SCHEMA_HASH_ANNOTATION = f"{GROUP}/schema-hash"

@@ -1,8 +1,8 @@
-"""What every part of the custom resource is made of: the base model, and checks that span fields.
+"""Base model of the custom resource, and checks that span several fields.
 
-A check is written twice, side by side: in CEL for the API server, and in Python for whoever reads a policy offline.
-Both say the same message; one table of bad objects holds them to that. Defaults of fields are Python's alone: the
-CRD carries none, so that an object stays what its owner wrote.
+Each check is written twice: in CEL for the API server, and in Python for policies that are read offline. Both give the
+same message, which one table of bad objects tests. Only Python has defaults of fields: the CRD has none, so that an
+object stays as its owner wrote it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,56 +21,56 @@ LIST_KEYS = "x-kubernetes-list-map-keys"
 
 T = TypeVar("T")
 Listed = Annotated[tuple[T, ...], Strict(strict=False)]
-"""A list. Give it a `max_length`; objects in it are keyed by their model's `list_keys`, plain values are a set."""
+"""List type. Give it a `max_length`; objects in it are keyed by their model's `list_keys`, plain values are a set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Something that one field alone cannot be refused for."""
+    """Check of an object that spans several fields."""
 
     rule: str
-    """CEL, for the API server; `self` is the object."""
+    """CEL rule for the API server; `self` is the object."""
     holds: Callable[[Any], bool]
-    """The same in Python."""
+    """The rule in Python."""
     message: str
-    """What is wrong, a colon, and what would be right."""
+    """The error, a colon, and a hint."""
     field: str = ""
-    """The field to blame, as the object spells it; empty: the object itself."""
+    """The field to blame, spelt as in the object; empty: the object itself."""
     found: Callable[[Any], str] | None = None
-    """What stands in the message's place when it depends on the object..."""
+    """Returns the message if it depends on the object."""
     found_rule: str = ""
-    """...and the same in CEL."""
+    """`found` in CEL."""
     below: Callable[[Any], tuple[str | int, ...]] | None = None
-    """Where below the field it is, which only Python can tell."""
+    """Returns the path below the field, which only Python can tell."""
 
     @property
     def path(self) -> tuple[str, ...]:
-        """Where it says that something is wrong."""
+        """Path of the field to blame."""
         return tuple(self.field.split(".")) if self.field else ()
 
     def marker(self) -> dict[str, str]:
-        """The rule as a CRD carries it."""
+        """Return the check as a rule of the CRD."""
         blame = {"fieldPath": f".{self.field}"} if self.field else {}
         text = {"messageExpression": self.found_rule} if self.found_rule else {}
         return {"rule": self.rule, "message": self.message} | text | blame
 
     def says(self, model: object) -> tuple[tuple[str | int, ...], str]:
-        """The field and the message for an object that failed."""
+        """Return the field and the message for an object that failed."""
         below = self.below(model) if self.below else ()
         return (*self.path, *below), self.found(model) if self.found else self.message
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A change that is refused. Only the API server can do that, for it knows what the object was."""
+    """A forbidden change. Only the API server can reject it, because it knows the old object."""
 
     rule: str
-    """CEL; `self` is the object, `oldSelf` what it was."""
+    """CEL rule; `self` is the new object, `oldSelf` the old one."""
     message: str
     field: str
 
     def marker(self) -> dict[str, str]:
-        """The rule as a CRD carries it."""
+        """Return the change as a rule of the CRD."""
         return {
             "rule": self.rule,
             "message": self.message,
@@ -80,9 +80,9 @@ class Transition:
 
 
 class Params(BaseModel):
-    """The base of every part of the custom resource, and of the parameters of every strategy.
+    """Base of every part of the custom resource and of the parameters of every strategy.
 
-    Fields have snake_case names and camelCase aliases. A string under a field is its documentation.
+    Fields have snake_case names and camelCase aliases. The string under a field is its documentation.
     """
 
     model_config = ConfigDict(
@@ -97,22 +97,22 @@ class Params(BaseModel):
     )
 
     list_keys: ClassVar[tuple[str, ...]] = ("name",)
-    """What tells the items of a list of this model apart; empty: the list is one value."""
+    """Fields that identify an item in a list of this model; empty: the list is atomic."""
 
     @classmethod
     def checks(cls) -> tuple[Check, ...]:
-        """What spans the fields of this model."""
+        """Return the checks that span fields of this model."""
         return ()
 
     @classmethod
     def transitions(cls) -> tuple[Transition, ...]:
-        """Which changes are refused."""
+        """Return the forbidden changes."""
         return ()
 
     @model_validator(mode="before")
     @classmethod
     def _as_the_api_server_reads(cls, value: object) -> object:
-        """Null is absent, also in a map, and 2.0 is a whole number. A field that is not known stays what it is."""
+        """Drop nulls, also from maps, and read 2.0 as an integer, as the API server does; unknown fields stay."""
         if not isinstance(value, Mapping):
             return value
         types = {field.alias: field.annotation for field in cls.model_fields.values()}
@@ -131,7 +131,7 @@ class Params(BaseModel):
             value = getattr(self, name)
             if isinstance(value, tuple):
                 for index, key in repeated(value):
-                    yield (field.alias or name, index), f"{key} is there already; each may be there only once"
+                    yield (field.alias or name, index), f"{key} is a duplicate; list each only once"
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -156,7 +156,7 @@ def _is_int(of: object) -> bool:
 
 
 def repeated(items: tuple[object, ...]) -> Iterator[tuple[int, str]]:
-    """Where a list says something again, and what."""
+    """Yield the index and the key of each duplicate in a list."""
     seen = set()
     for index, item in enumerate(items):
         if isinstance(item, Params):
@@ -172,7 +172,7 @@ def repeated(items: tuple[object, ...]) -> Iterator[tuple[int, str]]:
 
 
 def exactly_one_of(*fields: str) -> Check:
-    """Refuse an object with none of these fields, or with several. They are named as the object spells them."""
+    """Return a check that exactly one of these fields is set; names are spelt as in the object."""
 
     def found(model: Params) -> list[str]:
         given = {field.alias for name, field in type(model).model_fields.items() if getattr(model, name) is not None}
@@ -195,7 +195,7 @@ def exactly_one_of(*fields: str) -> Check:
 
 
 class DataName(str):
-    """The name of an entry of the policy's `data`: whoever compiles the policy checks that it is declared."""
+    """Name of an entry of the policy's `data`; the compiler checks that the entry exists."""
 
     __slots__ = ()
 
@@ -205,7 +205,7 @@ class DataName(str):
 
 
 def data_names(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], DataName]]:
-    """Every entry of `data` that parameters name, each with the path to where it is named."""
+    """Yield every name of a data entry in parameters, with its path."""
     if isinstance(value, DataName):
         yield path, value
     elif isinstance(value, Params):

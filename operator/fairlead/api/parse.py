@@ -1,7 +1,6 @@
-"""Read a policy from plain data, and say in clear words all that is wrong with it, as the API server would.
+"""Parsing of policies from plain data, with every error that the API server would find.
 
-Nothing that can be written in YAML or JSON raises anything but `InvalidObjectError`. What stands in `status` is not
-looked at: it is what an operator once said, not what somebody wants.
+Any YAML or JSON raises nothing but `InvalidObjectError`. `status` is ignored: an operator wrote it, not the user.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
@@ -53,7 +52,7 @@ _LIMITS: dict[str, Callable[[Mapping[str, object]], str]] = {
 
 
 def parse_policy(obj: object, model: type[P]) -> P:
-    """The policy that plain data means, for a model that `policy_model` made. Raises InvalidObjectError."""
+    """Return the policy of plain data, with a model of `policy_model`. Raises InvalidObjectError."""
     if isinstance(obj, Mapping):
         obj = {key: _read(value) if key == "metadata" else value for key, value in obj.items() if key != "status"}
         if isinstance(spec := obj.get("spec"), Mapping) and len(spec) <= _WIDTH_MAX:
@@ -64,7 +63,7 @@ def parse_policy(obj: object, model: type[P]) -> P:
 
 
 def _shortened(part: Mapping[str, object], depth: int = 2) -> dict[str, object]:
-    """The same with the ends of lists cut off that are far longer than any may be: items are looked at one by one."""
+    """Return an object with overlong lists cut off: pydantic validates items one by one."""
     return {
         key: value[: _WIDTH_MAX + 1]
         if isinstance(value, list | tuple)
@@ -76,14 +75,14 @@ def _shortened(part: Mapping[str, object], depth: int = 2) -> dict[str, object]:
 
 
 def _read(metadata: object) -> object:
-    """What is read of what Kubernetes keeps about an object, which may be much."""
+    """Return the parts of metadata that are read; the rest may be large."""
     if not isinstance(metadata, Mapping):
         return metadata
     return {key: metadata[key] for key in _METADATA if key in metadata}
 
 
 def _excess(obj: object) -> FieldError | None:
-    """What is far beyond any policy, found before anything is made of it."""
+    """Return an error for an object far larger than any policy, found before it is parsed."""
     left: list[tuple[FieldPath, object]] = [((), obj)]
     for _ in range(_VALUES_MAX):
         if not left:
@@ -91,28 +90,28 @@ def _excess(obj: object) -> FieldError | None:
         path, value = left.pop()
         if isinstance(value, Mapping):
             if len(value) > _WIDTH_MAX:
-                hint = "remove those that there are not"
+                hint = "remove those that do not exist"
                 return FieldError(path, f"has {len(value):,} fields, no part of a policy has {_WIDTH_MAX}", hint)
             parts: Iterable[tuple[object, object]] = value.items()
         elif isinstance(value, list | tuple):
-            parts = enumerate(islice(value, _WIDTH_MAX))  # of no list that is longer more is looked at
+            parts = enumerate(islice(value, _WIDTH_MAX))  # no valid list is longer
         else:
             continue
         if len(path) >= _DEPTH_MAX:
-            continue  # no field is there, so that nobody looks at it
+            continue  # no field is that deep, so nothing reads it
         left += [((*path, key if isinstance(key, int) else str(key)), one) for key, one in parts]
     return FieldError((), f"the policy has more than {_VALUES_MAX:,} values", "split it into several policies")
 
 
 def parse_params(obj: object, model: type[M]) -> M:
-    """The same for anything else that is made of `Params`."""
+    """Return any other object whose model is a `Params`. Raises InvalidObjectError."""
     try:
         return model.model_validate(obj, by_alias=True, by_name=False)
     except ValidationError as wrong:
         details = wrong.errors(include_url=False)
     errors = [error for detail in details[:_ERRORS_MAX] for error in _translated(detail, model)]
     if len(details) > _ERRORS_MAX:
-        errors.append(FieldError((), f"{len(details) - _ERRORS_MAX} errors more"))
+        errors.append(FieldError((), f"{len(details) - _ERRORS_MAX} more errors"))
     raise InvalidObjectError(errors)
 
 
@@ -143,7 +142,7 @@ def _translated(detail: ErrorDetails, model: type[Params]) -> Iterator[FieldErro
         cure = "" if not field or field.is_required() else "leave it out"
         yield FieldError(path, "must not be empty", parse_hints.documented(field) if path[-1] == "expression" else cure)
     elif kind == "too_short" and isinstance(value, Sized) and len(value) >= context["min_length"]:
-        return  # it is short of items because some of them are wrong, which is said anyway
+        return  # it is too short only because some items are invalid, which is reported anyway
     elif kind in _SIZES:
         size = len(value) if isinstance(value, Sized) else 0
         said = f"not {size}" if size <= _WIDTH_MAX or isinstance(value, str) else f"and has more than {_WIDTH_MAX}"
@@ -155,7 +154,7 @@ def _translated(detail: ErrorDetails, model: type[Params]) -> Iterator[FieldErro
 
 
 def shown(value: object) -> str:
-    """A value as a message can carry it: never long, whatever it is."""
+    """Return a value for an error message, never long."""
     match value:
         case None:
             return "null"

@@ -1,8 +1,7 @@
-"""What would be right instead of something that does not fit into the custom resource, as far as the models tell."""
+"""Hints for fields and values that do not fit the custom resource, derived from its models."""
 
 import re
 import typing
-import unicodedata
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
@@ -17,44 +16,27 @@ from fairlead.api.values import Shape
 _PLACES_MAX: Final = 3
 _LOOKED_AT: Final = 1000  # characters of a value
 _TEMPLATE: Final = re.compile(r"\{\{|\$[{(]")
-# What other resources call it.
+# Names that fields have in other resources.
 _OTHER_NAMES: Final[Mapping[str, str]] = {
-    "validations": "filters",
-    "rules": "filters",
     "matchConditions": "match.conditions",
-    "matchConstraints": "match",
-    "selector": "match.podSelector",
     "labels": "podSelector.matchLabels",
-    "message": "reason",
-    "value": "expression",
-    "rule": "expression",
-    "cel": "expression",
-    "condition": "expression",
-    "when": "expression",
 }
 
 
 def for_field(path: FieldPath, model: type[Params]) -> str:
-    """For a field that there is not where it stands."""
+    """Return a hint for a field that does not exist in its place."""
     name, fields = str(path[-1]), fields_at(path[:-1], model)
-    if strange := [character for character in name[:NAME_MAX] if not character.isascii()]:
-        return f"it has the character {strange[0]!a} ({unicodedata.name(strange[0], 'without a name')}) in it"
     if places := [place for place in _places(model).get(name, ()) if place != path[:-1]]:
         return f"it belongs in {_listed(places)}"
     if (other := _OTHER_NAMES.get(name, "")).partition(".")[0] in fields:
         return f"here it is called {other}"
-    if "matchLabels" in fields:
-        return (
-            "labels stand under matchLabels"
-            if not closest_name(name, fields)
-            else f"did you mean {closest_name(name, fields)}?"
-        )
-    near = closest_name(name, fields)
-    return f"did you mean {near}?" if near else f"the fields here are {', '.join(fields)}"
+    if near := closest_name(name, fields):
+        return f"did you mean {near}?"
+    return "labels go under matchLabels" if "matchLabels" in fields else f"the fields here are {', '.join(fields)}"
 
 
 def for_missing(path: FieldPath, model: type[Params]) -> str:
-    """For a field that is needed: what it is for, or what it holds."""
+    """Return a hint for a missing required field: its fields, or its documentation."""
     field = field_at(path, model)
     if below := fields_at(path, model) if isinstance(path[-1], str) else []:
         needed = [one.alias or "" for one in _model_of(field).model_fields.values() if one.is_required()]
@@ -63,7 +45,7 @@ def for_missing(path: FieldPath, model: type[Params]) -> str:
 
 
 def for_kind(kind: str, value: object, path: FieldPath, model: type[Params]) -> str:
-    """For a value of another kind than is wanted."""
+    """Return a hint for a value of the wrong type."""
     field = field_at(path, model)
     if unfilled := for_template(value):
         return unfilled
@@ -72,55 +54,55 @@ def for_kind(kind: str, value: object, path: FieldPath, model: type[Params]) -> 
             shapes = [one for one in _parts(field) if isinstance(one, Shape) and one.bounds]
             return shapes[0].message if shapes else "write it in quotes"
         case "string_type", list() | tuple() if path[-1] == "expression":
-            return "write one text, with && between conditions"
+            return "write one string, with && between conditions"
         case "string_type", Mapping():
-            return "put a text that begins with '{' in quotes, or under '|'"
+            return "quote a string that begins with '{', or write it under '|'"
         case (("int_type" | "float_type"), str()) if _is_number(value):
-            return "leave the quotes out"
+            return "remove the quotes"
         case "bool_type", "true" | "false":
-            return "leave the quotes out"
+            return "remove the quotes"
         case "tuple_type", Mapping():
             return "each item begins with '- '" + _first_fields(field)
         case "tuple_type", str() | bool() | int() | float():
             fields = _first_fields(field)
             return "each item begins with '- '" + fields if fields else f"write [{value}]"[:NAME_MAX]
         case "model_type", list() | tuple():
-            return "leave the '-' out"
+            return "remove the '-'"
         case "model_type", _ if below := fields_at(path, model):
             return f"its fields are {', '.join(below)}"
     return ""
 
 
 def for_template(value: object) -> str:
-    """For what a tool should have replaced."""
+    """Return a hint for a template that a tool should have filled in."""
     found = _TEMPLATE.search(value[:_LOOKED_AT]) if isinstance(value, str) else None
     if not found:
         return ""
-    cure = "let Helm render the file first" if found[0] == "{{" else "let the tool that fills it in write the file"
+    cure = "let Helm render the file first" if found[0] == "{{" else "let your tool fill it in first"
     return f"`{found[0]}` is a template that nobody has filled in; {cure}"
 
 
 def documented(field: FieldInfo | None) -> str:
-    """The first sentence that documents a field."""
+    """Return the first sentence of a field's documentation."""
     sentence = " ".join(((field and field.description) or "").split()).partition(". ")[0].removesuffix(".")
     return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
 
 
 def fields_at(path: FieldPath, model: type[Params]) -> list[str]:
-    """The fields that may stand in a place."""
+    """Return the names of the fields that an object has at a path."""
     here = _model_at(path, model)
     return [field.alias or name for name, field in here.model_fields.items()] if here else []
 
 
 def field_at(path: FieldPath, model: type[Params]) -> FieldInfo | None:
-    """A field; an item of a list is none."""
+    """Return the field at a path; None for an item of a list."""
     here = _model_at(path[:-1], model)
     fields = here.model_fields.values() if here and path else ()
     return next((field for field in fields if field.alias == path[-1]), None)
 
 
 def words_of(field: FieldInfo | None) -> list[str]:
-    """The words that a field allows."""
+    """Return the enum values of a field."""
     return [word for word in _parts(field) if isinstance(word, str)]
 
 
@@ -139,7 +121,7 @@ def _first_fields(field: FieldInfo | None) -> str:
 
 @lru_cache(4)
 def _places(model: type[Params]) -> Mapping[str, list[FieldPath]]:
-    """Where a field of a name belongs, the places higher up first."""
+    """Return the paths where each field name belongs, the higher ones first."""
     found: dict[str, list[FieldPath]] = {}
     level: list[tuple[FieldPath, type[Params]]] = [((), model)]
     while level:
@@ -148,7 +130,7 @@ def _places(model: type[Params]) -> Mapping[str, list[FieldPath]]:
             for field in here.model_fields.values():
                 name = field.alias or ""
                 found.setdefault(name, []).append(path)
-                # A strategy's fields are its own affair, and the status is not written by people.
+                # The fields of strategies are their own, and people do not write the status.
                 if name != "status" and name not in getattr(here, "strategies", ()):
                     inner = [one for one in _parts(field) if isinstance(one, type) and issubclass(one, Params)]
                     below += [((*path, name), one) for one in inner[:1]]
@@ -172,7 +154,7 @@ def _model_at(path: FieldPath, model: type[Params]) -> type[Params] | None:
     of_map = False
     for segment in path:
         if of_map:
-            of_map = False  # a key that somebody made up
+            of_map = False  # a key of the user's choice
         elif isinstance(segment, str) and here is not None:
             field = next((field for field in here.model_fields.values() if field.alias == segment), None)
             models = [one for one in _parts(field) if isinstance(one, type) and issubclass(one, Params)]
@@ -182,7 +164,7 @@ def _model_at(path: FieldPath, model: type[Params]) -> type[Params] | None:
 
 
 def _parts(field: FieldInfo | None) -> Iterator[object]:
-    """What a field's annotation is made of: types, words that it allows, and marks."""
+    """Yield the parts of a field's annotation: types, enum values and markers."""
     if field is not None:
         yield from field.metadata
         yield from _unwrapped(field.annotation)

@@ -1,4 +1,4 @@
-"""The rules of a policy: what refuses, prefers and protects, and what is written when a pod is bound."""
+"""The rules of a policy: filters, scores, protections and the annotations written at binding."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -10,48 +10,48 @@ from fairlead.api.values import Expression, Identifier, Name, QualifiedKey
 
 
 class Condition(Params):
-    """Something that must hold for a pod."""
+    """A condition on pods."""
 
     name: Name
-    """What the condition is called; no other rule of the policy has this name."""
+    """Name of the condition, unique among the rules of the policy."""
     expression: Expression
-    """CEL that gives true for the pods meant. It sees pod, namespaceObject, now, and variables that read only these."""
+    """CEL that is true for pods to match. It can read pod, namespaceObject, now, and variables that read only these."""
 
 
 class Match(Params):
-    """Which pods a policy is for. Every part that is given must hold."""
+    """The pods that a policy matches. Every part that is set must match."""
 
     namespaces: Annotated[Listed[Name], Field(min_length=1, max_length=64)] | None = None
-    """The namespaces, by name. Absent: all."""
+    """Namespaces by name. Absent: all."""
     namespace_selector: LabelSelector | None = None
-    """The namespaces, by their labels. Absent: all."""
+    """Namespaces by label. Absent: all."""
     pod_selector: LabelSelector | None = None
-    """The pods, by their labels. Absent: all."""
+    """Pods by label. Absent: all."""
     conditions: Annotated[Listed[Condition], Field(max_length=16)] = ()
-    """What else must hold for a pod. A condition that cannot be decided makes the policy's filters refuse the pod."""
+    """Further conditions on pods. If a condition cannot be decided, the policy's filters reject every node for the pod."""
 
 
 class Variable(Params):
-    """A name for a value that several expressions use. It is computed when one of them needs it."""
+    """A named value for use in several expressions, computed when one of them needs it."""
 
     name: Identifier
-    """What expressions call it, such as wants in variables.wants."""
+    """Name in expressions, such as wants in variables.wants."""
     expression: Expression
-    """CEL that gives the value. It sees what the rule that uses it sees, and other variables, but not in a circle."""
+    """CEL that gives the value. It can read what the rule that uses it can read, and other variables, without cycles."""
 
 
 class Rule(Params):
-    """What filters and scores have in common: a name, and one thing that decides."""
+    """Common part of filters and scores: a name, and an expression or a strategy that decides."""
 
     strategies: ClassVar[tuple[str, ...]] = ()
-    """The fields that hold a built-in strategy; `policy_model` fills them in."""
+    """Names of the fields that hold a built-in strategy, set by `policy_model`."""
 
     name: Name
-    """What the rule is called; no other rule of the policy has this name."""
+    """Name of the rule, unique among the rules of the policy."""
 
     @property
     def strategy(self) -> tuple[str, Params] | None:
-        """The built-in strategy that stands in place of an expression, by its name."""
+        """Name and parameters of the strategy used instead of an expression, if any."""
         for name in self.strategies:
             params = getattr(self, name)
             if isinstance(params, Params):
@@ -60,71 +60,71 @@ class Rule(Params):
 
     @classmethod
     def checks(cls) -> tuple[Check, ...]:
-        """Exactly one thing decides."""
+        """Require exactly one of expression and the strategies."""
         return (exactly_one_of("expression", *cls.strategies),)
 
 
 class Filter(Rule):
-    """A rule that refuses nodes. It decides by an expression or by one built-in strategy."""
+    """A rule that rejects nodes, by an expression or by one built-in strategy."""
 
     expression: Expression | None = None
-    """CEL that gives true for the nodes that the pod may use. It sees everything but victim."""
+    """CEL that is true for nodes that the pod may use. It can read everything but victim."""
     reason: Annotated[str, Field(min_length=1, max_length=256)] | None = None
-    """What is said about a node that is refused. A stable text without values of the node or the pod: kubectl fairlead
-    explain shows these. Absent: what the strategy says, else the rule's name."""
+    """Message for rejected nodes. Keep it fixed, without values of the node or the pod: kubectl fairlead explain shows
+    these. Absent: the strategy's message, else the rule's name."""
     resolvable: bool | None = None
-    """true: evicting pods from the node might help. It takes effect from the version of the scheduler that can honour
-    it. Absent: what the strategy says, else false."""
+    """true: evicting pods from the node might help. It takes effect with a scheduler version that supports it. Absent:
+    as the strategy says, else false."""
     on_error: Literal["Reject", "Pass"] = "Reject"
-    """What happens to a node for which the rule cannot decide: Reject refuses it, Pass lets it through. Reject when
+    """Result for a node if the rule cannot decide: Reject rejects the node, Pass lets it through. Reject when
     absent."""
 
 
 class Score(Rule):
-    """A rule that prefers nodes. It gives points by an expression or by one built-in strategy."""
+    """A rule that prefers nodes. It scores them by an expression or by one built-in strategy."""
 
     weight: Annotated[int, Field(ge=1, le=1000)] = 1
-    """How much the rule counts, as the weight of a plugin of the scheduler: it adds weight times its score, from 0 to
-    100, to the score of the node. 1 when absent."""
+    """Weight of the rule, as for a scheduler plugin: the rule adds weight times its score, from 0 to 100, to the node's
+    score. 1 when absent."""
     expression: Expression | None = None
-    """CEL that gives a number for a node, more for a better one. It sees everything but victim."""
+    """CEL that gives a number for a node, higher for a better one. It can read everything but victim."""
     normalize: Literal["None", "MinMax", "Rank"] | None = None
-    """How values become scores from 0 to 100. None takes them as they are and cuts what lies outside, MinMax stretches
-    the values of the nodes of one call, Rank takes their order. Absent: what the strategy says, else None."""
+    """How values become scores from 0 to 100. None clamps them to that range, MinMax scales the values of the nodes of
+    one call to it, Rank uses their order. Absent: as the strategy says, else None."""
 
 
 class Protection(Params):
-    """Pods that are not evicted to make room for a pod of the policy."""
+    """A rule that keeps pods from being evicted for a pod of the policy."""
 
     name: Name
-    """What the protection is called; no other rule of the policy has this name."""
+    """Name of the protection, unique among the rules of the policy."""
     expression: Expression
-    """CEL that gives true for a pod that stays. It sees everything, the pod in question as victim."""
+    """CEL that is true for pods to protect. It can read everything; victim is the pod that would be evicted."""
 
 
 class Preemption(Params):
-    """Whom the scheduler may evict to make room for the policy's pods."""
+    """The pods that the scheduler may evict for the policy's pods."""
 
     protect: Annotated[Listed[Protection], Field(max_length=16)] = ()
-    """Pods that this scheduler does not evict for the policy's pods. One for which it cannot be decided stays."""
+    """Protections: this scheduler does not evict these pods for the policy's pods. Undecided means protected."""
 
 
 class Annotation(Params):
-    """An annotation that a pod gets in the moment it is bound."""
+    """An annotation that is written on a pod when it is bound."""
 
     list_keys: ClassVar[tuple[str, ...]] = ("key",)
 
     key: QualifiedKey
-    """The annotation. Its prefix must be one that the operator's settings allow, by default fairlead.dev/."""
+    """Key of the annotation. The operator's settings must allow its prefix; by default they allow fairlead.dev/."""
     expression: Expression
-    """CEL that gives the value, a string. It sees everything but victim; node is the one that was chosen."""
+    """CEL that gives the value, a string. It can read everything but victim; node is the chosen node."""
     on_error: Literal["Omit", "Reject"] = "Omit"
-    """What happens when the value cannot be computed: Omit binds the pod without the annotation, Reject does not bind
-    it. Omit when absent."""
+    """Result if the value cannot be computed: Omit binds the pod without the annotation, Reject does not bind it. Omit
+    when absent."""
 
 
 class Binding(Params):
-    """What is done when a pod is bound. It needs failurePolicy Fail."""
+    """Actions when a pod is bound. They need failurePolicy Fail."""
 
     annotations: Annotated[Listed[Annotation], Field(max_length=16)] = ()
-    """What is written on the pod. An annotation that the pod has already is never replaced."""
+    """Annotations to write on the pod. An existing annotation is never replaced."""

@@ -1,7 +1,7 @@
-"""Label selectors as Kubernetes writes them.
+"""Label selectors as in Kubernetes.
 
-Their lists are short, because a strategy may hold a selector in each of its items, and the API server reckons the cost
-of checking a policy from all lists being full.
+Their lists are short: a strategy may hold a selector in each of its items, and the API server estimates the cost of
+validating a policy as if all lists were full.
 """
 
 from typing import Annotated, ClassVar, Literal
@@ -15,20 +15,20 @@ _WITH_VALUES = ("In", "NotIn")
 
 
 class Requirement(Params):
-    """One condition on a label."""
+    """A requirement on one label."""
 
     list_keys: ClassVar[tuple[str, ...]] = ()
 
     key: QualifiedKey
-    """The label."""
+    """Key of the label."""
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    """How the label relates to the values. In and NotIn need values, Exists and DoesNotExist take none."""
+    """Relation between the label and the values. In and NotIn need values, Exists and DoesNotExist take none."""
     values: Annotated[Listed[LabelValue], Field(max_length=16)] = ()
-    """The values that In and NotIn compare with."""
+    """Values for In and NotIn."""
 
     @classmethod
     def checks(cls) -> tuple[Check, ...]:
-        """Values belong to In and NotIn."""
+        """Require values for In and NotIn, and none for the other operators."""
         return (
             Check(
                 rule="!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
@@ -46,11 +46,11 @@ class Requirement(Params):
 
 
 class LabelSelector(Params):
-    """Which labels an object must have. Every part must hold; an empty selector is every object."""
+    """A selector of objects by label. Every part must match; an empty selector matches every object."""
 
     list_keys: ClassVar[tuple[str, ...]] = ()
 
     match_labels: Annotated[dict[QualifiedKey, LabelValue], Field(max_length=16)] = Field(default_factory=dict)
-    """Labels with the value each must have."""
+    """Labels with their required values."""
     match_expressions: Annotated[Listed[Requirement], Field(max_length=6)] = ()
-    """Conditions on labels."""
+    """Requirements on labels."""

@@ -1,4 +1,4 @@
-"""What the operator says about a policy. Readers skip what a newer operator added."""
+"""The status of a policy, which the operator writes. Readers skip fields that a newer operator added."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -13,95 +13,94 @@ _Time = Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-t
 
 
 class StatusPart(Params):
-    """The base of what is read back."""
+    """Base of the parts of the status."""
 
     model_config = ConfigDict(extra="ignore")
 
 
 class StatusCondition(StatusPart):
-    """One thing that is true of the policy, or is not, or is not known."""
+    """A condition of the policy."""
 
     list_keys: ClassVar[tuple[str, ...]] = ("type",)
 
     type: Annotated[str, Field(min_length=1, max_length=64)]
-    """Accepted, Compiled, Programmed or Ready, and Reconciling and Stalled for tools that wait."""
+    """Accepted, Compiled, Programmed or Ready; Reconciling and Stalled for tools that wait."""
     status: Literal["True", "False", "Unknown"]
-    """Whether it is so."""
+    """Status of the condition."""
     observed_generation: _Count | None = None
-    """The generation of the policy that this was said about."""
+    """Generation of the policy that the condition is about."""
     last_transition_time: _Time
-    """When the status last changed."""
+    """Time when the status of the condition last changed."""
     reason: _Word
-    """Why, in one word for programs."""
+    """Reason in one word, for programs."""
     message: Annotated[str, Field(max_length=32768)]
-    """Why, in a sentence for people."""
+    """Reason in a sentence, for people."""
 
 
 class SchedulerStatus(StatusPart):
-    """The scheduler that the policy is for."""
+    """The scheduler of the policy."""
 
     name: Annotated[str, Field(max_length=63)] | None = None
-    """What pods put in spec.schedulerName."""
+    """Name that pods put in spec.schedulerName."""
     config_hash: _Word | None = None
-    """The configuration that is wanted for it."""
+    """Hash of the desired configuration."""
     last_good_config_hash: _Word | None = None
-    """The configuration that last ran and was verified."""
+    """Hash of the configuration that was last verified while it ran."""
 
 
 class RuleErrors(StatusPart):
-    """The errors that a rule raised while it was evaluated."""
+    """Errors of a rule during evaluation."""
 
     count: _Count | None = None
-    """How many there were since the rule last changed."""
+    """Number of errors since the rule last changed."""
     last_message: _Text | None = None
-    """What the last one said."""
+    """Message of the last error."""
     last_time: _Time | None = None
-    """When the last one was."""
+    """Time of the last error."""
 
 
 class RuleStatus(StatusPart):
-    """What became of one rule."""
+    """State of one rule."""
 
     list_keys: ClassVar[tuple[str, ...]] = ("kind", "name")
 
     kind: Literal["Condition", "Filter", "Score", "Protection", "Annotation"]
-    """What the rule does."""
+    """Kind of the rule."""
     name: Annotated[str, Field(min_length=1, max_length=317)]
-    """The name of the rule, or the key of the annotation."""
+    """Name of the rule, or key of the annotation."""
     uses: Annotated[Listed[Annotated[str, Field(max_length=512)]], Field(max_length=128)] = ()
-    """What the rule reads, such as node.metadata.labels or data.load."""
+    """Fields that the rule reads, such as node.metadata.labels or data.load."""
     evaluation: Literal["Lowered", "Engine"] | None = None
-    """How its expression is evaluated: Lowered to the operator's own code, or by the slower Engine. Absent for a
-    strategy."""
+    """How the expression is evaluated: Lowered to Python byte code, or by the slower Engine. Absent for a strategy."""
     errors: RuleErrors | None = None
-    """The errors it raised."""
+    """Errors of the rule."""
 
 
 class StatusWarning(StatusPart):
-    """Something that works and is probably not what was meant."""
+    """A warning: something that works but is probably not intended."""
 
     list_keys: ClassVar[tuple[str, ...]] = ("reason",)
 
     reason: Annotated[str, Field(min_length=1, max_length=64)]
-    """What it is, in one word for programs."""
+    """Warning in one word, for programs."""
     count: _Count | None = None
-    """How often it was seen."""
+    """Number of occurrences."""
     message: _Text | None = None
-    """What it is, in a sentence for people."""
+    """Warning in a sentence, for people."""
 
 
 class Status(StatusPart):
-    """What the operator says about the policy."""
+    """The state of the policy, reported by the operator."""
 
     observed_generation: _Count | None = None
-    """The generation of the policy that this status is about."""
+    """Generation of the policy that this status is about."""
     serving_generation: _Count | None = None
-    """The generation that answers the scheduler. It stays behind when the newest does not compile."""
+    """Generation that answers the scheduler. It stays behind if the newest one does not compile."""
     conditions: Annotated[Listed[StatusCondition], Field(max_length=16)] = ()
-    """Whether the policy is accepted, compiled, programmed and ready."""
+    """Conditions: whether the policy is accepted, compiled, programmed and ready."""
     scheduler: SchedulerStatus | None = None
-    """The scheduler that the policy is for."""
+    """The scheduler of the policy."""
     rules: Annotated[Listed[RuleStatus], Field(max_length=128)] = ()
-    """What became of each rule."""
+    """State of each rule."""
     warnings: Annotated[Listed[StatusWarning], Field(max_length=32)] = ()
-    """What works and is probably not what was meant."""
+    """Warnings: things that work but are probably not intended."""

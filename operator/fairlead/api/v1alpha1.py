@@ -1,4 +1,4 @@
-"""The SchedulerExtenderPolicy as a whole. The strategies that rules may name are handed in by whoever knows them."""
+"""The SchedulerExtenderPolicy. Strategies are added to its rules by `policy_model`, so that this package knows none."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ RULES_MAX = 32
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One kind of rule: where its list stands, in CEL and in Python."""
+    """A kind of rule, with the path of its list in CEL and in Python."""
 
     rule: str
     of: Callable[["Spec"], Sequence[Condition | Rule | Protection]]
 
     @property
     def is_there(self) -> str:
-        """In CEL, whether there is such a list: `orValue` would hide from the estimated cost how long it can be."""
+        """CEL that tests for the list; `orValue` would hide its greatest length from the estimated cost."""
         parts = self.rule.split(".")
         return " && ".join(f"has({'.'.join(parts[:count])})" for count in range(2, len(parts) + 1))
 
@@ -40,52 +40,52 @@ _KINDS = {
 
 
 class Metadata(Params):
-    """What Kubernetes keeps about every object, as far as we read it."""
+    """The metadata that Fairlead reads."""
 
     model_config = ConfigDict(extra="ignore")
 
     name: ObjectName
-    """The name of the policy."""
+    """Name of the policy."""
     uid: str = ""
-    """What tells it from others that had the same name."""
+    """Unique ID of the object."""
     generation: int = 0
-    """How often its spec was changed."""
+    """Number of changes of the spec."""
 
 
 class Spec(Params):
-    """What is wanted for the pods of one scheduler."""
+    """The rules for the pods of one scheduler."""
 
     list_keys: ClassVar[tuple[str, ...]] = ()
 
     scheduler_name: Name = DEFAULT_SCHEDULER_NAME
-    """The scheduler that the policy is for; pods opt in with spec.schedulerName. It cannot be changed, nor added or
-    removed later. fairlead when absent."""
+    """Name of the scheduler; pods opt in with spec.schedulerName. It cannot be changed, added or removed later.
+    fairlead when absent."""
     mode: Literal["Enforce", "Disabled"] = "Enforce"
-    """Enforce applies the policy. Disabled compiles it and reports on it, and never applies it. Enforce when absent."""
+    """Enforce applies the policy. Disabled compiles it and reports on it but never applies it. Enforce when absent."""
     priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
-    """The order between policies that match one pod: higher first, then by name. It decides which reason is reported
-    and who writes an annotation that several want. 0 when absent."""
+    """Order of policies that match the same pod: higher first, then by name. It decides whose reason is reported and
+    which policy writes an annotation that several define. 0 when absent."""
     match: Match = Match()
-    """Which pods the policy is for. Absent: every pod of the scheduler."""
+    """The pods that the policy matches. Absent: every pod of the scheduler."""
     data: Annotated[Listed[DataEntry], Field(max_length=16)] = ()
     """Values per node that rules read as data."""
     variables: Annotated[Listed[Variable], Field(max_length=RULES_MAX)] = ()
-    """Values that several expressions use as variables."""
+    """Named values that expressions read as variables."""
     filters: Annotated[Listed[Filter], Field(max_length=RULES_MAX)] = ()
-    """Rules that refuse nodes. A pod may use the nodes that pass all of them, in all policies that match it."""
+    """Rules that reject nodes. A pod can use the nodes that pass all filters of all policies that match it."""
     scores: Annotated[Listed[Score], Field(max_length=RULES_MAX)] = ()
-    """Rules that prefer nodes. Their scores add up, over all policies that match a pod."""
+    """Rules that prefer nodes. Their scores add up over all policies that match a pod."""
     preemption: Preemption = Preemption()
-    """Whom the scheduler may evict to make room for the policy's pods."""
+    """The pods that the scheduler may evict for the policy's pods."""
     binding: Binding | None = None
-    """What is done when a pod is bound. It needs failurePolicy Fail."""
+    """Actions when a pod is bound. They need failurePolicy Fail."""
     failure_policy: Literal["Fail", "Ignore"] = "Fail"
-    """What the scheduler does while the operator cannot be reached: Fail lets the pods wait, Ignore places them
+    """What the scheduler does while it cannot reach the operator: Fail keeps the pods pending, Ignore places them
     without this policy. Fail when absent."""
 
     @classmethod
     def checks(cls) -> tuple[Check, ...]:
-        """Binding needs an extender that answers, and rule names tell rules apart."""
+        """Require failurePolicy Fail for binding, and unique rule names."""
         return (
             Check(
                 rule="!has(self.binding) || !has(self.failurePolicy) || self.failurePolicy == 'Fail'",
@@ -98,7 +98,7 @@ class Spec(Params):
 
     @classmethod
     def transitions(cls) -> tuple[Transition, ...]:
-        """A policy stays with its scheduler."""
+        """Forbid a change of the scheduler."""
         return (
             Transition(
                 rule="has(self.schedulerName) == has(oldSelf.schedulerName)"
@@ -110,7 +110,7 @@ class Spec(Params):
 
 
 def _names_differ(one: str, other: str) -> Check:
-    """A check that no rule of one kind has the name of a rule of another."""
+    """Return a check that no rule of one kind has the name of a rule of another."""
     first, second = _KINDS[one], _KINDS[other]
     message = f"rule names are unique within a policy: give the {other} another name than the {one} has"
 
@@ -123,7 +123,7 @@ def _names_differ(one: str, other: str) -> Check:
         rule=f"!({first.is_there} && {second.is_there}) || {differ}",
         holds=lambda spec: not common(spec),
         message=message,
-        # The API server cannot say which: it does not know how long a text from a list may get.
+        # The API server cannot name the rule: it has no bound for the length of a string from a list.
         found=lambda spec: f"{message}; found {', '.join(common(spec).values())}",
         below=lambda spec: (next(iter(common(spec))), "name"),
         field=second.rule.removeprefix("self."),
@@ -131,24 +131,24 @@ def _names_differ(one: str, other: str) -> Check:
 
 
 class SchedulerExtenderPolicy(Params):
-    """Which nodes pods may use, which they should prefer, whom they may evict and how they are bound."""
+    """A policy for pods: the nodes they can use and prefer, the pods they may evict, and how they are bound."""
 
     api_version: Literal["fairlead.dev/v1alpha1"]
-    """The version of this resource, fairlead.dev/v1alpha1."""
+    """API version of the resource, fairlead.dev/v1alpha1."""
     kind: Literal["SchedulerExtenderPolicy"]
-    """The kind of this resource, SchedulerExtenderPolicy."""
+    """Kind of the resource, SchedulerExtenderPolicy."""
     metadata: Metadata
-    """The policy's name, and what else Kubernetes keeps about every object."""
+    """Standard metadata of the object."""
     spec: Spec
-    """What is wanted."""
+    """The rules."""
     status: Status = Status()
-    """What the operator says about it."""
+    """The state that the operator reports."""
 
 
 def policy_model(
     filters: Mapping[str, type[Params]], scores: Mapping[str, type[Params]]
 ) -> type[SchedulerExtenderPolicy]:
-    """The resource whose rules may also name these strategies, each a field that holds its parameters."""
+    """Return the model of the resource with these strategies, each a field that holds its parameters."""
     spec = create_model(
         "Spec",
         __base__=Spec,
@@ -167,7 +167,7 @@ def policy_model(
 def _list_with(rule: type[Rule], strategies: Mapping[str, type[Params]]) -> Any:
     taken = {str(field.alias) for field in rule.model_fields.values()} & {*strategies}
     if taken:
-        raise ValueError(f"a {rule.__name__.lower()} has a field of its own called {', '.join(sorted(taken))}")
+        raise ValueError(f"a {rule.__name__.lower()} has a field of its own named {', '.join(sorted(taken))}")
     fields: dict[str, Any] = {
         name: (params | None, Field(default=None, alias=name)) for name, params in sorted(strategies.items())
     }

@@ -1,4 +1,4 @@
-"""Small values: strings that have a form, said in words instead of by showing a pattern."""
+"""String types with a required form, whose errors say the form in words, not as a pattern."""
 
 import re
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ _PARTS = re.compile(PATTERN)
 
 
 def parse_duration(text: str) -> int:
-    """The seconds of a duration; raises ValueError when it is none."""
+    """Return the seconds of a duration. Raises ValueError if the text is not one."""
     parts = _PARTS.fullmatch(text)
     if not text or parts is None:
         raise ValueError(f"{text[:40]!r} is not a duration such as 90s, 5m or 1h30m")
@@ -27,14 +27,14 @@ VALIDATIONS = "x-kubernetes-validations"
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The form of a string, said in words instead of by showing a pattern."""
+    """The form of a string: a pattern for programs, a message for people."""
 
     pattern: str
     message: str
     bounds: tuple[str, str] | None = None
-    """For durations: the shortest and the longest."""
+    """Shortest and longest value of a duration."""
     but_not: tuple[str, ...] = ()
-    """Strings of this form that are refused all the same."""
+    """Strings that match the pattern but are not allowed."""
     _compiled: re.Pattern[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class Shape:
         return found
 
     def rule(self) -> str:
-        """The same in CEL."""
+        """Return the form as a CEL rule of the CRD."""
         rule = f"self.matches(r'^{self.pattern}$')"
         if self.but_not:
             rule += f" && !(self in [{', '.join(repr(word) for word in self.but_not)}])"
@@ -73,19 +73,18 @@ class Shape:
 
 
 def within(low: str, high: str) -> Shape:
-    """Bounds for a `Duration`, as in `Annotated[Duration, within("1s", "1h")]`."""
+    """Return bounds for a `Duration`, as in `Annotated[Duration, within("1s", "1h")]`."""
     message = f"write a duration such as 90s, 5m or 1h30m, from {low} to {high}"
     return Shape(PATTERN, message, (low, high))
 
 
 class Duration(str):
-    """A duration as the policy's owner wrote it. Say its bounds with `within`."""
+    """A duration as written in the policy. Set its bounds with `within`."""
 
     __slots__ = ()
 
     @property
     def seconds(self) -> int:
-        """How long it is."""
         return parse_duration(self)
 
     @classmethod
@@ -98,7 +97,7 @@ _WORDS_OF_CEL = (
     *("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop"),
     *("namespace", "null", "package", "return", "true", "var", "void", "while"),
 )
-# The API server reckons the cost of a pattern by its length, times all the places where a policy may have one.
+# The API server estimates the cost of a pattern by its length times all the places where a policy may have one.
 _LETTER_OR_DIGIT = r"[^\W_]"
 _DNS_LABEL = Shape(
     "[a-z0-9]([-a-z0-9]*[a-z0-9])?",
@@ -123,14 +122,14 @@ _SUBDOMAIN = Shape(
 )
 
 Name = Annotated[str, Field(min_length=1, max_length=63), _DNS_LABEL]
-"""What a rule, an item, a namespace or an object is called."""
+"""Name of a rule, an item, a namespace or an object."""
 ObjectName = Annotated[str, Field(min_length=1, max_length=63), _SUBDOMAIN]
-"""The name of an object of the cluster."""
+"""Name of an object of the cluster."""
 Identifier = Annotated[str, Field(min_length=1, max_length=63), _IDENTIFIER]
-"""A name that expressions use."""
+"""Name for use in expressions."""
 QualifiedKey = Annotated[str, Field(min_length=1, max_length=317), _QUALIFIED]
-"""The key of a label or an annotation."""
+"""Key of a label or an annotation."""
 LabelValue = Annotated[str, Field(max_length=63), _LABEL_VALUE]
-"""The value of a label."""
+"""Value of a label."""
 Expression = Annotated[str, Field(min_length=1, max_length=4096)]
-"""CEL; what it may read depends on where it stands."""
+"""CEL; what it can read depends on the field."""

@@ -171,11 +171,11 @@ class Pairs(Params):
 
 
 REFUSED: dict[str, tuple[type[Params], str]] = {
-    "a field without a description": (Undocumented, "does not say what what means"),
+    "a field without a description": (Undocumented, "does not document what"),
     "a field of two types": (TwoTypes, "one type, not 2"),
     "a model that contains itself": (Endless, "Endless contains itself"),
-    "a map of anything": (Loose, "a map says what its values are"),
-    "a list of objects without keys": (Unkeyed, "told apart by name, which is not required"),
+    "a map of anything": (Loose, "a map must declare the type of its values"),
+    "a list of objects without keys": (Unkeyed, "has the list key name, which is not required"),
     "a tuple of several types": (Pairs, "prefixItems"),
 }
 
@@ -187,7 +187,7 @@ def test_no_crd_is_made_of(model: type[Params], want: str) -> None:
 
 
 def test_a_strategy_cannot_take_the_name_of_a_field() -> None:
-    with pytest.raises(ValueError, match="a filter has a field of its own called onError"):
+    with pytest.raises(ValueError, match="a filter has a field of its own named onError"):
         policy_model({"onError": Favourite}, {})
 
 

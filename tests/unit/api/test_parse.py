@@ -85,7 +85,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
     assert said == [
         "spec.mode: 'Shadow' is not one of Enforce, Disabled",
         f"spec.filters[0].name: 'A' is not possible here; {A_NAME}",
-        "spec.filters[0].expression: must not be empty; CEL that gives true for the nodes that the pod may use",
+        "spec.filters[0].expression: must not be empty; CEL that is true for nodes that the pod may use",
         "spec.filters[1].expresion: there is no such field; did you mean expression?",
         "spec.scores[0].weight: must be at least 1, not 0",
     ]
@@ -115,7 +115,7 @@ HINTS: dict[str, tuple[Object, str]] = {
     ),
     "labels without matchLabels": (
         policy(match={"podSelector": {"app": "web"}}),
-        "spec.match.podSelector.app: there is no such field; labels stand under matchLabels",
+        "spec.match.podSelector.app: there is no such field; labels go under matchLabels",
     ),
     "a name that another resource has for it": (
         policy(matchConditions=[]),
@@ -127,7 +127,7 @@ HINTS: dict[str, tuple[Object, str]] = {
     ),
     "a number in quotes": (
         policy(scores=[{"name": "a", "expression": "1", "weight": "5"}]),
-        "spec.scores[0].weight: must be a whole number, not '5'; leave the quotes out",
+        "spec.scores[0].weight: must be a whole number, not '5'; remove the quotes",
     ),
     "a word for a number": (
         policy(priority="high"),
@@ -135,7 +135,7 @@ HINTS: dict[str, tuple[Object, str]] = {
     ),
     "a truth in quotes": (
         policy(filters=[{"name": "a", "expression": "true", "resolvable": "true"}]),
-        "spec.filters[0].resolvable: must be true or false, not 'true'; leave the quotes out",
+        "spec.filters[0].resolvable: must be true or false, not 'true'; remove the quotes",
     ),
     "a map for a list": (
         policy(variables={"a": "1"}),
@@ -147,7 +147,7 @@ HINTS: dict[str, tuple[Object, str]] = {
     ),
     "a list for a map": (
         policy(match=[{"namespaces": ["a"]}]),
-        "spec.match: must be a map of fields, not a list; leave the '-' out",
+        "spec.match: must be a map of fields, not a list; remove the '-'",
     ),
     "a text for a map": (
         policy(filters=["true"]),
@@ -155,13 +155,13 @@ HINTS: dict[str, tuple[Object, str]] = {
     ),
     "a list for an expression": (
         policy(filters=[{"name": "a", "expression": ["true"]}]),
-        "spec.filters[0].expression: must be a string, not a list; write one text, with && between conditions",
+        "spec.filters[0].expression: must be a string, not a list; write one string, with && between conditions",
     ),
     "a map for an expression": (
         policy(filters=[{"name": "a", "expression": {"a": 1}}]),
         (
             "spec.filters[0].expression: must be a string, not a map; "
-            "put a text that begins with '{' in quotes, or under '|'"
+            "quote a string that begins with '{', or write it under '|'"
         ),
     ),
     "a field of match, in the singular": (
@@ -180,7 +180,7 @@ HINTS: dict[str, tuple[Object, str]] = {
         policy(schedulerName="${NAME}"),
         (
             "spec.schedulerName: '${NAME}' is not possible here; `${` is a template that nobody has filled in; "
-            "let the tool that fills it in write the file"
+            "let your tool fill it in first"
         ),
     ),
     "no metadata": (
@@ -236,7 +236,7 @@ ABSURD: dict[str, tuple[object, str]] = {
         policy(filters=[{"name": f"f{i}", "expression": "true"} for i in range(10_000)]),
         "spec.filters: must have at most 32 items",
     ),
-    "ten thousand bad filters": (policy(filters=[{"name": f"f{i}"} for i in range(10_000)]), "errors more"),
+    "ten thousand bad filters": (policy(filters=[{"name": f"f{i}"} for i in range(10_000)]), "more errors"),
     "an expression of a mebibyte": (
         policy(filters=[{"name": "a", "expression": "x" * 2**20}]),
         "spec.filters[0].expression: must have at most 4096 characters, not 1048576",

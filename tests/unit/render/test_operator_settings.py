@@ -32,7 +32,7 @@ BAD: Mapping[str, tuple[str, str]] = {
     "a field of another place": ("replicas: 3", "replicas: there is no such field; it belongs in schedulers"),
     "a scheduler twice": (
         "schedulers: [{name: a}, {name: a}]",
-        "schedulers[1]: name 'a' is there already; each may be there only once",
+        "schedulers[1]: name 'a' is a duplicate; list each only once",
     ),
     "a resource that would narrow who is asked": (
         "schedulers: [{name: a, managedResources: [{name: example.com/gpu, ignoredByScheduler: false}]}]",

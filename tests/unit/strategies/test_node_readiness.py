@@ -339,7 +339,7 @@ _BAD: dict[str, tuple[dict[str, Any], tuple[str | int, ...], str]] = {
     "nothing to wait for": (HOLD, (), "give at least one item in daemonSets, pods, conditions, labels or annotations"),
     "lists that are empty": ({"labels": [], "pods": []}, (), "give at least one item"),
     "one name in two lists": (WARM | {"annotations": [{"key": "warm"}]}, (), "may be used in one list only"),
-    "one name twice in a list": ({"labels": [{"key": "a"}, {"key": "a"}]}, ("labels", 1), "key 'a' is there already"),
+    "one name twice in a list": ({"labels": [{"key": "a"}, {"key": "a"}]}, ("labels", 1), "key 'a' is a duplicate"),
     "a daemon in no namespace": ({"daemonSets": [{"name": "x"}]}, ("daemonSets", 0, "namespace"), "required"),
     "a status that YAML took for a boolean": (
         {"conditions": [{"type": "X", "status": True}]}, ("conditions", 0, "status"), "'True', 'False' or 'Unknown'",

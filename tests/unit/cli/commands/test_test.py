@@ -188,7 +188,7 @@ def test_a_report_that_cannot_be_written_leaves_nothing(tmp_path: Path, capsys: 
 BAD: dict[str, tuple[str, str]] = {
     "no YAML": ("policies: [ssd.yaml\n", "ssd.test.yaml:2:1: error: this is not YAML: "),
     "nothing": ("", "ssd.test.yaml:1:1: error: the file is empty"),
-    "a list": ("- a\n", "ssd.test.yaml:1:1: error: must be a map of fields, not a list; leave the '-' out"),
+    "a list": ("- a\n", "ssd.test.yaml:1:1: error: must be a map of fields, not a list; remove the '-'"),
     "no policies": (SUITE.replace("policies: [ssd.yaml]\n", ""), "ssd.test.yaml:1:1: error: policies: is missing; "),
     "a misspelt field": (
         SUITE.replace("passed:", "pased:"),
@@ -212,7 +212,7 @@ BAD: dict[str, tuple[str, str]] = {
     ),
     "two cases of one name": (
         SUITE + SUITE[SUITE.index("- name") :],
-        "ssd.test.yaml:11:3: error: cases[1]: name 'pods go to fast disks' is there already",
+        "ssd.test.yaml:11:3: error: cases[1]: name 'pods go to fast disks' is a duplicate",
     ),
     "a policy that there is not": (
         SUITE.replace("[ssd.yaml]", "[sdd.yaml]"),
