@@ -32,7 +32,7 @@ class InvalidObjectError(ValueError):
 
 
 def render_path(path: FieldPath) -> str:
-    """Return a path as Kubernetes writes it: `spec.filters[2].expression`, `spec.match.podSelector.matchLabels[team/x]`."""
+    """Return a path as Kubernetes writes it, such as `spec.filters[2].expression` or `matchLabels[team/x]`."""
     text = ""
     for segment in path:
         shown = _cut(str(segment))

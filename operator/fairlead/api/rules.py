@@ -28,7 +28,7 @@ class Match(Params):
     pod_selector: LabelSelector | None = None
     """Pods by label. Absent: all."""
     conditions: Annotated[Listed[Condition], Field(max_length=16)] = ()
-    """Further conditions on pods. If a condition cannot be decided, the policy's filters reject every node for the pod."""
+    """Further conditions on pods. If one cannot be decided, the policy's filters reject every node for the pod."""
 
 
 class Variable(Params):
@@ -37,7 +37,7 @@ class Variable(Params):
     name: Identifier
     """Name in expressions, such as wants in variables.wants."""
     expression: Expression
-    """CEL that gives the value. It can read what the rule that uses it can read, and other variables, without cycles."""
+    """CEL that gives the value. It can read what the rule using it can read, and other variables without cycles."""
 
 
 class Rule(Params):

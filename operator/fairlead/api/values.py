@@ -85,6 +85,7 @@ class Duration(str):
 
     @property
     def seconds(self) -> int:
+        """Length in seconds."""
         return parse_duration(self)
 
     @classmethod

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
 from fairlead.cli.console.options import add_kubeconfig, add_now, add_pods, add_snapshot
-from fairlead.cli.console.output import TABLE, add_output, complain, output, wants_colour
+from fairlead.cli.console.output import TABLE, add_output, complain, output, wants_colour, with_progress
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
@@ -45,7 +45,6 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _run(given: argparse.Namespace) -> int:
-    from fairlead.cli.console import progress
     from fairlead.cli.console.whole_output import ListWriter
     from fairlead.cli.inputs.caveats import of_schedulers
     from fairlead.cli.inputs.cluster_source import judgeable_policies, open_source, pods_to_check
@@ -61,11 +60,11 @@ def _run(given: argparse.Namespace) -> int:
     sight = open_source(given)
     pods = pods_to_check(given, sight, both)
     (before, blind), (after, more) = judgeable_policies(before, sight), judgeable_policies(after, sight)
-    one = Simulation(before, sight.snapshot, now, each=progress.with_progress)
-    other = Simulation(after, sight.snapshot, now, each=progress.with_progress)
+    one = Simulation(before, sight.snapshot, now, each=with_progress)
+    other = Simulation(after, sight.snapshot, now, each=with_progress)
     others = of_schedulers((pod.scheduler for pod in pods), both.policies)
     notes = [*sight.notes(both.policies, pods, given), *others, *dict.fromkeys([*blind, *more])]
-    found = (changed(one, other, pod.raw, pod.file) for pod in progress.with_progress("pods", pods))
+    found = (changed(one, other, pod.raw, pod.file) for pod in with_progress("pods", pods))
     out = output()
     count = 0
     if given.output == TABLE:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
 from fairlead.cli.console.options import add_kubeconfig, add_now, add_snapshot
-from fairlead.cli.console.output import TABLE, add_output, dumped, output, wants_colour
+from fairlead.cli.console.output import TABLE, add_output, dumped, output, wants_colour, with_progress
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
@@ -57,12 +57,11 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _run(given: argparse.Namespace) -> int:
-    from fairlead.cli.console import progress
     from fairlead.cli.inputs.caveats import of_judged
     from fairlead.cli.inputs.cluster_source import judgeable_policies
     from fairlead.cli.inputs.simulation_inputs import moment_of
     from fairlead.cli.reports import explain_data, explain_text
-    from fairlead.cli.reports.explain_context import ExplainContext
+    from fairlead.cli.reports.explain_data import ExplainContext
     from fairlead.simulation.explain_pod import explanation, one_node
     from fairlead.simulation.simulation import Simulation
 
@@ -71,7 +70,7 @@ def _run(given: argparse.Namespace) -> int:
     sight, pod = _sight(given)
     policies = given_policies or _of_cluster(sight)
     judgeable, blind = judgeable_policies(policies, sight)
-    world = Simulation(judgeable, sight.snapshot, now, each=progress.with_progress)
+    world = Simulation(judgeable, sight.snapshot, now, each=with_progress)
     judged = world.judge(pod.raw, pod.file)
     notes = [*sight.notes(policies.policies, [pod], given), *blind, *of_judged(judged)]
     about = ExplainContext(judged, now, sight.live.policies, notes, len(world.names))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
 from fairlead.cli.console.options import add_kubeconfig, add_now, add_pods, add_snapshot
-from fairlead.cli.console.output import TABLE, add_output, complain, output, wants_colour
+from fairlead.cli.console.output import TABLE, add_output, complain, output, wants_colour, with_progress
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
@@ -48,7 +48,6 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _run(given: argparse.Namespace) -> int:
-    from fairlead.cli.console import progress
     from fairlead.cli.console.whole_output import ListWriter
     from fairlead.cli.inputs.caveats import of_schedulers
     from fairlead.cli.inputs.cluster_source import judgeable_policies, open_source, pods_to_check
@@ -63,9 +62,9 @@ def _run(given: argparse.Namespace) -> int:
     judgeable, blind = judgeable_policies(policies, sight)
     others = of_schedulers((pod.scheduler for pod in pods), policies.policies)
     notes = [*sight.notes(policies.policies, pods, given), *others, *blind]
-    world = Simulation(judgeable, sight.snapshot, now, each=progress.with_progress)
+    world = Simulation(judgeable, sight.snapshot, now, each=with_progress)
     out = output()
-    judged = (world.judge(pod.raw, pod.file) for pod in progress.with_progress("pods", pods))
+    judged = (world.judge(pod.raw, pod.file) for pod in with_progress("pods", pods))
     if given.output == TABLE:
         rows = [(one.pod, simulate_text.row(one)) for one in judged]
         for line in simulate_text.simulate_lines(rows, len(world.names), notes, colour=wants_colour(out)):

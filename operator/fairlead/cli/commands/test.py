@@ -108,7 +108,7 @@ def _write_junit(file: str, report: "SuiteReport") -> bool:
     from pathlib import Path
 
     from fairlead.cli.console.whole_output import write_whole
-    from fairlead.cli.reports.junit import as_junit
+    from fairlead.cli.reports.suite_report import as_junit
 
     try:
         write_whole(Path(file), as_junit(report))

@@ -1,4 +1,4 @@
-"""From the bytes of files to everything that is to be said about the policies in them."""
+"""The checks of lint: from the bytes of files to all findings about the policies in them. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,10 +6,9 @@ from typing import Any, Final
 
 from fairlead.api.errors import FieldPath, render_path
 from fairlead.api.names import KIND
+from fairlead.api.parse import shown
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, policy_model
-from fairlead.cli.inputs.cross_policy import CrossPolicyChecks
-from fairlead.cli.inputs.findings import Finding, LintedRule, LintReport
-from fairlead.cli.inputs.locations import PolicyLocation
+from fairlead.cli.inputs.findings import Finding, LintedRule, LintReport, PolicyLocation
 from fairlead.cli.yaml.documents import Mapping, Node, Scalar, Sequence, documents
 from fairlead.cli.yaml.plain_values import VALUES_MAX, find, text_at, to_data
 from fairlead.cli.yaml.scalar_positions import cut_off
@@ -18,15 +17,76 @@ from fairlead.cooperative import Clock
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.compile.model import AnnotationRule, CompiledPolicy, ExpressionRule, FilterRule, ScoreRule
 from fairlead.policy.compile.policy_errors import Fault
-from fairlead.policy.lint.codes import LintWarning
+from fairlead.policy.evaluate.annotations import conflicts
+from fairlead.policy.lint.codes import LintCode, LintWarning
 from fairlead.policy.lint.inspection import inspect
+from fairlead.policy.lint.match_checks import are_apart
 from fairlead.policy.lint.rule_checks import why_on_engine
+from fairlead.policy.lint.symbolic import can_be_together
 from fairlead.strategies.registry import installed
 
 Object = dict[str, Any]
 _GROUP: Final = "fairlead.dev/"
 _MISREAD_MAX: Final = 100  # as many as are said of fields
 _NO_SUCH_FIELD: Final = "there is no such field"
+_NAME = ("metadata", "name")
+
+
+@dataclass(slots=True)
+class CrossPolicyChecks:
+    """Remembers what was read."""
+
+    _names: dict[str, dict[str, int]] = field(default_factory=dict)
+    """The line in which each file has a name first."""
+    _writing: list[tuple[PolicyLocation, SchedulerExtenderPolicy, CompiledPolicy]] = field(default_factory=list)
+
+    def same_name(self, place: PolicyLocation) -> Iterator[Finding]:
+        """Within a file two policies of one name are a mistake; of two files often only one is ever applied."""
+        if not place.name:
+            return
+        files = self._names.setdefault(place.name, {})
+        line, _ = place.of(_NAME)
+        if place.file in files:
+            said = f"another policy has the name {shown(place.name)}: {place.file}:{files[place.file]}"
+            yield place.finding(_NAME, said, "rename one of them")
+        elif files:
+            file, there = next(iter(files.items()))
+            said = f"another policy has the name {shown(place.name)}: {file}:{there}"
+            hint = "if both are applied, the later one replaces the other: rename one of them"
+            yield place.finding(_NAME, said, hint, severity="warning", reason=LintCode.SAME_NAME.value)
+        files.setdefault(place.file, line)
+
+    def remember(self, place: PolicyLocation, policy: SchedulerExtenderPolicy, compiled: CompiledPolicy) -> None:
+        """Remember a policy that compiles."""
+        if compiled.annotations:
+            self._writing.append((place, policy, compiled))
+
+    def conflicts(self) -> Iterator[Finding]:
+        """Annotations that a pod does not get from a policy, because another writes them that may match it, too."""
+        ordered = sorted(self._writing, key=lambda one: one[2].order)
+        for at, (place, policy, compiled) in enumerate(ordered):
+            told = set[str]()
+            for earlier, its_policy, its_compiled in ordered[:at]:
+                new = {one.key for one in conflicts([its_compiled, compiled])} - told
+                if not new or compiled.name == its_compiled.name or are_apart(policy.spec.match, its_policy.spec.match):
+                    continue
+                conditions = (*compiled.match.conditions, *its_compiled.match.conditions)
+                if can_be_together(condition.expression for condition in conditions):
+                    told |= new
+                    for key in sorted(new):
+                        yield _conflict(place, compiled, key, earlier, its_compiled)
+
+
+def _conflict(
+    place: PolicyLocation, compiled: CompiledPolicy, key: str, earlier: PolicyLocation, winner: CompiledPolicy
+) -> Finding:
+    at = [rule.key for rule in compiled.annotations].index(key)
+    why = "its priority is higher" if winner.priority > compiled.priority else "its name comes first"
+    line, _ = earlier.of(_NAME)
+    said = f"{shown(winner.name)} ({earlier.file}:{line}) also writes {key} and wins where both match a pod: {why}"
+    hint = "write another key, or let no pod match both"
+    path = ("spec", "binding", "annotations", at, "key")
+    return place.finding(path, said, hint, severity="warning", reason=LintCode.CONFLICT.value)
 
 
 @dataclass(slots=True)

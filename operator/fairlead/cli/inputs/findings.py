@@ -1,10 +1,16 @@
-"""What lint says: one finding for each thing, and the sum of them.
+"""Findings of lint, and where fields of a policy are in its file. Pure.
 
-The fields of a Finding are those of `-o json`: they stay, and more may come.
+The fields of a Finding are those of `-o json`: they stay, and more may be added.
 """
 
 from dataclasses import dataclass, field
 from typing import Literal
+
+from fairlead.api.errors import FieldPath, render_path
+from fairlead.cli.yaml.documents import Node, Scalar
+from fairlead.cli.yaml.plain_values import find, text_at
+from fairlead.cli.yaml.scalar_positions import index_in_file
+from fairlead.cli.yaml.source import Source
 
 Severity = Literal["error", "warning", "note"]
 
@@ -61,3 +67,69 @@ class LintReport:
     def count(self, severity: Severity) -> int:
         """How many findings are so."""
         return sum(1 for finding in self.findings if finding.severity == severity)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyLocation:
+    """A policy in a file."""
+
+    file: str
+    source: Source
+    root: Node
+    name: str
+
+    def of(self, path: FieldPath, *, key: bool = False) -> tuple[int, int]:
+        """Where a field stands: its value if it is a text, else its key, else what it is missing in."""
+        name, node, there = find(self.root, path)
+        if there and name is not None and (key or not isinstance(node, Scalar)):
+            return self.source.place(name.start)
+        return self.source.place(node.start)
+
+    def within(self, path: FieldPath, part: tuple[int, int]) -> tuple[int, int] | None:
+        """Where a line and a column of a field's text stand, if the field is a text."""
+        _, node, there = find(self.root, path)
+        if not there or not isinstance(node, Scalar):
+            return None
+        return self.source.place(index_in_file(self.source.text, node, _offset(node.value, part)))
+
+    def finding(
+        self,
+        path: FieldPath,
+        message: str,
+        hint: str,
+        *,
+        severity: Severity = "error",
+        reason: str = "",
+        at: tuple[int, int] | None = None,
+        part: tuple[int, int] | None = None,
+    ) -> Finding:
+        """What is said of a field, or of a part of its text; `at` is where it stands if that is not where fields do."""
+        inside = self.within(path, part) if part else None
+        line, column = inside or at or self.of(path)
+        return Finding(
+            file=self.file,
+            line=line,
+            column=column,
+            severity=severity,
+            field=render_path(path),
+            message=message,
+            hint=hint,
+            reason=reason,
+            policy=self.name,
+            rule=_rule(self.root, path),
+            shown=self.source.line(line) if inside else None,
+        )
+
+
+def _offset(value: str, part: tuple[int, int]) -> int:
+    line, column = part
+    before = sum(len(one) + 1 for one in value.split("\n")[: line - 1])
+    return min(before + column - 1, len(value))
+
+
+def _rule(root: Node, path: FieldPath) -> str:
+    """The name of the rule that a field belongs to."""
+    for end in range(len(path), 0, -1):
+        if isinstance(path[end - 1], int):
+            return text_at(root, *path[:end], "name") or text_at(root, *path[:end], "key")
+    return ""

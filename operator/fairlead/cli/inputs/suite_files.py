@@ -11,8 +11,7 @@ from fairlead.api.names import KIND
 from fairlead.api.parse import parse_params
 from fairlead.cli.inputs.checker import Checker
 from fairlead.cli.inputs.files import BYTES_MAX, STDIN, File, files
-from fairlead.cli.inputs.findings import Finding
-from fairlead.cli.inputs.locations import PolicyLocation
+from fairlead.cli.inputs.findings import Finding, PolicyLocation
 from fairlead.cli.yaml.documents import Node, Scalar, documents
 from fairlead.cli.yaml.plain_values import to_data
 from fairlead.cli.yaml.source import BrokenError, Source, decode, refuse_unprintable, so_far

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from fairlead.cli.console.output import clean, columns, counted, painted
-from fairlead.cli.reports.explain_context import ExplainContext
+from fairlead.cli.reports.explain_data import ExplainContext
 from fairlead.cli.reports.rows import some
 from fairlead.cli.reports.rule_text import indented, of_flip, of_items, of_rejection, of_step, of_unmatched
 from fairlead.policy.evaluate.columns import Refusal

@@ -1,4 +1,4 @@
-"""Error messages for text that is not YAML: the parser says where it gave up, hints say what was probably meant."""
+"""Errors for text that is not YAML: the parser says where it gave up, a hint says what was probably meant."""
 
 import re
 from typing import Final

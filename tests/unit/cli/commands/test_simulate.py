@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.cli.console import progress
+from fairlead.cli.console.output import with_progress
 from fairlead.cli.main import main
 from fairlead.simulation.simulation import Simulation
 from support.policy.lint import HEAD
@@ -313,26 +313,26 @@ class _Terminal(StringIO):
 
 def test_at_a_terminal_a_line_says_how_far_it_is_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter(range(100))
-    monkeypatch.setattr("fairlead.cli.console.progress.time.monotonic", lambda: float(next(times)))
+    monkeypatch.setattr("fairlead.cli.console.output.time.monotonic", lambda: float(next(times)))
     err = _Terminal()
-    assert [*progress.with_progress("pods", [1, 2, 3, 4], err)] == [1, 2, 3, 4]
+    assert [*with_progress("pods", [1, 2, 3, 4], err)] == [1, 2, 3, 4]
     said = err.getvalue().split("\r")
     assert said[2] == "[#######.......................] 1 of 4 pods, 6 s to go\x1b[K"
     assert said[-1] == "\x1b[K"
 
 
 def test_what_is_quick_is_not_commented(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairlead.cli.console.progress.time.monotonic", lambda: 0.0)
+    monkeypatch.setattr("fairlead.cli.console.output.time.monotonic", lambda: 0.0)
     err = _Terminal()
-    assert [*progress.with_progress("pods", [1, 2], err)] == [1, 2]
+    assert [*with_progress("pods", [1, 2], err)] == [1, 2]
     assert err.getvalue() == ""
 
 
 def test_the_line_goes_when_it_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter(range(100))
-    monkeypatch.setattr("fairlead.cli.console.progress.time.monotonic", lambda: float(next(times)))
+    monkeypatch.setattr("fairlead.cli.console.output.time.monotonic", lambda: float(next(times)))
     err = _Terminal()
-    going = progress.with_progress("pods", [1, 2, 3], err)
+    going = with_progress("pods", [1, 2, 3], err)
     next(going)
     next(going)
     going.close()  # type: ignore[attr-defined]

@@ -275,7 +275,7 @@ def test_where_one_suite_is_wrong_the_others_run(tmp_path: Path, capsys: pytest.
 def test_where_there_is_no_suite_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.yaml").write_text(POLICY)
     assert run(tmp_path) == 2
-    assert f"there has no suite: XXX {tmp_path}: the names of suites end in .test.yaml" in capsys.readouterr().err
+    assert f"{tmp_path} has no suite: the names of suites end in .test.yaml" in capsys.readouterr().err
     assert run(tmp_path / "none.test.yaml") == 2
     assert "none.test.yaml:1:1: error: cannot be read: no such file or directory" in capsys.readouterr().err
 

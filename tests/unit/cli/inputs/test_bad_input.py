@@ -217,25 +217,22 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a field under a text": (
         spec("filters:\n- name: a\n    expression: node.spec.unschedulable\n"),
         (
-            "a.yaml:7:17: this is not YAML: mapping values are not allowed in this context; "
-            "begin the fields of one map "
-            "in one column"
+            "a.yaml:7:17: this is not YAML: mapping values are not allowed in this context; begin the fields of one "
+            "map in one column"
         ),
     ),
     "a dash without a space": (
         spec("filters:\n-name: a\n  expression: node.spec.unschedulable\n"),
         (
-            "a.yaml:7:15: this is not YAML: mapping values are not allowed in this context; "
-            "write a space after the '-' "
-            "of the line above"
+            "a.yaml:7:15: this is not YAML: mapping values are not allowed in this context; write a space after the "
+            "'-' of the line above"
         ),
     ),
     "a colon without a space": (
         spec("filters:\n- name:a\n  expression: node.spec.unschedulable\n"),
         (
-            "a.yaml:7:15: this is not YAML: mapping values are not allowed in this context; "
-            "write a space after the ':' "
-            "of the line above"
+            "a.yaml:7:15: this is not YAML: mapping values are not allowed in this context; write a space after the "
+            "':' of the line above"
         ),
     ),
     "a block that is not indented": (
