@@ -43,7 +43,7 @@ class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     rules: tuple[RuleState, ...] = ()
     conflicts: tuple[str, ...] = ()
     """Annotation conflicts with other policies, as text."""
-    refused_pods: int = 0
+    rejected_pods: int = 0
     """Unplaced pods for which this policy alone left no node."""
     missed_samples: int = 0
     """Calls in which it rejected all nodes of the sample although another node would have passed."""
@@ -61,11 +61,11 @@ class ReplicaState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Hash of the authorities that it trusts."""
     issuer: str = ""
     """Hash of the authority that issued its certificate."""
-    turned_away: dict[str, str] = {}
+    refused_connections: dict[str, str] = {}
     """Reasons of recently refused connections, by address."""
-    missing: str = ""
+    missing_permission: str = ""
     """Missing permission, with the RBAC rule to add; "" if none is missing."""
-    freed: bool = False
+    schedulable_again: bool = False
     """Whether pods that it rejected may be schedulable again, so that the scheduler must be woken."""
 
 

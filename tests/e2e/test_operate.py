@@ -79,7 +79,7 @@ def test_each_scheduler_is_answered_about_its_pods_and_nobody_else_is(
     for caller, path in ((scheduler_identity("other"), "/filter"), ("fairlead:webhook", "/filter")):
         assert operating.ask(caller, path, asked(operating.namespace))[0] == 403
     assert operating.ask(scheduler_identity(operating.namespace), "/state")[0] == 403
-    assert operating.state().turned_away == {HOST: "identity"}
+    assert operating.state().refused_connections == {HOST: "identity"}
     assert 'fairlead_webhook_refused_total{reason="identity"} 3' in operating.probe("metrics")[1]
 
 
@@ -204,8 +204,8 @@ def test_refused_pods_are_woken_when_a_rule_is_repaired_and_when_its_time_has_co
             stage.make_pod(name)
             assert "0/2 nodes are available" in stage.refusal(name)
             parked(stage, name)
-        said = operating.until("the pods to be counted", lambda one: one.policies["gate"].refused_pods == 2)
-        assert not said.freed
+        said = operating.until("the pods to be counted", lambda one: one.policies["gate"].rejected_pods == 2)
+        assert not said.schedulable_again
         begun = time.time()
         operating.put("gate", filters=[early(nodes[1]), {"name": "late", "expression": later}])
         took = in_time(stage, "early", begun)
@@ -213,7 +213,7 @@ def test_refused_pods_are_woken_when_a_rule_is_repaired_and_when_its_time_has_co
         assert took < SOON_S, f"woken {took:.1f} s after the rule was repaired"
         took = in_time(stage, "late", at.timestamp())
         assert 0 <= took < SOON_S, f"woken {took:.1f} s after its time had come"
-    operating.until("nobody to wait", lambda one: one.policies["gate"].refused_pods == 0)
+    operating.until("nobody to wait", lambda one: one.policies["gate"].rejected_pods == 0)
 
 
 def hook(operating: Operating, name: str) -> Object:

@@ -43,7 +43,7 @@ class Replica(Operating):
     def lacks(self) -> str:
         """What it says to the leader that it lacks."""
         try:
-            return self.state().missing
+            return self.state().missing_permission
         except (OSError, AssertionError):  # it does not listen yet, or has no authority yet
             return ""
 

@@ -154,5 +154,5 @@ def _served(policy: Object, counted: int) -> PolicyState:
         scores=not leaves and "scores" in spec,
         binds=not leaves and "binding" in spec,
         rules=(RuleState(kind="Filter", name="f", errors=counted, last_error="no such key" if counted else ""),),
-        refused_pods=counted // 10 % 2,
+        rejected_pods=counted // 10 % 2,
     )

@@ -105,7 +105,7 @@ async def test_the_right_name_of_the_right_authority_is_not_enough(tmp_path: Pat
         real, anybodys = one.signed(name), one.signed(name)
         secret = "kube-scheduler-gpu-tls"
         why = f"it is not the certificate in Secret x/{secret}"
-        reason = f"the certificate of {name!r} does not allow to call anything: {why}"
+        reason = f"the certificate of {name!r} may not call anything: {why}"
         for path in ("/filter", "/prioritize", "/bind"):
             assert said(await one.call(real, path)) == (403, reason)
         await one.put(secret, real)
@@ -114,7 +114,7 @@ async def test_the_right_name_of_the_right_authority_is_not_enough(tmp_path: Pat
         assert [(await one.call(pair)).status for pair in (real, anybodys)] == [200, 403]
         exposed = one.operator.core.metrics.exposition().decode()
         assert 'fairlead_webhook_refused_total{reason="another certificate"} 4' in exposed
-        assert one.operator.report().turned_away == {"127.0.0.1": "another certificate"}
+        assert one.operator.report().refused_connections == {"127.0.0.1": "another certificate"}
         await one.put("another", anybodys)
         assert (await one.call(anybodys)).status == 403
         assert (await one.call(one.signed(scheduler_identity("web")))).status == 403

@@ -82,7 +82,7 @@ class ReplicaClient:
         for name, one in self.states.items():
             if isinstance(one, ReplicaState):
                 for address in addresses:
-                    if why := one.turned_away.get(address):
+                    if why := one.refused_connections.get(address):
                         return f"{name} refused {address}: {why}"
         return ""
 

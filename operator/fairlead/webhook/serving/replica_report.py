@@ -54,9 +54,9 @@ def report(inputs: ReportInputs) -> ReplicaState:
         },
         authorities=inputs.authorities,
         issuer=inputs.issuer,
-        turned_away=dict(inputs.refused_connections),
-        missing=inputs.missing_permissions,
-        freed=inputs.schedulable_again,
+        refused_connections=dict(inputs.refused_connections),
+        missing_permission=inputs.missing_permissions,
+        schedulable_again=inputs.schedulable_again,
     )
 
 
@@ -84,7 +84,7 @@ def _policy(
         binds=one.enforced and bool(one.annotations),
         rules=tuple(_rules(inputs.rule_errors, one)),
         conflicts=tuple(colliding),
-        refused_pods=inputs.refused.get(one.name, 0),
+        rejected_pods=inputs.refused.get(one.name, 0),
         missed_samples=inputs.missed.get(one.name, 0),
     )
 

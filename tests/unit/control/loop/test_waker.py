@@ -18,7 +18,7 @@ SERVED = WakeState(served="a")
 
 
 def says(policy_set: str = "a", *, freed: bool = False, process: str = "") -> ReplicaState:
-    return ReplicaState(policy_set=policy_set, freed=freed, process=process)
+    return ReplicaState(policy_set=policy_set, schedulable_again=freed, process=process)
 
 
 @pytest.mark.parametrize(

@@ -123,8 +123,8 @@ def test_what_counts_and_what_is_said_of_the_replica() -> None:
     )
     said = report(given)
     one, other = said.policies["p"], said.policies["q"]
-    assert (one.slow, one.refused_pods, one.missed_samples) == (True, 4, 0)
-    assert (other.slow, other.refused_pods, other.missed_samples) == (False, 0, 2)
+    assert (one.slow, one.rejected_pods, one.missed_samples) == (True, 4, 0)
+    assert (other.slow, other.rejected_pods, other.missed_samples) == (False, 0, 2)
     assert (one.slow_for, other.slow_for) == ((), ("its scores are left out for 2 classes of pods of one namespace",))
     assert given.serving is not None
     assert replace_policies(said) == ReplicaState(
@@ -132,8 +132,8 @@ def test_what_counts_and_what_is_said_of_the_replica() -> None:
         authorities="aa",
         issuer="bb",
         process="cc",
-        turned_away={"10.0.0.1": "expired"},
-        freed=True,
+        refused_connections={"10.0.0.1": "expired"},
+        schedulable_again=True,
     )
     assert decode(encode(said)) == said
 
