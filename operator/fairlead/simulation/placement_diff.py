@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fairlead.policy.evaluate.columns import Refusal
+from fairlead.policy.evaluate.columns import Rejection
 from fairlead.simulation.results import PodResult
 from fairlead.simulation.simulation import Simulation
 from fairlead.simulation.snapshot import Raw
@@ -14,7 +14,7 @@ class Moved:
     """A node that a pod could go to, and cannot any more; or the other way round."""
 
     node: str
-    by: Sequence[Refusal]
+    by: Sequence[Rejection]
     """What rejects it, before or after."""
 
 

@@ -7,12 +7,12 @@ from typing import Final
 
 import msgspec
 
-from fairlead.policy.evaluate.columns import Refusal
+from fairlead.policy.evaluate.columns import Rejection
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.views.pod_and_node import PodView
 from fairlead.simulation.scheduler_filters import FITS, FitFailures
 
-Rejections = Sequence[Refusal]
+Rejections = Sequence[Rejection]
 NO_REJECTIONS: Rejections = ()
 CLASSES: Final = 128
 """Of pods that are alike, that are kept at a time: each takes a megabyte where there are thousands of nodes."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.class_cache import ENTRIES, Classes
-from fairlead.policy.evaluate.columns import Refusal
+from fairlead.policy.evaluate.columns import Rejection
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.filter_result import Filtered
 from fairlead.policy.evaluate.matching import Matched, policy_set
@@ -31,6 +31,36 @@ class Clock:
 
 class Endless(Clock):
     """Time does not pass."""
+
+
+def filtered(
+    evaluator: Evaluator,
+    pod: PodView,
+    names: Sequence[str],
+    *,
+    now: int = NOW,
+    clock: Clock | None = None,
+    deadline: int = NEVER,
+) -> Filtered:
+    """Return what an evaluator passes and rejects, for a pod of the scheduler fairlead."""
+    clock = clock or Endless()
+    matched = evaluator.matching(pod, "fairlead", now, clock=clock, deadline=deadline)
+    return evaluator.filter(pod, matched, names, now=now, clock=clock, deadline=deadline)
+
+
+def scored(
+    evaluator: Evaluator,
+    pod: PodView,
+    names: Sequence[str],
+    *,
+    now: int = NOW,
+    clock: Clock | None = None,
+    deadline: int = NEVER,
+) -> list[float]:
+    """Return the totals that an evaluator gives nodes, for a pod of the scheduler fairlead."""
+    clock = clock or Endless()
+    matched = evaluator.matching(pod, "fairlead", now, clock=clock, deadline=deadline)
+    return evaluator.score(pod, matched, names, now=now, clock=clock, deadline=deadline)
 
 
 class Cluster:
@@ -65,14 +95,14 @@ class Cluster:
         deadline: int = NEVER,
     ) -> Filtered:
         asked = self.names if names is None else names
-        return self.evaluator.filter(pod, "fairlead", asked, now=now, clock=clock or Endless(), deadline=deadline)
+        return filtered(self.evaluator, pod, asked, now=now, clock=clock, deadline=deadline)
 
     def reasons(self, pod: PodView, now: int = NOW) -> dict[str, str]:
         """Of refused nodes, as policy/rule: reason."""
         refused = self.filter(pod, now=now).rejected
         return {name: f"{why.policy}/{why.rule}: {why.reason}" for name, why in refused.items()}
 
-    def refusal(self, pod: PodView, now: int = NOW) -> Refusal | None:
+    def refusal(self, pod: PodView, now: int = NOW) -> Rejection | None:
         """Of the only node."""
         return next(iter(self.filter(pod, now=now).rejected.values()), None)
 
@@ -85,4 +115,4 @@ class Cluster:
         deadline: int = NEVER,
     ) -> list[float]:
         asked = self.names if names is None else names
-        return self.evaluator.scores(pod, "fairlead", asked, now=now, clock=clock or Endless(), deadline=deadline)
+        return scored(self.evaluator, pod, asked, now=now, clock=clock, deadline=deadline)

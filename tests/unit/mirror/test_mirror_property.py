@@ -16,8 +16,9 @@ from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.placed_pod import placed_pod
 from fairlead.policy.views.pod_and_node import NodeView
 from support.mirror import CREATED_NS, Object, Told, node, pod, written
-from support.policy import Endless, policy
 from support.policy import pod as asking
+from support.policy import policy
+from support.policy.asking import filtered, scored
 
 NEVER = 1 << 62
 SECOND = 10**9
@@ -209,8 +210,8 @@ class KeptEqualsComputed(RuleBasedStateMachine):
         for one in ASKING:
             answers = []
             for asked in (self.evaluator, fresh):
-                found = asked.filter(one, "fairlead", NODES, now=self.told.now, clock=Endless(), deadline=NEVER)
-                scores = asked.scores(one, "fairlead", NODES, now=self.told.now, clock=Endless(), deadline=NEVER)
+                found = filtered(asked, one, NODES, now=self.told.now)
+                scores = scored(asked, one, NODES, now=self.told.now)
                 answers.append((*found.passed, *found.unknown, dict(found.rejected), [str(score) for score in scores]))
             assert answers[0] == answers[1]
 

@@ -7,7 +7,7 @@ from fairlead.cli.console.output import clean, columns, counted, painted
 from fairlead.cli.reports.explain_data import ExplainContext
 from fairlead.cli.reports.rows import some
 from fairlead.cli.reports.rule_text import indented, of_flip, of_items, of_rejection, of_step, of_unmatched
-from fairlead.policy.evaluate.columns import Refusal
+from fairlead.policy.evaluate.columns import Rejection
 from fairlead.policy.explain.explanation import RuleExplained, ScoreExplained
 from fairlead.policy.explain.mismatch import Unmatched
 from fairlead.simulation.explain_pod import Closest, Explanation, Group, OneNode, Rejecting, Verdict
@@ -153,7 +153,7 @@ def _said(rule: RuleExplained, points: ScoreExplained | None) -> str:
     return f"{value}, which is {points.score:.10g} of 100 and adds {points.points:.10g} points"
 
 
-def _rule(one: RuleExplained | Refusal) -> str:
+def _rule(one: RuleExplained | Rejection) -> str:
     """A policy that does not compile has no rule."""
     return f"{one.policy}/{one.rule}" if one.rule else one.policy
 

@@ -33,7 +33,7 @@ View = Callable[[int], NodeView | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class Rejection:
     """Reason why a node is rejected, and the rule that rejects it."""
 
     policy: str
@@ -114,12 +114,12 @@ class FilterColumn(Column):
     decide: Callable[..., Any]
     view: View
     codes: bytearray = field(default_factory=bytearray)
-    outcomes: list[Refusal] = field(default_factory=list)
+    outcomes: list[Rejection] = field(default_factory=list)
     computed: list[int] = field(default_factory=list)  # slots, until the cache has combined them
     _known: dict[tuple[str, bool], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        none = Refusal(self.policy.name, self.name, "", resolvable=False)
+        none = Rejection(self.policy.name, self.name, "", resolvable=False)
         self.outcomes += [none, none]  # for UNJUDGED and PASSED
 
     def size(self) -> int:
@@ -147,7 +147,7 @@ class FilterColumn(Column):
                 codes[slot] = self._code(self._faulted(error), slot)
         self.computed += slots
 
-    def judge(self, node: NodeView, now: int) -> Refusal | None:
+    def rejection(self, node: NodeView, now: int) -> Rejection | None:
         """Return why a node is rejected, or None if it passes; nothing is cached."""
         try:
             verdict = self.decide(node, now)
@@ -156,7 +156,7 @@ class FilterColumn(Column):
         if isinstance(verdict, Unknown):
             self.tally.count_error(self.policy.name, self.name, verdict)
         rejection = self.rule.rejection(verdict)
-        return None if rejection is None else Refusal(self.policy.name, self.name, *rejection)
+        return None if rejection is None else Rejection(self.policy.name, self.name, *rejection)
 
     def _code(self, verdict: Any, slot: int) -> int:
         self.keep_until(verdict.until, slot)
@@ -172,7 +172,7 @@ class FilterColumn(Column):
             if len(self.outcomes) == _CODES:
                 return _CODES - 1  # the last code stands for all further reasons
             code = self._known[rejection] = len(self.outcomes)
-            self.outcomes.append(Refusal(self.policy.name, self.name, *rejection))
+            self.outcomes.append(Rejection(self.policy.name, self.name, *rejection))
         return code
 
 

@@ -67,23 +67,9 @@ class Evaluator:
         return matched
 
     def filter(
-        self, pod: PodView, scheduler: str, names: Sequence[str], *, now: int, clock: Clock, deadline: int
-    ) -> Filtered:
-        """Return which of these nodes the pod may use. Raises TooSlowError."""
-        matched = self.matching(pod, scheduler, now, clock=clock, deadline=deadline)
-        return self.judge(pod, matched, names, now=now, clock=clock, deadline=deadline)
-
-    def scores(
-        self, pod: PodView, scheduler: str, names: Sequence[str], *, now: int, clock: Clock, deadline: int
-    ) -> list[float]:
-        """Return the exact total of all policies for each node; an unknown one has no value. Raises TooSlowError."""
-        matched = self.matching(pod, scheduler, now, clock=clock, deadline=deadline)
-        return self.rate(pod, matched, names, now=now, clock=clock, deadline=deadline)
-
-    def judge(
         self, pod: PodView, matched: Sequence[Matched], names: Sequence[str], *, now: int, clock: Clock, deadline: int
     ) -> Filtered:
-        """Do what `filter` does, for a pod whose policies are known."""
+        """Return which of these nodes the pod may use by the policies that apply to it. Raises TooSlowError."""
         found = self._class_of(pod, matched)
         kept = found.verdicts
         if not kept.rules:
@@ -99,10 +85,10 @@ class Evaluator:
             return Filtered(names, _kept=kept)
         return Filtered([*filter(passing.__contains__, names)], names, kept)
 
-    def rate(
+    def score(
         self, pod: PodView, matched: Sequence[Matched], names: Sequence[str], *, now: int, clock: Clock, deadline: int
     ) -> list[float]:
-        """Do what `scores` does, for a pod whose policies are known."""
+        """Return the exact total of the policies for each node; an unknown one has no value. Raises TooSlowError."""
         found = self._class_of(pod, matched)
         kept = found.scores
         if not kept.rules:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import filterfalse
 
-from fairlead.policy.evaluate.columns import PASSED, FilterColumn, Refusal
+from fairlead.policy.evaluate.columns import PASSED, FilterColumn, Rejection
 from fairlead.policy.evaluate.verdict_cache import VerdictCache
 
 RuleRef = tuple[str, str]
@@ -28,23 +28,23 @@ class Filtered:
         return [*filterfalse(self._kept.nodes.slots.__contains__, self._others)]
 
     @cached_property
-    def rejected(self) -> Mapping[str, Refusal]:
+    def rejected(self) -> Mapping[str, Rejection]:
         """Return why known nodes are rejected, by name: the first reason of each."""
-        found = dict[str, Refusal]()
+        found = dict[str, Rejection]()
         for rule, names, codes in self._first:
             outcomes = rule.outcomes
             found.update(zip(names, [outcomes[code] for code in codes], strict=True))
         return found
 
     @cached_property
-    def by_all(self) -> Mapping[str, Sequence[Refusal]]:
+    def by_all(self) -> Mapping[str, Sequence[Rejection]]:
         """Return all reasons of each rejected known node, in order; the scheduler gets the first."""
         if self._kept is None:
             return {}
         slots, rules = self._kept.nodes.slots, self._kept.rules
         known = [name for name in self._others if name in slots]
         columns = [bytes([rule.codes[slots[name]] for name in known]) for rule in rules]
-        reasons: dict[tuple[int, ...], Sequence[Refusal]] = {}
+        reasons: dict[tuple[int, ...], Sequence[Rejection]] = {}
         found = {}
         for name, codes in zip(known, zip(*columns, strict=True), strict=True):
             if codes not in reasons:

@@ -68,10 +68,10 @@ def dropped(
                     return Dropped(policy.name, rule.name, PROTECTED)
         after = seen.without(victims, [requests(one) for one in gone if one.phase not in _ENDED])
         for column in filter_columns(each, pod, nodes, tally):
-            refusal = column.judge(after, now)
+            rejection = column.rejection(after, now)
             took()
-            if refusal is not None:
-                return Dropped(policy.name, refusal.rule, refusal.reason)
+            if rejection is not None:
+                return Dropped(policy.name, rejection.rule, rejection.reason)
     return None
 
 

@@ -202,6 +202,6 @@ class UncachedPass:
     def _passes(self, slot: int, now: int) -> bool:
         for each in self.filters:
             view = each.view(slot)
-            if view is None or each.judge(view, now) is not None:
+            if view is None or each.rejection(view, now) is not None:
                 return False
         return True

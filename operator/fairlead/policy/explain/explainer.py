@@ -162,9 +162,9 @@ def _doubt(matched: Matched, why: RuleError, pod: PodView, now: int) -> Explaine
 def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: int) -> RuleExplained:
     notes = Notes()
     verdict = verdict_of(rule.filter, pod, rule.name, view, now, notes)
-    refusal = rule.rejection(verdict)
-    outcome: Outcome = "Rejected" if refusal else "Passed" if isinstance(verdict, Pass) else "Unknown"
-    reason, resolvable = refusal or (_why(verdict), False)
+    rejection = rule.rejection(verdict)
+    outcome: Outcome = "Rejected" if rejection else "Passed" if isinstance(verdict, Pass) else "Unknown"
+    reason, resolvable = rejection or (_why(verdict), False)
     expression = rule.expression
     parts = [] if expression is None else steps_of(expression, pod, view, now)
     flips = changes_of(expression, pod, view, now) if expression is not None and outcome == "Rejected" else []

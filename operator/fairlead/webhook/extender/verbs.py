@@ -156,7 +156,7 @@ def _filter(call: _Call, args: FilterArgs) -> VerbReply:
             outcome = replace(outcome, waits=_waits(call, matched_pod.pod))
         return _refused(candidates, *matched_pod.rejected_by, outcome)
     when = call.when
-    found = call.evaluator.judge(
+    found = call.evaluator.filter(
         matched_pod.pod, matched_pod.matched, candidates.names, now=when.now, clock=when.clock, deadline=when.deadline
     )
     if len(found.passed) == len(candidates.names):
@@ -205,8 +205,8 @@ def _prioritize(call: _Call, args: FilterArgs) -> VerbReply:
     outcome = replace(call.outcome, pod=matched_pod.pod.uid)
     if not matched_pod.matched:
         return VerbReply(b"[]", outcome=outcome)
-    names, when = _candidates(call, args).names, call.when
-    totals = call.evaluator.rate(
+    names, when = _candidates(call, asked).names, call.when
+    totals = call.evaluator.score(
         matched_pod.pod, matched_pod.matched, names, now=when.now, clock=when.clock, deadline=when.deadline
     )
     return VerbReply(

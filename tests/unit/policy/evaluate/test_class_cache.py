@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from fairlead.policy.evaluate.class_cache import BYTES, NAMED, Classes
+from fairlead.policy.evaluate.class_cache import BYTES, NAMED, Classes, size_of
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import LONG, policy_set
-from fairlead.policy.evaluate.memory_sizes import size_of
 from fairlead.policy.views.node_table import Nodes
 from support.policy import NOW, Clock, Cluster, Endless, node, pod, policy
-from support.policy.asking import NEVER
+from support.policy.asking import NEVER, filtered
 
 OWNER = "pod.metadata.labels['owner']"
 RULES = policy(
@@ -118,7 +117,7 @@ def test_evaluators_that_share_what_is_kept_share_the_bytes_and_nothing_else() -
     for owner in range(30):
         subject = pod(labels={"owner": str(owner)})
         for each, passed in ((one, 500), (other, 0)):
-            found = each.filter(subject, "fairlead", names, now=NOW, clock=Endless(), deadline=NEVER)
+            found = filtered(each, subject, names)
             assert len(found.passed) == passed
             assert classes.size <= 100_000
 

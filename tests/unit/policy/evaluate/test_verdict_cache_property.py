@@ -16,6 +16,7 @@ from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.pod_and_node import NodeView, PodView
 from fairlead.strategies.reads import Change
 from support.policy import NOW, SECOND, Clock, Endless, node, placed, pod, policy
+from support.policy.asking import filtered, scored
 
 NEVER = 1 << 62
 HOLD_OFF = {"labels": [{"key": "gpu"}], "conditions": [{"type": "Ready"}], "holdOff": "20s"}
@@ -142,9 +143,9 @@ class KeptEqualsFresh(RuleBasedStateMachine):
 
     @rule(at=st.integers(0, len(PODS) - 1), step=st.sampled_from([2_000_000, 600_000]), slices=st.integers(0, 4))
     def is_asked_with_little_time(self, at: int, step: int, slices: int) -> None:
-        for ask in (self.evaluator.filter, self.evaluator.scores):
+        for ask in (filtered, scored):
             with suppress(TooSlowError):
-                ask(PODS[at], "fairlead", NAMES, now=self.now, clock=Clock(step), deadline=slices * step)
+                ask(self.evaluator, PODS[at], NAMES, now=self.now, clock=Clock(step), deadline=slices * step)
 
     @rule(at=st.integers(0, len(PODS) - 1), names=st.lists(st.sampled_from(NAMES), unique=True))
     def is_asked(self, at: int, names: Sequence[str]) -> None:
@@ -173,8 +174,8 @@ class KeptEqualsFresh(RuleBasedStateMachine):
                 nothing.put(view)
         answers = []
         for asked in (self.evaluator, Evaluator(policy_set(POLICIES), nothing)):
-            found = asked.filter(one, "fairlead", names, now=self.now, clock=Endless(), deadline=NEVER)
-            scores = asked.scores(one, "fairlead", names, now=self.now, clock=Endless(), deadline=NEVER)
+            found = filtered(asked, one, names, now=self.now)
+            scores = scored(asked, one, names, now=self.now)
             answers.append((list(found.passed), list(found.unknown), dict(found.rejected), scores))
         kept, fresh = answers
         assert kept == fresh

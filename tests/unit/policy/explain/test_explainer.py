@@ -14,6 +14,7 @@ from fairlead.policy.evaluate.scoring import on_the_wire
 from fairlead.policy.explain.explainer import explain, explain_scores
 from fairlead.policy.explain.explanation import Change, ExplainedMatchError, Step
 from fairlead.policy.views.pod_and_node import NodeView
+from support.policy.asking import filtered, scored
 from support.policy.building import NOW
 from support.policy.explaining import explained, world
 
@@ -99,7 +100,7 @@ def test_a_node_that_is_not_known(spec: dict[str, Any], want: bool) -> None:
     found = explain(facts, matched, nodes, "nobody", NOW)
     assert (found.known, found.passed) == (False, want)
     assert {rule.reason for rule in (*found.filters, *found.scores)} == {"node is not known yet"}
-    asked = Evaluator(policies, nodes).filter(facts, "fairlead", ["nobody"], now=NOW, clock=lambda: 0, deadline=1)
+    asked = filtered(Evaluator(policies, nodes), facts, ["nobody"])
     assert list(asked.passed) == (["nobody"] if want else [])
 
 
@@ -137,7 +138,7 @@ def test_scores_are_shown_as_the_scheduler_gets_them() -> None:
     why = "data load is missing"
     assert [each.why for each in found[2].scores] == [why, why, why, "rule d-nobody cannot be decided"]
     assert {each.why for each in found[3].scores} == {"node is not known yet"}
-    asked = Evaluator(policies, nodes).scores(facts, "fairlead", names, now=NOW, clock=lambda: 0, deadline=1)
+    asked = scored(Evaluator(policies, nodes), facts, names)
     assert [node.total for node in found] == asked == [320.0, 400.0, 360.0, 360.0]
     assert [node.sent for node in found] == on_the_wire(asked) == [0, 8, 4, 4]
     assert [node.node for node in found] == names
@@ -151,7 +152,7 @@ def test_totals_are_those_of_the_evaluator(loads: list[float | None]) -> None:
         labels = {} if load is None else {"load": str(load)}
         nodes.put(NodeView(from_json("Node", {"metadata": {"name": name, "labels": labels}})))
     found = explain_scores(facts, policies.matching(facts, "fairlead", NOW), nodes, names, NOW)
-    asked = Evaluator(policies, nodes).scores(facts, "fairlead", names, now=NOW, clock=lambda: 0, deadline=1)
+    asked = scored(Evaluator(policies, nodes), facts, names)
     assert [node.total for node in found] == asked
 
 
