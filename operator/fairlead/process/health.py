@@ -58,7 +58,7 @@ class Probes:
     _page: tuple[float, bytes] | None = None
     _ready: tuple[float, bool, bytes] | None = None
     _server: CountedServer = field(init=False)
-    _door: TlsListener = field(init=False)
+    _listener: TlsListener = field(init=False)
     _rate_limit: RateLimitFilter = field(default_factory=RateLimitFilter)
 
     async def start(self, host: str | None, port: int) -> int:

@@ -49,7 +49,7 @@ class WakeState:
         return replace(
             self,
             served=everywhere or self.served,
-            pending=self.pending or lost or new or any(one.schedulable_again for one in said),
+            pending=self.pending or lost or new or any(one.schedulable_again for one in states),
         )
 
     def wait_s(self, now: float) -> float | None:

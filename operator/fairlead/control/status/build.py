@@ -38,9 +38,9 @@ def build_status(about: StatusInputs, now: datetime) -> dict[str, Any]:
     policy, decision = about.policy, about.result.decision
     before, uid = policy.get("status", {}), policy["metadata"]["uid"]
     generation, name = policy["metadata"]["generation"], policy["metadata"]["name"]
-    said = {pod: _of(one, name, uid) for pod, one in about.states.items()}
-    lacks = {pod: one.missing_permission for pod, one in about.states.items() if isinstance(one, ReplicaState)}
-    found = [one for one in said.values() if isinstance(one, PolicyState)]
+    on_replicas = {pod: _of(one, name, uid) for pod, one in about.states.items()}
+    missing = {pod: one.missing_permission for pod, one in about.states.items() if isinstance(one, ReplicaState)}
+    found = [one for one in on_replicas.values() if isinstance(one, PolicyState)]
     current = [one for one in found if one.generation == str(generation)]
     known = ConditionInputs(
         generation=generation,

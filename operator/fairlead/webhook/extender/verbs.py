@@ -205,7 +205,7 @@ def _prioritize(call: _Call, args: FilterArgs) -> VerbReply:
     outcome = replace(call.outcome, pod=matched_pod.pod.uid)
     if not matched_pod.matched:
         return VerbReply(b"[]", outcome=outcome)
-    names, when = _candidates(call, asked).names, call.when
+    names, when = _candidates(call, args).names, call.when
     totals = call.evaluator.score(
         matched_pod.pod, matched_pod.matched, names, now=when.now, clock=when.clock, deadline=when.deadline
     )
