@@ -29,9 +29,9 @@ class ClusterError(Exception):
 class AccessError(ClusterError):
     """Address or credentials that cannot be found or used."""
 
-    def __init__(self, file: str, field: str, what: str, cure: str) -> None:
-        self.file, self.field, self.what, self.cure = file, field, what, cure
-        super().__init__(f"{': '.join(part for part in (file, field, what) if part)}; {cure}")
+    def __init__(self, file: str, field: str, what: str, hint: str) -> None:
+        self.file, self.field, self.what, self.hint = file, field, what, hint
+        super().__init__(f"{': '.join(part for part in (file, field, what) if part)}; {hint}")
 
 
 class RequestError(ClusterError):

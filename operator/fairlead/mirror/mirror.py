@@ -1,8 +1,8 @@
 """The mirror: nodes, pods and namespaces as rules see them; objects in, `Nodes` with exact changes out.
 
 No I/O, one writer. Each kind has a sink. Kinds may come in any order: a pod on an unknown node waits for the node. Pods
-that have ended hold no resources and are not stored: list pods with the field selectors entry, as kube-scheduler does,
-and the API server reports a pod that ends as deleted.
+that have ended hold no resources and are not stored: list pods with the selectors below, as kube-scheduler does, and
+the API server reports a pod that ends as deleted.
 """
 
 from collections.abc import Callable, Iterable

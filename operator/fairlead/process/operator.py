@@ -37,7 +37,7 @@ from fairlead.webhook.admission.review import review_steps
 from fairlead.webhook.extender.call import Caller, Verb
 from fairlead.webhook.extender.callers import Callers, callers, expected
 from fairlead.webhook.extender.rejected_pods import RejectedPods
-from fairlead.webhook.https.server import Stranger
+from fairlead.webhook.https.server import IdentityCheck
 from fairlead.webhook.https.tls import Tls, TlsError
 from fairlead.webhook.serving.policy_watch import WatchedPolicies
 from fairlead.webhook.serving.replica_report import ReportInputs, report
@@ -90,7 +90,7 @@ class SchedulerCallers:
         return self._known(name, verb)
 
     @property
-    def stranger(self) -> Stranger | None:
+    def identity_error(self) -> IdentityCheck | None:
         """Check that callers show the certificate in their Secret, because a provided authority may sign for others."""
         return self._why_strange if self._peers is not None else None
 

@@ -25,7 +25,7 @@ from fairlead.webhook.extender.call import CallClock, Caller, Verb
 from fairlead.webhook.extender.rejected_pods import RejectedPods
 from fairlead.webhook.https.bind_client import Binder, BindingClient
 from fairlead.webhook.https.dispatch import Dispatcher
-from fairlead.webhook.https.server import Page, Stranger, WebhookServer
+from fairlead.webhook.https.server import IdentityCheck, Page, WebhookServer
 from fairlead.webhook.https.tls import Tls
 
 LOG: Final = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class CallerSource(Protocol):
         """Return the caller with this certificate name; None if it may not call that verb."""
 
     @property
-    def stranger(self) -> Stranger | None:
+    def identity_error(self) -> IdentityCheck | None:
         """Check that a certificate belongs to its name, if its authority signs for others, too; else None."""
 
 
@@ -125,7 +125,7 @@ class Replica:
             settings.max_body,
             max(1.0, settings.timeout_s),
             pages=pages or {},
-            stranger=callers.stranger,
+            identity_error=callers.identity_error,
         )
         self.parts = Components(
             server=self.server,

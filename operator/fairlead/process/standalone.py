@@ -19,7 +19,7 @@ from fairlead.webhook.serving.reloader import PolicyReloader
 class ListedCallers:
     """Callers that the command line lists."""
 
-    stranger = None
+    identity_error = None
 
     def __init__(self, listed: Mapping[str, AllowedCallers | None], reloader: PolicyReloader) -> None:
         self._listed, self._reloader = listed, reloader

@@ -120,8 +120,8 @@ def find_access(
         return in_cluster(environment, service_account)
     if home.exists():
         return from_kubeconfig([home], context)
-    cure = "give --kubeconfig FILE, or set KUBECONFIG"
-    raise AccessError("", "", f"no cluster: KUBECONFIG is not set, this is not a pod, and {home} does not exist", cure)
+    hint = "give --kubeconfig FILE, or set KUBECONFIG"
+    raise AccessError("", "", f"no cluster: KUBECONFIG is not set, this is not a pod, and {home} does not exist", hint)
 
 
 def in_cluster(environment: Mapping[str, str] = os.environ, folder: Path = SERVICE_ACCOUNT) -> Access:
@@ -131,8 +131,8 @@ def in_cluster(environment: Mapping[str, str] = os.environ, folder: Path = SERVI
     """
     host, port = (environment.get(f"KUBERNETES_SERVICE_{part}", "") for part in ("HOST", "PORT"))
     if not host or not port:
-        cure = "run in a pod, or give --kubeconfig FILE"
-        raise AccessError("the environment", "KUBERNETES_SERVICE_HOST and _PORT", "are not both set", cure)
+        hint = "run in a pod, or give --kubeconfig FILE"
+        raise AccessError("the environment", "KUBERNETES_SERVICE_HOST and _PORT", "are not both set", hint)
     token = FileSecret(folder / "token", "the service account's token", _ADMIT)
     authority = FileSecret(folder / "ca.crt", "the cluster's authority", _ADMIT)
     token.read()
@@ -172,8 +172,8 @@ def _checked_server(cluster: Cluster, at: ConfigLocation) -> str:
     if not _is_address(cluster.server):
         raise AccessError(at.file, field, f"{cluster.server!r} is not an address", "it must be https://HOST[:PORT]")
     if cluster.proxy_url and not _is_address(cluster.proxy_url):
-        cure = "it must be http://HOST:PORT or https://HOST:PORT"
-        raise AccessError(at.file, f"{at.field}.proxy-url", f"{cluster.proxy_url!r} is not a supported proxy", cure)
+        hint = "it must be http://HOST:PORT or https://HOST:PORT"
+        raise AccessError(at.file, f"{at.field}.proxy-url", f"{cluster.proxy_url!r} is not a supported proxy", hint)
     return cluster.server.rstrip("/")
 
 

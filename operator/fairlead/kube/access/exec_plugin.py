@@ -69,8 +69,8 @@ class Plugin:
                 start_new_session=True,  # so that it can be killed with all processes that it started
             )
         except OSError as error:
-            cure = self.hint.strip() or "install it, or name it with its folder"
-            raise self._wrong(f"{self.command}: {(error.strerror or str(error)).lower()}", cure) from error
+            hint = self.hint.strip() or "install it, or name it with its folder"
+            raise self._wrong(f"{self.command}: {(error.strerror or str(error)).lower()}", hint) from error
         try:
             async with asyncio.timeout(_WITHIN_S):
                 stdout, stderr = await process.communicate()
@@ -86,26 +86,26 @@ class Plugin:
 
     def _read(self, stdout: bytes) -> PluginCredential:
         """Return the credential in the output; it is a secret, so that no error repeats it."""
-        cure = f"it must print an ExecCredential of {self.api_version}"
+        hint = f"it must print an ExecCredential of {self.api_version}"
         try:
             found = _decoder.decode(stdout[:_ANSWER_BYTES_MAX])
         except msgspec.ValidationError as error:
-            raise self._wrong(f"{self.command} printed something else: {error}", cure) from error
+            raise self._wrong(f"{self.command} printed something else: {error}", hint) from error
         except msgspec.DecodeError:
-            raise self._wrong(f"{self.command} did not print JSON", cure) from None
+            raise self._wrong(f"{self.command} did not print JSON", hint) from None
         if found.kind != "ExecCredential" or found.api_version != self.api_version:
-            raise self._wrong(f"{self.command} printed a {found.kind or 'nothing'} of {found.api_version!r}", cure)
+            raise self._wrong(f"{self.command} printed a {found.kind or 'nothing'} of {found.api_version!r}", hint)
         answer = found.status or PluginCredential()
         if bool(answer.client_certificate_data) != bool(answer.client_key_data):
-            raise self._wrong(f"{self.command} printed a certificate or a key without the other", cure)
+            raise self._wrong(f"{self.command} printed a certificate or a key without the other", hint)
         if not answer.token.isprintable():
-            raise self._wrong(f"{self.command} printed a token with more than one line", cure)
+            raise self._wrong(f"{self.command} printed a token with more than one line", hint)
         if not answer.token and not answer.client_key_data:
-            raise self._wrong(f"{self.command} printed neither a token nor a certificate", cure)
+            raise self._wrong(f"{self.command} printed neither a token nor a certificate", hint)
         return answer
 
-    def _wrong(self, what: str, cure: str) -> AccessError:
-        return AccessError(self.file, self.field, what, cure)
+    def _wrong(self, what: str, hint: str) -> AccessError:
+        return AccessError(self.file, self.field, what, hint)
 
 
 async def _end(process: Process) -> None:
@@ -121,8 +121,8 @@ def plugin(wanted: Exec, at: ConfigLocation, cluster: Cluster, authority: Secret
     """Return the exec plugin of a kubeconfig's user. Raises AccessError."""
     field = f"{at.field}.exec"
     if wanted.api_version not in (_V1, _V1BETA1):
-        cure = f"it must be {_V1} or {_V1BETA1}; a newer version of the program has it"
-        raise AccessError(at.file, f"{field}.apiVersion", f"{wanted.api_version!r} is not known", cure)
+        hint = f"it must be {_V1} or {_V1BETA1}; a newer version of the program has it"
+        raise AccessError(at.file, f"{field}.apiVersion", f"{wanted.api_version!r} is not known", hint)
     mode = wanted.interactive_mode or ("IfAvailable" if wanted.api_version == _V1BETA1 else "")
     if mode not in ("Never", "IfAvailable"):
         what = "there is no terminal" if mode == "Always" else f"{mode!r} is not known"

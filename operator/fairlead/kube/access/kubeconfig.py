@@ -139,8 +139,8 @@ def choose(files: Iterable[Path], context: str = "") -> Chosen:
     where = ", ".join(merged.files)
     name = context or merged.current
     if not name:
-        cure = "choose one with `kubectl config use-context NAME`"
-        raise AccessError(where, "current-context", "is not set", f"{cure}; there are {_names(merged.contexts)}")
+        hint = "choose one with `kubectl config use-context NAME`"
+        raise AccessError(where, "current-context", "is not set", f"{hint}; there are {_names(merged.contexts)}")
     chosen, at = _pick(merged.contexts, name, where, "contexts")
     cluster, cluster_at = _pick(merged.clusters, chosen.cluster, at.file, f"{at.field}.cluster")
     user, user_at = (User(), at) if not chosen.user else _pick(merged.users, chosen.user, at.file, f"{at.field}.user")
@@ -174,14 +174,14 @@ def _merge(merged: _Merged, path: Path, file: _File) -> None:
 
 
 def _read(path: Path) -> _File:
-    cure = "give a kubeconfig that can be read, with --kubeconfig or KUBECONFIG"
+    hint = "give a kubeconfig that can be read, with --kubeconfig or KUBECONFIG"
     try:
         with path.open("rb") as file:
             data = file.read(_BYTES_MAX + 1)
     except OSError as error:
-        raise AccessError(str(path), "", (error.strerror or str(error)).lower(), cure) from error
+        raise AccessError(str(path), "", (error.strerror or str(error)).lower(), hint) from error
     if len(data) > _BYTES_MAX:
-        raise AccessError(str(path), "", "is too large to be a kubeconfig", cure)
+        raise AccessError(str(path), "", "is too large to be a kubeconfig", hint)
     try:
         document = without_nulls(yaml.load(data, _Loader) or {})  # noqa: S506  a safe loader
         return msgspec.convert(document, _File)
@@ -189,7 +189,7 @@ def _read(path: Path) -> _File:
         what, _, at = str(error).partition(" - at `$.")
         raise AccessError(str(path), at.rstrip("`"), what, "compare with `kubectl config view`") from error
     except (yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError) as error:  # tags that do not fit
-        raise AccessError(str(path), "", f"is not YAML{_place(error)}", cure) from error
+        raise AccessError(str(path), "", f"is not YAML{_place(error)}", hint) from error
 
 
 def _place(error: Exception) -> str:

@@ -45,7 +45,7 @@ class FileSecret:
 
     path: Path
     field: str
-    cure: str
+    hint: str
     _seen: tuple[int, int, int] | None = None
     _data: bytes = dataclasses.field(default=b"", repr=False)
 
@@ -64,9 +64,9 @@ class FileSecret:
                 self._data = self._data if data == self._data else data
         except OSError as error:
             if not self._data:
-                raise AccessError(self.file, self.field, (error.strerror or str(error)).lower(), self.cure) from error
+                raise AccessError(self.file, self.field, (error.strerror or str(error)).lower(), self.hint) from error
         if not self._data:
-            raise AccessError(self.file, self.field, "is empty", self.cure)
+            raise AccessError(self.file, self.field, "is empty", self.hint)
         return self._data
 
 

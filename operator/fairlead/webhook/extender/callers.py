@@ -1,7 +1,7 @@
 """Authorization of callers: each scheduler for its own pods only, by the common name of its certificate.
 
 The name proves the identity only if Fairlead alone signs for the authority of callers; else see
-`WebhookServer.stranger`.
+`WebhookServer.identity_error`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping

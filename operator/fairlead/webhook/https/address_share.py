@@ -24,7 +24,7 @@ class ConnectionsByAddress(Generic[T]):
         return iter(self._at)
 
     def has(self, address: str) -> bool:
-        """Return whether count is a connection from this address."""
+        """Return whether there is a connection from this address."""
         return address in self._of
 
     def is_full_for(self, address: str) -> bool:
@@ -49,7 +49,7 @@ class ConnectionsByAddress(Generic[T]):
         return displaced
 
     def remove(self, one: T) -> bool:
-        """Remove a connection; return whether it was count."""
+        """Remove a connection; return whether it was there."""
         address = self._at.pop(one, None)
         if address is None:
             return False

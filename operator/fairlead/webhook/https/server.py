@@ -30,7 +30,7 @@ BODY_S: Final = 10.0
 _NANO: Final = 1_000_000_000
 MAX_BODY: Final = 10 * 1024 * 1024
 _DISTRUSTED: Final = "unknown authority"
-_STRANGER: Final = "another certificate"
+_OTHER_CERTIFICATE: Final = "another certificate"
 _REASONS: Final = {
     400: "bad request",
     403: "identity",
@@ -46,7 +46,7 @@ Prompt = Callable[[IncomingCall], Reply]
 Handle = Prompt | Callable[[IncomingCall], Awaitable[Reply]]
 Page = Callable[[str], bytes | None]
 """Returns a page for the client of this common name; None if it may not read it."""
-Stranger = Callable[[str, str], str]
+IdentityCheck = Callable[[str, str], str]
 """Returns why a client is not who its certificate says, from its common name and fingerprint; "" if it is."""
 
 
@@ -70,7 +70,7 @@ class WebhookServer:
     draining: bool = False
     pages: Mapping[str, Page] = field(default_factory=dict)
     """Pages for GET, by path."""
-    stranger: Stranger | None = None
+    identity_error: IdentityCheck | None = None
     """Needed if the authority of clients also signs for others: then a common name alone proves nothing."""
     clock: Callable[[], int] = perf_counter_ns
     time: Callable[[], int] = time_ns
@@ -165,7 +165,7 @@ class WebhookServer:
         if handle is None or name is None or self.draining or length > self.max_body:
             return None
         caller = self.authorize(name, path)
-        if caller is None or (self.stranger is not None and self.stranger(name, peer.leaf)):
+        if caller is None or (self.identity_error is not None and self.identity_error(name, peer.leaf)):
             return None
 
         def work(body: bytes, received: int) -> Reply:
@@ -234,8 +234,8 @@ class WebhookServer:
             return _describe(403, text, reason)
         if peer.name is None:
             return _describe(403, "the certificate has no common name, or several, and may not call anything")
-        if self.stranger is not None and (why := self.stranger(peer.name, peer.leaf)):
-            return _describe(403, f"the certificate of {peer.name!r} may not call anything: {why}", _STRANGER)
+        if self.identity_error is not None and (why := self.identity_error(peer.name, peer.leaf)):
+            return _describe(403, f"the certificate of {peer.name!r} may not call anything: {why}", _OTHER_CERTIFICATE)
         return peer.name
 
     def _fault(self, path: str, error: Exception) -> Reply:

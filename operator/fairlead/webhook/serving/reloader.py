@@ -20,11 +20,11 @@ from fairlead.webhook.serving.policy_status import PolicyStatus
 from fairlead.webhook.serving.policy_store import PolicyStore
 
 LOG: Final = logging.getLogger(__name__)
-_GONE_S: Final = 1.0
+_FREE_AFTER_S: Final = 1.0
 _LONG_S: Final = 0.25
 _LONG_PART: Final = 1 / 12
 """Share of the event loop's time for policies that have taken longer than that: calls come first."""
-Wanted = Callable[[Iterable[str], Iterable[str]], Awaitable[None]]
+Subscribe = Callable[[Iterable[str], Iterable[str]], Awaitable[None]]
 """Called with the annotations that policies read and the schedulers they name; returns once the mirror holds them."""
 
 
@@ -34,7 +34,7 @@ class PolicyReloader:
 
     policies: PolicyStore
     mirror: Mirror
-    subscribe: Wanted
+    subscribe: Subscribe
     state: ServingState | None = None
     schedulers: frozenset[str] = frozenset()
     stays: Callable[[str], bool] = lambda _: True
@@ -113,7 +113,7 @@ class PolicyReloader:
             kept = {id(one) for one in policies.policies}
             removed = [one for one in self.state.policies.policies if id(one) not in kept]
             self._unused += [expression for one in removed for expression in one.expressions]
-            asyncio.get_running_loop().call_later(_GONE_S, self._free)
+            asyncio.get_running_loop().call_later(_FREE_AFTER_S, self._free)
             del removed
         self.state = self._state_of(policies)
         LOG.info("policy_set.serving", extra={"hash": policies.generation, "policies": len(enforced)})
