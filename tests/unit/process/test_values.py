@@ -245,7 +245,7 @@ async def test_nor_where_fairlead_is_at_fault(
     policy = next(policies())
     (tmp_path / "policies").mkdir()
     (tmp_path / "policies" / "p.yaml").write_text(json.dumps(policy))
-    monkeypatch.setattr(Evaluator, "judge", fails)
+    monkeypatch.setattr(Evaluator, "filter", fails)
     monkeypatch.setattr(Evaluator, "precompute", fails)
     async with running(tmp_path, planted()) as one:
         await one.ready()
