@@ -71,50 +71,50 @@ class Classes:
     size: int = 0
     """Bytes of all classes."""
     counts: CacheCounts = field(default_factory=CacheCounts)
-    _kept: OrderedDict[tuple[int, Hashable], PodClass] = field(default_factory=OrderedDict)
+    _classes: OrderedDict[tuple[int, Hashable], PodClass] = field(default_factory=OrderedDict)
     _named: deque[PodClass] = field(default_factory=deque)
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._classes)
 
     def __iter__(self) -> Iterator[PodClass]:
         """Return the classes, the most recently used first."""
-        return reversed([*self._kept.values()])
+        return reversed([*self._classes.values()])
 
     def __contains__(self, one: PodClass) -> bool:
-        return self._kept.get(one.key) is one
+        return self._classes.get(one.key) is one
 
     def get(self, key: tuple[int, Hashable]) -> PodClass | None:
         """Return the class of a key, if there is one, without counting as use."""
-        return self._kept.get(key)
+        return self._classes.get(key)
 
     def use(self, key: tuple[int, Hashable]) -> PodClass | None:
         """Return the class of a key, if there is one, and count a hit or a miss."""
-        found = self._kept.get(key)
+        found = self._classes.get(key)
         if found is None:
             self.counts.misses += 1
             return None
         self.counts.hits += 1
-        self._kept.move_to_end(key)
+        self._classes.move_to_end(key)
         return found
 
     def put(self, one: PodClass) -> None:
         """Add a new class."""
-        self._kept[one.key] = one
-        for each in [*self._kept.values()] if len(self._kept) == _SEVERAL else [one]:
+        self._classes[one.key] = one
+        for each in [*self._classes.values()] if len(self._classes) == _SEVERAL else [one]:
             self.count(each)
 
     def count(self, one: PodClass) -> None:
         """Count the memory of a class anew, and evict others until there is room for it."""
         if one not in self:
             return
-        if one.uncounted and len(self._kept) > 1:
+        if one.uncounted and len(self._classes) > 1:
             one.bound, one.uncounted = size_of(*one.uncounted), ()
         size = one.bound + one.verdicts.count() + one.scores.count()
         self.size += size - one.size
         one.size = size
-        while len(self._kept) > 1 and (self.size > self.limit or len(self._kept) > self.entries):
-            oldest = next(each for each in self._kept.values() if each is not one)
+        while len(self._classes) > 1 and (self.size > self.limit or len(self._classes) > self.entries):
+            oldest = next(each for each in self._classes.values() if each is not one)
             self._forget(oldest)
             self.counts.evictions += 1
 
@@ -131,7 +131,7 @@ class Classes:
         return one.verdicts.names()
 
     def _forget(self, one: PodClass) -> None:
-        del self._kept[one.key]
+        del self._classes[one.key]
         self.size -= one.size
         if one in self._named:
             self._named.remove(one)

@@ -71,37 +71,37 @@ class Evaluator:
     ) -> Filtered:
         """Return which of these nodes the pod may use by the policies that apply to it. Raises TooSlowError."""
         found = self._class_of(pod, matched)
-        kept = found.verdicts
-        if not kept.rules:
+        cache = found.verdicts
+        if not cache.rules:
             return Filtered(names)
         self._data.refresh(now, clock, deadline)
         try:
-            kept.refresh(now, clock, deadline)
+            cache.refresh(now, clock, deadline)
             passing = self.classes.names_of(found)
         finally:
-            if kept.has_grown:
+            if cache.has_grown:
                 self.classes.count(found)
         if _are_all_in(passing, names):
-            return Filtered(names, _kept=kept)
-        return Filtered([*filter(passing.__contains__, names)], names, kept)
+            return Filtered(names, _cache=cache)
+        return Filtered([*filter(passing.__contains__, names)], names, cache)
 
     def score(
         self, pod: PodView, matched: Sequence[Matched], names: Sequence[str], *, now: int, clock: Clock, deadline: int
     ) -> list[float]:
         """Return the exact total of the policies for each node; an unknown one has no value. Raises TooSlowError."""
         found = self._class_of(pod, matched)
-        kept = found.scores
-        if not kept.rules:
+        cache = found.scores
+        if not cache.rules:
             return [0.0] * len(names)
         self._data.refresh(now, clock, deadline)
         try:
-            kept.refresh(now, clock, deadline)
+            cache.refresh(now, clock, deadline)
         finally:
-            if kept.has_grown:
+            if cache.has_grown:
                 self.classes.count(found)
         slots, places = self.nodes.slots, self._places(names)
         rules: list[tuple[Sequence[float], Normalize, int]] = []
-        for each in kept.rules:
+        for each in cache.rules:
             if places is not None:
                 values = itemgetter(*places)(each.values)
             else:
@@ -131,31 +131,31 @@ class Evaluator:
             return None
         return found
 
-    def refresh(self, kept: PodClass | None, *, now: int, clock: Clock, deadline: int) -> None:
+    def refresh(self, cached: PodClass | None, *, now: int, clock: Clock, deadline: int) -> None:
         """Bring data and cached verdicts up to date. Raises TooSlowError; the next call continues where this ended."""
         self._data.refresh(now, clock, deadline)
-        if kept is not None:
+        if cached is not None:
             try:
-                kept.verdicts.refresh(now, clock, deadline)
+                cached.verdicts.refresh(now, clock, deadline)
             finally:
-                if kept.has_grown:
-                    self.classes.count(kept)
+                if cached.has_grown:
+                    self.classes.count(cached)
 
     def precompute(self, *, now: int, clock: Clock, deadline: int) -> bool:
         """Compute in idle time what is out of date, recently used classes first; report whether all of it was done."""
         try:
             self._data.refresh(now, clock, deadline)
-            for kept in self.classes:
-                if kept.key[0] != id(self) or kept not in self.classes:
+            for cached in self.classes:
+                if cached.key[0] != id(self) or cached not in self.classes:
                     continue
                 if clock() > deadline:
                     return False
-                self.refresh(kept, now=now, clock=clock, deadline=deadline)
+                self.refresh(cached, now=now, clock=clock, deadline=deadline)
                 try:
-                    kept.scores.refresh(now, clock, deadline)
+                    cached.scores.refresh(now, clock, deadline)
                 finally:
-                    if kept.has_grown:
-                        self.classes.count(kept)
+                    if cached.has_grown:
+                        self.classes.count(cached)
         except TooSlowError:
             return False
         return True

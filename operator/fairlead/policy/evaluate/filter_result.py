@@ -17,15 +17,15 @@ class Filtered:
     """Nodes that passed. Read the rest before the next call: it is computed on access, from the cache."""
 
     passed: Sequence[str]
-    _asked: Sequence[str] = ()
-    _kept: VerdictCache | None = None
+    _names: Sequence[str] = ()
+    _cache: VerdictCache | None = None
 
     @cached_property
     def unknown(self) -> Sequence[str]:
         """Return the nodes that are rejected because they are not known yet."""
-        if self._kept is None or self._slots is not None:
+        if self._cache is None or self._slots is not None:
             return ()
-        return [*filterfalse(self._kept.nodes.slots.__contains__, self._others)]
+        return [*filterfalse(self._cache.nodes.slots.__contains__, self._others)]
 
     @cached_property
     def rejected(self) -> Mapping[str, Rejection]:
@@ -39,9 +39,9 @@ class Filtered:
     @cached_property
     def by_all(self) -> Mapping[str, Sequence[Rejection]]:
         """Return all reasons of each rejected known node, in order; the scheduler gets the first."""
-        if self._kept is None:
+        if self._cache is None:
             return {}
-        slots, rules = self._kept.nodes.slots, self._kept.rules
+        slots, rules = self._cache.nodes.slots, self._cache.rules
         known = [name for name in self._others if name in slots]
         columns = [bytes([rule.codes[slots[name]] for name in known]) for rule in rules]
         reasons: dict[tuple[int, ...], Sequence[Rejection]] = {}
@@ -61,26 +61,26 @@ class Filtered:
     @property
     def any_node_passes(self) -> bool:
         """Report whether any known node would pass, whether it is in the call or not."""
-        return self._kept is None or 1 in self._kept.passing
+        return self._cache is None or 1 in self._cache.passing
 
     @cached_property
     def _others(self) -> Sequence[str]:
-        return [] if self._kept is None else [*filterfalse(self._kept.names().__contains__, self._asked)]
+        return [] if self._cache is None else [*filterfalse(self._cache.names().__contains__, self._names)]
 
     @cached_property
     def _first(self) -> Sequence[tuple[FilterColumn, list[str], bytes]]:
-        if self._kept is None:
+        if self._cache is None:
             return []
         if self._slots is not None:
-            return [*self._kept.first_to_reject(self._others, self._slots)]
-        slots = self._kept.nodes.slots
+            return [*self._cache.first_to_reject(self._others, self._slots)]
+        slots = self._cache.nodes.slots
         known = [name for name in self._others if name in slots]
-        return [*self._kept.first_to_reject(known, [slots[name] for name in known])]
+        return [*self._cache.first_to_reject(known, [slots[name] for name in known])]
 
     @cached_property
     def _slots(self) -> Sequence[int] | None:
         """Return the slots of the nodes that did not pass; None if one of them is unknown."""
         try:
-            return None if self._kept is None else [*map(self._kept.nodes.slots.__getitem__, self._others)]
+            return None if self._cache is None else [*map(self._cache.nodes.slots.__getitem__, self._others)]
         except KeyError:
             return None
