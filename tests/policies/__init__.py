@@ -1,1 +1,1 @@
-"""Policies to test with: good ones that every reader takes, bad ones that it refuses with the right words."""
+"""Policies for tests: good ones that every reader accepts, bad ones that it rejects with the right message."""

@@ -1,6 +1,6 @@
-"""Policies that must be refused, keyed by what is wrong with them, with what their owner must read.
+"""Policies that must be rejected, by what is wrong with them, with the message for their owner.
 
-Each is refused by the API server and offline. Both name the same field; where the API server has words of its own for
+Each is rejected by the API server and offline. Both name the same field; where the API server has its own words for
 something, `server` is what it says and `offline` what we say.
 """
 
@@ -17,7 +17,7 @@ class Bad:
     want_field: str
     want_server: str
     want_offline: str = ""
-    """Empty: the same as the API server's."""
+    """"" if it is the same as the API server's."""
 
 
 A_NAME = "write a name such as gpu-class: lower-case letters, digits and '-', a letter or digit at both ends"
@@ -29,22 +29,22 @@ _TRUE = {"name": "a", "expression": "true"}
 
 
 def rule(**fields: object) -> Object:
-    """A policy with a filter of these fields, which is good without them."""
+    """Return a policy with a filter of these fields, which is good without them."""
     return policy(filters=[_TRUE | fields])
 
 
 def score(**fields: object) -> Object:
-    """A policy with a score of these fields, which is good without them."""
+    """Return a policy with a score of these fields, which is good without them."""
     return policy(scores=[{"name": "a", "expression": "1.0"} | fields])
 
 
 def selector(*expressions: Object, **labels: str) -> Object:
-    """A policy with this pod selector."""
+    """Return a policy with this pod selector."""
     return policy(match={"podSelector": {"matchExpressions": [*expressions], "matchLabels": labels}})
 
 
 def same_name(one: Object, other: Object) -> Object:
-    """A policy of these two parts."""
+    """Return a policy of these two parts."""
     return policy(**one, **other)
 
 

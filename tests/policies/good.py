@@ -8,7 +8,7 @@ Object = dict[str, Any]
 
 
 def policy(**spec: object) -> Object:
-    """A policy with this spec."""
+    """Return a policy with this spec."""
     return {
         "apiVersion": "fairlead.dev/v1alpha1",
         "kind": "SchedulerExtenderPolicy",
@@ -18,7 +18,7 @@ def policy(**spec: object) -> Object:
 
 
 def data(**entry: object) -> Object:
-    """A policy with this one entry of data."""
+    """Return a policy with this one entry of data."""
     return policy(data=[{"name": "load"} | entry])
 
 

@@ -1,4 +1,4 @@
-"""Policies spoilt at random: whatever one reader refuses, the other must refuse too."""
+"""Policies spoilt at random: what one reader rejects, the other must reject too."""
 
 import copy
 import random
@@ -15,7 +15,7 @@ _KEYS = ("name", "expression", "key", "maxAge", "nodeLabel", "on_error", "x", "m
 
 
 def spoilt(seed: int) -> Object:
-    """A good policy with one to three things changed in its spec."""
+    """Return a good policy with one to three things changed in its spec."""
     chance = random.Random(seed)  # noqa: S311 - nothing secret
     chosen = copy.deepcopy(chance.choice([EVERYTHING, EVERYTHING, _READY, *GOOD.values()]))
     for _ in range(chance.randint(1, 3)):

@@ -16,7 +16,7 @@ NEVER = 1 << 62
 
 
 class Clock:
-    """Each look at it takes so long; it remembers how often it was looked at."""
+    """A clock that advances by a step with each call, and counts the calls."""
 
     def __init__(self, step: int = 0) -> None:
         self.time = 0
@@ -30,7 +30,7 @@ class Clock:
 
 
 class Endless(Clock):
-    """Time does not pass."""
+    """A clock that stands still."""
 
 
 def filtered(
@@ -98,12 +98,12 @@ class Cluster:
         return filtered(self.evaluator, pod, asked, now=now, clock=clock, deadline=deadline)
 
     def reasons(self, pod: PodView, now: int = NOW) -> dict[str, str]:
-        """Of refused nodes, as policy/rule: reason."""
+        """Return the reasons of rejected nodes, as policy/rule: reason."""
         refused = self.filter(pod, now=now).rejected
         return {name: f"{why.policy}/{why.rule}: {why.reason}" for name, why in refused.items()}
 
     def refusal(self, pod: PodView, now: int = NOW) -> Rejection | None:
-        """Of the only node."""
+        """Return why the only node is rejected; None if it passes."""
         return next(iter(self.filter(pod, now=now).rejected.values()), None)
 
     def scores(

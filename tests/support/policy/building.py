@@ -1,4 +1,4 @@
-"""Objects as the API gives them, and what the engine makes of them."""
+"""Objects of the API, and what they become as policies, pods and nodes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -26,7 +26,7 @@ Words = Mapping[str, "str | Mapping[str, Any]"]
 
 
 def obj(name: str = "p", *, generation: int = 1, uid: str = "", **spec: Any) -> dict[str, Any]:
-    """A policy as the API gives it; lists of rules may be maps from names to expressions."""
+    """Return a policy as the API returns it; lists of rules may be maps from names to expressions."""
     written = {field: _listed(field, value) for field, value in spec.items()}
     if isinstance(match := written.get("match"), dict) and "conditions" in match:
         written["match"] = match | {"conditions": _listed("conditions", match["conditions"])}
@@ -53,7 +53,7 @@ def policy(name: str = "p", *, rules: CompileOptions | None = None, **spec: Any)
 
 
 def faults(rules: CompileOptions | None = None, **spec: Any) -> dict[str, str]:
-    """What is wrong with a policy, by field."""
+    """Return the faults of a policy, by field."""
     try:
         policy(rules=rules, **spec)
     except PolicyError as error:
@@ -92,7 +92,7 @@ def node(
     used: float = 0.0,
     **spec: Any,
 ) -> NodeView:
-    """Conditions are status and time of transition by type."""
+    """Return a node; conditions are given as status and transition time, by type."""
     listed = [{"type": kind, "status": one, "lastTransitionTime": at} for kind, (one, at) in (conditions or {}).items()]
     metadata: dict[str, Any] = {"name": name, "creationTimestamp": "2026-01-01T00:00:00Z"}
     if labels is not None:

@@ -32,7 +32,7 @@ ZONE = (Element("node.metadata.labels", 1, "zone"),)
 def explained(
     spec: dict[str, Any], node: object = None, pod: object = None, on_it: Sequence[object] = ON_IT
 ) -> NodeExplained:
-    """What is said of one node."""
+    """Return the explanation of one node."""
     policies, nodes, facts = world(spec, node, pod, on_it)
     return explain(facts, policies.matching(facts, "fairlead", NOW), nodes, "n", NOW)
 
@@ -40,7 +40,7 @@ def explained(
 def world(
     spec: dict[str, Any], node: object = None, pod: object = None, on_it: Sequence[object] = ON_IT
 ) -> tuple[PolicySet, Nodes, PodView]:
-    """A policy, a node and a pod."""
+    """Return a policy, a node and a pod."""
     nodes = Nodes()
     view = NodeView(
         from_json("Node", node or NODE),
@@ -53,7 +53,7 @@ def world(
 
 
 def flips_of(expression: str, on_it: Sequence[object] = ON_IT) -> list[Change]:
-    """The flips for a filter that refuses."""
+    """Return the changes that would let a rejecting filter pass."""
     (rule,) = explained({"filters": [{"name": "rule", "expression": expression}]}, on_it=on_it).filters
     assert rule.outcome == "Rejected"
     return list(rule.flips)

@@ -1,4 +1,4 @@
-"""Policies as texts, and what lint says of them."""
+"""Policies as text, and what lint reports about them."""
 
 import textwrap
 
@@ -10,7 +10,7 @@ GOOD = HEAD + "spec: {filters: [{name: a, expression: node.spec.unschedulable ==
 
 
 def report_of(*texts: str | bytes) -> LintReport:
-    """What lint says of files called a.yaml, b.yaml and so on."""
+    """Return the report of lint on files named a.yaml, b.yaml and so on."""
     checker = Checker()
     for at, text in enumerate(texts):
         checker.check(f"{chr(97 + at)}.yaml", text if isinstance(text, bytes) else text.encode())
@@ -18,17 +18,17 @@ def report_of(*texts: str | bytes) -> LintReport:
 
 
 def errors_of(*texts: str | bytes) -> list[Finding]:
-    """The errors."""
+    """Return the errors only."""
     return [finding for finding in report_of(*texts).findings if finding.severity == "error"]
 
 
 def said(finding: Finding) -> str:
-    """A finding as one line."""
+    """Return a finding as one line."""
     place = f"{finding.file}:{finding.line}:{finding.column}: "
     field = f"{finding.field}: " if finding.field else ""
     return place + field + finding.message + (f"; {finding.hint}" if finding.hint else "")
 
 
 def spec(text: str) -> str:
-    """A policy with this spec, its first line being the fifth."""
+    """Return a policy with this spec, which begins in the fifth line."""
     return f"{HEAD}spec:\n{textwrap.indent(textwrap.dedent(text), '  ')}"

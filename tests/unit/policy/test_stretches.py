@@ -1,4 +1,4 @@
-"""What is done with a policy between two pauses is little, whatever somebody wrote.
+"""The work on a policy between two pauses is little, whatever the policy is.
 
 Calls are counted, not time: of Python's functions and of those that it calls. A machine that serves does ten of them in
 a microsecond or two. What a single call of C may take is held by sizes.
@@ -27,7 +27,7 @@ from support.policy import MODEL, hostile
 from support.policy.building import INSTALLED, obj
 
 CALLS: Final = 90_000
-"""In a stretch: some eight milliseconds."""
+"""Calls in a stretch: about eight milliseconds."""
 CODE: Final = 12_000
 """Nodes of the code that Python compiles at once."""
 ERRORS: Final = 200
@@ -36,7 +36,7 @@ RULES: Final = CompileOptions(INSTALLED)
 
 
 def stretches(obj: Any) -> tuple[Inspected, int]:
-    """What comes of it, and the calls of the longest stretch."""
+    """Return the result, and the calls of the longest stretch."""
     calls = longest = 0
 
     def count(_: object, event: str, __: object) -> None:
@@ -198,7 +198,7 @@ def test_a_policy_has_so_many_patterns_and_no_more() -> None:
 
 
 class Clock:
-    """Goes on by a second each time that somebody looks."""
+    """A clock that advances by a step with each call."""
 
     def __init__(self, step: float) -> None:
         self.now, self.step = 0.0, step

@@ -1,4 +1,4 @@
-"""Whatever is written in policies, pods and nodes: a clear error or a defined verdict, and soon."""
+"""Whatever policies, pods and nodes contain: a clear error or a defined verdict, in short time."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""From a policy as it was written to one that can be evaluated, or to all that is wrong with it."""
+"""The compiler: from the object of the API to rules, or to all faults."""
 
 from typing import Any
 

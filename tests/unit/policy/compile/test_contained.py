@@ -1,4 +1,4 @@
-"""Whatever is raised in a rule stays there: it could not decide, and its `onError` says what that means."""
+"""No exception leaves a rule: it becomes a rule error, and its `onError` says what happens."""
 
 from collections.abc import Callable
 from typing import Any
@@ -47,7 +47,7 @@ def error(request: pytest.FixtureRequest) -> Exception:
 
 @pytest.fixture(params=["as it evaluates", "as it is bound to the pod"])
 def broken(request: pytest.FixtureRequest, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Expressions with these words raise what nobody foresaw."""
+    """Expressions with these words raise unexpected exceptions."""
     for name in ("for_pod", "for_pod_with_expiry"):
         before = getattr(CompiledExpression, name)
 
@@ -125,7 +125,7 @@ def test_the_explanation() -> None:
 
 
 def test_the_steps_of_an_explanation(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who explains evaluates with rights of his own, and is told the words."""
+    """An explanation shows the message, because it is evaluated with the user's own rights."""
     monkeypatch.setattr(Program, "_tracing", _fails(error))
     (filter_,) = policy(filters={"f": GOOD}).filters
     assert filter_.expression is not None

@@ -1,4 +1,4 @@
-"""What serves in place of a policy that does not compile."""
+"""Placeholders of policies that do not compile."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The annotations that are written when a pod is bound."""
+"""Annotations that are written when a pod is bound."""
 
 from typing import Any
 

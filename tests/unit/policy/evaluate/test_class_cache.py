@@ -1,4 +1,4 @@
-"""What is kept for classes of pods is bounded in bytes, counted and not measured."""
+"""The cache of classes of pods is limited in bytes, which are counted and not measured."""
 
 from collections.abc import Iterable
 from sys import getsizeof
@@ -35,7 +35,7 @@ def _ask(cluster: Cluster, owners: Iterable[object]) -> None:
 
 
 def _arrays(classes: Classes) -> int:
-    """What nobody can do without: verdicts and values."""
+    """Return the bytes of verdicts and values alone."""
     verdicts = sum(getsizeof(rule.codes) for one in classes for rule in one.verdicts.rules)
     return verdicts + sum(getsizeof(rule.values) for one in classes for rule in one.scores.rules)
 

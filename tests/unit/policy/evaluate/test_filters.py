@@ -1,4 +1,4 @@
-"""What filters refuse, and why: reasons, onError, several policies."""
+"""Nodes that filters reject, and why: reasons, onError, several policies."""
 
 from itertools import permutations
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which pods a policy is for, and what happens when that cannot be told."""
+"""Pods that a policy applies to, and what happens if that cannot be decided."""
 
 from typing import Any
 

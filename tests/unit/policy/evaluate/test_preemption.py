@@ -1,4 +1,4 @@
-"""Which candidates of a preemption are given up."""
+"""Candidates of a preemption that are given up."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""From raw values to points: normalisation, neutrality, weights, the wire."""
+"""Scores, from raw values to points: normalization, missing values, weights, what is sent."""
 
 import math
 from fractions import Fraction

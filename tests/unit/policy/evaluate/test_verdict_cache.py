@@ -1,4 +1,4 @@
-"""What is computed again and what is not, in slices, within bounds."""
+"""Cached verdicts: what is evaluated again and what is not, in slices, within bounds."""
 
 import tracemalloc
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ GPU = Change(node=frozenset({("metadata", "labels", "gpu")}))
 
 @contextmanager
 def evaluations(cluster: Cluster) -> Iterator[dict[str, int]]:
-    """How often each rule is evaluated in between."""
+    """Count how often each rule is evaluated meanwhile."""
     before = dict(cluster.evaluator.tally.evaluations)
     found: dict[str, int] = {}
     yield found
@@ -224,7 +224,7 @@ def test_a_change_in_the_middle_of_a_cold_pass_is_not_lost() -> None:
 
 
 class _Slow:
-    """Time that passes while nodes are judged."""
+    """A clock that advances while nodes are evaluated."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, each: int) -> None:
         self.time = 0

@@ -1,4 +1,4 @@
-"""Whatever happens to nodes, pods and time: what is kept equals what is computed from nothing."""
+"""Whatever happens to nodes, pods and time: cached results equal those computed from nothing."""
 
 from collections.abc import Sequence
 from contextlib import suppress

@@ -167,7 +167,7 @@ FORMULAS = st.recursive(
 
 
 def write(formula: Any) -> str:
-    """A formula as an expression."""
+    """Return a formula as an expression."""
     match formula:
         case int():
             return LEAVES[formula]
@@ -178,12 +178,12 @@ def write(formula: Any) -> str:
 
 
 def occurrences(formula: Any) -> list[int]:
-    """Its leaves, from left to right."""
+    """Return the leaves, from left to right."""
     return [formula] if isinstance(formula, int) else [leaf for part in formula[1:] for leaf in occurrences(part)]
 
 
 def decide(formula: Any, values: list[bool]) -> bool:
-    """What a formula comes to when its leaves, from left to right, have these values."""
+    """Return the value of a formula if its leaves, from left to right, have these values."""
     match formula:
         case int():
             return values.pop(0)

@@ -1,4 +1,4 @@
-"""What is said of a node: by which policy, and what it comes to."""
+"""Explanations of nodes: the outcome of each rule of each policy."""
 
 from typing import Any
 

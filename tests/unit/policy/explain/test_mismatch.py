@@ -1,4 +1,4 @@
-"""Why a policy is not for a pod."""
+"""Reasons why a policy does not apply to a pod."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is foretold of an expression where a label is absent, and where it has another value, comes true."""
+"""The predicted outcomes for an absent label, and for another value of it, are those of the evaluation."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

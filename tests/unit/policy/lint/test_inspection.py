@@ -1,4 +1,4 @@
-"""What is wrong with an object is said at once, and only once."""
+"""All faults of an object are reported at once, and each only once."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ RULES = CompileOptions({one.name: one for one in strategies.installed()})
 
 
 def faults_of(spec: Any) -> list[str]:
-    """What is said of a spec."""
+    """Return the faults of a spec."""
     header = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy", "metadata": {"name": "policy"}}
     return [str(fault).split(";")[0] for fault in inspect({**header, "spec": spec}, MODEL, RULES).faults]
 

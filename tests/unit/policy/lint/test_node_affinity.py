@@ -26,7 +26,7 @@ def compiled(text: str) -> CompiledExpression:
 
 
 def selects(terms: list[dict[str, Any]], name: str, labels: Mapping[str, str]) -> bool:
-    """As kube-scheduler does it: a term must hold as a whole, and one without anything holds for no node."""
+    """Evaluate terms as kube-scheduler does: all of a term must hold, and an empty term matches no node."""
     return any(
         term
         and all(_holds(one, labels) for one in term.get("matchExpressions", []))
@@ -59,7 +59,7 @@ def _holds(requirement: dict[str, Any], values: Mapping[str, str]) -> bool:
 
 
 def passes(expression: CompiledExpression, name: str, labels: Mapping[str, str], *, rejects_on_error: bool) -> bool:
-    """What the filter does."""
+    """Report whether the filter passes a node."""
     node = NodeView(from_json("Node", {"metadata": {"name": name, "labels": dict(labels)}}))
     verdict = filter_of(expression, "r", "r", resolvable=False).for_pod(PodView(None))(node, 0)
     if verdict is PASS:

@@ -1,4 +1,4 @@
-"""Values that stand on nodes: how they are read, and until when they hold."""
+"""Values of data on nodes: how they are read, and when they become stale."""
 
 from typing import Any
 

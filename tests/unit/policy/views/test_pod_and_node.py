@@ -1,4 +1,4 @@
-"""What rules see of a pod and of a node."""
+"""Pods and nodes as rules see them."""
 
 import pytest
 
