@@ -144,6 +144,11 @@ class CompiledExpression:
         return CompiledExpression(replace(self.expression, checked=checked), self.variables)
 
     @cached_property
+    def derived(self) -> dict[str, "CompiledExpression"]:
+        """Return a cache of expressions that are made from this one, by purpose; explanations use it."""
+        return {}
+
+    @cached_property
     def _trees(self) -> Mapping[str, Any]:
         return {name: variable.expression.checked for name, variable in self.variables.items()}
 

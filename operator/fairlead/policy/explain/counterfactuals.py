@@ -21,6 +21,7 @@ from fairlead.policy.explain.trace_steps import At, ExpressionTrace, tested
 
 _LOGIC: Final = frozenset({"_&&_", "_||_", "!_", "_?_:_", "@not_strictly_false"})
 _OPERANDS: Final = 2
+_EVERYTHING: Final = "everything"
 
 Comparisons: TypeAlias = Sequence[tuple[Node, At]]
 """Comparisons that would have to come out otherwise, each with the elements of the loops around it."""
@@ -43,13 +44,26 @@ class Values(Protocol):
 
 
 def lowered_values(expression: CompiledExpression, pod: Any, view: Any, now: int) -> ExpressionTrace:
-    """Return the values of all comparisons of a lowered expression, also of those that it does not reach."""
+    """Return the values of all comparisons of a lowered expression, also of those that it does not reach.
+
+    Raises Abort if evaluating all of them costs too much.
+    """
+    if _EVERYTHING not in expression.derived:
+        expression.derived[_EVERYTHING] = _everything(expression)
+    result, trace = expression.derived[_EVERYTHING].traced(pod)(view, now)
+    if isinstance(result, Exception):
+        raise result
+    return ExpressionTrace(expression.expression.checked, trace)
+
+
+def _everything(expression: CompiledExpression) -> CompiledExpression:
+    """Return an expression that is true, and evaluates every comparison of this one on the way."""
     checked = expression.expression.checked
-    everything = _Everything(checked, max(node.id for node in walk(checked.root)))
-    root = everything.evaluated(checked.root)
-    types = {**checked.types, **dict.fromkeys(everything.added, BOOL)}
+    rewriter = _Everything(checked, max(node.id for node in walk(checked.root)))
+    root = rewriter.evaluated(checked.root)
+    types = {**checked.types, **dict.fromkeys(rewriter.added, BOOL)}
     whole = replace(expression.expression, checked=replace(checked, root=root, types=types))
-    return ExpressionTrace(checked, CompiledExpression(whole, expression.variables).traced(pod)(view, now)[1])
+    return CompiledExpression(whole, expression.variables)
 
 
 def minimal_changes(expression: CompiledExpression, values: Values) -> list[Change]:
