@@ -88,7 +88,7 @@ async def _made(client: Client) -> None:
     assert {one["kind"] for one in looked.objects} == {one["kind"] for one in plan.objects}
     await secrets.ensure("fairlead-ca", lambda: {"tls.crt": b"a", "tls.key": b"b"})
     await secrets.ensure(plan.names.certificate, lambda: {"tls.crt": b"a", "tls.key": b"b"}, labels=plan.names.labels)
-    await ManagedSchedulers(objects, NAMESPACE).note("fairlead", now())
+    await ManagedSchedulers(objects, NAMESPACE).record("fairlead", now())
     lease = ObjectRef(resource("Lease"), NAMESPACE)
     body = {"metadata": {"name": "fairlead", "namespace": NAMESPACE}, "spec": {"holderIdentity": "somebody"}}
     await client.create(lease, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", **body}, bytes)

@@ -14,7 +14,7 @@ from fairlead.control.loop.assemble import now
 from fairlead.pki.identities import OPERATOR, scheduler_identity
 from fairlead.pki.issuing import Pair, create_authority, issue_leaf
 from fairlead.pki.tls_context import client_context
-from fairlead.process.peer_certificates import REMEMBERED
+from fairlead.process.peer_certificates import PREVIOUS_SECRET
 from fairlead.render.object_names import OPERATOR_SECRET, Names
 from fairlead.replica_state import PATH
 from support.process.operating import HOST, Operating
@@ -105,7 +105,9 @@ def test_a_caller_is_known_by_what_is_in_the_secret_of_its_name(replica: Given) 
     assert stranger.call()[0] == 403
 
     path = f"/api/v1/namespaces/{namespace}/secrets"
-    wait_for("what was there before to be written down", lambda: replica.cluster.api.exists(f"{path}/{REMEMBERED}"))
+    wait_for(
+        "what was there before to be written down", lambda: replica.cluster.api.exists(f"{path}/{PREVIOUS_SECRET}")
+    )
     replica.kill()
     replica.start()
     kept, fresh, stranger = (replica.connect(pair) for pair in (real, renewed, anybodys))

@@ -42,14 +42,14 @@ def find_faults(wanted: CertificateRequirements, data: Mapping[str, bytes] | Non
         made = f"create it, of type kubernetes.io/tls, with tls.crt, tls.key and ca.crt{wanted.otherwise}"
         return (f"{where} does not exist: {made}",)
     if missing := [name for name in ("tls.crt", "tls.key", "ca.crt") if not data.get(name)]:
-        return tuple(f"{where}, {name}: is missing: {_WHAT[name]}" for name in missing)
+        return tuple(f"{where}, {name}: is missing: {_HINTS[name]}" for name in missing)
     found = {name: _read(data[name]) for name in ("tls.crt", "ca.crt")}
     if broken := [name for name, certificates in found.items() if not certificates]:
-        return tuple(f"{where}, {name}: holds no certificate in PEM: {_WHAT[name]}" for name in broken)
+        return tuple(f"{where}, {name}: holds no certificate in PEM: {_HINTS[name]}" for name in broken)
     return tuple(f"{where}, {fault}" for fault in _of_leaf(wanted, data, found["tls.crt"], found["ca.crt"], now))
 
 
-_WHAT: Final = {
+_HINTS: Final = {
     "tls.crt": "set it to the certificate, followed by its intermediate certificates",
     "tls.key": "set it to the key of the certificate, in PEM and without a password",
     "ca.crt": "set it to the certificate of the authority that signs both sides",

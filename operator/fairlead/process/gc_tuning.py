@@ -11,12 +11,12 @@ from typing import Final
 _TRIM_THRESHOLD: Final = -1
 _TOP_PAD: Final = -2
 _MMAP_THRESHOLD: Final = -3
-_KEPT: Final = 64 << 20
-_ASKED: Final = 8 << 20
-_LARGE: Final = 32 << 20
-_YOUNG: Final = 2_000
-_STEPS: Final = 2
-_NEVER: Final = 1 << 30
+_TRIM_BYTES: Final = 64 << 20
+_PAD_BYTES: Final = 8 << 20
+_MMAP_BYTES: Final = 32 << 20
+_THRESHOLD_0: Final = 2_000
+_THRESHOLD_1: Final = 2
+_THRESHOLD_2: Final = 1 << 30
 
 
 def keep_heap() -> None:
@@ -25,13 +25,13 @@ def keep_heap() -> None:
         set_option = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):  # not glibc
         return
-    for what, size in ((_TRIM_THRESHOLD, _KEPT), (_TOP_PAD, _ASKED), (_MMAP_THRESHOLD, _LARGE)):
+    for what, size in ((_TRIM_THRESHOLD, _TRIM_BYTES), (_TOP_PAD, _PAD_BYTES), (_MMAP_THRESHOLD, _MMAP_BYTES)):
         set_option(what, size)
 
 
 def collect_in_small_steps() -> None:
     """Make the collector walk only the newest objects: it takes a microsecond for each."""
-    gc.set_threshold(_YOUNG, _STEPS, _NEVER)
+    gc.set_threshold(_THRESHOLD_0, _THRESHOLD_1, _THRESHOLD_2)
 
 
 def tidy_up(most: int) -> None:

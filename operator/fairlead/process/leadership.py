@@ -44,7 +44,7 @@ class Leadership:
             selector=settings.selector,
             instance=me,
             context=operator.operator_context,
-            held=lambda: own.material.authority if own is not None else None,
+            authority=lambda: own.material.authority if own is not None else None,
             requested=lambda: own is not None and own.material.requested,
             nodes=lambda: len(core.mirror.nodes.slots) if core.watching.synced else None,
             is_leader=lambda: self.is_leader,

@@ -25,7 +25,7 @@ from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
 from fairlead.pki.identities import OPERATOR
 from fairlead.policy.compile.compiler import CompileOptions
-from fairlead.process.peer_certificates import REMEMBERED, PeerCertificates
+from fairlead.process.peer_certificates import PREVIOUS_SECRET, PeerCertificates
 from fairlead.process.replica import Replica, Runnable
 from fairlead.process.replica_certificates import CertificateFiles, CertificateRefresher
 from fairlead.process.serving_core import ServingCore
@@ -194,12 +194,12 @@ class OperatorReplica:
             return
         data = {"before": msgspec.json.encode(before)}
         try:
-            seen = await self._secrets.ensure(REMEMBERED, lambda: data, kind="Opaque")
+            seen = await self._secrets.ensure(PREVIOUS_SECRET, lambda: data, kind="Opaque")
             if seen.data != data:
                 await self._secrets.replace(seen, data)
         except ClusterError as error:  # retried soon
-            if (more := self.core.rate_limiter.about(REMEMBERED)) is not None:
-                extra = {"secret": REMEMBERED, "error": str(error), **more}
+            if (more := self.core.rate_limiter.about(PREVIOUS_SECRET)) is not None:
+                extra = {"secret": PREVIOUS_SECRET, "error": str(error), **more}
                 LOG.warning("certificates_before.write_failed", extra=extra)
 
     async def reload_settings(self) -> None:

@@ -20,13 +20,13 @@ from fairlead.kube.watch.store import EventSink, Key
 from fairlead.pki import parsing
 
 LOG: Final = logging.getLogger(__name__)
-BEFORE: Final = timedelta(days=1)
+PREVIOUS_FOR: Final = timedelta(days=1)
 """How long a previous certificate is accepted: pods get a new one within minutes, copies by hand take longer."""
-MOST: Final = 4
-REMEMBERED: Final = "fairlead-certificates-before"
+CERTIFICATES_MAX: Final = 4
+PREVIOUS_SECRET: Final = "fairlead-certificates-before"  # noqa: S105  a name
 """The Secret with the previous certificates."""
-_Before = dict[str, dict[str, datetime]]
-_remembered: Final = msgspec.json.Decoder(_Before).decode
+_Previous = dict[str, dict[str, datetime]]
+_remembered: Final = msgspec.json.Decoder(_Previous).decode
 
 
 @dataclass(slots=True)
@@ -37,10 +37,10 @@ class PeerCertificates(EventSink):
     """
 
     now: Callable[[], datetime]
-    written: _Before = field(default_factory=dict)
+    written: _Previous = field(default_factory=dict)
     """Content of the Secret with the previous certificates."""
-    _remembered: _Before = field(default_factory=dict)
-    _of: _Before = field(default_factory=dict)
+    _remembered: _Previous = field(default_factory=dict)
+    _of: _Previous = field(default_factory=dict)
 
     def holds(self, secret: str, leaf: str) -> bool:
         """Return whether a certificate is in a Secret, or was lately. Its expiry is not checked here."""
@@ -49,9 +49,9 @@ class PeerCertificates(EventSink):
         until = accepted.get(leaf) or self._remembered.get(secret, {}).get(leaf)
         return until is not None and self.now() < until
 
-    def before(self) -> _Before:
+    def before(self) -> _Previous:
         """Return the previous certificates to write."""
-        now, found = self.now(), _Before()
+        now, found = self.now(), _Previous()
         for name, accepted in self._of.items():
             last, *others = accepted.items()
             known = {**self._remembered.get(name, {}), **dict(others)}
@@ -62,7 +62,7 @@ class PeerCertificates(EventSink):
     def put(self, secret: Shown) -> None:
         """Take the certificate of a Secret that was added or changed."""
         name, certificate = secret.metadata.name, secret.data.certificate
-        if name == REMEMBERED:
+        if name == PREVIOUS_SECRET:
             self._remember(secret.data.before)
         if not certificate:
             return
@@ -77,19 +77,19 @@ class PeerCertificates(EventSink):
             return
         if last:
             LOG.info("certificate.changed", extra={"secret": name, "leaf": leaf, "before": last})
-        ends = self.now() + BEFORE
+        ends = self.now() + PREVIOUS_FOR
         kept = {other: min(until, ends) for other, until in before.items() if other != leaf and until > self.now()}
-        self._of[name] = {leaf: one.not_valid_after_utc, **dict([*kept.items()][: MOST - 1])}
+        self._of[name] = {leaf: one.not_valid_after_utc, **dict([*kept.items()][: CERTIFICATES_MAX - 1])}
 
     def remove(self, key: Key) -> None:
         """Forget the certificates of a Secret that was deleted."""
         self._of.pop(key[1], None)
         self._remembered.pop(key[1], None)
-        if key[1] == REMEMBERED:
+        if key[1] == PREVIOUS_SECRET:
             self.written = {}
 
     def _remember(self, content: bytes) -> None:
-        latest = self.now() + BEFORE
+        latest = self.now() + PREVIOUS_FOR
         try:
             found = _remembered(content)
             self._remembered = {
@@ -97,4 +97,4 @@ class PeerCertificates(EventSink):
             }
             self.written = found
         except (msgspec.DecodeError, TypeError) as error:  # a TypeError is a time without a zone
-            LOG.warning("certificates_before.unreadable", extra={"secret": REMEMBERED, "error": str(error)})
+            LOG.warning("certificates_before.unreadable", extra={"secret": PREVIOUS_SECRET, "error": str(error)})

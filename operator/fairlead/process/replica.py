@@ -34,7 +34,7 @@ _RULE_ERRORS_S: Final = 5.0
 _IDLE_S: Final = 0.05
 _COLLECT_S: Final = 60.0
 _COLLECT_ALL_S: Final = 6 * 3600.0
-_LOOSE: Final = 10_000
+_COLLECT_MAX: Final = 10_000
 _IDLE_NS: Final = 2_000_000
 
 
@@ -211,7 +211,7 @@ class Replica:
         while True:
             for _ in range(round(_COLLECT_ALL_S / _COLLECT_S)):
                 await asyncio.sleep(_COLLECT_S)
-                tidy_up(_LOOSE)
+                tidy_up(_COLLECT_MAX)
             tidy_up_all()
 
     async def _precompute(self) -> None:

@@ -95,7 +95,7 @@ class ReplicaCertificates(EventSink):
         self.fault = why
 
 
-_AGAIN_S: Final = 1.0
+_RETRY_S: Final = 1.0
 
 
 class CertificateFiles:
@@ -155,7 +155,7 @@ class CertificateRefresher:
                     LOG.warning("authority.missing", extra={"error": str(error)})
                 self.fault = str(error)
             if self.material.server is None:
-                await asyncio.sleep(_AGAIN_S)
+                await asyncio.sleep(_RETRY_S)
         self.fault = ""
 
     async def refresh(self) -> str:

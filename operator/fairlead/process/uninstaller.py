@@ -19,7 +19,7 @@ from fairlead.kube.http.client import Clock
 from fairlead.kube.leader_election.election import LeaseTimings
 from fairlead.kube.resources import PODS, POLICIES, ObjectRef, decode_object
 from fairlead.process.cluster_claim import CLAIM
-from fairlead.process.peer_certificates import REMEMBERED
+from fairlead.process.peer_certificates import PREVIOUS_SECRET
 from fairlead.render.object_names import MANAGED_BY, MANAGER, SCHEDULER_LABEL
 from fairlead.render.templates import Object
 from fairlead.webhook.serving.last_good import LABEL as LAST_GOOD
@@ -31,13 +31,13 @@ _OURS: Final = f"{MANAGED_BY}={MANAGER}"
 _UNLABELLED: Final = (
     ("Lease", LEASE),
     ("Secret", AUTHORITY),
-    ("Secret", REMEMBERED),
+    ("Secret", PREVIOUS_SECRET),
     ("ConfigMap", MANAGED_SCHEDULERS),
 )
 _NAME: Final = "fairlead-uninstall"
 
-_AGAIN_S: Final = 1.0
-_HEARD_S: Final = LeaseTimings().act_s
+_POLL_S: Final = 1.0
+_LEADER_ACTS_S: Final = LeaseTimings().act_s
 """How long a leader may still act after its last confirmed renewal."""
 _SHOWN: Final = 20
 
@@ -90,7 +90,7 @@ class Uninstaller:
                 continue  # it was renewed meanwhile
             self.report("the operator does not write any more")
             if holder:
-                await self.clock.sleep(_HEARD_S)
+                await self.clock.sleep(_LEADER_ACTS_S)
             return
 
     async def _delete_deployments(self, what: str, selector: str) -> None:
@@ -110,7 +110,7 @@ class Uninstaller:
             if self.doing != (doing := f"{what}: {names}"):
                 self.report(f"waiting for {doing}")
             self.doing = doing
-            await self.clock.sleep(_AGAIN_S)
+            await self.clock.sleep(_POLL_S)
 
     async def _delete_objects(self) -> None:
         """Delete the remaining objects of schedulers, and the operator's own."""

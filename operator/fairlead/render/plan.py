@@ -18,12 +18,12 @@ TLS_FOLDER: Final = "/etc/fairlead/tls"
 _FIT: Final = "NodeResourcesFit"
 HASHED_AS: Final = "1"
 """Version of the hashes: hashes of different versions are not comparable."""
-_HELD_IN_ORDER: Final = ("config.yaml", "ca.crt", "pod.yaml")
-_HELD: Final = frozenset(_HELD_IN_ORDER)
+_DATA_KEYS: Final = ("config.yaml", "ca.crt", "pod.yaml")
+_DATA_KEY_SET: Final = frozenset(_DATA_KEYS)
 """Keys of a configuration's ConfigMap: exactly the inputs of its hash."""
 _PUBLISHED: Final = frozenset({"config.yaml", "ca.crt"})
 """Keys of the ConfigMap that is published for a ConfigOnly scheduler."""
-_LOCKED: Final = {
+_SECURITY_CONTEXT: Final = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
     "readOnlyRootFilesystem": True,
@@ -113,9 +113,9 @@ def is_whole(config_map: Mapping[str, Any], names: Names) -> bool:
     """
     metadata, data = config_map["metadata"], config_map.get("data") or {}
     annotations = metadata.get("annotations") or {}
-    if data.keys() != _HELD or config_map.get("binaryData") or annotations.get(HASH_VERSION) != HASHED_AS:
+    if data.keys() != _DATA_KEY_SET or config_map.get("binaryData") or annotations.get(HASH_VERSION) != HASHED_AS:
         return False
-    found = digest(*(data[key] for key in _HELD_IN_ORDER))
+    found = digest(*(data[key] for key in _DATA_KEYS))
     return annotations.get(CONFIG_HASH) == found and metadata["name"] == names.configuration(found)
 
 
@@ -159,7 +159,7 @@ def plan(engine: TemplateEngine, settings: SchedulerSettings, wiring: Wiring, fa
             **values,
             image=_image(settings, facts),
             resources=_resources(settings.resources),
-            locked=_LOCKED,
+            locked=_SECURITY_CONTEXT,
             config_folder=CONFIG_FOLDER,
             tls_folder=TLS_FOLDER,
         )

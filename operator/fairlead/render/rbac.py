@@ -87,11 +87,11 @@ def named(grants: Iterable[RoleGrant], namespace: str) -> tuple[RoleGrant, ...]:
     )
 
 
-_MADE: Final = ("get", "list", "create", "patch", "delete")
+_APPLY: Final = ("get", "list", "create", "patch", "delete")
 """Verbs of objects that are kept in their desired state by server-side apply."""
-_FOLLOWED: Final = (*_MADE, "watch")
-_MAKE: Final = ("create",)
-_HELD: Final = ("get", "patch")
+_APPLY_AND_WATCH: Final = (*_APPLY, "watch")
+_CREATE: Final = ("create",)
+_UPDATE: Final = ("get", "patch")
 
 OPERATOR: Final = (
     RoleGrant(
@@ -111,7 +111,7 @@ OPERATOR: Final = (
                 "schedulers are bound to built-in roles; the names of the bindings are not known beforehand",
                 _RBAC,
                 ("clusterrolebindings",),
-                _FOLLOWED,
+                _APPLY_AND_WATCH,
             ),
             RbacRule(
                 "...to these and no others; that grants nothing that they contain, but allows binding anyone to them",
@@ -147,8 +147,8 @@ OPERATOR: Final = (
     RoleGrant(
         "own",
         (
-            RbacRule("configurations and the persisted state of schedulers", "", ("configmaps",), _FOLLOWED),
-            RbacRule("the ServiceAccounts of schedulers", "", ("serviceaccounts",), _FOLLOWED),
+            RbacRule("configurations and the persisted state of schedulers", "", ("configmaps",), _APPLY_AND_WATCH),
+            RbacRule("the ServiceAccounts of schedulers", "", ("serviceaccounts",), _APPLY_AND_WATCH),
             RbacRule(
                 "the operator's authority, and certificates of schedulers; updates check the resourceVersion",
                 "",
@@ -156,26 +156,26 @@ OPERATOR: Final = (
                 ("get", "list", "watch", "create", "update", "delete"),
             ),
             RbacRule("errors that schedulers log after a rollout", "", ("pods/log",), ("get",)),
-            RbacRule("the schedulers", "apps", ("deployments",), _FOLLOWED),
+            RbacRule("the schedulers", "apps", ("deployments",), _APPLY_AND_WATCH),
             RbacRule(
                 "the last good generation of each policy",
                 "apps",
                 ("controllerrevisions",),
                 ("list", "create", "delete"),
             ),
-            RbacRule("the NetworkPolicies of schedulers", "networking.k8s.io", ("networkpolicies",), _FOLLOWED),
-            RbacRule("the PodDisruptionBudgets of schedulers", "policy", ("poddisruptionbudgets",), _FOLLOWED),
+            RbacRule("the NetworkPolicies of schedulers", "networking.k8s.io", ("networkpolicies",), _APPLY_AND_WATCH),
+            RbacRule("the PodDisruptionBudgets of schedulers", "policy", ("poddisruptionbudgets",), _APPLY_AND_WATCH),
             RbacRule(
                 "which replica leads, and the Leases of schedulers; update only because schedulers' roles grant it",
                 _LEASES,
                 ("leases",),
-                (*_MADE, "update"),
+                (*_APPLY, "update"),
             ),
             RbacRule(
                 "the permissions of schedulers in this namespace, for their Leases",
                 _RBAC,
                 ("roles", "rolebindings"),
-                _FOLLOWED,
+                _APPLY_AND_WATCH,
             ),
             RbacRule(
                 "one object that is updated to wake up rejected pods",
@@ -205,7 +205,7 @@ OPERATOR: Final = (
                 "schedulers read here how to authenticate their callers",
                 _RBAC,
                 ("rolebindings",),
-                _FOLLOWED,
+                _APPLY_AND_WATCH,
             ),
             RbacRule(
                 "...with this role and no other",
@@ -215,9 +215,9 @@ OPERATOR: Final = (
                 ("extension-apiserver-authentication-reader",),
             ),
             RbacRule(
-                "one operator manages the policies; RBAC cannot limit create to a name", _LEASES, ("leases",), _MAKE
+                "one operator manages the policies; RBAC cannot limit create to a name", _LEASES, ("leases",), _CREATE
             ),
-            RbacRule("...and the Lease that says which one", _LEASES, ("leases",), _HELD, (CLAIM,)),
+            RbacRule("...and the Lease that says which one", _LEASES, ("leases",), _UPDATE, (CLAIM,)),
         ),
     ),
 )

@@ -181,7 +181,7 @@ def ground(
             selector=SELECTOR,
             instance="test",
             context=lambda: context_of(stub.authority, OPERATOR),
-            held=lambda: None,
+            authority=lambda: None,
             requested=lambda: False,
             nodes=lambda: 1,
             is_leader=lambda: ground.is_leader,

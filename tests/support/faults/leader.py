@@ -47,7 +47,7 @@ def _operator(cluster: Cluster, wire: Wire) -> LeaderContext:
         selector="none=none",
         instance="test",
         context=ssl.create_default_context,
-        held=lambda: cluster.held,
+        authority=lambda: cluster.held,
         requested=lambda: cluster.material is not None and cluster.material.requested,
         nodes=lambda: 1,
         is_leader=lambda: True,

@@ -10,7 +10,7 @@ import pytest
 from fairlead.kube.watch.secrets import Certificate, SecretMetadata, Shown
 from fairlead.pki import parsing
 from fairlead.pki.issuing import Pair, create_authority, issue_leaf
-from fairlead.process.peer_certificates import BEFORE, MOST, REMEMBERED, PeerCertificates
+from fairlead.process.peer_certificates import CERTIFICATES_MAX, PREVIOUS_FOR, PREVIOUS_SECRET, PeerCertificates
 from support.webhook.tls import NOW, YEAR, of_no_version
 
 CA = create_authority("ca", NOW, YEAR)
@@ -30,7 +30,7 @@ class Held:
         self.leaves.put(Shown(SecretMetadata(name, "here"), Certificate(certificate)))
 
     def remember(self, said: bytes) -> None:
-        self.leaves.put(Shown(SecretMetadata(REMEMBERED, "here"), Certificate(before=said)))
+        self.leaves.put(Shown(SecretMetadata(PREVIOUS_SECRET, "here"), Certificate(before=said)))
 
     def holds(self, pair: Pair, name: str = "s") -> bool:
         return self.leaves.holds(name, leaf(pair))
@@ -57,7 +57,7 @@ def test_the_one_before_counts_for_a_day_and_not_longer_than_it_lasts(caplog: py
     held.now += timedelta(hours=2)
     assert (held.holds(SHORT), held.holds(A), held.holds(B)) == (False, True, True)
     held.put(B)  # listed again
-    held.now = NOW + BEFORE
+    held.now = NOW + PREVIOUS_FOR
     assert (held.holds(A), held.holds(B)) == (False, True)
     assert [one.getMessage() for one in caplog.records] == ["certificate.changed"] * 2
 
@@ -66,9 +66,9 @@ def test_what_was_before_counts_no_longer_because_it_changes_again() -> None:
     held = Held()
     held.put(A)
     held.put(B)
-    held.now += BEFORE / 2
+    held.now += PREVIOUS_FOR / 2
     held.put(OTHERS[0])
-    held.now = NOW + BEFORE
+    held.now = NOW + PREVIOUS_FOR
     assert (held.holds(A), held.holds(B), held.holds(OTHERS[0])) == (False, True, True)
 
 
@@ -76,7 +76,7 @@ def test_one_that_comes_back_counts_as_long_as_it_lasts() -> None:
     held = Held()
     for pair in (A, B, A):
         held.put(pair)
-    held.now += 2 * BEFORE
+    held.now += 2 * PREVIOUS_FOR
     assert (held.holds(A), held.holds(B)) == (True, False)
 
 
@@ -85,7 +85,7 @@ def test_few_are_kept() -> None:
     pairs = [A, B, *OTHERS]
     for pair in pairs:
         held.put(pair)
-    assert [held.holds(pair) for pair in pairs] == [False] * (len(pairs) - MOST) + [True] * MOST
+    assert [held.holds(pair) for pair in pairs] == [False] * (len(pairs) - CERTIFICATES_MAX) + [True] * CERTIFICATES_MAX
 
 
 def test_a_secret_that_is_deleted_takes_them_with_it_and_one_that_is_spoilt_does_not() -> None:
@@ -123,7 +123,7 @@ def test_a_replica_that_starts_knows_what_was_before() -> None:
     fresh.put(OTHERS[0])
     assert [fresh.holds(pair) for pair in (A, B, OTHERS[0])] == [True, True, True]
     assert len(fresh.leaves.before()["s"]) == 2
-    fresh.now += BEFORE
+    fresh.now += PREVIOUS_FOR
     assert [fresh.holds(pair) for pair in (A, B, OTHERS[0])] == [False, False, True]
     assert fresh.leaves.before() == {} != fresh.leaves.written
 
@@ -138,7 +138,7 @@ def test_nothing_is_remembered_of_a_secret_that_was_deleted() -> None:
     fresh.put(OTHERS[0])
     assert [fresh.holds(pair) for pair in (A, B, OTHERS[0])] == [False, False, True]
     assert fresh.leaves.before() == {} != fresh.leaves.written  # so that it is written anew
-    fresh.leaves.remove(("here", REMEMBERED))
+    fresh.leaves.remove(("here", PREVIOUS_SECRET))
     assert fresh.leaves.written == {}
 
 
@@ -156,7 +156,7 @@ def test_what_is_remembered_counts_for_a_day_whoever_wrote_it() -> None:
     held.put(B)
     held.remember(msgspec.json.encode({"s": {leaf(A): NOW + YEAR}}))
     assert held.holds(A)
-    held.now += BEFORE
+    held.now += PREVIOUS_FOR
     assert not held.holds(A)
 
 

@@ -60,7 +60,7 @@ class PolicyIndex:
         self, scheduler: str, settings: OperatorSettings, answers: Mapping[str, ReplicaState | str]
     ) -> DesiredScheduler:
         """Return the desired state of a scheduler. Raises InvalidObjectError if it cannot be managed."""
-        living = [one for one in self.policies_of(scheduler) if not is_leaving(one)]
+        living = [one for one in self.policies_of(scheduler) if not is_being_deleted(one)]
         parsed, unreadable = list[SchedulerExtenderPolicy](), False
         for one in living:
             try:
@@ -87,7 +87,7 @@ def scheduler_of(policy: Obj) -> str:
     return found if isinstance(found, str) and found else DEFAULT_SCHEDULER_NAME
 
 
-def is_leaving(policy: Obj) -> bool:
+def is_being_deleted(policy: Obj) -> bool:
     """Return whether a policy is being deleted."""
     return "deletionTimestamp" in policy["metadata"]
 
@@ -97,7 +97,7 @@ def is_paused(policies: Sequence[Obj]) -> bool:
     return any(
         one["metadata"].get("annotations", {}).get(PAUSED) == "true"
         for one in policies
-        if not is_leaving(one) and one.get("spec", {}).get("mode") != "Disabled"
+        if not is_being_deleted(one) and one.get("spec", {}).get("mode") != "Disabled"
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
-from fairlead.control.decide.desired import is_leaving, scheduler_of
+from fairlead.control.decide.desired import is_being_deleted, scheduler_of
 from fairlead.render.operator_settings import OperatorSettings
 
 _HINT: Final = "list it there, or ask the operator's administrator"
@@ -18,7 +18,7 @@ def requested_since(policies: Iterable[Mapping[str, Any]]) -> Mapping[str, str]:
     """Return the schedulers that policies name, each with the creation time of its oldest policy."""
     found: dict[str, str] = {}
     for one in policies:
-        if not is_leaving(one):
+        if not is_being_deleted(one):
             name, since = scheduler_of(one), one["metadata"].get("creationTimestamp", "")
             found[name] = min(found.get(name, since), since)
     return found

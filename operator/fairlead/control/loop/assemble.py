@@ -65,7 +65,7 @@ class LeaderContext:
     instance: str
     context: Callable[[], ssl.SSLContext]
     """Returns the TLS context with the operator's own client certificate."""
-    held: Callable[[], Authority | None]
+    authority: Callable[[], Authority | None]
     """Our authority as this replica has it cached, because its Secret may be deleted."""
     requested: Callable[[], bool]
     """True if a rotation of the authority is requested."""
@@ -126,7 +126,7 @@ async def leader_controller(operator: LeaderContext) -> AsyncIterator[Controller
         certificates, ca_bundle = _certificates(operator, secrets), _ca_bundle(operator, client)
         with suppress(ClusterError, AuthorityError):  # each reconcile repeats it; this is early for the first policy
             if ca_bundle.is_self_managed():
-                kept = await certificates.ensure(operator.held())
+                kept = await certificates.ensure(operator.authority())
                 await ca_bundle.set(authorities.read(kept.data))
         controller = _controller(operator, client, objects, secrets, certificates, ca_bundle)
         with operator.metrics.leading(controller.queue.registry, controller.queue.depth):
@@ -155,7 +155,7 @@ def _controller(
         provided=provided,
         ca_bundle=ca_bundle,
         replicas=replicas,
-        held=operator.held,
+        authority=operator.authority,
         requested=operator.requested,
         nodes=operator.nodes,
         now=now,

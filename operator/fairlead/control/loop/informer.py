@@ -24,8 +24,8 @@ from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.store import EventSink, Key, PartialObject, partial_object
 from fairlead.render.object_names import SCHEDULER_LABEL, scheduler_of_external
 
-LOOKING: Final = "schedulers without policies cannot be found"
-STAYING: Final = "the operator's own bindings would remain if its namespace were deleted"
+FIND_UNUSED: Final = "schedulers without policies cannot be found"
+OWN_BINDINGS: Final = "the operator's own bindings would remain if its namespace were deleted"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -70,15 +70,15 @@ class PolicyInformer:
         except (
             ForbiddenError
         ) as error:  # schedulers with policies are reconciled, and their statuses report what is missing
-            self.missing_permissions.record(LOOKING, error)
+            self.missing_permissions.record(FIND_UNUSED, error)
         else:
-            self.missing_permissions.clear(LOOKING)
+            self.missing_permissions.clear(FIND_UNUSED)
         try:
-            await self.owner.own()
+            await self.owner.adopt_own()
         except ClusterError as error:
-            self.missing_permissions.record(STAYING, error)
+            self.missing_permissions.record(OWN_BINDINGS, error)
         else:
-            self.missing_permissions.clear(STAYING)
+            self.missing_permissions.clear(OWN_BINDINGS)
 
 
 def _edit(policy: Obj) -> Mapping[str, Any]:

@@ -31,9 +31,9 @@ CHILDREN: Final = (
     ("rbac.authorization.k8s.io", "v1", "rolebindings"),
 )
 """Watched kinds in our namespace. Not Leases: schedulers renew them all the time, and create them again."""
-_FIRST_S: Final = 1.0
-_MOST_S: Final = 60.0
-_GOODBYE_S: Final = 0.5
+_BACKOFF_S: Final = 1.0
+_BACKOFF_MAX_S: Final = 60.0
+_TLS_SHUTDOWN_S: Final = 0.5
 """Time for connections that kopf dropped to complete their TLS shutdown."""
 
 
@@ -122,7 +122,7 @@ class Runtime:
         return self._thread is None or not self._thread.is_alive()
 
     def _thread_main(self, stop: threading.Event) -> None:
-        pause = _FIRST_S
+        pause = _BACKOFF_S
         try:
             while not stop.is_set():
                 begun = time.monotonic()
@@ -132,11 +132,11 @@ class Runtime:
                 except (Exception, asyncio.CancelledError) as error:
                     self.fault = f"{type(error).__name__}: {error}"
                     LOG.exception("leader.restarted")
-                if time.monotonic() - begun > _MOST_S:
-                    pause = _FIRST_S
+                if time.monotonic() - begun > _BACKOFF_MAX_S:
+                    pause = _BACKOFF_S
                 if stop.wait(pause):
                     break
-                pause = min(2 * pause, _MOST_S)
+                pause = min(2 * pause, _BACKOFF_MAX_S)
         finally:
             self._ended()
 
@@ -179,7 +179,7 @@ class Runtime:
                 for task in (ending, login_failed, background, operator):
                     task.cancel()
                     await asyncio.gather(task, return_exceptions=True)
-                await asyncio.sleep(_GOODBYE_S)
+                await asyncio.sleep(_TLS_SHUTDOWN_S)
             if ending not in done:
                 for task in done:
                     task.result()

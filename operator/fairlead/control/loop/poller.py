@@ -8,7 +8,7 @@ from typing import Final
 
 from fairlead.control.certificates.ca_bundle import WebhookCABundle
 from fairlead.control.decide.desired import PolicyIndex, scheduler_of
-from fairlead.control.loop.informer import LOOKING, STAYING, PolicyInformer
+from fairlead.control.loop.informer import FIND_UNUSED, OWN_BINDINGS, PolicyInformer
 from fairlead.control.loop.queue import RESYNC_S, SchedulerQueue
 from fairlead.control.loop.waker import Waker
 from fairlead.control.reconcile.facts_gatherer import FactsGatherer
@@ -90,7 +90,7 @@ class ReplicaPoller:
     async def _poll(self) -> None:
         before = self.replicas.states
         after = await self.replicas.poll()
-        await self.waker.heard(after)
+        await self.waker.on_poll(after)
         await self.events.retry_refused()
         if not self.queue.replicas_polled.is_set():
             return
@@ -137,7 +137,7 @@ class ReplicaPoller:
         )
 
     def _needs_resync(self) -> bool:
-        return any(one in self.missing_permissions for one in (LOOKING, STAYING, _LISTING))
+        return any(one in self.missing_permissions for one in (FIND_UNUSED, OWN_BINDINGS, _LISTING))
 
     def _missed_events(self) -> bool:
         """Return whether a replica knows of a policy that no event reported: replicas have their own watch."""

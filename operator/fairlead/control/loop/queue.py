@@ -22,9 +22,9 @@ from fairlead.pki.authority import AuthorityError
 LOG: Final = logging.getLogger(__name__)
 RESYNC_S: Final = 300.0
 _QUIET_S: Final = 10.0
-_AGAIN_S: Final = 2.0
-_MOST_AGAIN_S: Final = 30.0
-_DROPPED: Final = 20
+_RETRY_S: Final = 2.0
+_RETRY_MAX_S: Final = 30.0
+_CHECKED_MAX: Final = 20
 """Number of deleted schedulers for which a resync checks whether pods still name them."""
 _LIVING: Final = ",status.phase!=Succeeded,status.phase!=Failed"
 
@@ -82,10 +82,10 @@ class SchedulerQueue:
             self.enqueue(name)
         unused = [
             one
-            for one in registry.managed.outdated(self.now())
+            for one in registry.managed.expired(self.now())
             if not (registry.policy_index.policies_of(one) or registry.is_listed(one))
         ]
-        for name in random.sample(unused, min(len(unused), _DROPPED)):
+        for name in random.sample(unused, min(len(unused), _CHECKED_MAX)):
             if not await self.reconciler.objects.any(PODS, fieldSelector=f"spec.schedulerName={name}{_LIVING}"):
                 await registry.managed.drop(name)
 
@@ -126,13 +126,13 @@ class SchedulerQueue:
             worker.failures += 1
             failed = "internal error of the operator: see its log"
             self.registry.results[scheduler] = replace(before, missing_permission="", failed=failed)
-            return _MOST_AGAIN_S
+            return _RETRY_MAX_S
         finally:
             self.metrics.reconciled(scheduler, result, monotonic() - begun)
         await self._record_drifts(scheduler, result.drifts)
         if result.error is not None:
             worker.failures += 1
-            backoff: float = min(_AGAIN_S * 2**worker.failures, _MOST_AGAIN_S)
+            backoff: float = min(_RETRY_S * 2**worker.failures, _RETRY_MAX_S)
             pause = backoff * random.uniform(0.5, 1.0)  # noqa: S311  no secret
             if (
                 not isinstance(result.error, ConflictError) or worker.failures > 1
@@ -166,12 +166,12 @@ def requeue_after_s(result: ReconcileResult) -> float:
     """Return the time until the next reconcile if no event comes."""
     decision = result.decision
     if result.refused:
-        return _MOST_AGAIN_S
+        return _RETRY_MAX_S
     resync = RESYNC_S * random.uniform(0.8, 1.2)  # noqa: S311  no secret
     if result.paused:
         return resync
     if decision is not None and (decision.phase == "Rolling" or (decision.lifecycle == "Delete" and not result.gone)):
-        return _AGAIN_S
+        return _RETRY_S
     if decision is not None and decision.phase == "Steady" and decision.message:
         return _QUIET_S
     left = decision.requeue_after_s if decision is not None else None

@@ -92,7 +92,7 @@ class Waker:
     _answered: frozenset[tuple[str, str]] = frozenset()
     """Replicas that answered last, each with its process."""
 
-    async def heard(self, answers: Mapping[str, ReplicaState | str]) -> None:
+    async def on_poll(self, answers: Mapping[str, ReplicaState | str]) -> None:
         """Take the states of a poll, and wake pods if it is time."""
         before, self._answered = (
             self._answered,

@@ -62,7 +62,7 @@ class Applier:
         for obj in extra:
             await self.objects.remove(obj)
         if not paused:  # objects created here get their owner in the next reconcile
-            await self.owner.have(one for one in observed.objects if one not in extra)
+            await self.owner.adopt(one for one in observed.objects if one not in extra)
         return False
 
     async def persist(self, names: Names, decision: Decision) -> None:

@@ -47,7 +47,7 @@ class FactsGatherer:
     provided: ProvidedCertificates
     ca_bundle: WebhookCABundle
     replicas: ReplicaClient
-    held: Callable[[], Authority | None]
+    authority: Callable[[], Authority | None]
     """Our authority as this replica has it cached, because its Secret may be deleted."""
     requested: Callable[[], bool]
     """True if a rotation of the authority is requested."""
@@ -60,7 +60,7 @@ class FactsGatherer:
     @property
     def is_rotating(self) -> bool:
         """True if the authority is being rotated or is to be."""
-        held = self.held()
+        held = self.authority()
         return self._waits is not None or self.requested() or (held is not None and held.phase is not Phase.STABLE)
 
     def pop_restored(self, scheduler: str) -> Sequence[Drift]:
@@ -96,7 +96,7 @@ class FactsGatherer:
     async def _own(self, rolled: Mapping[str, str], paused: Collection[str]) -> bytes:
         digests = {name: parsing.digest(bundle.encode()) if bundle else "" for name, bundle in rolled.items()}
         answers = {name: _replica(one) for name, one in self.replicas.states.items()}
-        step = await self.certificates.step(digests, answers, self.held(), paused)
+        step = await self.certificates.step(digests, answers, self.authority(), paused)
         if step.pending_reason is not None and step.pending_reason != self._waits:
             LOG.info("authority.rotation_pending", extra={"reason": str(step.pending_reason)})
         self._waits = step.pending_reason

@@ -37,13 +37,13 @@ IMAGES: Final = {
     "yunikorn": "yunikorn",
 }
 """Names that schedulers have without an argument, by the last part of their images."""
-_NODES: Final = "kube-node-lease"
+_NODE_LEASES: Final = "kube-node-lease"
 _GRACE: Final = timedelta(minutes=1)
 """Tolerance for clock differences and late renewals."""
-_KNOWN_S: Final = 20.0
+_CACHE_S: Final = 20.0
 """Minimum time between two searches of the workloads for one name."""
-_AGAIN_S: Final = 5.0
-_CURE: Final = (
+_RETRY_S: Final = 5.0
+_HINT: Final = (
     "give the policy another schedulerName or, if that scheduler does not run any more, list it in the operator's "
     "setting schedulers"
 )
@@ -115,12 +115,12 @@ class ForeignSchedulers:
     namespace: str
     missing_permissions: MissingPermissions
     now: Callable[[], datetime]
-    _looked: dict[str, tuple[datetime, str]] = field(default_factory=dict)
+    _searched: dict[str, tuple[datetime, str]] = field(default_factory=dict)
     """Time and result of the last search of the workloads, by scheduler name."""
-    _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _refused: asyncio.Event = field(default_factory=asyncio.Event)
+    _search_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _forbidden: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def why(self, names: Names, *, known: bool, gone: datetime | None = None) -> str:
+    async def conflict(self, names: Names, *, known: bool, gone: datetime | None = None) -> str:
         """Return why this scheduler name is in use by others, and what to do about it; "" if it is free or ours.
 
         `known`: it is listed in the settings or managed; then only objects that are in the way count. `gone`: the time
@@ -135,18 +135,18 @@ class ForeignSchedulers:
         if known:
             return ""
         if await self._has_placed(names.scheduler, gone):
-            return f"another scheduler named {names.scheduler} has placed pods: {_CURE}"
+            return f"another scheduler named {names.scheduler} has placed pods: {_HINT}"
         if who := await self._allowed(_LEASES, lambda: self._leased(names.scheduler)):
-            return f"another scheduler named {names.scheduler} holds {who}: {_CURE}"
+            return f"another scheduler named {names.scheduler} holds {who}: {_HINT}"
         if who := await self._allowed(_WORKLOADS, lambda: self._run(names.scheduler)):
-            return f"{who} runs another scheduler named {names.scheduler}: {_CURE}"
+            return f"{who} runs another scheduler named {names.scheduler}: {_HINT}"
         return ""
 
     async def run(self) -> None:
         """Check repeatedly whether missing permissions are granted by now: otherwise only a new name would check."""
         while True:
-            await self._refused.wait()
-            await asyncio.sleep(_AGAIN_S)
+            await self._forbidden.wait()
+            await asyncio.sleep(_RETRY_S)
             try:
                 if _LEASES in self.missing_permissions:
                     await self._allowed(_LEASES, lambda: self._any(resource("Lease")))
@@ -155,7 +155,7 @@ class ForeignSchedulers:
             except ClusterError as error:
                 LOG.warning("permissions.review_failed", extra={"error": str(error)})
             if _LEASES not in self.missing_permissions and _WORKLOADS not in self.missing_permissions:
-                self._refused.clear()
+                self._forbidden.clear()
 
     async def _allowed(self, what: str, check: Callable[[], Awaitable[str]]) -> str:
         """Return the result of a check; "" if a permission is missing."""
@@ -163,7 +163,7 @@ class ForeignSchedulers:
             found = await check()
         except ForbiddenError as error:
             self.missing_permissions.record(what, error)
-            self._refused.set()
+            self._forbidden.set()
             return ""
         self.missing_permissions.clear(what)
         return found
@@ -189,17 +189,17 @@ class ForeignSchedulers:
             by_operators = (
                 scheduler == DEFAULT_SCHEDULER_NAME
             )  # other operators use a Lease of that name for leader election
-            if not by_operators and namespace not in (self.namespace, _NODES) and is_lease_held(one, self.now()):
+            if not by_operators and namespace not in (self.namespace, _NODE_LEASES) and is_lease_held(one, self.now()):
                 return f"Lease {namespace}/{scheduler}"
         return ""
 
     async def _run(self, scheduler: str) -> str:
-        async with self._looking:
+        async with self._search_lock:
             now = self.now()
-            known = {name: one for name, one in self._looked.items() if (now - one[0]).total_seconds() < _KNOWN_S}
+            known = {name: one for name, one in self._searched.items() if (now - one[0]).total_seconds() < _CACHE_S}
             if scheduler not in known:
                 known[scheduler] = now, await self._workload(scheduler)
-            self._looked = known
+            self._searched = known
             return known[scheduler][1]
 
     async def _workload(self, scheduler: str) -> str:

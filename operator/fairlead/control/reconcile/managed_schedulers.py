@@ -60,9 +60,9 @@ def watch_managed_schedulers(client: Client, namespace: str, sink: ManagedSchedu
     return Reflector(client, ObjectRef(CONFIG_MAPS, namespace), decode=decode, sink=sink, query=query)
 
 
-MOST: Final = 1000
+NAMES_MAX: Final = 1000
 """Maximum number of names; a ConfigMap holds 1 MiB, and each name takes about a hundred bytes."""
-KEPT: Final = timedelta(hours=1)
+KEEP_FOR: Final = timedelta(hours=1)
 """How long the name of a deleted scheduler is kept although no pod names it: its pods may be created again."""
 _NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -95,16 +95,16 @@ class ManagedSchedulers:
         """Names of the schedulers that may exist."""
         return frozenset(name for name, value in self._held.items() if not is_gone(value))
 
-    async def note(self, scheduler: str, now: datetime) -> None:
+    async def record(self, scheduler: str, now: datetime) -> None:
         """Record that a scheduler exists from now on. Raises InvalidObjectError if there are too many."""
         async with self._busy:
             await self._read()
             changes: dict[str, str | None] = {scheduler: now.isoformat(timespec="seconds")}
-            if scheduler not in self._held and len(self._held) >= MOST:
+            if scheduler not in self._held and len(self._held) >= NAMES_MAX:
                 changes[self._oldest()] = None
             await self._write(changes)
 
-    async def gone(self, scheduler: str, now: datetime) -> None:
+    async def record_gone(self, scheduler: str, now: datetime) -> None:
         """Record that a scheduler is gone."""
         async with self._busy:
             await self._write({scheduler: GONE + now.isoformat(timespec="seconds")})
@@ -120,14 +120,16 @@ class ManagedSchedulers:
         value = self._held.get(scheduler, "")
         return _when(value) if is_gone(value) else None
 
-    def outdated(self, now: datetime) -> Sequence[str]:
+    def expired(self, now: datetime) -> Sequence[str]:
         """Return the schedulers that are gone for long enough, or whose time is unreadable."""
         return [name for name, value in self._held.items() if is_gone(value) and not _is_new(value, now)]
 
     def _oldest(self) -> str:
         gone = [(value, name) for name, value in self._held.items() if is_gone(value)]
         if not gone:
-            raise InvalidObjectError([FieldError(("schedulers",), f"{MOST} schedulers exist, which is the maximum")])
+            raise InvalidObjectError(
+                [FieldError(("schedulers",), f"{NAMES_MAX} schedulers exist, which is the maximum")]
+            )
         return min(gone)[1]
 
     async def _read(self) -> None:
@@ -152,7 +154,7 @@ class ManagedSchedulers:
 
 def _is_new(value: str, now: datetime) -> bool:
     try:
-        return (when := _when(value)) is not None and now < when + KEPT
+        return (when := _when(value)) is not None and now < when + KEEP_FOR
     except OverflowError:
         return False
 

@@ -21,7 +21,7 @@ class NamespaceOwner:
     objects: ObjectClient
     namespace: str
 
-    async def own(self) -> None:
+    async def adopt_own(self) -> None:
         """Make the namespace the owner of the operator's own bindings, which the chart created."""
         role = ROLE.format(namespace=self.namespace)
         found = [("ClusterRoleBinding", "", role)]
@@ -29,9 +29,9 @@ class NamespaceOwner:
         bindings = [
             (kind, await self.objects.get(ObjectRef(resource(kind), place, name))) for kind, place, name in found
         ]
-        await self.have({**one, "kind": kind} for kind, one in bindings if one is not None)
+        await self.adopt({**one, "kind": kind} for kind, one in bindings if one is not None)
 
-    async def have(self, bindings: Iterable[Object]) -> None:
+    async def adopt(self, bindings: Iterable[Object]) -> None:
         """Make the namespace the owner of those objects that are bindings outside of it. Raises ClusterError."""
         loose = [one for one in bindings if self._is_loose(one)]
         if not loose:

@@ -79,7 +79,7 @@ class Reconciler:
         except InvalidObjectError as error:
             result = ReconcileResult(refused=str(error))
         if result.gone and scheduler in registry.managed.existing:
-            await registry.managed.gone(scheduler, self.now())
+            await registry.managed.record_gone(scheduler, self.now())
         if denied and not result.refused:
             return replace(result, refused=denied + ("" if result.gone else _DENIED_GOES))
         if result.refused and not registry.is_there(scheduler) and (why := registry.no_room_reason(scheduler)):
@@ -130,7 +130,7 @@ class Reconciler:
         registry, scheduler = self.registry, names.scheduler
         known = desired.listed or registry.is_there(scheduler)
         known |= scheduler in registry.managed and not desired.exists
-        return await self.foreign.why(names, known=known, gone=registry.managed.gone_since(scheduler))
+        return await self.foreign.conflict(names, known=known, gone=registry.managed.gone_since(scheduler))
 
     async def _gather_facts(
         self, names: Names, desired: DesiredScheduler, observed: ObservedObjects, decision: Decision

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from fairlead.api.errors import FieldError, InvalidObjectError
 from fairlead.control.decide import unlisted_schedulers
-from fairlead.control.decide.desired import PolicyIndex, is_leaving, is_paused, scheduler_of
+from fairlead.control.decide.desired import PolicyIndex, is_being_deleted, is_paused, scheduler_of
 from fairlead.control.reconcile.managed_schedulers import ManagedSchedulers
 from fairlead.control.reconcile.result import NOTHING, ReconcileResult
 from fairlead.render.operator_settings import OperatorSettings
@@ -58,7 +58,7 @@ class SchedulerRegistry:
 
     def no_room_reason(self, scheduler: str) -> str:
         """Return why a scheduler may not start beside the others; "" if it may, or if no policy names it."""
-        if all(map(is_leaving, self.policy_index.policies_of(scheduler))):
+        if all(map(is_being_deleted, self.policy_index.policies_of(scheduler))):
             return ""
         return unlisted_schedulers.no_room_reason(
             scheduler, self.settings(), self.managed.existing, lambda: self._requested_since(scheduler)
@@ -69,7 +69,7 @@ class SchedulerRegistry:
         async with self._starting:
             if not self.is_there(scheduler) and (why := self.no_room_reason(scheduler)):
                 raise InvalidObjectError([FieldError(("schedulers",), why)])
-            await self.managed.note(scheduler, self.now())
+            await self.managed.record(scheduler, self.now())
 
     def waiting_for_room(self) -> Sequence[str]:
         """Return the schedulers that may start when another one is gone."""

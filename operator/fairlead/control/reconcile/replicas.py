@@ -16,7 +16,7 @@ from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.resources import PODS, ObjectRef
 from fairlead.replica_state import ReplicaState
 
-WITHIN_S: Final = 1.0
+TIMEOUT_S: Final = 1.0
 STARTING: Final = timedelta(minutes=2)
 """How long a replica that was never ready counts as starting, and is not polled."""
 
@@ -53,7 +53,7 @@ class ReplicaClient:
         except InvalidObjectError as error:
             self.states = dict.fromkeys(living, f"it cannot be polled: {error}")
             return self.states
-        timeout = aiohttp.ClientTimeout(total=WITHIN_S)
+        timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
         connector = aiohttp.TCPConnector(ssl=context, force_close=True)
         async with aiohttp.ClientSession(timeout=timeout, connector=connector) as session:
             states = await asyncio.gather(*(self._poll_one(session, address) for address in living.values()))
@@ -73,7 +73,7 @@ class ReplicaClient:
                     replica_state.decode(body) if answer.status == 200 else f"it answered with status {answer.status}"
                 )
         except TimeoutError:
-            return f"no answer within {WITHIN_S:g} s"
+            return f"no answer within {TIMEOUT_S:g} s"
         except (aiohttp.ClientError, msgspec.DecodeError) as error:
             return str(error) or type(error).__name__
 

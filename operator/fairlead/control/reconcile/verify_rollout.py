@@ -14,7 +14,7 @@ from fairlead.kube.http.client import Client
 from fairlead.kube.resources import PODS
 from fairlead.pki.identities import NO_POD
 
-_WITHIN_S: Final = 3.0
+_TIMEOUT_S: Final = 3.0
 _WINDOW_S: Final = 10
 _ERRORS: Final = ("extender", "x509", "tls:")
 _QUOTED: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"')
@@ -22,7 +22,7 @@ _QUOTED: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"')
 
 async def probe_extender_urls(urls: Sequence[str], context: ssl.SSLContext, scheduler: str) -> str:
     """Return the first URL that fails, and why; "" if all answer."""
-    timeout = aiohttp.ClientTimeout(total=_WITHIN_S)
+    timeout = aiohttp.ClientTimeout(total=_TIMEOUT_S)
     async with aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(ssl=context)) as session:
         faults = await asyncio.gather(*(_call(session, url, scheduler) for url in urls))
     return next(filter(None, faults), "")
@@ -36,7 +36,7 @@ async def _call(session: aiohttp.ClientSession, url: str, scheduler: str) -> str
                 return ""
             return f"{url}: {answer.status}: {(await answer.text())[:200]}"
     except TimeoutError:
-        return f"{url}: no answer within {_WITHIN_S:g} s"
+        return f"{url}: no answer within {_TIMEOUT_S:g} s"
     except aiohttp.ClientError as error:
         return f"{url}: {error}"
 

@@ -20,7 +20,7 @@ from fairlead.policy.lint.inspection import inspect_steps
 
 LOG: Final = logging.getLogger(__name__)
 PART: Final = 1 / 10
-_MOST: Final = 1000
+_POLICIES_MAX: Final = 1000
 Warnings = list[tuple[str, str]]
 """Reasons and messages."""
 
@@ -47,7 +47,7 @@ class LintCache:
         uid, generation, rules = policy["metadata"]["uid"], policy["metadata"]["generation"], self.options()
         run = self._runs.get(uid)
         if run is None or run.generation != generation or run.rules is not rules:
-            self._forget(uid if run is not None or len(self._runs) < _MOST else next(iter(self._runs)))
+            self._forget(uid if run is not None or len(self._runs) < _POLICIES_MAX else next(iter(self._runs)))
             run = self._runs[uid] = _LintRun(generation, rules)
             self._start(run, policy, on_done)
         return run.found

@@ -70,7 +70,7 @@ def test_with_a_replica_goes_what_it_knew_of_pods_that_it_refused() -> None:
     found = []
     for answers in rounds:
         now += 2 * PAUSE_S
-        asyncio.run(waker.heard(answers))
+        asyncio.run(waker.on_poll(answers))
         found.append(now in touched)
     assert found == [True, False, True, False, False, True, True, False]
 
