@@ -15,7 +15,7 @@ from fairlead.render.object_names import SCHEDULER_LABEL
 from fairlead.render.plan import Plan
 from fairlead.render.templates import read, written
 from support.kube.service_account import kubeconfig_of, may
-from support.render.schedulers import ALL, EVERYTHING, SCENES, facts, named, planned
+from support.render.schedulers import ALL, EVERYTHING, SCENES, config_of, facts, named, planned
 from testbed import build
 from testbed.api import Api, Object, wait_for
 from testbed.certs import Authority
@@ -158,7 +158,7 @@ def _here(made: Plan, folder: Path) -> Any:
     authority = Authority(folder / "keys")
     pair = authority.issue("scheduler", "scheduler")
     files = {"ca.crt": authority.certificate, "tls.crt": pair.certificate, "tls.key": pair.key}
-    config = read(made.config_text)
+    config = read(config_of(made))
     for entry in config["extenders"]:
         entry["tlsConfig"] = {key: str(files[Path(path).name]) for key, path in entry["tlsConfig"].items()}
     return config

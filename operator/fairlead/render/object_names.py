@@ -16,7 +16,6 @@ SCHEDULER_LABEL: Final = f"{GROUP}/scheduler"
 CONFIG_HASH: Final = f"{GROUP}/config-hash"
 HASH_VERSION: Final = f"{GROUP}/config-hash-version"
 CA_HASH: Final = f"{GROUP}/ca-hash"
-CERTIFICATE: Final = f"{GROUP}/certificate-secret"
 SERVER_SECRET: Final = "fairlead-webhook-tls"  # noqa: S105  a name
 """Secret of the replicas' provided server certificate."""
 OPERATOR_SECRET: Final = "fairlead-operator-tls"  # noqa: S105

@@ -35,14 +35,11 @@ class Plan:
     """Desired objects of one scheduler."""
 
     names: Names
-    config_text: str
     config_hash: str
     """Hash of everything that decides its pods: configuration, authorities, image and placement."""
     ca_hash: str
     objects: tuple[Object, ...]
     """Objects in the order of application. They have no owner: they outlive policies, and are pruned by label."""
-    urls: tuple[str, ...]
-    """URLs that the scheduler may call."""
 
     def rolled_back_to(self, config_map: Mapping[str, Any]) -> "Plan":
         """Return the plan with the pods of an earlier configuration, as its ConfigMap has them."""
@@ -76,11 +73,9 @@ class Plan:
 
         return replace(
             self,
-            config_text=data["config.yaml"],
             config_hash=config_hash,
             ca_hash=pod["metadata"]["annotations"][CA_HASH],
             objects=tuple(map(roll_back, self.objects)),
-            urls=urls(read(data["config.yaml"])),
         )
 
     def with_configuration_of(self, config_map: Mapping[str, Any]) -> "Plan":
@@ -95,7 +90,7 @@ class Plan:
             "metadata": {**metadata, "annotations": annotations},
             "data": {**data, "config.yaml": text},
         }
-        return replace(self, config_text=text, config_hash=config_hash, objects=(kept,), urls=urls(read(text)))
+        return replace(self, config_hash=config_hash, objects=(kept,))
 
 
 def is_published(config_map: Mapping[str, Any]) -> bool:
@@ -176,11 +171,9 @@ def plan(engine: TemplateEngine, settings: SchedulerSettings, wiring: Wiring, fa
         )
     return Plan(
         names=names,
-        config_text=config_text,
         config_hash=config_hash,
         ca_hash=ca_hash,
         objects=tuple(objects),
-        urls=urls(config),
     )
 
 

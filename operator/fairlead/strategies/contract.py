@@ -42,7 +42,6 @@ __all__ = [
     "PodFacts",
     "PodOnNode",
     "PodsRead",
-    "Rate",
     "Reads",
     "Reject",
     "Score",
@@ -141,7 +140,6 @@ class CompiledScore(Generic[_Pod, _Node]):
 Filter: TypeAlias = CompiledFilter[PodFacts, NodeFacts]
 Decide: TypeAlias = NodeFilter[NodeFacts]
 Score: TypeAlias = CompiledScore[PodFacts, NodeFacts]
-Rate: TypeAlias = NodeScorer[NodeFacts]
 
 _P = TypeVar("_P", bound=Params)
 _R = TypeVar("_R")

@@ -89,6 +89,12 @@ SCENES: dict[str, Plan] = {
 }
 
 
+def config_of(made: Plan) -> str:
+    """The text of the configuration."""
+    text: str = named(made, "ConfigMap")["data"]["config.yaml"]
+    return text
+
+
 def named(made: Plan, kind: str) -> dict[str, Any]:
     """The only object of a kind."""
     (found,) = [one for one in made.objects if one["kind"] == kind]

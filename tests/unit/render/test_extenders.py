@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.render.extenders import ExtenderEntry, Wiring, wire
+from fairlead.render.plan import urls
+from fairlead.render.templates import read
 from fairlead.webhook.https.dispatch import PATHS
-from support.render.schedulers import ALL, planned
+from support.render.schedulers import ALL, config_of, planned
 
 POLICY = installed_policy()
 FILTERS = {"filters": [{"name": "a", "expression": "true"}]}
@@ -96,5 +98,5 @@ def test_a_pod_is_never_bound_past_an_entry_that_binds() -> None:
 
 
 def test_each_url_is_one_that_the_webhook_answers() -> None:
-    assert sorted(urlsplit(url).path for url in planned(ALL).urls) == sorted(PATHS)
-    assert [urlsplit(url).path for url in planned(Wiring()).urls] == ["/filter", "/preempt"]
+    assert sorted(urlsplit(url).path for url in urls(read(config_of(planned(ALL))))) == sorted(PATHS)
+    assert [urlsplit(url).path for url in urls(read(config_of(planned(Wiring()))))] == ["/filter", "/preempt"]

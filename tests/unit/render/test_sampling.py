@@ -4,7 +4,7 @@ import pytest
 
 from fairlead.render.cluster_facts import percentage, samples_all_nodes
 from fairlead.render.templates import read
-from support.render.schedulers import facts, planned
+from support.render.schedulers import config_of, facts, planned
 
 SHARES: Mapping[tuple[str, int | None, bool | None], int | None] = {
     ("Auto", 0, None): 100,
@@ -34,14 +34,14 @@ def test_a_cluster_that_breathes_around_a_thousand_nodes_changes_its_scheduler_o
     texts, before = [], None
     for nodes in (990, 1010, 990, 1010, 850, 1010, 900):
         made = planned(cluster=facts(nodes=nodes, asked_all=before))
-        before = samples_all_nodes(read(made.config_text))
-        texts.append(made.config_text)
+        before = samples_all_nodes(read(config_of(made)))
+        texts.append(config_of(made))
     assert [texts[0], *[texts[1]] * 6] == texts
     assert texts[0] != texts[1]
 
 
 def test_what_a_setting_said_before_does_not_count_for_auto() -> None:
     assert samples_all_nodes(None) is None
-    assert samples_all_nodes(read(planned(nodeSample="30%").config_text)) is None
-    assert samples_all_nodes(read(planned().config_text)) is True
-    assert samples_all_nodes(read(planned(cluster=facts(nodes=5000)).config_text)) is False
+    assert samples_all_nodes(read(config_of(planned(nodeSample="30%")))) is None
+    assert samples_all_nodes(read(config_of(planned()))) is True
+    assert samples_all_nodes(read(config_of(planned(cluster=facts(nodes=5000))))) is False

@@ -30,9 +30,8 @@ class PolicyIndex:
         """Apply a watch event; return the scheduler of the policy."""
         if kind == "DELETED":
             held = self.policies.get(policy["metadata"]["name"])
-            if (
-                held is not None and held["metadata"]["uid"] == policy["metadata"]["uid"]
-            ):  # else a new one of that name exists
+            # with another UID it is a new policy of that name
+            if held is not None and held["metadata"]["uid"] == policy["metadata"]["uid"]:
                 del self.policies[policy["metadata"]["name"]]
         else:
             self.policies[policy["metadata"]["name"]] = policy

@@ -163,9 +163,7 @@ class Runtime:
                     registry=registry(lambda: handler, login),
                     settings=settings(),
                     standalone=True,
-                    identity=cast(
-                        "Any", "fairlead"
-                    ),  # by default kopf looks up the user's name, and in pods there is none
+                    identity=cast("Any", "fairlead"),  # kopf would look up the user's name, which pods lack
                     namespaces=[self._namespace],
                 )
             )

@@ -134,9 +134,8 @@ class SchedulerQueue:
             worker.failures += 1
             backoff: float = min(_RETRY_S * 2**worker.failures, _RETRY_MAX_S)
             pause = backoff * random.uniform(0.5, 1.0)  # noqa: S311  no secret
-            if (
-                not isinstance(result.error, ConflictError) or worker.failures > 1
-            ):  # someone else wrote first: the next reconcile sees it
+            # after a first conflict the next reconcile sees what others wrote
+            if not isinstance(result.error, ConflictError) or worker.failures > 1:
                 self.registry.results[scheduler] = after_failure(before, result.error)
             extra = {"scheduler": scheduler, "error": str(result.error), "requeue_after_s": round(pause)}
             LOG.warning("reconcile.failed", extra=extra)
