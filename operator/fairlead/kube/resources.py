@@ -73,6 +73,8 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
 decode_object: Final = msgspec.json.Decoder(dict[str, Any]).decode
 """Decoder of any object."""
 PODS: Final = ObjectRef(Resource("", "v1", "pods"))
+NOT_ENDED: Final = "status.phase!=Succeeded,status.phase!=Failed"
+"""Field selector of pods that still run or will."""
 NAMESPACES: Final = ObjectRef(Resource("", "v1", "namespaces"))
 NODES: Final = ObjectRef(Resource("", "v1", "nodes"))
 POLICIES: Final = ObjectRef(Resource(names.GROUP, names.VERSION, names.PLURAL))

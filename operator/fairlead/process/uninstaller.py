@@ -17,7 +17,7 @@ from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.kube.errors import ConflictError, NotFoundError
 from fairlead.kube.http.client import Clock
 from fairlead.kube.leader_election.election import LeaseTimings
-from fairlead.kube.resources import PODS, POLICIES, ObjectRef, decode_object
+from fairlead.kube.resources import NOT_ENDED, PODS, POLICIES, ObjectRef, decode_object
 from fairlead.process.cluster_claim import CLAIM
 from fairlead.process.peer_certificates import PREVIOUS_SECRET
 from fairlead.render.object_names import MANAGED_BY, MANAGER, SCHEDULER_LABEL
@@ -158,7 +158,7 @@ class Uninstaller:
 
     async def _report_pods(self, scheduler: str) -> None:
         """Report the pods that name a deleted scheduler."""
-        selector = f"spec.schedulerName={scheduler},status.phase!=Succeeded,status.phase!=Failed"
+        selector = f"spec.schedulerName={scheduler},{NOT_ENDED}"
         pods = await self.objects.all(PODS, fieldSelector=selector)
         if not pods:
             return

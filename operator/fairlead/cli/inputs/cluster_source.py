@@ -16,7 +16,7 @@ from fairlead.cli.inputs.simulation_inputs import LIVE, Pod, nodes_of, pods_of, 
 from fairlead.kube.access.access import Access, find_access
 from fairlead.kube.errors import ForbiddenError, GoneError, NotFoundError
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import NODES, PODS, POLICIES, VERSION, ObjectRef, Page, Resource
+from fairlead.kube.resources import NODES, NOT_ENDED, PODS, POLICIES, VERSION, ObjectRef, Page, Resource
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.simulation.snapshot import Key, Snapshot
@@ -26,7 +26,7 @@ REACHED_S: Final = 3.0
 WITHIN_S: Final = 30.0
 HERE: Final = "the cluster"
 NAMESPACES: Final = ObjectRef(Resource("", "v1", "namespaces"))
-RUNNING: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+RUNNING: Final = {"fieldSelector": NOT_ENDED}
 _PAGE: Final = 500
 _TRIES: Final = 3
 

@@ -72,7 +72,8 @@ def _pending_reason(deployment: Obj, new: Sequence[Obj]) -> str:
     status, desired = deployment.get("status", {}), deployment["spec"]["replicas"]
     if status.get("observedGeneration", 0) < deployment["metadata"]["generation"]:
         return "its Deployment has not been processed yet: is kube-controller-manager running?"
-    fault = next((one["message"] for one in status.get("conditions", []) if _cannot_be_made(one)), "")
+    failure = find_condition(status, "ReplicaFailure")
+    fault = failure["message"] if failure is not None and failure["status"] == "True" else ""
     updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
     ready = sum(is_ready(pod) for pod in new)
     if updated < desired or ready < desired or available < desired:
@@ -83,13 +84,19 @@ def _pending_reason(deployment: Obj, new: Sequence[Obj]) -> str:
     return ""
 
 
-def _cannot_be_made(condition: Obj) -> bool:
-    return (condition["type"], condition["status"]) == ("ReplicaFailure", "True")
+def find_condition(status: Obj, kind: str) -> Obj | None:
+    """Return a condition of an object's status; None if it is missing."""
+    return next((one for one in status.get("conditions", ()) if one["type"] == kind), None)
+
+
+def is_condition_true(status: Obj, kind: str) -> bool:
+    """Return whether a condition of an object's status is True."""
+    return (find_condition(status, kind) or {}).get("status") == "True"
 
 
 def is_ready(pod: Obj) -> bool:
     """Return whether a pod has the condition Ready."""
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
+    return is_condition_true(pod["status"], "Ready")
 
 
 def _containers(pod: Obj) -> Iterator[Obj]:
@@ -101,9 +108,9 @@ def pending_pod_reasons(pods: Iterable[Obj]) -> Iterator[str]:
     """Yield why pods are not ready, as far as their statuses say."""
     for pod in pods:
         name = pod["metadata"]["name"]
-        for one in pod["status"].get("conditions", []):
-            if (one["type"], one["status"]) == ("PodScheduled", "False"):
-                yield f"{name} has no node: {one.get('message', '')}"
+        scheduled = find_condition(pod["status"], "PodScheduled")
+        if scheduled is not None and scheduled["status"] == "False":
+            yield f"{name} has no node: {scheduled.get('message', '')}"
         for container in _containers(pod):
             waiting = container.get("state", {}).get("waiting", {})
             if waiting.get("reason") not in (None, "PodInitializing", "ContainerCreating"):

@@ -16,7 +16,7 @@ from fairlead.control.reconcile.result import NOTHING, Drift, ReconcileResult
 from fairlead.control.status.events import EventRecorder
 from fairlead.control.status.writer import StatusWriter
 from fairlead.kube.errors import ClusterError, ConflictError, ForbiddenError
-from fairlead.kube.resources import PODS
+from fairlead.kube.resources import NOT_ENDED, PODS
 from fairlead.pki.authority import AuthorityError
 
 LOG: Final = logging.getLogger(__name__)
@@ -26,7 +26,6 @@ _RETRY_S: Final = 2.0
 _RETRY_MAX_S: Final = 30.0
 _CHECKED_MAX: Final = 20
 """Number of deleted schedulers for which a resync checks whether pods still name them."""
-_LIVING: Final = ",status.phase!=Succeeded,status.phase!=Failed"
 
 
 @dataclass(slots=True, eq=False)
@@ -86,7 +85,7 @@ class SchedulerQueue:
             if not (registry.policy_index.policies_of(one) or registry.is_listed(one))
         ]
         for name in random.sample(unused, min(len(unused), _CHECKED_MAX)):
-            if not await self.reconciler.objects.any(PODS, fieldSelector=f"spec.schedulerName={name}{_LIVING}"):
+            if not await self.reconciler.objects.any(PODS, fieldSelector=f"spec.schedulerName={name},{NOT_ENDED}"):
                 await registry.managed.drop(name)
 
     async def stop(self) -> None:

@@ -12,6 +12,7 @@ import msgspec
 
 from fairlead import replica_state
 from fairlead.api.errors import InvalidObjectError
+from fairlead.control.decide.rollout_observation import find_condition
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.resources import PODS, ObjectRef
 from fairlead.replica_state import ReplicaState
@@ -90,7 +91,7 @@ class ReplicaClient:
 def is_starting(pod: Mapping[str, Any], now: datetime) -> bool:
     """Return whether a pod started a moment ago and was not ready since."""
     status = pod["status"]
-    ready = next((one for one in status.get("conditions", ()) if one["type"] == "Ready"), None)
+    ready = find_condition(status, "Ready")
     if ready is not None and ready["status"] == "True":
         return False
     started = [one.get("state", {}).get("running", {}).get("startedAt") for one in status.get("containerStatuses", ())]

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from fairlead.api.names import API_VERSION, KIND
+from fairlead.control.decide.rollout_observation import find_condition, is_condition_true
 from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.kube.errors import ClusterError, ConflictError, ForbiddenError
 from fairlead.kube.http.client import Client
@@ -22,22 +23,12 @@ _POSTING: Final = "events cannot be posted"
 
 def ready_event(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, str, str] | None:
     """Return type, reason and note of the event about a changed status; None if `Ready` did not change."""
-    old, new = _ready(before), _ready(after)
+    old, new = find_condition(before, "Ready"), find_condition(after, "Ready")
     if new is None or (old is not None and (old["status"], old["reason"]) == (new["status"], new["reason"])):
         return None
     if new["status"] == "True":
         return "Normal", new["reason"], new["message"]
-    passing = condition_status(after, "Reconciling") == "True"
-    return "Normal" if passing else "Warning", new["reason"], new["message"]
-
-
-def condition_status(status: Mapping[str, Any], kind: str) -> str:
-    """Return the status of a condition; "" if there is no such condition."""
-    return next((one["status"] for one in status.get("conditions", ()) if one["type"] == kind), "")
-
-
-def _ready(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    return next((one for one in status.get("conditions", ()) if one["type"] == "Ready"), None)
+    return "Normal" if is_condition_true(after, "Reconciling") else "Warning", new["reason"], new["message"]
 
 
 @dataclass(slots=True, eq=False)

@@ -51,7 +51,7 @@ class _Nobody:
 
     states: Mapping[str, Any] = MappingProxyType({})
 
-    async def why(self, *_: Any, **__: bool) -> str:
+    async def conflict(self, *_: Any, **__: bool) -> str:
         return ""
 
     def pop_restored(self, _: str) -> list[Drift]:
