@@ -1,4 +1,4 @@
-"""The command `fairlead`. Only the command that is asked for is loaded: to answer at once is part of being useful."""
+"""The command `fairlead`. Commands import what they need when they run, so that every command starts quickly."""
 
 import argparse
 import sys
@@ -37,7 +37,7 @@ _PLUGIN: Final = "kubectl-fairlead"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; what it returns is the exit code."""
+    """Run a command and return its exit code."""
     asked = list(sys.argv[1:] if arguments is None else arguments)
     name = "kubectl fairlead" if Path(sys.argv[0]).name == _PLUGIN else "fairlead"
     made = parser(name)
@@ -55,20 +55,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """One that says in one line what is wrong, and does not keep to itself that its help cannot be printed."""
+    """Parser with one-line errors, whose help raises OSError if it cannot be printed."""
 
     def error(self, message: str) -> NoReturn:
-        """With where it is said what would be right."""
+        """Print the error and where to find help, and exit."""
         complain(self.prog, f"{message}; see `{self.prog} --help`")
         raise SystemExit(exits.USAGE)
 
     def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
-        """On standard output."""
+        """Print the help to standard output."""
         (output() if file is None else file).write(self.format_help())
 
 
 def parser(name: str = "fairlead") -> argparse.ArgumentParser:
-    """All that can be asked for."""
+    """Return the parser of all commands."""
     made = _Parser(prog=name, description="Policies that decide on which nodes Kubernetes pods run.")
     commands = made.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in _COMMANDS:

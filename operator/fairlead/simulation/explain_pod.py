@@ -1,4 +1,4 @@
-"""Why a pod goes where it goes: nodes that are alike together, each rule with what it compared, the closest node."""
+"""Explanation of a pod: nodes grouped by verdict, what each rule compared, and the closest node."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,10 +15,10 @@ from fairlead.simulation.snapshot import Raw
 
 Verdict = Literal["Preferred", "Possible", "Rejected", "Unfit"]
 LOOKED_AT: Final = 24
-"""Nodes that seem near are asked what they compared."""
+"""Number of near nodes whose comparisons are computed to find the closest."""
 _ORDER: Final[Sequence[Verdict]] = ("Preferred", "Possible", "Rejected", "Unfit")
 ASKED_MAX: Final = 50
-"""Nodes are asked what they compared, of those that are rejected for different reasons."""
+"""Greatest number of nodes, rejected for different reasons, whose comparisons are computed."""
 Rejected = tuple[str, str, str]
 """Policy, rule and reason."""
 
@@ -32,22 +32,22 @@ class Group:
 
     @property
     def first(self) -> NodeResult:
-        """One of them, to tell what they have in common."""
+        """First of the nodes, which stands for all."""
         return self.nodes[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Rejecting:
-    """A rule that rejects nodes, and what it compared on one of them."""
+    """A rule that rejects nodes, with what it compared on one of them."""
 
     count: int
     node: str
-    told: RuleExplained
+    explained: RuleExplained
 
 
 @dataclass(frozen=True, slots=True)
 class Closest:
-    """The node that the least keeps from taking the pod, with the rules that do."""
+    """The node with the fewest rejections, and the rules that reject it."""
 
     node: NodeResult
     rules: Sequence[RuleExplained]
@@ -55,15 +55,15 @@ class Closest:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """All of it."""
+    """Explanation of one pod."""
 
     judged: PodResult
     groups: Sequence[Group]
     rejecting: Sequence[Rejecting]
     closest: Closest | None
-    """None where no node is rejected, or there is none."""
+    """None if no node is rejected, or if there are no nodes."""
     as_good: Sequence[str]
-    """Nodes with less than the highest score that are as good to the scheduler, who is told tenths."""
+    """Nodes below the highest score that are equal for the scheduler, which gets a tenth of the points, rounded."""
     others: Sequence[Unmatched]
     """Policies that do not match the pod."""
     foreign: frozenset[str]
@@ -71,7 +71,7 @@ class Explanation:
 
 
 def explanation(world: Simulation, raw: Raw, judged: PodResult) -> Explanation:
-    """Why a pod that was judged goes where it goes."""
+    """Return the explanation of a pod of `Simulation.judge`."""
     scheduler = scheduler_of(judged.pod)
     others = (unmatched(policy, judged.pod, scheduler, world.now) for policy in world.policies.policies)
     return Explanation(
@@ -86,7 +86,7 @@ def explanation(world: Simulation, raw: Raw, judged: PodResult) -> Explanation:
 
 
 def verdict_of(node: NodeResult, preferred: frozenset[str]) -> Verdict:
-    """In one word."""
+    """Return the verdict on a node."""
     if node.rejections:
         return "Rejected"
     if node.unfit:
@@ -95,7 +95,7 @@ def verdict_of(node: NodeResult, preferred: frozenset[str]) -> Verdict:
 
 
 def groups(judged: PodResult) -> list[Group]:
-    """Nodes that are alike, the best first; of those that will not do, the most first."""
+    """Return nodes grouped by verdict and reasons, the best first; groups with one verdict by their size."""
     preferred = frozenset(judged.preferred)
     found: dict[object, list[NodeResult]] = {}
     for node in judged.nodes:
@@ -112,16 +112,16 @@ class OneNode:
 
     node: NodeResult
     verdict: Verdict
-    told: NodeExplained
+    explained: NodeExplained
     scored: NodeScored | None
-    """None where the scheduler is told nothing, because it does not fit or is rejected."""
+    """None if the node does not fit or is rejected: the scheduler gets no score."""
 
 
 def one_node(world: Simulation, raw: Raw, judged: PodResult, node: NodeResult) -> OneNode:
-    """Everything about one node."""
-    [told] = world.explain(raw, judged, [node.name])
+    """Return everything about one node."""
+    [explained] = world.explain(raw, judged, [node.name])
     scored = next((one for one in world.explain_scores(raw, judged) if one.node == node.name), None)
-    return OneNode(node, verdict_of(node, frozenset(judged.preferred)), told, scored)
+    return OneNode(node, verdict_of(node, frozenset(judged.preferred)), explained, scored)
 
 
 def _worse(node: NodeResult) -> float:
@@ -129,7 +129,7 @@ def _worse(node: NodeResult) -> float:
 
 
 def _rejecting(world: Simulation, raw: Raw, judged: PodResult) -> list[Rejecting]:
-    """Each rule, for each reason that it gives, with the first node that it rejects so; in the order of rules."""
+    """Return each rule with each of its reasons and the first node it rejects for it, in the order of rules."""
     counts: Counter[Rejected] = Counter()
     first: dict[Rejected, str] = {}
     for node in judged.nodes:
@@ -138,30 +138,30 @@ def _rejecting(world: Simulation, raw: Raw, judged: PodResult) -> list[Rejecting
             counts[said] += 1
             first.setdefault(said, node.name)
     names = [*dict.fromkeys(first.values())][:ASKED_MAX]
-    told = {one.node: one.filters for one in world.explain(raw, judged, names)}
+    explained = {one.node: one.filters for one in world.explain(raw, judged, names)}
     found = [
         Rejecting(counts[said], name, one)
         for said, name in first.items()
-        for one in told.get(name, ())
+        for one in explained.get(name, ())
         if (one.policy, one.rule) == said[:2]
     ]
     order = {each.policy.name: at for at, each in enumerate(judged.matched)}
-    return sorted(found, key=lambda one: (order[one.told.policy], one.told.rule))
+    return sorted(found, key=lambda one: (order[one.explained.policy], one.explained.rule))
 
 
 def _closest(world: Simulation, raw: Raw, judged: PodResult) -> Closest | None:
     away = [node for node in judged.nodes if not node.is_candidate]
     near = nsmallest(LOOKED_AT, away, key=_far)
-    told = world.explain(raw, judged, [node.name for node in near])
-    found = [Closest(node, [*_rejections(one)]) for node, one in zip(near, told, strict=True)]
+    explained = world.explain(raw, judged, [node.name for node in near])
+    found = [Closest(node, [*_rejections(one)]) for node, one in zip(near, explained, strict=True)]
     return min(found, key=_far_in_all, default=None)
 
 
 def _as_good(judged: PodResult) -> list[str]:
     left, preferred = judged.left, frozenset(judged.preferred)
-    told = on_the_wire([node.score or 0.0 for node in left])
-    best = max(told, default=0)
-    return [node.name for node, sent in zip(left, told, strict=True) if sent == best and node.name not in preferred]
+    sent = on_the_wire([node.score or 0.0 for node in left])
+    best = max(sent, default=0)
+    return [node.name for node, one in zip(left, sent, strict=True) if one == best and node.name not in preferred]
 
 
 def _rejections(node: NodeExplained) -> Iterator[RuleExplained]:

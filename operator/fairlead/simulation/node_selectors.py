@@ -1,16 +1,16 @@
-"""Node selectors and tolerations, as kube-scheduler reads them from a pod."""
+"""Node selectors and tolerations of pods, with the semantics of kube-scheduler."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 Labels = Mapping[str, str]
 Matches = Callable[[Labels, str], bool]
-"""Whether a node is meant, by its labels and its name."""
+"""Predicate of a node's labels and name."""
 _OPERATORS: Final = {"Exists": "", "DoesNotExist": "!"}
 
 
 def node_affinity(selector: Labels, required: Any) -> tuple[Matches, str]:
-    """Whether a node is one of those that a pod selects, and how that is written."""
+    """Return a predicate for the nodes that a pod selects, and its text."""
     exact = sorted(selector.items())
     written = [f"{key}={value}" for key, value in exact]
     if not required:
@@ -25,7 +25,7 @@ def node_affinity(selector: Labels, required: Any) -> tuple[Matches, str]:
 
 
 def tolerates(tolerations: Sequence[Any], key: str, value: str, effect: str) -> bool:
-    """Whether one of them is for this taint."""
+    """Return whether a toleration matches a taint."""
     return any(_tolerates(one, key, value, effect) for one in tolerations)
 
 
@@ -36,12 +36,12 @@ def _tolerates(one: Any, key: str, value: str, effect: str) -> bool:
         return False
     if one.operator == "Exists":
         return True
-    # Without a key only `Exists` is of use. Lt and Gt are behind a gate that is off.
+    # Without a key only `Exists` works. Lt and Gt are behind a feature gate that is off.
     return bool(one.key) and one.operator in ("", "Equal") and one.value == value
 
 
 def _term(term: Any) -> tuple[Matches, str] | None:
-    """All of its requirements; one without any selects nothing."""
+    """Return a term that needs all its requirements; None for one without any, which selects nothing."""
     labelled = [_requirement(one) for one in term.matchExpressions]
     named = [_requirement(one) for one in term.matchFields]
     if not labelled and not named:
@@ -73,7 +73,7 @@ def _requirement(one: Any) -> Callable[[Labels], bool]:
                 return wanted is not None and found is not None and (found - wanted) * sign > 0
 
             return is_beyond
-    return lambda _: False  # the API server refuses others
+    return lambda _: False  # the API server rejects other operators
 
 
 def _whole(text: str) -> int | None:

@@ -1,4 +1,4 @@
-"""What becomes different for a pod when policies do."""
+"""Differences in a pod's placement between two versions of policies."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,33 +11,33 @@ from fairlead.simulation.snapshot import Raw
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A node that a pod could go to, and cannot any more; or the other way round."""
+    """A node that a pod loses or gains."""
 
     node: str
     by: Sequence[Rejection]
-    """What rejects it, before or after."""
+    """Rules that reject it, before or after."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A pod that would be placed otherwise."""
+    """A pod whose placement changes."""
 
     before: PodResult
     after: PodResult
     lost: Sequence[Moved]
     gained: Sequence[Moved]
     by_scores: Sequence[str]
-    """Scores that are no longer what they were, as policy/rule, where others are preferred of those that stay."""
+    """Scores that changed, as policy/rule, if other nodes are preferred among those that stay."""
 
     @property
     def rules(self) -> list[str]:
-        """All that it comes from, as policy/rule."""
+        """Rules that cause the change, as policy/rule."""
         rejections = (one for moved in (*self.lost, *self.gained) for one in moved.by)
         return [*dict.fromkeys([*(f"{one.policy}/{one.rule}" for one in rejections), *self.by_scores])]
 
 
 def changed(one: Simulation, other: Simulation, raw: Raw, file: str = "") -> Changed | None:
-    """What becomes different for a pod from one world to the other, which have the same nodes; None if nothing does."""
+    """Return how a pod's placement differs between simulations of the same nodes; None if it does not."""
     before, after = one.judge(raw, file), other.judge(raw, file)
     pairs = [*zip(before.nodes, after.nodes, strict=True)]
     lost = [Moved(was.name, now.rejections) for was, now in pairs if was.is_candidate and not now.is_candidate]
@@ -49,7 +49,7 @@ def changed(one: Simulation, other: Simulation, raw: Raw, file: str = "") -> Cha
 
 
 def _scores(one: Simulation, other: Simulation, raw: Raw, before: PodResult, after: PodResult) -> Iterator[str]:
-    """Scores that give other points to some node that could be gone to before and after."""
+    """Yield scores that give other points to a node that is a candidate before and after."""
     was, now = (
         {
             (f"{score.policy}/{score.rule}", node.node): score.points

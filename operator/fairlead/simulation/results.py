@@ -1,4 +1,4 @@
-"""What is said of a pod on each node."""
+"""Results of a simulation, per pod and node."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,52 +15,52 @@ from fairlead.simulation.scheduler_filters import FITS, FitFailures
 Rejections = Sequence[Rejection]
 NO_REJECTIONS: Rejections = ()
 CLASSES: Final = 128
-"""Of pods that are alike, that are kept at a time: each takes a megabyte where there are thousands of nodes."""
+"""Greatest number of cached equivalence classes: each takes a megabyte with thousands of nodes."""
 
 
 class NodeResult(msgspec.Struct, frozen=True, gc=False):
-    """One node."""
+    """Result of a pod on one node."""
 
     name: str
     unfit: FitFailures = FITS
-    """Why the scheduler itself would not take it."""
+    """Why the scheduler itself rejects the node."""
     rejections: Rejections = NO_REJECTIONS
-    """The rules that reject it, in order: the scheduler is told the first."""
+    """The rules that reject the node, in order: the scheduler gets the first."""
     score: float | None = None
-    """The exact total of all policies, normalised over the nodes that fit and pass; None for the others."""
+    """Exact total of all policies, normalised over the nodes that fit and pass; None for other nodes."""
 
     @property
     def fits(self) -> bool:
-        """Whether the scheduler itself would take it."""
+        """True if the scheduler itself accepts the node."""
         return not self.unfit
 
     @property
     def passed(self) -> bool:
-        """Whether no policy rejects it."""
+        """True if no policy rejects the node."""
         return not self.rejections
 
     @property
     def resolvable(self) -> bool | None:
-        """Whether evicting pods might help against what the scheduler is told; None where nobody rejects."""
+        """True if evicting pods might help against the rejection that the scheduler gets; None if there is none."""
         return self.rejections[0].resolvable if self.rejections else None
 
     @property
     def reasons(self) -> list[str]:
-        """Of policies, each once."""
+        """Reasons of policies, each once."""
         return [*dict.fromkeys(one.reason for one in self.rejections)]
 
     @property
     def is_candidate(self) -> bool:
-        """Whether the pod could go there."""
+        """True if the pod could go there."""
         return not self.unfit and not self.rejections
 
 
 @dataclass(frozen=True, eq=False)
 class Verdicts:
-    """All nodes for one pod, and for those that are like it."""
+    """Results on all nodes for an equivalence class of pods."""
 
     nodes: Sequence[NodeResult]
-    """In the order of the snapshot."""
+    """Nodes in the order of the snapshot."""
 
     @cached_property
     def left(self) -> Sequence[NodeResult]:
@@ -76,17 +76,17 @@ class Verdicts:
 
 @dataclass(frozen=True, slots=True)
 class PodResult:
-    """A pod, and what every node is to it."""
+    """Results of one pod."""
 
     pod: PodView
     matched: Sequence[Matched]
     verdicts: Verdicts
     unsimulated: Sequence[str] = ()
-    """What it asks for that is not simulated."""
+    """Constraints of the pod that are not simulated."""
 
     @property
     def policies(self) -> list[str]:
-        """The names of the policies that are for it, in their order."""
+        """Names of the policies that match, in order."""
         return [each.policy.name for each in self.matched]
 
     @property
@@ -105,12 +105,12 @@ class PodResult:
         return self.verdicts.preferred
 
     def node(self, name: str) -> NodeResult | None:
-        """The node of that name."""
+        """Return the result on a node; None if there is no such node."""
         return next((node for node in self.nodes if node.name == name), None)
 
 
 class NodeShown(msgspec.Struct, gc=False):
-    """As it is printed for programs."""
+    """Node in the output for programs."""
 
     name: str
     fits: bool
@@ -121,7 +121,7 @@ class NodeShown(msgspec.Struct, gc=False):
 
 
 class PodShown(msgspec.Struct, gc=False):
-    """As it is printed for programs."""
+    """Pod in the output for programs."""
 
     namespace: str
     name: str
@@ -131,18 +131,18 @@ class PodShown(msgspec.Struct, gc=False):
 
 
 def shown(judged: PodResult) -> PodShown:
-    """For programs."""
+    """Return a result for programs."""
     pod = judged.pod
     return PodShown(pod.namespace, pod.name, judged.policies, _written(judged.verdicts), judged.preferred)
 
 
 @lru_cache(maxsize=CLASSES)
 def _written(verdicts: Verdicts) -> msgspec.Raw:
-    """What the scheduler itself has against a node stands after what policies have."""
+    """Return the nodes as JSON; reasons of the scheduler come after those of policies."""
     said: dict[tuple[int, int], tuple[bool, bool, bool | None, list[str]]] = {}
     nodes = []
     for node in verdicts.nodes:
-        key = id(node.rejections), id(node.unfit)  # few, and as long as the nodes are there
+        key = id(node.rejections), id(node.unfit)  # few, and alive as long as the nodes
         found = said.get(key)
         if found is None:
             unfit = dict.fromkeys(f"does not fit: {one.what}" for one in node.unfit)

@@ -1,7 +1,7 @@
-"""Whether a node has room for a pod and lets it in, by the rules of kube-scheduler 1.37 that need no policy.
+"""Filters of kube-scheduler 1.37: whether a node has capacity for a pod and admits it.
 
-What its plugins NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodePorts and NodeResourcesFit filter, in
-its words. They are decided from the pod and the node with what is on it; what needs more is `NOT_SIMULATED`.
+Its plugins NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodePorts and NodeResourcesFit, with their
+messages. They need only the pod, the node and the node's pods; whatever needs more is `NOT_SIMULATED`.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -22,18 +22,18 @@ NOT_SIMULATED: Final = (
     "the scheduler's own scores",
     "preemption",
 )
-"""What the scheduler decides besides, and nobody here does."""
+"""What the scheduler also decides, and the simulation does not."""
 
 
 class FitFailure(msgspec.Struct, frozen=True, gc=False):
-    """Why a node will not do."""
+    """Why the scheduler rejects a node."""
 
     what: str
-    """In the scheduler's words: few, so that nodes can be counted by them."""
+    """The scheduler's message, one of few, so that nodes can be counted by it."""
     detail: str = ""
-    """What was compared."""
+    """The values that were compared."""
     shortfall: float = 1.0
-    """How far off it is: of an amount, the share that is missing."""
+    """Distance from fitting: the missing share of an amount."""
 
     def __str__(self) -> str:
         return f"{self.what} ({self.detail})" if self.detail else self.what
@@ -44,18 +44,18 @@ FITS: Final[FitFailures] = ()
 
 
 class Check(NamedTuple):
-    """One thing that is looked at: pods with the same key are judged alike by it."""
+    """One filter for one pod; pods with the same key get the same results."""
 
     key: Hashable
     judge: Callable[[NodeView], FitFailures]
     of_pods: bool = False
-    """Whether what is on the node matters."""
+    """True if the result depends on the node's pods."""
 
 
 def checks(pod: PodView, *, named: bool = True) -> list[Check]:
-    """What has to be looked at for a pod, as the scheduler looks at it: it stops at the first that fails.
+    """Return the filters for a pod in the scheduler's order; it stops at the first that fails.
 
-    `named`: its nodeName is an order.
+    `named`: nodeName is a constraint.
     """
     spec = pod.pod.spec
     found = [_name(str(spec.nodeName))] if named and spec.nodeName else []
@@ -70,7 +70,7 @@ def checks(pod: PodView, *, named: bool = True) -> list[Check]:
 
 
 def unsimulated_constraints(pod: Any) -> Iterator[str]:
-    """What this pod asks for that is not simulated."""
+    """Yield the constraints of a pod that are not simulated."""
     spec = pod.spec
     affinity = spec.affinity
     if affinity.podAffinity or affinity.podAntiAffinity:
@@ -126,7 +126,7 @@ def _affinity(selector: Mapping[str, str], required: Any) -> Check:
 
 HostPort = tuple[int, str, str]
 """Port, protocol, address."""
-_ANY: Final = "0.0.0.0"  # noqa: S104 - nobody listens here
+_ANY: Final = "0.0.0.0"  # noqa: S104 - compared, never bound
 
 
 def _host_ports(pod: Any) -> Iterator[HostPort]:
@@ -177,7 +177,7 @@ _UNITS: Final = (("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 
 
 
 def amount(name: str, value: float) -> str:
-    """As people write it: 250m, 1.5, 16Gi."""
+    """Return an amount as people write it: 250m, 1.5, 16Gi."""
     if name == "cpu" and value < 1 and value:
         return f"{value * 1000:.10g}m"
     if name in _BYTES or name.startswith("hugepages-"):

@@ -1,7 +1,7 @@
-"""A snapshot under policies, to be asked about pods: each by itself, none is placed and takes room from another.
+"""Simulation of policies on a snapshot: each pod by itself; none is placed or takes capacity from another.
 
-The mirror is the operator's, the evaluator the webhook's; only time stands still. A pod that is on a node already is
-judged as if it were to be placed once more: it is taken away, asked about, and put back.
+Uses the operator's mirror and the webhook's evaluator at a fixed time. A pod that is on a node is simulated as if it
+had none: it is removed, evaluated and added again.
 """
 
 from collections.abc import Callable, Hashable, ItemsView, Iterable, Iterator, Sequence
@@ -34,12 +34,12 @@ _UNREADABLE: Final = (msgspec.DecodeError, ValueError)
 
 
 class Simulation:
-    """Policies over a snapshot at one moment, in nanoseconds since 1970."""
+    """Policies on a snapshot at one time, in nanoseconds since 1970."""
 
     def __init__(
         self, policies: PolicySet, snapshot: Snapshot, now: int, *, each: Each = lambda _, items: items
     ) -> None:
-        """Raises SnapshotError for an object that cannot be read. `each` hands on what is read, and may tell of it."""
+        """Read the snapshot; `each` may show progress. Raises SnapshotError for an object that cannot be read."""
         self.policies: Final = policies
         self.now: Final = now
         self.mirror: Final = Mirror(lambda: now)
@@ -49,7 +49,7 @@ class Simulation:
         for key, held in snapshot.namespaces.items():
             with _reading("namespace", key, held):
                 self.mirror.namespace_sink.put(decode.namespace(held.raw))
-        # Pods first: a node is looked at once, when all that is on it is there.
+        # Pods first, so that each node is computed once, with all its pods.
         for key, held in each("pods read", snapshot.pods.items()):
             with _reading("pod", key, held):
                 self._put(held.raw)
@@ -63,28 +63,28 @@ class Simulation:
         self._known: dict[Hashable, Verdicts] = {}
 
     def judge(self, raw: Raw, file: str = "") -> PodResult:
-        """What every node is to a pod. Raises SnapshotError if it cannot be read."""
+        """Return the result of a pod on every node. Raises SnapshotError if the pod cannot be read."""
         with self._asking(raw, file) as (view, home):
             matched = self._evaluator.matching(view, scheduler_of(view), self.now)
-            # A pod that was on a node went there by its own scheduler's word.
+            # nodeName of a placed pod was set by its scheduler and is not a constraint.
             checks = scheduler_filters.checks(view, named=not home and not _was_bound(view.pod))
             verdicts = self._verdicts(view, matched, checks, home)
         return PodResult(view, matched, verdicts, (*scheduler_filters.unsimulated_constraints(view.pod),))
 
     def explain(self, raw: Raw, judged: PodResult, names: Sequence[str]) -> list[NodeExplained]:
-        """What every rule compared on these nodes, for a pod that was judged."""
+        """Return what every rule compared on these nodes, for a pod of `judge`."""
         with self._asking(raw) as (view, _):
             return [explain(view, judged.matched, self.mirror.nodes, name, self.now) for name in names]
 
     def explain_scores(self, raw: Raw, judged: PodResult) -> list[NodeScored]:
-        """What the scores of the nodes that fit and pass are made of."""
+        """Return the parts of the scores of the nodes that fit and pass."""
         left = [node.name for node in judged.left]
         with self._asking(raw) as (view, _):
             return explain_scores(view, judged.matched, self.mirror.nodes, left, self.now)
 
     @contextmanager
     def _asking(self, raw: Raw, file: str = "") -> Iterator[tuple[PodView, str]]:
-        """A pod as rules see it, and the node that it was taken from."""
+        """Yield the view of a pod and its node, while the pod is removed from that node."""
         try:
             pod = decode.pod(raw)
             namespace = self.mirror.namespace(str(pod.metadata.namespace) or "default")
@@ -102,7 +102,7 @@ class Simulation:
             self._put(self.snapshot.pods[key].raw)
 
     def _placed_as(self, key: Key) -> PodEntry | None:
-        """The pod of that name on its node; one that was written by hand may lack the default namespace."""
+        """Return the placed pod with a key; handwritten pods may lack the default namespace."""
         held = self.mirror.placed_sink.objects
         return held.get(key) or (held.get(("", key[1])) if key[0] == "default" else None)
 
@@ -112,7 +112,7 @@ class Simulation:
             self.mirror.placed_sink.put(pod)
 
     def _verdicts(self, view: PodView, matched: Sequence[Matched], checks: Sequence[Check], home: str) -> Verdicts:
-        """The same for pods that are alike, but for those that were taken from a node: that one is another to them."""
+        """Return verdicts, cached by equivalence class except for a pod removed from a node: that changes the node."""
         alike = None if home else self._evaluator.class_of(view, matched)
         key = None if alike is None else (alike, *[one.key for one in checks])
         found = None if key is None else self._known.get(key)
@@ -134,7 +134,7 @@ class Simulation:
         )
 
     def _unfit(self, checks: Sequence[Check], home: str) -> Sequence[FitFailures]:
-        """What the scheduler has against each node."""
+        """Return for each node why the scheduler itself rejects it."""
         columns = [column for column in [self._column(one, home) for one in checks] if any(column)]
         if not columns:
             return [FITS] * len(self.names)
@@ -154,12 +154,12 @@ class Simulation:
 
 
 def scheduler_of(view: PodView) -> str:
-    """The scheduler that a pod names; the API server fills in the default one."""
+    """Return the scheduler of a pod, with the default of the API server."""
     return str(view.pod.spec.schedulerName) or CLUSTERS_OWN_SCHEDULER
 
 
 def _was_bound(pod: Any) -> bool:
-    """Whether a scheduler gave it its node, rather than whoever made it."""
+    """Return whether a scheduler placed the pod, and not its author."""
     return any(one.type == "PodScheduled" and one.status == "True" for one in pod.status.conditions)
 
 

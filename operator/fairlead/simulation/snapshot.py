@@ -1,7 +1,6 @@
-"""Objects of a cluster out of what `kubectl get nodes,pods,namespaces -A -o json` writes, and out of YAML.
+"""Objects of a cluster from the output of `kubectl get nodes,pods,namespaces -A -o json`, or from YAML.
 
-Objects stay bytes, that is as small as they are: what is read of them is up to whoever reads. Kinds that nobody here
-reads are counted and passed over.
+Objects stay bytes, which is small; readers decode the fields they need. Other kinds are counted and skipped.
 """
 
 import codecs
@@ -18,10 +17,10 @@ from fairlead.plain_data import DEPTH_MAX, Loader, is_deep
 
 GET: Final = "kubectl get nodes,pods,namespaces -A -o json"
 VALUES_MAX: Final = 50_000_000
-"""Of a document of YAML, aliases counted as what they name."""
+"""Greatest number of values of a YAML document, aliases expanded."""
 Raw = bytes | msgspec.Raw
 Key = tuple[str, str]
-"""Namespace and name; nodes and namespaces are in none."""
+"""Namespace and name; the namespace of nodes and namespaces is ""."""
 
 _TRAILING: Final = re.compile(r"trailing characters \(byte (\d+)\)")
 _BYTE: Final = re.compile(r" ?\(byte (\d+)\)")
@@ -29,15 +28,15 @@ _TOO_DEEP: Final = f"it is nested more than {DEPTH_MAX:,} levels deep; no Kubern
 _FIRST: Final = re.compile(rb"\S")
 _NEWLINE: Final = b"\n"
 _YAML: Final = (".yaml", ".yml")
-_WIDE: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # what PowerShell makes of `>`
+_WIDE: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # what PowerShell writes with `>`
 
 
 class SnapshotError(ValueError):
-    """What was read is not what is needed; says in one line where, what, and what to do."""
+    """Error in a snapshot, with a one-line message: the file, the problem and the fix."""
 
 
 class SnapshotObject(NamedTuple):
-    """An object, and the file that it is from."""
+    """An object and its file."""
 
     raw: Raw
     file: str
@@ -60,16 +59,16 @@ _object: Final = msgspec.json.Decoder(_Object)
 
 @dataclass(slots=True)
 class Snapshot:
-    """What there is, each object once."""
+    """The objects of a cluster, each once."""
 
     nodes: dict[Key, SnapshotObject] = field(default_factory=dict)
     pods: dict[Key, SnapshotObject] = field(default_factory=dict)
     namespaces: dict[Key, SnapshotObject] = field(default_factory=dict)
     others: Counter[str] = field(default_factory=Counter)
-    """Objects of kinds that nobody here reads."""
+    """Number of objects of other kinds."""
 
     def read(self, file: str, data: bytes) -> None:
-        """Take everything that is in a file: JSON or YAML, one document or several, lists too. Raises SnapshotError."""
+        """Add all objects of a file: JSON or YAML, one or more documents, also lists. Raises SnapshotError."""
         data = _utf8(data)
         first = _FIRST.search(data)
         if first is None:
@@ -80,11 +79,11 @@ class Snapshot:
             self._yaml(file, data)
 
     def put(self, obj: Mapping[str, Any], file: str = "") -> None:
-        """Take one object, or a list of them. Raises SnapshotError."""
+        """Add an object or a list of objects. Raises SnapshotError."""
         self.put_raw(_written(file, obj), file)
 
     def put_raw(self, raw: Raw, file: str = "", kind: str = "") -> None:
-        """The same as JSON; `kind` is for one that does not say of which it is. Raises SnapshotError."""
+        """Add an object or a list as JSON; `kind` is the kind if the object has none. Raises SnapshotError."""
         try:
             found = _object.decode(raw)
         except msgspec.DecodeError as error:
@@ -109,7 +108,7 @@ class Snapshot:
         kept[key] = SnapshotObject(raw, file)
 
     def _kept(self, version: str, kind: str) -> dict[Key, SnapshotObject] | None:
-        if version not in ("v1", ""):  # others call their kinds Node, too
+        if version not in ("v1", ""):  # other API groups have kinds of these names
             return None
         return {"Node": self.nodes, "Pod": self.pods, "Namespace": self.namespaces}.get(kind)
 
@@ -140,12 +139,12 @@ class Snapshot:
 
 
 def spelt(key: Key) -> str:
-    """As people write it: ml/train-0."""
+    """Return a key as text, such as ml/train-0."""
     return "/".join(part for part in key if part)
 
 
 def _documents(file: str, data: bytes) -> Iterator[Raw]:
-    """One text of JSON after the other: kubectl appends, and a watch writes line by line."""
+    """Yield the JSON documents of a file: several `kubectl get` may append to it, and a watch writes one per line."""
     whole, begin = memoryview(data), 0
     while True:
         try:
@@ -191,7 +190,7 @@ def _written(file: str, document: object) -> bytes:
 
 
 def _size(value: object, known: dict[int, int]) -> int:
-    """How many values it is when aliases are written out; of what stands in itself, too many."""
+    """Return the number of values with aliases expanded; over the maximum for a value that contains itself."""
     if not isinstance(value, Mapping | list):
         return 1
     if id(value) not in known:

@@ -1,4 +1,4 @@
-"""Policies where not everything may be read: what would have to be guessed is left out, and named."""
+"""Policies for a cluster that may be read only in part: rules whose inputs are missing are left out and named."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ _WHAT: Final[dict[Kind, str]] = {"pods": "the pods on nodes", "namespace": "the 
 
 @dataclass(frozen=True, slots=True)
 class SkippedRule:
-    """A rule that is not judged, or a whole policy."""
+    """A rule, or a whole policy, that is not evaluated."""
 
     policy: str
     rule: str
@@ -27,7 +27,7 @@ class SkippedRule:
 def judgeable(
     policies: Iterable[CompiledPolicy], unread: Collection[Kind]
 ) -> tuple[list[CompiledPolicy], list[SkippedRule]]:
-    """The policies as far as they can be judged, and what is left out of them."""
+    """Return the policies without rules that cannot be evaluated, and those rules."""
     found: list[CompiledPolicy] = []
     left_out: list[SkippedRule] = []
     for policy in policies:
@@ -50,7 +50,7 @@ def _blind(reads: Reads, unread: Collection[Kind]) -> Kind | None:
 
 
 def selects_by_namespace(policy: CompiledPolicy) -> bool:
-    """Whether it takes the namespace to tell if a policy is for a pod."""
+    """Return whether matching a policy reads the pod's namespace."""
     match = policy.match
     return match.namespace_selector is not None or any(
         "namespaceObject" in condition.expression.roots for condition in match.conditions

@@ -1,1 +1,1 @@
-"""Unit tests of policies, as their owners write them: nodes, pods and a time in, what the policies have to say out."""
+"""Unit tests of policies: suites with nodes, pods, a time, and the expected results."""

@@ -1,4 +1,4 @@
-"""What a case expects beside what the policies say: the differences, with the rules that decided."""
+"""Comparison of a case's expectations with the actual results: the differences and the rules that caused them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,23 +11,23 @@ from fairlead.suites.suite import Expect, Rejection
 
 @dataclass(frozen=True, slots=True)
 class OnNode:
-    """What is said of a node."""
+    """Result of a pod on one node."""
 
     explained: NodeExplained
     unfit: Sequence[str] = ()
-    """Why the scheduler itself would not take it."""
+    """Why the scheduler itself rejects the node."""
     score: float | None = None
-    """The points of all policies, where the node fits and passes."""
+    """Points of all policies, if the node fits and passes."""
 
     @property
     def rejection(self) -> RuleExplained | None:
-        """The rule whose reason is given."""
+        """The rule whose reason is reported, if a rule rejects the node."""
         return next((rule for rule in self.explained.filters if rule.outcome == "Rejected"), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Protecting:
-    """What a protection says of a pod on a node."""
+    """Result of a protection for a placed pod."""
 
     policy: str
     rule: str
@@ -37,44 +37,44 @@ class Protecting:
 
 @dataclass(frozen=True, slots=True)
 class EvictionVerdict:
-    """Why a pod is not evicted; no rule: it may be."""
+    """Why a pod is not evicted; without a rule it may be evicted."""
 
     policy: str = ""
     rule: str = ""
     why: str = ""
     protected: bool = False
-    """Whether it is protected itself, and not the node rejected after all."""
+    """True if the pod itself is protected; False if its node would be rejected without it."""
     protections: Sequence[Protecting] = ()
-    """All that were asked."""
+    """Results of all protections."""
 
 
 @dataclass(frozen=True, slots=True)
 class Annotated:
-    """What is written when the pod is bound to a node, or why it is not bound."""
+    """Annotations that the pod gets when it is bound to a node, or why it is not bound."""
 
     values: Mapping[str, str] = field(default_factory=dict)
     failure: str = ""
 
 
 Outcome = tuple[str, str, str, str]
-"""Policy, kind of rule, rule, and what it came to."""
+"""Policy, kind of rule, rule, and its outcome."""
 
 
 @dataclass(frozen=True, slots=True)
 class Actual:
-    """All of it."""
+    """Actual results of a case."""
 
     policies: Sequence[str]
     nodes: Mapping[str, OnNode]
     preferred: Sequence[str]
     spared: Mapping[str, EvictionVerdict]
-    """By pod on a node, as far as the case speaks of it."""
+    """By placed pod, for those that the case names."""
     annotations: Mapping[str, Annotated]
-    """By node, the same."""
+    """By node, for those that the case names."""
     others: Sequence[Unmatched] = ()
-    """The policies that are not for the pod, and why."""
+    """Policies that do not match the pod, and why."""
     outcomes: Sequence[Outcome] = ()
-    """What rules came to, for the coverage."""
+    """Outcomes of rules, for the coverage."""
 
 
 _HUNDREDTH = 0.005 + 1e-9
@@ -82,25 +82,25 @@ _HUNDREDTH = 0.005 + 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that is not as it was expected."""
+    """One difference between expected and actual results."""
 
     path: FieldPath
-    """The field of `expect`."""
+    """Path of the field in `expect`."""
     about: str
-    """A node, a pod, or nothing."""
+    """Name of the node or the pod, if any."""
     expected: str
     got: str
     rules: Sequence[RuleExplained] = ()
-    """Those that decided, with what they compared."""
+    """The rules that decided, with what they compared."""
     protections: Sequence[Protecting] = ()
     others: Sequence[Unmatched] = ()
-    """Policies that are not for the pod."""
+    """Policies that do not match the pod."""
     notes: Sequence[str] = ()
-    """What else there is to know."""
+    """Further lines of text."""
 
 
 def differences(expect: Expect, answer: Actual) -> list[Difference]:
-    """Everything that is not as expected."""
+    """Return all differences."""
     return [
         *_policies(expect, answer),
         *_passed(expect, answer),
@@ -155,7 +155,7 @@ def _is_as(wanted: Rejection, rejection: RuleExplained) -> bool:
 
 
 def is_called(policy: str, rule: str, name: str) -> bool:
-    """Whether a rule is meant."""
+    """Return whether a name, with or without its policy, is that of a rule."""
     return name in (rule, f"{policy}/{rule}")
 
 
@@ -209,7 +209,7 @@ def _order(expect: Expect, answer: Actual) -> Iterator[Difference]:
 
 
 def _groups(names: Iterable[str], answer: Actual) -> list[list[str]]:
-    """Nodes of one score together, the highest first."""
+    """Return nodes grouped by score, the highest first."""
     found: list[tuple[float, list[str]]] = []
     scored = [(node.score, name) for name in names if (node := answer.nodes[name]).score is not None]
     for score, name in sorted(((score or 0.0, name) for score, name in scored), key=lambda one: (-one[0], one[1])):
@@ -266,5 +266,5 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def number(value: float) -> str:
-    """As a person writes it, to a hundredth."""
+    """Return a number as text, to a hundredth."""
     return f"{value:.2f}".rstrip("0").rstrip(".")

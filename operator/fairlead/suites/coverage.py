@@ -1,4 +1,4 @@
-"""Which rules the cases have asked, and which of their outcomes they have seen."""
+"""Coverage of rules: the outcomes that the cases of suites cover."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ WRITTEN: Final = "written"
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """How often a rule came to each of its outcomes."""
+    """Number of times that each outcome of a rule was covered."""
 
     policy: str
     kind: str
@@ -29,28 +29,28 @@ class Covered:
 
     @property
     def missing(self) -> list[str]:
-        """The outcomes that no case has seen."""
+        """Outcomes that no case covers."""
         return [outcome for outcome, count in self.outcomes.items() if not count]
 
 
 @dataclass(slots=True)
 class Coverage:
-    """Sums up what the suites have seen: of each policy by itself, also where two are called the same."""
+    """Coverage of all suites, counted for each policy object, because two policies may have the same name."""
 
     _policies: dict[int, CompiledPolicy] = field(default_factory=dict)
     _seen: Counter[tuple[int, str, str, str]] = field(default_factory=Counter)
 
     def expect(self, policies: Iterable[CompiledPolicy]) -> None:
-        """These policies are tested by some suite. One that is off is asked by nobody."""
+        """Add the policies of a suite. Disabled ones are not evaluated and not counted."""
         self._policies.update({id(policy): policy for policy in policies if policy.enforced})
 
     def see(self, policies: Iterable[CompiledPolicy], outcomes: Sequence[Outcome]) -> None:
-        """Rules of these policies came to that in a case."""
+        """Count the outcomes of a case."""
         of = {policy.name: id(policy) for policy in policies}
         self._seen.update((of[policy], kind, rule, outcome) for policy, kind, rule, outcome in outcomes)
 
     def rules(self) -> list[Covered]:
-        """All rules, policy by policy."""
+        """Return the coverage of all rules, policy by policy."""
         return [
             Covered(policy.name, kind, rule, {one: self._seen[key, kind, rule, one] for one in outcomes})
             for key, policy in sorted(self._policies.items(), key=lambda one: one[1].name)

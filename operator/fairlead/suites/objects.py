@@ -1,8 +1,8 @@
-"""From what a suite writes of objects to whole ones, as the API would give them.
+"""Complete Kubernetes objects from the partial ones of a suite.
 
-Objects are laid over each other as `kubectl patch --type=merge` does it (RFC 7386): maps are merged, lists and values
-replaced, null removes. What nobody says is as in most clusters: a node has room and is a day old, a pod on it runs and
-has been ready for an hour.
+Objects are merged as by `kubectl patch --type=merge` (RFC 7386): maps are merged, lists and values replaced, null
+removes. Defaults are as in most clusters: a node has capacity and is a day old; a pod on it runs and has been ready
+for an hour.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class CaseInputs:
-    """A pod, and the cluster that it is asked about, as objects of the API."""
+    """Pod and cluster of a case, as objects of the API."""
 
     pod: Object
     nodes: Sequence[Object]
@@ -38,7 +38,7 @@ class CaseInputs:
 
 
 def case_inputs(suite: Suite, at: int, scheduler: str) -> CaseInputs:
-    """What a case asks about. Raises InvalidObjectError."""
+    """Return the inputs of a case. Raises InvalidObjectError."""
     case = suite.cases[at]
     here: FieldPath = ("cases", at)
     now = time_of(suite, at)
@@ -46,7 +46,7 @@ def case_inputs(suite: Suite, at: int, scheduler: str) -> CaseInputs:
     placed = _gathered(suite, case, at, "pods")
     listed = _gathered(suite, case, at, "namespaces")
     pod = _whole_pod(_resolved(case.pod, suite, (*here, "pod")), scheduler, now)
-    _refuse_lost(placed, nodes, case)
+    _check_nodes(placed, nodes, case)
     spaces = {name: None for _, name in listed} | {_namespace(pod): None} | {space: None for space, _ in placed}
     return CaseInputs(
         pod=pod,
@@ -58,18 +58,18 @@ def case_inputs(suite: Suite, at: int, scheduler: str) -> CaseInputs:
 
 
 def time_of(suite: Suite, at: int) -> int:
-    """The time of day of a case, in nanoseconds. Raises InvalidObjectError."""
+    """Return the time of a case in nanoseconds. Raises InvalidObjectError."""
     own = suite.cases[at].now
     path: FieldPath = ("now",) if own is None else ("cases", at, "now")
     text = suite.now or NOON if own is None else own
     try:
         return int(string_to_timestamp(text))
     except CelError:
-        _refuse(path, f"{text!r} is not a time", f"write it as {NOON}")
+        _fail(path, f"{text!r} is not a time", f"write it as {NOON}")
 
 
 def patched(under: Any, over: Any) -> Any:
-    """A value with another laid over it."""
+    """Return a value merged with a patch."""
     if not isinstance(over, Mapping):
         return over
     kept = dict(under) if isinstance(under, Mapping) else {}
@@ -82,7 +82,7 @@ def patched(under: Any, over: Any) -> Any:
 
 
 def layered(under: Any, over: Any) -> Any:
-    """The same of two that both lie over something else: null stays, and removes what is there."""
+    """Return two patches merged into one: null stays, to remove a value later."""
     if not isinstance(over, Mapping):
         return over
     kept = dict(under) if isinstance(under, Mapping) else {}
@@ -93,7 +93,7 @@ _Gathered = dict[Key, tuple[Object, FieldPath]]
 
 
 def _gathered(suite: Suite, case: Case, at: int, kind: str) -> _Gathered:
-    """The objects of a kind by namespace and name: those of the suite, and of the case laid over them."""
+    """Return objects of a kind by namespace and name: those of the suite, patched by those of the case."""
     found: _Gathered = {}
     for of, where in ((suite, ()), (case, ("cases", at))):
         own: set[Key] = set()
@@ -101,7 +101,7 @@ def _gathered(suite: Suite, case: Case, at: int, kind: str) -> _Gathered:
             path: FieldPath = (*where, kind, index)
             for key, one in _named(written, suite, path, namespaced=kind == "pods"):
                 if key in own:
-                    _refuse((*path, "metadata", "name"), f"{key[1]!r} exists already", "give it another name")
+                    _fail((*path, "metadata", "name"), f"{key[1]!r} exists already", "give it another name")
                 own.add(key)
                 found[key] = layered(found.get(key, ({}, ()))[0], one), path
     return found
@@ -112,35 +112,35 @@ def _named(written: Object, suite: Suite, path: FieldPath, *, namespaced: bool) 
     metadata = one.get("metadata") or {}
     name = metadata.get("name")
     if not name:
-        _refuse((*path, "metadata", "name"), "is missing", "name it: cases refer to it by name")
+        _fail((*path, "metadata", "name"), "is missing", "name it: cases refer to it by name")
     copies = written.get("copies")
     if copies is None:
         names = [name]
     elif isinstance(copies, int) and not isinstance(copies, bool) and 1 <= copies <= COPIES_MAX:
         names = [f"{name}-{number}" for number in range(1, copies + 1)]
     else:
-        _refuse((*path, "copies"), f"must be a whole number from 1 to {COPIES_MAX}, not {copies!r}", "")
+        _fail((*path, "copies"), f"must be a whole number from 1 to {COPIES_MAX}, not {copies!r}", "")
     for each in names:
         renamed = one | {"metadata": metadata | {"name": each}}
         yield ((_namespace(one) if namespaced else ""), each), renamed
 
 
 def _resolved(written: Object, suite: Suite, path: FieldPath) -> Object:
-    """An object with the template that it names under it, and amounts as the API writes them."""
+    """Return an object merged over its template, with amounts as the API returns them."""
     template = written.get("from")
     own = {key: value for key, value in written.items() if key not in OURS}
     if template is not None:
         if not isinstance(template, str) or template not in suite.templates:
             near = closest_name(str(template), suite.templates)
             hint = f"did you mean {near}?" if near else f"the templates are {', '.join(suite.templates) or 'none'}"
-            _refuse((*path, "from"), f"there is no template {template!r}", hint)
+            _fail((*path, "from"), f"there is no template {template!r}", hint)
         own = layered(suite.templates[template], own)
     found: Object = _with_texts(own)
     return found
 
 
 def _with_texts(value: Any, *, amounts: bool = False) -> Any:
-    """Amounts may be written as numbers, as the API server takes them; it gives them as texts."""
+    """Convert amounts that are numbers to strings, as the API server does."""
     if isinstance(value, Mapping):
         return {key: _with_texts(one, amounts=amounts or key in AMOUNTS) for key, one in value.items()}
     if isinstance(value, list):
@@ -181,18 +181,18 @@ def _namespace(one: Object) -> str:
     return str((one.get("metadata") or {}).get("namespace") or "default")
 
 
-def _refuse_lost(placed: _Gathered, nodes: _Gathered, case: Case) -> None:
+def _check_nodes(placed: _Gathered, nodes: _Gathered, case: Case) -> None:
     names = [name for _, name in nodes]
     for (_, name), (one, path) in placed.items():
         node = (one.get("spec") or {}).get("nodeName")
         where: FieldPath = (*path, "spec", "nodeName")
         if not node:
-            _refuse(where, "is missing", f"name the node of the pod {name}")
+            _fail(where, "is missing", f"name the node of the pod {name}")
         if node not in names:
             near = closest_name(str(node), names)
             hint = f"did you mean {near}?" if near else f"the nodes are {', '.join(names) or 'none'}"
-            _refuse(where, f"there is no node {node!r} in the case {case.name!r}", hint)
+            _fail(where, f"there is no node {node!r} in the case {case.name!r}", hint)
 
 
-def _refuse(path: FieldPath, message: str, hint: str) -> NoReturn:
+def _fail(path: FieldPath, message: str, hint: str) -> NoReturn:
     raise InvalidObjectError([FieldError(path, message, hint)])

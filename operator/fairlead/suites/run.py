@@ -1,4 +1,4 @@
-"""One case from beginning to end."""
+"""Execution of a case: simulate, compare and count outcomes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ from fairlead.suites.suite import Case, Expect, Suite
 
 
 def ask(policies: Sequence[CompiledPolicy], about: CaseInputs, expect: Expect) -> Actual:
-    """Everything that a case may expect. Raises SnapshotError for an object that cannot be read."""
+    """Return the actual results of a case. Raises SnapshotError for an object that cannot be read."""
     snapshot = Snapshot()
     for one in (*about.namespaces, *about.nodes, *about.pods):
         snapshot.put(one)
@@ -92,7 +92,7 @@ def _spared(world: Simulation, judged: PodResult, name: str, about: CaseInputs) 
 
 
 def _victim(name: str, about: CaseInputs) -> tuple[str, str]:
-    """The node of a pod, and its UID."""
+    """Return the node and the UID of a pod."""
     key = validate.key_of(name, about)
     [found] = [pod for pod in about.pods if (pod["metadata"]["namespace"], pod["metadata"]["name"]) == key]
     return str(found["spec"]["nodeName"]), str(found["metadata"]["uid"])
@@ -107,7 +107,7 @@ def _of_match(policies: Sequence[CompiledPolicy], judged: PodResult, about: Case
 
 
 def _of_node(node: NodeResult, said: NodeExplained) -> Iterator[Outcome]:
-    """A rejection counts for the rule whose reason is given: behind another one, nobody would miss it."""
+    """Yield the outcomes on a node. A rejection counts only for the rule whose reason is reported."""
     rejected = False
     for rule in said.filters:
         if rule.outcome == "Passed":
@@ -121,7 +121,7 @@ def _of_node(node: NodeResult, said: NodeExplained) -> Iterator[Outcome]:
 
 
 def _protections(world: Simulation, judged: PodResult, node: str, uid: str) -> Iterator[Protecting]:
-    """Each by itself: the scheduler is told of the first only."""
+    """Yield the result of each protection by itself; the scheduler gets only the first."""
     view = world.mirror.nodes.view_of(node)
     if view is None:
         return
@@ -160,30 +160,30 @@ def _of_annotations(judged: PodResult, bound: dict[str, Annotated]) -> Iterator[
 
 
 class Ask(Protocol):
-    """What tells what policies say of a pod."""
+    """Function that returns the actual results of a case."""
 
     def __call__(self, policies: Sequence[CompiledPolicy], about: CaseInputs, expect: Expect, /) -> Actual:
-        """Everything that a case may expect. Raises SnapshotError for an object that cannot be read."""
+        """Return the actual results. Raises SnapshotError for an object that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of a case."""
+    """Result of a case."""
 
     case: str
     differences: Sequence[Difference] = ()
     faults: Sequence[FieldError] = ()
-    """What is wrong with the suite, so that nothing could be asked."""
+    """Errors in the suite that keep the case from running."""
     outcomes: Sequence[Outcome] = ()
 
     @property
     def passed(self) -> bool:
-        """Whether all is as expected."""
+        """True if everything is as expected."""
         return not self.differences and not self.faults
 
 
 def run_case(suite: Suite, at: int, policies: Sequence[CompiledPolicy], ask: Ask) -> Result:
-    """Ask, and compare."""
+    """Run a case and compare its results."""
     case = suite.cases[at]
     try:
         about = case_inputs(suite, at, _scheduler(case, at, policies))
@@ -199,7 +199,7 @@ def run_case(suite: Suite, at: int, policies: Sequence[CompiledPolicy], ask: Ask
 
 
 def _scheduler(case: Case, at: int, policies: Sequence[CompiledPolicy]) -> str:
-    """The scheduler whose pods the policies are for; a pod may name another one."""
+    """Return the scheduler of the policies, which a pod has by default. Raises InvalidObjectError."""
     found = sorted({policy.scheduler_name for policy in policies})
     said = (case.pod.get("spec") or {}).get("schedulerName")
     if len(found) > 1 and not said and "from" not in case.pod:

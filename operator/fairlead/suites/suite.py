@@ -1,6 +1,6 @@
-"""What a suite is made of: policies, what they are asked about, and what they have to say.
+"""Model of a test suite: policies, nodes and pods, and cases with expected results.
 
-Objects are those of Kubernetes, written as far as they matter; `objects.py` makes whole ones of them.
+Objects are Kubernetes objects with only the fields that matter; `objects.py` completes them.
 """
 
 from collections.abc import Mapping
@@ -19,18 +19,18 @@ def _as_group(value: object) -> object:
 
 
 Group = Annotated[Listed[str], Field(min_length=1), BeforeValidator(_as_group)]
-"""Nodes of one score: a name, or a list of names."""
+"""Nodes with one score: a name, or a list of names."""
 
 
 class Rejection(Params):
-    """Why a node is rejected. Only what is given is compared; a text in its place is the reason."""
+    """Expected rejection of a node. Only the fields that are set are compared; a string is the reason."""
 
     reason: str | None = None
-    """The reason that people read, as a whole."""
+    """The full reason."""
     rule: str | None = None
-    """The rule that gives it: its name, or policy/name."""
+    """The rule: its name, or policy/name."""
     resolvable: bool | None = None
-    """Whether evicting pods from the node might help."""
+    """True if evicting pods from the node might help."""
 
     @model_validator(mode="before")
     @classmethod
@@ -39,69 +39,69 @@ class Rejection(Params):
 
 
 class Expect(Params):
-    """What the policies have to say. What is absent is not looked at."""
+    """Expected results. Absent fields are not compared."""
 
     policies: Listed[str] | None = None
-    """The policies that the pod is subject to: these, and no others."""
+    """The policies that match the pod: these and no others."""
     passed: Listed[str] | None = None
-    """The nodes that no filter rejects: these, and no others."""
+    """The nodes that no filter rejects: these and no others."""
     rejected: dict[str, Rejection] = Field(default_factory=dict)
-    """By node: why it is rejected. Nodes that are not named are not looked at."""
+    """By node: the expected rejection. Other nodes are not compared."""
     scores: dict[str, float] = Field(default_factory=dict)
-    """By node: the points of all policies, to a hundredth. A node that does not fit, or is rejected, has none."""
+    """By node: the points of all policies, to a hundredth. A node that does not fit or is rejected has none."""
     order: Annotated[Listed[Group], Field(min_length=2)] | None = None
-    """These nodes from the highest score to the lowest; a list in the list has nodes of one score."""
+    """These nodes from the highest score to the lowest; an inner list has nodes with equal scores."""
     preferred: Listed[str] | None = None
-    """The nodes with the highest score: these, and no others."""
+    """The nodes with the highest score: these and no others."""
     protected: dict[str, str] = Field(default_factory=dict)
-    """By pod on a node: the rule that keeps it from being evicted for the pod."""
+    """By placed pod: the rule that protects it from eviction for the pod."""
     evictable: Listed[str] = ()
-    """Pods on nodes that may be evicted for the pod."""
+    """Placed pods that may be evicted for the pod."""
     annotations: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """By node: the annotations that the pod gets when it is bound there: these, and no others."""
+    """By node: the annotations that the pod gets when it is bound there: these and no others."""
 
 
 class Case(Params):
-    """One pod, and what has to be said of it."""
+    """One pod with its expected results."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
-    """A sentence."""
+    """A sentence that describes the case."""
     now: str | None = None
-    """Another time than the suite's."""
+    """Time of the case, if not that of the suite."""
     namespaces: Annotated[Listed[Object], Field(max_length=_OBJECTS_MAX)] = ()
-    """Laid over those of the suite that are called the same; others come in addition."""
+    """Merged over the suite's namespaces with the same name; others are added."""
     nodes: Annotated[Listed[Object], Field(max_length=_OBJECTS_MAX)] = ()
-    """The same of nodes."""
+    """Merged over the suite's nodes with the same name; others are added."""
     pods: Annotated[Listed[Object], Field(max_length=_OBJECTS_MAX)] = ()
-    """The same of pods on nodes."""
+    """Merged over the suite's pods with the same name; others are added."""
     pod: Object
-    """The pod that is to be placed."""
+    """The pod to place."""
     expect: Expect
-    """What the policies have to say."""
+    """The expected results."""
 
 
 class Suite(Params):
-    """Some policies, what they are asked about, and cases."""
+    """Policies, the cluster they are tested on, and cases."""
 
     list_keys: ClassVar[tuple[str, ...]] = ()
 
     name: Annotated[str, Field(min_length=1, max_length=100)] | None = None
-    """What the suite is called. Absent: what the file is called."""
+    """Name of the suite. Absent: the name of the file."""
     policies: Annotated[Listed[str], Field(min_length=1, max_length=100)]
-    """The files of the policies, from the folder of the suite."""
+    """Files of the policies, relative to the directory of the suite."""
     now: str | None = None
-    """The time of day, such as 2027-01-15T12:00:00Z. That one when absent."""
+    """The time that rules see. 2027-01-15T12:00:00Z when absent."""
     templates: dict[str, Object] = Field(default_factory=dict)
-    """Parts of objects by name, for objects that say `from`."""
+    """Partial objects by name, for objects with `from`."""
     namespaces: Annotated[Listed[Object], Field(max_length=_OBJECTS_MAX)] = ()
-    """Namespaces of which more than the name matters."""
+    """Namespaces for which more than the name matters."""
     nodes: Annotated[Listed[Object], Field(max_length=_OBJECTS_MAX)] = ()
-    """The nodes that the pod could go to."""
+    """The nodes of the cluster."""
     pods: Annotated[Listed[Object], Field(max_length=_OBJECTS_MAX)] = ()
-    """The pods that are on them, each with spec.nodeName."""
+    """The placed pods, each with spec.nodeName."""
     cases: Annotated[Listed[Case], Field(min_length=1, max_length=_OBJECTS_MAX)]
-    """What is asked, one pod at a time."""
+    """The cases, each about one pod."""
 
     def objects(self) -> Mapping[str, tuple[Object, ...]]:
-        """The shared objects by field."""
+        """Return the shared objects by field."""
         return {"namespaces": self.namespaces, "nodes": self.nodes, "pods": self.pods}

@@ -1,4 +1,4 @@
-"""Whether what a case expects is about things that there are: a misspelt node would otherwise never be rejected."""
+"""Validation of suites: a case that expects something of a misspelt node, pod or rule could never fail."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -20,7 +20,7 @@ _NAMES_MAX = 10
 def name_errors(
     expect: Expect, asked: CaseInputs, policies: Sequence[CompiledPolicy], path: FieldPath
 ) -> Iterator[FieldError]:
-    """Everything that is not there."""
+    """Yield an error for every name in a case that does not exist."""
     nodes = [str(node["metadata"]["name"]) for node in asked.nodes]
     for where, name in _nodes(expect):
         yield from _unknown("node", name, nodes, (*path, *where))
@@ -39,13 +39,13 @@ def name_errors(
 
 
 def key_of(name: str, asked: CaseInputs) -> Key | None:
-    """The pod on a node that a case calls so, if there is one and only one."""
+    """Return the key of the placed pod with a name; None unless there is exactly one."""
     keys = _keys(name, asked)
     return keys[0] if len(keys) == 1 else None
 
 
 def pods_of(expect: Expect) -> list[str]:
-    """The pods on nodes that it speaks of."""
+    """Return the placed pods that the expectations name."""
     return [name for _, name in _pods(expect)]
 
 
@@ -111,16 +111,16 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 }
 _NOTHING: Final = Expect()
 _FIELDS_MAX: Final = 12
-_NOT_READ: Final = ("managedFields",)  # what kubectl may print and no rule may read
+_NOT_READ: Final = ("managedFields",)  # kubectl may print it, and no rule can read it
 
 
 def field_errors(suite: Suite) -> Iterator[FieldError]:
-    """Everything that is wrong with the objects of a suite."""
+    """Yield every error in the objects of a suite."""
     objects = [*_objects(suite)]
     for name, template in suite.templates.items():
         kinds = {kind for one, kind, _ in objects if one.get("from") == name} or {POD, NODE, NAMESPACE}
         each = [[*_of_object(template, kind, ("templates", name))] for kind in sorted(kinds)]
-        # Where nothing says of which kind it is, it has to be right for one.
+        # A template that no object uses must be valid for at least one kind.
         yield from max(each, key=len) if len(kinds) < len(KINDS) else min(each, key=len)
     for one, kind, path in objects:
         yield from _of_object(one, kind, path)
@@ -131,7 +131,7 @@ def field_errors(suite: Suite) -> Iterator[FieldError]:
 
 
 def _objects(suite: Suite) -> Iterator[tuple[Object, str, FieldPath]]:
-    """All that are written, with their kinds and where they are."""
+    """Yield all objects of a suite with their kinds and paths."""
     where: list[tuple[FieldPath, Suite | Case]] = [((), suite)]
     where += [(("cases", at), case) for at, case in enumerate(suite.cases)]
     for path, of in where:

@@ -40,15 +40,18 @@ def test_groups_come_best_first_and_then_by_how_many_they_are() -> None:
 
 def test_each_rule_that_refuses_is_told_with_one_of_its_nodes() -> None:
     found = _explained(pod(), node("n1"), node("n2", room={"cpu": "2"}), policies=[CLASS])
-    assert [(one.told.rule, one.count, one.node) for one in found.rejecting] == [("big", 1, "n2"), ("class", 2, "n1")]
-    assert [flip.left for flip in found.rejecting[0].told.flips] == [2.0]
+    assert [(one.explained.rule, one.count, one.node) for one in found.rejecting] == [
+        ("big", 1, "n2"),
+        ("class", 2, "n1"),
+    ]
+    assert [flip.left for flip in found.rejecting[0].explained.flips] == [2.0]
 
 
 def test_a_rule_that_refuses_for_several_reasons_is_told_once_for_each() -> None:
     entry = {"name": "load", "nodeLabel": {"key": "load"}}
     hot = policy("hot", data=[entry], filters={"cool": {"expression": "data.load < 0.8", "reason": "hot"}})
     found = _explained(pod(), node("n1", labels={"load": "0.9"}), node("n2"), node("n3"), policies=[hot])
-    assert [(one.told.reason, one.count, one.node) for one in found.rejecting] == [
+    assert [(one.explained.reason, one.count, one.node) for one in found.rejecting] == [
         ("hot", 1, "n1"),
         ("data load is missing", 2, "n2"),
     ]
@@ -86,7 +89,7 @@ def test_a_policy_of_which_nobody_can_tell_is_told_once() -> None:
         "d", match={"conditions": {"c": "pod.metadata.labels['no'] == ''"}}, filters={"a": "true", "b": "true"}
     )
     found = _explained(pod(), node("n1"), policies=[doubtful])
-    assert [(one.told.rule, one.told.reason) for one in found.rejecting] == [
+    assert [(one.explained.rule, one.explained.reason) for one in found.rejecting] == [
         ("a", "cannot tell whether the policy applies to this pod")
     ]
 

@@ -1,4 +1,4 @@
-"""`fairlead certs`: the authority and the two certificates that `fairlead serve` and a scheduler need."""
+"""`fairlead certs`: a CA and the two certificates that `fairlead serve` and a scheduler need."""
 
 import argparse
 import os
@@ -19,7 +19,7 @@ _LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 
 
 def add_to(commands: "Commands") -> None:
-    """Add this command."""
+    """Add the command and its options."""
     parser = commands.add_parser(
         "certs",
         help="create certificates for `fairlead serve` and for the scheduler that calls it",
@@ -41,7 +41,7 @@ def add_to(commands: "Commands") -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Make them; 0 if they are there."""
+    """Create the certificates and return the exit code."""
     from fairlead.pki.issuing import Pair, create_authority, is_host, issue_leaf
 
     folder: Path = given.out
@@ -78,11 +78,11 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _write(folder: Path, name: str, certificate: bytes, key: bytes) -> None:
-    """Each by renaming, so that nobody reads half of one; the key is nobody else's."""
+    """Write a certificate and its key by renaming, so that no reader sees half a file."""
     for suffix, content, mode in ((".key", key, 0o600), (".crt", certificate, 0o644)):
         new = folder / f".{name}{suffix}"
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-        os.fchmod(descriptor, mode)  # one that was left behind has the mode that it had
+        os.fchmod(descriptor, mode)  # a file left behind by an earlier run keeps its mode
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
         new.replace(folder / f"{name}{suffix}")

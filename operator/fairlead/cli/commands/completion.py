@@ -1,8 +1,8 @@
-"""`fairlead completion bash|zsh|fish`, and what the scripts that it prints ask at each Tab.
+"""`fairlead completion bash|zsh|fish`, and the completions that its scripts request at each Tab.
 
-The scripts know nothing themselves: they ask `fairlead __complete WORD...` what could stand in the place of the last
-word, in the way of cobra, which is kubectl's: a line for each, then a colon and a number. So one answer serves three
-shells and the plugin, and no script is ever older than the program.
+The scripts call `fairlead __complete WORD...` for completions of the last word. The answer is in the format of cobra,
+which kubectl uses: a line for each completion, then a colon and a number. So one answer serves three shells and the
+kubectl plugin, and no script is ever older than the program.
 """
 
 import argparse
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ASK: Final = "__complete"
 FILES: Final = 0
-"""The shell is to offer files where nothing is offered here."""
+"""Directive: the shell completes file names if there are no completions."""
 NO_FILES: Final = 4
 _HOW: Final = {
     "bash": "source <(fairlead completion bash)",
@@ -28,7 +28,7 @@ _HOW: Final = {
 
 
 def add_to(commands: "Commands") -> None:
-    """Say what the command takes."""
+    """Add the command and its options."""
     parser = commands.add_parser(
         "completion",
         help="print the completion script of a shell",
@@ -42,7 +42,7 @@ def add_to(commands: "Commands") -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Print it."""
+    """Print the script."""
     from importlib.resources import files
 
     output().write((files("fairlead.cli") / "completions" / f"fairlead.{given.shell}").read_text("utf-8"))
@@ -50,7 +50,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def answer(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
-    """What a script asks."""
+    """Print the completions of the last word."""
     found, directive = candidates(parser, words or [""])
     out = output()
     out.writelines(f"{word}\t{told}\n" if told else f"{word}\n" for word, told in found)
@@ -59,7 +59,7 @@ def answer(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
 
 
 def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> tuple[list[tuple[str, str]], int]:
-    """What the last of the words could be, with what it is, and whether files could stand there, too."""
+    """Return completions of the last word with their descriptions, and the directive."""
     *before, last = words
     waits: argparse.Action | None = None
     given = 0
@@ -83,7 +83,7 @@ def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> tuple[l
     if options and last.startswith("-"):
         return _starting(_options(parser), last), NO_FILES
     if (below := _below(parser)) is not None:
-        # argparse keeps what it says of each command here
+        # argparse stores the help of each command here
         told = [(one.dest, one.help or "") for one in below._choices_actions]  # noqa: SLF001
         return _starting(told, last), NO_FILES
     places = [one for one in parser._actions if not one.option_strings]  # noqa: SLF001
@@ -99,7 +99,7 @@ def _below(parser: argparse.ArgumentParser) -> "Commands | None":
 
 
 def _valued(parser: argparse.ArgumentParser, option: str) -> argparse.Action | None:
-    """The option, if a value comes after it."""
+    """Return the option if it takes a value."""
     found = next((one for one in parser._actions if option in one.option_strings), None)  # noqa: SLF001
     return found if found is not None and found.nargs != 0 else None
 

@@ -1,4 +1,4 @@
-"""`fairlead crd`: the CustomResourceDefinition of policies, for people who apply it themselves."""
+"""`fairlead crd`: the CustomResourceDefinition of policies, for users who apply it themselves."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: "Commands") -> None:
-    """Say what the command takes."""
+    """Add the command and its options."""
     parser = commands.add_parser(
         "crd",
         help="print the CustomResourceDefinition of policies",
@@ -22,7 +22,7 @@ def add_to(commands: "Commands") -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Print it."""
+    """Print the CustomResourceDefinition."""
     from fairlead.api.crdgen import as_yaml, custom_resource_definition
     from fairlead.strategies.registry import installed_policy
 

@@ -1,4 +1,4 @@
-"""`fairlead diff`: whose placement changes from one version of policies to another, and by which rule."""
+"""`fairlead diff`: the pods whose placement differs between two versions of policies, and the rules that cause it."""
 
 import argparse
 from typing import TYPE_CHECKING, Final
@@ -14,7 +14,7 @@ _NAME: Final = "fairlead diff"
 
 
 def add_to(commands: "Commands") -> None:
-    """Say what the command takes."""
+    """Add the command and its options."""
     parser = commands.add_parser(
         "diff",
         help="show which pods' placement a change of policies affects",
@@ -38,7 +38,7 @@ def add_to(commands: "Commands") -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Compare."""
+    """Compare two versions of policies."""
     from fairlead.cli.console.exits import run_command
 
     return run_command(_NAME, lambda: _run(given))

@@ -1,4 +1,4 @@
-"""`fairlead explain pod/NAME`: why a pod goes where it goes, or nowhere."""
+"""`fairlead explain pod/NAME`: which nodes a pod can use, and why not the others."""
 
 import argparse
 from typing import TYPE_CHECKING, Final
@@ -19,7 +19,7 @@ _KINDS: Final = ("pod", "pods", "po")
 
 
 def add_to(commands: "Commands") -> None:
-    """Say what the command takes."""
+    """Add the command and its options."""
     parser = commands.add_parser(
         "explain",
         help="explain why a pod can or cannot go to nodes",
@@ -50,7 +50,7 @@ def add_to(commands: "Commands") -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Explain."""
+    """Explain a pod."""
     from fairlead.cli.console.exits import run_command
 
     return run_command(_NAME, lambda: _run(given))
@@ -109,7 +109,7 @@ def _of_cluster(sight: "ClusterSource") -> "PolicySet":
 
 
 def _sight(given: argparse.Namespace) -> "tuple[ClusterSource, Pod]":
-    """The cluster, and the pod in it."""
+    """Return the cluster and the pod. Raises CommandError."""
     from fairlead.cli.console.exits import CommandError
     from fairlead.cli.inputs.cluster_source import open_source
     from fairlead.cli.inputs.simulation_inputs import LIVE, pod_of

@@ -1,12 +1,11 @@
-"""`fairlead lint FILE|DIR|-...`: what is wrong with policies, and what will surprise, before they are applied.
+"""`fairlead lint FILE|DIR|-...`: errors and surprises in policies before they are applied.
 
-Exit code: 0 without errors (warnings and notes are none), 1 with errors in what was read, 2 if something could not be
-read or was not asked for rightly.
+Exit code: 0 without errors (warnings and notes do not count), 1 with errors, 2 for a usage error or unreadable input.
 
 `-o json` and `-o yaml` print one object: `findings`, each with file, line, column, severity (error, warning or note),
 field, message, hint, reason, policy and rule; `rules`, each with file, line, policy, name, kind, evaluation, why, uses
 and expression; `summary` with policies, ignored, errors, warnings, notes, expressions and lowered. Fields may be added
-and none goes.
+but are never removed.
 """
 
 import argparse
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: "Commands") -> None:
-    """Say what the command takes."""
+    """Add the command and its options."""
     parser = commands.add_parser(
         "lint",
         help="find errors and surprises in policies before they are applied",
@@ -34,8 +33,8 @@ def add_to(commands: "Commands") -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Lint."""
-    # Loaded here: the language alone takes longer than the rest of the program.
+    """Lint policies."""
+    # Imported here: the CEL engine takes longer to load than everything else.
     from time import thread_time
 
     from fairlead.api.names import KIND

@@ -1,4 +1,4 @@
-"""`fairlead operate`: the operator; what the chart runs, in every replica the same."""
+"""`fairlead operate`: the operator, as the chart runs it in every replica."""
 
 import argparse
 import os
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: "Commands") -> None:
-    """Say what the command takes."""
+    """Add the command and its options."""
     parser = commands.add_parser(
         "operate",
         help="run the operator",
@@ -64,7 +64,7 @@ def add_to(commands: "Commands") -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Operate until told to stop."""
+    """Run the operator until SIGTERM."""
     from fairlead.cli.console.exits import run_until_stopped
     from fairlead.process.leadership import Leadership
     from fairlead.process.operator import operate

@@ -1,4 +1,4 @@
-"""`fairlead render FILE...`: what the operator would create for policies, without a cluster."""
+"""`fairlead render FILE...`: the objects that the operator would create for policies, without a cluster."""
 
 import argparse
 from collections.abc import Iterator
@@ -23,11 +23,11 @@ _LEFT_OUT = (
 
 
 class _NotAskedError(Exception):
-    """Something that was given cannot be used."""
+    """Error for an option or a file that cannot be used."""
 
 
 def add_to(commands: "Commands") -> None:
-    """Say what the command takes."""
+    """Add the command and its options."""
     parser = commands.add_parser(
         "render",
         help="print the objects that the operator would create for policies",
@@ -56,7 +56,7 @@ def add_to(commands: "Commands") -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Render."""
+    """Render the objects."""
     from fairlead.api.errors import InvalidObjectError
     from fairlead.control.preview import render_preview
     from fairlead.render.shipped_templates import templates
@@ -132,7 +132,7 @@ def _text(file: Path) -> str:
 
 
 def _checked(names: list[str]) -> "tuple[Checker, int]":
-    """The policies, and the exit code where there is something wrong with them, which is then said."""
+    """Return the policies and the exit code; prints their errors."""
     from fairlead.cli.inputs.checker import Checker
     from fairlead.cli.inputs.files import read_into
     from fairlead.cli.reports.lint_text import finding_lines

@@ -1,4 +1,4 @@
-"""`fairlead serve`: the extender without the operator, for people who wire the scheduler themselves."""
+"""`fairlead serve`: the extender without the operator, for users who configure the scheduler themselves."""
 
 import argparse
 from pathlib import Path
@@ -16,7 +16,7 @@ _LEAST_S: Final = 0.05
 
 
 def add_to(commands: "Commands") -> None:
-    """Say what the command takes."""
+    """Add the command and its options."""
     parser = commands.add_parser(
         "serve",
         help="answer a scheduler's extender calls, with policies from files",
@@ -74,7 +74,7 @@ def add_to(commands: "Commands") -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Serve until told to stop."""
+    """Serve until SIGTERM."""
     from fairlead.cli.console.exits import run_until_stopped
     from fairlead.process.standalone import serve
 

@@ -1,4 +1,4 @@
-"""`fairlead simulate`: what each pod would get on each node, under policies that nobody has applied yet."""
+"""`fairlead simulate`: the nodes that pods could use with policies that are not applied yet."""
 
 import argparse
 from typing import TYPE_CHECKING, Final
@@ -14,7 +14,7 @@ _NAME: Final = "fairlead simulate"
 
 
 def add_to(commands: "Commands") -> None:
-    """Say what the command takes."""
+    """Add the command and its options."""
     parser = commands.add_parser(
         "simulate",
         help="show which nodes pods could use and would prefer with some policies",
@@ -41,7 +41,7 @@ def add_to(commands: "Commands") -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Simulate."""
+    """Simulate the pods."""
     from fairlead.cli.console.exits import run_command
 
     return run_command(_NAME, lambda: _run(given))

@@ -1,4 +1,4 @@
-"""`fairlead status`: how it is with policies, schedulers and the operator, on one screen; what is wrong first."""
+"""`fairlead status`: the state of policies, schedulers and the operator on one screen, problems first."""
 
 import argparse
 from typing import TYPE_CHECKING, Final
@@ -17,7 +17,7 @@ _TRIES: Final = 2
 
 
 def add_to(commands: "Commands") -> None:
-    """Say what the command takes."""
+    """Add the command and its options."""
     parser = commands.add_parser(
         "status",
         help="show the state of policies, schedulers and the operator",
@@ -34,7 +34,7 @@ def add_to(commands: "Commands") -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Look, and say."""
+    """Read the cluster and print its state."""
     import asyncio
 
     from fairlead.cli.console.exits import REACH

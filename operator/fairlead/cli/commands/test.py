@@ -1,7 +1,7 @@
 """`fairlead test FILE|DIR...`: unit tests of policies, written as YAML.
 
-Exit code: 0 if all cases passed, 1 if one failed or, with --require-coverage, an outcome of a rule was never seen, 2 if
-a suite or a policy cannot be read or was not asked for rightly.
+Exit code: 0 if all cases passed, 1 if one failed or, with --require-coverage, an outcome of a rule is not covered, 2
+for a usage error or a suite or policy that cannot be read.
 """
 
 import argparse
@@ -21,7 +21,7 @@ _LOOK_S: Final = 0.5
 
 
 def add_to(commands: "Commands") -> None:
-    """Say what the command takes."""
+    """Add the command and its options."""
     parser = commands.add_parser(
         "test",
         help="run unit tests of policies",
@@ -40,7 +40,7 @@ def add_to(commands: "Commands") -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Test."""
+    """Run suites, again after each change with --watch."""
     from fairlead.cli.inputs.files import STDIN
     from fairlead.cli.inputs.suite_files import Suites, stamp
 
@@ -60,7 +60,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _once(given: argparse.Namespace, suites: "Suites") -> int:
-    # Loaded here: the language alone takes longer than the rest of the program.
+    # Imported here: the CEL engine takes longer to load than everything else.
     from fairlead.cli.reports.lint_text import finding_lines
     from fairlead.cli.reports.suite_report import SuiteReport, SuiteRun, suite_data, suite_text
     from fairlead.suites.coverage import Coverage

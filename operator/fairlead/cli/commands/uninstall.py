@@ -1,4 +1,4 @@
-"""`fairlead uninstall`: what the chart's hook runs before it goes, and people where no hook could."""
+"""`fairlead uninstall`: deletes what the operator created; run by the chart's hook, or by hand without Helm."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ _COMMAND = "fairlead uninstall"
 
 
 def add_to(commands: "Commands") -> None:
-    """Say what the command takes."""
+    """Add the command and its options."""
     parser = commands.add_parser(
         "uninstall",
         help="delete everything that the operator has created",
@@ -37,7 +37,7 @@ def add_to(commands: "Commands") -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Take everything away."""
+    """Delete everything."""
     import asyncio
 
     from fairlead.cli.console.options import seconds
@@ -50,7 +50,7 @@ def run(given: argparse.Namespace) -> int:
     def say(text: str) -> None:
         print(text, flush=True)
 
-    async def take_away(lasts_s: float) -> str:
+    async def uninstall(lasts_s: float) -> str:
         async with Client(find_access(given.kubeconfig, given.context)) as client:
             namespace = given.namespace or client.access.namespace
             work = Uninstaller(
@@ -70,7 +70,7 @@ def run(given: argparse.Namespace) -> int:
         complain(_COMMAND, str(error))
         return USAGE
     try:
-        fault = asyncio.run(take_away(lasts_s))
+        fault = asyncio.run(uninstall(lasts_s))
     except AccessError as error:
         complain(_COMMAND, str(error))
         return USAGE

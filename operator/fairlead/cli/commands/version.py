@@ -1,4 +1,4 @@
-"""`fairlead version`: which version this is."""
+"""`fairlead version`: the version of the program."""
 
 import argparse
 import sys
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: "Commands") -> None:
-    """Say what the command takes."""
+    """Add the command and its options."""
     parser = commands.add_parser(
         "version",
         help="print the version",
@@ -23,7 +23,7 @@ def add_to(commands: "Commands") -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Print it."""
+    """Print the version."""
     if given.output == TABLE:
         output().write(f"{__version__}\n")
         return 0

@@ -1,7 +1,7 @@
-"""Exit codes, the same for every command, and how a command ends with one.
+"""Exit codes of all commands, and the conversion of errors to them.
 
-A command says in at most one line why it could not do its work, and never with a traceback. docs/reference/commands.md
-has the meanings of the codes from here.
+A command that fails prints one line and never a traceback. docs/reference/commands.md gets the meanings of the codes
+from here.
 """
 
 import os
@@ -37,12 +37,12 @@ MEANINGS: Final = {
 
 
 def exit_code_of(name: str, run: Callable[[], int]) -> int:
-    """The exit code of a command. What it has printed is out by then, or it is known that it is not."""
+    """Run a command and return its exit code, with its output flushed; an output that fails has its own code."""
     try:
         return _guarded(name, run)
     except BrokenPipeError:
         return BROKEN_PIPE
-    except OSError:  # nor can it be said
+    except OSError:  # standard error failed too, so nothing can be printed
         return USAGE
     finally:
         _let_go(sys.stdout)
@@ -50,7 +50,7 @@ def exit_code_of(name: str, run: Callable[[], int]) -> int:
 
 
 def _guarded(name: str, run: Callable[[], int]) -> int:
-    """The same, with what goes wrong said; raises OSError where nobody hears it."""
+    """Run a command and print its error. Raises OSError if standard error fails."""
     try:
         try:
             return run()
@@ -64,13 +64,13 @@ def _guarded(name: str, run: Callable[[], int]) -> int:
     except OSError as error:
         complain(name, ": ".join(str(one) for one in (error.filename, error.strerror or error) if one))
         return USAGE
-    except Exception as error:  # noqa: BLE001 - somebody has to say it
+    except Exception as error:  # noqa: BLE001 - the last place that can report it
         complain(name, f"a bug in Fairlead, please report it: {type(error).__name__}: {error}{_place(error)}")
         return FAULT
 
 
 def _let_go(stream: TextIO | None) -> None:
-    """What cannot be written is not tried once more when Python ends, which would complain and end otherwise."""
+    """Flush a stream, or redirect it to /dev/null: Python would fail at exit if it flushed it again."""
     if stream is None:
         return
     try:
@@ -80,13 +80,13 @@ def _let_go(stream: TextIO | None) -> None:
 
 
 def _place(error: Exception) -> str:
-    """Where in our code, which is all that a report needs of a traceback."""
+    """Return the place in Fairlead's code, which is all that a bug report needs of a traceback."""
     ours = [one for one in traceback.extract_tb(error.__traceback__) if "fairlead" in Path(one.filename).parts]
     return f" ({Path(ours[-1].filename).name}:{ours[-1].lineno}, {ours[-1].name})" if ours else ""
 
 
 class CommandError(Exception):
-    """Says in one line what is wrong and what to do."""
+    """Error of a command, with a one-line message that says what to do."""
 
     def __init__(self, message: str, code: int = USAGE) -> None:
         super().__init__(message)
@@ -94,7 +94,7 @@ class CommandError(Exception):
 
 
 def run_command(command: str, work: Callable[[], int]) -> int:
-    """The exit code of some work; where it cannot be done, that is said."""
+    """Run a command's work and return its exit code; prints the error if it fails."""
     from fairlead.kube.errors import ClusterError, UnreachableError
     from fairlead.simulation.snapshot import SnapshotError
 
@@ -114,7 +114,7 @@ def run_command(command: str, work: Callable[[], int]) -> int:
 def run_until_stopped(
     command: str, form: "Format", read: Callable[[], S], work: Callable[[S], Coroutine[None, None, None]]
 ) -> int:
-    """The exit code. `read` gives the settings, or raises ValueError."""
+    """Run a server and return its exit code. `read` returns the settings or raises ValueError."""
     import asyncio
 
     from fairlead import logs

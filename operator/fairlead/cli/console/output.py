@@ -17,7 +17,7 @@ _GAP: Final = "   "
 
 
 def add_output(parser: "argparse.ArgumentParser", *choices: str) -> None:
-    """Let it be asked for; the first is what comes when nothing is said."""
+    """Add the option for the output format; the first choice is the default."""
     which = choices or (TABLE, "json", "yaml")
     parser.add_argument(
         "-o",
@@ -30,7 +30,7 @@ def add_output(parser: "argparse.ArgumentParser", *choices: str) -> None:
 
 
 def dumped(value: Any, output: str) -> str:
-    """Plain data as JSON or YAML, the same bytes for the same data."""
+    """Return plain data as JSON or YAML, the same bytes for the same data."""
     if output == "json":
         return json.dumps(value, indent=2, ensure_ascii=True) + "\n"
     from fairlead.yaml_output import to_yaml
@@ -39,44 +39,44 @@ def dumped(value: Any, output: str) -> str:
 
 
 def columns(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Rows as lines, the first of them the head; as wide as what is in them, and no line ends in blanks."""
+    """Return rows as aligned lines, the first of them the head, without trailing blanks."""
     shown = [[clean(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     return [_GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in shown]
 
 
 def clean(text: str) -> str:
-    """Nothing that a terminal would obey."""
+    """Return a text with all control characters escaped, so that a terminal obeys none."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 def painted(text: str, colour: str, is_wanted: bool) -> str:  # noqa: FBT001 - it is about the text
-    """In a colour."""
+    """Return a text in a colour, if wanted."""
     return f"{colour}{text}{_RESET}" if is_wanted else text
 
 
 def counted(count: int, one: str, more: str = "") -> str:
-    """`1 node`, `2 nodes`."""
+    """Return a number with its noun: `1 node`, `2 nodes`."""
     return f"{count:,} {one if count == 1 else more or f'{one}s'}"
 
 
 def output() -> TextIO:
-    """Standard output, for every character; nowhere, if it is closed."""
+    """Return standard output, with characters it cannot encode escaped; a dummy if it is closed."""
     return io.StringIO() if sys.stdout is None else _for_all(sys.stdout)
 
 
 def errors() -> TextIO:
-    """Standard error, likewise."""
+    """Return standard error, with characters it cannot encode escaped; a dummy if it is closed."""
     return io.StringIO() if sys.stderr is None else _for_all(sys.stderr)
 
 
 def complain(command: str, text: str) -> None:
-    """One line for the person who asked, on standard error."""
+    """Print one line on standard error."""
     print(f"{command}: {clean(text)}", file=errors(), flush=True)
 
 
 def wants_colour(out: TextIO) -> bool:
-    """Whether somebody looks at it who likes that."""
+    """Return whether a stream is a terminal whose user wants colours."""
     return out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -88,18 +88,18 @@ def _for_all(out: TextIO) -> TextIO:
 
 T = TypeVar("T", covariant=True)
 PATIENCE_S: Final = 0.5
-"""Nothing is said of what takes no longer."""
+"""Work that takes no longer than this shows no progress."""
 _EACH_S: Final = 0.1
 _WIDTH: Final = 30
 _ERASE: Final = "\r\x1b[K"
 
 
 class Several(Sized, Iterable[T], Protocol[T]):
-    """What can be counted before it is gone through."""
+    """Iterable with a known length."""
 
 
 def with_progress(what: str, items: Several[T], out: TextIO | None = None) -> Iterator[T]:
-    """The same items, while a line says how many of them are done; it is gone at the end, whatever the end is."""
+    """Yield the items and show progress in a line on standard error, which is erased at the end."""
     err = sys.stderr if out is None else out
     if err is None or not err.isatty():
         yield from items

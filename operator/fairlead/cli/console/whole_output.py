@@ -1,4 +1,4 @@
-"""A long result for programs: nothing of it is written before all of it is there, and it need not fit in memory."""
+"""Output that is written as a whole or not at all: long lists for programs, and files."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ _IN_MEMORY: Final = 64 << 20
 
 
 class ListWriter:
-    """An object with one long list, of which the rest comes last."""
+    """Writer of an object with one long list, which need not fit in memory; its other fields come last."""
 
     def __init__(self, output: str, name: str) -> None:
         self._is_json = output == "json"
@@ -31,7 +31,7 @@ class ListWriter:
         self._file.close()
 
     def add(self, item: msgspec.Struct) -> None:
-        """One more of the list."""
+        """Add an item to the list."""
         if self._is_json:
             start = ",\n" if self._count else f'{{"{self._name}": [\n'
             self._file.write(start + msgspec.json.encode(item).decode())
@@ -41,7 +41,7 @@ class ListWriter:
         self._count += 1
 
     def end(self, out: TextIO, rest: Mapping[str, Any]) -> None:
-        """The rest, and out with it."""
+        """Add the other fields and write everything."""
         if self._is_json:
             start = "\n]" if self._count else f'{{"{self._name}": []'
             parts = [f',\n"{name}": {msgspec.json.encode(value).decode()}' for name, value in rest.items()]
@@ -59,7 +59,7 @@ def _yaml(value: Any) -> str:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that nobody ever sees a part of it. Raises OSError."""
+    """Write a file by renaming, so that no reader sees a part of it. Raises OSError."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -72,7 +72,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def _umask() -> int:
-    """What new files of this process are not allowed; it can only be asked by setting it."""
+    """Return the umask, which can be read only by setting it."""
     found = os.umask(0o077)
     os.umask(found)
     return found

@@ -1,1 +1,1 @@
-"""Files, clusters and suites as commands read them, and findings about them."""
+"""Inputs of commands: files, clusters and suites, and findings about them."""

@@ -1,4 +1,4 @@
-"""What somebody should know who believes what is said of pods. Pure."""
+"""Notes on the limits of a simulation, such as inputs that are missing. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ _GUARDED: Final = "kube-system"
 
 
 def of_snapshot(snapshot: Snapshot, unread: Mapping[Kind, str], where: str) -> Iterator[str]:
-    """What it lacks."""
+    """Yield notes on what a snapshot lacks."""
     for kind, why in unread.items():
         yield f"{_UNREAD[kind]}: {why}"
     if not snapshot.pods and not unread:
@@ -28,7 +28,7 @@ def of_snapshot(snapshot: Snapshot, unread: Mapping[Kind, str], where: str) -> I
 def of_policies(
     policies: Iterable[CompiledPolicy], snapshot: Snapshot, pods: Sequence[Key], where: str, *, is_now: bool
 ) -> Iterator[str]:
-    """What they ask for and a snapshot does not say; `is_now`: at the time at which it was made."""
+    """Yield notes on what policies read and a snapshot lacks; `is_now`: the simulated time is that of the snapshot."""
     enforced = [one for one in policies if one.enforced]
     lacking = sorted({namespace for namespace, _ in pods if ("", namespace) not in snapshot.namespaces})
     if lacking and any(one.reads.namespace or selects_by_namespace(one) for one in enforced):
@@ -42,7 +42,7 @@ def of_policies(
 
 
 def of_schedulers(asked: Iterable[str], policies: Iterable[CompiledPolicy]) -> Iterator[str]:
-    """Pods whose scheduler none of the policies is for, as nearly all are before they are moved."""
+    """Yield a note on pods whose scheduler has no policy here, as most pods before they are moved."""
     named = sorted({one.scheduler_name for one in policies})
     others = Counter(one for one in asked if one not in named)
     if count := others.total():
@@ -52,7 +52,7 @@ def of_schedulers(asked: Iterable[str], policies: Iterable[CompiledPolicy]) -> I
 
 
 def of_judged(judged: PodResult) -> Iterator[str]:
-    """What is only nearly so."""
+    """Yield notes on results that may differ from those of the replicas."""
     rules = [
         f"{each.policy.name}/{name}"
         for each in judged.matched

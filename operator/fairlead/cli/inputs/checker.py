@@ -34,14 +34,14 @@ _NAME = ("metadata", "name")
 
 @dataclass(slots=True)
 class CrossPolicyChecks:
-    """Remembers what was read."""
+    """Checks that span several policies: names used twice, and annotations that two policies write."""
 
     _names: dict[str, dict[str, int]] = field(default_factory=dict)
-    """The line in which each file has a name first."""
+    """By name and file: the line of the first policy with that name."""
     _writing: list[tuple[PolicyLocation, SchedulerExtenderPolicy, CompiledPolicy]] = field(default_factory=list)
 
     def same_name(self, place: PolicyLocation) -> Iterator[Finding]:
-        """Within a file two policies of one name are a mistake; of two files often only one is ever applied."""
+        """Yield an error for a name used twice in a file, a warning for two files: often only one is applied."""
         if not place.name:
             return
         files = self._names.setdefault(place.name, {})
@@ -57,12 +57,12 @@ class CrossPolicyChecks:
         files.setdefault(place.file, line)
 
     def remember(self, place: PolicyLocation, policy: SchedulerExtenderPolicy, compiled: CompiledPolicy) -> None:
-        """Remember a policy that compiles."""
+        """Record a policy that compiles."""
         if compiled.annotations:
             self._writing.append((place, policy, compiled))
 
     def conflicts(self) -> Iterator[Finding]:
-        """Annotations that a pod does not get from a policy, because another writes them that may match it, too."""
+        """Yield a warning for each annotation that a policy loses to another one that may match the same pod."""
         ordered = sorted(self._writing, key=lambda one: one[2].order)
         for at, (place, policy, compiled) in enumerate(ordered):
             told = set[str]()
@@ -91,15 +91,15 @@ def _conflict(
 
 @dataclass(slots=True)
 class Checker:
-    """Looks at one file after the other, and remembers what is to be said of several."""
+    """Linter of files, which also checks policies of several files against each other."""
 
     report: LintReport = field(default_factory=LintReport)
     compiled: list[CompiledPolicy] = field(default_factory=list)
-    """The policies that compile, in the order in which they were read."""
+    """The policies that compile, in reading order."""
     policies: list[tuple[PolicyLocation, Object]] = field(default_factory=list)
-    """Those that can be read, with where they stand, as plain data."""
+    """The valid policies, with their locations, as plain data."""
     clock: Clock = lambda: 0.0
-    """What tells how long a policy has taken."""
+    """Clock for the time that a policy takes to compile."""
     _across: CrossPolicyChecks = field(default_factory=CrossPolicyChecks)
     _files: dict[str, int] = field(default_factory=dict)
     _rules: CompileOptions = field(init=False)
@@ -114,7 +114,7 @@ class Checker:
         )
 
     def check(self, file: str, data: bytes) -> None:
-        """Take down what is to be said about a file."""
+        """Check a file and record its findings."""
         self._files.setdefault(file, len(self._files))
         try:
             source = decode(data)
@@ -129,12 +129,12 @@ class Checker:
             self._broken(file, source, broken)
 
     def refuse(self, file: str, message: str, hint: str = "") -> None:
-        """Take down why a file as a whole is not read."""
+        """Record why a file is not read."""
         self._files.setdefault(file, len(self._files))
         self.report.findings.append(Finding(file, 1, 1, "error", "", message, hint))
 
     def finish(self) -> LintReport:
-        """Take down what is to be said of several files, and put all of it in their order."""
+        """Add the findings that span files, and return all findings in the order of the files."""
         self.report.findings += self._across.conflicts()
         self.report.findings.sort(key=lambda one: (self._files[one.file], one.line, one.column))
         return self.report
@@ -151,7 +151,7 @@ class Checker:
             _, [fault] = to_data(document, source)
             self._broken(file, source, BrokenError(fault.index, fault.message, fault.hint))
         elif isinstance(document, Scalar) and not document.value:
-            return  # nothing stands between two lines of dashes
+            return  # an empty document between two `---` lines
         elif _is_list(document):
             _, items, _ = find(document, ("items",))
             for item in items.items if isinstance(items, Sequence) else ():
@@ -209,7 +209,7 @@ def _is_list(document: Node) -> bool:
 
 
 def _rules(place: PolicyLocation, policy: SchedulerExtenderPolicy, compiled: CompiledPolicy) -> Iterator[LintedRule]:
-    """The rules of a policy, in the order in which they were compiled."""
+    """Yield the rules of a policy in the order in which they were compiled."""
     annotations = policy.spec.binding.annotations if policy.spec.binding else ()
     paths: list[FieldPath] = [
         *(("spec", "match", "conditions", at) for at in range(len(policy.spec.match.conditions))),

@@ -1,4 +1,4 @@
-"""Where a command looks: at files, or at the cluster of the current kubeconfig, as its options say."""
+"""The cluster that a command reads, as its options say: files, or the live cluster of the kubeconfig."""
 
 import argparse
 import asyncio
@@ -33,23 +33,23 @@ _TRIES: Final = 3
 
 @dataclass(slots=True)
 class Live:
-    """What was read."""
+    """The objects that were read."""
 
     snapshot: Snapshot = field(default_factory=Snapshot)
     policies: list[LivePolicy] = field(default_factory=list)
     unread: dict[Kind, str] = field(default_factory=dict)
-    """What may not be read, and why."""
+    """Kinds of objects that may not be read, and why."""
 
 
 async def reach(access: Access) -> None:
-    """Find out soon whether anybody is there: lists are waited for longer. Raises ClusterError."""
+    """Check with a short deadline that the API server answers: lists get a longer one. Raises ClusterError."""
     async with Client(access, deadline_s=REACHED_S) as client:
-        with suppress(ForbiddenError):  # somebody is
+        with suppress(ForbiddenError):  # it answers
             await client.get(VERSION, bytes)
 
 
 async def cluster(client: Client, *, policies: bool = False, pod: Key | None = None) -> Live:
-    """Nodes, pods and namespaces; for one pod only its own namespace, and itself where pods may not be listed."""
+    """Read nodes, pods and namespaces; for one pod its own namespace, and only itself if pods may not be listed."""
     live = Live()
     reads = [
         _needed("nodes", lambda: _list(client, NODES, "Node", live.snapshot)),
@@ -57,7 +57,7 @@ async def cluster(client: Client, *, policies: bool = False, pod: Key | None = N
         _namespaces(client, live, pod),
         *([_policies(client, live)] if policies else []),
     ]
-    # Of several that fail the same one is told, whichever was the fastest.
+    # If several fail, always report the same one, not the fastest.
     for failed in await asyncio.gather(*reads, return_exceptions=True):
         if failed is not None:
             raise failed
@@ -65,7 +65,7 @@ async def cluster(client: Client, *, policies: bool = False, pod: Key | None = N
 
 
 async def pods(client: Client) -> Snapshot:
-    """The pods alone."""
+    """Read only the pods."""
     snapshot = Snapshot()
     await _needed("pods", lambda: _list(client, PODS, "Pod", snapshot, RUNNING))
     return snapshot
@@ -85,7 +85,7 @@ async def _read_pods(client: Client, live: Live, pod: Key | None) -> None:
         if pod is None:
             raise CommandError(f"you may not list pods of all namespaces: {error.message}") from None
         live.unread["pods"] = error.message
-    if pod is not None and pod not in live.snapshot.pods:  # it may have ended, too
+    if pod is not None and pod not in live.snapshot.pods:  # it may have ended
         await _get(client, PODS.named(*pod), "Pod", live.snapshot)
 
 
@@ -115,7 +115,7 @@ async def _policies(client: Client, live: Live) -> None:
 
 
 async def _get(client: Client, where: ObjectRef, kind: str, snapshot: Snapshot) -> None:
-    """One object, if it is there."""
+    """Read one object, if it exists."""
     try:
         raw = await client.get(where, bytes)
     except NotFoundError:
@@ -126,7 +126,7 @@ async def _get(client: Client, where: ObjectRef, kind: str, snapshot: Snapshot) 
 async def _list(
     client: Client, where: ObjectRef, kind: str, snapshot: Snapshot, query: Mapping[str, str] | None = None
 ) -> None:
-    """All of a kind; from the beginning where it took so long that the API server has forgotten where it was."""
+    """Read all objects of a kind; starts over if the API server has expired the continue token."""
     for left in reversed(range(_TRIES)):
         raws: list[msgspec.Raw] = []
         try:
@@ -146,7 +146,7 @@ _page: Final = msgspec.json.Decoder(Page[msgspec.Raw]).decode
 
 @dataclass(slots=True)
 class ClusterSource:
-    """A cluster, as far as it can be seen."""
+    """A cluster, as far as it can be read."""
 
     where: str
     live: Live = field(default_factory=Live)
@@ -154,13 +154,13 @@ class ClusterSource:
 
     @property
     def snapshot(self) -> Snapshot:
-        """What there is."""
+        """The objects of the cluster."""
         return self.live.snapshot
 
     def notes(
         self, policies: Iterable[CompiledPolicy], pods: Sequence[Pod], given: argparse.Namespace
     ) -> Iterator[str]:
-        """What somebody should know who believes what is said of pods."""
+        """Yield notes on the limits of results about these pods."""
         yield from caveats.of_snapshot(self.snapshot, self.live.unread, self.where)
         if "namespace" not in self.live.unread:
             keys = [one.key for one in pods]
@@ -169,7 +169,7 @@ class ClusterSource:
 
 
 def open_source(given: argparse.Namespace, *, policies: bool = False, pod: Key | None = None) -> ClusterSource:
-    """The cluster that is meant; of one that is live also its policies. Raises CommandError and others."""
+    """Return the cluster of the options, if live also its policies on request. Raises CommandError and others."""
     names: list[str] = given.snapshot
     if LIVE not in names:
         sight = ClusterSource(", ".join(names), Live(snapshot_of(names)))
@@ -182,7 +182,7 @@ def open_source(given: argparse.Namespace, *, policies: bool = False, pod: Key |
 
 
 def pods_to_check(given: argparse.Namespace, sight: ClusterSource, policies: PolicySet) -> list[Pod]:
-    """The pods that are meant. Raises CommandError and others."""
+    """Return the pods of the options. Raises CommandError and others."""
     names: list[str] = given.pods
     if LIVE not in names:
         return pods_of(snapshot_of(names), ", ".join(names))
@@ -193,7 +193,7 @@ def pods_to_check(given: argparse.Namespace, sight: ClusterSource, policies: Pol
 
 
 def judgeable_policies(policies: PolicySet, sight: ClusterSource) -> tuple[PolicySet, list[str]]:
-    """The policies as far as they can be judged from what may be read, and what cannot."""
+    """Return the policies without the rules that read what may not be read, and notes on those rules."""
     if not sight.live.unread:
         return policies, []
     found, left_out = judgeable(policies.policies, [*sight.live.unread])

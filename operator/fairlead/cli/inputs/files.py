@@ -1,4 +1,4 @@
-"""Which files are meant, and what is in them. Nothing here waits for ever or reads without end."""
+"""Files named on the command line, read up to a size limit."""
 
 import os
 import sys
@@ -16,18 +16,18 @@ _ENDINGS: Final = (".yaml", ".yml", ".json")
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file with its bytes, or with what keeps it from being read."""
+    """A file with its bytes, or with the reason why it cannot be read."""
 
     name: str
     data: bytes = b""
     unreadable: str = ""
     empty: str = ""
-    """What a directory lacks that has no file for us."""
+    """Message about a directory without suitable files."""
     too_large: bool = False
 
 
 def files(names: Sequence[str], bytes_max: int = BYTES_MAX) -> Iterator[File]:
-    """The files that are named, and those in the directories that are named; each once."""
+    """Yield the named files and those in the named directories, each once."""
     seen: set[str] = set()
     for name in names:
         if name == STDIN:
@@ -48,7 +48,7 @@ def files(names: Sequence[str], bytes_max: int = BYTES_MAX) -> Iterator[File]:
 
 
 def _below(directory: str, unread: list[OSError]) -> Iterator[str]:
-    """In order; hidden directories are left out, and one that links lead to twice is walked once."""
+    """Yield the files of a directory in order, without hidden directories; links never lead to one twice."""
     walked: set[str] = set()
     for where, directories, names in os.walk(directory, onerror=unread.append, followlinks=True):
         real = os.path.realpath(where)
@@ -59,9 +59,7 @@ def _below(directory: str, unread: list[OSError]) -> Iterator[str]:
         directories[:] = sorted(one for one in directories if not one.startswith("."))
         for name in sorted(names):
             path = Path(where, name)
-            if name.lower().endswith(_ENDINGS) and (
-                path.is_file() or not path.exists()
-            ):  # a link that leads nowhere is told
+            if name.lower().endswith(_ENDINGS) and (path.is_file() or not path.exists()):  # a dangling link is reported
                 yield str(path)
 
 
@@ -90,7 +88,7 @@ def _said(error: OSError | ValueError) -> str:
 
 
 def read_into(checker: Checker, names: Sequence[str]) -> tuple[list[str], bool]:
-    """What there is to note about files that hold nothing, and whether one cannot be read."""
+    """Check the named files; return notes on directories without files, and whether a file cannot be read."""
     notes, unreadable = list[str](), False
     for file in files([*names]):
         if file.unreadable:

@@ -17,30 +17,30 @@ Severity = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is said about a file."""
+    """One error, warning or note about a file."""
 
     file: str
     line: int
-    """From 1."""
+    """Line, from 1."""
     column: int
-    """From 1, in code points."""
+    """Column, from 1, in code points."""
     severity: Severity
     field: str
-    """As in `spec.filters[2].expression`; empty for the file or the object as a whole."""
+    """Path such as `spec.filters[2].expression`; empty for the file or the object as a whole."""
     message: str
     hint: str = ""
-    """What would be right; it may have several lines."""
+    """How to fix it; may have several lines."""
     reason: str = ""
-    """Of warnings and notes: why, in one word that never changes."""
+    """Fixed one-word reason of warnings and notes."""
     policy: str = ""
     rule: str = ""
     shown: str | None = None
-    """The line of the file, where the place in it says something."""
+    """The line of the file, if it is shown with a caret."""
 
 
 @dataclass(frozen=True, slots=True)
 class LintedRule:
-    """What is known of a rule that compiles."""
+    """A rule that compiles."""
 
     file: str
     line: int
@@ -49,29 +49,29 @@ class LintedRule:
     kind: str
     evaluation: str
     why: str
-    """What keeps it on the engine."""
+    """Why it runs on the engine."""
     uses: tuple[str, ...]
     expression: bool
 
 
 @dataclass(slots=True)
 class LintReport:
-    """Everything that is said about all files."""
+    """All findings about all files."""
 
     findings: list[Finding] = field(default_factory=list)
     rules: list[LintedRule] = field(default_factory=list)
     policies: int = 0
     ignored: int = 0
-    """Documents of other kinds."""
+    """Number of documents of other kinds."""
 
     def count(self, severity: Severity) -> int:
-        """How many findings are so."""
+        """Return the number of findings of a severity."""
         return sum(1 for finding in self.findings if finding.severity == severity)
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyLocation:
-    """A policy in a file."""
+    """A policy in a file, with the positions of its fields."""
 
     file: str
     source: Source
@@ -79,14 +79,14 @@ class PolicyLocation:
     name: str
 
     def of(self, path: FieldPath, *, key: bool = False) -> tuple[int, int]:
-        """Where a field stands: its value if it is a text, else its key, else what it is missing in."""
+        """Return line and column of a field: of its value if that is a scalar, else of its key, else of its parent."""
         name, node, there = find(self.root, path)
         if there and name is not None and (key or not isinstance(node, Scalar)):
             return self.source.place(name.start)
         return self.source.place(node.start)
 
     def within(self, path: FieldPath, part: tuple[int, int]) -> tuple[int, int] | None:
-        """Where a line and a column of a field's text stand, if the field is a text."""
+        """Return where a line and column of a field's text are in the file; None if the field is not a scalar."""
         _, node, there = find(self.root, path)
         if not there or not isinstance(node, Scalar):
             return None
@@ -103,7 +103,7 @@ class PolicyLocation:
         at: tuple[int, int] | None = None,
         part: tuple[int, int] | None = None,
     ) -> Finding:
-        """What is said of a field, or of a part of its text; `at` is where it stands if that is not where fields do."""
+        """Return a finding about a field or a part of its text; `at` overrides the position of the field."""
         inside = self.within(path, part) if part else None
         line, column = inside or at or self.of(path)
         return Finding(
@@ -128,7 +128,7 @@ def _offset(value: str, part: tuple[int, int]) -> int:
 
 
 def _rule(root: Node, path: FieldPath) -> str:
-    """The name of the rule that a field belongs to."""
+    """Return the name of the rule that a field belongs to."""
     for end in range(len(path), 0, -1):
         if isinstance(path[end - 1], int):
             return text_at(root, *path[:end], "name") or text_at(root, *path[:end], "key")

@@ -1,4 +1,4 @@
-"""Policies as a cluster has them: what can be compiled of each, and which generation of it replicas serve. Pure."""
+"""Policies of a cluster, compiled, with the generation that replicas serve. Pure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class _Status(msgspec.Struct, frozen=True):
 
 
 class Written(msgspec.Struct, frozen=True):
-    """A policy as the API server gives it."""
+    """A policy as the API server returns it."""
 
     metadata: _Metadata = _Metadata()
     spec: Any = None
@@ -37,18 +37,18 @@ class Written(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class LivePolicy:
-    """A policy of the cluster, and what its status says of it."""
+    """A policy of the cluster, with its serving generation."""
 
     name: str
     generation: int
     serving: int | None
-    """The generation that replicas serve, as the status says; None where it says nothing."""
+    """The serving generation of the status; None if the status has none."""
     compiled: CompiledPolicy | None
-    """None where another generation serves, which is no longer to be had."""
+    """None if another generation serves, which the API server no longer has."""
     fault: str = ""
-    """Why it does not compile."""
+    """Why the policy does not compile."""
     scheduler: str = ""
-    """That its spec names."""
+    """Name of the scheduler in its spec."""
 
     def __str__(self) -> str:
         if self.fault:
@@ -62,7 +62,7 @@ class LivePolicy:
 
 
 def compiled(found: Sequence[Written]) -> Iterator[LivePolicy]:
-    """The operator's settings may allow other prefixes of annotations than its defaults: nothing is said of these."""
+    """Compile policies, with any prefix of annotations: the operator's settings may allow more than the defaults."""
     model, rules = installed_policy(), CompileOptions({one.name: one for one in installed()}, ("",))
     for one in found:
         meta, serving = one.metadata, one.status.servingGeneration if one.status else None
@@ -79,5 +79,5 @@ def compiled(found: Sequence[Written]) -> Iterator[LivePolicy]:
 
 
 def compiled_of(policies: Sequence[LivePolicy]) -> list[CompiledPolicy]:
-    """Those that can be asked."""
+    """Return the policies that have a compiled generation."""
     return [one.compiled for one in policies if one.compiled is not None]

@@ -1,4 +1,4 @@
-"""What of Fairlead is in a cluster, read with the rights of the person who asks. What may not be read is named."""
+"""Survey of Fairlead in a cluster, read with the user's permissions; names what may not be read."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ Part = Literal["pods of the operator", "pods of schedulers", "deployments", "con
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Something that could not be read."""
+    """A part of the cluster that could not be read."""
 
     part: Part
     what: str
@@ -32,36 +32,36 @@ class Unread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """All that was read."""
+    """Everything that was read."""
 
     namespace: str
-    """Where the operator is, as far as one can tell."""
+    """Namespace of the operator, as far as known."""
     policies: Sequence[Obj]
     others: Sequence[str] = ()
-    """Other namespaces with pods of an operator."""
+    """Other namespaces that have pods of an operator."""
     operator: Sequence[Obj] = ()
-    """Its pods."""
+    """Pods of the operator."""
     deployments: Sequence[Obj] = ()
     pods: Sequence[Obj] = ()
-    """Of schedulers."""
+    """Pods of schedulers."""
     config_maps: Sequence[Obj] = ()
     leases: Sequence[Obj] = ()
     metrics: Mapping[str, str] = field(default_factory=dict)
-    """What replicas tell, by their pods."""
+    """Metrics of the replicas, by pod."""
     unread: Sequence[Unread] = ()
 
 
 class _Metrics(ObjectRef):
-    """Of a pod, through the API server."""
+    """Metrics endpoint of a pod, proxied by the API server."""
 
     @property
     def path(self) -> str:
-        """Where that is."""
+        """Path of the request."""
         return f"/api/v1/namespaces/{self.namespace}/pods/{self.name}/proxy/metrics"
 
 
 async def survey(client: Client, namespace: str = "") -> Survey:
-    """Read everything. Raises ClusterError where not even the policies can be read."""
+    """Read everything. Raises ClusterError if the policies cannot be read."""
     objects = ObjectClient(client)
     policies = await objects.all(POLICIES)
     unread = list[Unread]()
@@ -98,7 +98,7 @@ async def survey(client: Client, namespace: str = "") -> Survey:
 
 
 async def _homes(objects: ObjectClient) -> list[str]:
-    """Where operators are. Where that may not be asked, or there is none, it is where the chart's README puts it."""
+    """Return the namespaces of operators; empty if there is none or pods may not be listed."""
     try:
         return sorted({one["metadata"]["namespace"] for one in await objects.all(PODS, labelSelector=REPLICAS)})
     except ForbiddenError:

@@ -1,4 +1,4 @@
-"""What commands are given: policies in files, objects in files or in a cluster, and the time."""
+"""Inputs of a simulation: policies in files, objects in files or in a cluster, and the time."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,17 +28,17 @@ _TEMPLATED: Final = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "Daemo
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """A pod that is asked about."""
+    """A pod to simulate."""
 
     key: Key
     raw: Raw
     file: str
     scheduler: str
-    """That it names."""
+    """Name of its scheduler."""
 
 
 def policies_of(names: Sequence[str]) -> PolicySet:
-    """The policies in files and directories, compiled. Raises CommandError, with what lint says."""
+    """Return the compiled policies of files and directories. Raises CommandError with the first error of lint."""
     checker = Checker()
     for file in files(names):
         if not file.empty:
@@ -54,7 +54,7 @@ def policies_of(names: Sequence[str]) -> PolicySet:
 
 
 def snapshot_of(names: Sequence[str]) -> Snapshot:
-    """The objects in files and directories. Raises CommandError and SnapshotError."""
+    """Return the objects in files and directories. Raises CommandError and SnapshotError."""
     snapshot = Snapshot()
     for file in files(names, SNAPSHOT_BYTES_MAX):
         if file.empty:
@@ -64,13 +64,13 @@ def snapshot_of(names: Sequence[str]) -> Snapshot:
 
 
 def nodes_of(snapshot: Snapshot, where: str) -> None:
-    """Raise CommandError where there are none."""
+    """Raise CommandError if a snapshot has no nodes."""
     if not snapshot.nodes:
         raise CommandError(f"{where} has no nodes; export them with `{GET}`")
 
 
 def pods_of(snapshot: Snapshot, where: str) -> list[Pod]:
-    """All that have not ended. Raises CommandError where there are none."""
+    """Return all pods that have not ended. Raises CommandError if there are none."""
     pods = [one for one, look in _looked_at(snapshot) if look.status.phase not in ENDED]
     if not pods:
         others = ", ".join(f"{count} {kind}" for kind, count in _others(snapshot).items())
@@ -80,7 +80,7 @@ def pods_of(snapshot: Snapshot, where: str) -> list[Pod]:
 
 
 def pod_of(snapshot: Snapshot, namespace: str, name: str, where: str) -> Pod:
-    """The pod of that name; without a namespace the only one of that name. Raises CommandError."""
+    """Return the pod with a name; without a namespace the only one with that name. Raises CommandError."""
     found = {key: one for key in snapshot.pods if key[1] == name for one in [snapshot.pods[key]]}
     within = {key: one for key, one in found.items() if not namespace or key[0] == namespace}
     if len(within) > 1:
@@ -95,7 +95,7 @@ def pod_of(snapshot: Snapshot, namespace: str, name: str, where: str) -> Pod:
 
 
 def _meant(snapshot: Snapshot, namespace: str, name: str) -> str:
-    """What was probably meant."""
+    """Return a hint: another namespace or a similar name."""
     elsewhere = [key[0] for key in snapshot.pods if key[1] == name]
     if elsewhere:
         return f"; there is one in {_listed(elsewhere)}: select it with -n"
@@ -110,7 +110,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def waiting_pods(snapshot: Snapshot, policies: PolicySet) -> list[Pod]:
-    """Those that have no node yet, of schedulers that policies name."""
+    """Return the unplaced pods of schedulers that policies name."""
     schedulers = {policy.scheduler_name for policy in policies.policies}
     return [
         one
@@ -120,7 +120,7 @@ def waiting_pods(snapshot: Snapshot, policies: PolicySet) -> list[Pod]:
 
 
 def moment_of(text: str | None) -> int:
-    """The time of day that is meant, in nanoseconds. Raises CommandError."""
+    """Return the time of --now in nanoseconds. Raises CommandError."""
     if text is None:
         return time.time_ns()
     found = moment(text)

@@ -1,4 +1,4 @@
-"""From the names of files and folders to suites that can be run, and everything that is wrong with the others."""
+"""Loader of test suites from files and directories, with findings about what is wrong with them."""
 
 import os.path
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ _FAULTS_MAX: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A suite with its policies."""
+    """A suite with its compiled policies."""
 
     name: str
     file: str
@@ -37,23 +37,23 @@ class Loaded:
     place: PolicyLocation
 
     def finding(self, fault: FieldError) -> Finding:
-        """A fault with its place in the file."""
+        """Return a finding for an error in the suite, with its position in the file."""
         return _finding(self.place, fault)
 
 
 @dataclass(slots=True)
 class Suites:
-    """Reads suites, and each file of policies once."""
+    """Loader of suites, which reads each file of policies once."""
 
     loaded: list[Loaded] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     read: list[str] = field(default_factory=list)
-    """Every file and folder that something was read from."""
+    """Every file and directory that was read."""
     _checker: Checker = field(default_factory=Checker)
     _policies: dict[str, list[CompiledPolicy] | None] = field(default_factory=dict)
 
     def load(self, names: Sequence[str]) -> None:
-        """Read what is named, and of folders what is called like a suite."""
+        """Load the named files, and the suites in the named directories."""
         self.read += names
         found = 0
         for file in files([*names]):
@@ -119,7 +119,7 @@ class Suites:
             self.loaded.append(Loaded(name, file, suite, policies, place))
 
     def _policies_of(self, suite: Suite, place: PolicyLocation) -> list[CompiledPolicy] | None:
-        """The policies of a suite; None if they cannot all be had."""
+        """Return the policies of a suite; None if one of them cannot be read or does not compile."""
         folder = Path() if place.file == _STDIN else Path(place.file).parent
         found: dict[str, CompiledPolicy] = {}
         read: set[str] = set()
@@ -145,7 +145,7 @@ class Suites:
         return [*found.values()] if complete else None
 
     def _read_policies(self, file: File, place: PolicyLocation, path: FieldPath) -> list[CompiledPolicy] | None:
-        """Those of a file; it is looked at once, whoever names it."""
+        """Return the policies of a file; None if it has errors. Several suites share the result."""
         fault = file.empty or _fault_of(file)
         if fault:
             self._wrong(place, path, f"{file.name}: {fault}", "paths are relative to the directory of the suite")
@@ -175,7 +175,7 @@ def _fault_of(file: File) -> str:
 
 
 def _is_other(name: str) -> bool:
-    """Whether a file of a folder is no suite; a folder that cannot be read may have some."""
+    """Return whether a file in a directory is not a suite; an unreadable directory may contain some."""
     return name.lower().endswith(_OF_ALL) and not name.lower().endswith(ENDINGS)
 
 
@@ -185,7 +185,7 @@ def _stem(file: str) -> str:
 
 
 def stamp(names: Sequence[str]) -> list[tuple[str, int]]:
-    """What is in files and folders, so that a change can be told: folders that are mounted tell nobody."""
+    """Return the state of files for --watch, which polls: mounted directories send no file events."""
     return [*_stamps([name for name in names if name != STDIN])]
 
 

@@ -1,4 +1,4 @@
-"""What `diff` says: pods that lose their last node first, then what else changes and by which rule. Pure."""
+"""Output of `fairlead diff`: pods that lose their last node first, then all other changes. Pure."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -27,7 +27,7 @@ class _Sides(msgspec.Struct):
 
 
 class Shown(msgspec.Struct, rename="camel"):
-    """A pod for programs."""
+    """A changed pod, for programs."""
 
     namespace: str
     name: str
@@ -36,11 +36,11 @@ class Shown(msgspec.Struct, rename="camel"):
     gained: list[_Moved]
     preferred: _Sides
     rules: list[str]
-    """All that it comes from, as policy/rule."""
+    """Rules that cause the change, as policy/rule."""
 
 
 def shown(one: Changed) -> Shown:
-    """A pod for programs."""
+    """Return a changed pod for programs."""
     pod = one.after.pod
     return Shown(
         pod.namespace,
@@ -58,14 +58,14 @@ def _moved(one: Moved) -> _Moved:
 
 
 class DiffRow(NamedTuple):
-    """What is said of a pod."""
+    """Lines about one pod."""
 
     is_stranded: bool
     lines: tuple[str, ...]
 
 
 def diff_lines(changes: Sequence[Changed], pods: int, notes: Sequence[str], *, colour: bool) -> Iterator[str]:
-    """Line by line."""
+    """Yield the lines of the text."""
     found = sorted(alike((one.after.pod, _row(one)) for one in changes), key=lambda one: not one[1].is_stranded)
     for name, row in found:
         yield painted(clean(name), _RED if row.is_stranded else _BOLD, colour)

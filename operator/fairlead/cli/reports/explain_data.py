@@ -18,44 +18,44 @@ from fairlead.simulation.simulation import scheduler_of
 
 @dataclass(frozen=True, slots=True)
 class ExplainContext:
-    """All of that."""
+    """Context of an explanation: the pod, the time, the cluster's policies and notes."""
 
     judged: PodResult
     now: int
     live: Sequence[LivePolicy]
-    """The policies of the cluster, where it was asked for them."""
+    """Policies of the cluster, if they were read."""
     notes: Sequence[str]
     nodes: int
 
     @property
     def name(self) -> str:
-        """The pod's, with its namespace."""
+        """Namespace and name of the pod."""
         return f"{self.judged.pod.namespace}/{self.judged.pod.name}"
 
     @property
     def scheduler(self) -> str:
-        """That the pod names."""
+        """Scheduler of the pod."""
         return scheduler_of(self.judged.pod)
 
     @property
     def node(self) -> str:
-        """Where the pod is."""
+        """Node of the pod."""
         return str(self.judged.pod.pod.spec.nodeName)
 
     @property
     def gates(self) -> list[str]:
-        """What the pod waits for before any scheduler looks at it."""
+        """Scheduling gates of the pod."""
         return [str(one.name) for one in self.judged.pod.pod.spec.schedulingGates]
 
     @property
     def asks(self) -> str:
-        """What the pod asks for, in words."""
+        """Requests of the pod, as text."""
         asked = {name: value for name, value in self.judged.pod.request.items() if value and name != "pods"}
         return ", ".join(f"{name} {amount(name, value)}" for name, value in sorted(asked.items())) or "nothing"
 
     @property
     def served(self) -> list[LivePolicy]:
-        """The policies of the cluster that are for the pod, and those of its scheduler that do not compile."""
+        """Policies of the cluster that match the pod, and those of its scheduler that do not compile."""
         return [
             one
             for one in self.live
@@ -64,7 +64,7 @@ class ExplainContext:
 
     @property
     def doubts(self) -> list[str]:
-        """Policies of which nobody can tell whether they are for the pod."""
+        """Policies whose match could not be evaluated."""
         return [
             f"{each.policy.name}: cannot tell whether it matches the pod: {each.condition}: "
             f"{each.undecided.detail or each.undecided}"
@@ -83,7 +83,7 @@ Data = dict[str, Any]
 
 
 def explanation_data(about: ExplainContext, found: Explanation) -> Data:
-    """Every node, each rule that rejects some with what it compared on one, and the closest node."""
+    """Return every node, each rule that rejects nodes with what it compared on one, and the closest node."""
     preferred = frozenset(found.judged.preferred)
     closest = found.closest
     return {
@@ -92,7 +92,7 @@ def explanation_data(about: ExplainContext, found: Explanation) -> Data:
         "nodes": [_node(node, verdict_of(node, preferred)) for node in found.judged.nodes],
         "preferred": found.judged.preferred,
         "asGood": [*found.as_good],
-        "rules": [{**_rule(one.told), "rejected": one.count, "node": one.node} for one in found.rejecting],
+        "rules": [{**_rule(one.explained), "rejected": one.count, "node": one.node} for one in found.rejecting],
         "closest": None
         if closest is None
         else {
@@ -105,14 +105,14 @@ def explanation_data(about: ExplainContext, found: Explanation) -> Data:
 
 
 def node_data(about: ExplainContext, one: OneNode) -> Data:
-    """Every rule on one node."""
+    """Return every rule on one node."""
     scored = one.scored
     return {
         **_about(about),
         "node": {
             **_node(one.node, one.verdict),
-            "filters": [_rule(rule) for rule in one.told.filters],
-            "scores": [_rule(rule) for rule in one.told.scores],
+            "filters": [_rule(rule) for rule in one.explained.filters],
+            "scores": [_rule(rule) for rule in one.explained.scores],
             "points": None if scored is None else _plain(scored.scores),
             "sent": None if scored is None else scored.sent,
         },
@@ -173,8 +173,8 @@ def _one_unfit(one: FitFailure) -> Data:
 
 
 def _rule(rule: RuleExplained) -> Data:
-    told: Data = _plain(rule if rule.noted is None else replace(rule, noted=in_words(rule.noted)))
-    return told
+    data: Data = _plain(rule if rule.noted is None else replace(rule, noted=in_words(rule.noted)))
+    return data
 
 
 def _plain(value: object) -> Any:

@@ -1,4 +1,4 @@
-"""An explanation for a person who was woken up: whether the pod can go anywhere, and what keeps it. Pure."""
+"""Text of `fairlead explain`, for an engineer on call: where the pod can go, and what rejects the other nodes. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -35,7 +35,7 @@ _STEPS_MAX: Final = 12
 
 
 def explanation_text(about: ExplainContext, found: Explanation, *, colour: bool) -> Iterator[str]:
-    """Line by line."""
+    """Yield the lines of the text."""
     left = found.judged.left
     yield from _head(about)
     if not about.nodes:
@@ -71,13 +71,13 @@ def explanation_text(about: ExplainContext, found: Explanation, *, colour: bool)
 
 
 def node_text(about: ExplainContext, one: OneNode, *, colour: bool) -> Iterator[str]:
-    """Line by line."""
+    """Yield the lines of the text."""
     yield from _head(about)
     good = one.verdict in ("Preferred", "Possible")
     yield painted(clean(f"node {one.node.name}: {_WORDS[one.verdict]}"), _GREEN if good else _RED, colour)
     for why in one.node.unfit:
         yield f"    the scheduler: {clean(str(why))}"
-    for title, rules in (("FILTERS", one.told.filters), ("SCORES", one.told.scores)):
+    for title, rules in (("FILTERS", one.explained.filters), ("SCORES", one.explained.scores)):
         if rules:
             yield from _titled(title, colour)
         points = {} if one.scored is None else {(each.policy, each.rule): each for each in one.scored.scores}
@@ -108,7 +108,7 @@ def _head(about: ExplainContext) -> Iterator[str]:
 
 def _row(group: Group) -> Sequence[str]:
     count, names = f"{len(group.nodes):,}", [node.name for node in group.nodes]
-    return count, _WORDS[group.verdict], some(names), _why(group)  # the longest last: it is what a terminal breaks
+    return count, _WORDS[group.verdict], some(names), _why(group)  # the longest last: terminals wrap it
 
 
 def _why(group: Group) -> str:
@@ -126,10 +126,10 @@ def _reasons(node: NodeResult) -> Iterator[str]:
 
 
 def _rejecting(one: Rejecting) -> Iterator[str]:
-    told = one.told
+    explained = one.explained
     which = one.node if one.count == 1 else f"{counted(one.count, 'node')}, such as {one.node}"
-    yield clean(f"{_rule(told)}: {told.reason}, on {which}")
-    yield from _compared(of_rejection(told)[:_STEPS_MAX])
+    yield clean(f"{_rule(explained)}: {explained.reason}, on {which}")
+    yield from _compared(of_rejection(explained)[:_STEPS_MAX])
 
 
 def _closest(closest: Closest) -> Iterator[str]:
@@ -154,7 +154,7 @@ def _said(rule: RuleExplained, points: ScoreExplained | None) -> str:
 
 
 def _rule(one: RuleExplained | Rejection) -> str:
-    """A policy that does not compile has no rule."""
+    """Return policy/rule; a policy that does not compile has no rule."""
     return f"{one.policy}/{one.rule}" if one.rule else one.policy
 
 

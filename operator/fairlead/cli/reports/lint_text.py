@@ -1,4 +1,4 @@
-"""What lint says as text for a person, or as plain data for a program."""
+"""Output of lint, as text or as plain data."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -14,7 +14,7 @@ _ON_ENGINE_SHOWN: Final = 5
 
 
 def report_text(report: LintReport, *, colour: bool, verbose: bool) -> Iterator[str]:
-    """Line by line."""
+    """Yield the lines of the text."""
     for finding in report.findings:
         yield from finding_lines(finding, colour=colour)
     if verbose:
@@ -26,7 +26,7 @@ def report_text(report: LintReport, *, colour: bool, verbose: bool) -> Iterator[
 
 
 def report_data(report: LintReport) -> dict[str, Any]:
-    """An object with findings, rules and summary."""
+    """Return an object with findings, rules and summary."""
     expressions = [rule for rule in report.rules if rule.expression]
     return {
         "findings": [
@@ -46,7 +46,7 @@ def report_data(report: LintReport) -> dict[str, Any]:
 
 
 def finding_lines(finding: Finding, *, colour: bool) -> Iterator[str]:
-    """What is said of one thing: a line, and those that show where."""
+    """Yield the lines of one finding: the message, further hints, and the place with a caret."""
     where = f"{finding.file}:{finding.line}:{finding.column}:"
     said = f"{finding.field}: {finding.message}" if finding.field else finding.message
     hint, _, more = finding.hint.partition("\n")

@@ -1,4 +1,4 @@
-"""Pods of which the same is to be said are one row: the copies of a workload mostly are."""
+"""Rows for pods: pods of one owner with the same result share a row."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar
@@ -10,7 +10,7 @@ NAMES_MAX: Final = 3
 
 
 def alike(told: Iterable[tuple[PodView, T]]) -> Iterator[tuple[str, T]]:
-    """The name of each pod with what is said of it; of pods of one owner and one saying, the first stands for all."""
+    """Yield names of pods with their results; of pods with the same owner and result, the first stands for all."""
     found: dict[tuple[Any, ...], tuple[PodView, T, int]] = {}
     for pod, said in told:
         key = (_owner(pod), said)
@@ -22,7 +22,7 @@ def alike(told: Iterable[tuple[PodView, T]]) -> Iterator[tuple[str, T]]:
 
 
 def some(names: Sequence[str], most: int = NAMES_MAX) -> str:
-    """A few names, and how many more there are."""
+    """Return a few names and the number of the others."""
     if len(names) <= most + 1:
         return ", ".join(names)
     return f"{', '.join(names[:most])} and {len(names) - most:,} more"

@@ -1,4 +1,4 @@
-"""What rules compared, in words."""
+"""Text for what rules compared."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -15,7 +15,7 @@ _DURATIONS: Final = frozenset({"holdOff"})
 
 
 def of_flip(flip: Change) -> tuple[str, str]:
-    """A comparison, and the values that it had; what is written out in it is not said again."""
+    """Return a comparison and its values, without those that its text already shows."""
     values = [value for value in (flip.left, flip.right) if value is not None and not _is_written(value, flip.text)]
     said = " against ".join(map(value_of, values))
     if not said:
@@ -26,12 +26,12 @@ def of_flip(flip: Change) -> tuple[str, str]:
 
 
 def of_step(step: Step) -> tuple[str, str]:
-    """A part of an expression, and the value that it had."""
+    """Return a part of an expression and its value."""
     return step.text, value_of(step.value) + _at(step.at, ", at ")
 
 
 def of_items(items: Items) -> Iterator[tuple[str, str]]:
-    """What a strategy looked at; what is not there is left out."""
+    """Yield the values that a strategy read, without absent ones."""
     for name, value in items.values.items():
         if value is not None:
             yield name, _noted(name, value)
@@ -40,12 +40,12 @@ def of_items(items: Items) -> Iterator[tuple[str, str]]:
 
 
 def in_words(items: Items) -> Items:
-    """The same with times as people and programs read them."""
+    """Return the items with times as text instead of nanoseconds."""
     return Items(_timed(items.values), [(name, _timed(values)) for name, values in items.items])
 
 
 def of_rejection(rule: RuleExplained) -> list[tuple[str, str]]:
-    """What keeps a rule from passing: the comparisons that would have to come out otherwise, else all there is."""
+    """Return what keeps a rule from passing: the comparisons that would have to change, else all steps."""
     if rule.flips:
         return [of_flip(flip) for flip in rule.flips]
     if rule.noted is not None:
@@ -54,13 +54,13 @@ def of_rejection(rule: RuleExplained) -> list[tuple[str, str]]:
 
 
 def of_unmatched(one: Unmatched) -> str:
-    """Why a policy is not for a pod."""
+    """Return why a policy does not match a pod."""
     said = "; ".join(f"{text}: {value}" for text, value in map(of_flip, one.flips))
     return f"{one.policy}: {one.why}" + (f" ({said})" if said else "")
 
 
 def value_of(value: object) -> str:
-    """As the rule language writes it."""
+    """Return a value as CEL writes it."""
     match value:
         case None:
             return "nothing"
@@ -76,7 +76,7 @@ def value_of(value: object) -> str:
 
 
 def indented(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """One below the other, values in a column of their own where that is not too far away."""
+    """Yield indented lines with the values in a column."""
     width = min(max((len(text) for text, _ in rows), default=0), 60)
     for text, value in rows:
         yield f"{_INDENT}{text:<{width}}   {value}"
@@ -92,7 +92,7 @@ def _timed(values: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _time(name: str, value: object) -> str | None:
-    """Strategies count times in nanoseconds."""
+    """Return the text of a time, which strategies count in nanoseconds; None for other values."""
     if isinstance(value, int) and name in _MOMENTS:
         return timestamp_to_string(value)
     return str(shown(Duration(value))) if isinstance(value, int) and name in _DURATIONS else None

@@ -1,7 +1,4 @@
-"""What `simulate` says to people: pods that get no node first, then who goes where, and what keeps them from the rest.
-
-Pure.
-"""
+"""Text of `fairlead simulate`: a row for each pod, those without a node first. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,7 +20,7 @@ _REASONS_MAX: Final = 3
 
 
 class SimulateRow(NamedTuple):
-    """What is said of a pod."""
+    """Cells of a row."""
 
     policies: str
     left: int
@@ -35,7 +32,7 @@ class SimulateRow(NamedTuple):
 
 
 def row(judged: PodResult) -> SimulateRow:
-    """What is said of a pod."""
+    """Return the cells of a pod."""
     left = judged.left
     best = next((node.score for node in left if judged.preferred and node.name == judged.preferred[0]), None)
     has_scores = any(each.policy.scores for each in judged.matched)
@@ -58,7 +55,7 @@ def _preferred(names: Sequence[str], *, has_scores: bool) -> str:
 
 @lru_cache(maxsize=CLASSES)
 def _kept_by(verdicts: Verdicts) -> str:
-    """The reasons of nodes that will not do, each node counted once."""
+    """Return the reasons of nodes that are not possible, each node counted once."""
     counts = Counter(_first(node) for node in verdicts.nodes if not node.is_candidate)
     told = [f"{count:,} {reason}" for reason, count in counts.most_common(_REASONS_MAX)]
     rest = sum(counts.values()) - sum(count for _, count in counts.most_common(_REASONS_MAX))
@@ -68,7 +65,7 @@ def _kept_by(verdicts: Verdicts) -> str:
 def simulate_lines(
     rows: Sequence[tuple[PodView, SimulateRow]], nodes: int, notes: Sequence[str], *, colour: bool
 ) -> Iterator[str]:
-    """Line by line."""
+    """Yield the lines of the text."""
     found = sorted(alike(rows), key=lambda one: one[1].left > 0)
     if found:
         head, *rest = columns([_HEAD, *(_cells(name, one, nodes) for name, one in found)])
@@ -106,6 +103,6 @@ def _asking(rows: Sequence[tuple[PodView, SimulateRow]]) -> str:
 
 
 def _first(node: NodeResult) -> str:
-    """In few words."""
+    """Return the first reason of a node, shortened."""
     said = node.rejections[0].reason if node.rejections else node.unfit[0].what
     return said.removeprefix("node(s) ")

@@ -1,17 +1,17 @@
-"""The fields of `fairlead status -o json`: they stay, and more may come."""
+"""Fields of `fairlead status -o json`: they stay, and more may be added."""
 
 import msgspec
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The base of what is printed."""
+    """Base of the parts of the output."""
 
 
 class Wrong(Line, frozen=True, kw_only=True):
-    """Something that is not as it is meant to be."""
+    """A problem."""
 
     kind: str
-    """operator, replica, scheduler or policy"""
+    """One of operator, replica, scheduler and policy."""
     name: str
     reason: str
     message: str
@@ -19,7 +19,7 @@ class Wrong(Line, frozen=True, kw_only=True):
 
 
 class Warned(Line, frozen=True, kw_only=True):
-    """Something that works and is probably not what was meant."""
+    """A warning of a policy's status."""
 
     policy: str
     reason: str
@@ -38,10 +38,10 @@ class Policy(Line, frozen=True, kw_only=True):
     mode: str
     generation: int
     serving: int | None
-    """The generation that answers the scheduler; None: none, or not all replicas have the same."""
+    """Serving generation; None if there is none, or if replicas differ."""
     rules: int
     errors: int
-    """Of all its rules."""
+    """Number of errors of all its rules."""
 
 
 class Rule(Line, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ class Rule(Line, frozen=True, kw_only=True):
     last_error: str
     last_error_at: str
     rejected_nodes: int | None
-    """Since the replicas began; None: not known."""
+    """Since the replicas started; None: unknown."""
 
 
 class Scheduler(Line, frozen=True, kw_only=True):
@@ -63,9 +63,9 @@ class Scheduler(Line, frozen=True, kw_only=True):
 
     name: str
     management: str
-    """Managed, ConfigOnly, or empty: not known."""
+    """Managed, ConfigOnly, or empty: unknown."""
     ready: bool | None
-    """None: not known."""
+    """None: unknown."""
     pods: str
     leader: str
     config_hash: str
@@ -81,20 +81,20 @@ class Replica(Line, frozen=True, kw_only=True):
     leads: bool | None
     policy_set: str
     stale_s: float | None
-    """How long what it decides by may be behind the cluster; None: not known."""
+    """Staleness of its cache; None: unknown."""
     restarts: int
     message: str
 
 
 class NotRead(Line, frozen=True, kw_only=True):
-    """Something that could not be read."""
+    """A part of the cluster that could not be read."""
 
     what: str
     why: str
 
 
 class Overview(Line, frozen=True, kw_only=True):
-    """All of it."""
+    """The whole output."""
 
     ready: bool
     namespace: str

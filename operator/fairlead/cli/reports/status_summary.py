@@ -1,4 +1,4 @@
-"""What a survey comes to: what is wrong first, then how it is with each policy, scheduler and replica. Pure."""
+"""Summary of a survey: problems, then the state of each policy, scheduler and replica. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
@@ -15,18 +15,18 @@ from fairlead.control.status.reasons import REASONS
 from fairlead.render.object_names import CONFIG_HASH, SCHEDULER_LABEL, Names
 
 STALE_S: Final = 120.0
-"""As the chart's alert has it: bookmarks come each minute."""
+"""Same threshold as the chart's alert; bookmarks arrive every minute."""
 LEASE: Final = "fairlead"
 _REJECTED: Final = "fairlead_filter_rejected_nodes_total"
 _STALENESS: Final = "fairlead_mirror_staleness_seconds"
 _SET: Final = "fairlead_policy_set_info"
 _OTHER: Final = "fairlead_other_operator"
 Samples = Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
-"""By their names: labels and values."""
+"""Labels and values by the name of the metric."""
 
 
 def overview(found: Survey) -> Overview:
-    """What it comes to."""
+    """Return the summary of a survey."""
     samples = {pod: _samples(text) for pod, text in found.metrics.items()}
     policies = sorted((_policy(one) for one in found.policies), key=lambda one: (one.ready, one.name))
     schedulers = sorted(_schedulers(found), key=lambda one: (one.ready is not False, one.name))
@@ -194,7 +194,7 @@ def _wrong_operator(found: Survey, replicas: Sequence[Replica]) -> Iterator[Wron
 
 
 def _wrong_cluster(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Wrong]:
-    """One operator per cluster."""
+    """Yield a problem for each other operator: a cluster can have only one."""
     cure = "Uninstall one of them: a cluster can have only one operator."
     leads = {labels.get("namespace", "") for one in samples.values() for labels, value in one.get(_OTHER, ()) if value}
     for namespace in sorted(leads):
@@ -234,11 +234,11 @@ def _samples(text: str) -> Samples:
         for family in text_string_to_metric_families(text):
             for one in family.samples:
                 made.setdefault(one.name, []).append((one.labels, one.value))
-    except ValueError:  # whatever answered there is not a replica
+    except ValueError:  # not the answer of a replica
         return {}
     return made
 
 
 def status_as_data(what: Overview) -> Any:
-    """As plain data."""
+    """Return the summary as plain data."""
     return msgspec.to_builtins(what)

@@ -1,4 +1,4 @@
-"""An overview for a person who was woken up: what is wrong, what to do, and then all else on one screen. Pure."""
+"""Text of `fairlead status`, for an engineer on call: problems with their fixes, then all else on one screen. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -14,7 +14,7 @@ _TEXT_MAX: Final = 70
 
 
 def status_text(what: Overview, *, colour: bool) -> Iterator[str]:
-    """Line by line."""
+    """Yield the lines of the text."""
     yield painted(_headline(what), _GREEN if what.ready else _RED, colour)
     for wrong in what.wrong[:_SHOWN]:
         yield clean(f"  {wrong.kind} {wrong.name}: {wrong.reason}: {wrong.message}".rstrip(": "))
@@ -128,7 +128,7 @@ def _warnings(what: Overview) -> list[Sequence[str]]:
 
 
 def _more(count: int) -> Iterator[str]:
-    """One screen is enough to begin with."""
+    """Yield the number of rows left out to fit one screen."""
     if count > 0:
         yield f"  ... and {count:,} more: -o json lists all"
 

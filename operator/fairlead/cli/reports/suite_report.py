@@ -21,7 +21,7 @@ _RESULTS = {"passed": "ok", "failed": "FAILED", "error": "ERROR"}
 
 @dataclass(frozen=True, slots=True)
 class CaseRun:
-    """A case that was run."""
+    """Result of a case."""
 
     name: str
     line: int
@@ -29,12 +29,12 @@ class CaseRun:
     seconds: float
     differences: Sequence[Difference] = ()
     said: Sequence[str] = ()
-    """The same, or what is wrong with the case, as lines for people."""
+    """The differences, or the errors in the case, as lines of text."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteRun:
-    """A suite that was run."""
+    """Results of a suite."""
 
     name: str
     file: str
@@ -43,33 +43,33 @@ class SuiteRun:
 
 @dataclass(slots=True)
 class SuiteReport:
-    """All of them."""
+    """Results of all suites."""
 
     suites: list[SuiteRun] = field(default_factory=list)
     coverage: list[Covered] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    """What is wrong with suites and policies, so that cases could not be run."""
+    """Errors in suites and policies that keep cases from running."""
 
     def count(self, result: Word) -> int:
-        """How many cases came to this."""
+        """Return the number of cases with a result."""
         return sum(case.result == result for suite in self.suites for case in suite.cases)
 
     @property
     def outcomes(self) -> tuple[int, int]:
-        """How many outcomes of rules were seen, and how many there are."""
+        """Number of covered outcomes of rules, and of all outcomes."""
         counts = [count for rule in self.coverage for count in rule.outcomes.values()]
         return sum(count > 0 for count in counts), len(counts)
 
 
 def lines_of(difference: Difference) -> list[str]:
-    """A difference for people."""
+    """Return a difference as lines of text."""
     about = f"{difference.about}: " if difference.about else ""
     head = f"{difference.path[0]}: {about}expected {difference.expected}; got {difference.got}"
     return [head, *(f"    {line}" for line in _details(difference))]
 
 
 def _details(difference: Difference) -> Iterator[str]:
-    """What rules compared, and what else there is to know."""
+    """Yield what rules compared, and notes."""
     yield from difference.notes
     yield from map(of_unmatched, difference.others)
     for one in difference.protections:
@@ -85,7 +85,7 @@ def _details(difference: Difference) -> Iterator[str]:
 
 
 def suite_text(report: SuiteReport, *, colour: bool = False) -> Iterator[str]:
-    """Line by line: what became of each case, what is not as expected, what no case has seen, the sum."""
+    """Yield the lines of the text: results, differences, outcomes that are not covered, and the summary."""
     rows = [(suite.name, case.name, _RESULTS[case.result]) for suite in report.suites for case in suite.cases]
     if rows:
         head, *lines = columns([("SUITE", "CASE", "RESULT"), *rows])
@@ -106,7 +106,7 @@ def suite_text(report: SuiteReport, *, colour: bool = False) -> Iterator[str]:
 
 
 def suite_data(report: SuiteReport) -> dict[str, Any]:
-    """The same for programs; fields may be added, none goes."""
+    """Return the report as plain data; fields may be added but are never removed."""
     seen, all_ = report.outcomes
     return {
         "suites": [
@@ -139,7 +139,7 @@ def suite_data(report: SuiteReport) -> dict[str, Any]:
 
 
 def place_of(place: PolicyLocation, at: int) -> int:
-    """The line of a case."""
+    """Return the line of a case."""
     return place.of(("cases", at, "name"))[0]
 
 
@@ -166,7 +166,7 @@ def _summary(report: SuiteReport) -> str:
 
 
 def as_junit(report: SuiteReport) -> bytes:
-    """The report as XML. What could not be run at all is there, too: readers look at nothing else."""
+    """Return the report as XML. Includes suites that could not run, because CI shows nothing else."""
     suites = [*report.suites, *_unread(report)]
     root = ET.Element(
         "testsuites", {"name": "fairlead test", **_counts([case for suite in suites for case in suite.cases])}
@@ -188,7 +188,7 @@ def as_junit(report: SuiteReport) -> bytes:
 
 
 def _unread(report: SuiteReport) -> list[SuiteRun]:
-    """A case for each file of which nothing could be run."""
+    """Return a failed case for each file of which nothing could run."""
     by_file: dict[str, list[Finding]] = {}
     for one in report.findings:
         if one.file not in {suite.file for suite in report.suites}:
@@ -218,5 +218,5 @@ def _seconds(seconds: float) -> str:
 
 
 def _clean(text: str) -> str:
-    """XML has no place for most control characters."""
+    """Replace the control characters that XML does not allow."""
     return "".join(one if one in "\t\n" or one.isprintable() else "\ufffd" for one in text)

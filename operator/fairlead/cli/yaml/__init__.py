@@ -1,1 +1,1 @@
-"""YAML that knows where each part stands; pure."""
+"""YAML with the position of each node. Pure."""

@@ -1,7 +1,8 @@
-"""YAML as a tree that knows where each part of it stands.
+"""YAML documents as trees whose nodes know their position.
 
-Built from the parser's events and not by recursion, so that neither depth nor aliases can do harm: a node knows how
-many values it stands for, aliases counted as what they name.
+Built from the parser's events without recursion, so that neither depth nor aliases can do harm: each node knows its
+number of values with aliases expanded. `yaml.compose` recurses, resolves tags by rules other than kubectl's, rejects
+an anchor that is defined twice, and accepts an alias to its own parent.
 """
 
 from collections.abc import Iterator
@@ -15,23 +16,23 @@ from fairlead.cli.yaml.source import BrokenError, Source
 
 DEPTH_MAX: Final = 200
 NODES_MAX: Final = 500_000
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # thirty times faster where there is libyaml
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # thirty times faster with libyaml
 
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A part of a document: from `start` up to `end`, anchors and tags not counted."""
+    """Node of a document, from `start` up to `end`, without its anchor and tag."""
 
     start: int
     end: int
     tag: str = ""
-    outer: int = 0  # where it begins with its anchor and its tag
-    size: int = 1  # values that it stands for
+    outer: int = 0  # start of its anchor and tag
+    size: int = 1  # number of values with aliases expanded
 
 
 @dataclass(slots=True, eq=False)
 class Scalar(Node):
-    """A text, as YAML reads it; `style` is the character that begins it, none if it is plain."""
+    """Scalar with its value; `style` is its first character, "" if it is plain."""
 
     value: str = ""
     style: str = ""
@@ -39,20 +40,20 @@ class Scalar(Node):
 
 @dataclass(slots=True, eq=False)
 class Sequence(Node):
-    """A list."""
+    """Sequence of nodes."""
 
     items: list[Node] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
 class Mapping(Node):
-    """A map, its entries in order, nothing merged."""
+    """Mapping with its entries in order; merge keys are not resolved."""
 
     entries: list[tuple[Node, Node]] = field(default_factory=list)
 
 
 def documents(source: Source) -> Iterator[Node]:
-    """The documents of a text one by one. Raises BrokenError where it is no YAML; those before it are good."""
+    """Yield the documents of a text. Raises BrokenError at the first error; documents before it are valid."""
     count = 0
     builder = _Builder(source)
     try:
@@ -74,7 +75,7 @@ def documents(source: Source) -> Iterator[Node]:
 
 
 class _Builder:
-    """Makes the tree of one document."""
+    """Builder of the tree of one document."""
 
     def __init__(self, source: Source) -> None:
         self.root: Node | None = None
@@ -85,7 +86,7 @@ class _Builder:
         self._anchors: dict[str, Node] = {}
 
     def take(self, event: yaml.Event) -> None:
-        """One event after the other."""
+        """Add the next event."""
         match event:
             case yaml.ScalarEvent():
                 start = self._after_properties(event)
@@ -147,7 +148,7 @@ class _Builder:
             self._keys[-1] = None
 
     def _after_properties(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> int:
-        """Where the thing itself begins: the parser counts an anchor and a tag as part of it."""
+        """Return where the node begins after its anchor and tag, which the parser counts as part of it."""
         text, at, end = self._source.text, _start(event), _end(event)
         if event.anchor is None and event.tag is None:
             return at
@@ -172,7 +173,7 @@ def _after_blanks(text: str, at: int, end: int) -> int:
 
 
 def _tag(tag: str | None, *, implicit: bool) -> str:
-    """A tag that somebody wrote; the parsers also give every quoted text one."""
+    """Return an explicit tag, else "": the parsers also give every quoted scalar a tag."""
     return "" if tag is None or (implicit and tag != "!") else tag
 
 

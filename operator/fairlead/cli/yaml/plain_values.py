@@ -1,7 +1,7 @@
-"""From the tree of a document to plain data, as kubectl reads it, and from a field to the node that holds it.
+"""Conversion of a YAML tree to plain data as kubectl reads it, and the lookup of a field's node.
 
-kubectl reads YAML 1.1 with a few rules of its own: `1:30` and dates are texts, `1e3` is a number, and keys are texts
-whatever they look like. We do the same, so that what lint accepts is what the API server gets.
+kubectl reads YAML 1.1 with a few rules of its own: `1:30` and dates are strings, `1e3` is a number, and keys are always
+strings. The same rules here make lint accept exactly what the API server gets.
 """
 
 import re
@@ -34,7 +34,7 @@ _COLLECTION_TAGS: Final = {"!": (Mapping, Sequence), f"{_TAG}map": (Mapping,), f
 
 @dataclass(frozen=True, slots=True)
 class Misread:
-    """Something that is YAML and that no object of Kubernetes can be made of."""
+    """Error in valid YAML that cannot become a Kubernetes object."""
 
     path: FieldPath
     index: int
@@ -43,7 +43,7 @@ class Misread:
 
 
 def to_data(node: Node, source: Source) -> tuple[object, list[Misread]]:
-    """Plain data, and everything that is wrong with it."""
+    """Return plain data and all errors in it."""
     if node.size > VALUES_MAX:
         fault = f"with aliases expanded this is {_about(node.size)} values, {VALUES_MAX:,} are allowed"
         return None, [Misread((), node.start, fault, "use fewer aliases, or split it")]
@@ -131,7 +131,7 @@ class _Reader:
 
 
 def key_of(key: Node) -> str | None:
-    """A key as JSON has it."""
+    """Return a key as a JSON string; None if it cannot be one."""
     if not isinstance(key, Scalar):
         return None
     if key.style or key.tag in _TEXT_TAGS:
@@ -147,7 +147,7 @@ def key_of(key: Node) -> str | None:
 
 
 def entry(node: Node, name: str) -> tuple[Node, Node] | None:
-    """The key and the value of an entry, merged ones too."""
+    """Return the key and the value of an entry, including merged ones; None if there is none."""
     if not isinstance(node, Mapping):
         return None
     for key, value in node.entries:
@@ -157,7 +157,7 @@ def entry(node: Node, name: str) -> tuple[Node, Node] | None:
 
 
 def find(node: Node, path: FieldPath) -> tuple[Node | None, Node, bool]:
-    """The nearest that there is to a field: its key if it has one, the node itself, and whether it is the field."""
+    """Return the key (if any) and the node of a field or of its nearest parent, and whether it is the field."""
     key: Node | None = None
     for segment in path:
         if isinstance(segment, int):
@@ -173,7 +173,7 @@ def find(node: Node, path: FieldPath) -> tuple[Node | None, Node, bool]:
 
 
 def text_at(node: Node, *path: str | int) -> str:
-    """The text of a field, empty if there is none."""
+    """Return the value of a scalar field, "" if there is none."""
     _, found, there = find(node, path)
     return found.value if there and isinstance(found, Scalar) else ""
 
@@ -183,7 +183,7 @@ def _is_merge(key: Node) -> bool:
 
 
 def _merged(node: Mapping, depth: int = 0) -> Iterator[tuple[str, Node, Node]]:
-    """What `<<` brings in, the first to be heeded first."""
+    """Yield the entries that `<<` merges in, those with precedence first."""
     if depth > _MERGES_MAX:
         return
     for key, value in node.entries:
@@ -202,7 +202,7 @@ _SHOWN_MAX: Final = 60
 
 
 def _resolved(text: str) -> object:
-    """What a plain text means."""
+    """Return the value of a plain scalar."""
     if text in _WORDS:
         return _WORDS[text]
     if text[:1] not in "+-.0123456789":

@@ -1,4 +1,4 @@
-"""The text of a file, and where in it something stands: lines and columns as editors count them."""
+"""Text of a file with lines and columns as editors count them."""
 
 import bisect
 import codecs
@@ -18,7 +18,7 @@ _UNPRINTABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\
 
 
 class BrokenError(ValueError):
-    """A text that is no YAML, or none that anybody should read: where, what, and what would be right."""
+    """Error for text that is not YAML or is unsafe to read, with its index and a hint."""
 
     def __init__(self, index: int, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -28,18 +28,18 @@ class BrokenError(ValueError):
 
 
 class Source:
-    """A text with its lines. Indices, lines and columns are in code points; lines and columns count from 1."""
+    """Text with its lines. Indices, lines and columns count code points; lines and columns begin at 1."""
 
     def __init__(self, text: str) -> None:
         self.text: Final = text
 
     def place(self, index: int) -> tuple[int, int]:
-        """Line and column."""
+        """Return the line and column of an index."""
         line = bisect.bisect_right(self._starts, index)
         return line, index - self._starts[line - 1] + 1
 
     def line(self, number: int) -> str:
-        """A line without its end."""
+        """Return a line without its line break."""
         start = self._starts[number - 1]
         end = self._starts[number] if number < len(self._starts) else len(self.text)
         return self.text[start:end].rstrip("\r\n")
@@ -50,7 +50,7 @@ class Source:
 
 
 def decode(data: bytes) -> Source:
-    """The text of a file in one of YAML's encodings. Raises BrokenError, its index being that in the text so far."""
+    """Return the text of a file in one of YAML's encodings. Raises BrokenError with an index into `so_far`."""
     encoding, skipped = _encoding(data)
     body = data[skipped:]
     try:
@@ -65,7 +65,7 @@ def decode(data: bytes) -> Source:
 
 
 def so_far(data: bytes) -> Source:
-    """What can be read of a file that cannot be read as a whole, to tell the line."""
+    """Return the readable text of a file that cannot be decoded as a whole, to find the line of an error."""
     encoding, skipped = _encoding(data)
     return Source(data[skipped:].decode(encoding, "replace"))
 
