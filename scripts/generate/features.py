@@ -21,7 +21,7 @@ FEATURES: dict[str, dict[str, str]] = {
         "a key, as a field": "free.cpu",
         "a test for a key": "'gpu' in node.metadata.labels",
         "an element of a list": "pod.spec.containers[0]",
-        "a number or a string": "pod.spec.containers[0].livenessProbe.httpGet.port",
+        "a number or a string, compared": "pod.spec.containers[0].livenessProbe.httpGet.port == 80",
         "a whole object compared": "pod.spec == pod.spec",
     },
     "Optionals": {

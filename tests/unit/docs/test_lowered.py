@@ -1,4 +1,4 @@
-"""Every policy that a page shows runs as byte code: whoever copies one does not pay for the engine."""
+"""Every policy that a page shows is lowered: users who copy one do not pay for the engine."""
 
 import re
 import textwrap
