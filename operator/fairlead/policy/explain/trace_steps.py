@@ -117,7 +117,17 @@ def tested(loop: Comprehension) -> tuple[Node, object]:
 
 def _loops(root: Node) -> Mapping[int, tuple[str, Comprehension]]:
     """Return the loops by id, each with the text of its range."""
-    return {node.id: (text(node.range), node) for node in walk(root) if is_loop(node)}
+    inputs: dict[str, str] = {}  # ranges that macros bind to a name of their own
+    found: dict[int, tuple[str, Comprehension]] = {}
+    for node in walk(root):
+        if not isinstance(node, Comprehension):
+            continue
+        if is_loop(node):
+            written = text(node.range)
+            found[node.id] = inputs.get(written, written), node
+        elif node.accumulator.startswith("@"):
+            inputs[node.accumulator] = text(node.init)
+    return found
 
 
 def _name(value: object) -> str:
