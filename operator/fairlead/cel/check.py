@@ -7,6 +7,7 @@ from typing import Final
 from cel_expr_python import cel
 
 from fairlead.cel.engine.environment import Scope, environment
+from fairlead.cel.engine.flatten_types import flatten_types_steps
 from fairlead.cel.engine.protobuf import QUANTITY
 from fairlead.cel.hints.diagnosis import diagnostics
 from fairlead.cel.hints.engine_messages import shown
@@ -110,6 +111,7 @@ def check_steps(text: str, environment: Environment, want: Want) -> Steps[Expres
     yield
     if (parts := sum(1 for _ in walk(checked.root))) > PARTS_MAX:
         raise ExpressionError([_too_large(f"{parts:,}")])
+    checked = yield from flatten_types_steps(text, checked, environment.engine)
     type_ = checked.type_of(checked.root)
     rejected = {*_rejected(text, checked, environment)}
     yield

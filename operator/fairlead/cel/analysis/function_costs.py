@@ -108,7 +108,8 @@ def _flattened(call: Called) -> Cost:
         inner = size.item
         if inner is None or inner.item is None:
             break
-        most = product(most, max(inner.most, 1))
+        computed = max(most, inner.most, call.limits.range)
+        most = min(product(most, max(inner.most, 1)), computed)
         size = inner
     return Size(most, size.item), CALL + most * 30
 

@@ -75,7 +75,7 @@ class Limits:
     pods: float | None = None
     """Pods of a node; None: as many as `elements`."""
     range: float = inf
-    """Elements of a range whose end is computed."""
+    """Elements of a range whose end is computed, or of a flattened list if no list in it or around it is longer."""
     is_engine: bool = False
 
 

@@ -1,6 +1,7 @@
 """Functions of lists, and of lists as sets. Elements are compared as CEL compares them."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Final
 
 from fairlead.cel.values.equality import contains
@@ -51,6 +52,11 @@ def list_distinct(values: Values) -> list[Any]:
     return seen
 
 
+def list_flatten(values: Values) -> list[Any]:
+    """Concatenate the lists in a list."""
+    return [*chain.from_iterable(values)]
+
+
 def list_reverse(values: Values) -> Values:
     """Reverse the order."""
     return values[::-1]
@@ -64,6 +70,25 @@ def list_first(values: Values) -> Some | Nothing:
 def list_last(values: Values) -> Some | Nothing:
     """Get the last element, if there is one."""
     return Some(values[-1]) if values else NONE
+
+
+def list_sets_contains_list(values: Values, others: Values) -> bool:
+    """Return whether the first list has every element of the second."""
+    if are_hashable(values, others):
+        return set(values).issuperset(others)
+    return all(contains(values, value) for value in others)
+
+
+def list_sets_equivalent_list(left: Values, right: Values) -> bool:
+    """Return whether each list has every element of the other."""
+    return list_sets_contains_list(left, right) and list_sets_contains_list(right, left)
+
+
+def list_sets_intersects_list(left: Values, right: Values) -> bool:
+    """Return whether the lists have an element in common."""
+    if are_hashable(left, right):
+        return not set(left).isdisjoint(right)
+    return any(contains(right, value) for value in left)
 
 
 def are_hashable(*lists: Values) -> bool:

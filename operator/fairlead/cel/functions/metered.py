@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from fairlead.cel.functions import conversions, lists, maths, quantity, strings, time_text
+from fairlead.cel.functions import conversions, lists, maths, quantity, sorting, strings, time_text
 from fairlead.cel.functions.work_units import (
     DURATION_UNIT,
     MADE,
@@ -136,10 +136,41 @@ def _over_list(function: Function) -> Metered:
 
 
 def _sort(meter: Meter, values: Sequence[Any]) -> list[Any]:
-    _of_texts(meter, values)
-    longest = max((len(value) for value in values if isinstance(value, str | bytes)), default=0)
-    meter.pay(sort_units(len(values), longest))
+    _pay_sort(meter, values, exact=False)
     return sorted(values)
+
+
+def _sort_doubles(meter: Meter, values: Sequence[Any]) -> list[Any]:
+    _pay_sort(meter, values, exact=True)
+    return sorting.sort_doubles(values)
+
+
+def _sort_by(meter: Meter, values: Sequence[Any], keys: Sequence[Any]) -> list[Any]:
+    _pay_sort(meter, keys, exact=True)
+    return sorting.sort_by_keys(values, keys)
+
+
+def _pay_sort(meter: Meter, keys: Sequence[Any], *, exact: bool) -> None:
+    _of_texts(meter, keys)
+    longest = max((len(key) for key in keys if isinstance(key, str | bytes)), default=0)
+    meter.pay(sort_units(len(keys), longest, exact=exact))
+
+
+def _sets(function: Function) -> Metered:
+    def metered(meter: Meter, left: Sequence[Any], right: Sequence[Any]) -> Any:
+        _of_texts(meter, left)
+        _of_texts(meter, right)
+        if not lists.are_hashable(left, right):
+            _each_with_each(meter, left, right)
+            _each_with_each(meter, right, left)
+        return function(left, right)
+
+    return metered
+
+
+def _flatten(meter: Meter, values: Sequence[Any]) -> list[Any]:
+    meter.pay(PAID + 20 * (len(values) + sum(map(len, values))))
+    return lists.list_flatten(values)
 
 
 def _slice(meter: Meter, values: Sequence[Any], start: int, end: int) -> Sequence[Any]:
@@ -217,7 +248,13 @@ METERED: Final[Mapping[Function, Metered]] = MappingProxyType(
         lists.list_range: _range,
         lists.list_slice: _slice,
         lists.list_distinct: _distinct,
+        lists.list_flatten: _flatten,
+        lists.list_sets_contains_list: _sets(lists.list_sets_contains_list),
+        lists.list_sets_equivalent_list: _sets(lists.list_sets_equivalent_list),
+        lists.list_sets_intersects_list: _sets(lists.list_sets_intersects_list),
         sorted: _sort,
+        sorting.sort_doubles: _sort_doubles,
+        sorting.sort_by_keys: _sort_by,
         lists.list_reverse: _copies(lists.list_reverse, MADE),
         maths.greatest_of_list: _over_list(maths.greatest_of_list),
         maths.least_of_list: _over_list(maths.least_of_list),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from fairlead.cel.functions import conversions, extensions, lists, maths, strings, time_text, times
+from fairlead.cel.functions import conversions, extensions, lists, maths, sorting, strings, time_text, times
 from fairlead.cel.values import equality
 
 Function = Callable[..., Any]
@@ -141,16 +141,22 @@ _SORTABLE: Final = (
     "uint",
 )
 _LISTS: Final[dict[str, Function]] = {
-    **{f"list_{kind}_sort": sorted for kind in _SORTABLE if kind != "double"},
+    **{f"list_{kind}_sort": sorted for kind in _SORTABLE},
+    "list_double_sort": sorting.sort_doubles,
+    **{f"list_{kind}_sortByAssociatedKeys": sorting.sort_by_keys for kind in _SORTABLE},
     **{
         name: getattr(lists, name)
         for name in (
             "add_list",
             "list_distinct",
             "list_first",
+            "list_flatten",
             "list_last",
             "list_range",
             "list_reverse",
+            "list_sets_contains_list",
+            "list_sets_equivalent_list",
+            "list_sets_intersects_list",
             "list_slice",
         )
     },
@@ -181,7 +187,7 @@ _RARE: Final = "a rare function"
 # Why the engine has to evaluate what uses them.
 LEFT_TO_THE_ENGINE: Final[Mapping[str, str]] = MappingProxyType(
     {
-        **dict.fromkeys(("to_dyn", "list_flatten", "list_flatten_int"), "a value whose type is known only at run time"),
+        **dict.fromkeys(("to_dyn", "list_flatten_int"), "a value whose type is known only at run time"),
         **{
             f"math_@{which}_{left}_{right}": "a value whose type is known only at run time"
             for which in ("max", "min")
@@ -189,10 +195,7 @@ LEFT_TO_THE_ENGINE: Final[Mapping[str, str]] = MappingProxyType(
             for right in _SINGLE
             if left != right
         },
-        **{f"list_{kind}_sortByAssociatedKeys": "the engine's sort is not stable" for kind in _SORTABLE},
-        "list_double_sort": "the engine's sort is not stable: it shows with NaN and -0.0",
         **dict.fromkeys(("base64_decode_string", "base64_encode_bytes", "strings_quote"), _RARE),
-        **{f"list_sets_{name}_list": _RARE for name in ("contains", "equivalent", "intersects")},
         **{f"math_bit{name}_{kind}_{kind}": _RARE for name in ("And", "Or", "Xor", "Not") for kind in ("int", "uint")},
         **{f"math_bitShift{way}_{kind}_int": _RARE for way in ("Left", "Right") for kind in ("int", "uint")},
         "@mapInsert_map_key_value": "the engine declares transformMap but has no such function: it gives up",
