@@ -10,11 +10,10 @@ from cel_expr_python import cel
 from differential.cases import Case
 from differential.outcomes import Outcome, on_engine, on_lowered, same
 from differential.slots import apart
-from differential.world import env, variable
+from differential.world import env, typed, variable
 from fairlead.cel.functions import conversions
 from fairlead.cel.lowering.program import Program
 from fairlead.cel.syntax.ast import Checked
-from fairlead.cel.syntax.ast_decode import decode
 from fairlead.cel.values.errors import Kind, NotLoweredError
 
 
@@ -36,7 +35,7 @@ def run(one: Case) -> Result:
         compiled = env().compile(one.text)
     except Exception as error:  # noqa: BLE001 - the engine's own
         return Result(None, why_not=str(error))
-    checked = decode(compiled.serialize())
+    checked = typed(one.text, compiled)
     program = Program(checked, {name: variable(text) for name, text in texts.items()})
     expanded = compiled
     if "variables." in one.text:

@@ -36,6 +36,9 @@ bool: bool({0}) | bool
 bool: math.isNaN({0}) | double
 bool: math.isInf({0}) | double
 bool: math.isFinite({0}) | double
+bool: sets.contains({0}, {1}) | [T] [T]
+bool: sets.equivalent({0}, {1}) | [T] [T]
+bool: sets.intersects({0}, {1}) | [T] [T]
 int: {0} + {1} | int int
 int: {0} - {1} | int int
 int: {0} * {1} | int int
@@ -148,7 +151,8 @@ double: math.sqrt({0}) | N
 [T]: {0}.slice({1}, {2}) | [T] small small
 [T]: {0}.distinct() | [T]
 [T]: {0}.reverse() | [T]
-[S]: {0}.sort() | [S]
+[O]: {0}.sort() | [O]
+[T]: {0}.flatten() | [[T]]
 ?T: {0}.first() | [T]
 ?T: {0}.last() | [T]
 T: {0}[{1}] | [T] small

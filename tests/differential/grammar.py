@@ -44,7 +44,7 @@ class Grammar:
         """What the letters of a line stand for, those that are open chosen by chance."""
         found = dict(known)
         for pattern in (line.result, *line.takes):
-            for letter in re.findall(r"\b[TKNOS]\b", pattern):
+            for letter in re.findall(r"\b[TKNO]\b", pattern):
                 if letter not in found:
                     found[letter] = self.random.choice(DOMAINS[letter]) if letter in DOMAINS else self.some_type(1)
         if any("?T" in pattern for pattern in (line.result, *line.takes)):

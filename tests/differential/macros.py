@@ -4,7 +4,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from differential.literals import literal
-from differential.shapes import KEYS
+from differential.shapes import KEYS, ORDERED
 
 if TYPE_CHECKING:
     from differential.grammar import Grammar
@@ -13,7 +13,7 @@ NAMES = ("x", "y", "i", "v", "node", "now")
 OF_OPTIONALS = ("optMap", "optFlatMap")
 OF_ONE = ("all", "exists", "exists_one")
 OF_TWO = ("all of two", "exists of two", "existsOne")
-OF_LISTS = ("map", "map where", "filter", "transformList", "transformList where")
+OF_LISTS = ("map", "map where", "filter", "transformList", "transformList where", "sortBy")
 MACROS = ("bind", *OF_OPTIONALS, *OF_ONE, *OF_TWO, *OF_LISTS)
 
 
@@ -46,8 +46,9 @@ def write(grammar: "Grammar", macro: str, type_: str, depth: int) -> str:
         start = grammar.member(f"?{held}", depth - 1)
         made = type_[1:] if macro == "optMap" else type_
         return f"{start}.{macro}({name}, {grammar.under({name: held}, made, depth)})"
-    if macro == "filter":
-        text = grammar.under({name: type_[1:-1]}, "bool", depth)
+    if macro in ("filter", "sortBy"):
+        test = "bool" if macro == "filter" else grammar.random.choice(ORDERED)
+        text = grammar.under({name: type_[1:-1]}, test, depth)
         return f"{grammar.member(type_, depth - 1)}.{macro}({name}, {text})"
     source, one, two = _range(grammar, grammar.some_type(1), depth)
     if macro in OF_ONE:

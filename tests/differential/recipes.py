@@ -61,8 +61,8 @@ def some_recipe(random: Random) -> Recipe:
 def _letter(at: int) -> str:
     """The letter of a line that is chosen beforehand: the one that matters most."""
     line = productions()[at]
-    found = re.findall(r"\b[TKNOS]\b", " ".join((line.result, *line.takes)))
-    return next((letter for letter in "TONKS" if letter in found), "")
+    found = re.findall(r"\b[TKNO]\b", " ".join((line.result, *line.takes)))
+    return next((letter for letter in "TONK" if letter in found), "")
 
 
 def write(grammar: Grammar, recipe: Recipe, depth: int) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from fairlead.cel.values.schema import element, messages
 KEYS = ("string", "string", "int", "uint")
 NUMBERS = ("int", "uint", "double")
 ORDERED = (*NUMBERS, "string", "bool", "bytes", "timestamp", "duration")
-DOMAINS = {"K": KEYS, "N": NUMBERS, "O": ORDERED, "S": tuple(name for name in ORDERED if name != "double")}
+DOMAINS = {"K": KEYS, "N": NUMBERS, "O": ORDERED}
 ROOTS = {
     "pod": "Pod", "node": "Node", "namespaceObject": "Namespace", "victim": "PlacedPod", "pods": "[PlacedPod]",
     "free": "{string:double}", "requested": "{string:double}", "allocatable": "{string:double}",
@@ -80,7 +80,7 @@ def unified(pattern: str, type_: str) -> dict[str, str] | None:
 
 def fill(pattern: str, known: Mapping[str, str]) -> str:
     """A pattern with its letters replaced."""
-    return re.sub(r"\b[TKNOS]\b", lambda match: known[match[0]], pattern)
+    return re.sub(r"\b[TKNO]\b", lambda match: known[match[0]], pattern)
 
 
 @cache

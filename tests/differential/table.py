@@ -23,7 +23,7 @@ _GROUPS = {
     "orValue": "orValue", "size": "size", "type": "type", "join": "strings", "matches": "regex",
 }  # fmt: skip
 _CONVERSIONS = frozenset({"int", "uint", "double", "bool", "string", "bytes", "timestamp", "duration"})
-_LISTS = frozenset({"slice", "distinct", "first", "last", "sort"})
+_LISTS = frozenset({"slice", "flatten", "distinct", "first", "last", "sort", "@sortByAssociatedKeys"})
 _MACHINERY = frozenset({"@not_strictly_false"})
 
 Row = tuple[str, str]
@@ -76,7 +76,7 @@ def _function(function: str, node: Call) -> str:
     if function in _LISTS or function == "lists.range" or (function == "reverse" and len(node.args) == 1):
         return "lists"
     head = function.partition(".")[0]
-    if head in ("math", "regex"):
+    if head in ("math", "sets", "regex"):
         return head
     return "times" if function.startswith("get") else "strings"
 

@@ -7,8 +7,10 @@ from cel_expr_python import cel
 
 from differential.data import some_facts
 from fairlead.cel.engine.environment import PROTECTION, environment
+from fairlead.cel.engine.flatten_types import flatten_types_steps
 from fairlead.cel.syntax.ast import Checked, Type
 from fairlead.cel.syntax.ast_decode import decode
+from fairlead.cooperative import finish
 
 VARIABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "number": ("int", ("pod.spec.priority", "pod.spec.priority + 1", "1 / pod.spec.priority", "request.size()")),
@@ -35,4 +37,9 @@ def activation(index: int) -> cel.Activation:
 
 @cache
 def variable(text: str) -> Checked:
-    return decode(env().compile(text).serialize())
+    return typed(text, env().compile(text))
+
+
+def typed(text: str, compiled: cel.Expression) -> Checked:
+    """A checked expression with the types that lowering relies on."""
+    return finish(flatten_types_steps(text, decode(compiled.serialize()), env()))

@@ -1,19 +1,22 @@
-"""Lists are what the engine says they are."""
+"""Lists, and lists as sets, are what the engine says they are."""
 
 import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.cel.functions import lists
+from fairlead.cel.functions import lists, sorting
 from fairlead.cel.values.errors import Abort, Kind
-from oracle import ask
+from oracle import ask, literal, outcome_of
 from oracle import strategies as any_
-from oracle.comparison import Case, compare_overload
+from oracle.comparison import Case, compare_overload, thorough
 
 _positions = st.integers(-2, 6) | any_.ints
 _few_doubles = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, float("inf"), float("nan"), -float("nan")])
+_sizes = st.sampled_from([2, 3, 15, 16, 17, 18, 31, 64, 100])  # about the steps of the sort
 _sortable = {
     "bool": any_.bools,
     "bytes": any_.bytestrings,
+    "double": any_.doubles,
     "google.protobuf.Duration": any_.microsecond_durations,
     "google.protobuf.Timestamp": any_.microsecond_timestamps,
     "int": any_.ints,
@@ -30,9 +33,13 @@ LISTS: dict[str, Case] = {
         "{}.distinct()",
         _plain_lists | st.lists(any_.few_texts, max_size=30) | st.lists(_few_doubles, max_size=9),
     ),
+    "list_flatten": ("{}.flatten()", st.lists(_plain_lists, max_size=3)),
     "list_range": ("lists.range({})", st.integers(0, 50)),
     "list_reverse": ("{}.reverse()", _plain_lists),
     "list_slice": ("{}.slice({}, {})", _plain_lists, _positions, _positions),
+    "list_sets_contains_list": ("sets.contains({}, {})", _any_lists, _any_lists),
+    "list_sets_equivalent_list": ("sets.equivalent({}, {})", _mixed, _mixed),
+    "list_sets_intersects_list": ("sets.intersects({}, {})", _any_lists, _any_lists),
     "list_size": ("{}.size()", _any_lists),
     "size_list": ("size({})", _any_lists),
     "map_size": ("{}.size()", st.dictionaries(any_.few_texts, any_.scalars, max_size=3)),
@@ -68,6 +75,20 @@ def test_sorting_is_what_the_engine_says(overload: str) -> None:
 def test_an_optional_is_what_the_engine_says(overload: str) -> None:
     template, *operands = OPTIONALS[overload]
     compare_overload(overload, template, *operands, dyn=True, unwrap=True)
+
+
+@thorough
+@given(_sizes.flatmap(lambda size: st.lists(_few_doubles, min_size=size, max_size=size)))
+def test_sorting_takes_the_steps_of_the_engine_around_nan(values: list[float]) -> None:
+    assert outcome_of(sorting.sort_doubles, values) == ask(f"{literal(values)}.sort()")
+
+
+@thorough
+@given(_sizes.flatmap(lambda size: st.lists(st.integers(0, 99), min_size=size, max_size=size)), st.integers(1, 50))
+def test_sorting_by_keys_leaves_equals_in_the_order_of_the_engine(values: list[int], coarseness: int) -> None:
+    keys = [value // coarseness for value in values]
+    want = ask(f"{literal(values)}.sortBy(x, x / {coarseness})")
+    assert outcome_of(sorting.sort_by_keys, values, keys) == want
 
 
 def test_a_range_below_zero_or_too_long_gives_up() -> None:
