@@ -14,8 +14,7 @@ _COMMENT: Final = re.compile(r"[ \t]+#([^\r\n]*)")
 # What `cel.hints` says of an expression that is cut short, and of one whose result has another type.
 _CUT_SHORT: Final = re.compile("unexpected end of the expression|does not end")
 _OTHER_TYPE: Final = re.compile(r"expected an? \w++, got ")
-_BLANKS: Final = " \t"
-_BREAKS: Final = "\r\n\x85\u2028\u2029"
+_BLANKS: Final = " \t\r\n\x85\u2028\u2029"
 _ESCAPES: Final = {
     "0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b",
     "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029",
@@ -36,7 +35,7 @@ def cut_off(text: str, scalar: Scalar, fault: str) -> str:
     """Return a hint if YAML probably read the rest of an expression as a comment; "" if not."""
     comment = _COMMENT.match(text, scalar.end) if not scalar.style else None
     is_short = _CUT_SHORT.search(fault) or (comment and _OTHER_TYPE.search(fault) and not comment[1].startswith(" "))
-    return f"YAML takes #{comment[1][:20]} for a comment: put the text in quotes" if comment and is_short else ""
+    return f"YAML reads #{comment[1][:20]} as a comment: quote the string" if comment and is_short else ""
 
 
 def offsets(text: str, scalar: Scalar) -> list[int] | None:

@@ -295,7 +295,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
         spec("filters:\n- name: a\n  expression: pod.metadata.name == # 'x'\n"),
         (
             "a.yaml:7:37: spec.filters[0].expression: syntax error: unexpected end of the expression; "
-            "YAML takes # 'x' for a comment: put the text in quotes"
+            "YAML reads # 'x' as a comment: quote the string"
         ),
     ),
     "a remark behind what is wrong for another reason": (
