@@ -1,7 +1,7 @@
-"""Arithmetic within 64 bits, for values of type dyn and for what the lowering does not inline."""
+"""Arithmetic within 64 bits that the lowering does not inline."""
 
 from fairlead.cel.values.errors import CelError, Kind
-from fairlead.cel.values.value_types import INT_MAX, INT_MIN, UINT_MAX, UInt
+from fairlead.cel.values.value_types import INT_MAX, INT_MIN, UInt
 
 
 def overflow() -> object:
@@ -64,9 +64,3 @@ def _int(value: int) -> int:
     if not INT_MIN <= value <= INT_MAX:
         overflow()
     return value
-
-
-def _uint(value: int) -> UInt:
-    if not 0 <= value <= UINT_MAX:
-        overflow()
-    return UInt(value)

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 ASCII_SPACE: Final = " \t\n\v\f\r"
 TEXT_MAX: Final = 1024
-"""Characters of a text that is read as something else. The engine reads longer ones; no time, number or amount is."""
+"""The longest text that is converted. The engine converts longer ones, but no time, number or quantity is longer."""
 
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 _HEXADECIMAL: Final = re.compile(
@@ -99,7 +99,7 @@ def string_to_double(text: str) -> float:
 
 
 def string_to_bool(text: str) -> bool:
-    """Read one of the ten words, exactly as written."""
+    """Read one of the ten accepted words; case matters."""
     refuse_long(text)
     if text in _TRUE:
         return True

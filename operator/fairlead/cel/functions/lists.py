@@ -11,7 +11,7 @@ from fairlead.cel.values.value_types import NONE, Duration, Nothing, Some, Times
 Values = Sequence[Any]
 
 RANGE_MAX: Final = 20_000
-"""The longest range, twice what a loop goes through: the engine would make any, whatever memory it takes."""
+"""The longest range, twice the loop limit: the engine would build any range, whatever memory it takes."""
 
 _HASHABLE: Final = frozenset({int, UInt, bool, str, bytes, Timestamp, Duration, TypeName})  # a NaN differs from itself
 
@@ -63,12 +63,12 @@ def list_reverse(values: Values) -> Values:
 
 
 def list_first(values: Values) -> Some | Nothing:
-    """Get the first element, if there is one."""
+    """Return the first element, if there is one."""
     return Some(values[0]) if values else NONE
 
 
 def list_last(values: Values) -> Some | Nothing:
-    """Get the last element, if there is one."""
+    """Return the last element, if there is one."""
     return Some(values[-1]) if values else NONE
 
 

@@ -1,7 +1,7 @@
-"""The math extension.
+"""Functions of the math extension.
 
-Greatest and least keep the type of what they choose and choose the first of equals. Between an integer and a double,
-the integer is rounded to a double before they are compared, which is how the engine compares everywhere.
+Greatest and least keep the type of their choice and choose the first of equals. An integer is rounded to a double
+before it is compared with one, as everywhere in the engine.
 """
 
 import math
@@ -35,17 +35,17 @@ def math_abs_int(value: int) -> int:
 
 
 def math_sign_int(value: int) -> int:
-    """Get -1, 0 or 1."""
+    """Return -1, 0 or 1."""
     return (value > 0) - (value < 0)
 
 
 def math_sign_uint(value: int) -> UInt:
-    """Get 0 or 1."""
+    """Return 0 or 1."""
     return UInt(value > 0)
 
 
 def math_sign_double(value: float) -> float:
-    """Get -1.0, 0.0 or 1.0, or the NaN itself."""
+    """Return -1.0, 0.0 or 1.0, or the NaN itself."""
     if math.isnan(value):
         return value
     return math.copysign(1.0, value) if value else 0.0
@@ -62,7 +62,7 @@ def math_floor_double(value: float) -> float:
 
 
 def math_round_double(value: float) -> float:
-    """Round to the nearest, halves away from zero."""
+    """Round to the nearest integer, halves away from zero."""
     if not abs(value) < _WHOLE_FROM:
         return value
     whole = float(int(value))

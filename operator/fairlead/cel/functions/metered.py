@@ -118,7 +118,7 @@ def _distinct(meter: Meter, values: Sequence[Any]) -> list[Any]:
 
 
 def _each_with_each(meter: Meter, values: Sequence[Any], others: Sequence[Any]) -> None:
-    """Pay for comparing the elements of a list with those of another, whatever they hold."""
+    """Pay for comparing each element of a list with each of another, of any type."""
     meter.pay(ITEM * len(values) * len(others))
     for value in values:
         if not isinstance(value, int | float):
@@ -179,13 +179,13 @@ def _slice(meter: Meter, values: Sequence[Any], start: int, end: int) -> Sequenc
 
 
 def equal_metered(meter: Meter, left: object, right: object) -> bool:
-    """Decide whether two values of any types are equal."""
+    """Return whether two values of any types are equal."""
     meter.compare(left, right)
     return equality.equal(left, right)
 
 
 def equal_texts(meter: Meter, left: Any, right: Any) -> bool:
-    """Decide whether two texts, or bytes, are equal."""
+    """Return whether two texts, or bytes, are equal."""
     meter.pay(PAID + min(len(left), len(right)) // 32)
     return bool(left == right)
 

@@ -184,7 +184,7 @@ PATTERN_METHODS: Final[Mapping[str, str]] = MappingProxyType(
 
 _RARE: Final = "a rare function"
 
-# Why the engine has to evaluate what uses them.
+# Overloads that only the engine evaluates, with the reason.
 LEFT_TO_THE_ENGINE: Final[Mapping[str, str]] = MappingProxyType(
     {
         **dict.fromkeys(("to_dyn", "list_flatten_int"), "a value whose type is known only at run time"),
@@ -223,7 +223,7 @@ LEFT_TO_THE_ENGINE: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
-# Operators and what macros are made of: written out by the lowering.
+# Operators and the parts of macros: inlined by the lowering.
 WRITTEN_OUT: Final = frozenset(
     {
         "conditional",

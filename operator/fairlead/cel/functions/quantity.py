@@ -80,7 +80,7 @@ def quantity(text: str) -> Quantity:
 
 
 def is_quantity(text: str) -> bool:
-    """Decide whether a text is a quantity."""
+    """Return whether a text is a quantity."""
     refuse_long(text)
     try:
         return parse(text) is not None
@@ -104,7 +104,7 @@ def canonical(value: Quantity) -> str:
 
 
 def sign(value: Quantity) -> int:
-    """Get -1, 0 or 1."""
+    """Return -1, 0 or 1."""
     return (value.nano > 0) - (value.nano < 0)
 
 
@@ -149,17 +149,17 @@ def subtract_integer(left: Quantity, right: int) -> Quantity:
 
 
 def is_greater_than(left: Quantity, right: Quantity) -> bool:
-    """Decide whether one is greater than the other."""
+    """Return whether one is greater than the other."""
     return left.nano > right.nano
 
 
 def is_less_than(left: Quantity, right: Quantity) -> bool:
-    """Decide whether one is less than the other."""
+    """Return whether one is less than the other."""
     return left.nano < right.nano
 
 
 def compare_to(left: Quantity, right: Quantity) -> int:
-    """Get -1, 0 or 1."""
+    """Return -1, 0 or 1."""
     return (left.nano > right.nano) - (left.nano < right.nano)
 
 

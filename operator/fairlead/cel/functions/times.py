@@ -54,73 +54,73 @@ def subtract_timestamp_timestamp(left: int, right: int) -> Duration:
 
 
 def timestamp_to_year(moment: int) -> int:
-    """Get the year."""
+    """Return the year."""
     return _date(moment).year
 
 
 def timestamp_to_month(moment: int) -> int:
-    """Get the month, from 0."""
+    """Return the month, from 0."""
     return _date(moment).month - 1
 
 
 def timestamp_to_day_of_month_1_based(moment: int) -> int:
-    """Get the day of the month, from 1."""
+    """Return the day of the month, from 1."""
     return _date(moment).day
 
 
 def timestamp_to_day_of_month(moment: int) -> int:
-    """Get the day of the month, from 0."""
+    """Return the day of the month, from 0."""
     return _date(moment).day - 1
 
 
 def timestamp_to_day_of_year(moment: int) -> int:
-    """Get the day of the year, from 0."""
+    """Return the day of the year, from 0."""
     day = _date(moment)
     return day.toordinal() - date(day.year, 1, 1).toordinal()
 
 
 def timestamp_to_day_of_week(moment: int) -> int:
-    """Get the day of the week, Sunday being 0."""
+    """Return the day of the week, Sunday being 0."""
     return (moment // _DAY + _THURSDAY) % 7
 
 
 def timestamp_to_hours(moment: int) -> int:
-    """Get the hour of the day."""
+    """Return the hour of the day."""
     return moment // _HOUR % 24
 
 
 def timestamp_to_minutes(moment: int) -> int:
-    """Get the minute of the hour."""
+    """Return the minute of the hour."""
     return moment // _MINUTE % 60
 
 
 def timestamp_to_seconds(moment: int) -> int:
-    """Get the second of the minute."""
+    """Return the second of the minute."""
     return moment // SECOND % 60
 
 
 def timestamp_to_milliseconds(moment: int) -> int:
-    """Get the millisecond of the second."""
+    """Return the millisecond of the second."""
     return moment // _MILLISECOND % 1_000
 
 
 def duration_to_hours(duration: int) -> int:
-    """Get all of it in hours, towards zero."""
+    """Return the whole duration in hours, rounded towards zero."""
     return _towards_zero(duration, _HOUR)
 
 
 def duration_to_minutes(duration: int) -> int:
-    """Get all of it in minutes, towards zero."""
+    """Return the whole duration in minutes, rounded towards zero."""
     return _towards_zero(duration, _MINUTE)
 
 
 def duration_to_seconds(duration: int) -> int:
-    """Get all of it in seconds, towards zero."""
+    """Return the whole duration in seconds, rounded towards zero."""
     return _towards_zero(duration, SECOND)
 
 
 def duration_to_milliseconds(duration: int) -> int:
-    """Get the milliseconds of its second, with the sign of the duration."""
+    """Return the milliseconds of the last second, with the sign of the duration."""
     milliseconds = abs(duration) // _MILLISECOND % 1_000
     return -milliseconds if duration < 0 else milliseconds
 

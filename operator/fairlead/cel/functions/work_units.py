@@ -5,14 +5,14 @@ from typing import Final
 from fairlead.cel.values.meter import PAID
 
 WALKED: Final = 16
-"""Characters of a text that are looked through for a unit."""
+"""Characters read per unit."""
 MADE: Final = 4
-"""Characters that are produced for a unit: each may take four bytes."""
+"""Characters produced per unit: each may take four bytes."""
 _PIECE: Final = 12
-"""Of a text that stands by itself in a list."""
+"""Units of a separate text in a list."""
 DURATION_UNIT: Final = 30
-"""Of each character of a duration; what is longer than conversions take is refused unread."""
-# Python looks for short parts, and in short texts, in a way that may compare each character with each.
+"""Units per character of a duration; a text above the limit of conversions is rejected unread."""
+# For short parts and short texts Python's search may compare every character with every other.
 _SHORT_PART: Final = 100
 _SHORT_TEXT: Final = 2_500
 _TEXT: Final = 30_000

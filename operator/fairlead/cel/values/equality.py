@@ -32,7 +32,7 @@ _TYPES: Final = {
 
 
 def equal(left: object, right: object) -> bool:
-    """Decide whether two values of any types are equal."""
+    """Return whether two values of any types are equal."""
     kind, other = left.__class__, right.__class__
     if kind is other and kind in _PLAIN:
         return left == right
@@ -48,7 +48,7 @@ def equal(left: object, right: object) -> bool:
 
 
 def contains(values: Sequence[object], value: object) -> bool:
-    """Decide whether a list has an element that equals a value."""
+    """Return whether a list has an element that equals a value."""
     return any(equal(element, value) for element in values)
 
 
