@@ -1,4 +1,4 @@
-"""What is refused, where the caret stands, and what cure is named."""
+"""Rejected expressions: the message, the position of the caret, and the hint."""
 
 import pytest
 
@@ -11,7 +11,7 @@ RULES = Environment(RULE, {"wants": Type("string"), "zones": STRINGS}, ("load", 
 CONDITIONS = Environment(CONDITION)
 
 # expression, column of the caret (in line 1), what is said
-REFUSED: dict[str, tuple[str, int, str]] = {
+REJECTED: dict[str, tuple[str, int, str]] = {
     "a misspelt field": (
         "pod.spec.prority > 1",
         10,
@@ -242,32 +242,32 @@ REFUSED: dict[str, tuple[str, int, str]] = {
 }
 
 
-@pytest.mark.parametrize(("text", "column", "want"), REFUSED.values(), ids=REFUSED)
-def test_an_expression_is_refused_with_place_fault_and_cure(text: str, column: int, want: str) -> None:
-    with pytest.raises(ExpressionError) as refused:
+@pytest.mark.parametrize(("text", "column", "want"), REJECTED.values(), ids=REJECTED)
+def test_an_expression_is_rejected_with_its_place_and_a_hint(text: str, column: int, want: str) -> None:
+    with pytest.raises(ExpressionError) as rejected:
         check(text, RULES, BOOL)
-    assert [str(one) for one in refused.value.diagnostics] == [f"1:{column}: {want}"]
+    assert [str(one) for one in rejected.value.diagnostics] == [f"1:{column}: {want}"]
 
 
 def test_the_caret_stands_under_the_place() -> None:
     text = "pod.metadata.name == 'a' &&\n\tpod.spec.prority > 1"
-    with pytest.raises(ExpressionError) as refused:
+    with pytest.raises(ExpressionError) as rejected:
         check(text, RULES, BOOL)
-    (one,) = refused.value.diagnostics
+    (one,) = rejected.value.diagnostics
     assert one.pointing(text) == "\tpod.spec.prority > 1\n\t         ^"
 
 
 def test_the_caret_knows_how_wide_characters_are() -> None:
     text = "'日本' == pod.nam"
-    with pytest.raises(ExpressionError) as refused:
+    with pytest.raises(ExpressionError) as rejected:
         check(text, RULES, BOOL)
-    assert refused.value.diagnostics[0].pointing(text) == f"{text}\n{' ' * 14}^"
+    assert rejected.value.diagnostics[0].pointing(text) == f"{text}\n{' ' * 14}^"
 
 
-def test_all_faults_are_told_at_once() -> None:
-    with pytest.raises(ExpressionError) as refused:
+def test_all_faults_are_reported_at_once() -> None:
+    with pytest.raises(ExpressionError) as rejected:
         check("pod.spec.prority > 1 && node.metadat.name == '' && data.x > 1.0", RULES, BOOL)
-    assert [one.column for one in refused.value.diagnostics] == [10, 30]
+    assert [one.column for one in rejected.value.diagnostics] == [10, 30]
 
 
 WANTED: dict[str, tuple[str, Want, Environment]] = {
@@ -312,7 +312,7 @@ def test_a_variable_must_hold_a_value() -> None:
 @pytest.mark.parametrize(
     "text", ["\0", "\ud800 == ''", "'\x00'", "\u200bpod", "x" * 4096, "(" * 2000, "[" * 4000, "!" * 4000, "-" * 4000]
 )
-def test_absurd_input_is_refused_and_nothing_more(text: str) -> None:
-    with pytest.raises(ExpressionError) as refused:
+def test_absurd_input_is_rejected_with_a_message(text: str) -> None:
+    with pytest.raises(ExpressionError) as rejected:
         check(text, RULES, BOOL)
-    assert all(one.message for one in refused.value.diagnostics)
+    assert all(one.message for one in rejected.value.diagnostics)
