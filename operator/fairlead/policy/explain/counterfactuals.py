@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeAlias
 
 from fairlead.cel.analysis.cost import OF_POD
-from fairlead.cel.analysis.static_types import BOOL
 from fairlead.cel.analysis.node_facts import VARIABLES
 from fairlead.cel.analysis.static_types import BOOL
 from fairlead.cel.analysis.trace import is_loop
