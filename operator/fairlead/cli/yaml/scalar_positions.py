@@ -11,7 +11,7 @@ from typing import Final
 from fairlead.cli.yaml.documents import Scalar
 
 _COMMENT: Final = re.compile(r"[ \t]+#([^\r\n]*)")
-# What `cel.hints` says of an expression that is cut short, and of one whose result has another type.
+# Messages of `cel.hints` about an expression that is cut short, and about one whose result has another type.
 _CUT_SHORT: Final = re.compile("unexpected end of the expression|does not end")
 _OTHER_TYPE: Final = re.compile(r"expected an? \w++, got ")
 _BLANKS: Final = " \t\r\n\x85\u2028\u2029"
