@@ -124,7 +124,7 @@ def test_keys_are_for_nobody_else_and_the_authority_is_kept(tmp_path: Path) -> N
 
 CERTS: dict[str, tuple[Callable[[Path], Any], list[str], int, str]] = {
     "half an authority": (lambda at: (at / "ca.key").unlink(), [], 1, "ca.crt exists but ca.key does not: restore it"),
-    "another's key": (lambda at: (at / "server.key").rename(at / "ca.key"), [], 1, "the key is not that of"),
+    "another's key": (lambda at: (at / "server.key").rename(at / "ca.key"), [], 1, "the key does not belong to"),
     "no authority": (lambda at: (at / "ca.crt").write_text("x"), [], 1, "ca.crt and ca.key are not a CA"),
     "no host": (lambda _: None, ["--host", "a b"], 2, "--host 'a b' is not a host name or an IP address"),
 }

@@ -63,7 +63,7 @@ NOT_PROTECTED = """
 """
 NOT_MATCHED = """
   policies: expected ssd; got none
-      ssd: its podSelector does not match the pod's labels: there are none
+      ssd: its podSelector does not match the pod's labels: it has none
 """
 
 

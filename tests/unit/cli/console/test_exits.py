@@ -281,7 +281,7 @@ def test_who_raises_what_ctrl_c_raises_is_interrupted(monkeypatch: pytest.Monkey
 def test_a_shell_without_ctrl_c_keeps_it_so(here: Path) -> None:
     """What runs in the background of a script is not ended by Ctrl-C for what runs before it."""
     line = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); import fairlead.__main__ as m, sys;"
-    ask = f"{line} m._end_as_others(); print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
+    ask = f"{line} m._restore_interrupt(); print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
     done = subprocess.run(
         [sys.executable, "-c", ask], env=_environment(here), capture_output=True, text=True, timeout=60, check=False
     )
