@@ -60,7 +60,7 @@ FEATURES: dict[str, dict[str, str]] = {
         "`transformList`": "node.metadata.labels.transformList(k, v, v + k)",
         "`transformMap`, `transformMapEntry`": "node.metadata.labels.transformMap(k, v, v + k)",
         "`cel.bind`": "cel.bind(x, pod.spec.priority * 2, x * x)",
-        "`sortBy`": "pod.spec.tolerations.sortBy(t, t.key)",
+        "`sortBy`": "pods.sortBy(p, p.spec.priority)",
     },
     "Conversions and times": {
         "`int`, `uint`, `double`": "int('1') + int(2.5) + int(uint(3)) + int(double('1'))",
@@ -77,6 +77,8 @@ FEATURES: dict[str, dict[str, str]] = {
         "bit operations": "math.bitAnd(6, 3)",
         "`log2`, `exp`": "log2(8.0) + exp(0.0)",
         "lists": "[3, 1, 2].sort().slice(0, 2).distinct().reverse() == [2, 1]",
+        "`flatten` of a list of lists": "pods.map(p, p.spec.containers.map(c, c.image)).flatten()",
+        "`flatten` with a depth": "[[1], [2]].flatten(1)",
         "sets": "sets.contains(['a', 'b'], ['a']) && sets.intersects([1], [1, 2])",
         "base64": "base64.encode(b'a') == 'YQ=='",
     },

@@ -1,5 +1,6 @@
-"""Every policy that a page shows is lowered: users who copy one do not pay for the engine."""
+"""Every policy that a page shows, and every natural rule, runs as byte code: its author does not pay for the engine."""
 
+import json
 import re
 import textwrap
 from collections.abc import Iterator
@@ -55,3 +56,34 @@ def test_every_expression_is_lowered(text: str) -> None:
     else:
         report = report_of(spec(text))
     assert {rule.evaluation for rule in report.rules if rule.expression} == {"Lowered"}
+
+
+_NATURAL: Final = """
+sets.intersects(pods.map(q, q.metadata.namespace), ['a', 'b'])
+sets.intersects(pods.map(q, q.metadata.labels[?'app'].orValue('')), ['a', 'b'])
+sets.contains(node.status.images.map(i, i.names[0]), pod.spec.containers.map(c, c.image))
+sets.contains(pod.spec.tolerations.map(t, t.key), node.spec.taints.map(t, t.key))
+sets.equivalent(pod.spec.containers.map(c, c.image), ['a'])
+pods.sortBy(q, -q.spec.priority)[0].metadata.name == 'r'
+pods.sortBy(q, q.metadata.name).slice(0, 1).size() == 1
+pods.map(q, double(q.spec.priority)).sort()[0] > 3.0
+pods.filter(q, q.metadata.namespace == pod.metadata.namespace).map(q, q.spec.priority).sort().reverse()[0] < 5
+pods.map(q, q.spec.containers.map(c, c.image)).flatten().exists(i, i == 'x')
+pods.map(q, q.spec.containers.map(c, c.image)).flatten().filter(i, i.startsWith('x')).distinct().size() > 3
+[pods.map(q, q.metadata.name), ['x']] . flatten( ).map(n, n + '-0').exists(n, n == pod.metadata.name)
+[[[pod.metadata.name]]].flatten().flatten()[0] + 'x' == '.flatten()'
+node.metadata.labels[?'a'].optMap(a, [[a], ['b']].flatten()).orValue([]).size() == 2
+"""
+
+
+@pytest.mark.parametrize("text", _NATURAL.strip().splitlines())
+def test_a_natural_rule_over_lists_is_lowered(text: str) -> None:
+    report = report_of(spec(f"filters: [{{name: a, expression: {json.dumps(text)}}}]"))
+    assert not [finding for finding in report.findings if finding.severity == "error"]
+    assert [rule.evaluation for rule in report.rules] == ["Lowered"]
+
+
+def test_the_types_below_flatten_are_left_alone_where_they_are_not_known() -> None:
+    for text in ("[1, [2]].flatten()[0] == 1", "[['a']].flatten().exists(i, i == 1)"):
+        report = report_of(spec(f"filters: [{{name: a, expression: {json.dumps(text)}}}]"))
+        assert [rule.evaluation for rule in report.rules] == ["Engine"], text
