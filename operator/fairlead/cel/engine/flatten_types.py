@@ -17,6 +17,8 @@ from fairlead.cooperative import Steps
 
 _FLATTEN: Final = re.compile(r"\.\s*flatten\s*(?=\(\s*(\)))")
 _FLATTENED: Final = Type("list", (DYN,))
+_CHECKS_MAX: Final = 3
+"""Calls on one another whose types are found; each takes one more check of the text."""
 
 
 def flatten_types_steps(text: str, checked: Checked, engine: cel.Env) -> Steps[Checked]:
@@ -24,7 +26,9 @@ def flatten_types_steps(text: str, checked: Checked, engine: cel.Env) -> Steps[C
 
     It is returned unchanged if they are known only at run time. There are pauses.
     """
-    while places := _places(text, checked):
+    for _ in range(_CHECKS_MAX):
+        if not (places := _places(text, checked)):
+            break
         for start, end in places:
             text = f"{text[:start]}{'[0]':>{end - start}}{text[end:]}"
         try:
