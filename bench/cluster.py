@@ -107,14 +107,14 @@ def evaluator(held: Nodes, filters: Sequence[str], scores: Sequence[str] = ()) -
 
 def ask(evaluator: Evaluator, pod: PodView, asked: Sequence[str]) -> Filtered:
     """One call of filter."""
-    matched = evaluator.matching(pod, SCHEDULER, NOW, clock=monotonic_ns, deadline=NEVER)
-    return evaluator.filter(pod, matched, asked, now=NOW, clock=monotonic_ns, deadline=NEVER)
+    matched = evaluator.matching(pod, SCHEDULER, NOW, clock=monotonic_ns, deadline_ns=NEVER)
+    return evaluator.filter(pod, matched, asked, now=NOW, clock=monotonic_ns, deadline_ns=NEVER)
 
 
 def rate(evaluator: Evaluator, pod: PodView, asked: Sequence[str]) -> list[float]:
     """One call of prioritize."""
-    matched = evaluator.matching(pod, SCHEDULER, NOW, clock=monotonic_ns, deadline=NEVER)
-    return evaluator.score(pod, matched, asked, now=NOW, clock=monotonic_ns, deadline=NEVER)
+    matched = evaluator.matching(pod, SCHEDULER, NOW, clock=monotonic_ns, deadline_ns=NEVER)
+    return evaluator.score(pod, matched, asked, now=NOW, clock=monotonic_ns, deadline_ns=NEVER)
 
 
 def _named(kind: str, expressions: Sequence[str]) -> list[dict[str, str]]:

@@ -57,8 +57,8 @@ def _one(asking: Evaluator, pod: PodView, asked: list[str]) -> list[int]:
 
     with steady():
         clock()
-        matched = asking.matching(pod, cluster.SCHEDULER, cluster.NOW, clock=clock, deadline=cluster.NEVER)
-        asking.filter(pod, matched, asked, now=cluster.NOW, clock=clock, deadline=cluster.NEVER)
+        matched = asking.matching(pod, cluster.SCHEDULER, cluster.NOW, clock=clock, deadline_ns=cluster.NEVER)
+        asking.filter(pod, matched, asked, now=cluster.NOW, clock=clock, deadline_ns=cluster.NEVER)
         clock()
     return looks
 

@@ -1,6 +1,7 @@
 """What keeps the tree readable: small folders and modules, and one meaning for a name."""
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -67,3 +68,47 @@ def _defined_twice(found: Iterable[tuple[str, str]]) -> Mapping[str, list[str]]:
     for name, module in found:
         places[name].append(module)
     return {name: all_ for name, all_ in places.items() if len(all_) > 1 and name not in SAME_IN_EACH_COMMAND}
+
+
+MODULES: Final = sorted(ROOT.rglob("*.py"))
+NAMES_NOTHING: Final = re.compile(
+    r"(?:What|Who|Whose|Whom|How|Why|Where|When|Whether|It|They|Those|That|(?:Some|Every|Any|No)(?:body|one|thing))\b"
+)
+"""First words of a docstring that leave open what the thing is; ruff's D401 looks after the verbs of functions."""
+DURATION: Final = re.compile(r"_?(?:timeout|deadline|interval|delay|pause|age|period|elapsed|grace|ttl)", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda one: str(one.relative_to(ROOT)))
+def test_docstrings_say_what_a_thing_is_or_does(module: Path) -> None:
+    assert [*_vague(ast.parse(module.read_text()))] == []
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda one: str(one.relative_to(ROOT)))
+def test_durations_carry_their_unit(module: Path) -> None:
+    assert [*_without_unit(ast.parse(module.read_text()))] == []
+
+
+def test_what_is_vague_or_without_unit_is_found() -> None:
+    tree = ast.parse('class A:\n    """What it is."""\n    pause: float = 1\n\ndef f(age: int, age_s: int): ...')
+    assert ([*_vague(tree)], [*_without_unit(tree)]) == (["What it is."], ["pause", "age"])
+
+
+def _vague(tree: ast.Module) -> Iterator[str]:
+    for one in ast.walk(tree):
+        if isinstance(one, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(one) or ""
+            if NAMES_NOTHING.match(text):
+                yield text.partition("\n")[0]
+
+
+def _without_unit(tree: ast.Module) -> Iterator[str]:
+    for one in ast.walk(tree):
+        match one:
+            case ast.AnnAssign(target=ast.Name(id=name) | ast.Attribute(attr=name), annotation=of):
+                pass
+            case ast.arg(arg=name, annotation=ast.expr() as of):
+                pass
+            case _:
+                continue
+        if DURATION.fullmatch(name) and re.search(r"\b(?:int|float)\b", ast.unparse(of)):
+            yield name

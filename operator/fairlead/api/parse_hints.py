@@ -79,7 +79,7 @@ def for_template(value: object) -> str:
     if not found:
         return ""
     cure = "let Helm render the file first" if found[0] == "{{" else "let your tool fill it in first"
-    return f"`{found[0]}` is a template that nobody has filled in; {cure}"
+    return f"`{found[0]}` is a template that was not filled in; {cure}"
 
 
 def documented(field: FieldInfo | None) -> str:

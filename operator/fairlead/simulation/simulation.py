@@ -124,10 +124,10 @@ class Simulation:
 
     def _judged(self, view: PodView, matched: Sequence[Matched], unfit: Sequence[FitFailures]) -> Verdicts:
         evaluator, names, now = self._evaluator, self.names, self.now
-        rejected = evaluator.filter(view, matched, names, now=now, clock=_stopped, deadline=_NEVER).by_all
+        rejected = evaluator.filter(view, matched, names, now=now, clock=_stopped, deadline_ns=_NEVER).by_all
         pairs = [*zip(names, unfit, strict=True)]
         left = [name for name, why in pairs if not why and name not in rejected]
-        rated = evaluator.score(view, matched, left, now=now, clock=_stopped, deadline=_NEVER)
+        rated = evaluator.score(view, matched, left, now=now, clock=_stopped, deadline_ns=_NEVER)
         scores = dict(zip(left, rated, strict=True))
         return Verdicts(
             [NodeResult(name, why, rejected.get(name, NO_REJECTIONS), scores.get(name)) for name, why in pairs]

@@ -40,12 +40,12 @@ def filtered(
     *,
     now: int = NOW,
     clock: Clock | None = None,
-    deadline: int = NEVER,
+    deadline_ns: int = NEVER,
 ) -> Filtered:
     """Return what an evaluator passes and rejects, for a pod of the scheduler fairlead."""
     clock = clock or Endless()
-    matched = evaluator.matching(pod, "fairlead", now, clock=clock, deadline=deadline)
-    return evaluator.filter(pod, matched, names, now=now, clock=clock, deadline=deadline)
+    matched = evaluator.matching(pod, "fairlead", now, clock=clock, deadline_ns=deadline_ns)
+    return evaluator.filter(pod, matched, names, now=now, clock=clock, deadline_ns=deadline_ns)
 
 
 def scored(
@@ -55,12 +55,12 @@ def scored(
     *,
     now: int = NOW,
     clock: Clock | None = None,
-    deadline: int = NEVER,
+    deadline_ns: int = NEVER,
 ) -> list[float]:
     """Return the totals that an evaluator gives nodes, for a pod of the scheduler fairlead."""
     clock = clock or Endless()
-    matched = evaluator.matching(pod, "fairlead", now, clock=clock, deadline=deadline)
-    return evaluator.score(pod, matched, names, now=now, clock=clock, deadline=deadline)
+    matched = evaluator.matching(pod, "fairlead", now, clock=clock, deadline_ns=deadline_ns)
+    return evaluator.score(pod, matched, names, now=now, clock=clock, deadline_ns=deadline_ns)
 
 
 class Cluster:
@@ -92,10 +92,10 @@ class Cluster:
         names: Sequence[str] | None = None,
         now: int = NOW,
         clock: Clock | None = None,
-        deadline: int = NEVER,
+        deadline_ns: int = NEVER,
     ) -> Filtered:
         asked = self.names if names is None else names
-        return filtered(self.evaluator, pod, asked, now=now, clock=clock, deadline=deadline)
+        return filtered(self.evaluator, pod, asked, now=now, clock=clock, deadline_ns=deadline_ns)
 
     def reasons(self, pod: PodView, now: int = NOW) -> dict[str, str]:
         """Return the reasons of rejected nodes, as policy/rule: reason."""
@@ -112,7 +112,7 @@ class Cluster:
         names: Sequence[str] | None = None,
         now: int = NOW,
         clock: Clock | None = None,
-        deadline: int = NEVER,
+        deadline_ns: int = NEVER,
     ) -> list[float]:
         asked = self.names if names is None else names
-        return scored(self.evaluator, pod, asked, now=now, clock=clock, deadline=deadline)
+        return scored(self.evaluator, pod, asked, now=now, clock=clock, deadline_ns=deadline_ns)

@@ -28,8 +28,8 @@ from support.policy.asking import NEVER
 SCHEDULER: Final = "fairlead"
 
 
-def at(now: int = NOW, clock: Endless | Any = None, deadline: int = NEVER) -> CallClock:
-    return CallClock(now, clock or Endless(), deadline)
+def at(now: int = NOW, clock: Endless | Any = None, deadline_ns: int = NEVER) -> CallClock:
+    return CallClock(now, clock or Endless(), deadline_ns)
 
 
 class Known:

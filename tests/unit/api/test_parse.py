@@ -179,7 +179,7 @@ HINTS: dict[str, tuple[Object, str]] = {
     "a placeholder of a shell": (
         policy(schedulerName="${NAME}"),
         (
-            "spec.schedulerName: '${NAME}' is not possible here; `${` is a template that nobody has filled in; "
+            "spec.schedulerName: '${NAME}' is not possible here; `${` is a template that was not filled in; "
             "let your tool fill it in first"
         ),
     ),

@@ -7,7 +7,7 @@ import yaml
 
 from fairlead.cli.yaml.source import BrokenError, Source
 
-TEMPLATE: Final = ("`{{` is a template that nobody has filled in", "let Helm render the file first")
+TEMPLATE: Final = ("`{{` is a template that was not filled in", "let Helm render the file first")
 _WHOLE: Final = "quote a string that begins with a quote, a bracket or a brace as a whole, or write it under '|'"
 _IN_QUOTES: Final = "quote a string that contains ': ', or write it under '|' on a line of its own"
 _LINED_UP: Final = "begin the fields of one map in one column"

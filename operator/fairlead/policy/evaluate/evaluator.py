@@ -53,13 +53,13 @@ class Evaluator:
         now: int,
         *,
         clock: Clock | None = None,
-        deadline: int = 0,
+        deadline_ns: int = 0,
         spent: dict[str, int] | None = None,
         switched: Switched | None = None,
     ) -> list[Matched]:
         """Do what `PolicySet.matching` does, and count the conditions that raised."""
         matched = self.policies.matching(
-            pod, scheduler, now, clock=clock, deadline=deadline, spent=spent, switched=switched
+            pod, scheduler, now, clock=clock, deadline_ns=deadline_ns, spent=spent, switched=switched
         )
         for each in matched:
             if each.undecided is not None:
@@ -67,16 +67,23 @@ class Evaluator:
         return matched
 
     def filter(
-        self, pod: PodView, matched: Sequence[Matched], names: Sequence[str], *, now: int, clock: Clock, deadline: int
+        self,
+        pod: PodView,
+        matched: Sequence[Matched],
+        names: Sequence[str],
+        *,
+        now: int,
+        clock: Clock,
+        deadline_ns: int,
     ) -> Filtered:
         """Return which of these nodes the pod may use by the policies that apply to it. Raises TooSlowError."""
         found = self._class_of(pod, matched)
         cache = found.verdicts
         if not cache.rules:
             return Filtered(names)
-        self._data.refresh(now, clock, deadline)
+        self._data.refresh(now, clock, deadline_ns)
         try:
-            cache.refresh(now, clock, deadline)
+            cache.refresh(now, clock, deadline_ns)
             passing = self.classes.names_of(found)
         finally:
             if cache.has_grown:
@@ -86,16 +93,23 @@ class Evaluator:
         return Filtered([*filter(passing.__contains__, names)], names, cache)
 
     def score(
-        self, pod: PodView, matched: Sequence[Matched], names: Sequence[str], *, now: int, clock: Clock, deadline: int
+        self,
+        pod: PodView,
+        matched: Sequence[Matched],
+        names: Sequence[str],
+        *,
+        now: int,
+        clock: Clock,
+        deadline_ns: int,
     ) -> list[float]:
         """Return the exact total of the policies for each node; an unknown one has no value. Raises TooSlowError."""
         found = self._class_of(pod, matched)
         cache = found.scores
         if not cache.rules:
             return [0.0] * len(names)
-        self._data.refresh(now, clock, deadline)
+        self._data.refresh(now, clock, deadline_ns)
         try:
-            cache.refresh(now, clock, deadline)
+            cache.refresh(now, clock, deadline_ns)
         finally:
             if cache.has_grown:
                 self.classes.count(found)
@@ -131,28 +145,28 @@ class Evaluator:
             return None
         return found
 
-    def refresh(self, cached: PodClass | None, *, now: int, clock: Clock, deadline: int) -> None:
+    def refresh(self, cached: PodClass | None, *, now: int, clock: Clock, deadline_ns: int) -> None:
         """Bring data and cached verdicts up to date. Raises TooSlowError; the next call continues where this ended."""
-        self._data.refresh(now, clock, deadline)
+        self._data.refresh(now, clock, deadline_ns)
         if cached is not None:
             try:
-                cached.verdicts.refresh(now, clock, deadline)
+                cached.verdicts.refresh(now, clock, deadline_ns)
             finally:
                 if cached.has_grown:
                     self.classes.count(cached)
 
-    def precompute(self, *, now: int, clock: Clock, deadline: int) -> bool:
+    def precompute(self, *, now: int, clock: Clock, deadline_ns: int) -> bool:
         """Compute in idle time what is out of date, recently used classes first; report whether all of it was done."""
         try:
-            self._data.refresh(now, clock, deadline)
+            self._data.refresh(now, clock, deadline_ns)
             for cached in self.classes:
                 if cached.key[0] != id(self) or cached not in self.classes:
                     continue
-                if clock() > deadline:
+                if clock() > deadline_ns:
                     return False
-                self.refresh(cached, now=now, clock=clock, deadline=deadline)
+                self.refresh(cached, now=now, clock=clock, deadline_ns=deadline_ns)
                 try:
-                    cached.scores.refresh(now, clock, deadline)
+                    cached.scores.refresh(now, clock, deadline_ns)
                 finally:
                     if cached.has_grown:
                         self.classes.count(cached)

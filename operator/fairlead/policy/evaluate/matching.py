@@ -93,7 +93,7 @@ class PolicySet:
         now: int,
         *,
         clock: Clock | None = None,
-        deadline: int = 0,
+        deadline_ns: int = 0,
         spent: dict[str, int] | None = None,
         switched: Switched | None = None,
     ) -> list[Matched]:
@@ -116,7 +116,9 @@ class PolicySet:
                 found.append(Matched(policy, switched=True))
                 continue
             if match.conditions:
-                late = None if clock is None else _watch(policy.name, clock, deadline, {} if spent is None else spent)
+                late = (
+                    None if clock is None else _watch(policy.name, clock, deadline_ns, {} if spent is None else spent)
+                )
                 holds = _holds(match.conditions, pod, now, late)
                 if holds is False:
                     continue
@@ -129,7 +131,7 @@ class PolicySet:
         return found
 
 
-def _watch(policy: str, clock: Clock, deadline: int, spent: dict[str, int]) -> Callable[[], None]:
+def _watch(policy: str, clock: Clock, deadline_ns: int, spent: dict[str, int]) -> Callable[[], None]:
     """Return a function to call after each condition of a policy; it raises TooSlowError past the deadline."""
     before = clock()
 
@@ -138,7 +140,7 @@ def _watch(policy: str, clock: Clock, deadline: int, spent: dict[str, int]) -> C
         at = clock()
         spent[policy] = spent.get(policy, 0) + at - before
         before = at
-        if at > deadline:
+        if at > deadline_ns:
             raise TooSlowError(spent)
 
     return late

@@ -33,7 +33,7 @@ class RuleCache(Generic[B]):
     position: int = -1  # in the journal; -1 before anything was read
     has_grown: bool = True  # or shrunk, since the last count
 
-    def refresh(self, now: int, clock: Clock, deadline: int) -> None:
+    def refresh(self, now: int, clock: Clock, deadline_ns: int) -> None:
         """Bring everything up to date. Raises TooSlowError; the next call continues where this one ended."""
         self._read_journal(now)
         for rule in self.rules:
@@ -45,7 +45,7 @@ class RuleCache(Generic[B]):
             self.has_grown = True
         spent = Counter[str]()
         for at, rule in enumerate(behind):
-            took, done = (0, False) if at and clock() > deadline else _work(rule, now, clock, deadline)
+            took, done = (0, False) if at and clock() > deadline_ns else _work(rule, now, clock, deadline_ns)
             spent[rule.policy.name] += took
             if not done:
                 raise TooSlowError(spent)
@@ -74,7 +74,7 @@ class RuleCache(Generic[B]):
         self.position = self.nodes.head
 
 
-def _work(rule: Column, now: int, clock: Clock, deadline: int) -> tuple[int, bool]:
+def _work(rule: Column, now: int, clock: Clock, deadline_ns: int) -> tuple[int, bool]:
     """Evaluate the waiting nodes; return how long that took, and whether none is left.
 
     One slice is always done, so that there is progress however late the call comes.
@@ -91,7 +91,7 @@ def _work(rule: Column, now: int, clock: Clock, deadline: int) -> tuple[int, boo
             rule.slice = max(1, rule.slice * SLICE_NS // took)
         elif 2 * took < SLICE_NS:
             rule.slice = min(SLICE_MAX, rule.slice * 2)
-        if waiting and after > deadline:
+        if waiting and after > deadline_ns:
             break
     return before - begun, not waiting
 
@@ -131,9 +131,9 @@ class VerdictCache(RuleCache[FilterColumn]):
         """Return the bytes that the cache takes."""
         return RuleCache.count(self) + getsizeof(self.passing) + getsizeof(self._names)
 
-    def refresh(self, now: int, clock: Clock, deadline: int) -> None:
+    def refresh(self, now: int, clock: Clock, deadline_ns: int) -> None:
         """Do what `RuleCache.refresh` does, then combine all rules."""
-        RuleCache.refresh(self, now, clock, deadline)
+        RuleCache.refresh(self, now, clock, deadline_ns)
         if sum(len(rule.computed) for rule in self.rules) > _FEW:
             self.passing = self._all_together()
             self._names = None
@@ -189,13 +189,13 @@ class UncachedPass:
     passing: bytearray = field(default_factory=bytearray)
     """By slot, as far as it has come: 1 where all filters pass."""
 
-    def go_on(self, now: int, clock: Clock, deadline: int) -> bool:
+    def go_on(self, now: int, clock: Clock, deadline_ns: int) -> bool:
         """Evaluate until the deadline, but at least a few nodes; report whether all are done."""
         views = self.nodes.views
         while len(self.passing) < len(views):
             for slot in range(len(self.passing), min(len(self.passing) + _AT_ONCE, len(views))):
                 self.passing.append(views[slot] is not None and self._passes(slot, now))
-            if clock() > deadline:
+            if clock() > deadline_ns:
                 return len(self.passing) >= len(views)
         return True
 

@@ -85,10 +85,16 @@ def _annotations(request: BindArgs, pod: Any, state: ServingState, when: CallClo
     """
     evaluator, view = state.entries["Fail"], state.pod_view(pod)
     clock, before = when.clock, when.clock()
-    deadline = before + (when.deadline - before) // 2
+    deadline_ns = before + (when.deadline_ns - before) // 2
     switched, spent = state.circuit_breaker.open_for("annotations", before), dict[str, int]()
     matched = evaluator.matching(
-        view, str(pod.spec.schedulerName), when.now, clock=clock, deadline=deadline, spent=spent, switched=switched
+        view,
+        str(pod.spec.schedulerName),
+        when.now,
+        clock=clock,
+        deadline_ns=deadline_ns,
+        spent=spent,
+        switched=switched,
     )
     if not matched:
         return Annotations()
@@ -99,7 +105,7 @@ def _annotations(request: BindArgs, pod: Any, state: ServingState, when: CallClo
         at = clock()
         spent[policy] = spent.get(policy, 0) + at - before
         before = at
-        if at > deadline:
+        if at > deadline_ns:
             raise TooSlowError(spent)
 
     return annotations(view, matched, evaluator.nodes, request.node, now=when.now, tally=evaluator.tally, took=took)

@@ -34,7 +34,7 @@ class CallClock(NamedTuple):
 
     now: int
     clock: Clock
-    deadline: int
+    deadline_ns: int
     had_enough_time: bool = True
     """Whether there was enough time to blame a policy for missing the deadline: the wait before the policies are
     evaluated may take most of it.

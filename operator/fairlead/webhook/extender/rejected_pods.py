@@ -47,7 +47,7 @@ class _Pod:
     reported: int = 0
     """Reported slots that would pass, as a number with one byte per slot."""
     report_again_at: int = 0
-    pause: int = PAUSE_NS
+    pause_ns: int = PAUSE_NS
     skipped_until: int = 0
     """Until when it is skipped, because it took too long or an internal error occurred."""
     sweeps: dict[FailurePolicy, UncachedPass] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class RejectedPods:
             if rejected is not None and not self._look_at(rejected, self._left[-1], state, when):
                 return False
             self._left.pop()
-            if self._left and when.clock() > when.deadline:
+            if self._left and when.clock() > when.deadline_ns:
                 return False
         return True
 
@@ -134,12 +134,12 @@ class RejectedPods:
         rejected.sweeps.clear()
         rejected.reported &= passing
         if not passing:
-            rejected.report_again_at, rejected.pause = 0, PAUSE_NS
+            rejected.report_again_at, rejected.pause_ns = 0, PAUSE_NS
         elif passing & ~rejected.reported or at >= rejected.report_again_at:
             self.schedulable_again = True
             if at >= rejected.report_again_at:
-                rejected.pause = min(2 * rejected.pause, PAUSE_MAX_NS) if rejected.reported else PAUSE_NS
-                rejected.report_again_at = at + rejected.pause
+                rejected.pause_ns = min(2 * rejected.pause_ns, PAUSE_MAX_NS) if rejected.reported else PAUSE_NS
+                rejected.report_again_at = at + rejected.pause_ns
             rejected.reported = passing
         return True
 
@@ -170,10 +170,10 @@ class _ConditionsError(Exception):
 def _matching(
     evaluator: Evaluator, view: PodView, scheduler: str, when: CallClock, switched: Switched | None
 ) -> list[Matched]:
-    deadline = when.clock() + CONDITIONS
+    deadline_ns = when.clock() + CONDITIONS
     try:
         return evaluator.policies.matching(
-            view, scheduler, when.now, clock=when.clock, deadline=deadline, switched=switched
+            view, scheduler, when.now, clock=when.clock, deadline_ns=deadline_ns, switched=switched
         )
     except TooSlowError as error:
         raise _ConditionsError from error
@@ -182,9 +182,9 @@ def _matching(
 def _of_entry(
     evaluator: Evaluator, pod: PodView, matched: list[Matched], rejected: _Pod, entry: FailurePolicy, when: CallClock
 ) -> bytearray:
-    now, clock, deadline, _ = when
+    now, clock, deadline_ns, _ = when
     kept = evaluator.cached_for(pod, matched)
-    evaluator.refresh(kept, now=now, clock=clock, deadline=deadline)
+    evaluator.refresh(kept, now=now, clock=clock, deadline_ns=deadline_ns)
     if kept is not None:
         return kept.verdicts.passing
     sweep = rejected.sweeps.get(entry)
@@ -192,6 +192,6 @@ def _of_entry(
         nodes, tally = evaluator.nodes, RuleErrorTally()
         filters = [rule for each in matched for rule in filter_columns(each, pod, nodes, tally)]
         sweep = rejected.sweeps[entry] = UncachedPass(filters, nodes)
-    if not sweep.go_on(now, clock, deadline):
+    if not sweep.go_on(now, clock, deadline_ns):
         raise TooSlowError({matched[0].policy.name: 0})
     return sweep.passing

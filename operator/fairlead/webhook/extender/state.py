@@ -90,9 +90,10 @@ class ServingState:
 
     def precompute(self, when: CallClock) -> bool:
         """Compute pending verdicts in idle time; return whether all are done."""
-        now, clock, deadline, _ = when
+        now, clock, deadline_ns, _ = when
         return all(
-            one.precompute(now=now, clock=clock, deadline=deadline) for one in (*self.entries.values(), self.scores)
+            one.precompute(now=now, clock=clock, deadline_ns=deadline_ns)
+            for one in (*self.entries.values(), self.scores)
         )
 
 

@@ -131,7 +131,7 @@ def _match(call: _Call, pod: Any) -> _MatchedPod:
     when = call.when
     switched = call.state.circuit_breaker.open_for(call.part, when.clock())
     matched = call.evaluator.matching(
-        view, scheduler, when.now, clock=when.clock, deadline=when.deadline, spent=call.spent, switched=switched
+        view, scheduler, when.now, clock=when.clock, deadline_ns=when.deadline_ns, spent=call.spent, switched=switched
     )
     if not matched:
         return _MatchedPod(view, ())
@@ -157,7 +157,12 @@ def _filter(call: _Call, args: FilterArgs) -> VerbReply:
         return _refused(candidates, *matched_pod.rejected_by, outcome)
     when = call.when
     found = call.evaluator.filter(
-        matched_pod.pod, matched_pod.matched, candidates.names, now=when.now, clock=when.clock, deadline=when.deadline
+        matched_pod.pod,
+        matched_pod.matched,
+        candidates.names,
+        now=when.now,
+        clock=when.clock,
+        deadline_ns=when.deadline_ns,
     )
     if len(found.passed) == len(candidates.names):
         return VerbReply(replies.encode_filter_result(args.names, args.nodes), outcome=outcome)
@@ -207,7 +212,7 @@ def _prioritize(call: _Call, args: FilterArgs) -> VerbReply:
         return VerbReply(b"[]", outcome=outcome)
     names, when = _candidates(call, args).names, call.when
     totals = call.evaluator.score(
-        matched_pod.pod, matched_pod.matched, names, now=when.now, clock=when.clock, deadline=when.deadline
+        matched_pod.pod, matched_pod.matched, names, now=when.now, clock=when.clock, deadline_ns=when.deadline_ns
     )
     return VerbReply(
         replies.encode_priorities(names, on_the_wire(totals)), outcome=replace(outcome, candidates=len(names))
@@ -242,7 +247,7 @@ def _surviving_candidates(
         at = when.clock()
         spent[asking] += at - before
         before = at
-        if at > when.deadline:
+        if at > when.deadline_ns:
             raise TooSlowError(spent)
 
     for name, victims in proposed.items():

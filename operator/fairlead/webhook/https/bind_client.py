@@ -65,7 +65,7 @@ class Binder:
             if (settled := _settled(found, pod)) is not None:
                 return settled
             # Reading the pod took time, too, for which no policy is to blame.
-            late = when.clock() > began + (when.deadline - began) // 2
+            late = when.clock() > began + (when.deadline_ns - began) // 2
             found = bind.decide_bind_for(
                 found, pod, state, caller, when._replace(had_enough_time=when.had_enough_time and not late)
             )
@@ -123,7 +123,7 @@ def _settled(request: BindArgs, pod: Any) -> VerbReply | None:
 
 
 def _left_s(when: CallClock) -> float:
-    return (when.deadline - when.clock()) / _SECOND
+    return (when.deadline_ns - when.clock()) / _SECOND
 
 
 @dataclass(slots=True, eq=False)

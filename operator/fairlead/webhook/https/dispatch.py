@@ -138,11 +138,11 @@ class Dispatcher:
         if state is None:
             return _unavailable(b"not ready yet, see /readyz", Outcome(verb=verb, result="unready"))
         found = int(DEADLINE_SHARE * (call.caller.timeout_s or self.timeout_s) * _NANO)
-        deadline, at = call.received_ns + found, clock()
-        if at >= deadline:  # no policy is to blame for a slow body
+        deadline_ns, at = call.received_ns + found, clock()
+        if at >= deadline_ns:  # no policy is to blame for a slow body
             late = Outcome(verb=verb, result="late")
             return _unavailable(b"the request arrived too slowly to be answered in time", late)
-        return state, CallClock(now, clock, deadline, had_enough_time=deadline - at > found // 2)
+        return state, CallClock(now, clock, deadline_ns, had_enough_time=deadline_ns - at > found // 2)
 
     def _label_of(self, caller: Caller) -> str:
         """Return the name of the scheduler that calls; of several that share a certificate, all of them."""

@@ -44,7 +44,7 @@ class FastPathConnection(RequestHandler):
     """A connection, answered here or by aiohttp."""
 
     __slots__ = (
-        "_age", "_aiohttp_bytes_left", "_body_s", "_clock", "_due", "_find", "_head", "_identify", "_missing", "_parts",
+        "_age_ns", "_aiohttp_bytes_left", "_body_s", "_clock", "_due", "_find", "_head", "_identify", "_missing", "_parts",
         "_received_at", "_timer", "peer",
     )  # fmt: skip
     peer: Peer
@@ -56,12 +56,12 @@ class FastPathConnection(RequestHandler):
         find: Find,
         clock: Callable[[], int],
         body_s: float,
-        age: int,
+        age_ns: int,
         **options: Any,
     ) -> None:
-        """`age` is in nanoseconds; the next reply after it is the connection's last."""
+        """`age_ns`: the next reply after it is the connection's last."""
         super().__init__(manager, loop=asyncio.get_running_loop(), **options)
-        self._identify, self._find, self._clock, self._body_s, self._age = identify, find, clock, body_s, age
+        self._identify, self._find, self._clock, self._body_s, self._age_ns = identify, find, clock, body_s, age_ns
         self._due = 0  # from then on aiohttp answers, because it can announce the last reply
         self._aiohttp_bytes_left = 0  # bytes that aiohttp's request still lacks; negative if only aiohttp knows
         self._head: re.Match[bytes] | None = None  # of an incomplete request
@@ -73,7 +73,7 @@ class FastPathConnection(RequestHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Identify the client."""
         self.peer = self._identify(transport)
-        self._due = min(self.peer.valid_until, self._clock() + self._age)
+        self._due = min(self.peer.valid_until, self._clock() + self._age_ns)
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:

@@ -98,7 +98,7 @@ class WebhookServer:
             self._fast_handler,
             self.clock,
             body_s=self.body_s,
-            age=int(self.age_s * _NANO),
+            age_ns=int(self.age_s * _NANO),
             keepalive_timeout=self.keep_alive_s,
             access_log=None,
             logger=_HTTP,

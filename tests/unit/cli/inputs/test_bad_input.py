@@ -16,7 +16,7 @@ _MERGES = "a0: &a0 {x: 1}\n" + "".join(
 )
 
 FIELDS = "schedulerName, mode, priority, match, data, variables, filters, scores, preemption, binding, failurePolicy"
-TEMPLATE = "`{{` is a template that nobody has filled in; let Helm render the file first"
+TEMPLATE = "`{{` is a template that was not filled in; let Helm render the file first"
 
 REFUSED: dict[str, tuple[str | bytes, str]] = {
     "no YAML": (

@@ -73,7 +73,7 @@ def test_nodes_that_come_make_classes_go() -> None:
     before = len(cluster.evaluator.classes)
     for at in range(10, 1_000):
         cluster.nodes.put(node(f"n{at}"))
-    assert cluster.evaluator.precompute(now=NOW, clock=Endless(), deadline=NEVER)
+    assert cluster.evaluator.precompute(now=NOW, clock=Endless(), deadline_ns=NEVER)
     assert cluster.evaluator.classes.size <= 200_000
     assert len(cluster.evaluator.classes) < before
 
@@ -82,7 +82,7 @@ def test_what_waits_to_be_computed_counts_too() -> None:
     cluster = _cluster(limit=100_000, nodes=2_000)
     for owner in range(20):
         with pytest.raises(TooSlowError):
-            cluster.filter(pod(labels={"owner": str(owner)}), clock=Clock(10**9), deadline=0)
+            cluster.filter(pod(labels={"owner": str(owner)}), clock=Clock(10**9), deadline_ns=0)
     classes = cluster.evaluator.classes
     assert sum(getsizeof(rule.waiting) for one in classes for rule in one.verdicts.rules) <= classes.size <= 100_000
 

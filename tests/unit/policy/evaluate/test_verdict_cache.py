@@ -150,7 +150,7 @@ def test_past_the_deadline_the_policy_is_named_and_the_next_call_goes_on() -> No
     with evaluations(cluster) as asked:
         while not passed and len(said) < 1_000:
             try:
-                passed = cluster.filter(pod(), clock=Clock(2_000_000), deadline=0).passed
+                passed = cluster.filter(pod(), clock=Clock(2_000_000), deadline_ns=0).passed
             except TooSlowError as error:
                 said.append(str(error))
     assert len(said) > 5
@@ -177,7 +177,7 @@ def test_who_took_the_time_is_named_and_not_who_comes_after_him(nodes: int, take
     cluster = Cluster(rules, [node(f"n{at}") for at in range(nodes)])
     clock = Uneven()
     with pytest.raises(TooSlowError, match="policy a is too slow"):
-        cluster.filter(pod(), clock=clock, deadline=5)
+        cluster.filter(pod(), clock=clock, deadline_ns=5)
     assert clock.looks == max(takes) + (nodes == 2)
 
 
@@ -188,7 +188,7 @@ def test_rules_that_hold_at_their_moment_only_do_not_pile_up_when_time_is_short_
     )
     for call in range(50):
         with pytest.raises(TooSlowError):
-            cluster.filter(pod(), now=NOW + call, clock=Clock(900_000), deadline=0)
+            cluster.filter(pod(), now=NOW + call, clock=Clock(900_000), deadline_ns=0)
     (kept,) = cluster.evaluator.classes
     assert [len(rule.waiting) <= 100 for rule in kept.verdicts.rules] == [True, True]
     assert cluster.evaluator.tally.evaluations["p", "b"] == 100
@@ -214,7 +214,7 @@ def test_a_change_in_the_middle_of_a_cold_pass_is_not_lost() -> None:
     cluster = _cluster()
     gold = pod(labels={"gpu": "a"})
     with pytest.raises(TooSlowError):
-        cluster.filter(gold, clock=Clock(1_000_000_000), deadline=0)
+        cluster.filter(gold, clock=Clock(1_000_000_000), deadline_ns=0)
     cluster.nodes.remove("n0")
     cluster.nodes.put(node("new", labels={"gpu": "b"}))
     cluster.nodes.put(node("n19", labels={"gpu": "b"}), GPU)
@@ -311,10 +311,10 @@ def test_idle_time_computes_what_waits() -> None:
     gold = pod(labels={"gpu": "a"})
     cluster.filter(gold)
     cluster.nodes.put(node("n3", labels={"gpu": "b"}), GPU)
-    assert cluster.evaluator.precompute(now=NOW, clock=Clock(), deadline=1)
+    assert cluster.evaluator.precompute(now=NOW, clock=Clock(), deadline_ns=1)
     with evaluations(cluster) as asked:
         cluster.filter(gold)
     assert asked == {}
     for at in range(20):
         cluster.nodes.put(node(f"n{at}", labels={"gpu": "b"}), GPU)
-    assert not cluster.evaluator.precompute(now=NOW, clock=Clock(10**9), deadline=0)
+    assert not cluster.evaluator.precompute(now=NOW, clock=Clock(10**9), deadline_ns=0)

@@ -145,7 +145,7 @@ class KeptEqualsFresh(RuleBasedStateMachine):
     def is_asked_with_little_time(self, at: int, step: int, slices: int) -> None:
         for ask in (filtered, scored):
             with suppress(TooSlowError):
-                ask(self.evaluator, PODS[at], NAMES, now=self.now, clock=Clock(step), deadline=slices * step)
+                ask(self.evaluator, PODS[at], NAMES, now=self.now, clock=Clock(step), deadline_ns=slices * step)
 
     @rule(at=st.integers(0, len(PODS) - 1), names=st.lists(st.sampled_from(NAMES), unique=True))
     def is_asked(self, at: int, names: Sequence[str]) -> None:
@@ -153,7 +153,7 @@ class KeptEqualsFresh(RuleBasedStateMachine):
 
     @rule()
     def has_nothing_to_do(self) -> None:
-        assert self.evaluator.precompute(now=self.now, clock=Endless(), deadline=NEVER)
+        assert self.evaluator.precompute(now=self.now, clock=Endless(), deadline_ns=NEVER)
 
     @invariant()
     def counts_are_bounded(self) -> None:

@@ -148,11 +148,11 @@ def test_a_policy_that_takes_too_long_is_named_and_then_its_annotations_are_as_t
     clock = Clock(1_000)
     asked = json.dumps(ASKED).encode()
     for switched in (None, "class"):
-        answer = one.bind(asked, at(clock=clock, deadline=clock.time))
+        answer = one.bind(asked, at(clock=clock, deadline_ns=clock.time))
         assert isinstance(answer, VerbReply)
         assert json.loads(answer.body) == {"Error": "policy p is too slow"}
         assert (answer.outcome.too_slow, answer.outcome.switched) == ("p", switched)
-    found = one.bind(asked, at(clock=clock, deadline=clock.time + 10**9))
+    found = one.bind(asked, at(clock=clock, deadline_ns=clock.time + 10**9))
     if on_error == "Omit":
         assert isinstance(found, BindDecision)
         assert found.annotations == {"fairlead.dev/q": "q"}
@@ -161,7 +161,7 @@ def test_a_policy_that_takes_too_long_is_named_and_then_its_annotations_are_as_t
         assert "cannot compute the annotation fairlead.dev/a: policy p is too slow" in json.loads(found.body)["Error"]
     assert "is too slow" in repr(one.tally.drain())
     other = one.bind(
-        json.dumps({**ASKED, "PodNamespace": "web"}).encode(), at(clock=clock, deadline=clock.time + 10**9)
+        json.dumps({**ASKED, "PodNamespace": "web"}).encode(), at(clock=clock, deadline_ns=clock.time + 10**9)
     )
     assert isinstance(other, BindDecision)
     assert other.annotations.keys() == {*SLOWLY, "fairlead.dev/q"}, "pods of others are written what they should be"
@@ -178,7 +178,7 @@ def test_whoever_was_late_already_is_not_counted() -> None:
     one = Asking([policy(annotations=SLOWLY)], [node("n")], unplaced=[pod()])
     clock = Clock(1_000)
     for _ in range(3):
-        answer = one.bind(json.dumps(ASKED).encode(), at(clock=clock, deadline=0)._replace(had_enough_time=False))
+        answer = one.bind(json.dumps(ASKED).encode(), at(clock=clock, deadline_ns=0)._replace(had_enough_time=False))
         assert isinstance(answer, VerbReply)
         assert answer.outcome.too_slow == "p"
     assert not one.pace.open_circuits(clock.time)

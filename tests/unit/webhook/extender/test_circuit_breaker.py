@@ -144,5 +144,5 @@ def test_what_conditions_took_counts_also_where_the_filters_of_another_come_too_
 
     slow = policy("p", priority=1, match={"conditions": {"c": "false"}}, **SLOW)
     asking = Asking([policy("a", **SLOW), slow], MANY)
-    answer = asking.filter(body(NAMES), when=at(clock=Late(), deadline=100))
+    answer = asking.filter(body(NAMES), when=at(clock=Late(), deadline_ns=100))
     assert answer.outcome.too_slow == "p"

@@ -148,7 +148,7 @@ def test_the_policy_that_took_longest_over_candidates_is_named() -> None:
 
     rules = [policy(name, filters={"f": "true"}) for name in ("a", "b")]
     answer = Asking(rules, MANY).preempt(
-        body(victims={name: [] for name in NAMES}), when=at(clock=Uneven(), deadline=40)
+        body(victims={name: [] for name in NAMES}), when=at(clock=Uneven(), deadline_ns=40)
     )
     assert answer.outcome.too_slow == "b"
 
@@ -210,7 +210,7 @@ def test_a_simulation_that_is_too_slow_is_told_so_and_counts_nothing() -> None:
     nodes = [{"metadata": {"name": name}} for name in NAMES]
     time.step = SECOND
     for _ in range(3):
-        answer = asking.filter(body(nodes=nodes), when=at(clock=time, deadline=0))
+        answer = asking.filter(body(nodes=nodes), when=at(clock=time, deadline_ns=0))
         assert (answer.outcome.too_slow, answer.outcome.switched) == ("p", None)
     assert not asking.pace.open_circuits(time.time)
 

@@ -63,11 +63,11 @@ class Api:
         return self.time
 
 
-def bind(api: Api, *, known: bool = True, deadline: float = 0.8, scheduler: str = "fairlead") -> VerbReply:
+def bind(api: Api, *, known: bool = True, deadline_ns: float = 0.8, scheduler: str = "fairlead") -> VerbReply:
     spec = {"schedulerName": scheduler}
     held = from_json("Pod", {"metadata": {"name": "x", "namespace": "ml", "uid": "u-x"}, "spec": spec})
     asking = Asking([], [node("n")], unplaced=[held] if known else [])
-    when = CallClock(NOW, api.clock, int(deadline * SECOND))
+    when = CallClock(NOW, api.clock, int(deadline_ns * SECOND))
     return asyncio.run(Binder(api).bind(json.dumps(ASKED).encode(), asking.world, asking.caller, when))
 
 
@@ -144,11 +144,11 @@ LATE: dict[str, tuple[Callable[[], Api], bool, float, list[str]]] = {
 
 @pytest.mark.parametrize("case", LATE)
 def test_it_ends_before_the_scheduler_gives_up(case: str) -> None:
-    make, known, deadline, asked = LATE[case]
+    make, known, deadline_ns, asked = LATE[case]
     api = make()
-    assert error(bind(api, known=known, deadline=deadline))
+    assert error(bind(api, known=known, deadline_ns=deadline_ns))
     assert api.asked == asked
-    assert api.time <= deadline * SECOND
+    assert api.time <= deadline_ns * SECOND
 
 
 @pytest.mark.parametrize(("lasts", "switched"), [(False, [None, "class"]), (True, [None, None])])
