@@ -205,7 +205,7 @@ def test_whoever_may_read_all_is_told_all(ground: Cluster, asked: str, capsys: p
     out, err = capsys.readouterr()
     assert (code, err) == (0, "")
     assert "2 of 2 nodes are possible" in out
-    assert "Serving:  zones: generation 1; its status does not say yet which generation is served" in out
+    assert "Serving: zones: generation 1; its status does not say yet which generation is served" in out
     options = ["--snapshot", "live", "--pods", "live", "-o", "json", "--kubeconfig", str(ground.kubeconfig)]
     file = Path(ground.folder) / "zones.yaml"
     file.write_text(yaml.safe_dump(POLICY))
@@ -244,8 +244,8 @@ def test_whoever_may_not_read_pods_everywhere_is_told_what_is_not_known(
         "Note: pods on nodes are unknown, and free capacity is counted as if nodes were empty: pods is forbidden: "
         in out
     )
-    assert "Note: namespaces are not known: namespaces " in out
-    assert "Note: not judged, zones/room: it reads what runs on nodes." in out
+    assert "Note: namespaces are unknown: namespaces " in out
+    assert "Note: not evaluated: zones/room: it reads the pods on nodes." in out
 
 
 def test_whoever_may_not_read_nodes_is_told_which_right_is_missing(

@@ -46,7 +46,7 @@ def test_who_may_read_everything_learns_what_is_wrong_first(
     out = capsys.readouterr().out
     assert f"0 of 1 policy, 0 of 1 scheduler, 0 of 1 replica ready in {namespace}" in out
     assert "  operator fairlead: NotReady: none of its pods is ready" in out
-    assert "  scheduler s: NotReady: nothing is there for it yet" in out
+    assert "  scheduler s: NotReady: the operator has created nothing for it yet" in out
     assert "  policy p: Pending: the operator has not observed generation 1 yet" in out
     # the API server has understood that a pod's metrics are asked for, and has found nobody there
     (why,) = [line for line in out.splitlines() if "metrics of fairlead-1: " in line]
