@@ -80,7 +80,7 @@ class ClusterClaim:
 
     @property
     def fault(self) -> str:
-        """Why the claim is not ours although this replica leads; empty if it is ours."""
+        """Return why the claim is not ours although this replica leads; "" if it is ours."""
         elector = self._elector
         if elector is None or elector.ended:
             return ""

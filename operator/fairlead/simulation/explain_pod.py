@@ -108,7 +108,7 @@ def groups(judged: PodResult) -> list[Group]:
 
 @dataclass(frozen=True, slots=True)
 class OneNode:
-    """Everything about one node."""
+    """Explanation of one node."""
 
     node: NodeResult
     verdict: Verdict

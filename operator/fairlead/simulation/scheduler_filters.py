@@ -26,7 +26,7 @@ NOT_SIMULATED: Final = (
 
 
 class FitFailure(msgspec.Struct, frozen=True, gc=False):
-    """Why the scheduler rejects a node."""
+    """Reason for which the scheduler rejects a node."""
 
     what: str
     """The scheduler's message, one of few, so that nodes can be counted by it."""

@@ -37,7 +37,7 @@ class Protecting:
 
 @dataclass(frozen=True, slots=True)
 class EvictionVerdict:
-    """Why a pod is not evicted; without a rule it may be evicted."""
+    """Reason for which a pod is not evicted; without a rule it may be evicted."""
 
     policy: str = ""
     rule: str = ""

@@ -57,12 +57,12 @@ class Called:
 
     @property
     def is_text(self) -> bool:
-        """Whether the first operand is a text."""
+        """Return whether the first operand is a text."""
         return self.type() in TEXTS
 
     @property
     def is_engine(self) -> bool:
-        """Whether the engine evaluates it."""
+        """Return whether the engine evaluates it."""
         return self.limits.is_engine
 
     @property

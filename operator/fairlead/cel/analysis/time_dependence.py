@@ -20,7 +20,7 @@ Watched = Mapping[tuple[int, int], expiry.ExpiringFunction]
 
 
 class _UnknownExpiryError(Exception):
-    """It is not known how long a value holds."""
+    """Value of which it is not known how long it holds."""
 
 
 def expiring_calls(checked: Checked, variables: Mapping[str, Checked]) -> Watched | None:

@@ -156,7 +156,7 @@ class Program:
 
     @property
     def is_metered(self) -> bool:
-        """Whether the cost is counted while the code runs, because it is not known to stay within the budget."""
+        """Return whether the cost is counted while the code runs, because it is not known to stay within the budget."""
         return self._estimate is not None
 
     @cached_property

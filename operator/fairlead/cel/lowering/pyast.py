@@ -30,7 +30,7 @@ class Out:
 
     @property
     def simple(self) -> bool:
-        """Whether it may be written twice and moved past anything."""
+        """Return whether it may be written twice and moved past anything."""
         return isinstance(self.expr, ast.Name | ast.Constant)
 
 

@@ -32,7 +32,7 @@ class Unread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """Everything that was read."""
+    """Survey of an installed operator: what was read of it."""
 
     namespace: str
     """Namespace of the operator, as far as known."""

@@ -26,7 +26,7 @@ class RolloutObservation:
 
     @property
     def missing(self) -> str:
-        """What keeps the rollout from being verified; empty if nothing does."""
+        """Return what keeps the rollout from being verified; "" if nothing does."""
         if self.pending_reason:
             return self.pending_reason
         if not self.has_lease:

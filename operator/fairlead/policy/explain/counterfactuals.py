@@ -27,7 +27,7 @@ Comparisons: TypeAlias = Sequence[tuple[Node, At]]
 """Comparisons that would have to come out otherwise, each with the elements of the loops around it."""
 
 
-class Values(Protocol):
+class PartValues(Protocol):
     """Values of an expression's parts, for one pod and one node."""
 
     def held(self, node: Node, at: At) -> object:
@@ -66,7 +66,7 @@ def _everything(expression: CompiledExpression) -> CompiledExpression:
     return CompiledExpression(whole, expression.variables)
 
 
-def minimal_changes(expression: CompiledExpression, values: Values) -> list[Change]:
+def minimal_changes(expression: CompiledExpression, values: PartValues) -> list[Change]:
     """Return the fewest comparisons that would have to come out otherwise; none if no set of them would do.
 
     Of sets of one size those about the node are preferred: the pod is given.
@@ -78,7 +78,7 @@ def minimal_changes(expression: CompiledExpression, values: Values) -> list[Chan
     return [_change(node, at, values) for node, at in places.values()]
 
 
-def _change(node: Node, places: Sequence[At], values: Values) -> Change:
+def _change(node: Node, places: Sequence[At], values: PartValues) -> Change:
     at = places[-1]
     operands = node.args if isinstance(node, Call) and len(node.args) <= _OPERANDS else ()
     left, right = [*(values.value(operand, at) for operand in operands), None, None][:_OPERANDS]
@@ -142,7 +142,7 @@ class _Search:
     """Search for the fewest comparisons."""
 
     expression: CompiledExpression
-    values: Values
+    values: PartValues
 
     def fewest(self, node: Node, at: At, *, want: bool) -> Comparisons | None:
         """Return what would have to come out otherwise for a part to have this value; None if nothing would do."""

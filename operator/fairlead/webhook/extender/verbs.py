@@ -155,14 +155,9 @@ def _filter(call: _Call, args: FilterArgs) -> VerbReply:
         if matched_pod.rejected_by[0] != GUARD:  # no change of rules or nodes removes this
             outcome = replace(outcome, waits=_waits(call, matched_pod.pod))
         return _refused(candidates, *matched_pod.rejected_by, outcome)
-    when = call.when
+    names, when = candidates.names, call.when
     found = call.evaluator.filter(
-        matched_pod.pod,
-        matched_pod.matched,
-        candidates.names,
-        now=when.now,
-        clock=when.clock,
-        deadline_ns=when.deadline_ns,
+        matched_pod.pod, matched_pod.matched, names, now=when.now, clock=when.clock, deadline_ns=when.deadline_ns
     )
     if len(found.passed) == len(candidates.names):
         return VerbReply(replies.encode_filter_result(args.names, args.nodes), outcome=outcome)

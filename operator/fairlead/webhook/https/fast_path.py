@@ -44,8 +44,8 @@ class FastPathConnection(RequestHandler):
     """A connection, answered here or by aiohttp."""
 
     __slots__ = (
-        "_age_ns", "_aiohttp_bytes_left", "_body_s", "_clock", "_due", "_find", "_head", "_identify", "_missing", "_parts",
-        "_received_at", "_timer", "peer",
+        "_age_ns", "_aiohttp_bytes_left", "_body_s", "_clock", "_due", "_find", "_head", "_identify", "_missing",
+        "_parts", "_received_at", "_timer", "peer",
     )  # fmt: skip
     peer: Peer
 
