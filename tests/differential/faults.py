@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from fairlead.cel.functions import arithmetic
-from fairlead.cel.lowering import context, field_access, literals, logic, macros, operators, optional_access
+from fairlead.cel.functions import maths
+from fairlead.cel.lowering import context, field_access, lowerer, macros, operators, optional_access
 from fairlead.cel.lowering.context import Context
 from fairlead.cel.lowering.pyast import Out, all_of, any_of, attribute, compare, const, index, method, native
 from fairlead.cel.syntax.ast import Call, Const, Select
@@ -50,7 +50,7 @@ def _nan_equals_itself(lo: Context, node: Call) -> Out:
 
 
 def _floor(left: int, right: int) -> int:
-    return arithmetic.divide_int(left, right) if right == 0 else left // right
+    return maths.divide_int(left, right) if right == 0 else left // right
 
 
 def _same_double(left: float, right: float) -> bool:
@@ -76,7 +76,7 @@ def _lost_default(lo: Context, node: Call) -> Out:
     return optional_access.value(lo, Call(node.id, node.function, node.args[:1]))
 
 
-_arithmetic, _constant, _select = operators._arithmetic, literals.constant, field_access.select_field
+_arithmetic, _constant, _select = operators._arithmetic, lowerer.constant, field_access.select_field
 
 
 @contextmanager
@@ -93,14 +93,14 @@ def _steps(number: int) -> Iterator[None]:
 
 FAULTS: Mapping[str, Fault] = {
     "the check for overflow is gone": lambda: patch.multiple(operators, INT_MIN=-(1 << 99), INT_MAX=1 << 99),
-    "&& and || do not absorb errors": lambda: patch.object(logic, "_absorbing", _without_absorbing),
+    "&& and || do not absorb errors": lambda: patch.object(operators, "_absorbing", _without_absorbing),
     "has() is false for a zero value": lambda: patch.object(field_access, "has_field", _there_if_not_zero),
     "the last error is kept and not the first": lambda: patch.object(Context, "catch_first", Context.catch_last),
     "a negative index counts from the end": lambda: _special("_[_]", _any_index),
     "uints wrap around": lambda: patch.object(operators, "_arithmetic", _wrapping),
     "NaN equals itself": lambda: _special("_==_", _nan_equals_itself),
     "division rounds down": lambda: patch.dict(operators._OWN, {"divide_int64": _floor}),
-    "newlines in texts are escaped": lambda: patch.object(literals, "constant", _escaped),
+    "newlines in texts are escaped": lambda: patch.object(lowerer, "constant", _escaped),
     "one step more is allowed": lambda: _steps(10_000),
     "a missing key has a default": lambda: patch.object(field_access, "select_field", _default_of_key),
     "the default of an optional is lost": lambda: _special("orValue", _lost_default),

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from differential.data import DECLARED, Facts, some_facts
 from differential.world import activation
-from fairlead.cel.engine.engine_errors import kind_of
+from fairlead.cel.engine.evaluate import kind_of
 from fairlead.cel.engine.protobuf import to_engine
 from fairlead.cel.lowering.program import Program, translated
 from fairlead.cel.lowering.pyast import CAUGHT

@@ -9,7 +9,7 @@ from typing import Any
 
 from cel_expr_python import cel
 
-from fairlead.cel.engine.engine_errors import kind_of
+from fairlead.cel.engine.evaluate import kind_of
 from fairlead.cel.functions.quantity import Quantity, from_canonical
 from fairlead.cel.values.errors import Abort, CelError, Kind
 from fairlead.cel.values.value_types import Duration, Nothing, Some, Timestamp, TypeName, UInt

@@ -1,16 +1,74 @@
 """Evaluation on the engine: of expressions that are not lowered, and as the reference for those that are."""
 
+import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from cel_expr_python import cel
 
 from fairlead.cel.analysis.expression_reads import Path
-from fairlead.cel.engine.engine_errors import clean_message, kind_of
 from fairlead.cel.engine.protobuf import FieldTree, Room, timestamp, to_engine
-from fairlead.cel.values.errors import Abort, CelError
+from fairlead.cel.values.errors import Abort, CelError, Kind
 from fairlead.cel.values.schema import NAMESPACE, NODE, PLACED_POD, POD
 from fairlead.cel.values.value_types import Timestamp
+
+_WORDS: Final = (
+    ("duplicate key", Kind.DUPLICATE_KEY),
+    ("Iteration budget exceeded", Kind.LIMIT),
+    ("vector::reserve", Kind.LIMIT),
+    ("std::bad_alloc", Kind.LIMIT),
+    ("Key not found in map", Kind.NO_SUCH_KEY),
+    ("Index error: index=", Kind.INDEX),
+    ("No matching overloads found", Kind.NO_OVERLOAD),
+    ("Index error: expected integer type", Kind.NO_OVERLOAD),
+    ("Invalid map key type", Kind.NO_OVERLOAD),
+    ("Invalid container type", Kind.NO_OVERLOAD),
+    ("Applying SELECT to non-message type", Kind.NO_OVERLOAD),
+    ("integer overflow", Kind.OVERFLOW),
+    ("timestamp overflow", Kind.OVERFLOW),
+    ("above maximum allowed", Kind.OVERFLOW),
+    ("below minimum allowed", Kind.OVERFLOW),
+    ("quantity out of range", Kind.OVERFLOW),
+    ("divide by zero", Kind.DIVIDE_BY_ZERO),
+    ("modulus by zero", Kind.DIVIDE_BY_ZERO),
+    ("cannot convert", Kind.CONVERSION),
+    ("conversion", Kind.CONVERSION),
+    ("out of int64 range", Kind.CONVERSION),
+    ("out of uint64 range", Kind.CONVERSION),
+    ("malformed UTF-8", Kind.CONVERSION),
+    ("invalid base64 data", Kind.CONVERSION),
+    ("optional.none() dereference", Kind.NO_VALUE),
+    ("regular expression", Kind.PATTERN),
+    ("invalid replacement string", Kind.PATTERN),
+    ("unable to find descriptor for type URL", Kind.NO_VALUE),  # a field of type dyn that is absent
+    ("NOT_FOUND", Kind.NO_SUCH_KEY),
+)
+
+
+_CLEANED: Final = (
+    (re.compile(r"^[A-Z_]+: "), ""),
+    (re.compile(r"math\.@max"), "math.greatest"),
+    (re.compile(r"math\.@min"), "math.least"),
+    (re.compile(r"(?<= )@in\b"), "in"),
+    (re.compile(r"(?<= )_?([-+*/%<>=!]=?|\[)_\]?(?=\()"), r"\1"),
+    (re.compile(r"(?<=[(, ])(u?int)64(?=[,)])"), r"\1"),
+    (re.compile(r"<jump_condition>"), "a condition that is no bool"),
+    (re.compile(r"vector::reserve"), "a list cannot have so many items"),
+    (re.compile(r"std::bad_alloc"), "there is no memory for it"),
+)
+
+
+def kind_of(message: str) -> Kind:
+    """Return the kind of an error by the engine's text; one that the table does not know is an invalid argument."""
+    return next((kind for words, kind in _WORDS if words in message), Kind.ARGUMENT)
+
+
+def clean_message(message: str) -> str:
+    """Return the engine's text without status codes and internal names of operators."""
+    for pattern, word in _CLEANED:
+        message = pattern.sub(word, message)
+    return message
+
 
 _MESSAGES = {"pod": POD, "node": NODE, "namespaceObject": NAMESPACE, "victim": PLACED_POD}
 

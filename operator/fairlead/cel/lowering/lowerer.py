@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from fairlead.cel.analysis.node_facts import Analysis
 from fairlead.cel.analysis.time_dependence import Watched
 from fairlead.cel.analysis.weights import depends_on_data
-from fairlead.cel.lowering import field_access, literals, macros, operators, optional_access
+from fairlead.cel.lowering import field_access, macros, operators, optional_access
 from fairlead.cel.lowering.context import Context
-from fairlead.cel.lowering.pyast import Out, Statements, attribute, const, load, method
+from fairlead.cel.lowering.pyast import Out, Statements, any_raises, attribute, const, load, method
 from fairlead.cel.syntax.ast import (
     OPTIONAL,
     Call,
@@ -29,7 +29,8 @@ from fairlead.cel.syntax.ast import (
     Select,
     StructExpr,
 )
-from fairlead.cel.values.errors import NotLoweredError
+from fairlead.cel.values.errors import Abort, Kind, NotLoweredError
+from fairlead.cel.values.value_types import NONE, UInt
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,7 +62,7 @@ class Lowerer(Context):
     def _lowered(self, node: Node) -> Out:
         match node:
             case Const():
-                return literals.constant(self, node)
+                return constant(self, node)
             case Ident():
                 return field_access.name(self, node)
             case Select() if self.type_of(node.operand).name == OPTIONAL:
@@ -74,9 +75,9 @@ class Lowerer(Context):
             case Call():
                 return operators.call(self, node)
             case ListExpr():
-                return literals.list_of(self, node)
+                return list_of(self, node)
             case StructExpr():
-                return literals.map_of(self, node)
+                return map_of(self, node)
             case Comprehension():
                 return macros.fold(self, node)
         raise NotLoweredError(type(node).__name__)
@@ -144,3 +145,53 @@ class Lowerer(Context):
         if not self.trace or self._in_variable or isinstance(node, Const):
             return out
         return Out(ast.Call(load("record"), [const(node.id), out.expr], []), out.raises)
+
+
+def constant(lo: Context, node: Const) -> Out:
+    """Write a constant."""
+    if isinstance(node.value, UInt):
+        return Out(lo.ref(node.value))
+    return Out(const(node.value))
+
+
+def list_of(lo: Context, node: ListExpr) -> Out:
+    """Write `[a, ?b]`."""
+    parts = lo.sequence(node.elements)
+    elements: list[ast.expr] = [
+        ast.Starred(lo.call(listed, part.expr), ast.Load()) if at in node.optional else part.expr
+        for at, part in enumerate(parts)
+    ]
+    return Out(ast.List(elements, ast.Load()), any_raises(*parts))
+
+
+def listed(optional: object) -> Sequence[object]:
+    """Return the elements that an optional adds to a list."""
+    return () if optional is NONE else (optional.value,)  # type: ignore[attr-defined]
+
+
+def map_of(lo: Context, node: StructExpr) -> Out:
+    """Write `{key: value, ?key: value}`."""
+    if node.message:
+        raise NotLoweredError(f"an object of type {node.message}")
+    keys = [entry.key for entry in node.entries if isinstance(entry.key, Node)]
+    parts = lo.sequence([part for entry, key in zip(node.entries, keys, strict=True) for part in (key, entry.value)])
+    made_keys = [lo.key(key, part) for key, part in zip(keys, parts[::2], strict=True)]
+    values = [part.expr for part in parts[1::2]]
+    texts = {key.value for key in keys if isinstance(key, Const) and isinstance(key.value, str)}
+    if len(texts) == len(keys) and not any(entry.optional for entry in node.entries):
+        return Out(ast.Dict(list(made_keys), values), any_raises(*parts))
+    flags = const(tuple(entry.optional for entry in node.entries))
+    made = lo.call(make_map, ast.Tuple(made_keys, ast.Load()), ast.Tuple(values, ast.Load()), flags)
+    return Out(made, any_raises(*parts) or lo.may_abort(node))
+
+
+def make_map(keys: Sequence[object], values: Sequence[object], optional: Sequence[bool]) -> dict[object, object]:
+    """Make a map of which keys may be equal or values absent. Raises Abort for a key that stands twice."""
+    made: dict[object, object] = {}
+    for key, value, is_optional in zip(keys, values, optional, strict=True):
+        if is_optional and value is NONE:
+            continue
+        if key in made:
+            raise Abort(Kind.DUPLICATE_KEY, f"the key {key!r} stands twice in a map")
+        made[key] = value.value if is_optional else value  # type: ignore[attr-defined]
+    return made

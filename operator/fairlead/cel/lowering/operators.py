@@ -6,12 +6,24 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-from fairlead.cel.functions import arithmetic, metered
+from fairlead.cel.functions import maths, metered
 from fairlead.cel.functions.overloads import FUNCTIONS, LEFT_TO_THE_ENGINE, PATTERN_METHODS
 from fairlead.cel.functions.regex import compile_units, compiled
-from fairlead.cel.lowering import field_access, logic, optional_access
+from fairlead.cel.lowering import field_access, optional_access
 from fairlead.cel.lowering.context import Context
-from fairlead.cel.lowering.pyast import Out, any_raises, compare, const, either, load, negate, walrus
+from fairlead.cel.lowering.pyast import (
+    Out,
+    Statements,
+    all_of,
+    any_of,
+    any_raises,
+    compare,
+    const,
+    either,
+    load,
+    negate,
+    walrus,
+)
 from fairlead.cel.syntax.ast import Call, Const
 from fairlead.cel.values import equality
 from fairlead.cel.values.errors import CelError, NotLoweredError
@@ -126,12 +138,88 @@ def _is_in_paying(meter: Meter, item: object, values: Sequence[object]) -> bool:
     return equality.contains(values, item)
 
 
+def junction(lo: Context, node: Call, *, conjunction: bool) -> Out:
+    """Write `left && right` or `left || right`."""
+    with lo.inside() as left_block:
+        left = lo.lower(node.args[0])
+    with lo.inside() as right_block:
+        right = lo.lower(node.args[1])
+    if lo.absorbs(left.raises):
+        return _absorbing(lo, (left, left_block), (right, right_block), conjunction=conjunction)
+    lo.block += left_block
+    if not right_block:
+        join = all_of if conjunction else any_of
+        return Out(join(left.expr, right.expr), any_raises(left, right))
+    name = lo.fresh()
+    lo.assign(name, left.expr)
+    with lo.inside() as then:
+        then += right_block
+        lo.assign(name, right.expr)
+    lo.branch(_undecided(name, conjunction=conjunction), then)
+    return Out(load(name), any_raises(left, right))
+
+
+def _absorbing(lo: Context, left: tuple[Out, Statements], right: tuple[Out, Statements], *, conjunction: bool) -> Out:
+    """Write a junction whose left side may raise: the error stands only if the right side does not decide."""
+    name, error = lo.fresh(), lo.fresh("e")
+    lo.assign(error, const(None))
+    with lo.inside() as first:
+        first += left[1]
+        lo.assign(name, left[0].expr)
+    with lo.inside() as unknown:
+        lo.assign(name, const(conjunction))
+    lo.catch_last(first, error, unknown)
+    with lo.inside() as second:
+        with lo.inside() as body:
+            body += right[1]
+            lo.assign(name, right[0].expr)
+        if right[0].raises:
+            with lo.inside() as handler:
+                lo.raise_kept(error)
+                lo.block.append(ast.Raise(None, None))
+            lo.guard(body, handler)
+        else:
+            second += body
+        with lo.inside() as undecided:
+            lo.raise_kept(error)
+        lo.branch(_undecided(name, conjunction=conjunction), undecided)
+    lo.branch(_undecided(name, conjunction=conjunction), second)
+    return Out(load(name), raises=True)
+
+
+def _undecided(name: str, *, conjunction: bool) -> ast.expr:
+    return load(name) if conjunction else negate(load(name))
+
+
+def negation(lo: Context, node: Call) -> Out:
+    """Write `!value`."""
+    value = lo.lower(node.args[0])
+    return Out(negate(value.expr), value.raises)
+
+
+def conditional(lo: Context, node: Call) -> Out:
+    """Write `test ? then : otherwise`."""
+    test = lo.lower(node.args[0])
+    with lo.inside() as then_block:
+        then = lo.lower(node.args[1])
+    with lo.inside() as else_block:
+        otherwise = lo.lower(node.args[2])
+    may_raise = any_raises(test, then, otherwise)
+    if not then_block and not else_block:
+        return Out(either(test.expr, then.expr, otherwise.expr), may_raise)
+    name = lo.fresh()
+    for block, out in ((then_block, then), (else_block, otherwise)):
+        block.append(ast.Assign([ast.Name(name, ast.Store())], out.expr))
+    lo.branch(test.expr, then_block, else_block)
+    return Out(load(name), may_raise)
+
+
 _ARITHMETIC: Final[Mapping[str, type[ast.operator]]] = {"_+_": ast.Add, "_-_": ast.Sub, "_*_": ast.Mult}
 _SPECIAL: Final[Mapping[str, Callable[[Context, Call], Out]]] = {
-    "_&&_": lambda lo, node: logic.junction(lo, node, conjunction=True),
-    "_||_": lambda lo, node: logic.junction(lo, node, conjunction=False),
-    "!_": logic.negation,
-    "_?_:_": logic.conditional,
+    "_&&_": lambda lo, node: junction(lo, node, conjunction=True),
+    "_||_": lambda lo, node: junction(lo, node, conjunction=False),
+    "!_": negation,
+    "_?_:_": conditional,
     "_[_]": field_access.element_of,
     "_==_": equals,
     "_!=_": equals,
@@ -140,12 +228,12 @@ _SPECIAL: Final[Mapping[str, Callable[[Context, Call], Out]]] = {
     **optional_access.FUNCTIONS,
 }
 _OWN: Final[Mapping[str, Callable[..., object]]] = {
-    "divide_int64": arithmetic.divide_int,
-    "modulo_int64": arithmetic.modulo_int,
-    "negate_int64": arithmetic.negate_int,
-    "divide_uint64": arithmetic.divide_uint,
-    "modulo_uint64": arithmetic.modulo_uint,
-    "divide_double": arithmetic.divide_double,
+    "divide_int64": maths.divide_int,
+    "modulo_int64": maths.modulo_int,
+    "negate_int64": maths.negate_int,
+    "divide_uint64": maths.divide_uint,
+    "modulo_uint64": maths.modulo_uint,
+    "divide_double": maths.divide_double,
 }
 _NEVER_RAISE: Final = frozenset({"type", "contains_string", "bool_to_string", "int64_to_string"})
 _SIZES: Final = frozenset({"size_list", "list_size", "size_map", "map_size", "size_string", "string_size"})
@@ -209,4 +297,4 @@ def _arithmetic(lo: Context, node: Call, kind: str) -> Out:
     name = lo.fresh()
     fits = ast.Compare(const(low), [ast.LtE(), ast.LtE()], [walrus(name, made), const(high)])
     result: ast.expr = load(name) if kind == "int" else ast.Call(lo.ref(UInt), [load(name)], [])
-    return Out(either(fits, result, lo.call(arithmetic.overflow)), raises=True)
+    return Out(either(fits, result, lo.call(maths.overflow)), raises=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.cel.engine.engine_errors import clean_message
+from fairlead.cel.engine.evaluate import clean_message
 from fairlead.policy.views.faults import InternalRuleError, RuleError
 from fairlead.strategies.facts import Unknown
 

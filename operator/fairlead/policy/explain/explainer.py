@@ -14,7 +14,6 @@ from fairlead.policy.evaluate.evaluator import UNDECIDED, UNKNOWN_NODE
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.scoring import normalized, on_the_wire, sums, weighted
 from fairlead.policy.explain.counterfactuals import lowered_values, minimal_changes
-from fairlead.policy.explain.engine_trace import EngineTrace
 from fairlead.policy.explain.explanation import (
     Change,
     ExplainedMatchError,
@@ -26,7 +25,7 @@ from fairlead.policy.explain.explanation import (
     ScoreExplained,
     Step,
 )
-from fairlead.policy.explain.trace_steps import steps
+from fairlead.policy.explain.trace_steps import EngineTrace, steps
 from fairlead.policy.views.faults import RAISED, RuleError
 from fairlead.policy.views.node_data import with_data
 from fairlead.policy.views.node_table import Nodes

@@ -4,15 +4,20 @@ Quantities, labels and annotations are strings to Kubernetes: `'9' > '10'` is tr
 """
 
 import re
+from collections.abc import Generator
 from typing import Final
 
 from fairlead.api.errors import FieldPath
+from fairlead.api.rules import Match
 from fairlead.cel.functions.quantity import to_float
 from fairlead.cel.syntax.ast import Call, Select, walk
 from fairlead.cel.syntax.diagnostics import place
 from fairlead.cel.syntax.unparse import text
 from fairlead.policy.compile.expression import CompiledExpression
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.lint.absent_keys import MapEntry, OutcomePairs, all_of, entries, outcomes
 from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
+from fairlead.policy.lint.match_checks import required_labels
 from fairlead.policy.lint.symbolic import Term, TooLargeError, read, read_optionally, term_of
 
 _ORDERS: Final = ("_<_", "_<=_", "_>_", "_>=_")
@@ -75,3 +80,115 @@ def _entry(term: Term) -> tuple[Select, str] | None:
     if entry is None or not isinstance(entry[0].node, Select):
         return None
     return entry[0].node, str(entry[1])
+
+
+_NODE_LABELS: Final = frozenset(
+    {
+        *(f"{prefix}kubernetes.io/{name}" for prefix in ("", "beta.") for name in ("arch", "hostname", "os")),
+        *(f"topology.kubernetes.io/{name}" for name in ("region", "zone")),
+        "node.kubernetes.io/instance-type",
+    }
+)
+"""Labels that every node has."""
+_LISTS: Final = (".containers", ".addresses", ".conditions")
+"""Lists that are never empty."""
+_ROOTS: Final = {"pod": "a pod", "node": "a node", "victim": "a victim", "namespaceObject": "a namespace"}
+_ENTRIES_MAX: Final = 8
+"""Entries per expression that are worth a warning."""
+_NAMESPACE_LABELS: Final = frozenset({"kubernetes.io/metadata.name"})
+_RESOURCES: Final = frozenset({"cpu", "ephemeral-storage", "memory", "pods"})
+
+
+class AbsentKeyChecks:
+    """Checks of one policy's expressions for entries that may be absent."""
+
+    def __init__(self, compiled: CompiledPolicy, match: Match) -> None:
+        self._compiled = compiled
+        self._conditions = [condition.expression for condition in compiled.match.conditions]
+        self._known: dict[MapEntry, OutcomePairs] = {}
+        self._present = {
+            "pod.metadata.labels": required_labels(match.pod_selector),
+            "namespaceObject.metadata.labels": required_labels(match.namespace_selector) | _NAMESPACE_LABELS,
+            "node.metadata.labels": _NODE_LABELS,
+            "node.status.allocatable": _RESOURCES,
+            "node.status.capacity": _RESOURCES,
+        }
+
+    def check(self, path: FieldPath, expression: CompiledExpression) -> LintWarnings:
+        """Yield the warnings about an expression of the policy."""
+        match path[1:]:
+            case ("match", *_):
+                yield from self._in_condition(path, expression)
+            case ("filters", int(at), *_) if self._compiled.filters[at].rejects_on_error:
+                yield from self._in_filter(path, expression)
+            case ("preemption", *_):
+                yield from self._in_protection(path, expression)
+
+    def _in_condition(self, path: FieldPath, expression: CompiledExpression) -> LintWarnings:
+        compiled = self._compiled
+        if not compiled.filters and not compiled.protections:
+            return  # scores and annotations are left out, as they would be for a pod that does not match
+        then = "protections then hold for every victim"
+        if compiled.filters:
+            then = "filters then reject it on every node"
+        for entry in self._entries(expression):
+            if any(absent is None for absent, _ in (yield from self._matching(entry))):
+                yield _warning(path, entry, f"the policy's {then}")
+
+    def _in_filter(self, path: FieldPath, expression: CompiledExpression) -> LintWarnings:
+        for entry in self._entries(expression):
+            if (None, True) in (yield from self._outcomes(expression, entry)):
+                yield _warning(path, entry, "an error rejects the node (onError: Reject)")
+
+    def _in_protection(self, path: FieldPath, expression: CompiledExpression) -> LintWarnings:
+        for entry in self._entries(expression):
+            if (None, False) in (yield from self._outcomes(expression, entry)):
+                yield _warning(path, entry, "an error protects the victim")
+
+    def _entries(self, expression: CompiledExpression) -> list[MapEntry]:
+        """Return the entries that the expression reads and that may be absent, at most `_ENTRIES_MAX`."""
+        found = [one for one in entries(expression) if one.key not in self._present.get(one.map, ())]
+        return [one for one in found if one.key is not None or not one.map.endswith(_LISTS)][:_ENTRIES_MAX]
+
+    def _outcomes(self, expression: CompiledExpression, entry: MapEntry) -> Generator[None, None, OutcomePairs]:
+        """Return the outcomes of a rule for the pods that match."""
+        yield
+        if not any(absent for absent, _ in (yield from self._matching(entry))):
+            return frozenset()
+        return outcomes(expression, entry)
+
+    def _matching(self, entry: MapEntry) -> Generator[None, None, OutcomePairs]:
+        """Return the outcomes of all conditions that read the entry, taken together."""
+        if entry not in self._known:
+            about = self._conditions
+            if entry.root in _ROOTS and entry.key is not None:  # paths do not have the keys that macros go over
+                about = [one for one in about if any(entry.key in path for path in one.paths)]
+            found = list[OutcomePairs]()
+            for condition in about:
+                yield
+                found.append(outcomes(condition, entry))
+            self._known[entry] = all_of(found)
+        return self._known[entry]
+
+
+def _warning(path: FieldPath, entry: MapEntry, then: str) -> LintWarning:
+    message = f"this raises an error {_where_absent(entry)}, and {then}"
+    return LintWarning(LintCode.ABSENT_RAISES, path, message, _hint(entry))
+
+
+def _where_absent(entry: MapEntry) -> str:
+    """Return in words which objects do not have the entry."""
+    if entry.key is None:
+        return f"where {entry.map} is empty"
+    kinds = {"labels": "label", "annotations": "annotation"}
+    holder, _, field = entry.map.rpartition(".")
+    if entry.root in _ROOTS and holder == f"{entry.root}.metadata" and field in kinds:
+        return f"for {_ROOTS[entry.root]} without the {kinds[field]} {entry.key!r}"
+    return f"where {entry.map} has no {entry.key!r}"
+
+
+def _hint(entry: MapEntry) -> str:
+    if entry.key is None:
+        return f"check `{entry.map}.size() > 0` first, or use `{entry.map}.exists(...)`"
+    default = "'0'" if entry.map.rpartition(".")[2] in QUANTITIES else "''"
+    return f"write `{entry.map}[?{entry.key!r}].orValue({default})`, or check `{entry.key!r} in {entry.map}` first"

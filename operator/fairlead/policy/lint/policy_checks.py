@@ -13,9 +13,8 @@ from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, Spec
 from fairlead.cooperative import Steps, about, finish, gathered
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.lint.absent_key_checks import AbsentKeyChecks
 from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
-from fairlead.policy.lint.expression_checks import check_comparisons
+from fairlead.policy.lint.expression_checks import AbsentKeyChecks, check_comparisons
 from fairlead.policy.lint.match_checks import check_match
 from fairlead.policy.lint.rule_checks import check_engine, check_filter, check_protection, check_score
 from fairlead.strategies.reads import EVERY

@@ -18,9 +18,8 @@ from typing import Any, Final
 
 from aiohttp.web_protocol import RequestHandler
 
-from fairlead.webhook.https.address_share import ConnectionsByAddress
-from fairlead.webhook.https.connection_limits import Limits
-from fairlead.webhook.https.handshake_errors import reason_of
+from fairlead.webhook.https.connection_limits import ConnectionsByAddress, Limits
+from fairlead.webhook.https.tls import reason_of
 
 BACKLOG: Final = 1024
 AT_ONCE: Final = 16

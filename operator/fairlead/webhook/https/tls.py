@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from cryptography import x509
 
@@ -200,3 +200,24 @@ def _certificates(content: bytes, where: object) -> list[x509.Certificate]:
 def _expiry(found: Sequence[x509.Certificate]) -> datetime:
     """Return the earliest expiry in a bundle."""
     return min(one.not_valid_after_utc for one in found).astimezone(UTC)
+
+
+_REASONS: Final = {
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "no certificate",
+    "HTTP_REQUEST": "plain HTTP",
+    "HTTPS_PROXY_REQUEST": "plain HTTP",
+    "WRONG_VERSION_NUMBER": "no TLS",
+    "UNSUPPORTED_PROTOCOL": "old TLS",
+}
+_FAULTS: Final = {9: "not yet valid", 10: "expired", 26: "not for clients"}
+
+
+def reason_of(error: Exception) -> str:
+    """Return the reason of a failed handshake."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return _FAULTS.get(error.verify_code, "unknown authority")
+    if isinstance(error, ssl.SSLError):
+        return _REASONS.get(error.reason or "", "other")
+    if isinstance(error, TimeoutError):
+        return "timeout"
+    return "connection lost"

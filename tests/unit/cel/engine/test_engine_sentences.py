@@ -3,10 +3,9 @@
 import pytest
 from cel_expr_python import cel
 
-from fairlead.cel.engine import engine_errors
-from fairlead.cel.engine.engine_errors import kind_of
+from fairlead.cel.engine import evaluate
 from fairlead.cel.engine.environment import RULE, environment
-from fairlead.cel.engine.evaluate import engine_inputs
+from fairlead.cel.engine.evaluate import engine_inputs, kind_of
 from fairlead.cel.values.structs import from_json
 
 POD = {"metadata": {"labels": {}}, "spec": {"containers": [{"livenessProbe": {"httpGet": {}}}]}}
@@ -84,8 +83,8 @@ def test_a_sentence_of_the_engine_is_pinned_with_its_kind(words: str, text: str,
     found = _sentence(text)
     assert found.startswith(sentence)
     assert words in found
-    assert kind_of(found) is dict(engine_errors._WORDS)[words]
+    assert kind_of(found) is dict(evaluate._WORDS)[words]
 
 
 def test_every_line_of_the_table_is_pinned() -> None:
-    assert {words for words, _ in engine_errors._WORDS} == PINNED.keys() | NOT_PROVOKED
+    assert {words for words, _ in evaluate._WORDS} == PINNED.keys() | NOT_PROVOKED

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairlead.webhook.https.address_share import ConnectionsByAddress
+from fairlead.webhook.https.connection_limits import ConnectionsByAddress
 
 
 def crowd(*there: str, most: int = 6, each: int = 3) -> ConnectionsByAddress[str]:

@@ -20,8 +20,7 @@ from fairlead.pki.issuing import create_authority, issue_leaf
 from fairlead.process.health import Probes
 from fairlead.webhook.admission.admission_server import AdmissionServer
 from fairlead.webhook.extender.call import IncomingCall, Reply
-from fairlead.webhook.https.address_share import ConnectionsByAddress
-from fairlead.webhook.https.connection_limits import Limits
+from fairlead.webhook.https.connection_limits import ConnectionsByAddress, Limits
 from fairlead.webhook.https.listener import TlsListener
 from fairlead.webhook.https.server import WebhookServer
 from fairlead.webhook.https.tls import Tls
