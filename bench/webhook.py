@@ -23,7 +23,7 @@ from fairlead.webhook.extender.state import ServingState, build_serving_state
 CALLER: Final = Caller(schedulers=frozenset({cluster.SCHEDULER}), ignore_entry=True)
 WHEN: Final = CallClock(cluster.NOW, monotonic_ns, cluster.NEVER)
 KEEPING: Final = ("variables.wants != ''", *cluster.FILTERS[1:])
-"""Three filters that refuse nobody; of those of `cluster` the first refuses a quarter."""
+"""Three filters that reject no node; of those of `cluster` the first rejects a quarter."""
 BYTES: Final = 5000  # of a node in a request
 SAMPLE: Final = 10
 
@@ -57,7 +57,7 @@ def no_filter(size: Size) -> list[float]:
     return _filtered(size, size.nodes, PolicySet())
 
 
-def nobody_refused(size: Size) -> list[float]:
+def none_rejected(size: Size) -> list[float]:
     """Three filters, and all nodes pass."""
     return _filtered(size, size.nodes, cluster.policies(KEEPING))
 
@@ -143,7 +143,7 @@ def whole_node(at: int) -> bytes:
 
 BENCHMARKS: Final[Benchmarks] = {
     "webhook-no-filter": Benchmark("us", no_filter),
-    "webhook-nobody-refused": Benchmark("us", nobody_refused),
+    "webhook-none-rejected": Benchmark("us", none_rejected),
     "webhook-quarter-refused": Benchmark("us", quarter_refused),
     "webhook-sample": Benchmark("us", sample),
     "webhook-prioritize-after-filter": Benchmark("us", prioritized),

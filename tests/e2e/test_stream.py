@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.control.loop.assemble import AUTHORITY
+from fairlead.control.loop.controller import AUTHORITY
 from fairlead.pki.rotation import ROTATE
 from fairlead.render.object_names import CONFIG_HASH
 from fairlead.render.plan import TLS_FOLDER

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairlead.api.names import GROUP
-from fairlead.control.loop.assemble import now
+from fairlead.control.loop.controller import now
 from fairlead.control.reconcile.managed_schedulers import ManagedSchedulers
 from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.control.reconcile.observe import observe

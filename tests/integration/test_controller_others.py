@@ -3,7 +3,7 @@
 from base64 import b64encode
 from collections.abc import Callable
 
-from fairlead.control.loop.assemble import now
+from fairlead.control.loop.controller import now
 from fairlead.pki.authority import current_leaf, server_hosts
 from fairlead.pki.identities import OPERATOR, SERVER, scheduler_identity
 from fairlead.render.operator_settings import parse_settings

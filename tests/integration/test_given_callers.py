@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.control.loop.assemble import now
+from fairlead.control.loop.controller import now
 from fairlead.pki.identities import OPERATOR, scheduler_identity
 from fairlead.pki.issuing import Pair, create_authority, issue_leaf
 from fairlead.pki.tls_context import client_context

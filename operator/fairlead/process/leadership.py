@@ -4,7 +4,7 @@ import os
 import socket
 from typing import TYPE_CHECKING
 
-from fairlead.control.loop.assemble import LEASE, LeaderContext, leader_controller
+from fairlead.control.loop.controller import LEASE, LeaderContext, leader_controller
 from fairlead.control.loop.kopf_runtime import Runtime, session
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.status.lint_cache import LintCache

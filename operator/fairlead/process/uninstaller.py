@@ -10,7 +10,7 @@ from typing import Final
 
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME, GROUP
 from fairlead.control.decide.decide import deletion_order
-from fairlead.control.loop.assemble import AUTHORITY, LEASE
+from fairlead.control.loop.controller import AUTHORITY, LEASE
 from fairlead.control.loop.waker import CAPACITIES
 from fairlead.control.reconcile.managed_schedulers import NAME as MANAGED_SCHEDULERS
 from fairlead.control.reconcile.object_client import ObjectClient, resource

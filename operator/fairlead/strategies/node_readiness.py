@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from fairlead.api.selectors import compile_selector
 from fairlead.strategies.contract import (
     ANNOTATIONS,
     CONDITIONS,
@@ -30,7 +31,6 @@ from fairlead.strategies.contract import (
     Unknown,
     Verdict,
 )
-from fairlead.strategies.label_selector import compile_selector
 from fairlead.strategies.node_readiness_params import (
     ConditionItem,
     DaemonSetItem,

@@ -15,7 +15,7 @@ from aiohttp import web
 from generate.crds import installed_policy
 
 from fairlead.control.certificates.issuer import SchedulerCertificates
-from fairlead.control.loop.assemble import AUTHORITY, LeaderContext, leader_controller, now
+from fairlead.control.loop.controller import AUTHORITY, LeaderContext, leader_controller, now
 from fairlead.control.loop.kopf_runtime import Runtime, session
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.kube.access.access import from_kubeconfig

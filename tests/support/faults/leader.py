@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 from generate.crds import installed_policy
 
-from fairlead.control.loop.assemble import AUTHORITY, Controller, LeaderContext, leader_controller
+from fairlead.control.loop.controller import AUTHORITY, Controller, LeaderContext, leader_controller
 from fairlead.control.loop.kopf_runtime import CHILDREN
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.reconcile.replicas import ReplicaClient
@@ -87,9 +87,9 @@ def around(cluster: Cluster) -> Iterator[None]:
         patch.object(ReplicaClient, "poll", ask),
         patch("fairlead.control.reconcile.reconciler.probe_extender_urls", answered),
         patch("fairlead.control.decide.decide.plan", _planned),
-        patch("fairlead.control.loop.assemble.TemplateEngine", lambda _: ENGINE),
+        patch("fairlead.control.loop.controller.TemplateEngine", lambda _: ENGINE),
         patch("fairlead.control.decide.retention.SCHEDULER_S", 60.0),
-        patch("fairlead.control.loop.assemble.now", cluster.now),
+        patch("fairlead.control.loop.controller.now", cluster.now),
         patch("fairlead.pki.authority.new", new),
     ):
         yield

@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 
 import fairlead
-from fairlead.control.loop.assemble import now
+from fairlead.control.loop.controller import now
 from fairlead.kube.access.access import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.control.loop.assemble import LeaderContext
+from fairlead.control.loop.controller import LeaderContext
 from fairlead.kube.access.access import Access
 from fairlead.kube.access.credentials import StaticCredentials
 from fairlead.kube.http.client import Client

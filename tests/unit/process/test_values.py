@@ -220,7 +220,7 @@ async def test_no_value_of_a_fact_is_told(tmp_path: Path, logged: io.StringIO) -
         )
         assert not {what: text for what, text in said.items() if MARK in text and not what.startswith("filter, a node")}
         refused = [str(state) for state in one.core.policies.states.values() if state.reason != "Compiled"]
-        assert len(refused) < 5, refused  # of the many some cost too much on the engine
+        assert len(refused) < 8, refused  # of the many, some cost too much on the engine: base64 and dyn over pods
         seen = await told(one)
         assert seen.count("last_error") > 100
         assert MARK not in seen

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.selectors import LabelSelector
-from fairlead.strategies.label_selector import compile_selector
+from fairlead.api.selectors import LabelSelector, compile_selector
 
 
 def where(operator: str, *values: str) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Watches, the queue, polling and waking: all that starts a reconcile; `assemble` builds it."""
+"""Watches, the queue, polling and waking: all that starts a reconcile; `controller` puts it together."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fairlead.api import rules as written
 from fairlead.api.errors import FieldError, FieldPath
 from fairlead.api.params import Params, data_names
-from fairlead.api.selectors import LabelSelector
+from fairlead.api.selectors import LabelSelector, compile_selector
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cel.check import BOOL, NUMBER, STRING
 from fairlead.cel.engine.environment import CONDITION, PROTECTION, RULE, Scope
@@ -29,7 +29,6 @@ from fairlead.policy.compile.model import (
 )
 from fairlead.policy.compile.policy_errors import Fault, PolicyError, in_field
 from fairlead.strategies.contract import Filter, Score, Strategy
-from fairlead.strategies.label_selector import compile_selector
 from fairlead.strategies.reads import EVERY
 
 

@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
-from fairlead.api.selectors import LabelSelector
+from fairlead.api.selectors import LabelSelector, compile_selector
 from fairlead.policy.compile.model import CompiledPolicy, FilterRule, Match, Selector
 from fairlead.strategies.contract import CompiledFilter, Filter, Reject
-from fairlead.strategies.label_selector import compile_selector
 from fairlead.strategies.reads import Reads
 
 

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from fairlead.api.rules import Match
-from fairlead.api.selectors import LabelSelector
+from fairlead.api.selectors import LabelSelector, compile_selector
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
 from fairlead.policy.lint.rule_checks import check_engine, check_identity
 from fairlead.policy.lint.symbolic import can_be
-from fairlead.strategies.label_selector import compile_selector
 
 _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from fairlead.control.decide.desired import PAUSED
-from fairlead.control.loop.assemble import Controller
+from fairlead.control.loop.controller import Controller
 from fairlead.pki.authority import Phase
 from fairlead.render.object_names import SCHEDULER_LABEL, digest
 from support.faults.api import Happened, Key
