@@ -222,9 +222,9 @@ def _live_and_let_go(release: Release, pods: Stage) -> None:
 def _without(state: str) -> str | None:
     """As if it had been so for as long as a scheduler outlives its policies."""
     remembered = json.loads(state)
-    if remembered["lasting"].get("empty_since") is None:
+    if remembered["retention"].get("empty_since") is None:
         return None
-    remembered["lasting"]["empty_since"] = 1.0
+    remembered["retention"]["empty_since"] = 1.0
     return json.dumps(remembered)
 
 

@@ -298,7 +298,7 @@ def test_a_configuration_that_the_scheduler_refuses_is_not_run_and_the_status_sa
     assert pods.placed("meanwhile") == release.nodes[2]
 
     def put_back() -> bool:
-        return "runs again" in release.condition("wiring", "Programmed")[2]
+        return "rolled back to the last good one" in release.condition("wiring", "Programmed")[2]
 
     wait_for("the last good one to be back", put_back)
     LOG.info("the last good one was back after %.1f s", time.monotonic() - begun)

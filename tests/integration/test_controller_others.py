@@ -49,7 +49,7 @@ def test_certificates_of_others_are_asked_for_and_used(at_work: Callable[..., Gr
         found = ground.cluster.api.get(f"{POLICIES}/p").get("status", {}).get("conditions", [])
         return next((one["message"] for one in found if one["type"] == "Accepted"), "")
 
-    wait_for("what is missing", lambda: "kube-scheduler-o-tls is not there" in message())
+    wait_for("what is missing", lambda: "kube-scheduler-o-tls does not exist" in message())
     authority, hosts = ground.stub.authority, server_hosts(SERVICE, ground.namespace, ADDRESSES)
     shown = {
         "kube-scheduler-o-tls": current_leaf(authority, scheduler_identity("o"), "client", frozenset(), now(), None),

@@ -185,7 +185,7 @@ def test_kubectl_shows_what_an_owner_looks_for(api: Api, kubectl: Kubectl) -> No
 def test_kubectl_explains_every_field(api: Api, kubectl: Kubectl) -> None:
     explained = kubectl("explain", "sep.spec.filters", "--recursive")
     assert {"expression", "onError", "nodeReadiness", "holdOff"} <= {*explained.split()}
-    assert "What is said about a node that is refused." in kubectl("explain", "sep.spec.filters.reason")
+    assert "Message for rejected nodes." in kubectl("explain", "sep.spec.filters.reason")
     document = json.loads(api.text("/openapi/v3/apis/fairlead.dev/v1alpha1"))
     schema = document["components"]["schemas"]["dev.fairlead.v1alpha1.SchedulerExtenderPolicy"]
     assert [*_unexplained(schema["properties"]["spec"], "spec")] == []
