@@ -216,7 +216,11 @@ def test_configuration_that_the_scheduler_refuses(release: Release, stream: Stre
         profile = {"plugins": {"filter": {"enabled": [{"name": "NoSuchPlugin"}]}}}
         release.install({"name": "fairlead", "profile": profile}, drainSeconds=5)
         release.until("pools", "Programmed", "ConfigurationRejected", timeout_s=120)
-        wait_for("the old one", lambda: "runs again" in release.condition("pools", "Programmed")[2], timeout_s=120)
+        wait_for(
+            "the old one",
+            lambda: "rolled back to the last good one" in release.condition("pools", "Programmed")[2],
+            timeout_s=120,
+        )
         assert old <= _uids(release, SCHEDULER)
         wait_for("the refused one to go", lambda: _uids(release, SCHEDULER) == old)
         release.install(drainSeconds=5)

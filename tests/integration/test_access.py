@@ -183,7 +183,9 @@ def test_everything_goes_but_the_resource_and_the_policies(
 
     again = len(said)
     _as(control_plane, "fairlead-uninstall", tmp_path, uninstall)
-    assert said[again:] == [one for one in said[:again] if not one.startswith(("waiting", "the operator does not write"))]
+    assert said[again:] == [
+        one for one in said[:again] if not one.startswith(("waiting", "the operator does not write"))
+    ]
     api.delete("/api/v1/namespaces/default/pods/waits", gracePeriodSeconds="0")
 
 
