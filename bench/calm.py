@@ -1,4 +1,4 @@
-"""What an extender adds to the time that kube-scheduler needs to find a node for a pod, while no processor is full.
+"""Time that an extender adds to kube-scheduler's search for a node, while no processor is full.
 
 This is what users feel: most clusters place a few pods a second. Takes a quarter of an hour and runs a cluster of its
 own: `python -m bench.calm`. Pods come one by one at an even pace, and the scheduler's own histogram says how long its
@@ -56,7 +56,7 @@ _PLACED_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How pods come."""
+    """Pace at which pods are created."""
 
     per_s: float
     seconds: float

@@ -1,4 +1,4 @@
-"""What the calm rounds come to: medians, what each extender adds, and the section of the page."""
+"""Report of the calm rounds: medians, the time that each extender adds, and the section of the page."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from bench.stage import KEPT, NONE, OWN, RECORDED
 
 AIM: Final = 0.6
-"""What Fairlead adds should be at most this part of what `bare` adds."""
+"""Greatest share of the time added by `bare` that Fairlead should add."""
 BARE: Final = "bare"
 LIMIT: Final = f"limit{KEPT}"
 FULL: Final = 90.0
@@ -30,12 +30,12 @@ class Measured(NamedTuple):
 
     algorithm_ms: float
     calls_ms: float
-    """What Fairlead says that its calls took; 0 for the others."""
+    """Time of the calls by Fairlead's own metric; 0 for the others."""
     scheduler_ms: float
     extender_ms: float
     """Processor time of the programs."""
     busy: float
-    """How busy the busiest processor was, in percent."""
+    """Use of the busiest processor, in percent."""
 
     def __str__(self) -> str:
         return (

@@ -1,4 +1,4 @@
-"""What the measurements with a real kube-scheduler share: the cases, a cluster with nodes, pods, and the extenders.
+"""Stage of the measurements with a real kube-scheduler: the cases, a cluster with nodes, pods, and the extenders.
 
 `throughput` places pods as fast as it goes, `calm` at a pace that leaves the processors idle half of the time. Both
 compare the same extenders in the same cases, so that their figures can be read together.
@@ -39,7 +39,7 @@ GONE_S: Final = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What the extenders are asked to do."""
+    """Work that the extenders are compared at."""
 
     title: str
     filters: tuple[str, ...]

@@ -18,14 +18,14 @@ _GO_BOOL: Final = re.compile(r"^[yYnN]$")
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """Writes what is there twice in full instead of pointing to it."""
+    """Dumper that writes equal objects in full instead of pointing to the first."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
         return True
 
 
 class _BlockDumper(_Dumper):
-    """Texts of several lines as such."""
+    """Dumper that writes texts of several lines as blocks."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:

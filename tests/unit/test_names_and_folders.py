@@ -22,6 +22,12 @@ BESIDE: Final = {
     "support": {"chart", "docs", "drills", "faults", "patterns", "stream"},
 }
 SAME_IN_EACH_COMMAND: Final = {"add_to", "run"}
+MODULES: Final = sorted(ROOT.rglob("*.py"))
+NAMES_NOTHING: Final = re.compile(
+    r"(?:What|Who|Whose|Whom|How|Why|Where|When|Whether|It|They|Those|That|(?:Some|Every|Any|No)(?:body|one|thing))\b"
+)
+"""First words of a docstring that leave open what the thing is; ruff's D401 looks after the verbs of functions."""
+DURATION: Final = re.compile(r"_?(?:timeout|deadline|interval|delay|pause|age|period|elapsed|grace|ttl)", re.IGNORECASE)
 
 
 def test_the_product_is_fourteen_packages_in_two_levels() -> None:
@@ -68,14 +74,6 @@ def _defined_twice(found: Iterable[tuple[str, str]]) -> Mapping[str, list[str]]:
     for name, module in found:
         places[name].append(module)
     return {name: all_ for name, all_ in places.items() if len(all_) > 1 and name not in SAME_IN_EACH_COMMAND}
-
-
-MODULES: Final = sorted(ROOT.rglob("*.py"))
-NAMES_NOTHING: Final = re.compile(
-    r"(?:What|Who|Whose|Whom|How|Why|Where|When|Whether|It|They|Those|That|(?:Some|Every|Any|No)(?:body|one|thing))\b"
-)
-"""First words of a docstring that leave open what the thing is; ruff's D401 looks after the verbs of functions."""
-DURATION: Final = re.compile(r"_?(?:timeout|deadline|interval|delay|pause|age|period|elapsed|grace|ttl)", re.IGNORECASE)
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda one: str(one.relative_to(ROOT)))

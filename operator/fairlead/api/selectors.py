@@ -1,4 +1,4 @@
-"""Label selectors as in Kubernetes.
+"""Label selectors as in Kubernetes, and their compilation to functions.
 
 Their lists are short: a strategy may hold a selector in each of its items, and the API server estimates the cost of
 validating a policy as if all lists were full.

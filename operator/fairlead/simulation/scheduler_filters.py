@@ -1,7 +1,8 @@
 """Filters of kube-scheduler 1.37: whether a node has capacity for a pod and admits it.
 
 Its plugins NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodePorts and NodeResourcesFit, with their
-messages. They need only the pod, the node and the node's pods; whatever needs more is `NOT_SIMULATED`.
+messages, and its node selectors and tolerations. They need only the pod, the node and the node's pods; whatever needs
+more is `NOT_SIMULATED`.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence

@@ -1,4 +1,8 @@
-"""Evaluation on the engine: of expressions that are not lowered, and as the reference for those that are."""
+"""Evaluation on the engine: of expressions that are not lowered, and as the reference for those that are.
+
+The engine's errors are text with a status code in front, and the code says less than the words. The first line of the
+table whose words are in the text decides which kind of error it is.
+"""
 
 import re
 from collections.abc import Iterable, Mapping

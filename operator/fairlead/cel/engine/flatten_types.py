@@ -55,6 +55,8 @@ def _places(text: str, checked: Checked) -> set[tuple[int, int]]:
     """Return where the calls stand whose type the checker has not found, though their lists are of lists."""
     calls = {match.end(): (match.start(), match.end(1)) for match in _FLATTEN.finditer(text)}
     found = set[tuple[int, int]]()
+    if not calls:
+        return found
     for node in walk(checked.root):
         if isinstance(node, Call) and _is_flatten(node) and checked.type_of(node) == _FLATTENED:
             match checked.type_of(node.args[0]):

@@ -1,4 +1,4 @@
-"""Functions of the math extension.
+"""Functions of the math extension, and the arithmetic within 64 bits that the lowering does not inline.
 
 Greatest and least keep the type of their choice and choose the first of equals. An integer is rounded to a double
 before it is compared with one, as everywhere in the engine.

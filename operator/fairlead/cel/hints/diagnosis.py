@@ -2,6 +2,8 @@
 
 The engine says where and what; it does not know which names would be valid, and calls operators `_>=_`. What it says
 of types is read from its text, everything else from the tree.
+
+After a syntax error there is no tree: its hints show only what the text itself has at the place.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Lowering of a checked expression to Python, one kind of node at a time.
+"""Lowering of a checked expression to Python, one kind of node at a time; of literals here.
 
 Static types decide what is written: comparisons and arithmetic are Python's own wherever these do the same.
 

@@ -1,4 +1,4 @@
-"""Operators and functions: Python's own where they do the same, a call of our function for the others."""
+"""Operators and functions, as Python's own or calls of ours. An operand that raises is absorbed if another decides."""
 
 import ast
 import operator

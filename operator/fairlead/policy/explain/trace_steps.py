@@ -1,4 +1,8 @@
-"""The parts of an expression with the values that they had in one evaluation."""
+"""Parts of an expression with the values that they had in one evaluation.
+
+Lowered code records them. The engine returns the value of a whole expression only, so on it each part is compiled and
+evaluated by itself. The body of a loop has no value by itself and is left out there; a loop counts as a comparison.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

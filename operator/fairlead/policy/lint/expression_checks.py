@@ -1,6 +1,10 @@
-"""Warnings about strings in an expression that are compared as if they were numbers.
+"""Warnings about a single expression: strings compared as numbers, and entries read that may be absent.
 
 Quantities, labels and annotations are strings to Kubernetes: `'9' > '10'` is true.
+
+Reading an absent entry raises an error. In a condition an error makes the policy's filters reject the pod, in a filter
+it rejects the node, in a protection it protects. There is no warning where another value of the entry would come to the
+same: a filter that requires a value rejects a node without the label either way.
 """
 
 import re

@@ -35,7 +35,6 @@ from fairlead.webhook.extender.replies import NO_REASONS, Reasons
 from fairlead.webhook.extender.requests import Bytes, FilterArgs, MalformedError, PreemptArgs, Victims
 from fairlead.webhook.extender.state import ServingState
 
-OK: Final = 200
 BAD_REQUEST: Final = 400
 UNAVAILABLE: Final = 503
 SAMPLE: Final = 100

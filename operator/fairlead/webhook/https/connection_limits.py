@@ -1,4 +1,4 @@
-"""Limits of connections per port. Pure.
+"""Limits of connections per port, and connections by address, so that none takes the places of all others. Pure.
 
 A TLS connection costs up to 160 KiB while it is open, and a handshake a millisecond of the thread that answers
 schedulers; a connection that has sent nothing yet costs neither.

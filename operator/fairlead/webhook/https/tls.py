@@ -1,4 +1,4 @@
-"""Server side of mutual TLS: contexts, rebuilt when certificates change, and which clients they trust.
+"""Server side of mutual TLS: contexts rebuilt with the certificates, trusted clients, reasons of failed handshakes.
 
 Certificates come from files, or from memory: the operator's own key is never written to a file.
 """
