@@ -5,7 +5,8 @@ from random import Random
 from typing import Any
 
 from fairlead.cel.values.structs import from_json
-from fairlead.policy.views.pod_and_node import Data, NodeView, PodView
+from fairlead.policy.views.data_values import Data
+from fairlead.policy.views.pod_and_node import NodeView, PodView
 
 KEYS = ("a", "b", "c", "example.com/long")
 PODS = 9_990

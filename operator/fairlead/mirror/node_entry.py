@@ -12,6 +12,7 @@ from fairlead.strategies.facts import Stamped
 from fairlead.strategies.reads import ANNOTATIONS, CONDITIONS, LABELS, Change, Path
 
 _NOTHING: Final[Amounts] = {}
+_CAPACITY: Final[Path] = ("status", "capacity")
 
 
 def node_changes(before: Any, after: Any) -> frozenset[Path]:
@@ -148,7 +149,12 @@ class NodeEntry:
         paths = node_changes(before, node)
         self._change_times = self._change_times.after(node, paths, now)
         old, self._allocatable = self._allocatable, allocatable
-        return Change(node=paths, allocatable=_differing(old, self._allocatable), requested=self._recount())
+        return Change(
+            node=paths,
+            allocatable=_differing(old, self._allocatable),
+            capacity=frozenset(path[2] for path in paths if path[:2] == _CAPACITY),
+            requested=self._recount(),
+        )
 
     def clear_node(self) -> None:
         """Remove the node; its pods may still exist."""
@@ -173,6 +179,7 @@ class NodeEntry:
         return NodeView(
             self.node,
             pods=[entry.pod for entry in self.pods.values()],
+            entries=[*self.pods.values()],
             allocatable=self._allocatable,
             requested=self._requested,
             since=self._change_times,
@@ -185,6 +192,7 @@ class NodeEntry:
         return NodeView(
             node,
             pods=[entry.pod for entry in self.pods.values()],
+            entries=[*self.pods.values()],
             allocatable=allocatable,
             requested=_requested(allocatable, self._totals),
             since=self._change_times.after(node, node_changes(self.node, node), now) if known else ChangeTimes(node),

@@ -10,8 +10,10 @@ from fairlead.cel.values.structs import NO_LIST, NO_MAP, struct
 from fairlead.mirror import decode
 from fairlead.mirror.decode import NOTHING, Decoder, WireContainer, WireContainerStatus, WirePod
 from fairlead.mirror.interning import Pool, interned, shared_conditions, shared_text
+from fairlead.mirror.resource_limits import usage_of
 from fairlead.mirror.resource_requests import RESIZE_PENDING, Amounts, Exact, as_amounts, requested_by
 from fairlead.policy.views.placed_pod import PlacedPod
+from fairlead.policy.views.pod_usage import Usage
 
 Key = tuple[str, str]
 """Namespace and name."""
@@ -25,6 +27,7 @@ class Request(msgspec.Struct, frozen=True, gc=False):
 
     exact: Exact
     amounts: Amounts
+    usage: Usage
 
 
 class PodEntry(msgspec.Struct, frozen=True, gc=False):
@@ -49,7 +52,7 @@ class PodEntry(msgspec.Struct, frozen=True, gc=False):
         one: Any = self.pod
         its: Any = other.pod
         return (
-            _same(self.request.exact, other.request.exact)
+            _same(self.request, other.request)
             and all(map(_same, astuple(one.metadata), astuple(its.metadata)))
             and all(map(_same, astuple(one.spec), astuple(its.spec)))
             and _same(one.status.phase, its.status.phase)
@@ -95,8 +98,11 @@ _Status: Final = struct("PlacedPodStatus")
 
 def _made(text: bytes) -> _Made:
     spec: Any = _placed(text).spec
-    exact = requested_by(decode.pod(text))
-    return _Made(tuple(spec.containers), tuple(spec.initContainers), Request(exact, as_amounts(exact)))
+    shape = decode.pod(text)
+    exact = requested_by(shape)
+    amounts = as_amounts(exact)
+    request = Request(exact, amounts, usage_of(shape, amounts))
+    return _Made(tuple(spec.containers), tuple(spec.initContainers), request)
 
 
 def _labels(text: bytes) -> Mapping[str, str]:

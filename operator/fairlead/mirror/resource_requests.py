@@ -43,13 +43,13 @@ _Listed = Mapping[str, str]
 
 def requested_by(pod: Any) -> Exact:
     """Return what a pod counts for on its node. `pod` has the fields of the message `Pod`."""
-    amounts = {name: _whole(name, nano) for name, nano in _requests(pod).items()}
+    amounts = {name: rounded_up(name, nano) for name, nano in _requests(pod).items()}
     return {**dict.fromkeys(COUNTED, 0), **amounts, PODS: 1}
 
 
 def allocatable_of(node: Any) -> Exact:
     """Return the allocatable amounts of a node; a resource that it does not name is absent."""
-    return {name: _whole(name, _nano(text)) for name, text in node.status.allocatable.items()}
+    return {name: rounded_up(name, _nano(text)) for name, text in node.status.allocatable.items()}
 
 
 def request_of(pod: Any) -> Amounts:
@@ -65,14 +65,14 @@ def as_amounts(exact: Exact) -> Amounts:
 def _requests(pod: Any) -> _Nano:
     found = _of_containers(pod)
     of_pod = pod.spec.resources.requests
-    if any(_may_be_of_pod(name) for name in of_pod):
+    if any(set_for_pod(name) for name in of_pod):
         status = pod.status.resources
         desired: list[_Listed] = [of_pod]
         if status is not _NOTHING:
             desired = [{} if _is_infeasible(pod) else of_pod, status.requests, pod.status.allocatedResources]
-        effective = _largest(_listed(one) for one in desired)
-        found.update({name: nano for name, nano in effective.items() if _may_be_of_pod(name)})
-    _add(found, _listed(pod.spec.overhead))
+        effective = _largest(nano_amounts(one) for one in desired)
+        found.update({name: nano for name, nano in effective.items() if set_for_pod(name)})
+    added(found, nano_amounts(pod.spec.overhead))
     return found
 
 
@@ -100,16 +100,16 @@ def _of_containers(pod: Any) -> _Nano:
             return listed
         return allocated(container)
 
-    kinds = [] if infeasible else [_together(spec, desired)]
+    kinds = [] if infeasible else [combined(spec, desired)]
     if status.allocatedResources and status.resources.requests:
-        kinds += [_listed(status.allocatedResources), _listed(status.resources.requests)]
+        kinds += [nano_amounts(status.allocatedResources), nano_amounts(status.resources.requests)]
     elif by_name or infeasible:
-        kinds += [_together(spec, allocated), _together(spec, in_effect)]
+        kinds += [combined(spec, allocated), combined(spec, in_effect)]
     return _largest(kinds)
 
 
-def _together(spec: Any, listed: Callable[[Any], _Listed]) -> _Nano:
-    """Return the requests of all containers together.
+def combined(spec: Any, listed: Callable[[Any], _Listed]) -> _Nano:
+    """Return the amounts of all containers together.
 
     Containers run side by side. Before them, init containers run one by one, each beside the earlier sidecars.
     """
@@ -117,15 +117,15 @@ def _together(spec: Any, listed: Callable[[Any], _Listed]) -> _Nano:
     sidecars: _Nano = {}
     starting: _Nano = {}
     for container in spec.containers:
-        _add(total, _listed(listed(container)))
+        added(total, nano_amounts(listed(container)))
     for container in spec.initContainers:
-        own = _listed(listed(container))
+        own = nano_amounts(listed(container))
         if container.restartPolicy == "Always":
-            _add(total, own)
-            _add(sidecars, own)
+            added(total, own)
+            added(sidecars, own)
             own = sidecars
         else:
-            _add(own, sidecars)
+            added(own, sidecars)
         starting = _largest([starting, own])
     return _largest([total, starting])
 
@@ -136,11 +136,13 @@ def _is_infeasible(pod: Any) -> bool:
     return pending is not None and pending.reason == "Infeasible"
 
 
-def _may_be_of_pod(name: str) -> bool:
+def set_for_pod(name: str) -> bool:
+    """Report whether a pod may set a resource for all its containers."""
     return name in _PER_POD or name.startswith(_HUGE_PAGES)
 
 
-def _add(total: _Nano, more: _Nano) -> None:
+def added(total: _Nano, more: _Nano) -> None:
+    """Add amounts to a total."""
     for name, nano in more.items():
         total[name] = total.get(name, 0) + nano
 
@@ -153,7 +155,8 @@ def _largest(several: Iterable[_Nano]) -> _Nano:
     return found
 
 
-def _listed(amounts: _Listed) -> _Nano:
+def nano_amounts(amounts: _Listed) -> _Nano:
+    """Return amounts in billionths. Raises ValueError for an unreadable quantity."""
     return {name: _nano(text) for name, text in amounts.items()}
 
 
@@ -173,6 +176,6 @@ def _nano(text: str) -> int:
     return max(-_MOST, min(quantity.nano, _MOST))
 
 
-def _whole(name: str, nano: int) -> int:
+def rounded_up(name: str, nano: int) -> int:
     """Return an amount rounded up, as the scheduler does for a whole pod."""
     return -(-nano // (NANO // _MILLI if name == CPU else NANO))

@@ -5,14 +5,13 @@ from datetime import UTC, datetime
 from time import perf_counter_ns, thread_time
 from typing import Final
 
-from fairlead.api.v1alpha1 import policy_model
 from fairlead.kube.http.client import Client
 from fairlead.logs import RateLimiter
 from fairlead.metrics import PROCESS, Metrics
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.process.settings import ServingSettings
-from fairlead.strategies.registry import installed
+from fairlead.strategies.registry import installed, policy_with
 from fairlead.webhook.extender.callers import RefusedConnections
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.wall_clock import TimeOfDay
@@ -35,10 +34,7 @@ class ServingCore:
         self.metrics = Metrics(collectors=PROCESS)
         self.now = TimeOfDay()
         self.strategies: Final = {one.name: one for one in installed()}
-        self.model: Final = policy_model(
-            {name: one.params for name, one in self.strategies.items() if one.filter},
-            {name: one.params for name, one in self.strategies.items() if one.score},
-        )
+        self.model: Final = policy_with(self.strategies.values())
         self.mirror = Mirror(self.now)
         self.watching = MirrorFeed(client, self.mirror)
         self.last_good = LastGoodStore(RevisionClient(client, settings.namespace), source)

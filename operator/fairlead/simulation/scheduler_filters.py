@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from fairlead.policy.views.pod_and_node import Amounts, NodeView, PodView
+from fairlead.policy.views.pod_and_node import NodeView, PodView
+from fairlead.strategies.facts import Amounts
 
 UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 NOT_SIMULATED: Final = (

@@ -14,6 +14,7 @@ from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
 from fairlead.mirror import decode
 from fairlead.mirror.mirror import Mirror
 from fairlead.mirror.pod_entry import PodEntry
+from fairlead.mirror.resource_limits import usage_of
 from fairlead.mirror.resource_requests import ENDED, request_of
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.evaluator import Evaluator
@@ -88,7 +89,7 @@ class Simulation:
         try:
             pod = decode.pod(raw)
             namespace = self.mirror.namespace(str(pod.metadata.namespace) or "default")
-            view = PodView(pod, namespace, request_of(pod))
+            view = PodView(pod, namespace, request_of(pod), usage_of)
         except _UNREADABLE as error:
             raise SnapshotError(f"{file or 'a pod'}: cannot be read: {error}") from None
         placed = self._placed_as(key := (view.namespace, view.name))

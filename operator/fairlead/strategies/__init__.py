@@ -1,4 +1,4 @@
-"""Built-in filters and scores, one module each: pure functions from facts to verdicts, as `contract` defines."""
+"""Strategies: filters and scores with parameters, pure functions from facts to verdicts, as `contract` defines."""
 
 from fairlead.strategies.registry import StrategyError, installed
 

@@ -19,7 +19,19 @@ from typing import Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 from msgspec import Struct
 
 from fairlead.api.params import Params
-from fairlead.strategies.facts import Condition, Controller, NodeFacts, PodFacts, PodOnNode, Stamped, Unknown
+from fairlead.strategies.facts import (
+    Amounts,
+    Condition,
+    Controller,
+    Fresh,
+    NodeFacts,
+    Placement,
+    PodFacts,
+    PodOnNode,
+    Predicted,
+    Stamped,
+    Unknown,
+)
 from fairlead.strategies.reads import ANNOTATIONS, CONDITIONS, LABELS, Path, PodsRead, Reads
 
 __all__ = [
@@ -27,21 +39,25 @@ __all__ = [
     "CONDITIONS",
     "LABELS",
     "PASS",
+    "Amounts",
     "CompiledFilter",
     "CompiledScore",
     "Condition",
     "Controller",
     "Decide",
     "Filter",
+    "Fresh",
     "NodeFacts",
     "NodeFilter",
     "NodeScorer",
     "Normalize",
     "Pass",
     "Path",
+    "Placement",
     "PodFacts",
     "PodOnNode",
     "PodsRead",
+    "Predicted",
     "Reads",
     "Reject",
     "Score",
@@ -50,6 +66,7 @@ __all__ = [
     "Timed",
     "Trace",
     "Unknown",
+    "Use",
     "Value",
     "Verdict",
 ]
@@ -142,46 +159,43 @@ Decide: TypeAlias = NodeFilter[NodeFacts]
 Score: TypeAlias = CompiledScore[PodFacts, NodeFacts]
 
 _P = TypeVar("_P", bound=Params)
-_R = TypeVar("_R")
+_R = TypeVar("_R", bound="Filter | Score")
+
+
+class Use(Generic[_R]):
+    """Use of a strategy as a filter or as a score: its parameters, and the function that compiles them."""
+
+    __slots__ = ("compile", "params")
+
+    def __init__(self, params: type[_P], compile: Callable[[_P], _R]) -> None:  # noqa: A002  the field's word for it
+        def compiled(given: Params) -> _R:
+            if not isinstance(given, params):
+                raise TypeError(f"parameters are of type {type(given).__name__}, not {params.__name__}")
+            return compile(given)
+
+        self.params: Final[type[Params]] = params
+        self.compile: Final[Callable[[Params], _R]] = compiled
 
 
 class Strategy:
-    """Built-in strategy: the field that policies name, the parameters under it, and what they compile to.
+    """Built-in strategy: the field that policies name under filters, under scores, or under both."""
 
-    `filter` and `score` take parameters of its own model; None if the strategy has no such use.
-    """
-
-    __slots__ = ("filter", "name", "params", "score")
+    __slots__ = ("filter", "name", "score")
 
     def __init__(
         self,
         *,
         name: str,
-        params: type[_P],
-        filter: Callable[[_P], Filter] | None = None,  # noqa: A002  the word that policies use
-        score: Callable[[_P], Score] | None = None,
+        filter: Use[Filter] | None = None,  # noqa: A002  the word that policies use
+        score: Use[Score] | None = None,
     ) -> None:
         if not re.fullmatch("[a-z][A-Za-z0-9]*", name):
             raise ValueError(f"{name!r} cannot be the name of a strategy: write it like nodeReadiness")
         if filter is None and score is None:
             raise ValueError(f"the strategy {name} neither filters nor scores")
         self.name: Final = name
-        self.params: Final[type[Params]] = params
-        self.filter: Final = _of(params, filter)
-        self.score: Final = _of(params, score)
+        self.filter: Final = filter
+        self.score: Final = score
 
     def __repr__(self) -> str:
         return f"Strategy({self.name!r})"
-
-
-def _of(model: type[_P], make: Callable[[_P], _R] | None) -> Callable[[Params], _R] | None:
-    """Return the function for any parameters, so that strategies have one type; it raises TypeError for others."""
-    if make is None:
-        return None
-
-    def compiled(params: Params) -> _R:
-        if not isinstance(params, model):
-            raise TypeError(f"parameters are of type {type(params).__name__}, not {model.__name__}")
-        return make(params)
-
-    return compiled

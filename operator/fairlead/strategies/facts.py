@@ -43,6 +43,31 @@ class Controller(NamedTuple):
     name: str
 
 
+Amounts = Mapping[str, float]
+"""Amounts by resource in base units: cores, bytes, pieces."""
+
+
+class Predicted(NamedTuple):
+    """Usage of a resource that is expected of pods, by what their containers say of it."""
+
+    limits: float = 0.0
+    """Limits of the containers that have one, and the overhead of the pods."""
+    requests: float = 0.0
+    """Requests of the containers without a limit."""
+    unsaid: int = 0
+    """Containers with neither."""
+
+
+class Fresh(Protocol):
+    """Pods on a node that a measurement cannot contain yet."""
+
+    def request(self, resource: str) -> float:
+        """Return the sum of their requests."""
+
+    def predicted(self, resource: str) -> Predicted:
+        """Return the sum of what is expected of them."""
+
+
 class PodFacts(Protocol):
     """Facts about the pod to be placed."""
 
@@ -65,6 +90,17 @@ class PodFacts(Protocol):
     @property
     def annotations(self) -> Mapping[str, str]:
         """Its annotations."""
+
+    @property
+    def request(self) -> Amounts:
+        """What it requests, as the scheduler counts it."""
+
+    @property
+    def limit(self) -> Amounts:
+        """Its limits, counted alike; what is not limited is absent."""
+
+    def predicted(self, resource: str) -> Predicted:
+        """Return what usage is expected of it."""
 
 
 class PodOnNode(Protocol):
@@ -107,6 +143,15 @@ class PodOnNode(Protocol):
         """True if it has a deletionTimestamp."""
 
 
+class Placement(NamedTuple):
+    """Pod on a node, and when it was placed there."""
+
+    at: int
+    """Transition time of its condition PodScheduled, else its creation."""
+    pod: PodOnNode
+    request: Amounts
+
+
 class NodeFacts(Protocol):
     """Facts about a node at one moment."""
 
@@ -143,8 +188,37 @@ class NodeFacts(Protocol):
         restart changes nothing. None if the key does not have the value now, or if the moment is unknown.
         """
 
+    @property
+    def allocatable(self) -> Amounts:
+        """What pods may use of it."""
+
+    @property
+    def capacity(self) -> Amounts:
+        """What it has."""
+
+    @property
+    def requested(self) -> Amounts:
+        """What the pods on it request, as the scheduler counts it."""
+
+    @property
+    def limits(self) -> Amounts:
+        """The limits of the pods on it, each at least what the pod requests."""
+
+    @property
+    def unlimited(self) -> Mapping[str, int]:
+        """How many pods on it have no limit for a resource."""
+
     def data(self, name: str) -> float | Unknown:
         """Return the value of an entry of the policy's `data`: finite, or why there is none.
 
         A value that becomes stale is a change of this fact; rules need not check its age.
         """
+
+    def fresh(self, name: str, lag_s: int) -> Fresh:
+        """Return the pods that were placed later than this long before the time of an entry's value.
+
+        There are none if the value has no time.
+        """
+
+    def placed(self, after: int) -> Sequence[Placement]:
+        """Return the placements after a moment, newest first, without daemons and the node's own pods."""

@@ -31,6 +31,10 @@ class PodsRead(Struct, frozen=True):
         return self.namespace in (None, pod.namespace) and self.controller in (None, pod.controller)
 
 
+FreshRead = tuple[str, int]
+"""Name of an entry of `data`, and the lag in seconds before its time from which placements are not in it yet."""
+
+
 class Change(Struct, frozen=True):
     """Change of one node."""
 
@@ -40,6 +44,7 @@ class Change(Struct, frozen=True):
     """Pods that were added, removed or changed; a changed one in both versions."""
     requested: frozenset[str] = frozenset()
     allocatable: frozenset[str] = frozenset()
+    capacity: frozenset[str] = frozenset()
     data: frozenset[str] = frozenset()
 
 
@@ -50,13 +55,22 @@ class Reads(Struct, frozen=True):
     namespace: frozenset[Path] = frozenset()
     """Fields of the pod's namespace."""
     request: frozenset[str] = frozenset()
-    """Resources that the pod requests."""
+    """Resources of which the rule reads how much the pod requests..."""
+    limit: frozenset[str] = frozenset()
+    """...its limit, or the usage that is predicted from both."""
     node: frozenset[Path] = frozenset()
     pods: frozenset[PodsRead] = frozenset()
     free: frozenset[str] = frozenset()
     requested: frozenset[str] = frozenset()
     allocatable: frozenset[str] = frozenset()
+    capacity: frozenset[str] = frozenset()
+    limits: frozenset[str] = frozenset()
+    """Resources of which the rule reads the limits of the pods on the node."""
     data: frozenset[str] = frozenset()
+    fresh: frozenset[FreshRead] = frozenset()
+    """Measurements of which the rule reads the pods that are not in them yet."""
+    placements: frozenset[PodsRead] = frozenset()
+    """Pods of which the rule reads when they were placed."""
     now: bool = False
 
     def __or__(self, other: "Reads") -> "Reads":
@@ -67,21 +81,24 @@ class Reads(Struct, frozen=True):
         return (
             any(overlap(read, path) for path in change.node for read in self.node)
             or any(read.covers(pod) for pod in change.pods for read in self.pods)
+            or any(read.covers(pod) for pod in change.pods for read in self.placements)
+            or (bool(change.pods) and bool(self.fresh or self.limits))
             or _shared(self.data, change.data)
             or _shared(self.requested, change.requested)
             or _shared(self.allocatable, change.allocatable)
+            or _shared(self.capacity, change.capacity)
             or _shared(self.free, change.requested | change.allocatable)
         )
 
     @property
     def of_pod(self) -> bool:
         """True if the verdict depends on the pod; if not, all pods are equivalent."""
-        return bool(self.pod or self.namespace or self.request)
+        return bool(self.pod or self.namespace or self.request or self.limit)
 
     @property
     def of_pods(self) -> bool:
         """True if evicting pods from the node can change the verdict."""
-        return bool(self.pods or self.free or self.requested)
+        return bool(self.pods or self.free or self.requested or self.limits or self.fresh or self.placements)
 
 
 def union(several: Iterable[Reads]) -> Reads:

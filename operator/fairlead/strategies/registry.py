@@ -1,10 +1,11 @@
-"""Registry of the strategies: the modules of a package that define `STRATEGY`.
+"""Registry of the strategies: the modules of a package that define `STRATEGY`, here those in `builtin`.
 
 Nothing registers itself and nothing is cached, so adding a strategy means adding a file.
 """
 
 import importlib
 import pkgutil
+from collections.abc import Iterable
 from types import ModuleType
 
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, policy_model
@@ -16,8 +17,8 @@ class StrategyError(Exception):
 
 
 def installed(package: ModuleType | None = None) -> tuple[Strategy, ...]:
-    """Return the strategies of this package, or of another one, sorted by name."""
-    package = package or importlib.import_module(__package__ or __name__)
+    """Return the built-in strategies, or those of another package, sorted by name."""
+    package = package or importlib.import_module(f"{__package__}.builtin")
     found: dict[str, tuple[Strategy, str]] = {}
     for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
         module = importlib.import_module(f"{package.__name__}.{info.name}")
@@ -35,8 +36,13 @@ def installed(package: ModuleType | None = None) -> tuple[Strategy, ...]:
 
 def installed_policy() -> type[SchedulerExtenderPolicy]:
     """Return the model of the resource with all installed strategies."""
-    found = installed()
+    return policy_with(installed())
+
+
+def policy_with(strategies: Iterable[Strategy]) -> type[SchedulerExtenderPolicy]:
+    """Return the model of the resource with these strategies."""
+    found = [*strategies]
     return policy_model(
-        filters={one.name: one.params for one in found if one.filter},
-        scores={one.name: one.params for one in found if one.score},
+        filters={one.name: one.filter.params for one in found if one.filter},
+        scores={one.name: one.score.params for one in found if one.score},
     )

@@ -5,21 +5,18 @@ from typing import Any, Final
 
 from fairlead import strategies
 from fairlead.api.parse import parse_policy
-from fairlead.api.v1alpha1 import policy_model
 from fairlead.cel.values.structs import from_json
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.policy.views.placed_pod import PlacedPod, placed_pod
 from fairlead.policy.views.pod_and_node import NodeView, PodView
+from fairlead.strategies.registry import policy_with
 
 SECOND: Final = 1_000_000_000
 NOW: Final = 1_800_000_000 * SECOND
 INSTALLED: Final = {one.name: one for one in strategies.installed()}
-MODEL: Final = policy_model(
-    {name: one.params for name, one in INSTALLED.items() if one.filter},
-    {name: one.params for name, one in INSTALLED.items() if one.score},
-)
+MODEL: Final = policy_with(INSTALLED.values())
 
 Words = Mapping[str, "str | Mapping[str, Any]"]
 """Rules by their names: an expression, or the whole rule without the name."""

@@ -1,7 +1,7 @@
 """What every strategy promises, whatever it decides. Raises AssertionError where one does not keep it."""
 
 import math
-from collections.abc import Iterator
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -14,9 +14,9 @@ from fairlead.strategies.contract import (
     PodFacts,
     Reject,
     Score,
-    Strategy,
     Timed,
     Unknown,
+    Use,
     Value,
     Verdict,
 )
@@ -25,25 +25,18 @@ from support.strategies.generated import Scene
 from support.strategies.watched import WatchedNode, WatchedPod
 
 
-def keeps_contract(strategy: Strategy, params: Params, scene: Scene) -> None:
+def keeps_contract(use: Use[Any], params: Params, scene: Scene) -> None:
     """All of it, for one scene."""
-    for rule, again in zip(_rules(strategy, params), _rules(strategy, params), strict=True):
-        answer = _ask(rule, scene.pod, scene.node, scene.now)
-        _sound(rule, answer)
-        assert answer == _ask(again, scene.pod, scene.node, scene.now), "same facts, another answer"
-        assert rule.reads == again.reads, "same parameters, other reads"
-        _declared(rule, scene, answer)
-        _traced(rule, scene, answer)
-        _timely(rule, scene, answer)
-        _resolvable(rule, scene, answer)
-        assert answer == _ask(rule, scene.pod, scene.node, scene.now), "asked again, it gave another answer"
-
-
-def _rules(strategy: Strategy, params: Params) -> Iterator[Filter | Score]:
-    if strategy.filter:
-        yield strategy.filter(params)
-    if strategy.score:
-        yield strategy.score(params)
+    rule, again = use.compile(params), use.compile(params)
+    answer = _ask(rule, scene.pod, scene.node, scene.now)
+    _sound(rule, answer)
+    assert answer == _ask(again, scene.pod, scene.node, scene.now), "same facts, another answer"
+    assert rule.reads == again.reads, "same parameters, other reads"
+    _declared(rule, scene, answer)
+    _traced(rule, scene, answer)
+    _timely(rule, scene, answer)
+    _resolvable(rule, scene, answer)
+    assert answer == _ask(rule, scene.pod, scene.node, scene.now), "asked again, it gave another answer"
 
 
 def _ask(rule: Filter | Score, pod: PodFacts, node: NodeFacts, now: int, trace: Notes | None = None) -> Verdict | Value:

@@ -3,7 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from fairlead.strategies.contract import Condition, Controller, PodOnNode, Stamped, Unknown
+from fairlead.strategies.contract import (
+    Amounts,
+    Condition,
+    Controller,
+    Placement,
+    PodOnNode,
+    Predicted,
+    Stamped,
+    Unknown,
+)
+
+DAEMONS = ("DaemonSet", "Node")
 
 
 @dataclass(frozen=True)
@@ -13,6 +24,12 @@ class Pod:
     uid: str = "u-train"
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    request: Amounts = field(default_factory=dict)
+    limit: Amounts = field(default_factory=dict)
+    expected: Mapping[str, Predicted] = field(default_factory=dict)
+
+    def predicted(self, resource: str) -> Predicted:
+        return self.expected.get(resource, Predicted())
 
 
 @dataclass(frozen=True)
@@ -26,6 +43,27 @@ class OnNode:
     ready: bool = True
     ready_since: int | None = 0
     deleting: bool = False
+    placed_at: int = 0
+    request: Amounts = field(default_factory=dict)
+    expected: Mapping[str, Predicted] = field(default_factory=dict)
+
+
+class FreshPods:
+    """Pods that a measurement cannot contain yet."""
+
+    def __init__(self, pods: Sequence[OnNode]) -> None:
+        self._pods = pods
+
+    def request(self, resource: str) -> float:
+        return sum((pod.request.get(resource, 0.0) for pod in self._pods), 0.0)
+
+    def predicted(self, resource: str) -> Predicted:
+        parts = [pod.expected.get(resource, Predicted()) for pod in self._pods]
+        return Predicted(
+            sum((one.limits for one in parts), 0.0),
+            sum((one.requests for one in parts), 0.0),
+            sum(one.unsaid for one in parts),
+        )
 
 
 @dataclass(frozen=True)
@@ -34,10 +72,16 @@ class Node:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     created: int | None = 0
-    pods: Sequence[PodOnNode] = ()
+    pods: Sequence[OnNode] = ()
     conditions: Mapping[str, Condition] = field(default_factory=dict)
     stamps: Mapping[tuple[Stamped, str], int] = field(default_factory=dict)
-    values: Mapping[str, float] = field(default_factory=dict)
+    values: Mapping[str, float | Unknown] = field(default_factory=dict)
+    measured_at: Mapping[str, int] = field(default_factory=dict)
+    allocatable: Amounts = field(default_factory=dict)
+    capacity: Amounts = field(default_factory=dict)
+    requested: Amounts = field(default_factory=dict)
+    limits: Amounts = field(default_factory=dict)
+    unlimited: Mapping[str, int] = field(default_factory=dict)
 
     def controlled(self, namespace: str, controller: Controller) -> Sequence[PodOnNode]:
         return [pod for pod in self.pods if pod.namespace == namespace and pod.controller == controller]
@@ -53,6 +97,18 @@ class Node:
 
     def data(self, name: str) -> float | Unknown:
         return self.values.get(name, Unknown(f"data {name}", "is missing"))
+
+    def fresh(self, name: str, lag_s: int) -> FreshPods:
+        at = self.measured_at.get(name)
+        return FreshPods([] if at is None else [pod for pod in self.pods if pod.placed_at > at - lag_s * 10**9])
+
+    def placed(self, after: int) -> Sequence[Placement]:
+        found = [
+            Placement(pod.placed_at, pod, pod.request)
+            for pod in self.pods
+            if pod.placed_at > after and (pod.controller is None or pod.controller.kind not in DAEMONS)
+        ]
+        return sorted(found, key=lambda one: -one.at)
 
     def without(self, *uids: str) -> "Node":
         return replace(self, pods=[pod for pod in self.pods if pod.uid not in uids])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from fairlead.api.params import Params
-from fairlead.strategies.contract import Condition, Controller
+from fairlead.strategies.contract import Condition, Controller, Predicted, Unknown
 from support.strategies.facts import Node, OnNode, Pod
 
 _JUNK = ("", "other", "True", "False", " ", "a,b", "ünï/cødé", "x" * 300)
@@ -16,6 +16,18 @@ _SECOND = 1_000_000_000
 NOW = 1_800_000_000 * _SECOND
 times = st.integers(-90, 90).map(lambda seconds: NOW + seconds * _SECOND) | st.sampled_from([0, -1, NOW * 4])
 maybe_times = times | st.none()
+# Tenths, of which sums are seldom what they should be, what a node may have too little of, and what nobody meant.
+amounts = (
+    st.integers(0, 200).map(lambda tenths: tenths / 10)
+    | st.sampled_from([0.0, 0.0, 1e-9, 0.999, 1e18])
+    | st.floats(0, 1e12)
+)
+measured = (
+    st.integers(-20, 200).map(lambda tenths: tenths / 10)
+    | st.floats(0, 1)
+    | st.sampled_from([0.0, -0.0, -1e18, 1e18, 5e-324])
+    | st.builds(Unknown, st.just("data x"), st.sampled_from(["is stale", "is missing"]))
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +58,20 @@ def scenes(params: Params) -> st.SearchStrategy[Scene]:
     own = sorted(words_of(params))
     words = st.sampled_from(own) | st.sampled_from(_JUNK)
     maps = st.dictionaries(words, words | _lists_of(own), max_size=6)
-    pod = st.builds(Pod, namespace=words, name=words, uid=words, labels=maps, annotations=maps)
+    resources = st.sampled_from(["cpu", "memory"]) | words
+    listed = st.dictionaries(resources, amounts, max_size=5)
+    expected = st.dictionaries(resources, st.builds(Predicted, amounts, amounts, st.integers(0, 5)), max_size=3)
+    pod = st.builds(
+        Pod,
+        namespace=words,
+        name=words,
+        uid=words,
+        labels=maps,
+        annotations=maps,
+        request=listed,
+        limit=listed,
+        expected=expected,
+    )
     on_node = st.builds(
         OnNode,
         namespace=words,
@@ -58,6 +83,9 @@ def scenes(params: Params) -> st.SearchStrategy[Scene]:
         ready_since=maybe_times,
         deleting=st.sampled_from([False, False, False, True]),
         uid=st.uuids().map(str),
+        placed_at=times,
+        request=listed,
+        expected=expected,
     )
     node = st.builds(
         Node,
@@ -68,7 +96,13 @@ def scenes(params: Params) -> st.SearchStrategy[Scene]:
         pods=st.lists(on_node, max_size=6),
         conditions=st.dictionaries(words, st.builds(Condition, words, maybe_times), max_size=4),
         stamps=st.dictionaries(st.tuples(st.sampled_from(["labels", "annotations"]), words), times, max_size=6),
-        values=st.dictionaries(words, st.floats(allow_nan=False, allow_infinity=False), max_size=4),
+        values=st.dictionaries(words, measured, max_size=6),
+        measured_at=st.dictionaries(words, times, max_size=6),
+        allocatable=listed,
+        capacity=listed,
+        requested=listed,
+        limits=listed,
+        unlimited=st.dictionaries(resources, st.integers(0, 3), max_size=3),
     )
     return st.builds(_scene, pod, node, times, st.integers(0, 4000 * _SECOND), st.sets(st.integers(0, 5)))
 

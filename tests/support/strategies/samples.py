@@ -1,9 +1,9 @@
-"""Parameters that the contract tests give to each strategy. The first fills every field there is."""
+"""Parameters that the contract tests give to each use of a strategy. The first fills every field there is."""
 
 from typing import Any
 
 SAMPLES: dict[str, list[dict[str, Any]]] = {
-    "nodeReadiness": [
+    "nodeReadiness filter": [
         {
             "daemonSets": [{"namespace": "kube-system", "name": "cilium", "whenAbsent": "Reject"}],
             "pods": [

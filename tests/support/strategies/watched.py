@@ -1,17 +1,22 @@
 """Facts that fail whoever reads what was not declared, and remember what was read."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
 
 from fairlead.strategies.contract import (
     ANNOTATIONS,
     CONDITIONS,
     LABELS,
+    Amounts,
     Condition,
     Controller,
+    Fresh,
     NodeFacts,
+    Placement,
     PodFacts,
     PodOnNode,
     PodsRead,
+    Predicted,
     Reads,
     Stamped,
     Unknown,
@@ -43,9 +48,31 @@ class WatchedMap(Mapping[str, str]):
         return len(self._entries)
 
 
+class WatchedAmounts(Mapping[str, float]):
+    """Amounts of which only declared resources may be read, one by one."""
+
+    def __init__(self, what: str, amounts: Mapping[str, float], declared: frozenset[str], seen: list[object]) -> None:
+        self._what, self._amounts, self._declared, self._seen = what, amounts, declared, seen
+
+    def __getitem__(self, resource: str) -> float:
+        if not self._declared & {resource, EVERY}:
+            raise UndeclaredError(f"read of {self._what} {resource} is not declared")
+        found = self._amounts[resource]
+        self._seen.append(found)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        raise UndeclaredError(f"read of all {self._what} is not declared")
+
+    def __len__(self) -> int:
+        raise UndeclaredError(f"read of all {self._what} is not declared")
+
+
 class WatchedPod:
     def __init__(self, pod: PodFacts, reads: Reads) -> None:
-        self._pod, self._paths = pod, reads.pod
+        self._pod, self._paths, self._limit = pod, reads.pod, reads.limit
+        self.request = WatchedAmounts("request", pod.request, reads.request, [])
+        self.limit = WatchedAmounts("limit", pod.limit, reads.limit, [])
         self.labels = WatchedMap(pod.labels, LABELS, reads.pod, [])
         self.annotations = WatchedMap(pod.annotations, ANNOTATIONS, reads.pod, [])
 
@@ -64,6 +91,11 @@ class WatchedPod:
     @property
     def uid(self) -> str:
         return self._field("uid")
+
+    def predicted(self, resource: str) -> Predicted:
+        if resource not in self._limit:
+            raise UndeclaredError(f"read of limit {resource} is not declared")
+        return self._pod.predicted(resource)
 
 
 class WatchedOnNode:
@@ -114,6 +146,13 @@ class WatchedNode:
         """Values that were handed out and that a trace has to show."""
         self.labels = WatchedMap(node.labels, LABELS, reads.node, self.seen)
         self.annotations = WatchedMap(node.annotations, ANNOTATIONS, reads.node, self.seen)
+        amounts = [
+            WatchedAmounts(what, getattr(node, what), getattr(reads, what), self.seen)
+            for what in ("allocatable", "capacity", "requested", "limits")
+        ]
+        self.allocatable, self.capacity, self.requested, self.limits = (cast("Amounts", one) for one in amounts)
+        unlimited: Any = WatchedAmounts("limits", node.unlimited, reads.limits, self.seen)
+        self.unlimited: Mapping[str, int] = unlimited
 
     @property
     def name(self) -> str:
@@ -158,6 +197,20 @@ class WatchedNode:
         if not isinstance(found, Unknown):
             self.seen.append(found)
         return found
+
+    def fresh(self, name: str, lag_s: int) -> Fresh:
+        if (name, lag_s) not in self._reads.fresh:
+            raise UndeclaredError(f"read of what is fresh for data {name} is not declared")
+        return self._node.fresh(name, lag_s)
+
+    def placed(self, after: int) -> Sequence[Placement]:
+        if not self._reads.placements:
+            raise UndeclaredError("read of placements is not declared")
+        reads = self._reads.placements
+        return [
+            Placement(one.at, WatchedOnNode(one.pod, covered=any(read.covers(one.pod) for read in reads)), one.request)
+            for one in self._node.placed(after)
+        ]
 
     def _watched(self, pod: PodOnNode) -> WatchedOnNode:
         return WatchedOnNode(pod, covered=any(read.covers(pod) for read in self._reads.pods))

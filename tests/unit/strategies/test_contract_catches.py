@@ -16,10 +16,10 @@ from fairlead.strategies.contract import (
     Reads,
     Reject,
     Score,
-    Strategy,
     Timed,
     Trace,
     Unknown,
+    Use,
 )
 from fairlead.strategies.reads import LABELS
 from support.strategies.contract import keeps_contract
@@ -38,17 +38,15 @@ _GPU = frozenset({(*LABELS, "gpu")})
 _PODS = frozenset({PodsRead()})
 
 
-def filters(one: Callable[..., Any], *, resolvable: bool = False, **reads: Any) -> Strategy:
+def filters(one: Callable[..., Any], *, resolvable: bool = False, **reads: Any) -> Use[Filter]:
     def compiled(_: Nothing) -> Filter:
         return Filter(reads=Reads(**reads), for_pod=lambda _pod: one, reasons=("no",), resolvable=resolvable)
 
-    return Strategy(name="broken", params=Nothing, filter=compiled)
+    return Use(Nothing, compiled)
 
 
-def scores(one: Callable[..., Any], **reads: Any) -> Strategy:
-    return Strategy(
-        name="broken", params=Nothing, score=lambda _: Score(reads=Reads(**reads), for_pod=lambda _pod: one)
-    )
+def scores(one: Callable[..., Any], **reads: Any) -> Use[Score]:
+    return Use(Nothing, lambda _: Score(reads=Reads(**reads), for_pod=lambda _pod: one))
 
 
 def some_scenes() -> list[Scene]:
@@ -64,9 +62,9 @@ def some_scenes() -> list[Scene]:
     return made
 
 
-def holds(strategy: Strategy, scenes: list[Scene]) -> None:
+def holds(use: Use[Any], scenes: list[Scene]) -> None:
     for scene in scenes:
-        keeps_contract(strategy, Nothing(), scene)
+        keeps_contract(use, Nothing(), scene)
 
 
 @pytest.fixture(scope="module", name="seen")
@@ -110,7 +108,7 @@ _BROKEN = {
     "it reads data that are not declared": (
         scores(lambda node, _now, _trace=None: node.data("gpu")), "data gpu is not declared"),
     "it reads the pod and does not declare it": (
-        Strategy(name="broken", params=Nothing, filter=lambda _: Filter(
+        Use(Nothing, lambda _: Filter(
             reads=Reads(), reasons=("no",),
             for_pod=lambda pod: lambda _node, _now, _trace=None: PASS if pod.labels.get("gpu") else _NO)),
         "gpu is not declared"),
@@ -144,15 +142,15 @@ _BROKEN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("strategy", _GOOD.values(), ids=_GOOD)
-def test_what_keeps_the_contract_passes(strategy: Strategy, seen: list[Scene]) -> None:
-    holds(strategy, seen)
+@pytest.mark.parametrize("use", _GOOD.values(), ids=_GOOD)
+def test_what_keeps_the_contract_passes(use: Use[Any], seen: list[Scene]) -> None:
+    holds(use, seen)
 
 
-@pytest.mark.parametrize(("strategy", "want"), _BROKEN.values(), ids=_BROKEN)
-def test_what_breaks_the_contract_is_found(strategy: Strategy, want: str, seen: list[Scene]) -> None:
+@pytest.mark.parametrize(("use", "want"), _BROKEN.values(), ids=_BROKEN)
+def test_what_breaks_the_contract_is_found(use: Use[Any], want: str, seen: list[Scene]) -> None:
     with pytest.raises(AssertionError, match=want):
-        holds(strategy, seen)
+        holds(use, seen)
 
 
 def test_what_raises_is_found(seen: list[Scene]) -> None:

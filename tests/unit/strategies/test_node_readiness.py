@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from fairlead.strategies import node_readiness
+from fairlead.strategies.builtin import node_readiness
+from fairlead.strategies.builtin.node_readiness import WAITING
+from fairlead.strategies.builtin.node_readiness_params import NodeReadiness
 from fairlead.strategies.contract import PASS, Condition, Controller, PodsRead, Reads, Reject, Stamped, Unknown, Verdict
-from fairlead.strategies.node_readiness import WAITING
-from fairlead.strategies.node_readiness_params import NodeReadiness
 from support.strategies.facts import Node, Notes, OnNode, Pod
 from support.strategies.watched import WatchedNode
 

@@ -7,18 +7,16 @@ from types import ModuleType
 
 import pytest
 
-from fairlead import strategies
 from fairlead.api.params import Params
-from fairlead.strategies import StrategyError, installed
-from fairlead.strategies.contract import Filter, Reads, Strategy
+from fairlead.strategies import StrategyError, builtin, installed
+from fairlead.strategies.contract import Filter, Reads, Strategy, Use
 
 _STRATEGY = """
 from fairlead.api.params import Params
-from fairlead.strategies.contract import Reads, Score, Strategy
+from fairlead.strategies.contract import Reads, Score, Strategy, Use
 STRATEGY = Strategy(
     name="{name}",
-    params=Params,
-    score=lambda _: Score(reads=Reads(), for_pod=lambda pod: lambda node, now, trace=None: 1.0),
+    score=Use(Params, lambda _: Score(reads=Reads(), for_pod=lambda pod: lambda node, now, trace=None: 1.0)),
 )
 """
 
@@ -41,7 +39,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package
 
 def test_node_readiness_is_installed() -> None:
     assert "nodeReadiness" in {strategy.name for strategy in installed()}
-    assert installed() == installed(strategies)
+    assert installed() == installed(builtin)
 
 
 def test_strategies_are_sorted_by_name_and_other_modules_are_passed_by(package: Package) -> None:
@@ -80,18 +78,16 @@ def _passes(_: One) -> Filter:
 @pytest.mark.parametrize("name", ["NodeReadiness", "node_readiness", "node-readiness", "", "1st"])
 def test_a_name_that_is_no_field_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="like nodeReadiness"):
-        Strategy(name=name, params=One, filter=_passes)
+        Strategy(name=name, filter=Use(One, _passes))
 
 
 def test_a_strategy_without_any_use_is_refused() -> None:
     with pytest.raises(ValueError, match="neither filters nor scores"):
-        Strategy(name="idle", params=One)
+        Strategy(name="idle")
 
 
 def test_parameters_of_another_strategy_are_refused() -> None:
-    strategy = Strategy(name="one", params=One, filter=_passes)
-    assert strategy.score is None
-    assert strategy.filter
-    strategy.filter(One())
+    use = Use(One, _passes)
+    use.compile(One())
     with pytest.raises(TypeError, match="of type Other, not One"):
-        strategy.filter(Other())
+        use.compile(Other())

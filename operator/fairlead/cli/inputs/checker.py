@@ -7,7 +7,7 @@ from typing import Any, Final
 from fairlead.api.errors import FieldPath, render_path
 from fairlead.api.names import KIND
 from fairlead.api.parse import shown
-from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, policy_model
+from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cli.inputs.findings import Finding, LintedRule, LintReport, PolicyLocation
 from fairlead.cli.yaml.documents import Mapping, Node, Scalar, Sequence, documents
 from fairlead.cli.yaml.plain_values import VALUES_MAX, find, text_at, to_data
@@ -23,7 +23,7 @@ from fairlead.policy.lint.inspection import inspect
 from fairlead.policy.lint.match_checks import are_apart
 from fairlead.policy.lint.rule_checks import why_on_engine
 from fairlead.policy.lint.symbolic import can_be_together
-from fairlead.strategies.registry import installed
+from fairlead.strategies.registry import installed, policy_with
 
 Object = dict[str, Any]
 _GROUP: Final = "fairlead.dev/"
@@ -108,10 +108,7 @@ class Checker:
     def __post_init__(self) -> None:
         strategies = {strategy.name: strategy for strategy in installed()}
         self._rules = CompileOptions(strategies, expression_cache={}, clock=self.clock)
-        self._model = policy_model(
-            {name: one.params for name, one in strategies.items() if one.filter},
-            {name: one.params for name, one in strategies.items() if one.score},
-        )
+        self._model = policy_with(strategies.values())
 
     def check(self, file: str, data: bytes) -> None:
         """Check a file and record its findings."""

@@ -162,12 +162,12 @@ class _Compiler:
         expression: CompiledExpression | None = None
         if rule.strategy is not None:
             strategy, params = rule.strategy
-            make = self.rules.strategies[strategy].filter
-            if make is None:
+            use = self.rules.strategies[strategy].filter
+            if use is None:
                 self.faults.append(in_field((*path, strategy), "is not a filter", "use it under scores"))
                 return
             self._data_names((*path, strategy), params)
-            made: Filter = make(params)
+            made: Filter = use.compile(params)
         else:
             compiled = yield from self.expressions.compiled((*path, "expression"), rule.expression or "", RULE, BOOL)
             if compiled is None:
@@ -193,12 +193,12 @@ class _Compiler:
         expression: CompiledExpression | None = None
         if rule.strategy is not None:
             strategy, params = rule.strategy
-            make = self.rules.strategies[strategy].score
-            if make is None:
+            scoring = self.rules.strategies[strategy].score
+            if scoring is None:
                 self.faults.append(in_field((*path, strategy), "is not a score", "use it under filters"))
                 return
             self._data_names((*path, strategy), params)
-            made: Score = make(params)
+            made: Score = scoring.compile(params)
         else:
             compiled = yield from self.expressions.compiled((*path, "expression"), rule.expression or "", RULE, NUMBER)
             if compiled is None:

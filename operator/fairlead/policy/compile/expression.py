@@ -219,7 +219,7 @@ def _in_order(variables: Mapping[str, CompiledExpression]) -> list[str]:
 
 def as_reads(paths: frozenset[Path]) -> Reads:
     """Return paths as `Reads`, which strategies use."""
-    amounts = {name: frozenset(_amount(path) for path in paths if path[0] == name) for name in _AMOUNTS}
+    amounts: dict[str, Any] = {name: frozenset(_amount(path) for path in paths if path[0] == name) for name in _AMOUNTS}
     return Reads(
         pod=_below(paths, "pod"),
         namespace=_below(paths, "namespaceObject"),

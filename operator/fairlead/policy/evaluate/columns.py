@@ -15,7 +15,7 @@ from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.faults import RAISED, RuleError, internal_error
 from fairlead.policy.views.node_data import differing, reader, reads_of
 from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.pod_and_node import Data, NodeView
+from fairlead.policy.views.pod_and_node import NodeView
 from fairlead.strategies.contract import PASS, Pass, Timed
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import Reads
@@ -238,7 +238,7 @@ class DataColumn(Column):
                 continue
             data, until = self.read(view.node, now)
             self.keep_until(until, slot)
-            before: Data | None = nodes.data_of(policy, slot)
+            before = nodes.data_of(policy, slot)
             changed = differing(before, data)
             if changed or before is None:
                 nodes.put_data(policy, slot, data, changed)

@@ -8,8 +8,9 @@ from typing import Any, Final
 from fairlead.api.data import DataEntry, NodeAnnotation
 from fairlead.api.values import parse_duration
 from fairlead.cel.functions.quantity import to_float
+from fairlead.policy.views.data_values import Data
 from fairlead.policy.views.faults import RAISED, internal_error
-from fairlead.policy.views.pod_and_node import Data, NodeView
+from fairlead.policy.views.pod_and_node import NodeView
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import ANNOTATIONS, LABELS, Path, Reads
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from fairlead.policy.views.pod_and_node import Data, NodeView
+from fairlead.policy.views.data_values import Data
+from fairlead.policy.views.pod_and_node import NodeView
 from fairlead.strategies.reads import Change
 
 JOURNAL: Final = 20_000  # entries; a cache that is further behind starts from nothing

@@ -74,6 +74,16 @@ class PlacedPod(_Message, frozen=True, kw_only=True, gc=False, eq=False):  # typ
         """Report whether the pod is being deleted."""
         return self.metadata.deletionTimestamp is not None
 
+    @property
+    def placed_at(self) -> int | None:
+        """Return when the pod was placed: the transition time of PodScheduled, else its creation."""
+        for condition in self.status.conditions:
+            if condition.type == "PodScheduled" and condition.status == "True":
+                at: int | None = condition.lastTransitionTime
+                return self.metadata.creationTimestamp if at is None else at
+        created: int | None = self.metadata.creationTimestamp
+        return created
+
     def _ready(self) -> Any:
         return next((condition for condition in self.status.conditions if condition.type == "Ready"), None)
 

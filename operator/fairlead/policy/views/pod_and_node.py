@@ -4,15 +4,26 @@ Expressions read the attributes that are named as in the rule language (`pod`, `
 strategies the protocols of `strategies.facts`. Views are immutable; derived values are computed on first access.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from fairlead.cel.values.errors import CelError, Kind
+from fairlead.cel.functions.quantity import to_float
 from fairlead.cel.values.schema import NAMESPACE
 from fairlead.cel.values.structs import empty
-from fairlead.strategies.facts import Condition, Controller, Stamped, Unknown
+from fairlead.policy.views.data_values import Data
+from fairlead.policy.views.pod_usage import (
+    NO_USAGE,
+    NONE_FRESH,
+    Entry,
+    FreshPods,
+    Usage,
+    limits_of,
+    newest_first,
+    placements,
+)
+from fairlead.strategies.facts import Amounts, Condition, Controller, Placement, Predicted, Stamped
 
-Amounts = Mapping[str, float]
+_SECOND: Final = 1_000_000_000
 
 
 class Since(Protocol):
@@ -26,47 +37,41 @@ _NO_AMOUNTS: Final[Amounts] = {}
 _NO_SINCE: Final[Since] = {}
 
 
-class MissingDataError(CelError):
-    """An entry of data has no usable value."""
-
-    __slots__ = ("unknown",)
-
-    def __init__(self, unknown: Unknown) -> None:
-        super().__init__(Kind.MISSING_DATA, str(unknown))
-        self.unknown = unknown
-
-
-class Data(dict[str, float]):
-    """A policy's data on one node: a map of the usable values, and a function that says why another is not usable."""
-
-    __slots__ = ("missing",)
-
-    def __init__(self, values: Mapping[str, float] | None = None, missing: Mapping[str, Unknown] | None = None) -> None:
-        super().__init__(values or {})
-        self.missing = missing or {}
-
-    def __missing__(self, name: str) -> float:
-        why = self(name)
-        raise MissingDataError(why if isinstance(why, Unknown) else Unknown(f"data {name}", "is missing"))
-
-    def __call__(self, name: str) -> float | Unknown:
-        """Return the value of an entry, or why there is none."""
-        found = self.get(name)
-        if found is not None:
-            return found
-        return self.missing.get(name) or Unknown(f"data {name}", "is missing")
-
-
 class PodView:
     """The pod to place."""
 
-    __slots__ = ("knows_namespace", "namespaceObject", "pod", "request")
+    __slots__ = ("_read_usage", "_usage", "knows_namespace", "namespaceObject", "pod", "request")
 
-    def __init__(self, pod: Any, namespace: Any = None, request: Amounts = _NO_AMOUNTS) -> None:
+    def __init__(
+        self,
+        pod: Any,
+        namespace: Any = None,
+        request: Amounts = _NO_AMOUNTS,
+        read_usage: Callable[[Any, Amounts], Usage] | None = None,
+    ) -> None:
+        """`read_usage` reads limits and predictions from the pod and its requests, when a rule asks for them."""
         self.pod = pod
         self.knows_namespace = namespace is not None
         self.namespaceObject: Any = namespace if namespace is not None else empty(NAMESPACE)
         self.request = request
+        self._read_usage = read_usage
+        self._usage: Usage | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """Return its limits, and what its containers say of the usage to expect."""
+        if self._usage is None:
+            self._usage = NO_USAGE if self._read_usage is None else self._read_usage(self.pod, self.request)
+        return self._usage
+
+    @property
+    def limit(self) -> Amounts:
+        """Return its limits."""
+        return self.usage.limit
+
+    def predicted(self, resource: str) -> Predicted:
+        """Return what usage of a resource is expected of it."""
+        return self.usage.of(resource)
 
     @property
     def namespace(self) -> str:
@@ -99,39 +104,83 @@ class PodView:
 class NodeView:
     """A node at one moment; `data` is that of one policy."""
 
-    __slots__ = ("_controlled", "_free", "_since", "allocatable", "data", "node", "pods", "requested", "victim")
+    __slots__ = ("_derived", "_entries", "_since", "allocatable", "data", "node", "pods", "requested", "victim")
 
     def __init__(
         self,
         node: Any,
         *,
         pods: Sequence[Any] = (),
+        entries: Sequence[Entry] = (),
         allocatable: Amounts = _NO_AMOUNTS,
         requested: Amounts = _NO_AMOUNTS,
         data: Data | None = None,
         since: Since = _NO_SINCE,
         victim: Any = None,
     ) -> None:
+        """`entries` are the pods with what they count for."""
         self.node = node
         self.pods = pods
         self.allocatable = allocatable
         self.requested = requested
         self.data = data if data is not None else Data()
         self.victim = victim
+        self._entries = entries
         self._since = since
-        self._controlled: dict[tuple[str, Controller], list[Any]] | None = None
-        self._free: Amounts | None = None
+        self._derived = _Derived()
 
     @property
     def free(self) -> Amounts:
         """Return allocatable minus requested, for the resources that the node has."""
-        free = self._free
+        free = self._derived.free
         if free is None:
             requested = self.requested
-            free = self._free = {
+            free = self._derived.free = {
                 name: _difference(amount, requested.get(name, 0.0)) for name, amount in self.allocatable.items()
             }
         return free
+
+    @property
+    def capacity(self) -> Amounts:
+        """Return what the node has."""
+        capacity = self._derived.capacity
+        if capacity is None:
+            texts: Mapping[str, str] = self.node.status.capacity
+            amounts = {name: to_float(text) for name, text in texts.items()}
+            capacity = {name: amount for name, amount in amounts.items() if amount is not None}
+            self._derived.capacity = capacity
+        return capacity
+
+    @property
+    def limits(self) -> Amounts:
+        """Return the limits of the pods, each at least what the pod requests."""
+        return self._limits()[0]
+
+    @property
+    def unlimited(self) -> Mapping[str, int]:
+        """Return how many pods have no limit for a resource."""
+        return self._limits()[1]
+
+    def fresh(self, name: str, lag_s: int) -> FreshPods:
+        """Return the pods that were placed later than this long before the time of an entry's value."""
+        at = self.data.times.get(name)
+        if at is None:
+            return NONE_FRESH
+        after = at - lag_s * _SECOND
+        found = list[Entry]()
+        for placed_at, one in self._timed():
+            if placed_at <= after:
+                break
+            found.append(one)
+        return FreshPods(found) if found else NONE_FRESH
+
+    def placed(self, after: int) -> Sequence[Placement]:
+        """Return the placements after a moment, newest first, without daemons and the node's own pods."""
+        return placements(self._timed(), after)
+
+    def placed_between(self, after: int, until: int) -> bool:
+        """Report whether a pod was placed after one moment and up to another."""
+        return any(after < at <= until for at, _ in self._timed())
 
     @property
     def name(self) -> str:
@@ -158,12 +207,13 @@ class NodeView:
 
     def controlled(self, namespace: str, controller: Controller) -> Sequence[Any]:
         """Return the pods on the node that a controller owns."""
-        if self._controlled is None:
-            self._controlled = {}
+        controlled = self._derived.controlled
+        if controlled is None:
+            controlled = self._derived.controlled = {}
             for pod in self.pods:
                 if (owner := pod.controller) is not None:
-                    self._controlled.setdefault((pod.namespace, owner), []).append(pod)
-        return self._controlled.get((namespace, controller), ())
+                    controlled.setdefault((pod.namespace, owner), []).append(pod)
+        return controlled.get((namespace, controller), ())
 
     def condition(self, kind: str) -> Condition | None:
         """Return the condition of a type; None if there is none."""
@@ -185,6 +235,7 @@ class NodeView:
         return NodeView(
             self.node,
             pods=[pod for pod in self.pods if pod.uid not in uids],
+            entries=[one for one in self._entries if one.pod.uid not in uids],
             allocatable=self.allocatable,
             requested=left,
             data=self.data,
@@ -207,8 +258,33 @@ class NodeView:
         other.requested = self.requested
         other.data = data
         other.victim = victim
-        other._since, other._controlled, other._free = self._since, self._controlled, self._free  # noqa: SLF001
+        other._entries, other._since, other._derived = self._entries, self._since, self._derived  # noqa: SLF001
         return other
+
+    def _limits(self) -> tuple[Amounts, Mapping[str, int]]:
+        limits = self._derived.limits
+        if limits is None:
+            limits = self._derived.limits = limits_of(self._entries)
+        return limits
+
+    def _timed(self) -> Sequence[tuple[int, Entry]]:
+        timed = self._derived.timed
+        if timed is None:
+            timed = self._derived.timed = newest_first(self._entries)
+        return timed
+
+
+class _Derived:
+    """Values that are computed from a node and its pods on first access; they do not depend on data or a victim."""
+
+    __slots__ = ("capacity", "controlled", "free", "limits", "timed")
+
+    def __init__(self) -> None:
+        self.free: Amounts | None = None
+        self.capacity: Amounts | None = None
+        self.controlled: dict[tuple[str, Controller], list[Any]] | None = None
+        self.limits: tuple[Amounts, Mapping[str, int]] | None = None
+        self.timed: Sequence[tuple[int, Entry]] | None = None
 
 
 def _difference(one: float, other: float) -> float:

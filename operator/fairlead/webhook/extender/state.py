@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
+from fairlead.mirror.resource_limits import usage_of
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.annotations import Conflict
 from fairlead.policy.evaluate.class_cache import CacheCounts, Classes
@@ -12,7 +13,8 @@ from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.pod_and_node import Amounts, NodeView, PodView
+from fairlead.policy.views.pod_and_node import NodeView, PodView
+from fairlead.strategies.facts import Amounts
 from fairlead.strategies.reads import overlap
 from fairlead.webhook.extender.caches import FullNodeCache, NodeNameCache
 from fairlead.webhook.extender.call import CallClock, FailurePolicy
@@ -71,7 +73,8 @@ class ServingState:
             request = self.mirror.request_of(view.pod)
         except ValueError as error:
             raise MalformedError(f"the pod cannot be read: {unreadable(error)}") from None
-        return PodView(view.pod, view.namespaceObject if view.knows_namespace else None, request)
+        namespace = view.namespaceObject if view.knows_namespace else None
+        return PodView(view.pod, namespace, request, usage_of)
 
     def full_node_view(self, written: Bytes) -> NodeView:
         """Return the view of a node of a request. Raises MalformedError."""

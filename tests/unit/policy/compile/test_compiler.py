@@ -11,7 +11,7 @@ from fairlead.cel.syntax.source_refs import references, replace_references
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy, compile_steps, spec_hash
 from fairlead.policy.compile.expression_compiler import ExpressionCompiler
 from fairlead.policy.compile.policy_errors import PolicyError
-from fairlead.strategies.contract import PASS, Filter, Reads, Score, Strategy
+from fairlead.strategies.contract import PASS, Filter, Reads, Score, Strategy, Use
 from support.policy import INSTALLED, MODEL, Cluster, faults, node, obj, pod, policy
 
 FAULTS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
@@ -137,14 +137,19 @@ class Loads(Params):
 def _with_strategy() -> tuple[Any, CompileOptions]:
     by_load = Strategy(
         name="byLoad",
-        params=Loads,
-        filter=lambda params: Filter(
-            reads=Reads(data=frozenset({str(params.load)})), for_pod=lambda _: lambda *_: PASS, reasons=()
+        filter=Use(
+            Loads,
+            lambda params: Filter(
+                reads=Reads(data=frozenset({str(params.load)})), for_pod=lambda _: lambda *_: PASS, reasons=()
+            ),
         ),
-        score=lambda params: Score(
-            reads=Reads(data=frozenset({str(params.load)})),
-            for_pod=lambda _: lambda node, *_: node.data(params.load),
-            normalize="Rank",
+        score=Use(
+            Loads,
+            lambda params: Score(
+                reads=Reads(data=frozenset({str(params.load)})),
+                for_pod=lambda _: lambda node, *_: node.data(params.load),
+                normalize="Rank",
+            ),
         ),
     )
     return policy_model({"byLoad": Loads}, {"byLoad": Loads}), CompileOptions(INSTALLED | {"byLoad": by_load})

@@ -17,7 +17,7 @@ from fairlead.policy.evaluate.preemption import PROTECTED, dropped
 from fairlead.policy.explain.explainer import explain, explain_scores
 from fairlead.policy.explain.trace_steps import steps
 from fairlead.policy.views import node_data
-from fairlead.strategies.contract import Filter, Reads, Score, Strategy
+from fairlead.strategies.contract import Filter, Reads, Score, Strategy, Use
 from support.policy import INSTALLED, NOW, Cluster, node, obj, placed, pod, policy
 
 SECRET = "a value of a fact"
@@ -139,9 +139,8 @@ def _strategic(make: Callable[..., Any], kind: str) -> CompiledPolicy:
 
     filters = Strategy(
         name="odd",
-        params=Odd,
-        filter=lambda _: Filter(reads=Reads(), for_pod=make, reasons=()),
-        score=lambda _: Score(reads=Reads(), for_pod=make),
+        filter=Use(Odd, lambda _: Filter(reads=Reads(), for_pod=make, reasons=())),
+        score=Use(Odd, lambda _: Score(reads=Reads(), for_pod=make)),
     )
     spec: dict[str, Any] = {f"{kind}s": {"odd": {"odd": {}}}}
     model = policy_model({"odd": Odd}, {"odd": Odd})

@@ -11,7 +11,7 @@ from fairlead.api.params import Params
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import policy_model
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
-from fairlead.strategies.contract import Filter, Reads, Reject, Strategy, Unknown
+from fairlead.strategies.contract import Filter, Reads, Reject, Strategy, Unknown, Use
 from support.policy import INSTALLED, NOW, SECOND, Cluster, node, obj, pod, policy
 
 LOAD = [{"name": "load", "nodeAnnotation": {"key": "load", "timeKey": "at"}, "maxAge": "60s"}]
@@ -155,7 +155,7 @@ def _cluster_with_rooms(rule: dict[str, Any]) -> Cluster:
         verdict = Reject("no room", resolvable=params.full)
         return Filter(reads=Reads(), for_pod=lambda _: lambda *_: verdict, reasons=("no room",), resolvable=True)
 
-    rooms = Strategy(name="rooms", params=Rooms, filter=compiled)
+    rooms = Strategy(name="rooms", filter=Use(Rooms, compiled))
     written = parse_policy(obj(filters={"f": rule}), policy_model({"rooms": Rooms}, {}))
     return Cluster([compile_policy(written, CompileOptions(INSTALLED | {"rooms": rooms}))], [node()])
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.api.data import DataEntry
+from fairlead.policy.views.data_values import Data
 from fairlead.policy.views.node_data import differing, moment, reader, with_data
-from fairlead.policy.views.pod_and_node import Data
 from fairlead.strategies.facts import Unknown
 from support.policy import NOW, SECOND, Cluster, node, pod, policy
 

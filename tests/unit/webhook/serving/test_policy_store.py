@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from fairlead.api.params import Params
 from fairlead.policy.compile.compiler import CompileOptions
-from fairlead.strategies.contract import Strategy
+from fairlead.strategies.contract import Strategy, Use
 from fairlead.webhook.serving.policy_status import CompiledGeneration
 from fairlead.webhook.serving.policy_store import PolicyStore
 from support.policy import MODEL, NOW, Cluster, node, obj, pod
@@ -98,7 +99,7 @@ def test_a_compiler_that_fails_is_like_a_policy_that_does_not_compile(caplog: py
     def fails(_: object) -> Any:
         raise RuntimeError("a slip of ours")
 
-    ready = Strategy(name="nodeReadiness", params=INSTALLED["nodeReadiness"].params, filter=fails)
+    ready = Strategy(name="nodeReadiness", filter=Use(Params, fails))
     all_ = PolicyStore(MODEL, CompileOptions({ready.name: ready}))
     odd: Any = {"nodeReadiness": {"labels": [{"key": "gpu"}]}}
     all_.put(obj("q", filters={"f": "true"}))

@@ -10,6 +10,13 @@ from dataclasses import dataclass
 from enum import Enum
 
 from fairlead.api.selectors import compile_selector
+from fairlead.strategies.builtin.node_readiness_params import (
+    ConditionItem,
+    DaemonSetItem,
+    NodeReadiness,
+    PodsItem,
+    WhenAbsent,
+)
 from fairlead.strategies.contract import (
     ANNOTATIONS,
     CONDITIONS,
@@ -29,14 +36,8 @@ from fairlead.strategies.contract import (
     Strategy,
     Trace,
     Unknown,
+    Use,
     Verdict,
-)
-from fairlead.strategies.node_readiness_params import (
-    ConditionItem,
-    DaemonSetItem,
-    NodeReadiness,
-    PodsItem,
-    WhenAbsent,
 )
 
 NOT_READY_DAEMON = "daemon {name} is not ready"
@@ -240,4 +241,4 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-STRATEGY = Strategy(name="nodeReadiness", params=NodeReadiness, filter=compile_filter)
+STRATEGY = Strategy(name="nodeReadiness", filter=Use(NodeReadiness, compile_filter))

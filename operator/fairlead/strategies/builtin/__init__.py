@@ -1,0 +1,1 @@
+"""Built-in strategies, one module each, and what several of them share."""
